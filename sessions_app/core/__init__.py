@@ -1,0 +1,1 @@
+"""Plain Python: what a run is, formats, replay plans, compare, findings, reports. No Django here."""

@@ -1,0 +1,53 @@
+"""The error tree of the product. The doors turn these into status codes and exit codes."""
+
+from __future__ import annotations
+
+
+class ReplayProductError(Exception):
+    """Base of every error that this product raises on purpose."""
+
+
+class RecordError(ReplayProductError):
+    """A recording cannot be read; `field` is a JSON path such as `steps[2].kind`."""
+
+    def __init__(self, message: str, *, field: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.field = field
+
+
+class RecordTooLarge(RecordError):
+    """A recording is larger, deeper or more numerous than the limits allow."""
+
+
+class RunConflict(ReplayProductError):
+    """A finished run is already stored under this id with other content."""
+
+    def __init__(self, run_id: str) -> None:
+        super().__init__(f"Run {run_id!r} is already stored with different content.")
+        self.run_id = run_id
+
+
+class QueryError(ReplayProductError):
+    """A part of a search query cannot be understood; `part` is that part as it was written."""
+
+    def __init__(self, message: str, *, part: str) -> None:
+        super().__init__(message)
+        self.message = message
+        self.part = part
+
+
+class NotReplayable(ReplayProductError):
+    """A replay was asked for that this run can never give."""
+
+
+class LeaseLost(ReplayProductError):
+    """Another worker has taken this replay over; a result under the old fence is refused."""
+
+
+class PayloadMissing(ReplayProductError):
+    """Stored bytes that a row refers to are gone or do not match their digest."""
+
+    def __init__(self, digest: str) -> None:
+        super().__init__(f"The stored payload {digest} is missing or damaged.")
+        self.digest = digest

@@ -1,0 +1,334 @@
+"""Runs read from a list of messages alone, in the message shape of Pydantic AI (1.x and 2.x).
+
+Source of the shape: `pydantic_ai.messages.ModelMessagesTypeAdapter`. The messages are read as plain
+JSON and never through the library, which refuses kinds that it does not know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from sessions_app.core.formats.fields import as_array, as_object, parse_time
+from sessions_app.core.history import History, extend
+from sessions_app.core.payload import JsonObject, JsonValue, Payload
+from sessions_app.core.run import ErrorInfo, ModelCall, Run, RunStatus, Step, ToolCall
+
+OUTPUT_PROCESSED = "Final result processed."
+"""What Pydantic AI answers to the call that carried a run's structured output."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Message:
+    """One message with what is needed to read it."""
+
+    payload: Payload
+    value: JsonObject
+
+    @property
+    def is_response(self) -> bool:
+        return self.value.get("kind") == "response"
+
+    @property
+    def parts(self) -> list[JsonObject]:
+        parts = self.value.get("parts")
+        return [part for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
+
+    def parts_of(self, *kinds: str) -> list[JsonObject]:
+        return [part for part in self.parts if part.get("part_kind") in kinds]
+
+    @property
+    def moment(self) -> datetime | None:
+        return _moment(self.value.get("timestamp"))
+
+    @property
+    def run_id(self) -> str | None:
+        return _text(self.value.get("run_id"))
+
+
+def read_messages(payloads: list[Payload]) -> list[Message]:
+    return [Message(payload=payload, value=payload.value) for payload in payloads]
+
+
+def run_from_messages(messages: list[Message], *, run_id: str, source_format: str) -> Run:
+    """The last run in the list; what stands before it becomes the run's prior history."""
+    start = _start_of_last_run(messages)
+    prior, own = messages[:start], messages[start:]
+    walk = _Walk(prior)
+    for message in own:
+        walk.take(message)
+    steps = _mark_output_calls(walk.steps)
+    first = next((m for m in own if m.is_response), None)
+    return Run(
+        run_id=run_id,
+        session_id=_text((own or messages)[-1].value.get("conversation_id")) or run_id,
+        source_format=source_format,
+        input=_input(own),
+        instructions=_instructions(own),
+        model=first and (_text(first.value.get("model_name")) or None),
+        provider=first and _text(first.value.get("provider_name")),
+        started_at=next((m.moment for m in own if m.moment), None),
+        duration_ms=_milliseconds(own[0].moment, own[-1].moment) if own else None,
+        prior=extend(None, (m.payload for m in prior)),
+        deferred=walk.deferred_results(),
+        steps=steps,
+        final=walk.history,
+        **_outcome(own, steps),
+    )
+
+
+# --- steps -------------------------------------------------------------------------------------
+
+
+@dataclass
+class _Walk:
+    """Goes through the messages once and keeps the calls that are still open."""
+
+    prior: list[Message]
+    history: History | None = None
+    steps: list[Step] = field(default_factory=list)
+    open_calls: dict[str, int] = field(default_factory=dict)
+    """Call id to position in `steps`."""
+    carried_over: dict[str, int] = field(default_factory=dict)
+    """Calls that an earlier run left open and this one got answers for."""
+    asked_at: datetime | None = None
+
+    def __post_init__(self) -> None:
+        self.history = extend(None, (m.payload for m in self.prior))
+        if self.prior and self.prior[-1].is_response:
+            self._open(self.prior[-1], parent=None)
+            self.carried_over = dict(self.open_calls)
+
+    def take(self, message: Message) -> None:
+        if message.is_response:
+            self._answer_of_model(message)
+        else:
+            self._answers_of_tools(message)
+            self.asked_at = message.moment
+        self.history = History(self.history, message.payload)
+
+    def _answer_of_model(self, message: Message) -> None:
+        index = len(self.steps) + 1
+        name = _text(message.value.get("model_name")) or "model"
+        self.steps.append(
+            Step(
+                index=index,
+                name=name,
+                call=_model_call(message, self.history),
+                started_at=self.asked_at,
+                duration_ms=_milliseconds(self.asked_at, message.moment),
+            )
+        )
+        self.open_calls.clear()
+        self._open(message, parent=index)
+
+    def _open(self, message: Message, parent: int | None) -> None:
+        for part, slice_ in _parts_with_slices(message, "tool-call"):
+            call = ToolCall(
+                tool_name=_text(part.get("tool_name")) or "tool",
+                call_id=_text(part.get("tool_call_id")),
+                arguments=_slice_payload(slice_, "args"),
+            )
+            index = len(self.steps) + 1
+            self.steps.append(Step(index=index, name=call.tool_name, call=call, parent=parent))
+            self.open_calls[call.call_id or f"#{index}"] = index - 1
+
+    def _answers_of_tools(self, message: Message) -> None:
+        answered = []
+        for part, slice_ in _parts_with_slices(message, "tool-return", "retry-prompt"):
+            position = self._position_of(part)
+            if position is not None:
+                step = self.steps[position]
+                assert isinstance(step.call, ToolCall)
+                self.steps[position] = replace(step, call=_answered(step.call, part, slice_))
+                answered.append(position)
+        self._attach_content(message, answered)
+        if message.value.get("state") == "interrupted":
+            self._interrupt()
+
+    def _position_of(self, part: JsonObject) -> int | None:
+        call_id = _text(part.get("tool_call_id"))
+        if call_id in self.open_calls:
+            return self.open_calls.pop(call_id)
+        named = [
+            (key, position)
+            for key, position in self.open_calls.items()
+            if key.startswith("#") and self.steps[position].name == part.get("tool_name")
+        ]
+        return self.open_calls.pop(named[0][0]) if named else None
+
+    def _attach_content(self, message: Message, answered: list[int]) -> None:
+        """User parts beside tool answers are what tools sent along; they stand in the tools' order."""
+        contents = [slice_ for _, slice_ in _parts_with_slices(message, "user-prompt")]
+        for position, slice_ in zip(reversed(answered), reversed(contents), strict=False):
+            step = self.steps[position]
+            assert isinstance(step.call, ToolCall)
+            content = _slice_payload(slice_, "content")
+            self.steps[position] = replace(step, call=replace(step.call, content=content))
+
+    def _interrupt(self) -> None:
+        for position in self.open_calls.values():
+            step = self.steps[position]
+            assert isinstance(step.call, ToolCall)
+            error = ErrorInfo(type=None, message=None)
+            self.steps[position] = replace(step, call=replace(step.call, outcome="crashed"), error=error)
+
+    def deferred_results(self) -> Payload | None:
+        """Whether each carried-over call was approved or denied, by call id."""
+        calls = [self.steps[position].call for position in self.carried_over.values()]
+        results = {c.call_id: c.outcome for c in calls if isinstance(c, ToolCall) and c.outcome}
+        return Payload.of_json(results) if results else None
+
+
+def _model_call(message: Message, history: History | None) -> ModelCall:
+    value = message.value
+    usage = value.get("usage") if isinstance(value.get("usage"), dict) else {}
+    return ModelCall(
+        history=history,
+        response=message.payload,
+        model=_text(value.get("model_name")),
+        answered_model=_text(value.get("model_name")),
+        provider=_text(value.get("provider_name")),
+        finish_reason=_text(value.get("finish_reason")),
+        input_tokens=_count(usage.get("input_tokens")),
+        output_tokens=_count(usage.get("output_tokens")),
+    )
+
+
+def _answered(call: ToolCall, part: JsonObject, slice_: JsonSlices) -> ToolCall:
+    is_retry = part.get("part_kind") == "retry-prompt"
+    retry = part.get("retry") if isinstance(part.get("retry"), dict) else None
+    return replace(
+        call,
+        result=_slice_payload(slice_, "content"),
+        outcome="retried" if is_retry else _text(part.get("outcome")) or "success",
+        retry=_legacy_retry(part) if is_retry else retry,
+        metadata=None if part.get("metadata") is None else _slice_payload(slice_, "metadata"),
+    )
+
+
+def _legacy_retry(part: JsonObject) -> JsonObject:
+    """1.x kept no cause; it shows in the content: a list of errors, a known sentence, or the tool's own."""
+    content = part.get("content")
+    if isinstance(content, list):
+        return {"cause": "validation_error"}
+    is_unknown = isinstance(content, str) and content.startswith("Unknown tool name")
+    return {"cause": "unknown_tool" if is_unknown else "model_retry"}
+
+
+def _mark_output_calls(steps: list[Step]) -> tuple[Step, ...]:
+    names = {s.name for s in steps if isinstance(s.call, ToolCall) and _is_processed(s.call)}
+    return tuple(
+        replace(step, call=replace(step.call, is_output=True))
+        if isinstance(step.call, ToolCall) and step.name in names
+        else step
+        for step in steps
+    )
+
+
+def _is_processed(call: ToolCall) -> bool:
+    return call.result is not None and call.result.value == OUTPUT_PROCESSED
+
+
+# --- the run as a whole ------------------------------------------------------------------------
+
+
+def _start_of_last_run(messages: list[Message]) -> int:
+    last = messages[-1].run_id if messages else None
+    if last is not None:
+        return next(i for i, m in enumerate(messages) if m.run_id == last)
+    starts = [i for i in range(1, len(messages)) if _begins_turn(messages[i - 1], messages[i])]
+    return starts[-1] if starts else 0
+
+
+def _begins_turn(before: Message, message: Message) -> bool:
+    ended = before.is_response and not before.parts_of("tool-call")
+    return ended and not message.is_response and bool(message.parts_of("user-prompt"))
+
+
+def _input(own: list[Message]) -> Payload | None:
+    for message in own[:1]:
+        for _, slice_ in _parts_with_slices(message, "user-prompt"):
+            return _slice_payload(slice_, "content")
+    return None
+
+
+def _instructions(own: list[Message]) -> str | None:
+    for message in own:
+        text = _text(message.value.get("instructions"))
+        if text is not None:
+            return text
+    system = [_text(p.get("content")) for m in own[:1] for p in m.parts_of("system-prompt")]
+    return "\n\n".join(text for text in system if text) or None
+
+
+def _outcome(own: list[Message], steps: tuple[Step, ...]) -> JsonObject:
+    """Status, output and error as the last messages tell them."""
+    if not own:
+        return {"status": "cut_off"}
+    if own[-1].value.get("state") == "interrupted":
+        return {"status": "error", "error": ErrorInfo(type=None, message=None)}
+    processed = [s.call for s in steps if isinstance(s.call, ToolCall) and _is_processed(s.call)]
+    if processed and not own[-1].is_response:
+        return {"status": _ok(), "output": _json_arguments(processed[-1])}
+    if own[-1].is_response and not own[-1].parts_of("tool-call"):
+        return {"status": _ok(), "output": text_output(own[-1])}
+    return {"status": "cut_off"}
+
+
+def _ok() -> RunStatus:
+    return "ok"
+
+
+def _json_arguments(call: ToolCall) -> Payload | None:
+    if call.arguments is None or not isinstance(call.arguments.parsed, dict | list):
+        return call.arguments
+    return Payload(content=call.arguments.content)
+
+
+def text_output(message: Message) -> Payload:
+    parts = [_text(part.get("content")) or "" for part in message.parts_of("text")]
+    return Payload.of_text("".join(parts))
+
+
+# --- reading loosely ---------------------------------------------------------------------------
+
+JsonSlices = dict[str, bytes]
+
+
+def _parts_with_slices(message: Message, *kinds: str) -> Iterator[tuple[JsonObject, JsonSlices]]:
+    """Parts of some kinds, each as a value and as the exact slices of its fields."""
+    if not message.parts_of(*kinds):
+        return
+    raw = as_object(message.payload.content, "message").get("parts", b"[]")
+    for part, slice_ in zip(Payload(content=raw).value, as_array(raw, "parts"), strict=True):
+        if isinstance(part, dict) and part.get("part_kind") in kinds:
+            yield part, as_object(slice_, "part")
+
+
+def _slice_payload(slices: JsonSlices, name: str) -> Payload | None:
+    raw = slices.get(name)
+    return None if raw is None else Payload.from_record_value(raw)
+
+
+def _text(value: JsonValue) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _count(value: JsonValue) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _moment(value: JsonValue) -> datetime | None:
+    try:
+        return parse_time(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def _milliseconds(start: datetime | None, end: datetime | None) -> float | None:
+    """None when either end is unknown, or the clocks disagree."""
+    if start is None or end is None or end < start:
+        return None
+    return (end - start).total_seconds() * 1000

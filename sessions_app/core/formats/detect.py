@@ -1,0 +1,45 @@
+"""Which format a document has, by what it holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sessions_app.core.errors import RecordError
+from sessions_app.core.formats.native import parse_native
+from sessions_app.core.formats.pydantic_messages import parse_messages, parse_wrapped_messages
+from sessions_app.core.formats.session_file import parse_session_file
+from sessions_app.core.json_text import Limits, load_strict
+from sessions_app.core.payload import JsonValue
+from sessions_app.core.run import Run
+
+Parser = Callable[[bytes, Limits], Run]
+
+
+def parse_document(content: bytes, limits: Limits = Limits()) -> Run:
+    """Check the text strictly, then read it with the parser of its format."""
+    value = load_strict(content, limits)
+    return _parser_of(value)(content, limits)
+
+
+def _parser_of(value: JsonValue) -> Parser:
+    if isinstance(value, list):
+        return parse_messages
+    if not isinstance(value, dict):
+        raise RecordError("A recording is a JSON object, or a list of messages.")
+    if "format" in value:
+        return parse_native
+    if "session_id" in value and {"user_input", "final_output", "messages"} & value.keys():
+        return _session_or_dump(value)
+    if "messages" in value:
+        return parse_wrapped_messages
+    raise RecordError(
+        "The format of this recording is not known: expected a native record (with 'format'), "
+        "a session file (with 'session_id' and 'messages') or a list of Pydantic AI messages."
+    )
+
+
+def _session_or_dump(value: dict[str, JsonValue]) -> Parser:
+    messages = value.get("messages")
+    first = messages[0] if isinstance(messages, list) and messages else None
+    is_dump = isinstance(first, dict) and "kind" in first and "type" not in first
+    return parse_wrapped_messages if is_dump else parse_session_file

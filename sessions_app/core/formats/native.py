@@ -1,0 +1,318 @@
+"""The native record, `agent-replay.run` version 1. The format is described in docs/record-format.md."""
+
+from __future__ import annotations
+
+from sessions_app.core.errors import RecordError, RecordTooLarge
+from sessions_app.core.formats.fields import Fields, names_of
+from sessions_app.core.formats.json_writer import array_text, moment, object_text, scalar
+from sessions_app.core.formats.native_steps import (
+    Embedding,
+    Resolver,
+    optional,
+    read_error,
+    read_payload,
+    read_step,
+    write_error,
+    write_step,
+)
+from sessions_app.core.history import History, extend, nodes
+from sessions_app.core.json_text import Limits
+from sessions_app.core.payload import Payload, sha256_hex
+from sessions_app.core.run import (
+    AgentInfo,
+    CodeInfo,
+    ModelCall,
+    Origin,
+    ParentLink,
+    Run,
+    RunStatus,
+    Step,
+)
+
+FORMAT = "agent-replay.run"
+VERSION = 1
+
+
+def parse_native(content: bytes, limits: Limits = Limits()) -> Run:
+    """Read one record; raises `RecordError` naming the field."""
+    fields = Fields(content)
+    _check_version(fields)
+    resolve = _InlineResolver(fields)
+    raw_steps = fields.children("steps") or []
+    if len(raw_steps) > limits.max_steps:
+        raise RecordTooLarge(f"The run has {len(raw_steps)} steps; the limit is {limits.max_steps}.")
+    prior = resolve.start(fields.items("prior"))
+    steps = tuple(read_step(raw, i, resolve) for i, raw in enumerate(raw_steps, start=1))
+    final = resolve.history(fields.slice("final"), "final")
+    return read_header(fields, resolve, prior=prior, steps=steps, final=final)
+
+
+def encode_native(run: Run) -> bytes:
+    """Write a record; parsing it gives an equal run."""
+    into = _InlineEmbedding(run.prior)
+    steps = array_text([write_step(step, into) for step in run.steps])
+    fields = [
+        *header_fields(run, into),
+        ("prior", array_text(into.new_messages(run.prior, None)) if run.prior else None),
+        ("parameters", into.table("parameters")),
+        ("tools", into.table("tools")),
+        ("steps", steps),
+        ("final", into.history(run.final) if run.final else None),
+    ]
+    return object_text(fields, run.extra)
+
+
+def run_digest(run: Run) -> str:
+    """SHA-256 over what was recorded; the format in which it arrived does not count."""
+    text = encode_native(run)
+    return sha256_hex(text.replace(_source_text(run), b"", 1))
+
+
+def _source_text(run: Run) -> bytes:
+    return b'"source_format":' + (scalar(run.source_format) or b"")
+
+
+def _check_version(fields: Fields) -> None:
+    name = fields.required("format", fields.text)
+    if name != FORMAT:
+        raise fields.error("format", f"is {name[:40]!r}; this server reads {FORMAT!r}")
+    version = fields.required("version", fields.integer)
+    if version != VERSION:
+        raise fields.error("version", f"is {version}; this server reads version {VERSION}")
+
+
+# --- header ------------------------------------------------------------------------------------
+
+
+def header_fields(run: Run, into: Embedding) -> list[tuple[str, bytes | None]]:
+    """All of a run but its steps and histories."""
+    return [
+        ("format", scalar(FORMAT)),
+        ("version", scalar(VERSION)),
+        ("run_id", scalar(run.run_id)),
+        ("session_id", scalar(run.session_id)),
+        ("source_format", scalar(run.source_format)),
+        ("origin", scalar(run.origin)),
+        ("parent", _write_parent(run.parent)),
+        ("status", scalar(run.status)),
+        ("input", optional(run.input, into)),
+        ("output", optional(run.output, into)),
+        ("error", write_error(run.error)),
+        ("agent", _write_agent(run.agent)),
+        ("code", _write_code(run.code)),
+        ("model", scalar(run.model)),
+        ("provider", scalar(run.provider)),
+        ("region", scalar(run.region)),
+        ("instructions", scalar(run.instructions)),
+        ("user_id", scalar(run.user_id)),
+        ("tenant_id", scalar(run.tenant_id)),
+        ("flags", scalar(run.flags)),
+        ("started_at", moment(run.started_at)),
+        ("duration_ms", scalar(run.duration_ms)),
+        ("deferred", optional(run.deferred, into)),
+        ("initial_state", optional(run.initial_state, into)),
+    ]
+
+
+def read_header(
+    fields: Fields,
+    resolve: Resolver,
+    *,
+    prior: History | None,
+    steps: tuple[Step, ...],
+    final: History | None,
+) -> Run:
+    run_id = fields.required("run_id", fields.identifier)
+    return Run(
+        run_id=run_id,
+        session_id=fields.identifier("session_id") or run_id,
+        status=fields.choice("status", names_of(RunStatus)) or _status(fields),
+        source_format=fields.name("source_format") or "native",
+        origin=fields.choice("origin", names_of(Origin)) or "recorded",
+        parent=_read_parent(fields.child("parent")),
+        input=read_payload(fields, "input", resolve),
+        output=read_payload(fields, "output", resolve),
+        error=read_error(fields, "error"),
+        agent=_read_agent(fields.child("agent")),
+        code=_read_code(fields.child("code")),
+        model=fields.name("model"),
+        provider=fields.name("provider"),
+        region=fields.name("region"),
+        instructions=fields.text("instructions"),
+        user_id=fields.name("user_id"),
+        tenant_id=fields.name("tenant_id"),
+        flags=fields.object("flags"),
+        started_at=fields.time("started_at"),
+        duration_ms=fields.number("duration_ms"),
+        deferred=read_payload(fields, "deferred", resolve),
+        initial_state=read_payload(fields, "initial_state", resolve),
+        prior=prior,
+        steps=steps,
+        final=final,
+        extra=fields.rest(),
+    )
+
+
+def _status(fields: Fields) -> RunStatus:
+    """A record without a status ended well when it has an output and no error."""
+    if fields.has("error"):
+        return "error"
+    return "ok" if fields.has("output") else "cut_off"
+
+
+def _write_parent(parent: ParentLink | None) -> bytes | None:
+    if parent is None:
+        return None
+    return object_text([("run_id", scalar(parent.run_id)), ("step", scalar(parent.step))])
+
+
+def _read_parent(fields: Fields | None) -> ParentLink | None:
+    if fields is None:
+        return None
+    run_id = fields.required("run_id", fields.identifier)
+    return ParentLink(run_id=run_id, step=fields.integer("step", low=1))
+
+
+def _write_agent(agent: AgentInfo) -> bytes | None:
+    if agent == AgentInfo():
+        return None
+    fields = [
+        ("name", scalar(agent.name)),
+        ("version", scalar(agent.version)),
+        ("framework", scalar(agent.framework)),
+        ("framework_version", scalar(agent.framework_version)),
+        ("entry_point", scalar(agent.entry_point)),
+        ("end_strategy", scalar(agent.end_strategy)),
+        ("tool_retries", scalar(agent.tool_retries)),
+        ("output_retries", scalar(agent.output_retries)),
+    ]
+    return object_text(fields, agent.extra)
+
+
+def _read_agent(fields: Fields | None) -> AgentInfo:
+    if fields is None:
+        return AgentInfo()
+    return AgentInfo(
+        name=fields.name("name"),
+        version=fields.name("version"),
+        framework=fields.name("framework"),
+        framework_version=fields.name("framework_version"),
+        entry_point=fields.name("entry_point"),
+        end_strategy=fields.name("end_strategy"),
+        tool_retries=fields.object("tool_retries"),
+        output_retries=fields.integer("output_retries"),
+        extra=fields.rest(),
+    )
+
+
+def _write_code(code: CodeInfo) -> bytes | None:
+    if code == CodeInfo():
+        return None
+    fields = [
+        ("commit", scalar(code.commit)),
+        ("dirty", scalar(code.dirty)),
+        ("versions", scalar(code.versions)),
+    ]
+    return object_text(fields, code.extra)
+
+
+def _read_code(fields: Fields | None) -> CodeInfo:
+    if fields is None:
+        return CodeInfo()
+    return CodeInfo(
+        commit=fields.name("commit"),
+        dirty=fields.boolean("dirty"),
+        versions=fields.object("versions"),
+        extra=fields.rest(),
+    )
+
+
+# --- payloads inline ---------------------------------------------------------------------------
+
+
+class _InlineEmbedding:
+    """Payloads stand where they belong; shared values in tables; histories as what was added."""
+
+    def __init__(self, prior: History | None) -> None:
+        self._tables: dict[str, dict[Payload, int]] = {"parameters": {}, "tools": {}}
+        self._known: dict[str, int] = {prior.digest: 0} if prior else {}
+
+    def payload(self, payload: Payload) -> bytes:
+        return payload.as_record_value()
+
+    def shared(self, table: str, payload: Payload) -> bytes:
+        rows = self._tables[table]
+        return b"%d" % rows.setdefault(payload, len(rows))
+
+    def table(self, name: str) -> bytes | None:
+        rows = self._tables[name]
+        return array_text(payload.as_record_value() for payload in rows) if rows else None
+
+    def history(self, history: History | None) -> bytes | None:
+        if history is None:
+            return None
+        base = next((node for node in nodes(history) if node.digest in self._known), None)
+        after = None if base is None else self._known[base.digest]
+        added = array_text(self.new_messages(history, base))
+        return object_text([("after", scalar(after)), ("messages", added)])
+
+    def new_messages(self, history: History | None, base: History | None) -> list[bytes]:
+        added = []
+        for node in nodes(history):
+            if base is not None and node.digest == base.digest:
+                break
+            added.append(node.message.as_record_value())
+        return added[::-1]
+
+    def step_written(self, step: Step) -> None:
+        if isinstance(step.call, ModelCall) and (output := step.call.output_history):
+            self._known.setdefault(output.digest, step.index)
+
+
+class _InlineResolver:
+    """Reads what `_InlineEmbedding` writes."""
+
+    def __init__(self, fields: Fields) -> None:
+        self._tables = {name: fields.items(name) or [] for name in ("parameters", "tools")}
+        self._after: dict[int, History | None] = {}
+
+    def start(self, prior: list[bytes] | None) -> History | None:
+        history = extend(None, (_message(raw, f"prior[{i}]") for i, raw in enumerate(prior or [])))
+        self._after[0] = history
+        return history
+
+    def payload(self, slice_: bytes, path: str) -> Payload:
+        return Payload.from_record_value(slice_)
+
+    def shared(self, table: str, slice_: bytes, path: str) -> Payload:
+        rows = self._tables[table]
+        position = Payload(content=slice_).value
+        if isinstance(position, bool) or not isinstance(position, int) or not 0 <= position < len(rows):
+            raise RecordError(f"{path} must be a position in the list {table!r}.", field=path)
+        return Payload(content=rows[position])
+
+    def history(self, slice_: bytes | None, path: str) -> History | None:
+        if slice_ is None:
+            return None
+        fields = Fields(slice_, path)
+        raw = fields.items("messages") or []
+        added = (_message(item, f"{path}.messages[{i}]") for i, item in enumerate(raw))
+        return extend(self._base(fields), added)
+
+    def _base(self, fields: Fields) -> History | None:
+        after = fields.integer("after")
+        if after is None:
+            return None
+        if after not in self._after:
+            raise fields.error("after", "must be 0 or the index of an earlier model step")
+        return self._after[after]
+
+    def step_read(self, step: Step) -> None:
+        if isinstance(step.call, ModelCall):
+            self._after[step.index] = step.call.output_history
+
+
+def _message(raw: bytes, path: str) -> Payload:
+    if not raw.startswith(b"{"):
+        raise RecordError(f"{path} must be a message object.", field=path)
+    return Payload(content=raw)

@@ -1,0 +1,101 @@
+"""The session file: one JSON object with the messages of a run in a short form.
+
+    {"session_id", "timestamp", "user_input", "final_output", "model", "instructions",
+     "messages": [{"type": "ModelRequest" | "ModelResponse", "parts": [{"kind": …, …}]}],
+     "tool_calls": [{"tool", "args"}], "duration_ms"}
+
+Each part becomes a part of a message as Pydantic AI names them: `kind` is called `part_kind` there,
+everything else is the same and is carried over byte for byte.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sessions_app.core.formats.conversation import read_messages, run_from_messages
+from sessions_app.core.formats.fields import Fields
+from sessions_app.core.formats.json_writer import array_text, object_text, scalar
+from sessions_app.core.json_text import Limits
+from sessions_app.core.payload import Payload
+from sessions_app.core.run import Run, Step, ToolCall
+
+SOURCE = "session-file"
+_KINDS = {"ModelRequest": "request", "ModelResponse": "response"}
+
+
+def parse_session_file(content: bytes, limits: Limits = Limits()) -> Run:
+    fields = Fields(content)
+    run_id = fields.required("session_id", fields.identifier)
+    messages = _messages(fields)
+    run = run_from_messages(read_messages(messages), run_id=run_id, source_format=SOURCE)
+    output = _text_payload(fields, "final_output")
+    steps = run.steps or _calls_alone(fields)
+    return replace(
+        run,
+        session_id=run_id,
+        status="ok" if output is not None and run.status == "cut_off" and not messages else run.status,
+        input=_text_payload(fields, "user_input") or run.input,
+        output=output or run.output,
+        model=fields.name("model") or run.model,
+        instructions=fields.text("instructions") or run.instructions,
+        started_at=fields.time("timestamp") or run.started_at,
+        duration_ms=fields.number("duration_ms"),
+        user_id=fields.name("user_id"),
+        tenant_id=fields.name("tenant_id"),
+        steps=steps,
+        extra=_extra(fields, keeps_calls=bool(run.steps)),
+    )
+
+
+def _text_payload(fields: Fields, name: str) -> Payload | None:
+    """The text, or another JSON value where the agent had structured output."""
+    slice_ = fields.slice(name)
+    return None if slice_ is None else Payload.from_record_value(slice_)
+
+
+def _messages(fields: Fields) -> list[Payload]:
+    instructions = fields.slice("instructions")
+    return [_message(child, instructions) for child in fields.children("messages") or []]
+
+
+def _message(fields: Fields, instructions: bytes | None) -> Payload:
+    kind = _KINDS[fields.required("type", lambda name: fields.choice(name, tuple(_KINDS)))]
+    parts = [_part(part) for part in fields.required("parts", fields.children)]
+    text = object_text(
+        [
+            ("parts", array_text(parts)),
+            ("instructions", instructions if kind == "request" else None),
+            ("kind", scalar(kind)),
+        ],
+        fields.rest(),
+    )
+    return Payload(content=text)
+
+
+def _part(fields: Fields) -> bytes:
+    kind = fields.required("kind", fields.text)
+    names = fields.names()
+    others = [(name, fields.written(name)) for name in names if name != "kind"]
+    return object_text([*others, ("part_kind", scalar(kind))])
+
+
+def _calls_alone(fields: Fields) -> tuple[Step, ...]:
+    """Calls without messages: their names and arguments are all that was saved."""
+    calls = fields.children("tool_calls") or []
+    return tuple(
+        Step(index=index, name=call.tool_name, call=call)
+        for index, call in enumerate((_call(child) for child in calls), start=1)
+    )
+
+
+def _call(fields: Fields) -> ToolCall:
+    slice_ = fields.written("args")
+    arguments = None if slice_ is None else Payload.from_record_value(slice_)
+    return ToolCall(tool_name=fields.required("tool", fields.name), arguments=arguments)
+
+
+def _extra(fields: Fields, *, keeps_calls: bool) -> dict[str, object]:
+    """Unknown fields; with messages the list of calls repeats them, and is kept as it came."""
+    calls = fields.value("tool_calls")
+    extra = fields.rest()
+    return {"tool_calls": calls, **extra} if keeps_calls and calls is not None else extra

@@ -1,0 +1,125 @@
+"""Exact bytes and their name: the SHA-256 of those bytes."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+TEXT = "text/plain; charset=utf-8"
+JSON = "application/json"
+BINARY = "application/octet-stream"
+
+JsonValue = Any
+"""Anything that JSON can say; typed loosely on purpose, recorded data has no schema of ours."""
+JsonObject = dict[str, Any]
+
+
+def sha256_hex(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Payload:
+    """Bytes kept as they were recorded.
+
+    `TEXT` payloads hold the text itself in UTF-8, `JSON` payloads the slice of the document as the
+    producer spelled it, anything else is opaque bytes.
+    """
+
+    content: bytes
+    media_type: str = JSON
+
+    @classmethod
+    def of_text(cls, text: str) -> Payload:
+        return cls(content=text.encode(), media_type=TEXT)
+
+    @classmethod
+    def of_json(cls, value: JsonValue) -> Payload:
+        return cls(content=compact_json(value))
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the bytes, 64 hex digits."""
+        return sha256_hex(self.content)
+
+    @property
+    def size(self) -> int:
+        return len(self.content)
+
+    @property
+    def is_text(self) -> bool:
+        return self.media_type == TEXT
+
+    @property
+    def is_json(self) -> bool:
+        return self.media_type == JSON
+
+    @cached_property
+    def value(self) -> JsonValue:
+        """The JSON value, or the text; None for opaque bytes."""
+        if self.is_json:
+            return json.loads(self.content)
+        return self.content.decode() if self.is_text else None
+
+    @cached_property
+    def parsed(self) -> JsonValue:
+        """Like `value`, but a text that is itself a JSON object or list is read as one.
+
+        Providers send tool arguments as a JSON string; pages and comparisons want the fields.
+        """
+        value = self.value
+        if not isinstance(value, str) or not value.lstrip().startswith(("{", "[")):
+            return value
+        try:
+            return json.loads(value)
+        except (ValueError, RecursionError):
+            return value
+
+    def as_text(self) -> str:
+        """The bytes as text for display; what is not UTF-8 becomes U+FFFD."""
+        return self.content.decode("utf-8", errors="replace")
+
+    def as_record_value(self) -> bytes:
+        """This payload as JSON text for a native record (docs/record-format.md, Values)."""
+        if self.is_json:
+            return self.content
+        if self.is_text:
+            return compact_json(self.content.decode())
+        encoded = base64.b64encode(self.content).decode()
+        return compact_json({"base64": encoded, "media_type": self.media_type})
+
+    @classmethod
+    def from_record_value(cls, slice_: bytes) -> Payload:
+        """The inverse of `as_record_value`; `slice_` is one JSON value as spelled in the document."""
+        first = slice_[:1]
+        if first == b'"':
+            return cls.of_text(json.loads(slice_))
+        if first == b"{" and b'"base64"' in slice_[:4096]:
+            return _binary(slice_) or cls(content=slice_)
+        return cls(content=slice_)
+
+
+def _binary(slice_: bytes) -> Payload | None:
+    value = json.loads(slice_)
+    if not value.keys() <= {"base64", "media_type"} or not isinstance(value.get("base64"), str):
+        return None
+    try:
+        content = base64.b64decode(value["base64"], validate=True)
+    except (binascii.Error, ValueError):
+        return None
+    media_type = value.get("media_type", BINARY)
+    return Payload(content=content, media_type=media_type if isinstance(media_type, str) else BINARY)
+
+
+def compact_json(value: JsonValue) -> bytes:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def canonical_json(value: JsonValue) -> bytes:
+    """One spelling for equal values: sorted keys, no spaces. For digests and matching only."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True).encode()

@@ -1,0 +1,294 @@
+"""What was recorded: a run and its steps, as plain data.
+
+A run is one execution of an agent from input to outcome. Fields hold what the producer said; None
+always means "not captured" and is never replaced by a guess.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal
+
+from sessions_app.core.history import History
+from sessions_app.core.payload import JsonObject, Payload
+
+RunStatus = Literal["ok", "error", "cut_off", "running"]
+Origin = Literal["recorded", "replay", "fork"]
+StepKind = Literal["model", "tool", "retrieval", "agent", "other"]
+StepSource = Literal["recorded", "borrowed", "by_hand", "rule", "own_code", "live", "unknown"]
+ToolKind = Literal["read", "write", "unknown"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ErrorInfo:
+    """An exception as it was recorded."""
+
+    type: str | None
+    message: str | None
+    extra: JsonObject = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AgentInfo:
+    """Which agent ran and the settings of its loop that decide how a run unfolds."""
+
+    name: str | None = None
+    version: str | None = None
+    framework: str | None = None
+    framework_version: str | None = None
+    entry_point: str | None = None
+    """How the run was started: `run`, `run_stream`, `iter`; the streamed one is another algorithm."""
+    end_strategy: str | None = None
+    tool_retries: JsonObject | None = None
+    """Retry budget by tool name."""
+    output_retries: int | None = None
+    extra: JsonObject = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CodeInfo:
+    """The code that ran."""
+
+    commit: str | None = None
+    dirty: bool | None = None
+    versions: JsonObject | None = None
+    """Library name to version."""
+    extra: JsonObject = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class HttpExchange:
+    """A raw request and answer as they went over the wire, secrets removed."""
+
+    method: str | None = None
+    url: str | None = None
+    request_headers: tuple[tuple[str, str], ...] = ()
+    request_body: Payload | None = None
+    status: int | None = None
+    response_headers: tuple[tuple[str, str], ...] = ()
+    response_body: Payload | None = None
+    extra: JsonObject = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ModelCall:
+    """One request to a model and its answer."""
+
+    history: History | None
+    """The messages that went in, as the agent's loop held them."""
+    response: Payload | None
+    """The answer message; None when none came (error, cut off) or none was captured."""
+    parameters: Payload | None = None
+    """Request parameters: tool definitions, output mode and schema, as sent with this request."""
+    tools: tuple[Payload, ...] | None = None
+    """Tool definitions registered with the agent at that moment."""
+    settings: Payload | None = None
+    """Temperature, top_p, seed and the like."""
+    model: str | None = None
+    answered_model: str | None = None
+    provider: str | None = None
+    region: str | None = None
+    finish_reason: str | None = None
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+
+    @property
+    def output_history(self) -> History | None:
+        """The history with the answer appended."""
+        return self.history if self.response is None else History(self.history, self.response)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ToolCall:
+    """One call of a tool and what it answered."""
+
+    tool_name: str
+    call_id: str | None = None
+    arguments: Payload | None = None
+    result: Payload | None = None
+    """None when the answer was not captured or never came."""
+    outcome: str | None = None
+    """`success`, `failed`, `denied`, `retried`, `interrupted`, `crashed`; None when not captured."""
+    retry: JsonObject | None = None
+    """For `retried`: cause (`model_retry`, `validation_error`, `unknown_tool` …), attempt, max_retries."""
+    metadata: Payload | None = None
+    """Kept beside the answer and not sent to the model, such as retrieved chunks."""
+    content: Payload | None = None
+    """What the tool sent to the model as extra user content."""
+    is_output: bool = False
+    """Whether the call is the agent's structured output and not a tool of its own."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Chunk:
+    """A piece of text that a retrieval returned."""
+
+    chunk_id: str | None
+    score: float | None
+    content: Payload | None
+    extra: JsonObject = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Retrieval:
+    """A search for context."""
+
+    query: Payload | None
+    chunks: tuple[Chunk, ...] | None
+    index_version: str | None = None
+    embedding_version: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AgentCall:
+    """A run of another agent inside this one."""
+
+    run_id: str | None
+    arguments: Payload | None = None
+    result: Payload | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class OtherCall:
+    """Work that is none of the other kinds, such as building a prompt."""
+
+    arguments: Payload | None = None
+    result: Payload | None = None
+
+
+Call = ModelCall | ToolCall | Retrieval | AgentCall | OtherCall
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StateChange:
+    """State around a step as JSON Patch (RFC 6902) lists.
+
+    `before` leads from the previous step's output state to this step's input state and is empty
+    when the chain of states holds; `after` leads from this step's input to its output state.
+    """
+
+    before: tuple[JsonObject, ...] = ()
+    after: tuple[JsonObject, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Step:
+    """One operation in a run."""
+
+    index: int
+    """Position in the run, from 1."""
+    name: str
+    call: Call
+    parent: int | None = None
+    """Index of the step that this one ran inside."""
+    started_at: datetime | None = None
+    first_token_at: datetime | None = None
+    duration_ms: float | None = None
+    error: ErrorInfo | None = None
+    user_id: str | None = None
+    tenant_id: str | None = None
+    state: StateChange | None = None
+    http: HttpExchange | None = None
+    source: StepSource = "recorded"
+    """Where the answer of this step came from."""
+    extra: JsonObject = field(default_factory=dict)
+    """Fields that the format does not know, kept as they came."""
+
+    @property
+    def kind(self) -> StepKind:
+        return _KINDS[type(self.call)]
+
+
+_KINDS: dict[type, StepKind] = {
+    ModelCall: "model",
+    ToolCall: "tool",
+    Retrieval: "retrieval",
+    AgentCall: "agent",
+    OtherCall: "other",
+}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ParentLink:
+    """The run that this one came from: a replay's original, a fork's parent, a sub-agent's caller."""
+
+    run_id: str
+    step: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Run:
+    """One execution of an agent, from input to outcome."""
+
+    run_id: str
+    session_id: str
+    status: RunStatus
+    input: Payload | None = None
+    output: Payload | None = None
+    error: ErrorInfo | None = None
+    origin: Origin = "recorded"
+    parent: ParentLink | None = None
+    source_format: str = "native"
+    """The format that the producer sent: `native`, `session-file`, `pydantic-ai-messages`."""
+    agent: AgentInfo = AgentInfo()
+    code: CodeInfo = CodeInfo()
+    model: str | None = None
+    provider: str | None = None
+    region: str | None = None
+    instructions: str | None = None
+    """The resolved system prompt of the first request, full text."""
+    user_id: str | None = None
+    tenant_id: str | None = None
+    flags: JsonObject | None = None
+    started_at: datetime | None = None
+    duration_ms: float | None = None
+    prior: History | None = None
+    """Messages of earlier turns that this run started from."""
+    deferred: Payload | None = None
+    """Approvals and outside results that this run was continued with, by tool call id."""
+    initial_state: Payload | None = None
+    steps: tuple[Step, ...] = ()
+    final: History | None = None
+    """The history when the run ended: the last answer and what the loop added after it."""
+    extra: JsonObject = field(default_factory=dict)
+
+    @property
+    def model_calls(self) -> list[tuple[Step, ModelCall]]:
+        return [(step, step.call) for step in self.steps if isinstance(step.call, ModelCall)]
+
+    @property
+    def tool_calls(self) -> list[tuple[Step, ToolCall]]:
+        return [(step, step.call) for step in self.steps if isinstance(step.call, ToolCall)]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Fixture:
+    """A recorded tool answer, kept byte for byte, with the call that it answers."""
+
+    step: int
+    call: ToolCall
+    error: ErrorInfo | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Checkpoint:
+    """What is needed to go on from a step (source of the field list: docs/record-format.md)."""
+
+    run_id: str
+    step: int
+    history: History | None
+    tool_calls: tuple[Step, ...]
+    model_config: JsonObject
+    state: object
+    agent_version: str | None
+    taken_at: datetime | None
+
+
+def fixtures(run: Run) -> list[Fixture]:
+    """The answers of the run's tools, in recorded order. Structured output is no tool's answer."""
+    return [
+        Fixture(step=step.index, call=call, error=step.error)
+        for step, call in run.tool_calls
+        if not call.is_output
+    ]
