@@ -1,0 +1,185 @@
+"""Recorded runs. Plain columns exist for what lists filter and show; the rest is kept by digest."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
+from django.contrib.postgres.indexes import GinIndex
+from django.contrib.postgres.search import SearchVectorField
+from django.db import models
+
+from sessions_app.models.projects import Project
+
+
+class StoredPayload(models.Model):
+    """Exact bytes, stored once a project under their SHA-256."""
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE)
+    digest = models.BinaryField()
+    size = models.BigIntegerField()
+    """Bytes before compression."""
+    stored_size = models.BigIntegerField()
+    data = models.BinaryField(null=True)
+    """The bytes, compressed with zstd when `is_compressed`; null when they lie in the blob folder."""
+    is_compressed = models.BooleanField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["project", "digest"], name="one_payload_a_digest")]
+
+    def __str__(self) -> str:
+        return bytes(self.digest).hex()
+
+
+class HistoryNode(models.Model):
+    """One link of a message history: its parent and the message that it adds (core/history.py)."""
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE)
+    digest = models.BinaryField()
+    parent = models.BinaryField(null=True)
+    message = models.BinaryField()
+    """Digest of the message's payload."""
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["project", "digest"], name="one_node_a_digest")]
+
+    def __str__(self) -> str:
+        return bytes(self.digest).hex()
+
+
+class Session(models.Model):
+    """Runs that belong together, such as the turns of one conversation."""
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="sessions")
+    session_id = models.CharField(max_length=512)
+    started_at = models.DateTimeField()
+    last_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["project", "session_id"], name="one_session_an_id")]
+        indexes = [
+            models.Index(fields=["project", "-last_at", "-id"], name="sessions_newest_first"),
+            models.Index(fields=["session_id"], name="session_prefix", opclasses=["text_pattern_ops"]),
+        ]
+
+    def __str__(self) -> str:
+        return self.session_id
+
+
+class Run(models.Model):
+    """One execution of an agent."""
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="runs")
+    session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="runs")
+    run_id = models.CharField(max_length=512)
+    origin = models.CharField(max_length=8)
+    parent_run_id = models.CharField(max_length=512, null=True)
+    status = models.CharField(max_length=8)
+    content_digest = models.BinaryField()
+    """Tells the same run sent again from another one under the same id."""
+    source_format = models.CharField(max_length=40)
+    source_digest = models.BinaryField()
+    """The document as received, after redaction."""
+    received_at = models.DateTimeField(auto_now_add=True)
+    header = models.BinaryField()
+    """All facts of the run as JSON, payloads by digest (mapping/rows.py)."""
+    prior_node = models.BinaryField(null=True)
+    final_node = models.BinaryField(null=True)
+
+    agent_name = models.TextField(null=True)
+    agent_version = models.TextField(null=True)
+    commit = models.TextField(null=True)
+    model = models.TextField(null=True)
+    provider = models.TextField(null=True)
+    user_id = models.TextField(null=True)
+    tenant_id = models.TextField(null=True)
+    started_at = models.DateTimeField(null=True)
+    duration_ms = models.FloatField(null=True)
+    input_preview = models.TextField(null=True)
+    output_preview = models.TextField(null=True)
+    error_preview = models.TextField(null=True)
+    step_count = models.IntegerField()
+    model_call_count = models.IntegerField()
+    tool_call_count = models.IntegerField()
+    message_count = models.IntegerField()
+    input_tokens = models.BigIntegerField(null=True)
+    output_tokens = models.BigIntegerField(null=True)
+    tool_names = ArrayField(models.TextField(), default=list)
+    model_names = ArrayField(models.TextField(), default=list)
+    strip = models.TextField()
+    """One letter a step for the list: m t r a o, upper case when it failed; cut at 200."""
+
+    verdict = models.CharField(max_length=20)
+    verdict_step = models.IntegerField(null=True)
+    verdict_reasons = models.JSONField(default=list)
+    anomalies = models.JSONField(default=list)
+    kit = models.JSONField(default=dict)
+    kit_captured = models.SmallIntegerField()
+    story = models.TextField()
+    search = SearchVectorField(null=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["project", "run_id"], name="one_run_an_id")]
+        indexes = [
+            models.Index(fields=["session", "id"], name="runs_of_a_session"),
+            models.Index(fields=["run_id"], name="run_prefix", opclasses=["text_pattern_ops"]),
+            models.Index(fields=["project", "parent_run_id"], name="runs_of_a_parent"),
+            models.Index(
+                fields=["project", "-id"], name="runs_with_errors", condition=~models.Q(status="ok")
+            ),
+            GinIndex(fields=["search"], name="runs_search"),
+            GinIndex(fields=["tool_names"], name="runs_tools"),
+        ]
+
+    def __str__(self) -> str:
+        return self.run_id
+
+
+class Step(models.Model):
+    """One operation in a run."""
+
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="steps")
+    index = models.IntegerField()
+    kind = models.CharField(max_length=10)
+    name = models.TextField()
+    call_id = models.TextField(null=True)
+    parent = models.IntegerField(null=True)
+    detail = models.BinaryField()
+    """The step as JSON, payloads by digest (mapping/rows.py)."""
+    arguments_key = models.BinaryField(null=True)
+    """SHA-256 of the canonical arguments: equal for equal calls however they were spelled."""
+    result_key = models.BinaryField(null=True)
+    input_node = models.BinaryField(null=True)
+    output_node = models.BinaryField(null=True)
+    model = models.TextField(null=True)
+    outcome = models.TextField(null=True)
+    source = models.CharField(max_length=10)
+    has_error = models.BooleanField()
+    started_at = models.DateTimeField(null=True)
+    duration_ms = models.FloatField(null=True)
+    input_tokens = models.BigIntegerField(null=True)
+    output_tokens = models.BigIntegerField(null=True)
+    arguments_preview = models.TextField(null=True)
+    result_preview = models.TextField(null=True)
+    error_preview = models.TextField(null=True)
+    state_changes = models.TextField(null=True)
+    """Which keys of the state this step changed, as `+docs −plan ~count`."""
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["run", "index"], name="one_step_an_index")]
+
+    def __str__(self) -> str:
+        return f"{self.index} {self.name}"
+
+
+class ColdCase(models.Model):
+    """A run that people have given up reproducing, and why."""
+
+    run = models.OneToOneField(Run, on_delete=models.CASCADE, related_name="cold_case")
+    reason = models.TextField()
+    missing = ArrayField(models.TextField(), default=list)
+    """Keys of the kit lines that were missing or partial when it was marked."""
+    marked_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL)
+    marked_at = models.DateTimeField(auto_now_add=True)
+
+    def __str__(self) -> str:
+        return f"{self.run_id}: {self.reason}"

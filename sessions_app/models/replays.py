@@ -1,0 +1,93 @@
+"""Replays: rows are the queue's truth, a Celery message only wakes a worker."""
+
+from __future__ import annotations
+
+import secrets
+
+from django.conf import settings
+from django.db import models
+
+from sessions_app.models.projects import Project
+from sessions_app.models.recordings import Run
+
+
+def new_replay_id() -> str:
+    return f"rp_{secrets.token_hex(8)}"
+
+
+class ReplayState(models.TextChoices):
+    QUEUED = "queued"
+    CLAIMED = "claimed"
+    RUNNING = "running"
+    PAUSED = "paused"
+    DONE = "done"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    CRASHED = "crashed"
+
+
+OPEN_STATES = (ReplayState.QUEUED, ReplayState.CLAIMED, ReplayState.RUNNING, ReplayState.PAUSED)
+HELD_STATES = (ReplayState.CLAIMED, ReplayState.RUNNING)
+"""States in which a worker holds the lease."""
+
+
+class Replay(models.Model):
+    """One request to replay a run, from queue to result."""
+
+    replay_id = models.CharField(max_length=40, unique=True, default=new_replay_id)
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="replays")
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="replays")
+    number = models.IntegerField()
+    """Which attempt at reproducing this run it is, from 1."""
+    mode = models.CharField(max_length=10, default="recording")
+    state = models.CharField(max_length=10, choices=ReplayState, default=ReplayState.QUEUED)
+    requested_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL)
+    request_key = models.CharField(max_length=120, null=True)
+    """Chosen by the client: the same key again is the same replay."""
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    attempt = models.IntegerField(default=0)
+    """How many workers have taken it up, the present one included."""
+    fence = models.BigIntegerField(default=0)
+    """Grows with each claim; a result under an older fence is refused."""
+    worker = models.CharField(max_length=120, null=True)
+    lease_until = models.DateTimeField(null=True)
+    woken_at = models.DateTimeField(null=True)
+    """When a worker was last told about it."""
+    claimed_at = models.DateTimeField(null=True)
+    finished_at = models.DateTimeField(null=True)
+    is_cancel_wanted = models.BooleanField(default=False)
+    takeovers = models.JSONField(default=list)
+    """Times at which another worker took it over, ISO 8601."""
+
+    progress_done = models.IntegerField(default=0)
+    progress_total = models.IntegerField(default=0)
+    verdict = models.CharField(max_length=24, null=True)
+    divergence = models.JSONField(null=True)
+    live_calls = models.IntegerField(null=True)
+    """Attempts to reach the network during the replay; 0 is the proof that the world was off."""
+    facts = models.JSONField(default=dict)
+    """What the engine found out: sources, fields compared, fields not captured, isolation."""
+    produced_run = models.OneToOneField(
+        Run, null=True, on_delete=models.SET_NULL, related_name="produced_by"
+    )
+    error = models.TextField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["run", "number"], name="one_attempt_a_number"),
+            models.UniqueConstraint(fields=["project", "request_key"], name="one_replay_a_request_key"),
+        ]
+        indexes = [
+            models.Index(
+                fields=["id"], name="open_replays", condition=models.Q(state__in=list(OPEN_STATES))
+            ),
+            models.Index(fields=["project", "-id"], name="replays_newest_first"),
+        ]
+
+    def __str__(self) -> str:
+        return self.replay_id
+
+    @property
+    def is_over(self) -> bool:
+        return self.state not in OPEN_STATES
