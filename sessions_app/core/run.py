@@ -285,10 +285,25 @@ class Checkpoint:
     taken_at: datetime | None
 
 
+FRAMEWORK_CAUSES = frozenset({"unknown_tool", "unavailable_tool"})
+SKIPPED = "Tool not executed"
+"""How Pydantic AI begins its answer to a call that a final result made superfluous."""
+
+
 def fixtures(run: Run) -> list[Fixture]:
-    """The answers of the run's tools, in recorded order. Structured output is no tool's answer."""
+    """The answers of the run's tools, in recorded order, without those that the framework wrote."""
     return [
         Fixture(step=step.index, call=call, error=step.error)
         for step, call in run.tool_calls
-        if not call.is_output
+        if is_answered_by_tool(call)
     ]
+
+
+def is_answered_by_tool(call: ToolCall) -> bool:
+    """False for structured output, denied and skipped calls and calls of tools that do not exist."""
+    if call.is_output or call.outcome == "denied":
+        return False
+    if (call.retry or {}).get("cause") in FRAMEWORK_CAUSES:
+        return False
+    text = call.result.value if call.result else None
+    return not (isinstance(text, str) and text.startswith(SKIPPED))

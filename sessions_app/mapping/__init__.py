@@ -1,0 +1,1 @@
+"""Rows to domain objects and back."""

@@ -1,0 +1,1 @@
+"""Use cases: transactions and the order of work."""

@@ -10,7 +10,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from sessions_app.core.formats.fields import as_array, as_object, parse_time
+from sessions_app.core.formats.fields import (
+    as_array,
+    as_object,
+    is_count,
+    is_identifier,
+    is_name,
+    parse_time,
+)
+from sessions_app.core.formats.values import message_value
 from sessions_app.core.history import History, extend
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.run import ErrorInfo, ModelCall, Run, RunStatus, Step, ToolCall
@@ -44,7 +52,7 @@ class Message:
 
     @property
     def run_id(self) -> str | None:
-        return _text(self.value.get("run_id"))
+        return _identifier(self.value.get("run_id"))
 
 
 def read_messages(payloads: list[Payload]) -> list[Message]:
@@ -59,15 +67,16 @@ def run_from_messages(messages: list[Message], *, run_id: str, source_format: st
     for message in own:
         walk.take(message)
     steps = _mark_output_calls(walk.steps)
-    first = next((m for m in own if m.is_response), None)
+    first = next((m.value for m in own if m.is_response), {})
+    conversation_id = messages[-1].value.get("conversation_id") if messages else None
     return Run(
         run_id=run_id,
-        session_id=_text((own or messages)[-1].value.get("conversation_id")) or run_id,
+        session_id=_identifier(conversation_id) or run_id,
         source_format=source_format,
         input=_input(own),
         instructions=_instructions(own),
-        model=first and (_text(first.value.get("model_name")) or None),
-        provider=first and _text(first.value.get("provider_name")),
+        model=_name(first.get("model_name")) or None,
+        provider=_name(first.get("provider_name")),
         started_at=next((m.moment for m in own if m.moment), None),
         duration_ms=_milliseconds(own[0].moment, own[-1].moment) if own else None,
         prior=extend(None, (m.payload for m in prior)),
@@ -110,7 +119,7 @@ class _Walk:
 
     def _answer_of_model(self, message: Message) -> None:
         index = len(self.steps) + 1
-        name = _text(message.value.get("model_name")) or "model"
+        name = _name(message.value.get("model_name")) or "model"
         self.steps.append(
             Step(
                 index=index,
@@ -126,8 +135,8 @@ class _Walk:
     def _open(self, message: Message, parent: int | None) -> None:
         for part, slice_ in _parts_with_slices(message, "tool-call"):
             call = ToolCall(
-                tool_name=_text(part.get("tool_name")) or "tool",
-                call_id=_text(part.get("tool_call_id")),
+                tool_name=_name(part.get("tool_name")) or "tool",
+                call_id=_name(part.get("tool_call_id")),
                 arguments=_slice_payload(slice_, "args"),
             )
             index = len(self.steps) + 1
@@ -148,7 +157,7 @@ class _Walk:
             self._interrupt()
 
     def _position_of(self, part: JsonObject) -> int | None:
-        call_id = _text(part.get("tool_call_id"))
+        call_id = _name(part.get("tool_call_id"))
         if call_id in self.open_calls:
             return self.open_calls.pop(call_id)
         named = [
@@ -164,7 +173,7 @@ class _Walk:
         for position, slice_ in zip(reversed(answered), reversed(contents), strict=False):
             step = self.steps[position]
             assert isinstance(step.call, ToolCall)
-            content = _slice_payload(slice_, "content")
+            content = _slice_payload(slice_, "content", null_is_value=False)
             self.steps[position] = replace(step, call=replace(step.call, content=content))
 
     def _interrupt(self) -> None:
@@ -183,14 +192,15 @@ class _Walk:
 
 def _model_call(message: Message, history: History | None) -> ModelCall:
     value = message.value
-    usage = value.get("usage") if isinstance(value.get("usage"), dict) else {}
+    usage = value.get("usage")
+    usage = usage if isinstance(usage, dict) else {}
     return ModelCall(
         history=history,
         response=message.payload,
-        model=_text(value.get("model_name")),
-        answered_model=_text(value.get("model_name")),
-        provider=_text(value.get("provider_name")),
-        finish_reason=_text(value.get("finish_reason")),
+        model=_name(value.get("model_name")),
+        answered_model=_name(value.get("model_name")),
+        provider=_name(value.get("provider_name")),
+        finish_reason=_name(value.get("finish_reason")),
         input_tokens=_count(usage.get("input_tokens")),
         output_tokens=_count(usage.get("output_tokens")),
     )
@@ -202,7 +212,7 @@ def _answered(call: ToolCall, part: JsonObject, slice_: JsonSlices) -> ToolCall:
     return replace(
         call,
         result=_slice_payload(slice_, "content"),
-        outcome="retried" if is_retry else _text(part.get("outcome")) or "success",
+        outcome="retried" if is_retry else _name(part.get("outcome")) or "success",
         retry=_legacy_retry(part) if is_retry else retry,
         metadata=None if part.get("metadata") is None else _slice_payload(slice_, "metadata"),
     )
@@ -250,7 +260,7 @@ def _begins_turn(before: Message, message: Message) -> bool:
 def _input(own: list[Message]) -> Payload | None:
     for message in own[:1]:
         for _, slice_ in _parts_with_slices(message, "user-prompt"):
-            return _slice_payload(slice_, "content")
+            return _slice_payload(slice_, "content", null_is_value=False)
     return None
 
 
@@ -307,17 +317,28 @@ def _parts_with_slices(message: Message, *kinds: str) -> Iterator[tuple[JsonObje
             yield part, as_object(slice_, "part")
 
 
-def _slice_payload(slices: JsonSlices, name: str) -> Payload | None:
+def _slice_payload(slices: JsonSlices, name: str, *, null_is_value: bool = True) -> Payload | None:
     raw = slices.get(name)
-    return None if raw is None else Payload.from_record_value(raw)
+    if raw == b"null" and not null_is_value:
+        return None
+    return None if raw is None else message_value(raw)
 
 
 def _text(value: JsonValue) -> str | None:
     return value if isinstance(value, str) else None
 
 
+def _name(value: JsonValue) -> str | None:
+    """A text that is fit to be shown and indexed as a name; anything else stays in the message alone."""
+    return value if is_name(value) else None
+
+
+def _identifier(value: JsonValue) -> str | None:
+    return value if is_identifier(value) else None
+
+
 def _count(value: JsonValue) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
+    return value if is_count(value) else None
 
 
 def _moment(value: JsonValue) -> datetime | None:

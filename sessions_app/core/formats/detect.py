@@ -17,11 +17,10 @@ Parser = Callable[[bytes, Limits], Run]
 
 def parse_document(content: bytes, limits: Limits = Limits()) -> Run:
     """Check the text strictly, then read it with the parser of its format."""
-    value = load_strict(content, limits)
-    return _parser_of(value)(content, limits)
+    return parser_of(load_strict(content, limits))(content, limits)
 
 
-def _parser_of(value: JsonValue) -> Parser:
+def parser_of(value: JsonValue) -> Parser:
     if isinstance(value, list):
         return parse_messages
     if not isinstance(value, dict):

@@ -7,7 +7,7 @@ parser did not ask for is handed back by `rest`, so that unknown fields are kept
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar, get_args
 
 import msgspec
@@ -20,6 +20,8 @@ _OBJECT = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _ARRAY = msgspec.json.Decoder(list[msgspec.Raw])
 _MAX_ID = 512
 _MAX_NAME = 1024
+_MAX_INTEGER = 2**53
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def names_of(literal: Any) -> tuple[str, ...]:
@@ -83,13 +85,13 @@ class Fields:
     def name(self, name: str) -> str | None:
         """A short text that is shown and indexed; control characters have no place in it."""
         value = self.text(name, limit=_MAX_NAME)
-        if value is not None and "\x00" in value:
+        if value is not None and not is_name(value):
             raise self.error(name, "must not hold a NUL character")
         return value
 
     def identifier(self, name: str) -> str | None:
         value = self.text(name, limit=_MAX_ID)
-        if value is not None and (not value.strip() or any(ord(c) < 32 for c in value)):
+        if value is not None and not is_identifier(value):
             raise self.error(name, "must not be blank or hold control characters")
         return value
 
@@ -107,7 +109,7 @@ class Fields:
             raise self.error(name, "must be a number")
         return value
 
-    def integer(self, name: str, *, low: int = 0, high: int = 2**53) -> int | None:
+    def integer(self, name: str, *, low: int = 0, high: int = _MAX_INTEGER) -> int | None:
         value = self.value(name)
         if value is None:
             return None
@@ -158,6 +160,12 @@ class Fields:
         unknown = self._raw.keys() - self._read
         return {key: Payload(content=self._raw[key]).value for key in self._raw if key in unknown}
 
+    def refuse_rest(self) -> None:
+        """For small objects that have no place to keep what is unknown: better refused than lost."""
+        for name in self._raw:
+            if name not in self._read:
+                raise self.error(name, "is not a field of this object")
+
     def error(self, name: str, what: str) -> RecordError:
         return RecordError(f"{self.at(name)} {what}.", field=self.at(name))
 
@@ -168,10 +176,21 @@ class Fields:
         return value
 
 
+def is_name(value: JsonValue) -> bool:
+    return isinstance(value, str) and len(value) <= _MAX_NAME and "\x00" not in value
+
+
+def is_identifier(value: JsonValue) -> bool:
+    is_short = isinstance(value, str) and len(value) <= _MAX_ID
+    return is_short and bool(value.strip()) and all(ord(c) >= 32 for c in value)
+
+
+def is_count(value: JsonValue) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MAX_INTEGER
+
+
 def parse_time(value: JsonValue) -> datetime:
     if isinstance(value, int | float) and not isinstance(value, bool):
-        return datetime.fromtimestamp(value, UTC)
+        return _EPOCH + timedelta(seconds=value)
     moment = datetime.fromisoformat(value)
     return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
-
-

@@ -15,9 +15,10 @@ from sessions_app.core.formats.native_steps import (
     write_error,
     write_step,
 )
+from sessions_app.core.formats.values import read_value, write_value
 from sessions_app.core.history import History, extend, nodes
 from sessions_app.core.json_text import Limits
-from sessions_app.core.payload import Payload, sha256_hex
+from sessions_app.core.payload import JsonObject, Payload, sha256_hex
 from sessions_app.core.run import (
     AgentInfo,
     CodeInfo,
@@ -170,7 +171,9 @@ def _read_parent(fields: Fields | None) -> ParentLink | None:
     if fields is None:
         return None
     run_id = fields.required("run_id", fields.identifier)
-    return ParentLink(run_id=run_id, step=fields.integer("step", low=1))
+    link = ParentLink(run_id=run_id, step=fields.integer("step", low=1))
+    fields.refuse_rest()
+    return link
 
 
 def _write_agent(agent: AgentInfo) -> bytes | None:
@@ -238,7 +241,7 @@ class _InlineEmbedding:
         self._known: dict[str, int] = {prior.digest: 0} if prior else {}
 
     def payload(self, payload: Payload) -> bytes:
-        return payload.as_record_value()
+        return write_value(payload)
 
     def shared(self, table: str, payload: Payload) -> bytes:
         rows = self._tables[table]
@@ -246,7 +249,7 @@ class _InlineEmbedding:
 
     def table(self, name: str) -> bytes | None:
         rows = self._tables[name]
-        return array_text(payload.as_record_value() for payload in rows) if rows else None
+        return array_text(_json_text(payload) for payload in rows) if rows else None
 
     def history(self, history: History | None) -> bytes | None:
         if history is None:
@@ -261,7 +264,7 @@ class _InlineEmbedding:
         for node in nodes(history):
             if base is not None and node.digest == base.digest:
                 break
-            added.append(node.message.as_record_value())
+            added.append(_json_text(node.message))
         return added[::-1]
 
     def step_written(self, step: Step) -> None:
@@ -282,7 +285,7 @@ class _InlineResolver:
         return history
 
     def payload(self, slice_: bytes, path: str) -> Payload:
-        return Payload.from_record_value(slice_)
+        return read_value(slice_, path)
 
     def shared(self, table: str, slice_: bytes, path: str) -> Payload:
         rows = self._tables[table]
@@ -297,7 +300,9 @@ class _InlineResolver:
         fields = Fields(slice_, path)
         raw = fields.items("messages") or []
         added = (_message(item, f"{path}.messages[{i}]") for i, item in enumerate(raw))
-        return extend(self._base(fields), added)
+        base = self._base(fields)
+        fields.refuse_rest()
+        return extend(base, added)
 
     def _base(self, fields: Fields) -> History | None:
         after = fields.integer("after")
@@ -312,7 +317,24 @@ class _InlineResolver:
             self._after[step.index] = step.call.output_history
 
 
+def _json_text(payload: Payload) -> bytes:
+    """Messages and shared values are JSON as spelled; no object among them stands for bytes."""
+    return payload.content if payload.is_json else write_value(payload)
+
+
 def _message(raw: bytes, path: str) -> Payload:
     if not raw.startswith(b"{"):
         raise RecordError(f"{path} must be a message object.", field=path)
     return Payload(content=raw)
+
+
+FIELD_NAMES = frozenset(
+    {name for name, _ in header_fields(Run(run_id="-", session_id="-", status="ok"), _InlineEmbedding(None))}
+    | {"prior", "parameters", "tools", "steps", "final"}
+)
+"""Names that a record uses itself; an unknown field of another format cannot keep one of them."""
+
+
+def foreign_extra(extra: JsonObject, source: str) -> JsonObject:
+    """Unknown fields of another format, renamed where a native record has a field of that name."""
+    return {f"{source}.{key}" if key in FIELD_NAMES else key: value for key, value in extra.items()}

@@ -6,6 +6,7 @@ store keeps, with payloads by digest: `Embedding` and `Resolver` say how a paylo
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 from sessions_app.core.errors import RecordError
@@ -127,7 +128,7 @@ def _write_model(call: ModelCall, into: Embedding) -> list[tuple[str, bytes | No
     return [
         ("request", into.history(call.history)),
         ("response", optional(call.response, into)),
-        ("parameters", call.parameters and into.shared("parameters", call.parameters)),
+        ("parameters", None if call.parameters is None else into.shared("parameters", call.parameters)),
         ("tools", None if call.tools is None else array_text(into.shared("tools", t) for t in call.tools)),
         ("settings", optional(call.settings, into)),
         ("model", scalar(call.model)),
@@ -142,10 +143,11 @@ def _write_model(call: ModelCall, into: Embedding) -> list[tuple[str, bytes | No
 
 def _read_model(fields: Fields, resolve: Resolver) -> ModelCall:
     parameters = fields.slice("parameters")
+    at = fields.at("parameters")
     return ModelCall(
         history=resolve.history(fields.slice("request"), fields.at("request")),
         response=read_payload(fields, "response", resolve),
-        parameters=parameters and resolve.shared("parameters", parameters, fields.at("parameters")),
+        parameters=None if parameters is None else resolve.shared("parameters", parameters, at),
         tools=_read_tools(fields, resolve),
         settings=read_payload(fields, "settings", resolve),
         model=fields.name("model"),
@@ -247,7 +249,7 @@ def _read_other(fields: Fields, resolve: Resolver) -> OtherCall:
     )
 
 
-_READERS = {
+_READERS: dict[StepKind, Callable[[Fields, Resolver], Call]] = {
     "model": _read_model,
     "tool": _read_tool,
     "retrieval": _read_retrieval,
@@ -267,9 +269,7 @@ def optional(payload: Payload | None, into: Embedding) -> bytes | None:
     return None if payload is None else into.payload(payload)
 
 
-def read_payload(
-    fields: Fields, name: str, resolve: Resolver, *, null_is_value: bool = False
-) -> Payload | None:
+def read_payload(fields: Fields, name: str, resolve: Resolver, *, null_is_value: bool = False) -> Payload | None:
     slice_ = fields.written(name) if null_is_value else fields.slice(name)
     return None if slice_ is None else resolve.payload(slice_, fields.at(name))
 
@@ -302,7 +302,9 @@ def _read_state(fields: Fields) -> StateChange | None:
     child = fields.child("state")
     if child is None:
         return None
-    return StateChange(before=_patch(child, "before"), after=_patch(child, "after"))
+    change = StateChange(before=_patch(child, "before"), after=_patch(child, "after"))
+    child.refuse_rest()
+    return change
 
 
 def _patch(fields: Fields, name: str) -> tuple[JsonObject, ...]:
@@ -350,16 +352,13 @@ def _read_http(fields: Fields | None, resolve: Resolver) -> HttpExchange | None:
 def _read_headers(fields: Fields, name: str) -> tuple[tuple[str, str], ...]:
     """A list of [name, value] pairs, or an object; a list keeps repeated headers."""
     value = fields.value(name)
-    pairs = value.items() if isinstance(value, dict) else value or []
-    try:
-        return tuple((_header_text(key), _header_text(item)) for key, item in pairs)
-    except (TypeError, ValueError):
-        raise fields.error(name, "must be an object or a list of [name, value] pairs") from None
+    pairs = [list(pair) for pair in value.items()] if isinstance(value, dict) else value
+    if pairs is None:
+        return ()
+    if not isinstance(pairs, list) or not all(_is_header(pair) for pair in pairs):
+        raise fields.error(name, "must be an object or a list of [name, value] pairs")
+    return tuple((key, item) for key, item in pairs)
 
 
-def _header_text(value: object) -> str:
-    if not isinstance(value, str):
-        raise TypeError
-    return value
-
-
+def _is_header(pair: object) -> bool:
+    return isinstance(pair, list) and len(pair) == 2 and all(isinstance(text, str) for text in pair)

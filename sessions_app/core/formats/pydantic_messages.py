@@ -1,7 +1,7 @@
 """A Pydantic AI message dump: the JSON list that `ModelMessagesTypeAdapter.dump_json` writes.
 
 It may also come wrapped as `{"messages": [...], "run_id": …, "session_id": …}` and then carry what a
-dump cannot: user, tenant, commit, output.
+dump cannot: user and tenant. Other fields are kept as unknown ones.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from dataclasses import replace
 from sessions_app.core.errors import RecordError, RecordTooLarge
 from sessions_app.core.formats.conversation import Message, read_messages, run_from_messages
 from sessions_app.core.formats.fields import Fields, as_array
+from sessions_app.core.formats.native import foreign_extra
 from sessions_app.core.json_text import Limits
 from sessions_app.core.payload import Payload, sha256_hex
 from sessions_app.core.run import Run
@@ -36,7 +37,7 @@ def parse_wrapped_messages(content: bytes, limits: Limits = Limits()) -> Run:
         session_id=fields.identifier("session_id") or run.session_id,
         user_id=fields.name("user_id"),
         tenant_id=fields.name("tenant_id"),
-        extra=fields.rest(),
+        extra=foreign_extra(fields.rest(), SOURCE),
     )
 
 

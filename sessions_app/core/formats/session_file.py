@@ -12,9 +12,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from sessions_app.core.errors import RecordTooLarge
 from sessions_app.core.formats.conversation import read_messages, run_from_messages
 from sessions_app.core.formats.fields import Fields
 from sessions_app.core.formats.json_writer import array_text, object_text, scalar
+from sessions_app.core.formats.native import foreign_extra
+from sessions_app.core.formats.values import message_value
 from sessions_app.core.json_text import Limits
 from sessions_app.core.payload import Payload
 from sessions_app.core.run import Run, Step, ToolCall
@@ -26,10 +29,10 @@ _KINDS = {"ModelRequest": "request", "ModelResponse": "response"}
 def parse_session_file(content: bytes, limits: Limits = Limits()) -> Run:
     fields = Fields(content)
     run_id = fields.required("session_id", fields.identifier)
-    messages = _messages(fields)
+    messages = _messages(fields, limits)
     run = run_from_messages(read_messages(messages), run_id=run_id, source_format=SOURCE)
     output = _text_payload(fields, "final_output")
-    steps = run.steps or _calls_alone(fields)
+    steps = run.steps or _calls_alone(fields, limits)
     return replace(
         run,
         session_id=run_id,
@@ -50,38 +53,50 @@ def parse_session_file(content: bytes, limits: Limits = Limits()) -> Run:
 def _text_payload(fields: Fields, name: str) -> Payload | None:
     """The text, or another JSON value where the agent had structured output."""
     slice_ = fields.slice(name)
-    return None if slice_ is None else Payload.from_record_value(slice_)
+    return None if slice_ is None else message_value(slice_)
 
 
-def _messages(fields: Fields) -> list[Payload]:
+def _limited(fields: Fields, name: str, limits: Limits) -> list[Fields]:
+    children = fields.children(name) or []
+    if len(children) > limits.max_steps:
+        raise RecordTooLarge(f"{name} has {len(children)} items; the limit is {limits.max_steps}.", field=name)
+    return children
+
+
+def _messages(fields: Fields, limits: Limits) -> list[Payload]:
     instructions = fields.slice("instructions")
-    return [_message(child, instructions) for child in fields.children("messages") or []]
+    return [_message(child, instructions) for child in _limited(fields, "messages", limits)]
 
 
 def _message(fields: Fields, instructions: bytes | None) -> Payload:
     kind = _KINDS[fields.required("type", lambda name: fields.choice(name, tuple(_KINDS)))]
     parts = [_part(part) for part in fields.required("parts", fields.children)]
+    if kind == "request":
+        instructions = fields.slice("instructions") or instructions
+    known = ("type", "parts", "kind", "instructions")
     text = object_text(
         [
             ("parts", array_text(parts)),
-            ("instructions", instructions if kind == "request" else None),
+            ("instructions", instructions if kind == "request" else fields.written("instructions")),
             ("kind", scalar(kind)),
-        ],
-        fields.rest(),
+            *_others(fields, known),
+        ]
     )
     return Payload(content=text)
 
 
+def _others(fields: Fields, known: tuple[str, ...]) -> list[tuple[str, bytes | None]]:
+    return [(name, fields.written(name)) for name in fields.names() if name not in known]
+
+
 def _part(fields: Fields) -> bytes:
     kind = fields.required("kind", fields.text)
-    names = fields.names()
-    others = [(name, fields.written(name)) for name in names if name != "kind"]
-    return object_text([*others, ("part_kind", scalar(kind))])
+    return object_text([*_others(fields, ("kind", "part_kind")), ("part_kind", scalar(kind))])
 
 
-def _calls_alone(fields: Fields) -> tuple[Step, ...]:
+def _calls_alone(fields: Fields, limits: Limits) -> tuple[Step, ...]:
     """Calls without messages: their names and arguments are all that was saved."""
-    calls = fields.children("tool_calls") or []
+    calls = _limited(fields, "tool_calls", limits)
     return tuple(
         Step(index=index, name=call.tool_name, call=call)
         for index, call in enumerate((_call(child) for child in calls), start=1)
@@ -90,12 +105,12 @@ def _calls_alone(fields: Fields) -> tuple[Step, ...]:
 
 def _call(fields: Fields) -> ToolCall:
     slice_ = fields.written("args")
-    arguments = None if slice_ is None else Payload.from_record_value(slice_)
+    arguments = None if slice_ is None else message_value(slice_)
     return ToolCall(tool_name=fields.required("tool", fields.name), arguments=arguments)
 
 
 def _extra(fields: Fields, *, keeps_calls: bool) -> dict[str, object]:
     """Unknown fields; with messages the list of calls repeats them, and is kept as it came."""
     calls = fields.value("tool_calls")
-    extra = fields.rest()
+    extra = foreign_extra(fields.rest(), SOURCE)
     return {"tool_calls": calls, **extra} if keeps_calls and calls is not None else extra

@@ -1,0 +1,88 @@
+"""Tools that answer from the recording: nothing of the team's code runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pydantic import TypeAdapter
+from pydantic_ai.exceptions import ModelRetry, ToolFailed
+from pydantic_ai.messages import ToolReturn
+from pydantic_ai.tools import RunContext, ToolDefinition
+from pydantic_ai.toolsets import AbstractToolset
+from pydantic_ai.toolsets.abstract import ToolsetTool
+
+from sessions_app.agents.library import load_definition, load_prompt
+from sessions_app.agents.outcomes import FixtureNotFound, RecordedError
+from sessions_app.agents.replay_model import ReplayModel
+from sessions_app.core.payload import JsonObject
+from sessions_app.core.replay.budgets import Budgets
+from sessions_app.core.replay.fixture_book import FixtureBook, FixtureMiss
+from sessions_app.core.run import ErrorInfo, Fixture
+
+_ANY_OBJECT = TypeAdapter(dict[str, Any]).validator
+OnCall = Callable[[str | None, str, JsonObject, Fixture], None]
+
+
+class FrozenToolset(AbstractToolset[None]):
+    """Offers the tools of the recorded moment and gives their recorded answers."""
+
+    def __init__(self, model: ReplayModel, book: FixtureBook, budgets: Budgets, on_call: OnCall) -> None:
+        self._model = model
+        self._book = book
+        self._budgets = budgets
+        self._on_call = on_call
+        self._definitions: tuple[JsonObject, ...] = ()
+
+    @property
+    def id(self) -> str | None:
+        return None
+
+    async def get_tools(self, ctx: RunContext[None]) -> dict[str, ToolsetTool[None]]:
+        current = self._model.current
+        if current is not None:
+            self._definitions = current.tools
+        return {d["name"]: self._tool(load_definition(d)) for d in self._definitions}
+
+    def _tool(self, definition: ToolDefinition) -> ToolsetTool[None]:
+        return ToolsetTool(
+            toolset=self,
+            tool_def=definition,
+            max_retries=self._budgets.of_tool(definition.name),
+            args_validator=_ANY_OBJECT,
+        )
+
+    async def call_tool(
+        self, name: str, tool_args: dict[str, Any], ctx: RunContext[None], tool: ToolsetTool[None]
+    ) -> Any:
+        found = self._book.find(name, ctx.tool_call_id, tool_args)
+        if isinstance(found, FixtureMiss):
+            raise FixtureNotFound(found)
+        if found.call.result is None and found.call.outcome != "crashed" and found.error is None:
+            raise FixtureNotFound(_unanswered(found, tool_args))
+        self._on_call(ctx.tool_call_id, name, tool_args, found)
+        return reenact(found)
+
+
+def _unanswered(fixture: Fixture, arguments: JsonObject) -> FixtureMiss:
+    call = fixture.call
+    return FixtureMiss(
+        tool_name=call.tool_name, call_id=call.call_id, arguments=arguments, nearest=(fixture,)
+    )
+
+
+def reenact(fixture: Fixture) -> Any:
+    """Let the call end as it ended: with a value, or with the exception that the loop turned into one."""
+    call = fixture.call
+    value = call.result.value if call.result else None
+    if call.outcome == "failed":
+        raise ToolFailed(value)
+    if call.outcome == "retried":
+        raise ModelRetry(value)
+    if call.outcome == "crashed" or (fixture.error is not None and call.result is None):
+        raise RecordedError(fixture.error or ErrorInfo(type=None, message=None))
+    if call.metadata is None and call.content is None:
+        return value
+    content = load_prompt(call.content.value) if call.content else None
+    metadata = call.metadata.value if call.metadata else None
+    return ToolReturn(return_value=value, content=content, metadata=metadata)

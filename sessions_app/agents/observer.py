@@ -1,0 +1,174 @@
+"""Watches the loop from inside: checks each request against the recording and re-enacts what only
+the framework can do (validation errors, output retries, rewritten histories)."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from pydantic import ValidationError
+from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering
+from pydantic_ai.exceptions import ToolRetryError
+from pydantic_ai.messages import ModelMessage, ModelResponse, RetryFeedbackPart, ToolCallPart, ToolReturnPart
+from pydantic_ai.models import ModelRequestContext
+from pydantic_ai.tools import RunContext, ToolDefinition
+from pydantic_core import InitErrorDetails, PydanticCustomError
+
+from sessions_app.agents.library import dump_parameters, load_messages, load_parameters
+from sessions_app.agents.replay_model import ReplayModel
+from sessions_app.agents.transcript import Transcript
+from sessions_app.core.history import History, messages
+from sessions_app.core.payload import JsonObject, JsonValue
+from sessions_app.core.replay.fixture_book import FixtureBook
+from sessions_app.core.replay.plan import PlannedAnswer
+
+
+class Observer(AbstractCapability[None]):
+    """One for each replay; see `Transcript` for what it writes down."""
+
+    def __init__(self, model: ReplayModel, transcript: Transcript, book: FixtureBook) -> None:
+        self._model = model
+        self._transcript = transcript
+        self._book = book
+
+    def get_ordering(self) -> CapabilityOrdering | None:
+        return CapabilityOrdering(position="outermost")
+
+    async def for_run(self, ctx: RunContext[None]) -> Observer:
+        return self
+
+    async def before_model_request(
+        self, ctx: RunContext[None], request_context: ModelRequestContext
+    ) -> ModelRequestContext:
+        planned = self._model.current
+        if planned is None:
+            return request_context
+        if self._is_rewritten(planned):
+            self._reapply(ctx, planned)
+            request_context.messages[:] = ctx.messages
+        self._put_recorded_schemas(planned, request_context)
+        return request_context
+
+    async def wrap_model_request(
+        self, ctx: RunContext[None], *, request_context: ModelRequestContext, handler: Any
+    ) -> ModelResponse:
+        planned, asked = self._model.current, len(ctx.messages)
+        try:
+            return cast(ModelResponse, await handler(request_context))
+        finally:
+            # Only now: the hooks before the request run inside the handler and may change it.
+            self._transcript.request(
+                planned, ctx.messages[:asked] if len(ctx.messages) > asked else list(ctx.messages),
+                dump_parameters(request_context.model_request_parameters),
+            )
+
+    async def prepare_output_tools(
+        self, ctx: RunContext[None], tool_defs: list[ToolDefinition]
+    ) -> list[ToolDefinition]:
+        planned = self._model.current
+        recorded = _parameters(planned).get("output_tools") if planned else None
+        if not recorded:
+            return tool_defs
+        by_name = {tool.name: tool for tool in load_parameters({"output_tools": recorded}).output_tools}
+        return [by_name.get(tool.name, tool) for tool in tool_defs]
+
+    async def wrap_tool_validate(
+        self, ctx: RunContext[None], *, call: ToolCallPart, tool_def: ToolDefinition, args: Any, handler: Any
+    ) -> Any:
+        refused = self._book.take_refused(call.tool_call_id, call.tool_name)
+        if refused is not None and refused.call.result is not None:
+            self._transcript.call(call.tool_call_id, call.tool_name, _raw_arguments(call), refused)
+            raise _validation_error(call.tool_name, refused.call.result.value)
+        return await handler(args)
+
+    async def wrap_output_validate(
+        self, ctx: RunContext[None], *, output_context: Any, output: Any, handler: Any
+    ) -> Any:
+        self._retry_as_recorded(output_context)
+        return await handler(output)
+
+    async def wrap_output_process(
+        self, ctx: RunContext[None], *, output_context: Any, output: Any, handler: Any
+    ) -> Any:
+        self._retry_as_recorded(output_context)
+        return await handler(output)
+
+    # --- re-enactments
+
+    def _retry_as_recorded(self, output_context: Any) -> None:
+        """The recorded run refused this output: refuse it again with the same words."""
+        following = self._next_request()
+        if following is None:
+            return
+        call = getattr(output_context, "tool_call", None)
+        for part in following:
+            if isinstance(part, RetryFeedbackPart) and call is None:
+                raise ToolRetryError(part)
+            if isinstance(part, ToolReturnPart) and call is not None and _refuses(part, call):
+                raise ToolRetryError(part)
+
+    def _next_request(self) -> list[Any] | None:
+        """The parts of the recorded request that came after the answer given last."""
+        following = self._model.current
+        if following is None or following.history is None:
+            return None
+        newest = load_messages([following.history.message])[0]
+        return list(newest.parts) if newest.kind == "request" else None
+
+    def _is_rewritten(self, planned: PlannedAnswer) -> bool:
+        """Whether something of the recorded run changed messages that had been there before."""
+        if self._model.cursor == 0 or planned.history is None:
+            return False
+        before = self._model.answers[self._model.cursor - 1]
+        output = History(before.history, before.response) if before.response else before.history
+        return planned.history.parent != output and output not in _ancestors(planned.history)
+
+    def _reapply(self, ctx: RunContext[None], planned: PlannedAnswer) -> None:
+        """History processors are the team's code; their recorded effect is put in place."""
+        recorded = load_messages(messages(planned.history))
+        newest: ModelMessage = ctx.messages[-1]
+        ctx.messages[:] = [*recorded[:-1], newest]
+        self._transcript.rewritten()
+
+    def _put_recorded_schemas(self, planned: PlannedAnswer, request_context: ModelRequestContext) -> None:
+        """Output schemas cannot be rebuilt from JSON in general, so they are taken as recorded."""
+        recorded = _parameters(planned)
+        if recorded.get("output_object") is not None:
+            loaded = load_parameters({"output_object": recorded["output_object"]})
+            request_context.model_request_parameters.output_object = loaded.output_object
+
+
+def _raw_arguments(call: ToolCallPart) -> JsonValue:
+    """As the model sent them: they did not pass validation."""
+    return call.args
+
+
+def _refuses(part: ToolReturnPart, call: ToolCallPart) -> bool:
+    return part.tool_call_id == call.tool_call_id and part.outcome == "retried"
+
+
+def _ancestors(history: History, limit: int = 8) -> list[History]:
+    """The newest few nodes: requests may add more than one message, but never many."""
+    found: list[History] = []
+    node: History | None = history
+    while node is not None and len(found) < limit:
+        found.append(node)
+        node = node.parent
+    return found
+
+
+def _parameters(planned: PlannedAnswer) -> JsonObject:
+    value = planned.parameters.value if planned.parameters else None
+    return value if isinstance(value, dict) else {}
+
+
+def _validation_error(title: str, content: JsonValue) -> ValidationError:
+    """The recorded error list as the exception that the loop makes the same list of."""
+    items = content if isinstance(content, list) else [{"type": "value_error", "loc": [], "msg": str(content)}]
+    return ValidationError.from_exception_data(title, [_line(item) for item in items])
+
+
+def _line(item: JsonObject) -> InitErrorDetails:
+    # Braces in the text would be read as places for context values.
+    text = str(item.get("msg", "")).replace("{", "{{").replace("}", "}}")
+    error = PydanticCustomError(item.get("type", "value_error"), text)  # type: ignore[arg-type]
+    return InitErrorDetails(type=error, loc=tuple(item.get("loc") or ()), input=item.get("input"))

@@ -1,0 +1,31 @@
+"""How a replay leaves the loop before its end. They derive from BaseException where the loop would
+otherwise turn them into an answer for the model."""
+
+from __future__ import annotations
+
+from sessions_app.core.replay.fixture_book import FixtureMiss
+from sessions_app.core.run import ErrorInfo
+
+
+class RanPastRecording(BaseException):
+    """The loop asked for a model answer that the recording does not hold."""
+
+    def __init__(self, cursor: int) -> None:
+        super().__init__(f"No recorded answer for model request {cursor + 1}.")
+        self.cursor = cursor
+
+
+class FixtureNotFound(BaseException):
+    """The loop called a tool for which no recorded answer fits."""
+
+    def __init__(self, miss: FixtureMiss) -> None:
+        super().__init__(f"No recorded answer for {miss.tool_name!r} with these arguments.")
+        self.miss = miss
+
+
+class RecordedError(Exception):
+    """An exception of the recorded run, raised again at its place."""
+
+    def __init__(self, error: ErrorInfo) -> None:
+        super().__init__(": ".join(part for part in (error.type, error.message) if part) or "recorded error")
+        self.error = error

@@ -1,0 +1,214 @@
+"""An agent from the recording alone: its prompts, tools, output and limits, none of its code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic_ai import Agent, StructuredDict
+from pydantic_ai.messages import ModelMessage, SystemPromptPart, UserPromptPart
+from pydantic_ai.output import NativeOutput, PromptedOutput, ToolOutput
+from pydantic_ai.tools import (
+    DeferredToolRequests,
+    DeferredToolResults,
+    RunContext,
+    ToolDenied,
+)
+
+from sessions_app.agents.frozen_tools import FrozenToolset, OnCall
+from sessions_app.agents.library import load_messages, load_prompt, load_request
+from sessions_app.agents.observer import Observer
+from sessions_app.agents.replay_model import ReplayModel
+from sessions_app.agents.transcript import Transcript
+from sessions_app.core.history import messages
+from sessions_app.core.payload import JsonObject, Payload
+from sessions_app.core.replay.budgets import Budgets
+from sessions_app.core.replay.fixture_book import FixtureBook
+from sessions_app.core.replay.plan import PlannedAnswer, ReplayPlan, prior_messages
+
+_PLACEHOLDER: JsonObject = {"type": "object", "additionalProperties": True}
+"""Recorded output schemas may be recursive, which `StructuredDict` refuses; the observer puts the
+recorded one into each request instead."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Start:
+    """What a run is started with."""
+
+    prompt: Any
+    history: list[ModelMessage]
+    deferred: DeferredToolResults | None
+    system_prompts: tuple[str, ...]
+
+
+def rebuild_agent(
+    plan: ReplayPlan, model: ReplayModel, transcript: Transcript, book: FixtureBook, on_call: OnCall
+) -> tuple[Agent[None, Any], Start]:
+    """The agent, and how to start it."""
+    budgets, start = Budgets(plan.run), _start(plan)
+    agent: Agent[None, Any] = Agent(
+        model,
+        name=plan.run.agent.name,
+        output_type=_output_type(plan),
+        instructions=_instructions(plan, model),
+        system_prompt=start.system_prompts,
+        model_settings=_settings(model),
+        retries={"tools": budgets.default, "output": budgets.of_output},
+        toolsets=[FrozenToolset(model, book, budgets, on_call)],
+        end_strategy=_end_strategy(plan),
+        capabilities=[Observer(model, transcript, book)],
+        deps_type=type(None),
+    )
+    return agent, start
+
+
+def _end_strategy(plan: ReplayPlan) -> Any:
+    return plan.run.agent.end_strategy or "graceful"
+
+
+# --- how it began ------------------------------------------------------------------------------
+
+
+def _start(plan: ReplayPlan) -> Start:
+    history, first = load_messages(prior_messages(plan.run)), _first_request(plan)
+    deferred = _deferred(plan)
+    if deferred is not None:
+        return Start(prompt=None, history=history, deferred=deferred, system_prompts=())
+    if first is None or not _is_plain(first):
+        extra = load_messages([first]) if first else []
+        return Start(prompt=None, history=[*history, *extra], deferred=None, system_prompts=())
+    request = load_request(first)
+    system = tuple(part.content for part in request.parts if isinstance(part, SystemPromptPart))
+    return Start(prompt=_prompt(plan, first), history=history, deferred=None, system_prompts=system)
+
+
+def _first_request(plan: ReplayPlan) -> Payload | None:
+    """The first message that this run added to what it started from."""
+    first = messages(plan.answers[0].history) if plan.answers else []
+    prior = plan.run.prior.length if plan.run.prior else 0
+    return first[prior] if len(first) > prior else None
+
+
+def _is_plain(first: Payload) -> bool:
+    """System prompts and one user prompt: what a run makes of its own start. Others begin as recorded."""
+    request = load_request(first)
+    kinds = [type(part) for part in request.parts]
+    return kinds.count(UserPromptPart) == 1 and set(kinds) <= {SystemPromptPart, UserPromptPart}
+
+
+def _prompt(plan: ReplayPlan, first: Payload) -> Any:
+    """The recorded input; the message that carried it where the input was not captured."""
+    if plan.run.input is not None and (plan.run.input.is_text or plan.run.input.is_json):
+        return load_prompt(plan.run.input.value)
+    return next(p.content for p in load_request(first).parts if isinstance(p, UserPromptPart))
+
+
+def _deferred(plan: ReplayPlan) -> DeferredToolResults | None:
+    outcomes = plan.run.deferred.value if plan.run.deferred else None
+    if not isinstance(outcomes, dict):
+        return None
+    answers = {call.call_id: call for _, call in plan.run.tool_calls}
+    results = DeferredToolResults()
+    for call_id, outcome in outcomes.items():
+        denied = outcome == "denied" and call_id in answers and answers[call_id].result
+        message = str(answers[call_id].result.value) if denied else ""  # type: ignore[union-attr]
+        results.approvals[call_id] = ToolDenied(message) if denied else True
+    return results
+
+
+# --- instructions, settings --------------------------------------------------------------------
+
+
+def _instructions(plan: ReplayPlan, model: ReplayModel) -> Sequence[Any]:
+    """One entry for each recorded part; parts that changed from request to request follow the cursor."""
+    parts = _instruction_parts(plan.answers[0]) if plan.answers else []
+    if not parts:
+        return [_following(model, _whole_instructions)]
+    return [
+        _following(model, _part_reader(position)) if part.get("dynamic") else part.get("content", "")
+        for position, part in enumerate(parts)
+    ]
+
+
+def _following(
+    model: ReplayModel, read: Callable[[PlannedAnswer], str | None]
+) -> Callable[[RunContext[None]], str | None]:
+    def instructions(ctx: RunContext[None]) -> str | None:
+        return read(model.current) if model.current else None
+
+    return instructions
+
+
+def _whole_instructions(planned: PlannedAnswer) -> str | None:
+    value = (planned.newest or {}).get("instructions")
+    return value if isinstance(value, str) else None
+
+
+def _part_reader(position: int) -> Callable[[PlannedAnswer], str | None]:
+    def read(planned: PlannedAnswer) -> str | None:
+        parts = _instruction_parts(planned)
+        return parts[position].get("content") if position < len(parts) else None
+
+    return read
+
+
+def _instruction_parts(planned: PlannedAnswer) -> list[JsonObject]:
+    value = planned.parameters.value if planned.parameters else None
+    parts = value.get("instruction_parts") if isinstance(value, dict) else None
+    return [part for part in parts or [] if isinstance(part, dict)]
+
+
+def _settings(model: ReplayModel) -> Any:
+    def settings(ctx: RunContext[None]) -> Any:
+        return (model.current.settings if model.current else None) or {}
+
+    return settings
+
+
+# --- output ------------------------------------------------------------------------------------
+
+
+def _output_type(plan: ReplayPlan) -> Any:
+    types = [*_structured(plan)]
+    if not types or _allows_text(plan):
+        types.append(str)
+    if _may_wait(plan):
+        types.append(DeferredToolRequests)
+    return types[0] if len(types) == 1 else types
+
+
+def _structured(plan: ReplayPlan) -> list[Any]:
+    parameters = _first_parameters(plan)
+    mode = parameters.get("output_mode")
+    schema = StructuredDict(_PLACEHOLDER, name="output")
+    if mode == "native":
+        return [NativeOutput(schema)]
+    if mode == "prompted":
+        return [PromptedOutput(schema, template=parameters.get("prompted_output_template"))]
+    return [ToolOutput(StructuredDict(_PLACEHOLDER), name=name) for name in _output_tools(plan)]
+
+
+def _output_tools(plan: ReplayPlan) -> list[str]:
+    recorded = _first_parameters(plan).get("output_tools")
+    if isinstance(recorded, list):
+        return [tool["name"] for tool in recorded]
+    return sorted({call.tool_name for _, call in plan.run.tool_calls if call.is_output})
+
+
+def _allows_text(plan: ReplayPlan) -> bool:
+    parameters = _first_parameters(plan)
+    if parameters.get("output_mode") in ("native", "prompted"):
+        return False
+    return bool(parameters.get("allow_text_output", not _output_tools(plan)))
+
+
+def _may_wait(plan: ReplayPlan) -> bool:
+    """Some frameworks' output includes calls that wait for a person; only seen in the tools' kinds."""
+    kinds = {tool.get("kind") for answer in plan.answers for tool in answer.tools}
+    return bool(kinds & {"unapproved", "external"})
+
+
+def _first_parameters(plan: ReplayPlan) -> JsonObject:
+    value = plan.answers[0].parameters.value if plan.answers and plan.answers[0].parameters else None
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,137 @@
+"""The recording replay: the recorded answers through Pydantic AI's real loop, step by step checked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_ai import capture_run_messages
+from pydantic_ai.messages import ModelMessage
+from pydantic_ai.tools import DeferredToolRequests
+from pydantic_ai.usage import UsageLimits
+
+from sessions_app.agents.clock import PinnedClock
+from sessions_app.agents.outcomes import FixtureNotFound, RanPastRecording, RecordedError
+from sessions_app.agents.rebuild import Start, rebuild_agent
+from sessions_app.agents.replay_model import ReplayModel
+from sessions_app.agents.transcript import Transcript
+from sessions_app.core.formats.json_writer import iso
+from sessions_app.core.payload import Payload
+from sessions_app.core.replay.ending import Ending, conclude
+from sessions_app.core.replay.fixture_book import FixtureBook
+from sessions_app.core.replay.observed import Observations, Result
+from sessions_app.core.replay.plan import ReplayPlan, make_plan
+from sessions_app.core.run import ErrorInfo, Run
+
+Progress = Callable[[int, int], None]
+
+
+async def replay_recording(run: Run, on_progress: Progress, clock: PinnedClock) -> Result:
+    """Replay a run with the world off. A divergence is a result; only `could_not_run` carries an error."""
+    plan = make_plan(run)
+    if not plan.answers:
+        return Result(verdict="could_not_run", error="The recording holds no model answers.")
+    try:
+        return await _replay(plan, on_progress, clock)
+    except ValidationError as error:
+        return Result(verdict="could_not_run", error=_unreadable(error))
+
+
+async def _replay(plan: ReplayPlan, on_progress: Progress, clock: PinnedClock) -> Result:
+    transcript, book = Transcript(), FixtureBook(plan.fixtures)
+    tick = _Ticker(plan.total, on_progress)
+    model = ReplayModel(
+        plan.answers,
+        name=plan.run.model or "recorded",
+        system=plan.run.provider or "recorded",
+        on_answer=lambda step: (clock.move_to(plan.run.steps[step - 1].started_at), tick.step()),
+    )
+
+    def on_call(*seen: Any) -> None:
+        transcript.call(*seen)
+        tick.step()
+
+    agent, start = rebuild_agent(plan, model, transcript, book, on_call)
+    ending, messages = await _run(agent, start, plan)
+    last = plan.answers[min(model.cursor, len(plan.answers)) - 1].step if model.cursor else 1
+    final = transcript.end(_expected_end(plan, ending), messages, step=last)
+    observations = Observations(
+        requests=tuple(transcript.requests),
+        calls=tuple(transcript.calls),
+        final=final,
+        output=ending.output,
+        error=ending.error,
+        ended_open=ending.is_open,
+    )
+    unused = plan.answers[model.cursor :]
+    facts = {**_facts(transcript), "clock": iso(clock.pinned_at) if clock.pinned_at else None}
+    return conclude(plan, observations, ending, transcript.divergence, unused, book.left_over, facts)
+
+
+def _facts(transcript: Transcript) -> dict[str, Any]:
+    tally = transcript.tally
+    return {
+        "fields_compared": tally.compared,
+        "volatile_fields": tally.volatile,
+        "not_captured": sorted(tally.not_captured or ()),
+        "rewrites_reapplied": transcript.rewrites,
+    }
+
+
+def _expected_end(plan: ReplayPlan, ending: Ending) -> Any:
+    """An early end is a verdict of its own; comparing the tail would only repeat it."""
+    return plan.run.final if ending.is_regular else None
+
+
+async def _run(agent: Any, start: Start, plan: ReplayPlan) -> tuple[Ending, list[ModelMessage]]:
+    with capture_run_messages() as messages:
+        try:
+            output = await _start_run(agent, start, plan)
+        except RanPastRecording as stop:
+            return Ending(ran_past=stop.cursor), messages
+        except FixtureNotFound as stop:
+            return Ending(miss=stop.miss), messages
+        except RecordedError as error:
+            return Ending(error=error.error), messages
+        except ValidationError:
+            raise
+        except Exception as error:
+            return Ending(error=ErrorInfo(type=type(error).__name__, message=str(error))), messages
+    return _ended(output), messages
+
+
+async def _start_run(agent: Any, start: Start, plan: ReplayPlan) -> Any:
+    arguments = {
+        "message_history": start.history or None,
+        "deferred_tool_results": start.deferred,
+        "usage_limits": UsageLimits(request_limit=None),
+    }
+    if plan.run.agent.entry_point == "run_stream":
+        # Streaming is another algorithm: the first text that comes is final.
+        async with agent.run_stream(start.prompt, **arguments) as streamed:
+            return await streamed.get_output()
+    return (await agent.run(start.prompt, **arguments)).output
+
+
+def _ended(output: Any) -> Ending:
+    if isinstance(output, DeferredToolRequests):
+        return Ending(is_open=True)
+    return Ending(output=Payload.of_text(output) if isinstance(output, str) else Payload.of_json(output))
+
+
+def _unreadable(error: ValidationError) -> str:
+    place = error.errors(include_input=False, include_url=False)[0]
+    path = ".".join(str(part) for part in place["loc"])
+    return f"Pydantic AI cannot read a recorded message: {path}: {place['msg']}"
+
+
+class _Ticker:
+    def __init__(self, total: int, on_progress: Progress) -> None:
+        self._done = 0
+        self._total = total
+        self._on_progress = on_progress
+
+    def step(self) -> None:
+        self._done += 1
+        self._on_progress(self._done, self._total)

@@ -1,0 +1,88 @@
+"""A model that answers from the recording and never makes an answer up."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+from pydantic_ai.messages import ModelMessage, ModelResponse
+from pydantic_ai.models import (
+    CompletedStreamedResponse,
+    Model,
+    ModelRequestParameters,
+    StreamedResponse,
+)
+from pydantic_ai.settings import ModelSettings
+
+from sessions_app.agents.library import load_response
+from sessions_app.agents.outcomes import RanPastRecording, RecordedError
+from sessions_app.core.replay.plan import PlannedAnswer
+
+
+class ReplayModel(Model[Any]):
+    """Gives the recorded answers in order. `cursor` is the number of requests answered so far."""
+
+    def __init__(
+        self, answers: tuple[PlannedAnswer, ...], *, name: str, system: str, on_answer: Callable[[int], None]
+    ) -> None:
+        super().__init__()
+        self.answers = answers
+        self.cursor = 0
+        self._name = name
+        self._system = system
+        self._on_answer = on_answer
+
+    @property
+    def model_name(self) -> str:
+        return self._name
+
+    @property
+    def system(self) -> str:
+        return self._system
+
+    @property
+    def base_url(self) -> str | None:
+        return None
+
+    @property
+    def current(self) -> PlannedAnswer | None:
+        """The recorded call that the next request stands for; None past the end."""
+        return self.answers[self.cursor] if self.cursor < len(self.answers) else None
+
+    async def request(
+        self,
+        messages: list[ModelMessage],
+        model_settings: ModelSettings | None,
+        model_request_parameters: ModelRequestParameters,
+    ) -> ModelResponse:
+        return self._next()
+
+    @asynccontextmanager
+    async def request_stream(
+        self,
+        messages: list[ModelMessage],
+        model_settings: ModelSettings | None,
+        model_request_parameters: ModelRequestParameters,
+        run_context: Any = None,
+    ) -> AsyncIterator[StreamedResponse]:
+        yield CompletedStreamedResponse(
+            self._next(), model_request_parameters=model_request_parameters, replay_events=True
+        )
+
+    def prepare_messages(
+        self, messages: list[ModelMessage], model_request_parameters: ModelRequestParameters | None = None
+    ) -> list[ModelMessage]:
+        """Nothing is sent, so nothing is prepared: that halves the cost of a long replay."""
+        return messages
+
+    def _next(self) -> ModelResponse:
+        answer = self.current
+        if answer is None or (answer.response is None and answer.error is None):
+            raise RanPastRecording(self.cursor)
+        self.cursor += 1
+        self._on_answer(answer.step)
+        if answer.response is None:
+            assert answer.error is not None
+            raise RecordedError(answer.error)
+        return load_response(answer.response)

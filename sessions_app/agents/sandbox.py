@@ -1,0 +1,119 @@
+"""The parent's side of the replay process: start it, hand it work, read what it says, end it."""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from sessions_app.core.payload import JsonObject, compact_json
+
+_ROOT = Path(__file__).resolve().parents[2]
+_KEPT = ("PATH", "LANG", "LC_ALL", "VIRTUAL_ENV", "LD_LIBRARY_PATH")
+"""The child gets no secrets and no addresses: only what Python needs to start."""
+
+
+class ChildDied(Exception):
+    """The replay process ended without an answer."""
+
+
+class ReplayChild:
+    """One child process; serves one replay at a time."""
+
+    def __init__(self) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "sessions_app.agents.child"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            cwd=_ROOT,
+            env=_environment(),
+            start_new_session=True,
+        )
+        self._answers: queue.SimpleQueue[JsonObject | None] = queue.SimpleQueue()
+        threading.Thread(target=self._read, daemon=True).start()
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def is_alive(self) -> bool:
+        return self._process.poll() is None
+
+    def send(self, request: JsonObject) -> None:
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(compact_json(request) + b"\n")
+            self._process.stdin.flush()
+        except BrokenPipeError:
+            raise ChildDied(self._last_words()) from None
+
+    def answers(self, *, poll_seconds: float) -> Iterator[JsonObject | None]:
+        """What the child says; None whenever it has said nothing for a while. Raises `ChildDied`."""
+        while True:
+            try:
+                answer = self._answers.get(timeout=poll_seconds)
+            except queue.Empty:
+                yield None
+                continue
+            if answer is None:
+                raise ChildDied(self._last_words())
+            yield answer
+
+    def end(self) -> None:
+        """Kill the child and whatever it may have started; safe to call twice."""
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, 9)
+        self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe is not None:
+                with suppress(OSError):
+                    pipe.close()
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        with suppress(ValueError, OSError):
+            for line in self._process.stdout:
+                self._answers.put(json.loads(line))
+        self._answers.put(None)
+
+    def _last_words(self) -> str:
+        code = self._process.wait()
+        return f"signal {-code}" if code < 0 else f"exit code {code}"
+
+
+class ChildPool:
+    """Idle children, kept for the next replay: starting one costs most of a second."""
+
+    def __init__(self) -> None:
+        self._idle: list[ReplayChild] = []
+        self._lock = threading.Lock()
+
+    def take(self) -> ReplayChild:
+        with self._lock:
+            while self._idle:
+                child = self._idle.pop()
+                if child.is_alive:
+                    return child
+                child.end()
+        return ReplayChild()
+
+    def give_back(self, child: ReplayChild) -> None:
+        with self._lock:
+            self._idle.append(child)
+
+    def close(self) -> None:
+        with self._lock:
+            while self._idle:
+                self._idle.pop().end()
+
+
+def _environment() -> dict[str, str]:
+    kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
+    return {**kept, "PYDANTIC_AI_NO_BANNER": "1", "PYTHONDONTWRITEBYTECODE": "1", "TZ": "UTC"}

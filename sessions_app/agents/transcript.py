@@ -1,0 +1,135 @@
+"""What the loop did, written down while it runs, each request checked as it is made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from pydantic_ai.messages import ModelMessage
+
+from sessions_app.agents.library import dump_message, load_messages
+from sessions_app.core.history import History
+from sessions_app.core.payload import JsonObject, JsonValue, Payload
+from sessions_app.core.replay.matching import Mismatch, Tally, first_mismatch
+from sessions_app.core.replay.observed import Divergence, ObservedCall, ObservedRequest
+from sessions_app.core.replay.plan import PlannedAnswer
+from sessions_app.core.run import Fixture
+
+
+@dataclass
+class Transcript:
+    """Requests and tool calls in the order in which the loop made them."""
+
+    tally: Tally = field(default_factory=Tally)
+    requests: list[ObservedRequest] = field(default_factory=list)
+    calls: list[ObservedCall] = field(default_factory=list)
+    divergence: Divergence | None = None
+    rewrites: int = 0
+    _seen: list[ModelMessage] = field(default_factory=list)
+    _chain: list[History] = field(default_factory=list)
+    _checked: History | None = None
+    """How far the recorded history is known to agree."""
+
+    def request(
+        self, planned: PlannedAnswer | None, rebuilt: list[ModelMessage], parameters: JsonObject
+    ) -> None:
+        """One request to the model, as the loop built it."""
+        history = self._extend(rebuilt)
+        self.requests.append(
+            ObservedRequest(
+                step=planned.step if planned else None,
+                history=history,
+                parameters=Payload.of_json(parameters),
+            )
+        )
+        if planned is not None and self.divergence is None:
+            self._check_messages(planned.history, rebuilt, step=planned.step)
+            self._check_parameters(planned, parameters)
+
+    def call(self, call_id: str | None, name: str, arguments: JsonValue, fixture: Fixture) -> None:
+        self.calls.append(
+            ObservedCall(
+                step=fixture.step,
+                call_id=call_id,
+                tool_name=name,
+                arguments=Payload.of_json(arguments),
+            )
+        )
+
+    def end(self, recorded: History | None, rebuilt: list[ModelMessage], *, step: int) -> History | None:
+        """The whole history when the loop stopped, checked against the recorded end."""
+        history = self._extend(rebuilt)
+        if recorded is not None and self.divergence is None:
+            self._check_messages(recorded, rebuilt, step=step)
+        return history
+
+    def rewritten(self) -> None:
+        self.rewrites += 1
+
+    def diverged(self, step: int | None, mismatch: Mismatch) -> None:
+        if self.divergence is None:
+            self.divergence = Divergence(
+                step=step, path=mismatch.path, recorded=mismatch.recorded, replayed=mismatch.rebuilt
+            )
+
+    # --- histories
+
+    def _extend(self, rebuilt: list[ModelMessage]) -> History | None:
+        """Dumps only what is new: comparing object identities is cheap, writing histories is not."""
+        same = 0
+        for old, new in zip(self._seen, rebuilt, strict=False):
+            if old is not new:
+                break
+            same += 1
+        del self._seen[same:], self._chain[same:]
+        for message in rebuilt[same:]:
+            payload = Payload.of_json(dump_message(message))
+            self._chain.append(History(self._chain[-1] if self._chain else None, payload))
+            self._seen.append(message)
+        return self._chain[-1] if self._chain else None
+
+    def _check_messages(self, recorded: History | None, rebuilt: list[ModelMessage], *, step: int) -> None:
+        expected = _after(recorded, self._checked)
+        start = (recorded.length if recorded else 0) - len(expected)
+        actual = [node.message.value for node in self._chain[start:]]
+        for offset in range(max(len(expected), len(actual))):
+            path = f"messages[{start + offset}]"
+            mismatch = self._compare(expected, actual, offset, path)
+            if mismatch is not None:
+                self.diverged(step, mismatch)
+                return
+        self._checked = recorded
+
+    def _compare(
+        self, expected: list[Payload], actual: list[JsonValue], offset: int, path: str
+    ) -> Mismatch | None:
+        if offset >= len(expected):
+            return Mismatch(path=path, recorded=None, rebuilt=actual[offset])
+        raw = expected[offset].value
+        if offset >= len(actual):
+            return Mismatch(path=path, recorded=raw, rebuilt=None)
+        recorded = dump_message(load_messages([expected[offset]])[0])
+        return first_mismatch(recorded, actual[offset], raw=raw, path=path, tally=self.tally)
+
+    def _check_parameters(self, planned: PlannedAnswer, rebuilt: JsonObject) -> None:
+        recorded = planned.parameters.value if planned.parameters else None
+        if not isinstance(recorded, dict):
+            self.tally.note_missing("parameters")
+            return
+        shared = {key: value for key, value in rebuilt.items() if key in recorded}
+        mismatch = first_mismatch(
+            recorded, shared, raw=recorded, path="parameters", tally=self.tally
+        )
+        if mismatch is not None:
+            self.diverged(planned.step, mismatch)
+
+
+def _after(history: History | None, checked: History | None) -> list[Payload]:
+    """The messages behind the point up to which everything is known to agree."""
+    added: list[Payload] = []
+    node = history
+    while node is not None and node != checked:
+        added.append(node.message)
+        node = node.parent
+    return added[::-1]
+
+

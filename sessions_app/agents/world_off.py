@@ -1,0 +1,73 @@
+"""The world off: no network, no programs, no writing to disk, in the process that replays.
+
+Three fences, from the outside in: a network namespace without interfaces where the kernel lets us
+have one; resource limits; and an audit hook that refuses and counts each attempt. It keeps honest
+code from the world by accident, it is no prison for hostile code.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import resource
+import sys
+from dataclasses import dataclass, field
+
+_CLONE_NEWUSER, _CLONE_NEWNET = 0x10000000, 0x40000000
+_NETWORK = frozenset(
+    {
+        "socket.connect",
+        "socket.bind",
+        "socket.sendto",
+        "socket.sendmsg",
+        "socket.getaddrinfo",
+        "socket.gethostbyname",
+        "socket.gethostbyaddr",
+    }
+)
+_PROGRAMS = frozenset({"subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.spawn", "os.fork"})
+_WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+
+
+class WorldIsOff(Exception):
+    """Something in a replay reached for the network, a program or the disk."""
+
+
+@dataclass
+class Fence:
+    """What keeps the world out, and how often something tried to get there."""
+
+    has_own_network: bool = False
+    attempts: list[str] = field(default_factory=list)
+
+    @property
+    def words(self) -> str:
+        return "network namespace and audit hook" if self.has_own_network else "audit hook"
+
+
+def switch_off(*, memory_bytes: int, cpu_seconds: int) -> Fence:
+    """Call it before anything that is replayed runs; there is no way back."""
+    fence = Fence(has_own_network=_leave_network())
+    resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
+    resource.setrlimit(resource.RLIMIT_CPU, (cpu_seconds, cpu_seconds))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    sys.addaudithook(lambda event, arguments: _audit(fence, event, arguments))
+    return fence
+
+
+def _leave_network() -> bool:
+    """A namespace of its own has not even a loopback interface."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    return any(libc.unshare(flags) == 0 for flags in (_CLONE_NEWNET, _CLONE_NEWUSER | _CLONE_NEWNET))
+
+
+def _audit(fence: Fence, event: str, arguments: tuple[object, ...]) -> None:
+    if event in _NETWORK or event in _PROGRAMS or (event == "open" and _writes(arguments)):
+        fence.attempts.append(event)
+        raise WorldIsOff(f"The world is off in a replay: {event}.")
+
+
+def _writes(arguments: tuple[object, ...]) -> bool:
+    """`open` events carry path, mode and flags; reading stays possible, modules are loaded lazily."""
+    flags = arguments[2] if len(arguments) > 2 else 0
+    return isinstance(flags, int) and bool(flags & _WRITING) and arguments[0] != os.devnull

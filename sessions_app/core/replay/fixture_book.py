@@ -1,0 +1,64 @@
+"""Frozen tool answers: by call id with name and arguments, else by name and arguments in order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sessions_app.core.payload import JsonValue, Payload, canonical_json
+from sessions_app.core.run import Fixture
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FixtureMiss:
+    """A call that no recorded answer fits, with the recorded calls of the same tool."""
+
+    tool_name: str
+    call_id: str | None
+    arguments: JsonValue
+    nearest: tuple[Fixture, ...]
+
+
+class FixtureBook:
+    """Each recorded answer is given once."""
+
+    def __init__(self, fixtures: tuple[Fixture, ...]) -> None:
+        self._unused = list(fixtures)
+
+    def find(self, tool_name: str, call_id: str | None, arguments: JsonValue) -> Fixture | FixtureMiss:
+        """The answer for this call, or what comes nearest. Arguments are the validated ones."""
+        same_call = [f for f in self._unused if matches(f, tool_name, arguments)]
+        by_id = [f for f in same_call if f.call.call_id == call_id]
+        for fixture in by_id or same_call:
+            self._unused.remove(fixture)
+            return fixture
+        nearest = tuple(f for f in self._unused if f.call.tool_name == tool_name)[:3]
+        return FixtureMiss(tool_name=tool_name, call_id=call_id, arguments=arguments, nearest=nearest)
+
+    def take_refused(self, call_id: str, tool_name: str) -> Fixture | None:
+        """The recorded answer to this call, if it is that its arguments did not validate."""
+        for fixture in self._unused:
+            is_call = (fixture.call.call_id, fixture.call.tool_name) == (call_id, tool_name)
+            if is_call and (fixture.call.retry or {}).get("cause") == "validation_error":
+                self._unused.remove(fixture)
+                return fixture
+        return None
+
+    @property
+    def left_over(self) -> list[Fixture]:
+        """Answers that were recorded and never asked for."""
+        return [fixture for fixture in self._unused if fixture.call.result is not None]
+
+
+def matches(fixture: Fixture, tool_name: str, arguments: JsonValue) -> bool:
+    return fixture.call.tool_name == tool_name and _canonical(fixture) == canonical_json(arguments)
+
+
+def _canonical(fixture: Fixture) -> bytes:
+    return canonical_json(recorded_arguments(fixture.call.arguments))
+
+
+def recorded_arguments(arguments: Payload | None) -> JsonValue:
+    """No arguments and an empty text both mean an empty object to the loop."""
+    if arguments is None or arguments.parsed in (None, ""):
+        return {}
+    return arguments.parsed

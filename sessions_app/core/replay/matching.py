@@ -1,0 +1,114 @@
+"""Comparing what was recorded with what the loop built, field by field."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from sessions_app.core.payload import JsonValue
+
+VOLATILE_KEYS = frozenset({"timestamp", "run_id", "conversation_id"})
+"""Made anew by every run. Nothing else may differ between a recording and its replay."""
+_RANDOM_TOOLSET = re.compile(r"<toolset:[0-9a-f]+>")
+_ABSENT = object()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Mismatch:
+    """The first field that differs; `None` stands for a field that is not there."""
+
+    path: str
+    recorded: JsonValue
+    rebuilt: JsonValue
+
+
+@dataclass
+class Tally:
+    """How much was compared, and what could not be because the recording does not hold it."""
+
+    compared: int = 0
+    volatile: int = 0
+    not_captured: set[str] | None = None
+
+    def note_missing(self, path: str) -> None:
+        if self.not_captured is None:
+            self.not_captured = set()
+        self.not_captured.add(re.sub(r"\[\d+\]", "[]", path))
+
+
+def first_mismatch(
+    recorded: JsonValue, rebuilt: JsonValue, *, raw: JsonValue, path: str, tally: Tally
+) -> Mismatch | None:
+    """The first difference, or None.
+
+    `recorded` is the recording in today's shape and `raw` as it was written: a field that `raw`
+    does not have was not captured, so nothing can be said of it, and it is tallied as such.
+    """
+    return next(_mismatches(recorded, rebuilt, raw, path, tally), None)
+
+
+def _mismatches(
+    recorded: JsonValue, rebuilt: JsonValue, raw: JsonValue, path: str, tally: Tally
+) -> Iterator[Mismatch]:
+    if isinstance(recorded, dict) and isinstance(rebuilt, dict):
+        yield from _in_objects(recorded, rebuilt, raw, path, tally)
+    elif isinstance(recorded, list) and isinstance(rebuilt, list):
+        yield from _in_lists(recorded, rebuilt, raw, path, tally)
+    else:
+        tally.compared += 1
+        if not same_value(recorded, rebuilt):
+            yield Mismatch(path=path, recorded=recorded, rebuilt=rebuilt)
+
+
+def _in_objects(
+    recorded: dict[str, JsonValue],
+    rebuilt: dict[str, JsonValue],
+    raw: JsonValue,
+    path: str,
+    tally: Tally,
+) -> Iterator[Mismatch]:
+    for key in [*recorded, *(key for key in rebuilt if key not in recorded)]:
+        here = f"{path}.{key}" if path else key
+        left, right = recorded.get(key, _ABSENT), rebuilt.get(key, _ABSENT)
+        if key in VOLATILE_KEYS:
+            tally.volatile += 1
+        elif isinstance(raw, dict) and key not in raw:
+            if left is _ABSENT or not same_value(left, right):
+                tally.note_missing(here)
+        elif _ABSENT in (left, right):
+            yield Mismatch(path=here, recorded=_or_none(left), rebuilt=_or_none(right))
+        else:
+            inner = raw.get(key) if isinstance(raw, dict) else left
+            yield from _mismatches(left, right, inner, here, tally)
+
+
+def _in_lists(
+    recorded: list[JsonValue], rebuilt: list[JsonValue], raw: JsonValue, path: str, tally: Tally
+) -> Iterator[Mismatch]:
+    raw_items = raw if isinstance(raw, list) and len(raw) == len(recorded) else recorded
+    for index in range(max(len(recorded), len(rebuilt))):
+        here = f"{path}[{index}]"
+        if index >= len(recorded) or index >= len(rebuilt):
+            left = recorded[index] if index < len(recorded) else None
+            right = rebuilt[index] if index < len(rebuilt) else None
+            yield Mismatch(path=here, recorded=left, rebuilt=right)
+        else:
+            yield from _mismatches(recorded[index], rebuilt[index], raw_items[index], here, tally)
+
+
+def same_value(left: JsonValue, right: JsonValue) -> bool:
+    """Equal in type and value: 1, 1.0 and true are three things, at every depth."""
+    if isinstance(left, str) and isinstance(right, str):
+        return left == right or bool(_RANDOM_TOOLSET.fullmatch(left) and _RANDOM_TOOLSET.fullmatch(right))
+    if type(left) is not type(right):
+        return False
+    if isinstance(left, dict):
+        return left.keys() == right.keys() and all(same_value(left[k], right[k]) for k in left)
+    if isinstance(left, list):
+        return len(left) == len(right) and all(map(same_value, left, right))
+    return bool(left == right)
+
+
+def _or_none(value: JsonValue) -> JsonValue:
+    return None if value is _ABSENT else value

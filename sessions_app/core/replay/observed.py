@@ -1,0 +1,65 @@
+"""What a replay saw and what came of it. Plain data: it crosses from the child process as JSON."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from sessions_app.core.history import History
+from sessions_app.core.payload import JsonObject, JsonValue, Payload
+from sessions_app.core.run import ErrorInfo
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Divergence:
+    """The first step and field where recording and replay stop agreeing."""
+
+    step: int | None
+    path: str
+    recorded: JsonValue
+    replayed: JsonValue
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ObservedRequest:
+    """A request to the model as the loop built it."""
+
+    step: int | None
+    """The recorded model step that it stands for; None past the recording's end."""
+    history: History | None
+    parameters: Payload
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ObservedCall:
+    """A tool call of the loop that was answered from the recording."""
+
+    step: int
+    call_id: str | None
+    tool_name: str
+    arguments: Payload
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Observations:
+    """All that the loop did."""
+
+    requests: tuple[ObservedRequest, ...]
+    calls: tuple[ObservedCall, ...]
+    final: History | None
+    output: Payload | None
+    error: ErrorInfo | None
+    ended_open: bool = False
+    """The loop stopped because calls wait for approval or for a result from outside."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Result:
+    """The outcome of a replay."""
+
+    verdict: str
+    """`reproduced`, `diverged`, `ran_past_recording`, `answers_left_over`, `fixture_missing`,
+    `could_not_run`."""
+    divergence: Divergence | None = None
+    facts: JsonObject = field(default_factory=dict)
+    observations: Observations | None = None
+    error: str | None = None

@@ -1,0 +1,151 @@
+"""What a recording replay gives to the loop, and what it expects the loop to build."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from sessions_app.core.history import History, messages
+from sessions_app.core.payload import JsonObject, JsonValue, Payload
+from sessions_app.core.run import ErrorInfo, Fixture, ModelCall, Run, Step, fixtures
+
+_TOOL_LIST = re.compile(r"Available tools: (.+)\Z")
+_QUOTED = re.compile(r"'([^']+)'")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PlannedAnswer:
+    """One recorded model call: what must have been asked, and what to answer."""
+
+    step: int
+    """Index of the model step in the recording."""
+    history: History | None
+    response: Payload | None
+    error: ErrorInfo | None
+    parameters: Payload | None
+    tools: tuple[JsonObject, ...]
+    """Tool definitions registered at that moment."""
+    settings: JsonObject | None
+
+    @property
+    def newest(self) -> JsonObject | None:
+        """The message that the loop added last before it asked."""
+        value = self.history.message.value if self.history else None
+        return value if isinstance(value, dict) else None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ReplayPlan:
+    """Everything the rebuilt agent needs, from the recording alone."""
+
+    run: Run
+    answers: tuple[PlannedAnswer, ...]
+    fixtures: tuple[Fixture, ...]
+    tools_are_recorded: bool
+    """False when the tools' schemas had to be guessed from the calls."""
+
+    @property
+    def total(self) -> int:
+        """Steps that the loop will ask for."""
+        return len(self.answers) + len(self.fixtures)
+
+
+def make_plan(run: Run) -> ReplayPlan:
+    definitions = _Definitions(run)
+    return ReplayPlan(
+        run=run,
+        answers=tuple(_planned(step, call, definitions) for step, call in run.model_calls),
+        fixtures=tuple(fixtures(run)),
+        tools_are_recorded=definitions.are_recorded,
+    )
+
+
+def _planned(step: Step, call: ModelCall, definitions: _Definitions) -> PlannedAnswer:
+    return PlannedAnswer(
+        step=step.index,
+        history=call.history,
+        response=call.response,
+        error=step.error,
+        parameters=call.parameters,
+        tools=definitions.for_call(call),
+        settings=call.settings.value if call.settings else None,
+    )
+
+
+class _Definitions:
+    """Which tools were there at each request.
+
+    Best is the list that was recorded for the step. Without it each tool keeps the definition of
+    the first request that named it, so that a later change is seen as a difference and not taken
+    over. Without any schema, names are taken from the calls, with a schema that allows everything.
+    """
+
+    def __init__(self, run: Run) -> None:
+        calls = [call for _, call in run.model_calls]
+        self.are_recorded = any(call.tools is not None or call.parameters for call in calls)
+        self._first: dict[str, JsonObject] = {}
+        for call in calls:
+            for tool in _sent_tools(call):
+                self._first.setdefault(tool["name"], tool)
+        self._guessed = () if self.are_recorded else tuple(_guess(run))
+
+    def for_call(self, call: ModelCall) -> tuple[JsonObject, ...]:
+        if call.tools is not None:
+            return tuple(tool.value for tool in call.tools)
+        if call.parameters is not None:
+            return tuple(self._first[tool["name"]] for tool in _sent_tools(call))
+        return self._guessed or tuple(self._first.values())
+
+
+def _sent_tools(call: ModelCall) -> list[JsonObject]:
+    value = call.parameters.value if call.parameters else None
+    tools = value.get("function_tools") if isinstance(value, dict) else None
+    return [tool for tool in tools or [] if isinstance(tool, dict) and isinstance(tool.get("name"), str)]
+
+
+def _guess(run: Run) -> list[JsonObject]:
+    waiting = _waiting_for_approval(run)
+    return [
+        {
+            "name": name,
+            "description": None,
+            "parameters_json_schema": {"type": "object", "additionalProperties": True},
+            "kind": "unapproved" if name in waiting else "function",
+        }
+        for name in sorted(_known_names(run))
+    ]
+
+
+def _known_names(run: Run) -> set[str]:
+    """Tools that were called and existed, and those that the framework listed to the model."""
+    called = {
+        call.tool_name
+        for _, call in run.tool_calls
+        if not call.is_output and (call.retry or {}).get("cause") != "unknown_tool"
+    }
+    listed = {name for _, call in run.tool_calls for name in _listed_names(call.result)}
+    return called | (listed - {call.tool_name for _, call in run.tool_calls if call.is_output})
+
+
+def _listed_names(result: Payload | None) -> list[str]:
+    found = _TOOL_LIST.search(result.value) if result and isinstance(result.value, str) else None
+    return _QUOTED.findall(found.group(1)) if found else []
+
+
+def _waiting_for_approval(run: Run) -> set[str]:
+    """Tools whose calls an approval had to answer: those still open at the end, and those resumed."""
+    resumed = set(run.deferred.value) if run.deferred else set()
+    ends_open = bool(run.final and _is_response(run.final.message.value))
+    return {
+        call.tool_name
+        for _, call in run.tool_calls
+        if call.call_id in resumed or (ends_open and call.outcome is None and call.result is None)
+    }
+
+
+def _is_response(message: JsonValue) -> bool:
+    return isinstance(message, dict) and message.get("kind") == "response"
+
+
+def prior_messages(run: Run) -> list[Payload]:
+    return messages(run.prior)

@@ -1,0 +1,137 @@
+"""The run that a replay produced, from what was seen of the loop.
+
+Model and tool steps hold what the loop built. Steps of other kinds do not run in a replay; they are
+carried over as they were recorded, and the report says that they were only played back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from sessions_app.core.history import History, nodes
+from sessions_app.core.payload import JsonObject, JsonValue, Payload
+from sessions_app.core.replay.matching import same_value
+from sessions_app.core.replay.observed import ObservedCall, ObservedRequest, Observations
+from sessions_app.core.run import ModelCall, ParentLink, Run, RunStatus, Step, ToolCall
+
+
+def produced_run(recorded: Run, seen: Observations, *, run_id: str) -> Run:
+    """A run of its own, linked to the recording, for diff, report and anything else that takes runs."""
+    rebuilt = _Rebuilt(recorded, seen)
+    return replace(
+        recorded,
+        run_id=run_id,
+        origin="replay",
+        parent=ParentLink(run_id=recorded.run_id),
+        source_format="native",
+        status=_status(seen),
+        output=_same_spelling(recorded.output, seen.output),
+        error=seen.error,
+        duration_ms=None,
+        steps=tuple(_renumbered(rebuilt.steps())),
+        final=seen.final,
+        extra={},
+    )
+
+
+def _status(seen: Observations) -> RunStatus:
+    if seen.error is not None:
+        return "error"
+    return "ok" if seen.output is not None else "cut_off"
+
+
+class _Rebuilt:
+    """Puts each recorded step beside what the loop did at its place."""
+
+    def __init__(self, recorded: Run, seen: Observations) -> None:
+        self._recorded = recorded
+        self._requests = {request.step: request for request in seen.requests if request.step}
+        self._calls = {call.step: call for call in seen.calls}
+        self._messages: list[JsonValue] = [node.message.value for node in nodes(seen.final)][::-1]
+        self._payloads: list[Payload] = [node.message for node in nodes(seen.final)][::-1]
+        self._answers = _tool_answers(self._messages)
+
+    def steps(self) -> Iterator[Step]:
+        for step in self._recorded.steps:
+            rebuilt = self._step(step)
+            if rebuilt is not None:
+                yield replace(
+                    rebuilt, started_at=None, first_token_at=None, duration_ms=None, state=None, extra={}
+                )
+
+    def _step(self, step: Step) -> Step | None:
+        match step.call:
+            case ModelCall():
+                request = self._requests.get(step.index)
+                return None if request is None else self._model_step(step, step.call, request)
+            case ToolCall():
+                return self._tool_step(step, step.call)
+            case _:
+                return step
+
+    def _model_step(self, step: Step, call: ModelCall, request: ObservedRequest) -> Step:
+        rebuilt = replace(
+            call,
+            history=request.history,
+            response=self._response_after(request.history),
+            parameters=_same_spelling(call.parameters, request.parameters) if call.parameters else None,
+        )
+        return replace(step, call=rebuilt)
+
+    def _response_after(self, history: History | None) -> Payload | None:
+        position = history.length if history else 0
+        return self._payloads[position] if position < len(self._payloads) else None
+
+    def _tool_step(self, step: Step, call: ToolCall) -> Step | None:
+        observed = self._calls.get(step.index)
+        answers = self._answers.get(call.call_id or "", [])
+        if observed is None and not answers:
+            return step if call.result is None and step.error is None else None
+        part = answers.pop(0) if answers else None
+        return replace(step, call=_rebuilt_call(call, observed, part))
+
+
+def _rebuilt_call(call: ToolCall, observed: ObservedCall | None, part: JsonObject | None) -> ToolCall:
+    arguments = _same_spelling(call.arguments, observed.arguments) if observed else call.arguments
+    if part is None:
+        return replace(call, arguments=arguments, result=None)
+    return replace(
+        call,
+        arguments=arguments,
+        result=_same_spelling(call.result, Payload.of_json(part.get("content"))),
+        outcome=part.get("outcome") if call.outcome is not None else None,
+        retry=_shared_keys(call.retry, part.get("retry")),
+    )
+
+
+def _tool_answers(messages: list[JsonValue]) -> dict[str, list[JsonObject]]:
+    """Answer parts by call id, in the order of the history."""
+    found: dict[str, list[JsonObject]] = {}
+    for message in messages:
+        for part in message.get("parts") or []:
+            if part.get("part_kind") == "tool-return":
+                found.setdefault(part.get("tool_call_id") or "", []).append(part)
+    return found
+
+
+def _shared_keys(recorded: JsonObject | None, rebuilt: JsonObject | None) -> JsonObject | None:
+    """Older recordings hold less of a retry; what they lack cannot be compared."""
+    if recorded is None or rebuilt is None:
+        return None
+    return {key: value for key, value in rebuilt.items() if key in recorded}
+
+
+def _same_spelling(recorded: Payload | None, rebuilt: Payload | None) -> Payload | None:
+    """The recorded bytes where the loop built the same value: its JSON has a spelling of its own."""
+    if recorded is None or rebuilt is None:
+        return rebuilt
+    return recorded if same_value(recorded.parsed, rebuilt.parsed) else rebuilt
+
+
+def _renumbered(steps: Iterator[Step]) -> Iterator[Step]:
+    """Indexes without gaps, parents following their steps."""
+    new: dict[int, int] = {}
+    for index, step in enumerate(steps, start=1):
+        new[step.index] = index
+        yield replace(step, index=index, parent=new.get(step.parent) if step.parent else None)

@@ -1,0 +1,101 @@
+"""Rows to runs and steps, in a fixed number of queries whatever the length of the run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from django.db import connection
+
+from sessions_app import models
+from sessions_app.core.errors import PayloadMissing
+from sessions_app.core.formats.fields import Fields
+from sessions_app.core.formats.native import read_header
+from sessions_app.core.formats.native_steps import read_step
+from sessions_app.core.history import History
+from sessions_app.core.payload import Payload
+from sessions_app.core.run import Run, Step
+from sessions_app.mapping.references import payload_references
+from sessions_app.mapping.stored import Lookup
+from sessions_app.mapping import payloads
+
+_CHAIN = """
+WITH RECURSIVE chain AS (
+    SELECT digest, parent, message FROM sessions_app_historynode
+    WHERE project_id = %(project)s AND digest = ANY(%(heads)s)
+  UNION
+    SELECT node.digest, node.parent, node.message FROM sessions_app_historynode node
+    JOIN chain ON node.project_id = %(project)s AND node.digest = chain.parent
+)
+SELECT digest, parent, message FROM chain
+"""
+"""UNION and not UNION ALL: each node once, however many steps lead to it."""
+
+
+def load_run(row: models.Run) -> Run:
+    """The whole run as it was stored. Raises `PayloadMissing` when bytes are gone."""
+    steps = list(row.steps.order_by("index").values_list("index", "detail", "input_node", "output_node"))
+    heads = {node for _, _, *ends in steps for node in ends} | {row.prior_node, row.final_node}
+    texts = [bytes(row.header), *(bytes(detail) for _, detail, *_ in steps)]
+    lookup, histories = _fetch(row.project_id, texts, heads)
+    return read_header(
+        Fields(bytes(row.header)),
+        lookup,
+        prior=histories.get(_hex(row.prior_node) or ""),
+        steps=tuple(read_step(Fields(bytes(detail)), index, lookup) for index, detail, *_ in steps),
+        final=histories.get(_hex(row.final_node) or ""),
+    )
+
+
+def load_step(row: models.Run, index: int) -> Step:
+    """One step with its payloads and, for a model call, its history."""
+    step = row.steps.get(index=index)
+    detail = bytes(step.detail)
+    lookup, _ = _fetch(row.project_id, [detail], {step.input_node, step.output_node})
+    return read_step(Fields(detail), index, lookup)
+
+
+def _fetch(
+    project_id: int, texts: list[bytes], heads: Iterable[bytes | None]
+) -> tuple[Lookup, dict[str, History]]:
+    chain = _chain(project_id, [bytes(head) for head in heads if head is not None])
+    wanted = {digest for text in texts for digest in payload_references(text)}
+    wanted |= {message for _, message in chain.values()}
+    contents = payloads.read_many(project_id, wanted)
+    histories = _histories(chain, contents)
+    return Lookup(contents, histories), histories
+
+
+def _chain(project_id: int, heads: list[bytes]) -> dict[str, tuple[str | None, str]]:
+    """Node digest to (parent, message), for all nodes that the heads lead to."""
+    if not heads:
+        return {}
+    with connection.cursor() as cursor:
+        cursor.execute(_CHAIN, {"project": project_id, "heads": heads})
+        return {bytes(d).hex(): (_hex(parent), bytes(m).hex()) for d, parent, m in cursor.fetchall()}
+
+
+def _histories(
+    chain: dict[str, tuple[str | None, str]], contents: dict[str, bytes]
+) -> dict[str, History]:
+    """Builds each node after its parent, without recursion: chains are long."""
+    built: dict[str, History] = {}
+    for digest in chain:
+        path: list[str] = []
+        at: str | None = digest
+        while at is not None and at not in built:
+            path.append(at)
+            at = chain[at][0]
+        for node in reversed(path):
+            parent, message = chain[node]
+            built[node] = _node(built[parent] if parent else None, message, contents)
+    return built
+
+
+def _node(parent: History | None, message: str, contents: dict[str, bytes]) -> History:
+    if message not in contents:
+        raise PayloadMissing(message)
+    return History(parent, Payload(content=contents[message]))
+
+
+def _hex(digest: bytes | None) -> str | None:
+    return None if digest is None else bytes(digest).hex()

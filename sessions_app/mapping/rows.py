@@ -1,0 +1,211 @@
+"""Runs and steps to rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+
+
+from sessions_app import models
+from sessions_app.core.formats.json_writer import object_text
+from sessions_app.core.formats.native import header_fields
+from sessions_app.core.formats.native_steps import write_step
+from sessions_app.core.payload import Payload, canonical_json, sha256_hex
+from sessions_app.core.run import (
+    AgentCall,
+    ErrorInfo,
+    ModelCall,
+    OtherCall,
+    Retrieval,
+    Run,
+    Step,
+    ToolCall,
+)
+from sessions_app.core.state import changed_keys
+from sessions_app.mapping.stored import Collector
+
+PREVIEW = 240
+"""Characters of a value that lists and step rows show."""
+_STRIP = 200
+_LETTERS = {"model": "m", "tool": "t", "retrieval": "r", "agent": "a", "other": "o"}
+
+
+def digest_bytes(digest: str | None) -> bytes | None:
+    return None if digest is None else bytes.fromhex(digest)
+
+
+def run_columns(run: Run, into: Collector) -> dict[str, object]:
+    """The columns of a run's row that follow from the run alone."""
+    header = object_text(header_fields(run, into), run.extra)
+    into.add_nodes(run.prior)
+    into.add_nodes(run.final)
+    return {
+        "origin": run.origin,
+        "parent_run_id": run.parent and run.parent.run_id,
+        "status": run.status,
+        "source_format": run.source_format,
+        "header": header,
+        "prior_node": digest_bytes(run.prior and run.prior.digest),
+        "final_node": digest_bytes(run.final and run.final.digest),
+        **_fact_columns(run),
+        **_count_columns(run),
+    }
+
+
+def _fact_columns(run: Run) -> dict[str, object]:
+    return {
+        "agent_name": run.agent.name,
+        "agent_version": run.agent.version,
+        "commit": run.code.commit,
+        "model": run.model or next((call.model for _, call in run.model_calls if call.model), None),
+        "provider": run.provider or next((c.provider for _, c in run.model_calls if c.provider), None),
+        "user_id": run.user_id,
+        "tenant_id": run.tenant_id,
+        "started_at": run.started_at,
+        "duration_ms": run.duration_ms,
+        "input_preview": preview(run.input),
+        "output_preview": preview(run.output),
+        "error_preview": error_preview(run.error),
+    }
+
+
+def _count_columns(run: Run) -> dict[str, object]:
+    counted = [step for step in run.steps if step.kind != "other"]
+    names = {call.answered_model or call.model for _, call in run.model_calls} | {run.model}
+    return {
+        "step_count": len(counted),
+        "model_call_count": len(run.model_calls),
+        "tool_call_count": len(run.tool_calls),
+        "message_count": run.final.length if run.final else 0,
+        "input_tokens": _total(call.input_tokens for _, call in run.model_calls),
+        "output_tokens": _total(call.output_tokens for _, call in run.model_calls),
+        "tool_names": sorted({clean(call.tool_name) for _, call in run.tool_calls}),
+        "model_names": sorted(clean(name) for name in names if name),
+        "strip": "".join(_letter(step) for step in run.steps[:_STRIP]),
+    }
+
+
+def step_row(step: Step, into: Collector) -> models.Step:
+    """The row of a step, but for its run."""
+    arguments, result = asked(step), answered(step)
+    call = step.call
+    model = call if isinstance(call, ModelCall) else None
+    output = model.output_history if model else None
+    into.add_nodes(output)
+    return models.Step(
+        index=step.index,
+        kind=step.kind,
+        name=clean(step.name),
+        call_id=call.call_id if isinstance(call, ToolCall) else None,
+        parent=step.parent,
+        detail=write_step(step, into),
+        arguments_key=value_key(arguments),
+        result_key=value_key(result),
+        input_node=digest_bytes(model.history.digest) if model and model.history else None,
+        output_node=digest_bytes(output and output.digest),
+        model=model and (model.answered_model or model.model),
+        outcome=call.outcome if isinstance(call, ToolCall) else None,
+        source=step.source,
+        has_error=has_failed(step),
+        started_at=step.started_at,
+        duration_ms=step.duration_ms,
+        input_tokens=model and model.input_tokens,
+        output_tokens=model and model.output_tokens,
+        arguments_preview=None if model else preview(arguments),
+        result_preview=model_preview(model) if model else preview(result),
+        error_preview=error_preview(step.error),
+        state_changes=" ".join(changed_keys(step)) or None,
+    )
+
+
+def asked(step: Step) -> Payload | None:
+    """What went into a step; for a model call that is its history and not one value."""
+    match step.call:
+        case ToolCall() | AgentCall() | OtherCall():
+            return step.call.arguments
+        case Retrieval():
+            return step.call.query
+        case ModelCall():
+            return None
+
+
+def answered(step: Step) -> Payload | None:
+    match step.call:
+        case ToolCall() | AgentCall() | OtherCall():
+            return step.call.result
+        case ModelCall():
+            return step.call.response
+        case Retrieval():
+            return _chunks(step.call)
+
+
+def _chunks(call: Retrieval) -> Payload | None:
+    if call.chunks is None:
+        return None
+    return Payload.of_json([chunk.chunk_id for chunk in call.chunks])
+
+
+def has_failed(step: Step) -> bool:
+    outcome = step.call.outcome if isinstance(step.call, ToolCall) else None
+    return step.error is not None or outcome in {"failed", "crashed", "interrupted"}
+
+
+def value_key(payload: Payload | None) -> bytes | None:
+    """Equal for equal values however they were spelled; None when nothing was captured."""
+    if payload is None:
+        return None
+    is_value = payload.is_json or payload.is_text
+    return bytes.fromhex(sha256_hex(canonical_json(payload.parsed) if is_value else payload.content))
+
+
+def model_preview(call: ModelCall) -> str | None:
+    """What the model said and which tools it asked for."""
+    if call.response is None or not isinstance(call.response.value, dict):
+        return None
+    words = [_part_words(part) for part in call.response.value.get("parts") or []]
+    return clean(" · ".join(word for word in words if word)[:PREVIEW]) or None
+
+
+def _part_words(part: object) -> str | None:
+    if not isinstance(part, dict):
+        return None
+    if part.get("part_kind") == "tool-call":
+        return f"→ {part.get('tool_name')}"
+    content = part.get("content")
+    return content if isinstance(content, str) and part.get("part_kind") == "text" else None
+
+
+def preview(payload: Payload | None) -> str | None:
+    if payload is None:
+        return None
+    if not (payload.is_json or payload.is_text):
+        return f"{payload.media_type} · {payload.size} bytes"
+    return clean(payload.content[: PREVIEW * 4].decode("utf-8", errors="replace")[:PREVIEW])
+
+
+def error_preview(error: ErrorInfo | None) -> str | None:
+    if error is None:
+        return None
+    words = ": ".join(part for part in (error.type, error.message) if part)
+    return clean((words or "The error itself was not captured.")[:PREVIEW])
+
+
+def clean(text: str) -> str:
+    """PostgreSQL's text cannot hold NUL; the stored payload keeps it, columns show its picture."""
+    return text.replace("\x00", "␀")
+
+
+def _letter(step: Step) -> str:
+    letter = _LETTERS[step.kind]
+    return letter.upper() if has_failed(step) else letter
+
+
+def _total(counts: Iterable[int | None]) -> int | None:
+    known = [count for count in counts if count is not None]
+    return sum(known) if known else None
+
+
+def last_activity(run: Run, received_at: datetime) -> datetime:
+    return run.started_at or received_at
+
+

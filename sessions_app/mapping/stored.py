@@ -1,0 +1,86 @@
+"""The native record as the store keeps it: payloads and histories stand as digests.
+
+A payload is written as `{"sha256": …, "type": …}`, a history as `{"node": …}`. Everything else of a
+step or a header is the text of the native record, so both have one reader and one writer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sessions_app.core.errors import PayloadMissing
+from sessions_app.core.formats.fields import Fields
+from sessions_app.core.formats.json_writer import object_text, scalar
+from sessions_app.core.history import History, nodes
+from sessions_app.core.payload import JSON, Payload
+from sessions_app.core.run import Step
+
+
+class Collector:
+    """Writes digests and gathers the payloads and history nodes that they stand for."""
+
+    def __init__(self) -> None:
+        self.payloads: dict[str, Payload] = {}
+        self.nodes: dict[str, History] = {}
+
+    def payload(self, payload: Payload) -> bytes:
+        self.payloads.setdefault(payload.digest, payload)
+        media_type = None if payload.media_type == JSON else scalar(payload.media_type)
+        return object_text([("sha256", scalar(payload.digest)), ("type", media_type)])
+
+    def shared(self, table: str, payload: Payload) -> bytes:
+        return self.payload(payload)
+
+    def history(self, history: History | None) -> bytes | None:
+        if history is None:
+            return None
+        self.add_nodes(history)
+        return object_text([("node", scalar(history.digest))])
+
+    def add_nodes(self, history: History | None) -> None:
+        for node in nodes(history):
+            if node.digest in self.nodes:
+                return
+            self.nodes[node.digest] = node
+            self.payloads.setdefault(node.message.digest, node.message)
+
+    def step_written(self, step: Step) -> None:
+        """Nothing to remember: nodes name themselves."""
+
+
+class Lookup:
+    """Reads what `Collector` wrote, from payloads and histories that were fetched beforehand."""
+
+    def __init__(self, contents: Mapping[str, bytes], histories: Mapping[str, History]) -> None:
+        self._contents = contents
+        self._histories = histories
+
+    def payload(self, slice_: bytes, path: str) -> Payload:
+        digest, media_type = reference(slice_)
+        if digest not in self._contents:
+            raise PayloadMissing(digest)
+        return Payload(content=self._contents[digest], media_type=media_type)
+
+    def shared(self, table: str, slice_: bytes, path: str) -> Payload:
+        return self.payload(slice_, path)
+
+    def history(self, slice_: bytes | None, path: str) -> History | None:
+        digest = node_of(slice_)
+        if digest is None:
+            return None
+        if digest not in self._histories:
+            raise PayloadMissing(digest)
+        return self._histories[digest]
+
+    def step_read(self, step: Step) -> None:
+        """Nothing to remember: nodes name themselves."""
+
+
+def reference(slice_: bytes) -> tuple[str, str]:
+    """Digest and media type of a stored payload."""
+    fields = Fields(slice_)
+    return fields.required("sha256", fields.text), fields.text("type") or JSON
+
+
+def node_of(slice_: bytes | None) -> str | None:
+    return None if slice_ is None else Fields(slice_).text("node")

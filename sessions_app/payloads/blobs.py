@@ -1,0 +1,61 @@
+"""A folder of blobs, each named by the SHA-256 of its bytes.
+
+A blob is complete on disk before any row speaks of it: written beside its place, synced, renamed,
+and the folder synced. A crash in between leaves a temporary file that nothing refers to.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+_TEMPORARY = ".part-"
+
+
+class BlobFolder:
+    """Write once, read many; blobs of one project lie in one folder."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def path(self, project_id: int, digest: str) -> Path:
+        return self.root / str(project_id) / digest[:2] / digest
+
+    def write(self, project_id: int, digest: str, content: bytes) -> None:
+        target = self.path(project_id, digest)
+        if target.exists():
+            return
+        target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with tempfile.NamedTemporaryFile(dir=target.parent, prefix=_TEMPORARY, delete=False) as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(file.name, target)
+        _sync_folder(target.parent)
+
+    def read(self, project_id: int, digest: str) -> bytes | None:
+        try:
+            return self.path(project_id, digest).read_bytes()
+        except FileNotFoundError:
+            return None
+
+    def delete(self, project_id: int, digest: str) -> None:
+        self.path(project_id, digest).unlink(missing_ok=True)
+
+    def digests(self, project_id: int) -> set[str]:
+        """Every complete blob of a project."""
+        files = (self.root / str(project_id)).glob("*/*")
+        return {file.name for file in files if not file.name.startswith(_TEMPORARY)}
+
+    def leftovers(self) -> list[Path]:
+        """Temporary files of writes that never finished."""
+        return list(self.root.glob(f"*/*/{_TEMPORARY}*"))
+
+
+def _sync_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
