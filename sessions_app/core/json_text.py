@@ -15,7 +15,8 @@ from typing import NoReturn
 from sessions_app.core.errors import RecordError, RecordTooLarge
 from sessions_app.core.payload import JsonValue
 
-_TOKENS = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}]', re.DOTALL)
+# The closing quote is optional: without it an unfinished string would be tried again at every byte.
+_TOKENS = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"?|[\[\]{}]', re.DOTALL)
 _SURROGATE_ESCAPE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import hashlib
 import json
 from dataclasses import dataclass
@@ -83,37 +81,6 @@ class Payload:
     def as_text(self) -> str:
         """The bytes as text for display; what is not UTF-8 becomes U+FFFD."""
         return self.content.decode("utf-8", errors="replace")
-
-    def as_record_value(self) -> bytes:
-        """This payload as JSON text for a native record (docs/record-format.md, Values)."""
-        if self.is_json:
-            return self.content
-        if self.is_text:
-            return compact_json(self.content.decode())
-        encoded = base64.b64encode(self.content).decode()
-        return compact_json({"base64": encoded, "media_type": self.media_type})
-
-    @classmethod
-    def from_record_value(cls, slice_: bytes) -> Payload:
-        """The inverse of `as_record_value`; `slice_` is one JSON value as spelled in the document."""
-        first = slice_[:1]
-        if first == b'"':
-            return cls.of_text(json.loads(slice_))
-        if first == b"{" and b'"base64"' in slice_[:4096]:
-            return _binary(slice_) or cls(content=slice_)
-        return cls(content=slice_)
-
-
-def _binary(slice_: bytes) -> Payload | None:
-    value = json.loads(slice_)
-    if not value.keys() <= {"base64", "media_type"} or not isinstance(value.get("base64"), str):
-        return None
-    try:
-        content = base64.b64decode(value["base64"], validate=True)
-    except (binascii.Error, ValueError):
-        return None
-    media_type = value.get("media_type", BINARY)
-    return Payload(content=content, media_type=media_type if isinstance(media_type, str) else BINARY)
 
 
 def compact_json(value: JsonValue) -> bytes:

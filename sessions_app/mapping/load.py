@@ -12,10 +12,11 @@ from sessions_app.core.formats.fields import Fields
 from sessions_app.core.formats.native import read_header
 from sessions_app.core.formats.native_steps import read_step
 from sessions_app.core.history import History
-from sessions_app.core.payload import Payload
+from sessions_app.core.payload import JsonValue, Payload
 from sessions_app.core.run import Run, Step
+from sessions_app.core.state import changed_keys, input_state, state_after
 from sessions_app.mapping.references import payload_references
-from sessions_app.mapping.stored import Lookup
+from sessions_app.mapping.stored import Lookup, WithoutHistories
 from sessions_app.mapping import payloads
 
 _CHAIN = """
@@ -52,6 +53,36 @@ def load_step(row: models.Run, index: int) -> Step:
     detail = bytes(step.detail)
     lookup, _ = _fetch(row.project_id, [detail], {step.input_node, step.output_node})
     return read_step(Fields(detail), index, lookup)
+
+
+States = tuple[JsonValue, JsonValue, list[str]]
+"""Input state, output state and what changed, as `+docs −plan`."""
+
+
+def load_facts(row: models.Run) -> Run:
+    """The run without steps and histories: one query."""
+    header = bytes(row.header)
+    contents = payloads.read_many(row.project_id, payload_references(header))
+    lookup = Lookup(contents, {})
+    return read_header(Fields(header), lookup, prior=None, steps=(), final=None)
+
+
+def load_steps(row: models.Run, *, after: int, limit: int) -> tuple[list[Step], list[States], bool]:
+    """A page of steps without their histories, the states around them, and whether it is the last page."""
+    rows = list(row.steps.filter(index__gt=after).order_by("index").values_list("index", "detail")[: limit + 1])
+    shown = [(index, bytes(detail)) for index, detail in rows[:limit]]
+    wanted = {digest for _, detail in shown for digest in payload_references(detail)}
+    lookup = WithoutHistories(payloads.read_many(row.project_id, wanted))
+    steps = [read_step(Fields(detail), index, lookup) for index, detail in shown]
+    return steps, _states(row, steps), len(rows) <= limit
+
+
+def _states(row: models.Run, steps: list[Step]) -> list[States]:
+    """States are kept as changes, so those of a page need all changes before it."""
+    if not row.steps.exclude(state_changes=None).exists():
+        return [(None, None, [])] * len(steps)
+    run = load_run(row)
+    return [(input_state(run, s.index), state_after(run, s.index), changed_keys(s)) for s in steps]
 
 
 def _fetch(

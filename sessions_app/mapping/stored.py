@@ -76,6 +76,16 @@ class Lookup:
         """Nothing to remember: nodes name themselves."""
 
 
+class WithoutHistories(Lookup):
+    """For pages that show steps and not what stood in front of them."""
+
+    def __init__(self, contents: Mapping[str, bytes]) -> None:
+        super().__init__(contents, {})
+
+    def history(self, slice_: bytes | None, path: str) -> History | None:
+        return None
+
+
 def reference(slice_: bytes) -> tuple[str, str]:
     """Digest and media type of a stored payload."""
     fields = Fields(slice_)

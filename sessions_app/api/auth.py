@@ -1,0 +1,38 @@
+"""Bearer keys. A key belongs to one project, and nothing outside it exists for its holder."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from django.http import HttpRequest
+from ninja.security import HttpBearer
+
+from sessions_app.api.errors import Refused
+from sessions_app.models import ApiKey, Project
+from sessions_app.models.projects import KeyScope
+from sessions_app.services.keys import find_key
+
+
+class KeyHolder(HttpBearer):
+    """Any key that is not revoked; without one the answer is 401."""
+
+    openapi_bearerFormat = "rpk_…"
+
+    def authenticate(self, request: HttpRequest, token: str) -> ApiKey | None:
+        return find_key(token)
+
+
+class FullKeyHolder(KeyHolder):
+    """A key that may also read; ingest keys may only send."""
+
+    def authenticate(self, request: HttpRequest, token: str) -> ApiKey | None:
+        key = find_key(token)
+        if key is not None and key.scope != KeyScope.FULL:
+            raise Refused(403, "wrong_scope", "This key may only send recordings.")
+        return key
+
+
+def project_of(request: HttpRequest) -> Project:
+    """The project that the request's key belongs to."""
+    key = cast(ApiKey, request.auth)  # type: ignore[attr-defined]  # put there by ninja
+    return key.project

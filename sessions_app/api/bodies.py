@@ -1,0 +1,85 @@
+"""Reading request bodies within limits, whatever their length says and however they are packed."""
+
+from __future__ import annotations
+
+import zlib
+from typing import IO, cast
+
+import zstandard
+from django.conf import settings
+from django.http import HttpRequest
+
+from sessions_app.api.errors import Refused
+
+
+def read_body(request: HttpRequest) -> bytes:
+    """The inflated body. Too much is refused before it is read or inflated as a whole."""
+    limit = settings.REPLAY_MAX_BODY_BYTES
+    encoding = request.headers.get("Content-Encoding", "identity").strip().lower()
+    if encoding in ("identity", ""):
+        return _read(request, settings.REPLAY_MAX_INFLATED_BYTES)
+    if encoding not in _INFLATERS:
+        raise Refused(415, "unknown_encoding", f"Content-Encoding {encoding[:40]!r} is not known; use gzip, zstd or none.")
+    return _inflate(encoding, _read(request, limit))
+
+
+def _read(request: HttpRequest, limit: int) -> bytes:
+    length = request.headers.get("Content-Length", "")
+    if length.isdecimal() and int(length) > limit:
+        raise _too_large(limit)
+    body = _stream(request, has_length=bool(length)).read(limit + 1)
+    if len(body) > limit:
+        raise _too_large(limit)
+    return body
+
+
+def _stream(request: HttpRequest, *, has_length: bool) -> IO[bytes]:
+    """Django takes a body without a length for an empty one; chunked senders give none."""
+    if has_length or request.headers.get("Transfer-Encoding", "").lower() != "chunked":
+        return cast(IO[bytes], request)
+    return cast(IO[bytes], request.META["wsgi.input"])
+
+
+def _inflate(encoding: str, packed: bytes) -> bytes:
+    limit = settings.REPLAY_MAX_INFLATED_BYTES
+    try:
+        body = _INFLATERS[encoding](packed, limit)
+    except (zlib.error, zstandard.ZstdError, EOFError):
+        raise Refused(400, "bad_encoding", f"The body is not valid {encoding}.") from None
+    if len(body) > limit:
+        raise _too_large(limit)
+    return body
+
+
+def _gunzip(packed: bytes, limit: int) -> bytes:
+    """All members of the stream; trailing junk is an error. Inflates one byte over the limit at most."""
+    body = b""
+    while packed and len(body) <= limit:
+        member = zlib.decompressobj(wbits=31)
+        body += member.decompress(packed, limit + 1 - len(body))
+        if not member.eof:
+            if len(body) <= limit:
+                raise EOFError
+            return body
+        packed = member.unused_data
+    return body
+
+
+def _zlib(packed: bytes, limit: int) -> bytes:
+    inflater = zlib.decompressobj()
+    body = inflater.decompress(packed, limit + 1)
+    if not inflater.eof and len(body) <= limit:
+        raise EOFError
+    return body
+
+
+def _unzstd(packed: bytes, limit: int) -> bytes:
+    reader = zstandard.ZstdDecompressor(max_window_size=2**23).stream_reader(packed, read_across_frames=True)
+    return cast(bytes, reader.read(limit + 1))
+
+
+_INFLATERS = {"gzip": _gunzip, "x-gzip": _gunzip, "deflate": _zlib, "zstd": _unzstd}
+
+
+def _too_large(limit: int) -> Refused:
+    return Refused(413, "too_large", f"The body is larger than {limit} bytes.")

@@ -1,0 +1,68 @@
+"""The API's own page, made from its OpenAPI description; no script and nothing from elsewhere."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from ninja import NinjaAPI
+
+_METHODS = ("get", "post", "put", "patch", "delete")
+
+
+def docs_page(request: HttpRequest, api: NinjaAPI) -> HttpResponse:
+    schema = api.get_openapi_schema()
+    context = {"operations": operations(schema), "schemas": schemas(schema)}
+    return render(request, "api/docs.html", context)
+
+
+def operations(schema: dict[str, Any]) -> list[dict[str, Any]]:
+    """One entry for each address and method, in the order of the code."""
+    return [
+        {
+            "method": method.upper(),
+            "path": path,
+            "summary": described.get("description") or described.get("summary"),
+            "parameters": described.get("parameters", []),
+            "body": _schema_name(described.get("requestBody", {})),
+            "answers": [
+                {"status": status, "schema": _schema_name(answer)}
+                for status, answer in described.get("responses", {}).items()
+            ],
+        }
+        for path, methods in schema["paths"].items()
+        for method, described in methods.items()
+        if method in _METHODS
+    ]
+
+
+def schemas(schema: dict[str, Any]) -> list[dict[str, Any]]:
+    found = schema.get("components", {}).get("schemas", {})
+    return [
+        {
+            "name": name,
+            "fields": [
+                {"name": field, "type": _type(described), "about": described.get("description", "")}
+                for field, described in body.get("properties", {}).items()
+            ],
+        }
+        for name, body in sorted(found.items())
+    ]
+
+
+def _schema_name(holder: dict[str, Any]) -> str | None:
+    content = holder.get("content", {}).get("application/json", {}).get("schema", {})
+    return _type(content) if content else None
+
+
+def _type(described: dict[str, Any]) -> str:
+    if "$ref" in described:
+        return str(described["$ref"]).rsplit("/", 1)[-1]
+    if "anyOf" in described:
+        return " or ".join(_type(choice) for choice in described["anyOf"])
+    if "enum" in described:
+        return " | ".join(str(value) for value in described["enum"])
+    if described.get("type") == "array":
+        return f"list of {_type(described.get('items', {}))}"
+    return str(described.get("type", "any"))

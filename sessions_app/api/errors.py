@@ -1,0 +1,112 @@
+"""One shape for every refusal: `{"error": {"code", "message", "field"}}`."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+
+from django.http import Http404, HttpRequest, HttpResponse
+from ninja import NinjaAPI
+from ninja.errors import AuthenticationError, HttpError, ValidationError
+
+from sessions_app.core.errors import (
+    NotReplayable,
+    PayloadMissing,
+    QueryError,
+    RecordError,
+    RecordTooLarge,
+    RunConflict,
+)
+from sessions_app.core.redaction import RedactionFailed
+
+logger = logging.getLogger(__name__)
+
+
+class Refused(Exception):
+    """A request that is answered with an error of ours."""
+
+    def __init__(self, status: int, code: str, message: str, field: str | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+        self.code = code
+        self.message = message
+        self.field = field
+
+
+def not_found(what: str) -> Refused:
+    """The same words for what does not exist and for what belongs to somebody else."""
+    return Refused(404, "not_found", f"There is no such {what} in this project.")
+
+
+def add_handlers(api: NinjaAPI) -> None:
+    """Turn errors into answers. Anything unforeseen is a 500 with a reference and no details."""
+
+    def answer(request: HttpRequest, status: int, code: str, message: str, field: str | None = None) -> HttpResponse:
+        body = {"error": {"code": code, "message": message, "field": field}}
+        return api.create_response(request, body, status=status)
+
+    @api.exception_handler(Refused)
+    def refused(request: HttpRequest, error: Refused) -> HttpResponse:
+        return answer(request, error.status, error.code, error.message, error.field)
+
+    @api.exception_handler(RecordTooLarge)
+    def too_large(request: HttpRequest, error: RecordTooLarge) -> HttpResponse:
+        return answer(request, 413, "too_large", error.message, error.field)
+
+    @api.exception_handler(RecordError)
+    def bad_record(request: HttpRequest, error: RecordError) -> HttpResponse:
+        return answer(request, 400, "bad_record", error.message, error.field)
+
+    @api.exception_handler(RunConflict)
+    def conflict(request: HttpRequest, error: RunConflict) -> HttpResponse:
+        return answer(request, 409, "run_conflict", str(error), "run_id")
+
+    @api.exception_handler(QueryError)
+    def bad_query(request: HttpRequest, error: QueryError) -> HttpResponse:
+        return answer(request, 400, "bad_query", f"{error.message} ({error.part})", "q")
+
+    @api.exception_handler(NotReplayable)
+    def not_replayable(request: HttpRequest, error: NotReplayable) -> HttpResponse:
+        return answer(request, 400, "not_replayable", str(error), "mode")
+
+    @api.exception_handler(RedactionFailed)
+    def withheld(request: HttpRequest, error: RedactionFailed) -> HttpResponse:
+        return answer(request, 400, "redaction_failed", "The recording could not be redacted and was not stored.")
+
+    @api.exception_handler(PayloadMissing)
+    def gone(request: HttpRequest, error: PayloadMissing) -> HttpResponse:
+        return answer(request, 410, "payload_missing", str(error))
+
+    @api.exception_handler(AuthenticationError)
+    def no_key(request: HttpRequest, error: AuthenticationError) -> HttpResponse:
+        response = answer(request, 401, "unauthorized", "Send a valid key: Authorization: Bearer <key>.")
+        response["WWW-Authenticate"] = "Bearer"
+        return response
+
+    @api.exception_handler(ValidationError)
+    def bad_parameter(request: HttpRequest, error: ValidationError) -> HttpResponse:
+        first = error.errors[0]
+        field = ".".join(str(part) for part in first["loc"] if part not in ("body", "query", "path", "payload"))
+        return answer(request, 400, "bad_parameter", f"{field or 'The body'}: {first['msg']}.", field or None)
+
+    @api.exception_handler(HttpError)
+    def http_error(request: HttpRequest, error: HttpError) -> HttpResponse:
+        return answer(request, error.status_code, "bad_request", str(error))
+
+    @api.exception_handler(Http404)
+    def no_page(request: HttpRequest, error: Http404) -> HttpResponse:
+        return answer(request, 404, "not_found", "There is nothing at this address.")
+
+    @api.exception_handler(Exception)
+    def unforeseen(request: HttpRequest, error: Exception) -> HttpResponse:
+        reference = secrets.token_hex(6)
+        # The type and the place are enough to find it; the message may quote recorded text.
+        logger.error("Reference %s: %s at %s", reference, type(error).__name__, _place(error))
+        return answer(request, 500, "internal", f"Something went wrong here. Reference {reference}.")
+
+
+def _place(error: Exception) -> str:
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}" if trace else "?"

@@ -1,0 +1,130 @@
+"""Sessions, replays, comparisons, cold cases and payloads."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from ninja import Query, Router
+
+from sessions_app.api.auth import FullKeyHolder, project_of
+from sessions_app.api.errors import not_found
+from sessions_app.api.runs import find_run, whole_run
+from sessions_app.api.schemas import ColdCaseGroups, ErrorAnswer, ReplayBody, SessionBody, SessionList
+from sessions_app.api.shapes import moment, replay_body, run_body, session_body
+from sessions_app.core.compare.as_json import to_json
+from sessions_app.core.errors import PayloadMissing
+from sessions_app.core.payload import JsonObject
+from sessions_app.core.query import parse_query
+from sessions_app.core.run import ErrorInfo
+from sessions_app.mapping.payloads import read
+from sessions_app.models import Replay, Run, Session
+from sessions_app.queries.cold_cases import ColdGroup, MissingThing, cold_board
+from sessions_app.queries.sessions import session_page, with_runs
+from sessions_app.services.comparisons import compare
+from sessions_app.services.replays import cancel_replay
+
+router = Router(auth=FullKeyHolder())
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+
+
+@router.get("/sessions", response={200: SessionList, 400: ErrorAnswer}, tags=["sessions"])
+def get_sessions(
+    request: HttpRequest, q: str = "", cursor: str | None = None, limit: int = Query(50, ge=1, le=200)
+) -> JsonObject:
+    """Sessions, newest first. `q` is the query of the sessions page; inputs and outputs are cut here."""
+    page = session_page(project_of(request), parse_query(q), cursor, limit)
+    sessions = with_runs(row.session for row in page.items)
+    return {"items": [_listed(session) for session in sessions], "next_cursor": page.next_cursor}
+
+
+def _listed(session: Session) -> JsonObject:
+    return session_body(session, [_listed_run(run, session) for run in session.recorded_runs])  # type: ignore[attr-defined]
+
+
+def _listed_run(run: Run, session: Session) -> JsonObject:
+    run.session = session
+    error = ErrorInfo(type=None, message=run.error_preview) if run.error_preview else None
+    return run_body(run, input_=run.input_preview, output=run.output_preview, error=error)
+
+
+@router.get("/sessions/{path:session_id}", response={200: SessionBody, 404: ErrorAnswer}, tags=["sessions"])
+def get_session(request: HttpRequest, session_id: str) -> JsonObject:
+    """A session with its recorded runs, whole."""
+    sessions = Session.objects.filter(project=project_of(request), session_id=session_id)
+    session = sessions.first() if "\x00" not in session_id else None
+    if session is None:
+        raise not_found("session")
+    runs = session.runs.filter(origin="recorded").select_related("session", "cold_case").order_by("pk")
+    return session_body(session, [whole_run(run) for run in runs])
+
+
+@router.get("/payloads/{digest}", response={404: ErrorAnswer}, tags=["payloads"])
+def get_payload(request: HttpRequest, digest: str) -> HttpResponse:
+    """The exact bytes, as an attachment."""
+    if not _DIGEST.fullmatch(digest):
+        raise not_found("payload")
+    try:
+        content = read(project_of(request).pk, digest)
+    except PayloadMissing:
+        raise not_found("payload") from None
+    response = HttpResponse(content, content_type="application/octet-stream")
+    response["Content-Disposition"] = f'attachment; filename="{digest}.bin"'
+    response["ETag"] = f'"{digest}"'
+    return response
+
+
+@router.get("/replays/{replay_id}", response={200: ReplayBody, 404: ErrorAnswer}, tags=["replays"])
+def get_replay(request: HttpRequest, replay_id: str) -> JsonObject:
+    """State, progress, verdict, first divergence and the produced run."""
+    return replay_body(_find_replay(request, replay_id))
+
+
+@router.post("/replays/{replay_id}/cancel", response={202: ReplayBody, 404: ErrorAnswer}, tags=["replays"])
+def post_cancel(request: HttpRequest, replay_id: str) -> tuple[int, JsonObject]:
+    """Ask for the replay to stop. One that is over stays as it is."""
+    return 202, replay_body(cancel_replay(_find_replay(request, replay_id)))
+
+
+def _find_replay(request: HttpRequest, replay_id: str) -> Replay:
+    replays = Replay.objects.filter(project=project_of(request)).select_related("run", "produced_run")
+    replay = replays.filter(replay_id=replay_id).first() if "\x00" not in replay_id else None
+    if replay is None:
+        raise not_found("replay")
+    return replay
+
+
+@router.get("/comparisons", response={404: ErrorAnswer}, tags=["comparisons"])
+def get_comparison(request: HttpRequest, left: str, right: str) -> dict[str, Any]:
+    """Two runs aligned step by step, field by field, with the first divergence."""
+    return dict(to_json(compare(find_run(request, left), find_run(request, right))))
+
+
+@router.get("/cold-cases", response={200: ColdCaseGroups}, tags=["cold cases"])
+def get_cold_cases(request: HttpRequest) -> JsonObject:
+    """Cold cases grouped by what was missing, and the fixes that would close the most of them."""
+    board = cold_board(project_of(request))
+    return {
+        "items": [_cold_group(group) for group in board.groups],
+        "total": board.total,
+        "cheapest_fixes": {
+            "missing": [_missing(thing) for thing in board.fixes.things],
+            "completes": board.fixes.completes,
+        },
+        "next_cursor": None,
+    }
+
+
+def _cold_group(group: ColdGroup) -> JsonObject:
+    return {
+        "missing": [_missing(thing) for thing in group.things],
+        "count": group.count,
+        "first_at": moment(group.first_at),
+        "last_at": moment(group.last_at),
+        "runs": [{"run_id": case.run.run_id, "reason": case.reason} for case in group.runs],
+    }
+
+
+def _missing(thing: MissingThing) -> JsonObject:
+    return {"key": thing.key, "title": thing.title, "fix": thing.fix, "missing_in": thing.missing_in}

@@ -1,0 +1,164 @@
+"""Runs: sending them, reading them, replaying them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+from ninja import Query, Router
+
+from sessions_app.api.auth import FullKeyHolder, KeyHolder, project_of
+from sessions_app.api.bodies import read_body
+from sessions_app.api.errors import Refused, not_found
+from sessions_app.api.schemas import (
+    Accepted,
+    ColdCaseBody,
+    ColdCaseRequest,
+    ErrorAnswer,
+    ReplayQueued,
+    ReplayRequest,
+    RunBody,
+    StepList,
+)
+from sessions_app.api.shapes import cold_case_body, run_body, shown, step_body, verdict_body
+from sessions_app.core.formats.native import encode_native
+from sessions_app.core.payload import JsonObject, compact_json
+from sessions_app.core.report import ReproductionReport, as_json, as_markdown, as_text
+from sessions_app.mapping.load import load_facts, load_run, load_steps
+from sessions_app.models import Run
+from sessions_app.services.cold_cases import mark_cold, take_back
+from sessions_app.services.ingest import Ingested, ingest_document
+from sessions_app.services.replays import request_replay
+from sessions_app.services.reports import report_of_run
+
+router = Router(auth=FullKeyHolder(), tags=["runs"])
+_MAX_PAGE = 500
+
+
+@router.post(
+    "/runs",
+    auth=KeyHolder(),
+    response={200: Accepted, 201: Accepted, 400: ErrorAnswer, 409: ErrorAnswer, 413: ErrorAnswer},
+)
+def post_run(request: HttpRequest) -> tuple[int, JsonObject]:
+    """Send one recording: a native record, a session file or a Pydantic AI message dump.
+
+    201 for a new run, 200 for the same again, 409 when another run has its id.
+    """
+    ingested = ingest_document(project_of(request), read_body(request))
+    return (201 if ingested.created else 200), _accepted(request, ingested)
+
+
+def _accepted(request: HttpRequest, ingested: Ingested) -> JsonObject:
+    run = ingested.run
+    path = reverse("session", args=[run.project.slug, run.session.session_id])
+    return {
+        "run_id": run.run_id,
+        "session_id": run.session.session_id,
+        "url": request.build_absolute_uri(path),
+        "verdict": verdict_body(run),
+        "digest": bytes(run.content_digest).hex(),
+    }
+
+
+@router.get("/runs/{path:run_id}/steps", response={200: StepList, 404: ErrorAnswer})
+def get_steps(
+    request: HttpRequest, run_id: str, cursor: str | None = None, limit: int = Query(100, ge=1, le=_MAX_PAGE)
+) -> JsonObject:
+    """Steps in order, a page at a time."""
+    row = find_run(request, run_id)
+    steps, states, last = load_steps(row, after=_position(cursor), limit=limit)
+    items = [
+        step_body(step, input_state=before, output_state=after, changes=changes)
+        for step, (before, after, changes) in zip(steps, states, strict=True)
+    ]
+    return {"items": items, "next_cursor": None if last else str(steps[-1].index)}
+
+
+def _position(cursor: str | None) -> int:
+    if cursor is None:
+        return 0
+    if not cursor.isdecimal() or len(cursor) > 9:
+        raise Refused(400, "bad_cursor", "The cursor is not one that this server gave.", "cursor")
+    return int(cursor)
+
+
+@router.get("/runs/{path:run_id}/record", response={404: ErrorAnswer})
+def get_record(request: HttpRequest, run_id: str) -> HttpResponse:
+    """The run in the native format; posting it to an empty server gives an equal run."""
+    return HttpResponse(encode_native(load_run(find_run(request, run_id))), content_type="application/json")
+
+
+@router.get("/runs/{path:run_id}/kit", response={404: ErrorAnswer})
+def get_kit(request: HttpRequest, run_id: str) -> dict[str, Any]:
+    """The twelve lines of the replay kit and the three buckets, each with how to capture it."""
+    return dict(find_run(request, run_id).kit)
+
+
+@router.get("/runs/{path:run_id}/report", response={404: ErrorAnswer})
+def get_report(request: HttpRequest, run_id: str, format: str = "json") -> HttpResponse:
+    """The reproduction report: `json`, `md`, `txt`, or `html` (the page)."""
+    row = find_run(request, run_id)
+    report = report_of_run(row)
+    if format not in _REPORTS:
+        raise Refused(400, "bad_parameter", f"format must be one of {', '.join(_REPORTS)}.", "format")
+    render, content_type = _REPORTS[format]
+    return HttpResponse(render(report), content_type=content_type)
+
+
+@router.post(
+    "/runs/{path:run_id}/replays", response={202: ReplayQueued, 400: ErrorAnswer, 404: ErrorAnswer}
+)
+def post_replay(request: HttpRequest, run_id: str, wanted: ReplayRequest) -> tuple[int, JsonObject]:
+    """Queue a replay with the world off; see `replays` for its state."""
+    run = find_run(request, run_id)
+    replay = request_replay(run=run, mode=wanted.mode, request_key=wanted.request_key)
+    return 202, {"replay_id": replay.replay_id}
+
+
+@router.post("/runs/{path:run_id}/cold-case", response={200: ColdCaseBody, 400: ErrorAnswer, 404: ErrorAnswer})
+def post_cold_case(request: HttpRequest, run_id: str, wanted: ColdCaseRequest) -> JsonObject | None:
+    """Mark the run as a cold case. A reason is required; marking again replaces it."""
+    run = find_run(request, run_id)
+    mark_cold(run=run, reason=wanted.reason)
+    run.refresh_from_db()
+    return cold_case_body(run)
+
+
+@router.delete("/runs/{path:run_id}/cold-case", response={204: None, 404: ErrorAnswer})
+def delete_cold_case(request: HttpRequest, run_id: str) -> tuple[int, None]:
+    """Take the mark back; no mark is fine too."""
+    take_back(run=find_run(request, run_id))
+    return 204, None
+
+
+@router.get("/runs/{path:run_id}", response={200: RunBody, 404: ErrorAnswer})
+def get_run(request: HttpRequest, run_id: str) -> JsonObject:
+    """Facts, outcome, verdict, anomalies."""
+    return whole_run(find_run(request, run_id))
+
+
+def whole_run(row: Run) -> JsonObject:
+    facts = load_facts(row)
+    return run_body(row, input_=shown(facts.input), output=shown(facts.output), error=facts.error)
+
+
+def find_run(request: HttpRequest, run_id: str) -> Run:
+    run = runs_of(request).filter(run_id=run_id).first() if "\x00" not in run_id else None
+    if run is None:
+        raise not_found("run")
+    return run
+
+
+def runs_of(request: HttpRequest) -> QuerySet[Run]:
+    return Run.objects.filter(project=project_of(request)).select_related("session", "project", "cold_case")
+
+
+_REPORTS: dict[str, tuple[Callable[[ReproductionReport], bytes | str], str]] = {
+    "json": (lambda report: compact_json(as_json(report)), "application/json"),
+    "md": (as_markdown, "text/markdown; charset=utf-8"),
+    "txt": (as_text, "text/plain; charset=utf-8"),
+}

@@ -1,0 +1,169 @@
+"""What the API answers. Scripts may rely on these fields; more may come beside them.
+
+Unknown is `null`, times are ISO 8601 with offset, durations milliseconds.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from ninja import Schema
+from pydantic import ConfigDict, Field
+
+
+class Answer(Schema):
+    # Fields such as model_calls are ours and have nothing to do with pydantic's own names.
+    model_config = ConfigDict(protected_namespaces=())
+
+
+class ErrorBody(Answer):
+    code: str
+    message: str
+    field: str | None
+
+
+class ErrorAnswer(Answer):
+    error: ErrorBody
+
+
+class VerdictBody(Answer):
+    verdict: Literal["replayable", "replayable_to_step", "cold"]
+    step: int | None = Field(description="Last step that can be replayed, for replayable_to_step.")
+    reasons: list[dict[str, Any]] = Field(description="code, message, step, fix")
+
+
+class Accepted(Answer):
+    run_id: str
+    session_id: str
+    url: str = Field(description="Address of the session's page.")
+    verdict: VerdictBody
+    digest: str = Field(description="SHA-256 over what was recorded; equal for equal runs.")
+
+
+class Tokens(Answer):
+    input: int | None
+    output: int | None
+
+
+class ColdCaseBody(Answer):
+    reason: str
+    marked_at: str
+
+
+class RunBody(Answer):
+    run_id: str
+    session_id: str
+    agent: str | None
+    status: Literal["ok", "error", "cut_off", "running"]
+    input: Any
+    output: Any
+    error: dict[str, Any] | None
+    model: str | None
+    provider: str | None
+    user_id: str | None
+    tenant_id: str | None
+    started_at: str | None
+    duration_ms: float | None
+    tokens: Tokens
+    steps: int = Field(description="Model, tool, retrieval and agent steps.")
+    model_calls: int
+    tool_calls: int
+    messages: int
+    verdict: VerdictBody
+    anomalies: list[dict[str, Any]] = Field(description="code, message, steps, level")
+    story: str
+    kit_captured: int = Field(description="Captured lines of the replay kit, of twelve.")
+    cold_case: ColdCaseBody | None
+    origin: Literal["recorded", "replay", "fork"]
+    parent_run_id: str | None
+    commit: str | None
+    source_format: str
+    digest: str
+
+
+class SessionBody(Answer):
+    session_id: str
+    runs: list[RunBody]
+    started_at: str
+    last_at: str
+    user_id: str | None
+    tenant_id: str | None
+
+
+class SessionList(Answer):
+    items: list[SessionBody]
+    next_cursor: str | None
+
+
+class StepBody(Answer):
+    index: int = Field(description="Position in the run, from 1.")
+    step_id: str
+    kind: Literal["model", "tool", "retrieval", "agent", "other"]
+    name: str
+    call_id: str | None
+    arguments: Any
+    arguments_digest: str | None = Field(description="SHA-256 of the exact bytes; see payloads.")
+    result: Any
+    result_digest: str | None
+    decision: str | None = Field(description="What was decided here, in words.")
+    error: dict[str, Any] | None
+    outcome: str | None
+    model: str | None
+    tokens: Tokens
+    started_at: str | None
+    first_token_at: str | None
+    duration_ms: float | None
+    parent: int | None
+    source: Literal["recorded", "borrowed", "by_hand", "rule", "own_code", "live", "unknown"]
+    input_state: Any
+    output_state: Any
+    state_changes: list[str]
+
+
+class StepList(Answer):
+    items: list[StepBody]
+    next_cursor: str | None
+
+
+class ReplayRequest(Answer):
+    mode: Literal["recording", "code"] = "recording"
+    tools: dict[str, Literal["frozen"]] = Field(
+        default={}, description="A recording replay has frozen tools and no others."
+    )
+    request_key: str | None = Field(default=None, max_length=120, description="The same key again is the same replay.")
+
+
+class Progress(Answer):
+    done: int
+    total: int
+
+
+class ReplayBody(Answer):
+    replay_id: str
+    run_of: str = Field(description="The run that is replayed.")
+    number: int = Field(description="Which attempt at reproducing the run, from 1.")
+    state: Literal["queued", "claimed", "running", "paused", "done", "failed", "cancelled", "crashed"]
+    mode: str
+    attempt: int = Field(description="How many workers have taken it up.")
+    progress: Progress
+    verdict: str | None
+    divergence: dict[str, Any] | None = Field(description="step, path, recorded, replayed")
+    live_calls: int | None
+    run_id: str | None = Field(description="The run that the replay produced.")
+    error: str | None
+    facts: dict[str, Any]
+
+
+class ReplayQueued(Answer):
+    replay_id: str
+
+
+class ColdCaseRequest(Answer):
+    reason: str
+
+
+class ColdCaseGroups(Answer):
+    items: list[dict[str, Any]] = Field(description="missing, count, first_at, last_at, runs")
+    total: int
+    cheapest_fixes: dict[str, Any] = Field(description="The two kit lines whose capture completes the most cases.")
+    next_cursor: str | None

@@ -1,0 +1,143 @@
+"""Rows to the objects of the API."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+
+from sessions_app.core.formats.json_writer import iso
+from sessions_app.core.payload import JsonObject, JsonValue, Payload
+from sessions_app.core.run import ErrorInfo, ModelCall, Step, ToolCall
+from sessions_app.mapping.rows import answered, asked, model_preview
+from sessions_app.models import Replay, Run, Session
+
+
+def run_body(row: Run, *, input_: JsonValue, output: JsonValue, error: ErrorInfo | None) -> JsonObject:
+    """`input_` and `output` whole; lists give the previews that they show."""
+    return {
+        "run_id": row.run_id,
+        "session_id": row.session.session_id,
+        "agent": row.agent_name,
+        "status": row.status,
+        "input": input_,
+        "output": output,
+        "error": error_body(error),
+        "model": row.model,
+        "provider": row.provider,
+        "user_id": row.user_id,
+        "tenant_id": row.tenant_id,
+        "started_at": moment(row.started_at),
+        "duration_ms": row.duration_ms,
+        "tokens": {"input": row.input_tokens, "output": row.output_tokens},
+        "steps": row.step_count,
+        "model_calls": row.model_call_count,
+        "tool_calls": row.tool_call_count,
+        "messages": row.message_count,
+        "verdict": verdict_body(row),
+        "anomalies": row.anomalies,
+        "story": row.story,
+        "kit_captured": row.kit_captured,
+        "cold_case": cold_case_body(row),
+        "origin": row.origin,
+        "parent_run_id": row.parent_run_id,
+        "commit": row.commit,
+        "source_format": row.source_format,
+        "digest": bytes(row.content_digest).hex(),
+    }
+
+
+def verdict_body(row: Run) -> JsonObject:
+    return {"verdict": row.verdict, "step": row.verdict_step, "reasons": row.verdict_reasons}
+
+
+def cold_case_body(row: Run) -> JsonObject | None:
+    case = getattr(row, "cold_case", None)
+    return None if case is None else {"reason": case.reason, "marked_at": moment(case.marked_at)}
+
+
+def error_body(error: ErrorInfo | None) -> JsonObject | None:
+    if error is None:
+        return None
+    return {"type": error.type, "message": error.message, **error.extra}
+
+
+def session_body(session: Session, runs: list[JsonObject]) -> JsonObject:
+    newest: JsonObject = runs[-1] if runs else {}
+    return {
+        "session_id": session.session_id,
+        "runs": runs,
+        "started_at": moment(session.started_at),
+        "last_at": moment(session.last_at),
+        "user_id": newest.get("user_id"),
+        "tenant_id": newest.get("tenant_id"),
+    }
+
+
+def step_body(step: Step, *, input_state: JsonValue, output_state: JsonValue, changes: list[str]) -> JsonObject:
+    arguments, result = asked(step), answered(step)
+    model = step.call if isinstance(step.call, ModelCall) else None
+    tool = step.call if isinstance(step.call, ToolCall) else None
+    return {
+        "index": step.index,
+        "step_id": f"step_{step.index}",
+        "kind": step.kind,
+        "name": step.name,
+        "call_id": tool.call_id if tool else None,
+        "arguments": shown(arguments),
+        "arguments_digest": arguments and arguments.digest,
+        "result": shown(result),
+        "result_digest": result and result.digest,
+        "decision": decision(step),
+        "error": error_body(step.error),
+        "outcome": tool.outcome if tool else None,
+        "model": model and (model.answered_model or model.model),
+        "tokens": {"input": model and model.input_tokens, "output": model and model.output_tokens},
+        "started_at": moment(step.started_at),
+        "first_token_at": moment(step.first_token_at),
+        "duration_ms": step.duration_ms,
+        "parent": step.parent,
+        "source": step.source,
+        "input_state": input_state,
+        "output_state": output_state,
+        "state_changes": changes,
+    }
+
+
+def decision(step: Step) -> str | None:
+    """A model decides what to say or call; any other step was decided before it."""
+    if isinstance(step.call, ModelCall):
+        return model_preview(step.call)
+    return f"call {step.name}" if isinstance(step.call, ToolCall) else step.name
+
+
+def shown(payload: Payload | None) -> JsonValue:
+    """The parsed JSON where it parses, else the text; bytes as a note of their size and digest."""
+    if payload is None:
+        return None
+    if payload.is_json or payload.is_text:
+        return payload.parsed
+    return {"digest": payload.digest, "media_type": payload.media_type, "size": payload.size}
+
+
+def replay_body(replay: Replay) -> JsonObject:
+    return {
+        "replay_id": replay.replay_id,
+        "run_of": replay.run.run_id,
+        "number": replay.number,
+        "state": replay.state,
+        "mode": replay.mode,
+        "attempt": replay.attempt,
+        "progress": {"done": replay.progress_done, "total": replay.progress_total},
+        "verdict": replay.verdict,
+        "divergence": replay.divergence,
+        "live_calls": replay.live_calls,
+        "run_id": replay.produced_run.run_id if replay.produced_run else None,
+        "error": replay.error,
+        "facts": replay.facts,
+    }
+
+
+def moment(value: datetime | None) -> str | None:
+    return None if value is None else iso(value)
+
+

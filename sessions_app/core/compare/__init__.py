@@ -1,0 +1,1 @@
+"""Two runs side by side: what agrees, what differs, and where they part."""

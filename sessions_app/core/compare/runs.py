@@ -1,0 +1,252 @@
+"""Two runs compared: their facts, their steps side by side, and where they part.
+
+Payloads with equal digests are taken as the same without reading them; their fields are counted
+from the bytes, so that "no difference in 7 steps, 41 fields" counts what it says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+
+from sessions_app.core.compare.align import Alignment, Row, align_steps, widened
+from sessions_app.core.compare.facts import MAX_DIFFERENCES, Fact, compare_facts
+from sessions_app.core.compare.json_diff import MISSING, Difference, Tally
+from sessions_app.core.compare.keys import KeyMaker, asked, spelled_key
+from sessions_app.core.compare.payload_fields import FieldComparer
+from sessions_app.core.compare.requests import messages_of
+from sessions_app.core.compare.sequence import equal_ends
+from sessions_app.core.compare.status import PairStatus, status_of
+from sessions_app.core.compare.step_fields import StepComparer
+from sessions_app.core.compare.volatile import (
+    TOOL_CALL_ID,
+    VOLATILE_RULES,
+    VolatileRule,
+    VolatileRules,
+)
+from sessions_app.core.payload import JsonValue
+from sessions_app.core.run import Run, Step
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StepPair:
+    """Two steps that stand beside each other, or one that has no partner."""
+
+    left: Step | None
+    right: Step | None
+    status: PairStatus
+    differences: tuple[Difference, ...] = ()
+    has_more: bool = False
+    """There are more differences than are kept here."""
+    moved_to: int | None = None
+    """For a step without a partner: index of the same call out of order on the other side."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Divergence:
+    """Where two runs stop agreeing. Without steps it is a fact of the runs as a whole."""
+
+    left_step: Step | None
+    right_step: Step | None
+    path: str
+    left: JsonValue
+    right: JsonValue
+    note: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Ignored:
+    """Differences that a rule hid."""
+
+    rule: VolatileRule
+    count: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Comparison:
+    """All that was found between two runs."""
+
+    left: Run
+    right: Run
+    facts: tuple[Fact, ...]
+    steps: tuple[StepPair, ...]
+    divergence: Divergence | None
+    """None also when the only differences are fields that cannot be compared."""
+    compared_fields: int
+    ignored: tuple[Ignored, ...]
+    rules: VolatileRules
+    approximate: bool = False
+    """The steps were too many and too different for the best alignment."""
+
+    @property
+    def identical(self) -> bool:
+        """Nothing differs, nothing is one-sided, and everything could be compared."""
+        return all(status == "same" for status in self._statuses())
+
+    @property
+    def not_comparable(self) -> int:
+        """Fields of which nothing can be said."""
+        found = [part.differences for part in self.facts] + [part.differences for part in self.steps]
+        return sum(difference.status == "not_comparable" for each in found for difference in each)
+
+    def _statuses(self) -> Iterator[PairStatus]:
+        yield from (fact.status for fact in self.facts)
+        yield from (pair.status for pair in self.steps)
+
+    @property
+    def ignored_count(self) -> int:
+        return sum(ignored.count for ignored in self.ignored)
+
+
+def rules_for(left: Run, right: Run) -> VolatileRules:
+    """A replay or fork must give the recorded tool call ids; unrelated runs never share them."""
+    return VOLATILE_RULES if _are_related(left, right) else (*VOLATILE_RULES, TOOL_CALL_ID)
+
+
+def compare_runs(left: Run, right: Run, rules: VolatileRules | None = None) -> Comparison:
+    """`rules` are `rules_for` the two runs unless given."""
+    rules = rules_for(left, right) if rules is None else rules
+    comparer = _comparer(left, right, rules)
+    tally = comparer.fields.tally
+    facts = tuple(compare_facts(left, right, comparer))
+    alignment = _align(left, right)
+    steps = tuple(_pair(row, left, right, comparer) for row in alignment.rows)
+    return Comparison(
+        left=left,
+        right=right,
+        facts=facts,
+        steps=steps,
+        divergence=_divergence(steps) or _divergence_of_facts(facts),
+        compared_fields=tally.compared,
+        ignored=_ignored(rules, tally),
+        rules=rules,
+        approximate=alignment.approximate,
+    )
+
+
+def first_divergence(left: Run, right: Run, rules: VolatileRules | None = None) -> Divergence | None:
+    """As `compare_runs` gives it, without comparing what comes after."""
+    rules = rules_for(left, right) if rules is None else rules
+    comparer = _comparer(left, right, rules)
+    rows = _align(left, right).rows
+    pairs = (_pair(row, left, right, comparer) for row in rows)
+    return _divergence(pairs) or _divergence_of_facts(compare_facts(left, right, comparer))
+
+
+def _are_related(left: Run, right: Run) -> bool:
+    origins = [{run.run_id, run.parent.run_id if run.parent else run.run_id} for run in (left, right)]
+    return bool(origins[0] & origins[1])
+
+
+def _comparer(left: Run, right: Run, rules: VolatileRules) -> StepComparer:
+    fields = FieldComparer(rules, Tally())
+    return StepComparer(fields=fields, left=messages_of(left), right=messages_of(right))
+
+
+def _align(left: Run, right: Run) -> Alignment:
+    """Steps at both ends that are spelled alike pair without being read."""
+    head, tail = equal_ends(*([spelled_key(step) for step in run.steps] for run in (left, right)))
+    maker = KeyMaker()
+    inner = [maker.keys(run.steps[head : len(run.steps) - tail]) for run in (left, right)]
+    return widened(align_steps(*inner), head, tail)
+
+
+def _pair(row: Row, left: Run, right: Run, comparer: StepComparer) -> StepPair:
+    one = None if row.left is None else left.steps[row.left]
+    other = None if row.right is None else right.steps[row.right]
+    if one is None or other is None:
+        return _lonely(one, other, row)
+    found = tuple(islice(comparer.differences(one, other), MAX_DIFFERENCES + 1))
+    return StepPair(
+        left=one,
+        right=other,
+        status=status_of(found),
+        differences=found[:MAX_DIFFERENCES],
+        has_more=len(found) > MAX_DIFFERENCES,
+    )
+
+
+def _lonely(left: Step | None, right: Step | None, row: Row) -> StepPair:
+    moved_to = None if row.moved_to is None else row.moved_to + 1
+    status: PairStatus = "only_left" if right is None else "only_right"
+    return StepPair(left=left, right=right, status=status, moved_to=moved_to)
+
+
+def _ignored(rules: VolatileRules, tally: Tally) -> tuple[Ignored, ...]:
+    counts = tally.ignored
+    return tuple(Ignored(rule=rule, count=counts[rule.key]) for rule in rules if counts[rule.key])
+
+
+# --- divergence --------------------------------------------------------------------------------
+
+
+def _divergence(pairs: Iterator[StepPair] | tuple[StepPair, ...]) -> Divergence | None:
+    """What only one side has stops agreeing there; beside it stands what the other did instead."""
+    rest = iter(pairs)
+    for pair in rest:
+        if pair.status == "changed":
+            return _at_field(pair)
+        if pair.status in ("only_left", "only_right"):
+            return _at_step(pair, rest)
+    return None
+
+
+def _at_field(pair: StepPair) -> Divergence:
+    found = next(d for d in pair.differences if d.status != "not_comparable")
+    return Divergence(
+        left_step=pair.left,
+        right_step=pair.right,
+        path=found.path,
+        left=found.left,
+        right=found.right,
+        note=found.note,
+    )
+
+
+def _at_step(pair: StepPair, rest: Iterator[StepPair]) -> Divergence:
+    left, right = pair.left, pair.right or _instead(rest)
+    return Divergence(
+        left_step=left,
+        right_step=right,
+        path=_step_path(left, right),
+        left=MISSING if left is None else call_value(left),
+        right=MISSING if right is None else call_value(right),
+    )
+
+
+def _instead(rest: Iterator[StepPair]) -> Step | None:
+    """The first step that only the right has, before the runs agree again."""
+    for pair in rest:
+        if pair.status != "only_left":
+            return pair.right if pair.status == "only_right" else None
+    return None
+
+
+def _step_path(left: Step | None, right: Step | None) -> str:
+    """The position in the list of steps, from 0 as in every JSON path."""
+    step = left or right
+    assert step is not None
+    return f"steps[{step.index - 1}]"
+
+
+def call_value(step: Step) -> JsonValue:
+    """A step in short: what was called with what."""
+    arguments = asked(step)
+    value = {"kind": step.kind, "name": step.name}
+    return value if arguments is None else {**value, "arguments": arguments.parsed}
+
+
+def _divergence_of_facts(facts: Iterator[Fact] | tuple[Fact, ...]) -> Divergence | None:
+    for fact in facts:
+        for found in fact.differences:
+            if found.status != "not_comparable":
+                return Divergence(
+                    left_step=None,
+                    right_step=None,
+                    path=found.path,
+                    left=found.left,
+                    right=found.right,
+                    note=found.note,
+                )
+    return None

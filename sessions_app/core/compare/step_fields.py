@@ -1,0 +1,135 @@
+"""The fields of two steps that stand beside each other, in the order in which they came about.
+
+Not compared: ids of calls and of sub-runs, token counts (a captured answer carries its own), where
+an answer came from, raw HTTP, state, and fields that the format does not know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from sessions_app.core.compare.json_diff import MISSING, Difference, Missing
+from sessions_app.core.compare.keys import answered, asked
+from sessions_app.core.compare.payload_fields import FieldComparer
+from sessions_app.core.compare.requests import NewMessages, RunMessages
+from sessions_app.core.history import messages
+from sessions_app.core.payload import JsonObject, JsonValue, Payload
+from sessions_app.core.run import ErrorInfo, ModelCall, Retrieval, Step, ToolCall
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StepComparer:
+    """Compares steps of two runs whose messages are known."""
+
+    fields: FieldComparer
+    left: RunMessages
+    right: RunMessages
+
+    def differences(self, left: Step, right: Step) -> Iterator[Difference]:
+        """Lazily, so that who only wants the first one pays for no more."""
+        if isinstance(left.call, ModelCall) and isinstance(right.call, ModelCall):
+            yield from self._model(left, left.call, right, right.call)
+        else:
+            yield from self._call(left, right)
+        yield from self._times(left, right)
+
+    def _model(self, left: Step, one: ModelCall, right: Step, other: ModelCall) -> Iterator[Difference]:
+        fields = self.fields
+        yield from self._request(left, right)
+        for name in ("model", "provider", "region"):
+            yield from fields.values(name, getattr(one, name), getattr(other, name))
+        yield from fields.payloads("settings", one.settings, other.settings)
+        yield from fields.payloads("parameters", one.parameters, other.parameters)
+        yield from self.fields.optional_lists("tools", one.tools, other.tools)
+        yield from fields.values("answered_model", one.answered_model, other.answered_model)
+        yield from self.error("error", left.error, right.error)
+        yield from fields.payloads("response", *_results(left, right))
+        yield from fields.values("finish_reason", one.finish_reason, other.finish_reason)
+
+    def _request(self, left: Step, right: Step) -> Iterator[Difference]:
+        one, other = self.left.requests.get(left.index), self.right.requests.get(right.index)
+        return self.new_messages("request", one, other)
+
+    def new_messages(self, path: str, left: NewMessages | None, right: NewMessages | None) -> Iterator[Difference]:
+        """What each side added; a history that one side rewrote is compared as a whole."""
+        if left is None or right is None:
+            return self.fields.values(path, left and _length(left), right and _length(right))
+        if left.history.digest == right.history.digest:
+            return self.fields.lists(f"{path}.messages", left.added, left.added, (0, 0))
+        if bool(left.start) != bool(right.start):
+            return self.fields.lists(f"{path}.messages", _all(left), _all(right), (0, 0))
+        starts = left.start, right.start
+        return self.fields.lists(f"{path}.messages", left.added, right.added, starts)
+
+    def _call(self, left: Step, right: Step) -> Iterator[Difference]:
+        yield from self.fields.payloads("args", asked(left), asked(right), as_fields=True)
+        yield from self.error("error", left.error, right.error)
+        if isinstance(left.call, Retrieval) and isinstance(right.call, Retrieval):
+            yield from self._chunks(left.call, right.call)
+        else:
+            yield from self.fields.payloads("result", *_results(left, right))
+        if isinstance(left.call, ToolCall) and isinstance(right.call, ToolCall):
+            yield from self._tool(left.call, right.call)
+
+    def _tool(self, left: ToolCall, right: ToolCall) -> Iterator[Difference]:
+        yield from self.fields.values("outcome", left.outcome, right.outcome)
+        if left.retry or right.retry:
+            yield from self.fields.present("retry", _retry(left), _retry(right))
+        yield from self.fields.payloads("metadata", left.metadata, right.metadata)
+        yield from self.fields.payloads("content", left.content, right.content)
+
+    def _chunks(self, left: Retrieval, right: Retrieval) -> Iterator[Difference]:
+        yield from self.fields.values("result", _chunk_values(left), _chunk_values(right))
+        for name in ("index_version", "embedding_version"):
+            yield from self.fields.values(name, getattr(left, name), getattr(right, name))
+
+    def error(self, path: str, left: ErrorInfo | None, right: ErrorInfo | None) -> Iterator[Difference]:
+        """No error is a fact and not a gap. Tracebacks and the like are not compared."""
+        if left or right:
+            yield from self.fields.present(path, _error_value(left), _error_value(right))
+
+    def _times(self, left: Step, right: Step) -> Iterator[Difference]:
+        for name in ("started_at", "first_token_at", "duration_ms"):
+            one, other = getattr(left, name), getattr(right, name)
+            if one != other and one is not None and other is not None:
+                yield from self.fields.present(name, _time(one), _time(other))
+
+
+def _length(new: NewMessages) -> JsonObject:
+    return {"messages": new.history.length}
+
+
+def _all(new: NewMessages) -> list[Payload]:
+    return messages(new.history)
+
+
+def _results(*steps: Step) -> list[Payload | Missing | None]:
+    """A step that failed has no result; any other without one was not captured."""
+    return [answered(step) or (MISSING if step.error else None) for step in steps]
+
+
+def _retry(call: ToolCall) -> JsonValue:
+    return call.retry or MISSING
+
+
+def _error_value(error: ErrorInfo | None) -> JsonValue:
+    return MISSING if error is None else {"type": error.type, "message": error.message}
+
+
+def _chunk_values(call: Retrieval) -> JsonValue:
+    if call.chunks is None:
+        return None
+    return [
+        {
+            "id": chunk.chunk_id,
+            "score": chunk.score,
+            "content": chunk.content and chunk.content.value,
+        }
+        for chunk in call.chunks
+    ]
+
+
+def _time(value: datetime | float) -> JsonValue:
+    return value.isoformat() if isinstance(value, datetime) else value

@@ -1,0 +1,157 @@
+"""Strict sameness of JSON values.
+
+Python says `1 == 1.0 == True`; a recording that changed from one to another has changed.
+"""
+
+from __future__ import annotations
+
+import json
+from math import isinf
+from typing import Any
+
+from sessions_app.core.compare.partial import is_truncated
+from sessions_app.core.payload import JsonValue
+
+
+class SpelledFloat(float):
+    """A float that remembers how the document spelled it: `1e2`, `100.0`."""
+
+    text: str
+
+    def __new__(cls, text: str) -> SpelledFloat:
+        number = super().__new__(cls, text)
+        if isinf(number):
+            raise ValueError(f"{text[:40]} is out of range")
+        number.text = text
+        return number
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+def read_json(text: str | bytes) -> JsonValue:
+    """Like `json.loads`, but keeps the spelling of numbers and refuses what would be lost.
+
+    Raises ValueError for repeated keys, `NaN`, numbers out of range and nesting too deep to read.
+    """
+    try:
+        return _DECODER.decode(text if isinstance(text, str) else text.decode())
+    except RecursionError:
+        raise ValueError("nested too deep") from None
+
+
+def _refuse(name: str) -> JsonValue:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _object(pairs: list[tuple[str, JsonValue]]) -> dict[str, JsonValue]:
+    value = dict(pairs)
+    if len(value) != len(pairs):
+        raise ValueError("a key stands twice in one object")
+    return value
+
+
+_DECODER = json.JSONDecoder(parse_float=SpelledFloat, parse_constant=_refuse, object_pairs_hook=_object)
+
+
+def read_json_text(text: str) -> JsonValue | None:
+    """The object or list that a text spells; None when the text is just text."""
+    if not text.lstrip().startswith(("{", "[")):
+        return None
+    try:
+        return read_json(text)
+    except ValueError:
+        return None
+
+
+def is_number(value: JsonValue) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def same_leaf(left: JsonValue, right: JsonValue) -> bool:
+    """Whether two values that are not both filled containers are the same to the letter."""
+    if isinstance(left, float) and isinstance(right, float):
+        return repr(left) == repr(right)
+    return type(left) is type(right) and bool(left == right)
+
+
+class Interner:
+    """Gives equal values equal numbers; each container is looked at once.
+
+    A truncated value equals only itself. The values must not change while the interner is in use:
+    containers are remembered by identity.
+    """
+
+    def __init__(self) -> None:
+        self._numbers: dict[Any, int] = {}
+        self._seen: dict[int, tuple[int, int]] = {}
+
+    def number(self, value: JsonValue) -> int:
+        return self._look_at(value)[0]
+
+    def leaves(self, value: JsonValue) -> int:
+        """Scalars and empty containers in the value."""
+        return self._look_at(value)[1]
+
+    def same(self, left: JsonValue, right: JsonValue) -> bool:
+        return self.number(left) == self.number(right)
+
+    def _look_at(self, value: JsonValue) -> tuple[int, int]:
+        if not isinstance(value, dict | list):
+            return self._intern(_leaf_key(value)), 1
+        if id(value) not in self._seen:
+            self._visit(value)
+        return self._seen[id(value)]
+
+    def _visit(self, root: JsonValue) -> None:
+        """Bottom up and without recursion, so that depth is no matter."""
+        stack = [(root, False)]
+        while stack:
+            value, is_ready = stack.pop()
+            if id(value) in self._seen:
+                continue
+            if is_ready:
+                self._seen[id(value)] = self._container(value)
+                continue
+            stack.append((value, True))
+            children = value.values() if isinstance(value, dict) else value
+            stack.extend((child, False) for child in children if isinstance(child, dict | list))
+
+    def _container(self, value: JsonValue) -> tuple[int, int]:
+        if is_truncated(value):
+            return self._intern((dict, id(value))), 1
+        children = value.values() if isinstance(value, dict) else value
+        looked_at = [self._look_at(child) for child in children]
+        numbers = tuple(number for number, _ in looked_at)
+        leaves = sum(count for _, count in looked_at) or 1
+        if isinstance(value, list):
+            return self._intern((list, numbers)), leaves
+        return self._intern((dict, frozenset(zip(value, numbers, strict=True)))), leaves
+
+    def _intern(self, key: Any) -> int:
+        return self._numbers.setdefault(key, len(self._numbers))
+
+
+def _leaf_key(value: JsonValue) -> Any:
+    if isinstance(value, float):
+        return float, repr(value)
+    return type(value), value
+
+
+def count_leaves(value: JsonValue) -> int:
+    """Scalars and empty containers in a value: the fields that a comparison looks at."""
+    count, stack = 0, [value]
+    while stack:
+        value = stack.pop()
+        if value and isinstance(value, dict | list):
+            stack.extend(value.values() if isinstance(value, dict) else value)
+        else:
+            count += 1
+    return count
+
+
+def count_leaves_of_text(content: bytes) -> int:
+    """`count_leaves` of JSON text without reading it: one more than its commas outside strings."""
+    if b"\\" in content:
+        content = content.replace(b"\\\\", b"").replace(b'\\"', b"")
+    return b"".join(content.split(b'"')[::2]).count(b",") + 1

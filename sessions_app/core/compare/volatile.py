@@ -1,0 +1,126 @@
+"""Fields that differ between any two runs and mean nothing: a visible list of rules.
+
+A rule only hides a difference at a place it names, so a tool's own argument called `timestamp` is
+compared like any other. What was hidden is counted.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from sessions_app.core.payload import JsonValue
+
+_MESSAGE = r"^(?:(?:request\.|final\.)?messages\[\d+\]|prior\[\d+\]|response|\[\d+\])"
+_MESSAGE_OR_PART = _MESSAGE + r"(?:\.parts\[\d+\])?"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class VolatileRule:
+    """Differences at places like this one are counted and not shown."""
+
+    key: str
+    """Stable name for addresses and the API."""
+    name: str
+    why: str
+    ending: str
+    """How the path ends; a cheap test before `place`."""
+    place: re.Pattern[str]
+    values: re.Pattern[str] | None = None
+    """When given, the values must be texts that this matches."""
+
+    def matches(self, path: str, left: JsonValue, right: JsonValue) -> bool:
+        if not path.endswith(self.ending) or not self.place.search(path):
+            return False
+        return self.values is None or _all_match(self.values, left, right)
+
+
+def _all_match(pattern: re.Pattern[str], *values: JsonValue) -> bool:
+    texts = [value for value in values if isinstance(value, str)]
+    return bool(texts) and all(pattern.match(text) for text in texts)
+
+
+VolatileRules = tuple[VolatileRule, ...]
+NOTHING_VOLATILE: VolatileRules = ()
+
+
+def _field(key: str, name: str, why: str, *, within: str, field: str) -> VolatileRule:
+    place = re.compile(within + r"\." + re.escape(field) + "$")
+    return VolatileRule(key=key, name=name, why=why, ending=field, place=place)
+
+
+VOLATILE_RULES: VolatileRules = (
+    _field(
+        "message-time",
+        "time of a message or part",
+        "The clock at the moment the message was made.",
+        within=_MESSAGE_OR_PART,
+        field="timestamp",
+    ),
+    _field(
+        "message-run-id",
+        "run id on a message",
+        "The library stamps each message with the id of the run it was made in.",
+        within=_MESSAGE,
+        field="run_id",
+    ),
+    _field(
+        "conversation-id",
+        "conversation id on a message",
+        "Made anew for each conversation.",
+        within=_MESSAGE,
+        field="conversation_id",
+    ),
+    _field(
+        "provider-time",
+        "time that the provider stamped",
+        "The provider's clock when it answered.",
+        within=_MESSAGE_OR_PART,
+        field="provider_details.timestamp",
+    ),
+    _field(
+        "provider-response-id",
+        "id of the provider's answer",
+        "Made anew by the provider for each answer.",
+        within=_MESSAGE,
+        field="provider_response_id",
+    ),
+    VolatileRule(
+        key="toolset-id",
+        name="id of a toolset without a name",
+        why="Pydantic AI makes `<toolset:…>` at random for each object.",
+        ending="capability_id",
+        place=re.compile(r"^(?!args|result|input|output).*\bcapability_id$"),
+        values=re.compile(r"<toolset:"),
+    ),
+    VolatileRule(
+        key="step-time",
+        name="start and duration of a step",
+        why="No two executions take the same time.",
+        ending="",
+        place=re.compile(r"^(?:started_at|first_token_at|duration_ms)$"),
+    ),
+)
+"""In force unless switched off."""
+
+TOOL_CALL_ID = _field(
+    "tool-call-id",
+    "id of a tool call",
+    "A live model makes new ids; a replay must give the recorded ones.",
+    within=_MESSAGE_OR_PART,
+    field="tool_call_id",
+)
+
+ALL_RULES: VolatileRules = (*VOLATILE_RULES, TOOL_CALL_ID)
+
+
+def without(keys: Iterable[str], rules: VolatileRules = VOLATILE_RULES) -> VolatileRules:
+    """The rules but those that were switched off, by key."""
+    off = set(keys)
+    return tuple(rule for rule in rules if rule.key not in off)
+
+
+def rule_for(rules: VolatileRules, path: str, left: JsonValue, right: JsonValue) -> VolatileRule | None:
+    """The first rule that hides a difference at this path."""
+    return next((rule for rule in rules if rule.matches(path, left, right)), None)

@@ -1,0 +1,1 @@
+"""Judges of a recorded run: can it be replayed, what is odd about it, and what was not captured."""

@@ -1,0 +1,392 @@
+"""What is odd about a run, found from the record alone. Every detector is linear in the steps."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import pairwise
+from typing import Literal
+
+from sessions_app.core.judge.reading import (
+    argument_key,
+    calls_made,
+    count,
+    ended_in_error,
+    join_words,
+    leaves,
+    main_steps,
+    own_tools,
+    status_code,
+    text_of,
+    value_of,
+)
+from sessions_app.core.payload import JsonObject, JsonValue, Payload
+from sessions_app.core.run import ModelCall, Run, Step, ToolCall
+
+USER_KEYS = frozenset({"user_id", "user", "customer_id"})
+TENANT_KEYS = frozenset({"tenant_id", "tenant"})
+COUNT_KEYS = frozenset({"count", "total", "total_count", "hits", "matches"})
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Anomaly:
+    """Something odd, and the steps that show it."""
+
+    code: str
+    message: str
+    steps: tuple[int, ...] = ()
+    level: Literal["warning", "info"] = "warning"
+
+    @property
+    def odd_step(self) -> int | None:
+        """Where a reader should look first: the repeat, and not what it repeats."""
+        if not self.steps:
+            return None
+        return self.steps[-1] if self.code in _SHOWN_AT_LAST else self.steps[0]
+
+    def to_json(self) -> JsonObject:
+        steps = list(self.steps)
+        return {"code": self.code, "message": self.message, "steps": steps, "level": self.level}
+
+
+_SHOWN_AT_LAST = frozenset({"duplicate_call", "model_changed", "state_chain_broken"})
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Rules:
+    """What a team may set."""
+
+    max_tool_calls: int = 10
+    error_words: tuple[str, ...] = ("error", "sorry", "unable", "failed", "can't")
+    slow_step_ms: float = 30_000
+
+
+def find_anomalies(run: Run, rules: Rules = Rules()) -> list[Anomaly]:
+    return [found for detect in DETECTORS for found in detect(run, rules)]
+
+
+def first_odd_step(anomalies: Iterable[Anomaly]) -> int | None:
+    odd = [a.odd_step for a in anomalies if a.level == "warning" and a.odd_step is not None]
+    return min(odd, default=None)
+
+
+# --- how often, and again ----------------------------------------------------------------------
+
+
+def many_tool_calls(run: Run, rules: Rules) -> Iterator[Anomaly]:
+    calls = calls_made(run)
+    if len(calls) > rules.max_tool_calls:
+        steps = tuple(step for step, _ in calls if step is not None)
+        message = f"High tool call count: {len(calls)}"
+        yield Anomaly(code="many_tool_calls", message=message, steps=steps)
+
+
+def duplicate_calls(run: Run, rules: Rules) -> Iterator[Anomaly]:
+    first: dict[tuple[str, bytes], int | None] = {}
+    for step, call in calls_made(run):
+        key = (call.tool_name, argument_key(call))
+        if key not in first:
+            first[key] = step
+            continue
+        steps = tuple(s for s in (first[key], step) if s is not None)
+        message = f"Duplicate call: {call.tool_name}"
+        yield Anomaly(code="duplicate_call", message=message, steps=steps)
+
+
+def empty_result_retried(run: Run, rules: Rules) -> Iterator[Anomaly]:
+    same: dict[tuple[str, bytes], list[tuple[Step, ToolCall]]] = defaultdict(list)
+    for step, call in own_tools(run):
+        same[call.tool_name, argument_key(call)].append((step, call))
+    for (name, _), calls in same.items():
+        retried = [pair for pair in pairwise(calls) if _is_empty_answer(pair[0][1])]
+        if retried:
+            steps = dict.fromkeys(step.index for pair in retried for step, _ in pair)
+            message = f"Empty result retried: {name}"
+            yield Anomaly(code="empty_result_retried", message=message, steps=tuple(steps))
+
+
+def _is_empty_answer(call: ToolCall) -> bool:
+    return call.result is not None and is_empty(value_of(call.result))
+
+
+def is_empty(value: JsonValue) -> bool:
+    """Nothing was found: null, no text, no items, or empty lists and counts of 0."""
+    if isinstance(value, str):
+        return value.strip() in ("", "null")
+    if not isinstance(value, dict):
+        return value is None or value == []
+    lists = [item for item in value.values() if isinstance(item, list | dict)]
+    numbers = [item for item in value.values() if isinstance(item, int | float)]
+    has_place = bool(lists) or not value or not COUNT_KEYS.isdisjoint(value)
+    return has_place and not any(lists) and not any(n for n in numbers if n is not True)
+
+
+# --- the answer --------------------------------------------------------------------------------
+
+
+def error_words(run: Run, rules: Rules) -> Iterator[Anomaly]:
+    last = tuple(step.index for step, _ in run.model_calls[-1:])
+    for word in _error_words_in(run.output, rules):
+        message = f"Possible error in output: contains '{word}'"
+        yield Anomaly(code="error_words", message=message, steps=last)
+
+
+def _error_words_in(output: Payload | None, rules: Rules) -> list[str]:
+    text = _plain(_words_of(output))
+    return [word for word in rules.error_words if _begins_word(_plain(word), text)]
+
+
+def _plain(text: str) -> str:
+    return text.lower().replace("\u2019", "'").replace("\u02bc", "'")
+
+
+def _begins_word(word: str, text: str) -> bool:
+    """`errors` holds `error`, `terror` does not."""
+    return bool(word) and re.search(rf"(?<!\w){re.escape(word)}", text) is not None
+
+
+def _words_of(output: Payload | None) -> str:
+    """The text; of structured output its texts, and the names of fields that say something."""
+    text = text_of(output)
+    if text is not None:
+        return text
+    said = [(key, item) for key, item in leaves(value_of(output)) if item not in (None, "", False)]
+    texts = [item for _, item in said if isinstance(item, str)]
+    return "\n".join([*texts, *(key for key, _ in said if key)])
+
+
+def no_answer(run: Run, rules: Rules) -> Iterator[Anomaly]:
+    if run.status == "running" or (run.status == "ok" and _has_answer(run)):
+        return
+    last = tuple(step.index for step in run.steps[-1:])
+    yield Anomaly(code="no_answer", message=f"Ended without an answer: {_ending(run)}", steps=last)
+
+
+def _has_answer(run: Run) -> bool:
+    return run.output is not None and text_of(run.output) != ""
+
+
+def _ending(run: Run) -> str:
+    open_calls = [step.name for step in _open_at_end(run)]
+    if run.status == "cut_off" and open_calls:
+        return f"{join_words(list(dict.fromkeys(open_calls)))} still waited for an answer"
+    said = run.error or next((s.error for s in reversed(run.steps) if s.error), None)
+    words = ": ".join(w for w in (said.type, said.message) if w) if said else ""
+    return words or _STATUS_WORDS[run.status]
+
+
+_STATUS_WORDS = {
+    "ok": "the output is empty",
+    "error": "an error ended the run",
+    "cut_off": "the recording stops",
+    "running": "still running",
+}
+
+
+def _open_at_end(run: Run) -> list[Step]:
+    last = max((step.index for step, _ in run.model_calls), default=0)
+    return [s for s, call in own_tools(run) if s.index > last and call.result is None and not s.error]
+
+
+def swallowed_errors(run: Run, rules: Rules) -> Iterator[Anomaly]:
+    """A tool failed, nobody tried it again with success, and the answer does not mention it."""
+    if run.status != "ok" or not _has_answer(run) or _error_words_in(run.output, rules):
+        return
+    failed: dict[str, list[Step]] = {}
+    for step, call in own_tools(run):
+        if ended_in_error(step):
+            failed.setdefault(call.tool_name, []).append(step)
+        elif call.outcome != "retried":
+            failed.pop(call.tool_name, None)
+    for name, steps in failed.items():
+        message = f"Error swallowed: {name} failed{_http(steps[0])} and the answer does not say so"
+        indexes = tuple(step.index for step in steps)
+        yield Anomaly(code="error_swallowed", message=message, steps=indexes)
+
+
+def _http(step: Step) -> str:
+    status = status_code(step)
+    return f" (HTTP {status})" if status is not None and status >= 400 else ""
+
+
+# --- what tools were asked and answered --------------------------------------------------------
+
+
+def cut_off_json(run: Run, rules: Rules) -> Iterator[Anomaly]:
+    for step, call in own_tools(run):
+        if any(is_cut_json(text) for text in _answer_texts(step, call)):
+            message = f"Cut-off JSON in the answer of {call.tool_name}{_http(step)}"
+            yield Anomaly(code="cut_off_json", message=message, steps=(step.index,))
+
+
+def _answer_texts(step: Step, call: ToolCall) -> Iterator[str]:
+    payloads = (call.result, step.http.response_body if step.http else None)
+    yield from (text for text in map(text_of, payloads) if text)
+    value = value_of(call.result)
+    if isinstance(value, dict):
+        yield from (item for item in value.values() if isinstance(item, str))
+
+
+_JSON_START = re.compile(r'\s*(\{\s*("|\Z)|\[\s*(["\[{\d-]|\Z|true|false|null))')
+_TOLERANT = json.JSONDecoder(strict=False)
+_BEGUN_VALUE = re.compile(r"-?\d*\.?\d*([eE][+-]?)?|t(ru?)?|f(a(ls?)?)?|n(ul?)?|\\?u?[0-9a-fA-F]{0,4}")
+
+
+def is_cut_json(text: str) -> bool:
+    """Whether a text begins as JSON and stops before it is whole; other faults do not count."""
+    if not _JSON_START.match(text):
+        return False
+    try:
+        _TOLERANT.decode(text)
+    except json.JSONDecodeError as error:
+        return _stops_at(error, text.rstrip())
+    except (ValueError, RecursionError):
+        return False
+    return False
+
+
+def _stops_at(error: json.JSONDecodeError, text: str) -> bool:
+    if error.msg.startswith("Unterminated string"):
+        return True
+    rest = text[error.pos :]
+    return len(rest) < 16 and _BEGUN_VALUE.fullmatch(rest) is not None
+
+
+def unscoped_calls(run: Run, rules: Rules) -> Iterator[Anomaly]:
+    """Tools that were called without saying for whom, in a run that knew it."""
+    field, owner = ("user_id", run.user_id) if run.user_id else ("tenant_id", run.tenant_id)
+    if not owner:
+        return
+    found: dict[str, list[int]] = {}
+    for step, call in own_tools(run):
+        if not _step_owner(step, field) and not _names_owner(run, call):
+            found.setdefault(call.tool_name, []).append(step.index)
+    for name, steps in found.items():
+        message = f"{name} was called without {field}"
+        yield Anomaly(code="unscoped_call", message=message, steps=tuple(steps))
+
+
+def _step_owner(step: Step, field: str) -> str | None:
+    return step.user_id if field == "user_id" else step.tenant_id
+
+
+def _names_owner(run: Run, call: ToolCall) -> bool:
+    owners = {owner for owner in (run.user_id, run.tenant_id) if owner}
+    return any(
+        item not in (None, "") and (key in USER_KEYS | TENANT_KEYS or str(item) in owners)
+        for key, item in leaves(value_of(call.arguments))
+    )
+
+
+def other_identity(run: Run, rules: Rules) -> Iterator[Anomaly]:
+    """A tool was called for somebody else than the run's user or tenant."""
+    owners = {"user_id": run.user_id, "tenant_id": run.tenant_id}
+    for step, call in own_tools(run):
+        for key, item in leaves(value_of(call.arguments)):
+            owner = owners.get(key or "")
+            if owner and item not in (None, "") and str(item) != owner:
+                message = f"{call.tool_name} was called with {key} {item}, the run has {owner}"
+                yield Anomaly(code="other_identity", message=message, steps=(step.index,))
+
+
+# --- models, state, time -----------------------------------------------------------------------
+
+
+def model_changed(run: Run, rules: Rules) -> Iterator[Anomaly]:
+    named = [(step, name) for step, call in _models(run) if (name := call.model or call.answered_model)]
+    for (before, old), (step, new) in pairwise(named):
+        if old != new:
+            message = f"Model changed: {old}, then {new}"
+            yield Anomaly(code="model_changed", message=message, steps=(before.index, step.index))
+
+
+def other_model_answered(run: Run, rules: Rules) -> Iterator[Anomaly]:
+    found: dict[tuple[str, str], list[int]] = {}
+    for step, call in run.model_calls:
+        asked, answered = call.model, call.answered_model
+        if asked and answered and not is_same_model(asked, answered):
+            found.setdefault((asked, answered), []).append(step.index)
+    for (asked, answered), steps in found.items():
+        message = f"Asked for {asked}, {answered} answered"
+        yield Anomaly(code="other_model_answered", message=message, steps=tuple(steps))
+
+
+def is_same_model(asked: str, answered: str) -> bool:
+    """`openai:gpt-4o` and `gpt-4o-2024-08-06` are one model: an alias and a dated version."""
+    asked, answered = (re.split(r"[:/]", name)[-1].lower() for name in (asked, answered))
+    return (
+        answered == asked
+        or re.fullmatch(re.escape(asked) + r"[-@](\d{4}-?\d{2}-?\d{2}|\d{3,4}|latest)", answered) is not None
+    )
+
+
+def _models(run: Run) -> list[tuple[Step, ModelCall]]:
+    return [(step, step.call) for step in main_steps(run) if isinstance(step.call, ModelCall)]
+
+
+def state_chain_broken(run: Run, rules: Rules) -> Iterator[Anomaly]:
+    before: int | None = None
+    for step in run.steps:
+        if step.state is None:
+            continue
+        if step.state.before:
+            paths = ", ".join(str(change.get("path")) for change in step.state.before[:3])
+            message = f"State changed between steps, not by one: {paths}"
+            steps = (step.index,) if before is None else (before, step.index)
+            yield Anomaly(code="state_chain_broken", message=message, steps=steps)
+        before = step.index
+
+
+def finish_order(run: Run, rules: Rules) -> Iterator[Anomaly]:
+    """Parallel calls that finished in another order than they were called in."""
+    groups: dict[int | None, list[tuple[Step, datetime, datetime]]] = defaultdict(list)
+    for step, _ in own_tools(run):
+        if step.started_at is not None and step.duration_ms is not None:
+            end = step.started_at + timedelta(milliseconds=step.duration_ms)
+            groups[step.parent].append((step, step.started_at, end))
+    for group in groups.values():
+        yield from _overtakings(group)
+
+
+def _overtakings(group: list[tuple[Step, datetime, datetime]]) -> Iterator[Anomaly]:
+    overtaken: list[Step] = []
+    for (first, _, first_end), (second, second_start, second_end) in pairwise(group):
+        if second_start < first_end and second_end < first_end:
+            overtaken += [first, second]
+    if overtaken:
+        names = join_words(list(dict.fromkeys(f"{s.name} (step {s.index})" for s in overtaken)))
+        message = f"Parallel calls finished in another order than they were made: {names}"
+        steps = tuple(dict.fromkeys(step.index for step in overtaken))
+        yield Anomaly(code="finish_order", message=message, steps=steps, level="info")
+
+
+def slow_steps(run: Run, rules: Rules) -> Iterator[Anomaly]:
+    slow = [s for s in run.steps if s.duration_ms is not None and s.duration_ms > rules.slow_step_ms]
+    if slow:
+        seconds = max(s.duration_ms or 0 for s in slow) / 1000
+        message = f"{count(len(slow), 'slow step')}, the longest took {seconds:.1f} s"
+        steps = tuple(step.index for step in slow)
+        yield Anomaly(code="slow_step", message=message, steps=steps, level="info")
+
+
+Detector = Callable[[Run, Rules], Iterator[Anomaly]]
+DETECTORS: tuple[Detector, ...] = (
+    many_tool_calls,
+    duplicate_calls,
+    error_words,
+    no_answer,
+    empty_result_retried,
+    cut_off_json,
+    unscoped_calls,
+    other_identity,
+    swallowed_errors,
+    model_changed,
+    other_model_answered,
+    state_chain_broken,
+    finish_order,
+    slow_steps,
+)

@@ -1,0 +1,94 @@
+"""How to capture next time what is missing: one sentence, and the fields of a record to fill.
+
+The snippets are pieces of a native record (docs/record-format.md).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Fix:
+    """What to do so that the next run has it."""
+
+    sentence: str
+    code: str | None = None
+
+
+FIXES: dict[str, Fix] = {
+    "ids": Fix(
+        sentence="Give every run its own run_id, and every step the index of its parent step.",
+        code='{"run_id": "r_8821", "steps": [{"kind": "model"}, {"kind": "tool", "parent": 1}]}',
+    ),
+    "identity": Fix(
+        sentence="Put user_id and tenant_id on the run and hand both on to every tool step.",
+        code='{"user_id": "u_7710", "tenant_id": "t_12", "session_id": "s_301",\n'
+        ' "steps": [{"kind": "tool", "user_id": "u_7710", "tenant_id": "t_12"}]}',
+    ),
+    "input": Fix(
+        sentence="Store the input as it arrived, before trimming, templating or parsing it.",
+        code='{"input": "where is my order?"}   or   {"input": {"base64": "…", "media_type": "…"}}',
+    ),
+    "instructions": Fix(
+        sentence="Record the resolved text that was sent with the request, "
+        "not the name of a prompt or the object that makes it.",
+        code='{"instructions": "You help customers with their orders."}',
+    ),
+    "tool_schemas": Fix(
+        sentence="Record the tool definitions with each model step; equal ones are stored once.",
+        code='{"tools": [{"name": "lookup_order", "parameters_json_schema": {"type": "object"}}],\n'
+        ' "steps": [{"kind": "model", "tools": [0]}]}',
+    ),
+    "retrieval": Fix(
+        sentence="Record each search as a retrieval step with id, score and text of every chunk.",
+        code='{"kind": "retrieval", "query": "refund policy", "embedding_version": "e5-large-2",\n'
+        ' "chunks": [{"id": "kb_17#3", "score": 0.82, "content": "Refunds within 30 days …"}]}',
+    ),
+    "model": Fix(
+        sentence="Record model id, provider and region with each model step.",
+        code='{"kind": "model", "model": "sonnet-4", "answered_model": "sonnet-4-2511",\n'
+        ' "provider": "anthropic", "region": "eu-west-1"}',
+    ),
+    "sampling": Fix(
+        sentence="Set temperature, top_p and seed on purpose and record them with each model step.",
+        code='{"kind": "model", "settings": {"temperature": 0, "top_p": 1, "seed": 42}}',
+    ),
+    "tool_io": Fix(
+        sentence="Record what each tool was asked and what it answered, byte for byte, errors too.",
+        code='{"kind": "tool", "tool_name": "lookup_order", "call_id": "call_1",\n'
+        ' "arguments": {"order_id": "ORD-5521"}, "result": "2x Widget Pro, shipped"}',
+    ),
+    "timestamps": Fix(
+        sentence="Record start, first token and duration of every step.",
+        code='{"started_at": "2026-02-17T14:23:01.120Z", "duration_ms": 1420,\n'
+        ' "first_token_at": "2026-02-17T14:23:01.480Z"}',
+    ),
+    "commit": Fix(
+        sentence="Put the commit into the environment when the code is built, and record it.",
+        code='{"code": {"commit": "9f2c1e7", "dirty": false}}',
+    ),
+    "flags": Fix(
+        sentence="Record the feature flags as resolved for this user; {} when there are none.",
+        code='{"flags": {"new_refund_flow": true}}',
+    ),
+    "history_turns": Fix(
+        sentence="Record the messages of earlier turns that the run started from, all of them.",
+        code='{"prior": [{"kind": "request",\n "parts": [{"part_kind": "user-prompt", "content": "Hi"}]}]}',
+    ),
+    "embedding_version": Fix(
+        sentence="Record the version of the embedding model on every retrieval step.",
+        code='{"kind": "retrieval", "embedding_version": "e5-2", "index_version": "2026-02-16"}',
+    ),
+    "nothing_recorded": Fix(sentence="Send the messages of the run, or its steps."),
+    "only_final_output": Fix(sentence="Save all messages of the run; the fault is rarely in the output alone."),
+    "model_answers_missing": Fix(
+        sentence="Record the answer of every model call as its `response`; "
+        "some instrumentation leaves content out unless it is switched on."
+    ),
+    "first_model_answer_missing": Fix(sentence="Record the answer of every model call as its `response`."),
+    "model_answer_missing": Fix(sentence="Record the answer of every model call, or the error it ended in."),
+    "tool_answers_missing": Fix(sentence="Record the return value of every tool as its `result`."),
+    "tool_answer_missing": Fix(sentence="Record the return value of every tool, or the error it raised."),
+    "input_missing": Fix(sentence="Record the input of the run, or the messages of its first request."),
+}

@@ -1,0 +1,171 @@
+"""Kit lines about what went into a run: ids, people, the input, the instructions."""
+
+from __future__ import annotations
+
+import re
+
+from sessions_app.core.judge.anomalies import TENANT_KEYS, USER_KEYS
+from sessions_app.core.judge.grading import (
+    OBJECT_NAME,
+    Finding,
+    captured,
+    contradictory,
+    graded,
+    missing,
+    models_of,
+    partial,
+)
+from sessions_app.core.judge.reading import (
+    SeenMessage,
+    count,
+    join_words,
+    leaves,
+    name_steps,
+    own_tools,
+    seen_messages,
+    step_name,
+    text_of,
+    value_of,
+)
+from sessions_app.core.payload import JsonValue
+from sessions_app.core.run import Run, Step, ToolCall
+
+_MADE_UP_ID = re.compile(r"run-[0-9a-f]{16}")
+
+
+def ids(run: Run) -> Finding:
+    """A tool step stands under the model step that asked; carried-over calls come before any."""
+    first = next((step.index for step, _ in run.model_calls), 0)
+    children = [step for step, _ in run.tool_calls if step.index > first]
+    stray = [step for step in run.steps if step.parent and not 0 < step.parent < step.index]
+    if stray:
+        return contradictory(f"{name_steps(stray)} names a parent that is not an earlier step.")
+    loose = [step for step in children if step.parent is None]
+    given = _MADE_UP_ID.fullmatch(run.run_id) is None
+    facts = [_id_words(run, given), _tree_words(len(children), loose)]
+    have = given + (not loose and bool(run.steps))
+    return graded("; ".join(facts) + ".", have=have, total=2)
+
+
+def _id_words(run: Run, given: bool) -> str:
+    return f"run_id is {run.run_id}" if given else "run_id was not sent and was made from the content"
+
+
+def _tree_words(children: int, loose: list[Step]) -> str:
+    if loose:
+        return f"{len(loose)} of {children} tool steps name no parent, first {step_name(loose[0])}"
+    return "every tool step names its parent" if children else "no step needs a parent"
+
+
+def identity(run: Run) -> Finding:
+    strangers = [step for step in run.steps if _contradicts(run, step)]
+    if strangers:
+        return contradictory(f"{name_steps(strangers)} carries another user or tenant than the run.")
+    on_run = {"user_id": bool(run.user_id), "tenant_id": bool(run.tenant_id)}
+    tools = [_carried(run, step, call) for step, call in own_tools(run)]
+    facts = [_on_run_words(on_run), *_on_tools_words(run)]
+    have = sum(on_run.values()) + sum(all(have.values()) for have in tools)
+    return graded("; ".join(facts) + ".", have=have, total=2 + len(tools))
+
+
+def _contradicts(run: Run, step: Step) -> bool:
+    pairs = ((run.user_id, step.user_id), (run.tenant_id, step.tenant_id))
+    return any(on_run and on_step and on_run != on_step for on_run, on_step in pairs)
+
+
+def _carried(run: Run, step: Step, call: ToolCall) -> dict[str, bool]:
+    """Which of the two a tool step carries, on itself or in its arguments."""
+    arguments = list(leaves(value_of(call.arguments)))
+    return {
+        "user_id": bool(step.user_id) or _says(arguments, USER_KEYS, run.user_id),
+        "tenant_id": bool(step.tenant_id) or _says(arguments, TENANT_KEYS, run.tenant_id),
+    }
+
+
+def _says(arguments: list[tuple[str | None, JsonValue]], keys: frozenset[str], owner: str | None) -> bool:
+    said = [(key, item) for key, item in arguments if item not in (None, "")]
+    return any(key in keys or (owner is not None and str(item) == owner) for key, item in said)
+
+
+def _on_run_words(on_run: dict[str, bool]) -> str:
+    there = join_words([name for name, is_there in on_run.items() if is_there])
+    absent = join_words([name for name, is_there in on_run.items() if not is_there], "nor")
+    if not there:
+        return f"the run carries no {absent.replace(' nor ', ' and no ')}"
+    verb = "are" if " and " in there else "is"
+    return f"{there} {verb} on the run" + (f", {absent} is not" if absent else "")
+
+
+def _on_tools_words(run: Run) -> list[str]:
+    """What the tool steps lack; steps that lack the same are named together."""
+    lacking: dict[str, list[Step]] = {}
+    for step, call in own_tools(run):
+        absent = [name for name, has in _carried(run, step, call).items() if not has]
+        if absent:
+            lacking.setdefault(" and no ".join(absent), []).append(step)
+    return [
+        f"{name_steps(steps)} {'carries' if len(steps) == 1 else 'carry'} no {absent}"
+        for absent, steps in lacking.items()
+    ]
+
+
+def input_message(run: Run) -> Finding:
+    if run.input is not None:
+        return _recorded_input(run)
+    if run.prior is not None:
+        turns = count(run.prior.length, "earlier message")
+        return captured(f"No new input: the run went on from {turns}.")
+    if any(call.history for _, call in models_of(run)):
+        return partial("The input is not on the run; the first request holds what became of it.")
+    return missing("No input was recorded.")
+
+
+def _recorded_input(run: Run) -> Finding:
+    assert run.input is not None
+    said, sent = text_of(run.input), _first_prompt(run)
+    if run.source_format == "session-file" and said and sent and said != sent:
+        return contradictory("The saved input is not the text of the first request.")
+    return captured(f"{run.input.size} bytes, SHA-256 {run.input.digest[:12]}.")
+
+
+def _first_prompt(run: Run) -> str | None:
+    for seen in _first_requests(run):
+        for part in seen.parts_of("user-prompt"):
+            content = part.get("content")
+            return content if isinstance(content, str) else None
+    return None
+
+
+def _first_requests(run: Run) -> list[SeenMessage]:
+    """What was added before the first model call of this run."""
+    first = next((step.index for step, _ in models_of(run)), 0)
+    return [seen for seen in seen_messages(run) if seen.step == first and not seen.is_answer]
+
+
+_BARE_NAME = re.compile(r"[A-Za-z_][\w./:@#-]{0,119}")
+
+
+def instructions(run: Run) -> Finding:
+    text = run.instructions
+    if not text:
+        return _no_instructions(run)
+    if OBJECT_NAME.search(text):
+        return partial("The recorded text is the name of an object in memory, not what was sent.")
+    if _BARE_NAME.fullmatch(text.strip()):
+        return partial(f"The recorded text looks like the name of a prompt: {text.strip()[:60]}.")
+    sent = _sent_instructions(run)
+    if sent is not None and sent != text:
+        return contradictory("The run's instructions are not those of its first request.")
+    return captured(f"Full text, {len(text)} characters.")
+
+
+def _no_instructions(run: Run) -> Finding:
+    says_none = any("instructions" in seen.message for seen in _first_requests(run))
+    if run.instructions == "" or says_none:
+        return captured("The record says that no instructions were sent.")
+    return missing("No system prompt and no instructions were recorded.")
+
+
+def _sent_instructions(run: Run) -> str | None:
+    sent = [seen.message.get("instructions") for seen in _first_requests(run)]
+    return next((text for text in sent if isinstance(text, str)), None)

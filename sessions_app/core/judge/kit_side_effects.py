@@ -1,0 +1,103 @@
+"""Kit lines about what a run did outside: tools and retrievals."""
+
+from __future__ import annotations
+
+from sessions_app.core.judge.grading import (
+    Finding,
+    captured,
+    contradictory,
+    graded,
+    missing,
+    partial,
+    retrievals_of,
+)
+from sessions_app.core.judge.reading import count, name_steps, own_tools, seen_messages, value_of
+from sessions_app.core.payload import JsonValue, Payload, canonical_json
+from sessions_app.core.run import Run, Step, ToolCall
+
+
+def retrieval(run: Run) -> Finding:
+    calls = retrievals_of(run)
+    if not calls:
+        return captured("Not used: the run has no retrieval step.")
+    recorded = [call.chunks for _, call in calls if call.chunks is not None]
+    if not recorded:
+        return missing(f"{count(len(calls), 'retrieval step')}, no chunks recorded.")
+    chunks = [chunk for found in recorded for chunk in found]
+    have = {
+        "ids": sum(1 for chunk in chunks if chunk.chunk_id),
+        "content": sum(1 for chunk in chunks if chunk.content is not None),
+        "scores": sum(1 for chunk in chunks if chunk.score is not None),
+    }
+    facts = ", ".join(f"{name} on {n} of {len(chunks)}" for name, n in have.items())
+    searches = f"{len(recorded)} of {count(len(calls), 'search', 'searches')} with chunks"
+    is_whole = len(recorded) == len(calls) and all(n == len(chunks) for n in have.values())
+    return (captured if is_whole else partial)(f"{searches}: {facts}.")
+
+
+def tool_io(run: Run) -> Finding:
+    tools = own_tools(run)
+    if not run.steps:
+        return missing("No steps were recorded.")
+    if not tools:
+        return captured("No tool was called.")
+    wrong = contradicting_answers(run)
+    if wrong:
+        detail = f"The answer of {name_steps(wrong)} is not what the next request told the model."
+        return contradictory(detail)
+    asked, answered, expected = tool_counts(run)
+    detail = f"arguments on {asked} of {count(len(tools), 'call')}, answers on {answered} of {expected}."
+    if expected and not answered:
+        return missing(f"Tool {detail}")
+    return graded(f"Tool {detail}", have=asked + answered, total=len(tools) + expected)
+
+
+def tool_counts(run: Run) -> tuple[int, int, int]:
+    """Calls with arguments, calls with an answer, and calls that must have had one."""
+    tools = own_tools(run)
+    last = max((step.index for step, _ in run.model_calls), default=len(run.steps) + 1)
+    asked = sum(1 for _, call in tools if call.arguments is not None)
+    due = [(s, c) for s, c in tools if s.index < last or c.result is not None or s.error]
+    owed = [(s, c) for s, c in due if c.outcome not in ("deferred", "denied", "interrupted")]
+    answered = sum(1 for s, c in owed if c.result is not None or s.error or c.outcome == "crashed")
+    return asked, answered, len(owed)
+
+
+def contradicting_answers(run: Run) -> list[Step]:
+    """Tool steps whose result is not the one that the next request carries for the same call."""
+    told = _told_answers(run)
+    return [
+        step
+        for step, call in own_tools(run)
+        if call.outcome in (None, "success") and _is_other(call, told.get(step.index))
+    ]
+
+
+def _told_answers(run: Run) -> dict[int, JsonValue]:
+    """Step index to what the model was told; call ids may come again in later turns."""
+    calls = iter([(step, call) for step, call in run.tool_calls if call.call_id])
+    waiting: dict[str, int] = {}
+    told: dict[int, JsonValue] = {}
+    upcoming = next(calls, None)
+    for seen in seen_messages(run):
+        while upcoming is not None and upcoming[0].index < seen.step:
+            waiting[upcoming[1].call_id or ""] = upcoming[0].index
+            upcoming = next(calls, None)
+        for part in seen.parts_of("tool-return"):
+            index = waiting.pop(str(part.get("tool_call_id")), None)
+            if index is not None and part.get("outcome") in (None, "success"):
+                told[index] = {"content": part.get("content")}
+    return told
+
+
+def _is_other(call: ToolCall, told: JsonValue) -> bool:
+    if told is None or call.result is None or not (call.result.is_json or call.result.is_text):
+        return False
+    return _comparable(value_of(call.result)) != _comparable(told["content"])
+
+
+def _comparable(value: JsonValue) -> bytes:
+    """A list sent as JSON text is the same answer as the list."""
+    if isinstance(value, str) and value.lstrip().startswith(("{", "[")):
+        value = value_of(Payload.of_text(value))
+    return canonical_json(value)

@@ -1,0 +1,235 @@
+"""What the judges read a run with: values that never fail, messages in order, the main loop."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from sessions_app.core.history import History, nodes
+from sessions_app.core.payload import JsonObject, JsonValue, Payload, canonical_json
+from sessions_app.core.run import SKIPPED, AgentCall, ModelCall, Run, Step, ToolCall
+
+LOOP_CAUSES = frozenset({"validation_error", "unknown_tool", "unavailable_tool", "no_output"})
+"""Causes of a retry that the agent's loop writes by itself; no tool ran."""
+FAILED_OUTCOMES = frozenset({"failed", "crashed", "error"})
+_TEXT_TYPE = re.compile(r"text/|application/([\w.+-]*\+)?(json|xml)\b")
+
+
+# --- values ------------------------------------------------------------------------------------
+
+
+def value_of(payload: Payload | None) -> JsonValue:
+    """The parsed value; bytes that do not hold what their type says are read as text."""
+    if payload is None:
+        return None
+    try:
+        return payload.parsed
+    except (ValueError, RecursionError):
+        return payload.as_text()
+
+
+def text_of(payload: Payload | None) -> str | None:
+    """The text, where the bytes are text; None for JSON values that are no string, and binary."""
+    if payload is None:
+        return None
+    if payload.is_text or (not payload.is_json and _TEXT_TYPE.match(payload.media_type)):
+        return payload.as_text()
+    value = _value_or_none(payload)
+    return value if isinstance(value, str) else None
+
+
+def _value_or_none(payload: Payload) -> JsonValue:
+    try:
+        return payload.value
+    except (ValueError, RecursionError):
+        return payload.as_text()
+
+
+def object_of(payload: Payload | None) -> JsonObject:
+    """The value where it is an object, else an empty one."""
+    value = value_of(payload)
+    return value if isinstance(value, dict) else {}
+
+
+def leaves(value: JsonValue) -> Iterator[tuple[str | None, JsonValue]]:
+    """Every scalar with the key that it stands under; lists hand on their key. Any depth."""
+    waiting: list[tuple[str | None, JsonValue]] = [(None, value)]
+    while waiting:
+        key, item = waiting.pop()
+        if isinstance(item, dict):
+            waiting.extend(item.items())
+        elif isinstance(item, list):
+            waiting.extend((key, child) for child in item)
+        else:
+            yield key, item
+
+
+def argument_key(call: ToolCall) -> bytes:
+    """One spelling for equal arguments: key order, spaces and a JSON string do not count."""
+    value = value_of(call.arguments)
+    if value in (None, "", {}):
+        return b"{}"
+    return canonical_json(value)
+
+
+def result_key(call: ToolCall) -> bytes | None:
+    return None if call.result is None else call.result.content
+
+
+def status_code(step: Step) -> int | None:
+    """The HTTP status of a step, from the exchange or from an answer that carries one."""
+    if step.http is not None and step.http.status is not None:
+        return step.http.status
+    if not isinstance(step.call, ToolCall):
+        return None
+    answer = object_of(step.call.result)
+    found = (answer.get(name) for name in ("status_code", "http_status", "status"))
+    return next((code for code in found if isinstance(code, int) and 100 <= code <= 599), None)
+
+
+def is_number(value: JsonValue) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+# --- the loop ----------------------------------------------------------------------------------
+
+
+def main_steps(run: Run) -> list[Step]:
+    """The steps of the agent's own loop, without what ran inside its tools and sub-agents.
+
+    A record whose model calls all stand inside an agent step has that agent as its loop.
+    """
+    outer = _outside(run, (ToolCall, AgentCall))
+    if any(isinstance(step.call, ModelCall) for step in outer):
+        return outer
+    return _outside(run, (ToolCall,))
+
+
+def _outside(run: Run, calls: tuple[type, ...]) -> list[Step]:
+    enclosing = {step.index for step in run.steps if isinstance(step.call, calls)}
+    inside: set[int] = set()
+    for step in run.steps:
+        if step.parent is not None and (step.parent in enclosing or step.parent in inside):
+            inside.add(step.index)
+    return [step for step in run.steps if step.index not in inside]
+
+
+def own_tools(run: Run) -> list[tuple[Step, ToolCall]]:
+    """Calls of tools; structured output is written as a call and is none."""
+    return [(step, call) for step, call in run.tool_calls if not call.is_output]
+
+
+def calls_made(run: Run) -> list[tuple[int | None, ToolCall]]:
+    """Calls with their step; a session file may list calls that its messages do not hold."""
+    if run.tool_calls:
+        return [(step.index, call) for step, call in own_tools(run)]
+    listed = run.extra.get("tool_calls")
+    rows = listed if isinstance(listed, list) else []
+    return [(None, _listed_call(row)) for row in rows if isinstance(row, dict)]
+
+
+def _listed_call(row: JsonObject) -> ToolCall:
+    arguments = None if "args" not in row else Payload.of_json(row["args"])
+    return ToolCall(tool_name=str(row.get("tool")), arguments=arguments)
+
+
+def is_framework_written(call: ToolCall) -> bool:
+    """Whether the answer came from the agent's loop and no tool ran."""
+    if call.is_output or (call.retry or {}).get("cause") in LOOP_CAUSES:
+        return True
+    return (text_of(call.result) or "").startswith(SKIPPED)
+
+
+def ended_in_error(step: Step) -> bool:
+    failed = isinstance(step.call, ToolCall) and step.call.outcome in FAILED_OUTCOMES
+    return step.error is not None or failed or (status_code(step) or 0) >= 400
+
+
+# --- messages ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SeenMessage:
+    """A message and the step at which it first stood in the record."""
+
+    step: int
+    """0 for earlier turns; one more than the last step for what the loop added at the end."""
+    message: JsonObject
+    is_answer: bool = False
+
+    @property
+    def parts(self) -> list[JsonObject]:
+        parts = self.message.get("parts")
+        return [part for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
+
+    def parts_of(self, *kinds: str) -> list[JsonObject]:
+        return [part for part in self.parts if part.get("part_kind") in kinds]
+
+
+def seen_messages(run: Run) -> list[SeenMessage]:
+    """Each message of the record once, in the order in which it appeared."""
+    seen: set[str] = set()
+    found = _added(run.prior, seen, step=0)
+    for step, call in run.model_calls:
+        found += _added(call.history, seen, step=step.index)
+        if call.response is not None:
+            found.append(_seen(call.response, step=step.index, is_answer=True))
+            seen.add(_digest_after(call))
+    return found + _added(run.final, seen, step=len(run.steps) + 1)
+
+
+def _digest_after(call: ModelCall) -> str:
+    after = call.output_history
+    return "" if after is None else after.digest
+
+
+def _added(history: History | None, seen: set[str], *, step: int) -> list[SeenMessage]:
+    new: list[SeenMessage] = []
+    for node in nodes(history):
+        if node.digest in seen:
+            break
+        seen.add(node.digest)
+        new.append(_seen(node.message, step=step))
+    return new[::-1]
+
+
+def _seen(payload: Payload, *, step: int, is_answer: bool = False) -> SeenMessage:
+    value = _value_or_none(payload)
+    message = value if isinstance(value, dict) else {"text": value}
+    return SeenMessage(step=step, message=message, is_answer=is_answer)
+
+
+def user_turns(history: History | None) -> int:
+    """How many messages of a user stand in a history."""
+    return sum(1 for node in nodes(history) if _has_prompt(node.message))
+
+
+def _has_prompt(payload: Payload) -> bool:
+    return bool(_seen(payload, step=0).parts_of("user-prompt"))
+
+
+# --- words -------------------------------------------------------------------------------------
+
+
+TIMES = "\N{MULTIPLICATION SIGN}"
+
+
+def step_name(step: Step) -> str:
+    return f"step {step.index} ({step.name})"
+
+
+def join_words(words: list[str], last: str = "and") -> str:
+    """`a`, `a and b`, `a, b and c`."""
+    return f" {last} ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+
+
+def name_steps(steps: list[Step], limit: int = 3) -> str:
+    """`step 3 (lookup_order)`, several with commas, and how many more there are."""
+    shown = [step_name(step) for step in steps[:limit]]
+    more = len(steps) - limit
+    return ", ".join(shown) + (f" and {more} more" if more > 0 else "")
+
+
+def count(number: int, word: str, plural: str | None = None) -> str:
+    return f"{number} {word}" if number == 1 else f"{number} {plural or word + 's'}"

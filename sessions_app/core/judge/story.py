@@ -1,0 +1,159 @@
+"""A run in one line, and its loops folded for display."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from sessions_app.core.judge.anomalies import Anomaly, first_odd_step
+from sessions_app.core.judge.reading import (
+    TIMES,
+    argument_key,
+    count,
+    own_tools,
+    result_key,
+    text_of,
+)
+from sessions_app.core.run import ErrorInfo, ModelCall, OtherCall, Run, Step, ToolCall
+
+
+def story(run: Run, anomalies: Iterable[Anomaly] = ()) -> str:
+    """How long, the call made most often, how it ended, and where to look first."""
+    odd = first_odd_step(anomalies)
+    parts = [
+        count(_counted_steps(run), "step"),
+        _calls_in_words(run),
+        _end_in_words(run),
+        None if odd is None else f"first odd step: {odd}",
+    ]
+    return " · ".join(part for part in parts if part)
+
+
+def _counted_steps(run: Run) -> int:
+    return sum(1 for step in run.steps if not isinstance(step.call, OtherCall))
+
+
+def _calls_in_words(run: Run) -> str:
+    calls = Counter((call.tool_name, argument_key(call)) for _, call in own_tools(run))
+    if not calls:
+        return "no tool call"
+    (name, _), times = calls.most_common(1)[0]
+    if times > 1:
+        return f"{name} called {times} {TIMES} with the same arguments"
+    return count(calls.total(), "tool call")
+
+
+def _end_in_words(run: Run) -> str:
+    error = _error_of(run)
+    if run.status == "error" and error:
+        return f"ended in {error}"
+    if run.status == "running":
+        return "still running"
+    return "no answer" if run.output is None or text_of(run.output) == "" else "answered"
+
+
+def _error_of(run: Run) -> str | None:
+    errors = [run.error, *(step.error for step in reversed(run.steps))]
+    return next((name for error in errors if error and (name := _error_name(error))), None)
+
+
+def _error_name(error: ErrorInfo) -> str | None:
+    return error.type or (error.message and error.message[:60])
+
+
+# --- folding -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Group:
+    """Steps shown as one row: a step alone, or a call that was made again and again."""
+
+    first: int
+    last: int
+    count: int
+    """How often the call was made."""
+    name: str
+    same_arguments: bool = True
+    same_result: bool = True
+
+
+Signature = tuple[tuple[str, bytes], ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Turn:
+    """A model's answer and what it led to; or steps that no model asked for."""
+
+    steps: tuple[Step, ...]
+
+    @property
+    def calls(self) -> list[ToolCall]:
+        return [step.call for step in self.steps if isinstance(step.call, ToolCall)]
+
+    @property
+    def signature(self) -> Signature:
+        return tuple((call.tool_name, argument_key(call)) for call in self.calls)
+
+    @property
+    def results(self) -> tuple[bytes | None, ...]:
+        return tuple(result_key(call) for call in self.calls)
+
+
+def collapse_repeats(steps: Sequence[Step]) -> list[Group]:
+    """All steps in order; turns that made the same calls as the one before are one group."""
+    return [
+        group
+        for signature, turns in groupby(_turns(steps), key=lambda turn: turn.signature)
+        for group in _groups(signature, list(turns))
+    ]
+
+
+def _turns(steps: Sequence[Step]) -> Iterator[_Turn]:
+    turn: list[Step] = []
+    for step in steps:
+        if isinstance(step.call, ModelCall) and turn:
+            yield _Turn(steps=tuple(turn))
+            turn = []
+        turn.append(step)
+    if turn:
+        yield _Turn(steps=tuple(turn))
+
+
+def _groups(signature: Signature, turns: list[_Turn]) -> Iterator[Group]:
+    if len(turns) > 1 and signature:
+        yield _folded_turns(signature, turns)
+        return
+    for turn in turns:
+        yield from _folded_steps(turn)
+
+
+def _folded_turns(signature: Signature, turns: list[_Turn]) -> Group:
+    return Group(
+        first=turns[0].steps[0].index,
+        last=turns[-1].steps[-1].index,
+        count=len(turns),
+        name=" + ".join(name for name, _ in signature),
+        same_result=len({turn.results for turn in turns}) == 1,
+    )
+
+
+def _folded_steps(turn: _Turn) -> Iterator[Group]:
+    """Within a turn equal calls that follow each other are one group."""
+    for _, same in groupby(turn.steps, key=_call_key):
+        steps = list(same)
+        results = {result_key(s.call) for s in steps if isinstance(s.call, ToolCall)}
+        yield Group(
+            first=steps[0].index,
+            last=steps[-1].index,
+            count=len(steps),
+            name=steps[0].name,
+            same_result=len(results) <= 1,
+        )
+
+
+def _call_key(step: Step) -> tuple[object, ...]:
+    if isinstance(step.call, ToolCall):
+        return ("tool", step.call.tool_name, argument_key(step.call))
+    return ("alone", step.index)

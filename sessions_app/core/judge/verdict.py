@@ -1,0 +1,250 @@
+"""Can this run be replayed, to which step, and what stands in the way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from sessions_app.core.judge.fixes import FIXES
+from sessions_app.core.judge.reading import (
+    is_framework_written,
+    main_steps,
+    own_tools,
+    seen_messages,
+    step_name,
+)
+from sessions_app.core.payload import JsonObject
+from sessions_app.core.run import ModelCall, Run, Step, ToolCall
+
+VerdictName = Literal["replayable", "replayable_to_step", "cold"]
+
+REQUEST_PARTS = frozenset(
+    {
+        "system-prompt",
+        "user-prompt",
+        "tool-return",
+        "retry-feedback",
+        "retry-prompt",
+        "instruction-baseline",
+        "instruction-delta",
+        "tool-availability-delta",
+        "capability-load-delta",
+        "model-settings-delta",
+        "compaction",
+        "speech",
+    }
+)
+"""Kinds of parts that Pydantic AI 2.68 loads in a request; it refuses a list with any other."""
+RESPONSE_PARTS = frozenset(
+    {
+        "text",
+        "thinking",
+        "tool-call",
+        "builtin-tool-call",
+        "builtin-tool-return",
+        "file",
+        "compaction",
+        "speech",
+    }
+)
+"""The same for a model's answer."""
+PART_KINDS = {"request": REQUEST_PARTS, "response": RESPONSE_PARTS}
+NEEDS_NO_ANSWER = frozenset({"crashed", "interrupted", "deferred", "denied"})
+"""Outcomes that a replay brings about without a recorded answer of the tool."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Reason:
+    """Why a run cannot be replayed, or not further."""
+
+    code: str
+    message: str
+    step: int | None = None
+    """The step at which the replay would have to stop."""
+    fix: str | None = None
+    """How to capture it next time."""
+
+    def to_json(self) -> JsonObject:
+        return {"code": self.code, "message": self.message, "step": self.step, "fix": self.fix}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Verdict:
+    """Whether a run can be replayed; `step` is the last one that can, for `replayable_to_step`."""
+
+    verdict: VerdictName
+    step: int | None = None
+    reasons: tuple[Reason, ...] = ()
+
+    def to_json(self) -> JsonObject:
+        reasons = [reason.to_json() for reason in self.reasons]
+        return {"verdict": self.verdict, "step": self.step, "reasons": reasons}
+
+
+def judge(run: Run) -> Verdict:
+    cold = tuple(reason for check in COLD_CHECKS if (reason := check(run)))
+    if cold:
+        return Verdict(verdict="cold", reasons=cold)
+    gaps = sorted((gap for find in GAP_CHECKS for gap in find(run)), key=_step_of)
+    if not gaps:
+        return Verdict(verdict="replayable")
+    return _up_to_gap(run, tuple(gaps))
+
+
+def _up_to_gap(run: Run, gaps: tuple[Reason, ...]) -> Verdict:
+    last = _step_of(gaps[0]) - 1
+    answered = any(step.index <= last and call.response for step, call in run.model_calls)
+    if not answered:
+        return Verdict(verdict="cold", reasons=gaps)
+    return Verdict(verdict="replayable_to_step", step=last, reasons=gaps)
+
+
+def _step_of(reason: Reason) -> int:
+    return reason.step or 0
+
+
+# --- nothing to replay at all ------------------------------------------------------------------
+
+
+def _still_running(run: Run) -> Reason | None:
+    if run.status != "running":
+        return None
+    return Reason(code="still_running", message="The run has not ended yet.")
+
+
+def _no_steps(run: Run) -> Reason | None:
+    if run.steps:
+        return None
+    if run.output is None:
+        return _reason("nothing_recorded", "Neither messages nor steps were recorded.")
+    return _reason("only_final_output", "Only the final output was saved: no messages, no steps.")
+
+
+def _no_model_answers(run: Run) -> Reason | None:
+    models = _main_models(run)
+    if not run.steps or any(call.response for _, call in models):
+        return None
+    if any(step.error for step, _ in models) or (models and run.error):
+        return None
+    return _reason("model_answers_missing", "No answer of a model was recorded.")
+
+
+def _first_answer_missing(run: Run) -> Reason | None:
+    """Without the first answer a replay has nothing to begin with, whatever came later."""
+    models = _main_models(run)
+    if not any(call.response for _, call in models) or not _has_no_answer(*models[0]):
+        return None
+    step = models[0][0]
+    message = f"The first model call, {step_name(step)}, has no recorded answer."
+    return _reason("first_model_answer_missing", message, step)
+
+
+def _no_tool_answers(run: Run) -> Reason | None:
+    gaps = _tool_gaps(run)
+    ran = [pair for pair in own_tools(run) if not is_framework_written(pair[1])]
+    if not gaps or any(_is_answered(step, call) for step, call in ran):
+        return None
+    message = "The tools' answers were not recorded, from the first call on."
+    return _reason("tool_answers_missing", message, gaps[0])
+
+
+def _no_input(run: Run) -> Reason | None:
+    models = _main_models(run)
+    if run.input is not None or run.prior is not None or not models or models[0][1].history:
+        return None
+    return _reason("input_missing", "The input was not recorded, and no request that holds it.")
+
+
+ColdCheck = Callable[[Run], Reason | None]
+COLD_CHECKS: tuple[ColdCheck, ...] = (
+    _still_running,
+    _no_steps,
+    _no_model_answers,
+    _first_answer_missing,
+    _no_tool_answers,
+    _no_input,
+)
+
+
+# --- gaps in the middle ------------------------------------------------------------------------
+
+
+def _missing_model_answers(run: Run) -> Iterator[Reason]:
+    models = _main_models(run)
+    for step, call in models:
+        is_end = step is models[-1][0] and run.error is not None
+        if _has_no_answer(step, call) and not is_end:
+            message = f"The model's answer of {step_name(step)} was not recorded."
+            yield _reason("model_answer_missing", message, step)
+
+
+def _missing_tool_answers(run: Run) -> Iterator[Reason]:
+    for step in _tool_gaps(run):
+        message = f"The answer of {step_name(step)} was not recorded."
+        yield _reason("tool_answer_missing", message, step)
+
+
+def _unknown_parts(run: Run) -> Iterator[Reason]:
+    """The first message that the replaying library would refuse; later ones add nothing."""
+    for seen in seen_messages(run):
+        problem = _refused(seen.message, seen.parts)
+        if problem:
+            message = f"{problem} {_place(run, seen.step)}; the replay cannot load that message."
+            yield Reason(code="unknown_message_part", message=message, step=seen.step)
+            return
+
+
+def _place(run: Run, step: int) -> str:
+    if step == 0:
+        return "in the earlier turns"
+    return "at the end" if step > len(run.steps) else f"at step {step}"
+
+
+def _refused(message: JsonObject, parts: list[JsonObject]) -> str | None:
+    known = PART_KINDS.get(str(message.get("kind")))
+    if known is None:
+        return "A message of an unknown kind stands"
+    kinds = [str(part.get("part_kind")) for part in parts if part.get("part_kind") not in known]
+    return f"A message part of the unknown kind {kinds[0][:60]!r} stands" if kinds else None
+
+
+GapCheck = Callable[[Run], Iterator[Reason]]
+GAP_CHECKS: tuple[GapCheck, ...] = (_missing_model_answers, _missing_tool_answers, _unknown_parts)
+
+
+def _main_models(run: Run) -> list[tuple[Step, ModelCall]]:
+    return [(step, step.call) for step in main_steps(run) if isinstance(step.call, ModelCall)]
+
+
+def _has_no_answer(step: Step, call: ModelCall) -> bool:
+    return call.response is None and step.error is None
+
+
+def _tool_gaps(run: Run) -> list[Step]:
+    """Calls whose answer the replay will need: a later request went to the model without it.
+
+    Calls that stand open at the end (for approval, or cut off) are no gaps, the replay ends there.
+    A record without any model call has only calls, and each of them is one.
+    """
+    models = _main_models(run)
+    last = models[-1][0].index if models else len(run.steps) + 1
+    return [
+        step
+        for step in main_steps(run)
+        if step.index < last and isinstance(step.call, ToolCall) and not _is_settled(step, step.call)
+    ]
+
+
+def _is_settled(step: Step, call: ToolCall) -> bool:
+    return _is_answered(step, call) or is_framework_written(call) or call.outcome in NEEDS_NO_ANSWER
+
+
+def _is_answered(step: Step, call: ToolCall) -> bool:
+    """An error stands for an answer: the replay raises it again."""
+    return call.result is not None or step.error is not None
+
+
+def _reason(code: str, message: str, step: Step | None = None) -> Reason:
+    index = None if step is None else step.index
+    return Reason(code=code, message=message, step=index, fix=FIXES[code].sentence)

@@ -1,0 +1,66 @@
+"""Field names that hold secrets, and how names are compared."""
+
+import re
+
+from .rules import FieldRule
+
+SECRET_FIELDS = frozenset(
+    {
+        "api_key",
+        "api_token",
+        "api_secret",
+        "secret_key",
+        "signing_key",
+        "encryption_key",
+        "authorization",
+        "proxy_authorization",
+        "cookie",
+        "cookies",
+        "set_cookie",
+        "session_cookie",
+        "password",
+        "passwd",
+        "passphrase",
+        "secret",
+        "client_secret",
+        "access_token",
+        "refresh_token",
+        "id_token",
+        "auth_token",
+        "session_token",
+        "bearer_token",
+        "bot_token",
+        "csrf_token",
+        "private_key",
+        "secret_access_key",
+        "aws_secret_access_key",
+        "credit_card",
+        "credit_card_number",
+        "card_number",
+        "cvv",
+        "cvc",
+    }
+)
+
+FIELD_RULE = FieldRule(name="secret", fields=SECRET_FIELDS, token_fields=frozenset({"token"}))
+
+_CAMEL_BORDER = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_SEPARATORS = str.maketrans("-. ", "___")
+LONGEST_NAME = 100
+"""Longer keys are data, not field names."""
+
+
+def fold_name(name: str) -> str:
+    """`X-Api-Key`, `xApiKey` and `x.api_key` as `x_api_key`."""
+    return _CAMEL_BORDER.sub("_", name).translate(_SEPARATORS).lower().strip("_")
+
+
+def is_secret_field(rule: FieldRule, folded: str) -> bool:
+    """Whether the name is a field of the rule, run together (`apikey`), or ends in one."""
+    if folded in rule.fields or _run_together(folded) in map(_run_together, rule.fields):
+        return True
+    return any(folded.endswith("_" + field) for field in rule.fields)
+
+
+def _run_together(name: str) -> str:
+    return name.replace("_", "")

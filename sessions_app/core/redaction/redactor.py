@@ -1,0 +1,60 @@
+"""Redaction of a received JSON document, before anything of it is stored."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from .builtin import BUILT_IN_RULES
+from .document import DocumentPass
+from .edits import apply_edits
+from .errors import RedactionFailed
+from .rules import Rule, check_rule_name
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Redacted:
+    """A document that may be stored."""
+
+    content: bytes
+    counts: Mapping[str, int]
+    """Hits by rule name; rules without hits are left out."""
+
+
+class Redactor:
+    """Redacts with the rules and the secret of one project; keeps nothing between documents."""
+
+    def __init__(self, secret: bytes, rules: Sequence[Rule] = BUILT_IN_RULES) -> None:
+        for rule in rules:
+            check_rule_name(rule)
+        self._secret = secret
+        self._rules = tuple(rules)
+
+    def redact(self, document: bytes) -> Redacted:
+        """The JSON document without its secrets; the same bytes when it holds none."""
+        return _fail_closed(lambda: self._redact(document))
+
+    def redact_text(self, text: str) -> str:
+        """The same for a log line or the text of an exception."""
+        return _fail_closed(lambda: apply_edits(text, self._new_pass().text_edits(text, depth=0)))
+
+    def _redact(self, document: bytes) -> Redacted:
+        text = document.decode()
+        edits = self._new_pass().document_edits(text, depth=0)
+        counts = Counter(name for edit in edits for name in edit.rules)
+        content = apply_edits(text, edits).encode() if edits else document
+        return Redacted(content=content, counts=dict(counts))
+
+    def _new_pass(self) -> DocumentPass:
+        return DocumentPass(self._secret, self._rules)
+
+
+def _fail_closed(redact: Callable[[], Result]) -> Result:
+    try:
+        return redact()
+    except Exception as error:
+        kind = type(error).__name__
+    # Raised outside the handler, as a chained error could carry a piece of the payload.
+    raise RedactionFailed(f"Redaction stopped at a {kind}, so nothing of this may be stored.")

@@ -1,0 +1,94 @@
+"""Secrets known by their look: tokens, private keys, passwords in addresses, e-mail addresses."""
+
+import base64
+import re
+
+from .rules import TextRule
+
+JWT = re.compile(
+    r"eyJ(?<![A-Za-z0-9_-]eyJ)[A-Za-z0-9_-]{5,}+\.[A-Za-z0-9_-]{5,}+(?:\.[A-Za-z0-9_-]*+){1,3}"
+)
+JWT_RULE = TextRule(name="jwt", patterns=(JWT,), may_hit=lambda text: "eyJ" in text)
+
+_LINE_END = r"(?:[ \t]*(?:[\r\n]|\\++[rn]))"
+PRIVATE_KEY = re.compile(
+    r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
+    r"(?:(?:[^-]++|-(?!----(?:BEGIN|END) ))*+-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
+    # Cut off before its end: the lines that look like the key, a last short one included.
+    rf"|(?:{_LINE_END}++(?:[A-Za-z][A-Za-z-]{{2,20}}: [^\r\n\\]*+|[A-Za-z0-9+/=]++))++)"
+)
+PRIVATE_KEY_RULE = TextRule(
+    name="private_key", patterns=(PRIVATE_KEY,), may_hit=lambda text: "PRIVATE KEY" in text
+)
+
+URL_PASSWORD = re.compile(
+    r"://[^\s/?#:@\"'<>\\]{0,128}:(?P<secret>[^\s/?#\"'<>\\]{1,128})@(?=[\w\[])"
+)
+TEMPLATE = re.compile(r"\$?\{.*\}|<.*>|%.{0,20}|[*x.…]+", re.DOTALL | re.IGNORECASE)
+"""What stands for a secret in documentation and code: `${PASSWORD}`, `<password>`, `****`."""
+
+
+def _is_no_template(match: re.Match[str]) -> bool:
+    return TEMPLATE.fullmatch(match["secret"]) is None
+
+
+PASSWORD_RULE = TextRule(
+    name="password",
+    patterns=(URL_PASSWORD,),
+    may_hit=lambda text: "://" in text and "@" in text,
+    accepts=_is_no_template,
+)
+
+EMAIL = re.compile(
+    r"(?<!\w)\w[\w.%+'-]{0,63}@"
+    r"(?:[^\W_](?:[\w-]{0,61}[^\W_])?\.){1,8}(?P<ending>[^\W\d_]{2,24}|xn--[a-z0-9]{2,30})(?![\w-])"
+)
+_FILE_ENDINGS = frozenset({"png", "jpg", "jpeg", "gif", "svg", "webp", "css", "js", "ts", "json"})
+
+
+def _is_email(match: re.Match[str]) -> bool:
+    """`git@host` is how code is fetched, and `icon@2x.png` is a picture."""
+    return match["ending"].lower() not in _FILE_ENDINGS and not match[0].startswith("git@")
+
+
+EMAIL_RULE = TextRule(
+    name="email", patterns=(EMAIL,), may_hit=lambda text: "@" in text, accepts=_is_email
+)
+
+_TOKEN = r"(?P<secret>[A-Za-z0-9._~+/-]{3,}+=*+)"
+AFTER_AUTHORIZATION = re.compile(
+    r"authorization[\\\"']{0,8}\s{0,4}[:=,]\s{0,4}[\\\"']{0,8}"
+    rf"(?:bearer|basic|token|digest|apikey|negotiate)\s{{1,4}}{_TOKEN}",
+    re.IGNORECASE,
+)
+BEARER = re.compile(rf"\b(?P<scheme>bearer|basic)\s{{1,4}}{_TOKEN}", re.IGNORECASE)
+_STAND_INS = frozenset({"token", "access_token", "your_token", "api_key", "key", "jwt", "xxx"})
+
+
+def _is_credential(match: re.Match[str]) -> bool:
+    secret = match["secret"]
+    if match.re is AFTER_AUTHORIZATION:
+        return secret.lower() not in _STAND_INS
+    if match["scheme"].lower() == "basic":
+        return _holds_user_and_password(secret)
+    return len(secret) >= 20 or (len(secret) >= 8 and any(sign.isdigit() for sign in secret))
+
+
+def _holds_user_and_password(encoded: str) -> bool:
+    try:
+        return ":" in base64.b64decode(encoded, validate=True).decode()
+    except ValueError:
+        return False
+
+
+def _may_hold_credential(text: str) -> bool:
+    lower = text.lower()
+    return "bearer" in lower or "basic" in lower or "authorization" in lower
+
+
+BEARER_RULE = TextRule(
+    name="bearer",
+    patterns=(AFTER_AUTHORIZATION, BEARER),
+    may_hit=_may_hold_credential,
+    accepts=_is_credential,
+)

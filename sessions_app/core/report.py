@@ -1,0 +1,539 @@
+"""The reproduction report: facts of a run, attempts to reproduce it, three ways to write them."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal
+
+from sessions_app.core.judge.anomalies import Anomaly
+from sessions_app.core.judge.budget import STATE_WORDS, BudgetRow, nondeterminism_budget
+from sessions_app.core.judge.kit import Kit
+from sessions_app.core.judge.reading import TIMES, calls_made, count, value_of
+from sessions_app.core.payload import JsonObject, JsonValue, Payload, compact_json
+from sessions_app.core.run import Run
+
+Outcome = Literal["reproduced", "different", "error"]
+ReplayVerdict = Literal[
+    "reproduced",
+    "diverged",
+    "ran_past_recording",
+    "answers_left_over",
+    "fixture_missing",
+    "could_not_run",
+    "cancelled",
+    "unknown_from_step",
+]
+TITLE = "Bug Reproduction Report"
+EXCERPT = 80
+LONGEST_BLOCK = 4_000
+"""Characters of one recorded value in a report; the whole of it is a click away."""
+OUTCOME_WORDS: dict[Outcome, str] = {
+    "reproduced": "✅ Reproduced",
+    "different": "❌ Different",
+    "error": "⚠ Error",
+}
+HARNESS: tuple[tuple[str, str], ...] = (
+    ("load_run", "load run"),
+    ("stub_tools", "stub tools"),
+    ("pin_model", "pin model"),
+    ("diff_output", "diff output"),
+)
+"""What a replay does, in this order."""
+
+
+# --- the data ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Attempt:
+    """One try to reproduce the run."""
+
+    number: int
+    """From 1."""
+    outcome: Outcome
+    """An attempt that raised is `error` and never `different`."""
+    started_at: datetime | None = None
+    output: Payload | None = None
+    matches_original: bool = False
+    tool_calls: int = 0
+    error: str | None = None
+    replay_id: str | None = None
+
+    def to_json(self) -> JsonObject:
+        return {
+            "number": self.number,
+            "outcome": self.outcome,
+            "started_at": _iso(self.started_at),
+            "output": value_of(self.output),
+            "matches_original": self.matches_original,
+            "tool_calls": self.tool_calls,
+            "error": self.error,
+            "replay_id": self.replay_id,
+        }
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Difference:
+    """The first place where a replay and its record part."""
+
+    step: int
+    path: str
+    recorded: str | None
+    """As JSON text; None when the place does not exist there."""
+    replayed: str | None
+
+    def to_json(self) -> JsonObject:
+        return {
+            "step": self.step,
+            "path": self.path,
+            "recorded": self.recorded,
+            "replayed": self.replayed,
+        }
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ReplayFacts:
+    """How one replay went."""
+
+    verdict: ReplayVerdict
+    steps: int = 0
+    """Steps that were replayed."""
+    stopped_at: int | None = None
+    """The step at which it could not go on."""
+    left_over: int = 0
+    """Recorded model answers that nobody asked for."""
+    difference: Difference | None = None
+    sources: Mapping[str, int] = field(default_factory=dict)
+    """Number of steps by where their answer came from."""
+    live_calls: int = 0
+    error: str | None = None
+    steps_done: tuple[str, ...] = ()
+    """Keys of `HARNESS`."""
+    run_id: str | None = None
+    """The run that the replay produced."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ReproductionReport:
+    """All that a report says; the renderings add nothing."""
+
+    run_id: str
+    session_id: str
+    input: Payload | None
+    output: Payload | None
+    model: str | None
+    recorded_at: datetime | None
+    messages: int
+    tool_calls: tuple[JsonObject, ...]
+    """Step, tool and arguments of each call."""
+    anomalies: tuple[Anomaly, ...]
+    attempts: tuple[Attempt, ...]
+    kit_captured: int
+    kit_total: int
+    kit_gaps: tuple[str, ...]
+    """Keys of the kit lines that are not captured whole."""
+    budget: tuple[BudgetRow, ...]
+    next_action: str
+    replay: ReplayFacts | None = None
+
+    @property
+    def verdict(self) -> str | None:
+        return None if self.replay is None else verdict_in_words(self.replay)
+
+    @property
+    def warnings(self) -> list[str]:
+        """Messages of the anomalies, equal ones folded."""
+        messages = Counter(a.message for a in self.anomalies if a.level == "warning")
+        return [f"{m} {TIMES} {n}" if n > 1 else m for m, n in messages.items()]
+
+    @property
+    def harness(self) -> list[tuple[str, bool]]:
+        """The four things a replay does, and whether this one did them."""
+        done = self.replay.steps_done if self.replay else ()
+        return [(title, key in done) for key, title in HARNESS]
+
+
+def build_report(
+    run: Run,
+    *,
+    anomalies: Iterable[Anomaly] = (),
+    kit: Kit,
+    attempts: Iterable[Attempt] = (),
+    replay: ReplayFacts | None = None,
+) -> ReproductionReport:
+    """`replay` is the replay that the report is about, usually the last attempt."""
+    return ReproductionReport(
+        run_id=run.run_id,
+        session_id=run.session_id,
+        input=run.input,
+        output=run.output,
+        model=run.model,
+        recorded_at=run.started_at,
+        messages=_message_count(run),
+        tool_calls=tuple(_calls(run)),
+        anomalies=tuple(anomalies),
+        attempts=tuple(attempts),
+        kit_captured=kit.captured,
+        kit_total=kit.total,
+        kit_gaps=tuple(line.key for line in kit.lines if line.status != "captured"),
+        budget=nondeterminism_budget(run, replayed=replay is not None),
+        next_action=next_action(replay),
+        replay=replay,
+    )
+
+
+def _message_count(run: Run) -> int:
+    histories = [run.final, *(call.output_history for _, call in run.model_calls)]
+    return max((history.length for history in histories if history), default=0)
+
+
+def _calls(run: Run) -> list[JsonObject]:
+    return [
+        {"step": step, "tool": call.tool_name, "arguments": value_of(call.arguments)} for step, call in calls_made(run)
+    ]
+
+
+# --- the verdict in words ----------------------------------------------------------------------
+
+
+def verdict_in_words(facts: ReplayFacts) -> str:
+    return VERDICT_WORDS[facts.verdict](facts)
+
+
+def _reproduced(facts: ReplayFacts) -> str:
+    return f"Reproduced: same {count(facts.steps, 'step')}, same answer"
+
+
+def _diverged(facts: ReplayFacts) -> str:
+    found = facts.difference
+    if found is None:
+        return f"Diverged{_at(facts.stopped_at)}"
+    left, right = (text if text is not None else "missing" for text in (found.recorded, found.replayed))
+    return f"Diverged at step {found.step}: {found.path} {_short(left)} | {_short(right)}"
+
+
+def _ran_past(facts: ReplayFacts) -> str:
+    return f"Ran past the recording{_at(facts.stopped_at)}"
+
+
+def _left_over(facts: ReplayFacts) -> str:
+    verb = "was" if facts.left_over == 1 else "were"
+    return f"{count(facts.left_over, 'recorded answer')} {verb} left over"
+
+
+def _fixture_missing(facts: ReplayFacts) -> str:
+    step = "a tool call" if facts.stopped_at is None else f"step {facts.stopped_at}"
+    return f"Could not run: fixture for {step} missing"
+
+
+def _could_not_run(facts: ReplayFacts) -> str:
+    return f"Could not run: {_one_line(facts.error or 'the reason was not captured')}"
+
+
+def _cancelled(facts: ReplayFacts) -> str:
+    return "Cancelled"
+
+
+def _unknown_from(facts: ReplayFacts) -> str:
+    return f"Unknown{_at(facts.stopped_at, 'from')}: no recorded answer fits the change"
+
+
+def _at(step: int | None, word: str = "at") -> str:
+    return "" if step is None else f" {word} step {step}"
+
+
+VERDICT_WORDS: dict[ReplayVerdict, Callable[[ReplayFacts], str]] = {
+    "reproduced": _reproduced,
+    "diverged": _diverged,
+    "ran_past_recording": _ran_past,
+    "answers_left_over": _left_over,
+    "fixture_missing": _fixture_missing,
+    "could_not_run": _could_not_run,
+    "cancelled": _cancelled,
+    "unknown_from_step": _unknown_from,
+}
+NEXT_ACTIONS: dict[ReplayVerdict, str] = {
+    "reproduced": "Fork from the first odd step with one thing changed, or lock it as a golden.",
+    "diverged": "Open the diff at the first difference.",
+    "ran_past_recording": "Open the diff: the replay asked for an answer that was never recorded.",
+    "answers_left_over": "Open the diff: the replay ended before the recording did.",
+    "fixture_missing": "Answer the missing call by hand in a fork, or capture it next time.",
+    "could_not_run": "See what the kit lacks; mark the run as a cold case if it cannot be had.",
+    "cancelled": "Queue the replay again.",
+    "unknown_from_step": "Give the unknown step an answer by hand, or take it from another run.",
+}
+
+
+def next_action(replay: ReplayFacts | None) -> str:
+    return "Queue a replay." if replay is None else NEXT_ACTIONS[replay.verdict]
+
+
+# --- payloads in words -------------------------------------------------------------------------
+
+_NOT_SHOWN = ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
+
+
+def describe(payload: Payload | None) -> str:
+    """Text as it is, other values as compact JSON, binary by its size."""
+    if payload is None:
+        return "not captured"
+    if payload.is_text:
+        return payload.as_text()
+    if payload.is_json:
+        value = value_of(payload)
+        return value if isinstance(value, str) else compact_json(value).decode()
+    return f"binary · {size_in_words(payload.size)}"
+
+
+def size_in_words(size: int) -> str:
+    """`900 B`, `48 KiB`, `5.1 MiB`."""
+    if size < 1024:
+        return f"{size} B"
+    if size < 1024 * 1024:
+        return f"{round(size / 1024)} KiB"
+    return f"{size / 1024 / 1024:.1f} MiB"
+
+
+def _excerpt(payload: Payload | None) -> str:
+    """The first characters on one line, ending in three dots; what is no text says what it is."""
+    text = _one_line(describe(payload)[:EXCERPT])
+    is_words = payload is not None and (payload.is_text or payload.is_json)
+    return f"{text}..." if is_words and not text.endswith("...") else text
+
+
+def _short(text: str, limit: int = 120) -> str:
+    line = _one_line(text[: limit + 1])
+    return line if len(text) <= limit else f"{line[:limit]}…"
+
+
+def _one_line(text: str) -> str:
+    return visible(re.sub(r"[\r\n\t]", " ", text))
+
+
+def visible(text: str) -> str:
+    """Control and direction characters as escapes: what is shown is what is there."""
+    return "".join(_visible_character(c) for c in text)
+
+
+def _visible_character(character: str) -> str:
+    if character in "\n\t" or unicodedata.category(character) not in _NOT_SHOWN:
+        return character
+    return f"\\u{ord(character):04x}"
+
+
+def _iso(moment: datetime | None) -> str | None:
+    return None if moment is None else moment.isoformat()
+
+
+# --- text --------------------------------------------------------------------------------------
+
+
+def as_text(report: ReproductionReport, *, details: bool = True) -> str:
+    """The classic block; with details also what was real, the first difference and what to do."""
+    lines = [*_classic_lines(report), *_attempt_lines(report)]
+    if details:
+        lines += ["", *_detail_lines(report)]
+    return "\n".join(lines)
+
+
+def _classic_lines(report: ReproductionReport) -> list[str]:
+    return [
+        TITLE,
+        "=" * 40,
+        f"Input: {_excerpt(report.input)}",
+        f"Original output: {_excerpt(report.output)}",
+        f"Tool calls: {len(report.tool_calls)}",
+        f"Anomalies: {_anomalies_in_words(report)}",
+        "",
+        f"Reproduction attempts: {len(report.attempts)}",
+    ]
+
+
+def _anomalies_in_words(report: ReproductionReport) -> str:
+    return "; ".join(map(_one_line, report.warnings)) or "None detected"
+
+
+def _attempt_lines(report: ReproductionReport) -> list[str]:
+    return [line for attempt in report.attempts for line in _attempt_in_words(attempt)]
+
+
+def _attempt_in_words(attempt: Attempt) -> list[str]:
+    lines = [f"  Attempt {attempt.number}: {OUTCOME_WORDS[attempt.outcome]}"]
+    return lines + ([f"    Error: {_short(attempt.error, 500)}"] if attempt.error else [])
+
+
+def _detail_lines(report: ReproductionReport) -> list[str]:
+    return [f"{name}: {words}" for name, words in _facts(report)]
+
+
+def _facts(report: ReproductionReport) -> list[tuple[str, str]]:
+    """What both the text and the page for chat say about the run and its replay."""
+    facts = [
+        ("Run", report.run_id),
+        ("Model", report.model or "not captured"),
+        ("Recorded at", _iso(report.recorded_at) or "not captured"),
+        ("Messages", str(report.messages)),
+        ("Replay kit", _kit_in_words(report)),
+    ]
+    return [*((name, _one_line(words)) for name, words in facts), *_replay_facts(report)]
+
+
+def _kit_in_words(report: ReproductionReport) -> str:
+    gaps = ", ".join(report.kit_gaps)
+    return f"{report.kit_captured} of {report.kit_total} captured" + (f"; not: {gaps}" if gaps else "")
+
+
+def _replay_facts(report: ReproductionReport) -> list[tuple[str, str]]:
+    replay = report.replay
+    if replay is None:
+        return [("Next", report.next_action)]
+    facts = [
+        ("Verdict", verdict_in_words(replay)),
+        ("Real and simulated", _sources_in_words(replay)),
+    ]
+    facts += [("Steps done", ", ".join(title for title, done in report.harness if done) or "none")]
+    if replay.difference is not None:
+        facts.append(("First difference", _difference_in_words(replay.difference)))
+    return [*facts, ("Next", report.next_action)]
+
+
+def _sources_in_words(replay: ReplayFacts) -> str:
+    sources = [f"{number} {name.replace('_', ' ')}" for name, number in replay.sources.items()]
+    return " · ".join([*sources, f"{count(replay.live_calls, 'live call')}"])
+
+
+def _difference_in_words(found: Difference) -> str:
+    left, right = (text if text is not None else "missing" for text in (found.recorded, found.replayed))
+    place = f"step {found.step}, {_one_line(found.path)}"
+    return f"{place}: recorded {_short(left)}, replayed {_short(right)}"
+
+
+# --- Markdown ----------------------------------------------------------------------------------
+
+
+def as_markdown(report: ReproductionReport) -> str:
+    """For chat and tickets: what was recorded stands in code, where it has no meaning."""
+    budget = _bullets([_markdown_budget(row) for row in report.budget])
+    blocks = [
+        f"## {TITLE}",
+        _bullets([(name, code(words)) for name, words in _facts(report)]),
+        f"**Input**\n\n{fenced(describe(report.input))}",
+        f"**Original output**\n\n{fenced(describe(report.output))}",
+        f"**Tool calls: {len(report.tool_calls)}**{_markdown_calls(report.tool_calls)}",
+        f"**Anomalies**{_markdown_anomalies(report)}",
+        f"**Reproduction attempts: {len(report.attempts)}**{_markdown_attempts(report.attempts)}",
+        f"**What could differ**\n\n{budget}",
+    ]
+    return "\n\n".join(blocks) + "\n"
+
+
+def _bullets(rows: Sequence[tuple[str, str]]) -> str:
+    return "\n".join(f"- {name}: {words}" for name, words in rows)
+
+
+def _markdown_calls(calls: Sequence[JsonObject], limit: int = 20) -> str:
+    rows = [f"- {code(_call_in_words(call))}" for call in calls[:limit]]
+    rows += [f"- and {len(calls) - limit} more"] if len(calls) > limit else []
+    return "".join(["\n\n", "\n".join(rows)]) if rows else ""
+
+
+def _call_in_words(call: JsonObject) -> str:
+    arguments = compact_json(call["arguments"]).decode()
+    return f"{call['tool']} {arguments}"
+
+
+def _markdown_anomalies(report: ReproductionReport) -> str:
+    rows = [f"- {code(message)}" for message in report.warnings]
+    return "\n\n" + "\n".join(rows) if rows else ": None detected"
+
+
+def _markdown_attempts(attempts: Sequence[Attempt]) -> str:
+    rows = [f"- Attempt {a.number}: {OUTCOME_WORDS[a.outcome]}{_markdown_error(a)}" for a in attempts]
+    return "\n\n" + "\n".join(rows) if rows else ""
+
+
+def _markdown_error(attempt: Attempt) -> str:
+    return f", {code(attempt.error)}" if attempt.error else ""
+
+
+def _markdown_budget(row: BudgetRow) -> tuple[str, str]:
+    return row.title, f"{STATE_WORDS[row.state]}, {code(row.values)}"
+
+
+def code(text: str) -> str:
+    """One line as a code span that no run of backticks inside it can close."""
+    line = _short(text, 300).strip() or "(empty)"
+    ticks = "`" * (_longest_run(line) + 1)
+    space = " " if line.startswith("`") or line.endswith("`") else ""
+    return f"{ticks}{space}{line}{space}{ticks}"
+
+
+def fenced(text: str) -> str:
+    """A block whose fence is longer than any run of backticks in it."""
+    fence = "`" * max(3, _longest_run(text) + 1)
+    return f"{fence}text\n{visible(_cut(text.replace(chr(13), '')))}\n{fence}"
+
+
+def _cut(text: str) -> str:
+    more = len(text) - LONGEST_BLOCK
+    return text if more <= 0 else f"{text[:LONGEST_BLOCK]}\n… {more} more characters"
+
+
+def _longest_run(text: str) -> int:
+    return max((len(run) for run in re.findall("`+", text)), default=0)
+
+
+# --- JSON --------------------------------------------------------------------------------------
+
+
+def as_json(report: ReproductionReport) -> JsonObject:
+    return {
+        "title": TITLE,
+        "run_id": report.run_id,
+        "session_id": report.session_id,
+        "input": _json_value(report.input),
+        "output": _json_value(report.output),
+        "model": report.model,
+        "recorded_at": _iso(report.recorded_at),
+        "messages": report.messages,
+        "tool_calls": list(report.tool_calls),
+        "anomalies": [anomaly.to_json() for anomaly in report.anomalies],
+        "attempts": [attempt.to_json() for attempt in report.attempts],
+        "kit": {
+            "captured": report.kit_captured,
+            "total": report.kit_total,
+            "gaps": list(report.kit_gaps),
+        },
+        "budget": [row.to_json() for row in report.budget],
+        "steps_done": [{"title": title, "done": done} for title, done in report.harness],
+        "replay": None if report.replay is None else _replay_json(report.replay),
+        "next_action": report.next_action,
+    }
+
+
+def _replay_json(replay: ReplayFacts) -> JsonObject:
+    return {
+        "verdict": replay.verdict,
+        "words": verdict_in_words(replay),
+        "steps": replay.steps,
+        "stopped_at": replay.stopped_at,
+        "left_over": replay.left_over,
+        "divergence": None if replay.difference is None else replay.difference.to_json(),
+        "sources": dict(replay.sources),
+        "live_calls": replay.live_calls,
+        "error": replay.error,
+        "run_id": replay.run_id,
+    }
+
+
+def _json_value(payload: Payload | None) -> JsonValue:
+    """Binary has no JSON value and is described; the bytes are at their own address."""
+    if payload is None:
+        return None
+    is_readable = payload.is_text or payload.is_json
+    return value_of(payload) if is_readable else describe(payload)

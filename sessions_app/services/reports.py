@@ -1,0 +1,119 @@
+"""Reproduction reports: the facts of a run and of its replays, put together."""
+
+from __future__ import annotations
+
+from sessions_app.core.formats.fields import Fields
+from sessions_app.core.judge.anomalies import find_anomalies
+from sessions_app.core.judge.kit import audit_kit
+from sessions_app.core.payload import Payload, compact_json
+from sessions_app.core.report import (
+    Attempt,
+    Difference,
+    Outcome,
+    ReplayFacts,
+    ReproductionReport,
+    build_report,
+)
+from sessions_app.core.run import Run as RecordedRun
+from sessions_app.mapping.load import load_run
+from sessions_app.mapping.payloads import read_many
+from sessions_app.mapping.stored import reference
+from sessions_app.models import Replay, Run
+from sessions_app.models.replays import ReplayState
+from sessions_app.services.judgement import rules
+
+_DONE = ("load_run", "stub_tools", "pin_model", "diff_output")
+
+
+def report_of_run(run: Run) -> ReproductionReport:
+    """The report of a run with all its replays so far; the newest finished one is told in full."""
+    replays = list(run.replays.select_related("produced_run").order_by("number"))
+    finished = [replay for replay in replays if replay.is_over]
+    return _report(load_run(run), finished, finished[-1] if finished else None)
+
+
+def report_of(replay: Replay) -> ReproductionReport:
+    """The report of one replay, beside the other attempts at its run."""
+    attempts = replay.run.replays.select_related("produced_run").order_by("number")
+    finished = [attempt for attempt in attempts if attempt.is_over]
+    return _report(load_run(replay.run), finished, replay if replay.is_over else None)
+
+
+def _report(run: RecordedRun, finished: list[Replay], told: Replay | None) -> ReproductionReport:
+    outputs = _outputs(finished)
+    return build_report(
+        run,
+        anomalies=find_anomalies(run, rules()),
+        kit=audit_kit(run),
+        attempts=[_attempt(replay, outputs.get(replay.pk)) for replay in finished],
+        replay=replay_facts(told) if told else None,
+    )
+
+
+def _outputs(replays: list[Replay]) -> dict[int, Payload]:
+    """What each replay ended with; one query for all of them."""
+    references = {r.pk: _output_reference(r.produced_run) for r in replays if r.produced_run}
+    known = {pk: found for pk, found in references.items() if found is not None}
+    if not known:
+        return {}
+    contents = read_many(replays[0].project_id, {digest for digest, _ in known.values()})
+    return {
+        pk: Payload(content=contents[digest], media_type=media_type)
+        for pk, (digest, media_type) in known.items()
+        if digest in contents
+    }
+
+
+def _output_reference(run: Run) -> tuple[str, str] | None:
+    slice_ = Fields(bytes(run.header)).slice("output")
+    return None if slice_ is None else reference(slice_)
+
+
+def _attempt(replay: Replay, output: Payload | None) -> Attempt:
+    return Attempt(
+        number=replay.number,
+        outcome=_outcome(replay),
+        started_at=replay.claimed_at,
+        output=output,
+        matches_original=replay.verdict == "reproduced",
+        tool_calls=replay.produced_run.tool_call_count if replay.produced_run else 0,
+        error=replay.error,
+        replay_id=replay.replay_id,
+    )
+
+
+def _outcome(replay: Replay) -> Outcome:
+    if replay.state != ReplayState.DONE:
+        return "error"
+    return "reproduced" if replay.verdict == "reproduced" else "different"
+
+
+def replay_facts(replay: Replay) -> ReplayFacts:
+    """What the engine wrote down, as the report wants it."""
+    facts, found = replay.facts, replay.divergence
+    ran = replay.produced_run is not None
+    return ReplayFacts(
+        verdict=replay.verdict or "could_not_run",  # type: ignore[arg-type]  # one of ours, from a column
+        steps=replay.produced_run.step_count if replay.produced_run else 0,
+        stopped_at=found["step"] if found else None,
+        left_over=len(facts.get("left_over", [])),
+        difference=_difference(found) if found and replay.verdict == "diverged" else None,
+        sources=facts.get("sources", {}),
+        live_calls=replay.live_calls or 0,
+        error=replay.error,
+        steps_done=_DONE if ran else (),
+        run_id=replay.produced_run.run_id if replay.produced_run else None,
+    )
+
+
+def _difference(found: dict[str, object]) -> Difference:
+    return Difference(
+        step=int(str(found["step"] or 0)),
+        path=str(found["path"]),
+        recorded=_text(found["recorded"]),
+        replayed=_text(found["replayed"]),
+    )
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else compact_json(value).decode()

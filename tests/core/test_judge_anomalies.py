@@ -1,0 +1,386 @@
+"""Each detector with a case that fires and one just below it that does not."""
+
+import json
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sessions_app.core.judge.anomalies import (
+    Rules,
+    find_anomalies,
+    first_odd_step,
+    is_cut_json,
+    is_empty,
+    is_same_model,
+)
+from sessions_app.core.payload import JSON, Payload
+from sessions_app.core.run import ErrorInfo, HttpExchange, StateChange
+from tests.core.test_judge_runs import NOON, codes, make_run, make_step, model, other, payload, tool
+
+FAILED = ErrorInfo(type="Timeout", message="30 s")
+
+
+DEFAULTS = Rules()
+
+
+def found(code, run, rules=DEFAULTS):
+    return [(a.message, a.steps) for a in find_anomalies(run, rules) if a.code == code]
+
+
+def calls(number):
+    return [tool(arguments={"page": page}) for page in range(number)]
+
+
+def with_output(output, *steps, **fields):
+    return make_run(*(steps or (model(),)), output=output, **fields)
+
+
+def http(status):
+    return HttpExchange(status=status)
+
+
+# --- how often, and again ----------------------------------------------------------------------
+
+
+def test_eleven_tool_calls_are_many_and_ten_are_not():
+    eleven = found("many_tool_calls", make_run(model(), *calls(11)))
+
+    assert eleven == [("High tool call count: 11", tuple(range(2, 13)))]
+    assert found("many_tool_calls", make_run(model(), *calls(10))) == []
+
+
+def test_structured_output_is_no_tool_call():
+    run = make_run(model(), *calls(10), tool("final_result", {}, is_output=True))
+
+    assert found("many_tool_calls", run) == []
+
+
+def test_calls_that_a_session_file_only_lists_are_counted():
+    listed = [{"tool": "look", "args": {"page": page}} for page in range(11)]
+
+    run = make_run(model(), extra={"tool_calls": [*listed, {"tool": "look", "args": {"page": 0}}]})
+
+    assert found("many_tool_calls", run) == [("High tool call count: 12", ())]
+    assert found("duplicate_call", run) == [("Duplicate call: look", ())]
+
+
+@pytest.mark.parametrize(
+    "again",
+    [{"id": 1, "full": True}, {"full": True, "id": 1}, '{"full":true, "id":1}'],
+    ids=["same", "other key order", "as JSON text"],
+)
+def test_duplicate_call_links_both_steps(again):
+    run = make_run(model(), tool(arguments={"id": 1, "full": True}), tool(arguments=again))
+
+    assert found("duplicate_call", run) == [("Duplicate call: lookup_order", (2, 3))]
+
+
+def test_each_repeat_is_one_anomaly():
+    run = make_run(model(), *[tool(arguments={"id": 1})] * 3)
+
+    assert [steps for _, steps in found("duplicate_call", run)] == [(2, 3), (2, 4)]
+
+
+@pytest.mark.parametrize("second", [tool(arguments={"id": 2}), tool("other", {"id": 1})])
+def test_other_call_is_no_duplicate(second):
+    assert found("duplicate_call", make_run(model(), tool(arguments={"id": 1}), second)) == []
+
+
+EMPTY = [None, "", " ", "null", [], {}, "[]", {"docs": [], "count": 0}, {"hits": 0, "query": "x"}]
+NOT_EMPTY = ["none", [0], {"docs": ["a"], "count": 1}, {"price": 12, "tags": []}, 0, False, {"a": 0}]
+
+
+@pytest.mark.parametrize("value", EMPTY)
+def test_empty_result_that_is_asked_for_again_is_found(value):
+    empty = Payload.of_json(value) if value is None else payload(value)
+    first = replace(tool("search", {"q": "x"}).call, result=empty)
+    run = make_run(model(), make_step("search", first, {}), model(), tool("search", {"q": "x"}))
+
+    assert found("empty_result_retried", run) == [("Empty result retried: search", (2, 4))]
+
+
+@pytest.mark.parametrize("value", NOT_EMPTY)
+def test_result_that_holds_something_is_not_empty(value):
+    assert not is_empty(payload(value).parsed)
+
+
+def test_empty_result_asked_for_otherwise_is_no_retry():
+    run = make_run(model(), tool(arguments={"q": "x"}, result=[]), tool(arguments={"q": "y"}))
+
+    assert found("empty_result_retried", run) == []
+
+
+def test_empty_last_result_is_no_retry():
+    run = make_run(model(), tool(arguments={"q": "x"}), tool(arguments={"q": "x"}, result=[]))
+
+    assert found("empty_result_retried", run) == []
+
+
+# --- the answer --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ("An error came up", "error"),
+        ("Errors came up", "error"),
+        ("SORRY, no", "sorry"),
+        ("I am unable to", "unable"),
+        ("It failed", "failed"),
+        ("I can't do that", "can't"),
+        ("I can\u2019t do that", "can't"),
+    ],
+)
+def test_error_word_in_the_output_is_found(text, word):
+    run = with_output(payload(text))
+
+    assert found("error_words", run) == [(f"Possible error in output: contains '{word}'", (1,))]
+
+
+@pytest.mark.parametrize("text", ["All is well", "Terror films", "I can do that"])
+def test_other_words_are_not_found(text):
+    assert found("error_words", with_output(payload(text))) == []
+
+
+def test_words_are_a_setting():
+    run = with_output(payload("Leider error"))
+
+    assert found("error_words", run, Rules(error_words=("leider",))) == [
+        ("Possible error in output: contains 'leider'", (1,))
+    ]
+
+
+def test_words_of_structured_output_count_where_they_say_something():
+    assert found("error_words", with_output(payload({"error": None, "note": "fine"}))) == []
+    assert found("error_words", with_output(payload({"error": {"code": 5}, "note": "unable"}))) == [
+        ("Possible error in output: contains 'unable'", (1,))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("run", "ending"),
+    [
+        (make_run(model(), output=None), "the output is empty"),
+        (make_run(model(), output=payload("")), "the output is empty"),
+        (make_run(model(), status="error", error=FAILED), "Timeout: 30 s"),
+        (make_run(model(), status="error"), "an error ended the run"),
+        (make_run(model(), status="cut_off"), "the recording stops"),
+    ],
+)
+def test_run_without_an_answer_is_found(run, ending):
+    assert found("no_answer", run) == [(f"Ended without an answer: {ending}", (1,))]
+
+
+def test_run_that_waits_for_an_approval_says_for_which_tool():
+    run = make_run(model(), tool("refund", {}, None), tool("refund", {"a": 1}, None), status="cut_off")
+
+    message = "Ended without an answer: refund still waited for an answer"
+    assert found("no_answer", run) == [(message, (3,))]
+
+
+@pytest.mark.parametrize("run", [make_run(model()), make_run(model(), status="running", output=None)])
+def test_answered_or_running_run_is_no_anomaly(run):
+    assert found("no_answer", run) == []
+
+
+@pytest.mark.parametrize(
+    ("step", "words"),
+    [
+        (tool(error=FAILED), ""),
+        (tool(outcome="failed"), ""),
+        (tool(http=http(500)), " (HTTP 500)"),
+        (tool(result={"status_code": 429, "body": ""}), " (HTTP 429)"),
+    ],
+)
+def test_error_that_the_answer_hides_is_found(step, words):
+    message = f"Error swallowed: lookup_order failed{words} and the answer does not say so"
+
+    assert found("error_swallowed", make_run(model(), step, model())) == [(message, (2,))]
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        make_run(model(), tool(http=http(399)), model()),
+        make_run(model(), tool(error=FAILED), model(), output=payload("Sorry, it is down.")),
+        make_run(model(), tool(error=FAILED), model(), tool(), model()),
+        make_run(model(), tool(error=FAILED), status="error"),
+    ],
+    ids=["no error", "said", "tried again", "run ended in it"],
+)
+def test_error_that_is_not_hidden_is_no_anomaly(run):
+    assert found("error_swallowed", run) == []
+
+
+# --- what tools were asked and answered --------------------------------------------------------
+
+
+def test_cut_off_json_names_the_status():
+    run = make_run(model(), tool("get_price", {}, '{"price": 12', http=http(429)), model())
+
+    assert found("cut_off_json", run) == [("Cut-off JSON in the answer of get_price (HTTP 429)", (2,))]
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        tool(result={"status": 200, "body": '{"price": 12'}),
+        tool(http=HttpExchange(status=200, response_body=payload('{"price": 12'))),
+        tool(result=None, http=HttpExchange(response_body=Payload(content=b'{"p": 1', media_type=JSON))),
+    ],
+    ids=["inside the answer", "on the wire", "bytes that only claim to be JSON"],
+)
+def test_cut_off_json_is_found_wherever_it_stands(step):
+    assert found("cut_off_json", make_run(model(), step, model())) == [
+        ("Cut-off JSON in the answer of lookup_order", (2,))
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['{"price": 12}', "12", "price", "[1] As said", "[note]", "{name}", '{"a": oops}', '{"a" "b"}', '{"a":1} x'],
+)
+def test_whole_or_wrong_json_is_not_cut_off(text):
+    assert not is_cut_json(text)
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=8,
+)
+
+
+@given(value=st.dictionaries(st.text(), VALUES, min_size=1), data=st.data())
+def test_every_beginning_of_an_object_is_cut_off(value, data):
+    text = json.dumps(value)
+    length = data.draw(st.integers(1, len(text) - 1))
+
+    assert is_cut_json(text[:length])
+    assert not is_cut_json(text)
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        tool(arguments={"query": "my order"}),
+        tool(arguments={"query": "my order", "user_id": None}),
+        tool(arguments=None),
+        tool(arguments={"query": "x"}, tenant_id="t_1"),
+    ],
+)
+def test_call_that_does_not_say_for_whom_is_found(step):
+    run = make_run(model(), step, model(), user_id="u_7710")
+
+    assert found("unscoped_call", run) == [("lookup_order was called without user_id", (2,))]
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        tool(arguments={"user_id": "u_7710"}),
+        tool(arguments={"customer_id": 5}),
+        tool(arguments={"filter": {"owner": ["u_7710"]}}),
+        tool(arguments={"tenant_id": "t_1"}),
+        tool(arguments='{"who": "u_7710"}'),
+        tool(arguments={"query": "x"}, user_id="u_7710"),
+        tool(arguments={"answer": 1}, is_output=True),
+    ],
+)
+def test_call_that_says_for_whom_is_no_anomaly(step):
+    assert found("unscoped_call", make_run(model(), step, model(), user_id="u_7710")) == []
+
+
+def test_run_that_knows_only_its_tenant_asks_for_it():
+    run = make_run(model(), tool(), model(), tenant_id="t_1")
+
+    assert found("unscoped_call", run) == [("lookup_order was called without tenant_id", (2,))]
+    assert found("unscoped_call", make_run(model(), tool(), model())) == []
+
+
+def test_call_for_somebody_else_is_found():
+    wrong = make_run(model(), tool(arguments={"user_id": "u_2"}), user_id="u_1")
+    right = make_run(model(), tool(arguments={"user_id": "u_1"}), user_id="u_1")
+
+    message = "lookup_order was called with user_id u_2, the run has u_1"
+    assert found("other_identity", wrong) == [(message, (2,))]
+    assert found("other_identity", right) == []
+
+
+# --- models, state, time -----------------------------------------------------------------------
+
+
+def test_model_that_changes_on_the_way_is_found():
+    changed = make_run(model(model="a"), tool(), model(model="b"))
+    inside = make_run(model(model="a"), tool(), model(model="b", parent=2), model(model="a"))
+
+    assert found("model_changed", changed) == [("Model changed: a, then b", (1, 3))]
+    assert found("model_changed", inside) == []
+
+
+def test_other_model_in_the_answer_is_found():
+    other_one = make_run(*[model(model="gpt-4o", answered_model="gpt-4o-mini")] * 2)
+    dated = make_run(model(model="openai:gpt-4o", answered_model="gpt-4o-2024-08-06"))
+
+    assert found("other_model_answered", other_one) == [("Asked for gpt-4o, gpt-4o-mini answered", (1, 2))]
+    assert found("other_model_answered", dated) == []
+
+
+@pytest.mark.parametrize(
+    ("asked", "answered", "same"),
+    [
+        ("sonnet-4", "sonnet-4-20251101", True),
+        ("sonnet-4", "sonnet-4-2511", True),
+        ("sonnet-4-2510", "sonnet-4-2511", False),
+        ("models/gemini", "gemini", True),
+        ("gpt-4", "gpt-4o", False),
+    ],
+)
+def test_dated_version_is_the_same_model(asked, answered, same):
+    assert is_same_model(asked, answered) is same
+
+
+def test_broken_state_chain_is_found():
+    change = ({"op": "replace", "path": "/docs", "value": 0},)
+    broken = make_run(model(state=StateChange()), tool(state=StateChange(before=change)))
+    whole = make_run(model(state=StateChange()), tool(state=StateChange(after=change)))
+
+    message = "State changed between steps, not by one: /docs"
+    assert found("state_chain_broken", broken) == [(message, (1, 2))]
+    assert found("state_chain_broken", whole) == []
+
+
+def timed(name, start, length):
+    at = NOON + timedelta(milliseconds=start)
+    return tool(name, {"id": name}, started_at=at, duration_ms=float(length))
+
+
+def test_parallel_calls_that_overtake_are_found():
+    overtaken = make_run(model(), timed("a", 0, 300), timed("b", 10, 100), model())
+    in_order = make_run(model(), timed("a", 0, 100), timed("b", 10, 100), model())
+    in_turn = make_run(model(), timed("a", 0, 100), timed("b", 100, 10), model())
+
+    message = "Parallel calls finished in another order than they were made: a (step 2) and b (step 3)"
+    assert found("finish_order", overtaken) == [(message, (2, 3))]
+    assert found("finish_order", in_order) == []
+    assert found("finish_order", in_turn) == []
+
+
+def test_slow_step_is_found():
+    assert found("slow_step", make_run(model(duration_ms=30_001.0))) == [("1 slow step, the longest took 30.0 s", (1,))]
+    assert found("slow_step", make_run(model(duration_ms=30_000.0))) == []
+
+
+def test_first_odd_step_is_the_repeat_and_no_remark():
+    run = make_run(model(duration_ms=40_000.0), *[tool(arguments={"id": 1})] * 2, model())
+
+    assert codes(find_anomalies(run)) == ["duplicate_call", "slow_step"]
+    assert first_odd_step(find_anomalies(run)) == 3
+    assert first_odd_step([]) is None
+
+
+def test_nothing_is_odd_about_a_run_of_other_work():
+    assert find_anomalies(make_run(other(), model())) == []

@@ -1,0 +1,209 @@
+"""Builders of runs for the judges' tests, and the judges on recordings of real runs."""
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from sessions_app.core.formats.detect import parse_document
+from sessions_app.core.history import extend
+from sessions_app.core.judge.anomalies import find_anomalies
+from sessions_app.core.judge.kit import audit_kit
+from sessions_app.core.judge.story import story
+from sessions_app.core.judge.verdict import judge
+from sessions_app.core.payload import Payload
+from sessions_app.core.run import (
+    Chunk,
+    CodeInfo,
+    ModelCall,
+    OtherCall,
+    Retrieval,
+    Run,
+    Step,
+    ToolCall,
+)
+
+RECORDS = Path(__file__).parents[1] / "records"
+NOON = datetime(2026, 2, 17, 12, tzinfo=UTC)
+SCHEMAS = (Payload.of_json({"name": "lookup_order", "parameters_json_schema": {"type": "object"}}),)
+SETTINGS = Payload.of_json({"temperature": 0.7, "top_p": 1, "seed": 42})
+
+
+def read(name):
+    return parse_document((RECORDS / name).read_bytes())
+
+
+def payload(value):
+    return Payload.of_text(value) if isinstance(value, str) else Payload.of_json(value)
+
+
+def model(answer="Done.", **fields):
+    """A model step; `answer` None for a missing one. Call fields and step fields mixed."""
+    response = None if answer is None else Payload.of_json(response_message(answer))
+    return make_step("model", ModelCall(history=None, response=response), fields)
+
+
+def tool(name="lookup_order", arguments=None, result="found", **fields):
+    """A tool step; `result` None for a missing answer, else its value."""
+    call = ToolCall(
+        tool_name=name,
+        arguments=None if arguments is None else payload(arguments),
+        result=None if result is None else payload(result),
+    )
+    return make_step(name, call, fields)
+
+
+def retrieval(*chunks, **fields):
+    found = tuple(Chunk(chunk_id=i, score=s, content=c and payload(c)) for i, s, c in chunks)
+    return make_step("retrieval", Retrieval(query=payload("q"), chunks=found), fields)
+
+
+def other(name="prompt.build", **fields):
+    return make_step(name, OtherCall(), fields)
+
+
+def make_step(name, call, fields):
+    own = {key: value for key, value in fields.items() if key in type(call).__dataclass_fields__}
+    rest = {key: value for key, value in fields.items() if key not in own}
+    return Step(index=1, name=name, call=replace(call, **own), **rest)
+
+
+def make_run(*steps, **fields):
+    """Steps numbered and tool steps put under the model step before them."""
+    numbered, parent = [], None
+    for index, step in enumerate(steps, start=1):
+        is_child = isinstance(step.call, ToolCall) and step.parent is None
+        numbered.append(replace(step, index=index, parent=parent if is_child else step.parent))
+        parent = index if isinstance(step.call, ModelCall) else parent
+    defaults = {"run_id": "r_1", "session_id": "s_1", "status": "ok"}
+    texts = {"input": payload("where is my order?"), "output": payload("It is on its way.")}
+    return Run(**{**defaults, **texts, "steps": tuple(numbered), **fields})
+
+
+def response_message(text):
+    return {"kind": "response", "parts": [{"part_kind": "text", "content": text}]}
+
+
+def request_message(*parts, **fields):
+    return {"kind": "request", "parts": list(parts), **fields}
+
+
+def prompt(text="where is my order?"):
+    return {"part_kind": "user-prompt", "content": text}
+
+
+def tool_return(content, call_id="call_1", **fields):
+    part = {"part_kind": "tool-return", "tool_name": "lookup_order", "tool_call_id": call_id}
+    return {**part, "content": content, **fields}
+
+
+def history(*messages, after=None):
+    return extend(after, (Payload.of_json(message) for message in messages))
+
+
+def make_whole_run(**fields):
+    """A run of which everything is captured."""
+    times = {"started_at": NOON, "duration_ms": 900.0}
+    facts = {"model": "sonnet-4-2511", "provider": "mistral", "region": "eu"}
+    call = {**facts, "settings": SETTINGS, "tools": SCHEMAS}
+    token = {"first_token_at": NOON + timedelta(milliseconds=300)}
+    who = {"user_id": "u_7710", "tenant_id": "t_12"}
+    asked = history(request_message(prompt(), instructions="You help."))
+    steps = (
+        model(**call, **times, **token, history=asked),
+        tool(arguments={"query": "my order"}, result=["#1", "#2"], **times, **who),
+        model(**call, **times, **token),
+    )
+    defaults = {
+        **facts,
+        **who,
+        "instructions": "You help.",
+        "code": CodeInfo(commit="9f2c1e7", dirty=False),
+        "flags": {"new_flow": True},
+        "started_at": NOON,
+    }
+    return make_run(*steps, **{**defaults, **fields})
+
+
+def make_incident():
+    """The order of somebody else: three candidates came back because nobody said for whom."""
+    candidates = [{"order": "#4421"}, {"order": "#4430"}, {"order": "#4502"}]
+    return make_run(
+        other(duration_ms=180.0),
+        model(duration_ms=1420.0),
+        tool(arguments={"query": "my order"}, result=candidates, duration_ms=240.0),
+        model("Order #4421 is shipped.", duration_ms=900.0),
+        run_id="r_8821",
+        user_id="u_7710",
+        tenant_id="t_12",
+        output=payload("Order #4421 is shipped."),
+    )
+
+
+def codes(anomalies):
+    return [anomaly.code for anomaly in anomalies]
+
+
+def test_incident_shows_that_nobody_said_for_whom():
+    run = make_incident()
+    found = find_anomalies(run)
+
+    assert [(a.message, a.steps) for a in found] == [("lookup_order was called without user_id", (3,))]
+    assert audit_kit(run).line("identity").detail == (
+        "user_id and tenant_id are on the run; step 3 (lookup_order) carries no user_id and no tenant_id."
+    )
+    assert judge(run).verdict == "replayable"
+    assert story(run, found) == "3 steps · 1 tool call · answered · first odd step: 3"
+
+
+@pytest.mark.parametrize("path", sorted(RECORDS.glob("*.json")), ids=lambda path: path.stem)
+def test_real_recordings_are_replayable(path):
+    assert judge(parse_document(path.read_bytes())).verdict == "replayable"
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("session_abc123.json", []),
+        ("parallel-tools.messages.json", []),
+        ("retries.messages.json", []),
+        ("structured-output.messages.json", []),
+        ("approval-run-1.messages.json", ["no_answer"]),
+        ("tool-crash.messages.json", ["no_answer"]),
+    ],
+)
+def test_real_recordings_have_few_anomalies(name, found):
+    assert codes(find_anomalies(read(name))) == found
+
+
+def test_kit_of_a_session_file_says_what_it_lacks():
+    kit = audit_kit(read("session_abc123.json"))
+
+    assert {line.key: line.status for line in kit.lines} == {
+        "ids": "captured",
+        "identity": "missing",
+        "input": "captured",
+        "instructions": "captured",
+        "tool_schemas": "missing",
+        "retrieval": "captured",
+        "model": "partial",
+        "sampling": "missing",
+        "tool_io": "captured",
+        "timestamps": "partial",
+        "commit": "missing",
+        "flags": "missing",
+    }
+
+
+def test_judges_take_a_long_loop_in_linear_time():
+    """20,000 steps; anything quadratic would take minutes."""
+    asked = {"query": "refund policy"}
+    empty = {"docs": [], "count": 0}
+    turns = [step for _ in range(10_000) for step in (model(), tool("search_docs", asked, empty))]
+    run = make_run(*turns)
+
+    assert len(find_anomalies(run)) == 1 + 9_999 + 1
+    assert judge(run).verdict == "replayable"
+    assert json.dumps(audit_kit(run).to_json())

@@ -1,0 +1,148 @@
+"""The line about a run, folded loops, and the budget of what could differ."""
+
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sessions_app.core.judge.anomalies import find_anomalies
+from sessions_app.core.judge.budget import nondeterminism_budget
+from sessions_app.core.judge.story import Group, collapse_repeats, story
+from sessions_app.core.run import ErrorInfo, HttpExchange
+from tests.core.test_judge_runs import (
+    NOON,
+    make_run,
+    make_whole_run,
+    model,
+    other,
+    payload,
+    read,
+    retrieval,
+    tool,
+)
+
+ASKED = {"query": "refund policy"}
+EMPTY = {"docs": [], "count": 0}
+TIMEOUT = ErrorInfo(type="Timeout", message="30 s")
+
+
+def make_loop():
+    """Twenty times the same search, each after a model call, and then a timeout."""
+    turns = [step for _ in range(20) for step in (model(), tool("search_docs", ASKED, EMPTY))]
+    return make_run(*turns, model(None, error=TIMEOUT), status="error", output=None)
+
+
+@pytest.mark.parametrize(
+    ("run", "line"),
+    [
+        (make_run(model()), "1 step · no tool call · answered"),
+        (make_run(other(), model(), tool(), model()), "3 steps · 1 tool call · answered"),
+        (make_run(model(), output=None), "1 step · no tool call · no answer · first odd step: 1"),
+        (
+            make_loop(),
+            "41 steps · search_docs called 20 × with the same arguments · ended in Timeout · first odd step: 2",
+        ),
+        (make_run(model(), status="running"), "1 step · no tool call · still running"),
+    ],
+)
+def test_story_is_made_from_data(run, line):
+    assert story(run, find_anomalies(run)) == line
+
+
+def test_loop_of_model_and_tool_folds():
+    assert collapse_repeats(make_loop().steps) == [
+        Group(first=1, last=40, count=20, name="search_docs"),
+        Group(first=41, last=41, count=1, name="model"),
+    ]
+
+
+def test_fold_says_when_results_differ():
+    steps = make_run(model(), tool(result="1"), model(), tool(result="2"), model()).steps
+
+    assert collapse_repeats(steps)[0] == Group(first=1, last=4, count=2, name="lookup_order", same_result=False)
+
+
+def test_equal_calls_in_one_turn_fold_and_others_do_not():
+    steps = make_run(model(), *[tool(arguments={"a": 1})] * 3, tool(arguments={"a": 2})).steps
+
+    assert [(g.first, g.last, g.count) for g in collapse_repeats(steps)] == [(1, 1, 1), (2, 4, 3), (5, 5, 1)]
+
+
+def test_recording_without_loops_is_not_folded():
+    run = read("parallel-tools.messages.json")
+
+    assert [(g.first, g.last, g.count) for g in collapse_repeats(run.steps)] == [(n, n, 1) for n in range(1, 6)]
+
+
+@given(st.lists(st.sampled_from([model(), other(), tool(), tool(arguments={"a": 1}), tool("b")])))
+def test_groups_hold_every_step_once(steps):
+    run = make_run(*steps)
+
+    held = [n for group in collapse_repeats(run.steps) for n in range(group.first, group.last + 1)]
+
+    assert held == list(range(1, len(steps) + 1))
+
+
+# --- the budget --------------------------------------------------------------------------------
+
+
+def states(run, replayed=False):
+    return {row.key: row.state for row in nondeterminism_budget(run, replayed)}
+
+
+KEYS = (
+    ["sampling", "seed", "model_version", "routing", "tool_latency"]
+    + ["tool_results", "retrieval", "load", "clock"]
+)  # fmt: skip
+
+
+def test_replay_of_a_whole_run_pins_all_nine():
+    assert states(make_whole_run(), replayed=True) == dict.fromkeys(KEYS, "pinned")
+
+
+def test_whole_run_is_recorded_where_its_answers_say_so():
+    assert states(make_whole_run()) == {
+        **dict.fromkeys(KEYS, "recorded"),
+        "model_version": "not_captured",
+        "load": "uncontrolled",
+    }
+
+
+def test_bare_run_captures_little_and_its_replay_controls_less():
+    bare = make_run(model(), retrieval(chunks=None), tool(result=None), model(None))
+
+    assert states(bare) == {
+        **dict.fromkeys(KEYS, "not_captured"),
+        "tool_latency": "recorded",
+        "load": "uncontrolled",
+    }
+    assert states(bare, replayed=True) == {
+        **dict.fromkeys(KEYS, "uncontrolled"),
+        "tool_latency": "pinned",
+    }
+
+
+def test_budget_says_values():
+    at = {"started_at": NOON, "duration_ms": 50.0}
+    late = {"started_at": NOON + timedelta(milliseconds=10), "duration_ms": 5.0}
+    run = make_run(
+        model(model="sonnet-4", answered_model="sonnet-4-2511", provider="anthropic"),
+        tool(**at, http=HttpExchange(status=200)),
+        tool(**late, http=HttpExchange(status=429)),
+        model(model="sonnet-4", answered_model="sonnet-4-2511"),
+        started_at=NOON,
+        output=payload("x"),
+    )
+
+    assert {row.key: row.values for row in nondeterminism_budget(run, replayed=False)} == {
+        "sampling": "temperature not captured, top_p not captured",
+        "seed": "seed not supported by this provider",
+        "model_version": "sonnet-4 → sonnet-4-2511",
+        "routing": "provider not captured, region not captured",
+        "tool_latency": "1 parallel batch, 1 overlapping",
+        "tool_results": "2 of 2 answers recorded",
+        "retrieval": "no retrieval step",
+        "load": "HTTP 200 × 1, HTTP 429 × 1",
+        "clock": "2026-02-17T12:00:00+00:00",
+    }

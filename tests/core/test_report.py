@@ -1,0 +1,232 @@
+"""The reproduction report in its three forms."""
+
+import json
+import re
+from dataclasses import replace
+
+import pytest
+
+from sessions_app.core.judge.anomalies import find_anomalies
+from sessions_app.core.judge.kit import audit_kit
+from sessions_app.core.payload import Payload
+from sessions_app.core.report import (
+    Attempt,
+    Difference,
+    ReplayFacts,
+    as_json,
+    as_markdown,
+    as_text,
+    build_report,
+    code,
+    describe,
+    fenced,
+    verdict_in_words,
+)
+from tests.core.test_judge_runs import make_run, model, payload, read, tool
+
+SAMPLE = """\
+Bug Reproduction Report
+========================================
+Input: Cancel my order ORD-5521, wrong item...
+Original output: I've cancelled order ORD-5521 for you...
+Tool calls: 2
+Anomalies: None detected
+
+Reproduction attempts: 1
+  Attempt 1: ✅ Reproduced"""
+REPRODUCED = Attempt(number=1, outcome="reproduced", matches_original=True, tool_calls=2)
+DIFFERENCE = Difference(step=4, path="result.user_id", recorded=None, replayed='"u_7710"')
+SAME = ReplayFacts(
+    verdict="reproduced",
+    steps=5,
+    sources={"recorded": 5},
+    steps_done=("load_run", "stub_tools", "pin_model", "diff_output"),
+)
+
+
+def report_on(run, attempts=(REPRODUCED,), replay=None):
+    return build_report(run, anomalies=find_anomalies(run), kit=audit_kit(run), attempts=attempts, replay=replay)
+
+
+def test_text_of_a_session_file_is_the_classic_block():
+    report = report_on(read("session_abc123.json"), replay=SAME)
+
+    assert as_text(report, details=False) == SAMPLE
+
+
+def test_text_goes_on_with_what_was_real_and_what_to_do():
+    report = report_on(read("session_abc123.json"), replay=SAME)
+
+    assert as_text(report).removeprefix(SAMPLE) == (
+        "\n\nRun: abc123\n"
+        "Model: openai:gpt-4o\n"
+        "Recorded at: 2026-02-17T14:23:01+00:00\n"
+        "Messages: 6\n"
+        "Replay kit: 5 of 12 captured; "
+        "not: identity, tool_schemas, model, sampling, timestamps, commit, flags\n"
+        "Verdict: Reproduced: same 5 steps, same answer\n"
+        "Real and simulated: 5 recorded · 0 live calls\n"
+        "Steps done: load run, stub tools, pin model, diff output\n"
+        "Next: Fork from the first odd step with one thing changed, or lock it as a golden."
+    )
+
+
+def test_attempt_that_raised_is_an_error_and_not_different():
+    attempts = [
+        Attempt(number=1, outcome="different"),
+        Attempt(number=2, outcome="error", error="TimeoutError: 30 s"),
+    ]
+
+    lines = as_text(report_on(make_run(model()), attempts), details=False).splitlines()
+
+    assert lines[-4:] == [
+        "Reproduction attempts: 2",
+        "  Attempt 1: ❌ Different",
+        "  Attempt 2: ⚠ Error",
+        "    Error: TimeoutError: 30 s",
+    ]
+
+
+def test_anomalies_are_listed_and_equal_ones_folded():
+    run = make_run(model(), *[tool(arguments={"id": 1})] * 11, model())
+
+    assert "Anomalies: High tool call count: 11; Duplicate call: lookup_order × 10" in as_text(report_on(run))
+
+
+@pytest.mark.parametrize(
+    ("value", "line"),
+    [
+        (payload("x" * 200), f"Input: {'x' * 80}..."),
+        (payload("two\nlines\x1b[31m\u202e"), "Input: two lines\\u001b[31m\\u202e..."),
+        (payload({"order": 1}), 'Input: {"order":1}...'),
+        (Payload(content=b"\x00" * 49152, media_type="image/png"), "Input: binary · 48 KiB"),
+        (None, "Input: not captured"),
+    ],
+)
+def test_input_is_one_safe_line(value, line):
+    assert line in as_text(report_on(make_run(model(), input=value))).splitlines()
+
+
+@pytest.mark.parametrize(
+    ("facts", "words"),
+    [
+        (ReplayFacts(verdict="reproduced", steps=7), "Reproduced: same 7 steps, same answer"),
+        (
+            ReplayFacts(verdict="diverged", difference=DIFFERENCE),
+            'Diverged at step 4: result.user_id missing | "u_7710"',
+        ),
+        (ReplayFacts(verdict="ran_past_recording", stopped_at=8), "Ran past the recording at step 8"),
+        (ReplayFacts(verdict="answers_left_over", left_over=2), "2 recorded answers were left over"),
+        (ReplayFacts(verdict="answers_left_over", left_over=1), "1 recorded answer was left over"),
+        (
+            ReplayFacts(verdict="fixture_missing", stopped_at=3),
+            "Could not run: fixture for step 3 missing",
+        ),
+        (ReplayFacts(verdict="could_not_run", error="no\nagent"), "Could not run: no agent"),
+        (ReplayFacts(verdict="cancelled"), "Cancelled"),
+        (
+            ReplayFacts(verdict="unknown_from_step", stopped_at=5),
+            "Unknown from step 5: no recorded answer fits the change",
+        ),
+    ],
+)
+def test_verdict_in_words(facts, words):
+    assert verdict_in_words(facts) == words
+
+
+HOSTILE = "@here #1 <img src=x onerror=alert(1)>\n```\n</details> [x](javascript:1)\n````` @all"
+
+
+def outside_code(markdown):
+    """What a chat would read as more than text."""
+    blocks = re.sub(r"^(`{3,})text\n.*?\n\1$", "", markdown, flags=re.DOTALL | re.MULTILINE)
+    return re.sub(r"(?<!`)(`+)(?!`).*?(?<!`)\1(?!`)", "", blocks)
+
+
+def test_markdown_keeps_recorded_text_in_code():
+    run = make_run(
+        model(),
+        tool(HOSTILE, {"q": HOSTILE}),
+        model(),
+        run_id=HOSTILE,
+        model=HOSTILE,
+        input=payload(HOSTILE),
+        output=payload(HOSTILE),
+        user_id="u",
+    )
+    replay = ReplayFacts(
+        verdict="diverged",
+        difference=Difference(step=1, path=HOSTILE, recorded=HOSTILE, replayed=HOSTILE),
+    )
+    attempts = [Attempt(number=1, outcome="error", error=HOSTILE)]
+
+    text = as_markdown(report_on(run, attempts, replay))
+
+    assert "onerror" in text
+    assert not set("@<>[") & set(outside_code(text))
+    assert [line for line in outside_code(text).splitlines() if line.startswith("#")] == ["## Bug Reproduction Report"]
+
+
+@pytest.mark.parametrize("text", ["`", "``` x", "a`b``c", "", " ", "\n", "`a`"])
+def test_code_span_cannot_be_closed_from_inside(text):
+    span = code(text)
+
+    ticks = re.match("`+", span).group()
+    assert span.endswith(ticks)
+    assert not re.search(rf"(?<!`){ticks}(?!`)", span[len(ticks) : -len(ticks)])
+
+
+def test_fence_is_longer_than_any_inside():
+    assert fenced("a\n````\nb") == "`````text\na\n````\nb\n`````"
+
+
+def test_long_value_says_how_much_is_not_shown():
+    assert "\n… 1000 more characters\n" in fenced("x" * 5000)
+
+
+def test_markdown_names_all_nine_rows_of_the_budget():
+    text = as_markdown(report_on(make_run(model()), replay=SAME))
+
+    assert "- Temperature and top_p: pinned, `temperature not captured, top_p not captured`" in text
+    assert len(re.findall(r"^- .*: (pinned|uncontrolled|recorded|not captured), ", text, re.MULTILINE)) == 9
+
+
+def test_json_holds_the_same_facts():
+    replay = replace(SAME, verdict="diverged", difference=DIFFERENCE)
+    body = as_json(report_on(read("session_abc123.json"), replay=replay))
+
+    assert json.loads(json.dumps(body)) == body
+    assert body["tool_calls"] == [
+        {"step": 2, "tool": "lookup_order", "arguments": {"order_id": "ORD-5521"}},
+        {"step": 4, "tool": "cancel_order", "arguments": {"order_id": "ORD-5521", "reason": "wrong item"}},
+    ]
+    assert (body["messages"], body["kit"]["captured"]) == (6, 5)
+    assert body["replay"]["divergence"] == {
+        "step": 4,
+        "path": "result.user_id",
+        "recorded": None,
+        "replayed": '"u_7710"',
+    }
+    assert [row["done"] for row in body["steps_done"]] == [True] * 4
+    assert body["attempts"][0]["outcome"] == "reproduced"
+
+
+def test_report_without_a_replay_asks_for_one():
+    body = as_json(report_on(make_run(model()), attempts=[]))
+
+    assert (body["replay"], body["next_action"]) == (None, "Queue a replay.")
+    assert body["attempts"] == []
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (None, "not captured"),
+        (payload(" as it is "), " as it is "),
+        (Payload(content=b'{ "a": 1 }'), '{"a":1}'),
+        (Payload(content=b"x" * 900, media_type="image/png"), "binary · 900 B"),
+        (Payload(content=b"x" * 5_347_737, media_type="image/png"), "binary · 5.1 MiB"),
+    ],
+)
+def test_payload_is_described(value, words):
+    assert describe(value) == words
