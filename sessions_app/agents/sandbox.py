@@ -18,6 +18,9 @@ _ROOT = Path(__file__).resolve().parents[2]
 _KEPT = ("PATH", "LANG", "LC_ALL", "VIRTUAL_ENV", "LD_LIBRARY_PATH")
 """The child gets no secrets and no addresses: only what Python needs to start."""
 
+_SERVES = 100
+"""Replays after which a child is replaced."""
+
 
 class ChildDied(Exception):
     """The replay process ended without an answer."""
@@ -35,6 +38,7 @@ class ReplayChild:
             env=_environment(),
             start_new_session=True,
         )
+        self.served = 0
         self._answers: queue.SimpleQueue[JsonObject | None] = queue.SimpleQueue()
         threading.Thread(target=self._read, daemon=True).start()
 
@@ -48,6 +52,7 @@ class ReplayChild:
 
     def send(self, request: JsonObject) -> None:
         assert self._process.stdin is not None
+        self.served += 1
         try:
             self._process.stdin.write(compact_json(request) + b"\n")
             self._process.stdin.flush()
@@ -95,6 +100,10 @@ class ChildPool:
         self._idle: list[ReplayChild] = []
         self._lock = threading.Lock()
 
+    def warm_up(self) -> None:
+        """Start one child ahead of the first replay; it loads while the worker waits."""
+        self.give_back(ReplayChild())
+
     def take(self) -> ReplayChild:
         with self._lock:
             while self._idle:
@@ -105,6 +114,10 @@ class ChildPool:
         return ReplayChild()
 
     def give_back(self, child: ReplayChild) -> None:
+        """A child that has served long enough is let go: its CPU time is limited as a whole."""
+        if child.served >= _SERVES:
+            child.end()
+            return
         with self._lock:
             self._idle.append(child)
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import Any
-
 from django.http import HttpRequest, HttpResponse
 from ninja import Query, Router
 
 from sessions_app.api.auth import FullKeyHolder, project_of
 from sessions_app.api.errors import not_found
 from sessions_app.api.runs import find_run, whole_run
-from sessions_app.api.schemas import ColdCaseGroups, ErrorAnswer, ReplayBody, SessionBody, SessionList
+from sessions_app.api.schemas import ColdCaseGroups, ComparisonBody, ErrorAnswer, ReplayBody, SessionBody, SessionList
 from sessions_app.api.shapes import moment, replay_body, run_body, session_body
 from sessions_app.core.compare.as_json import to_json
 from sessions_app.core.errors import PayloadMissing
@@ -95,10 +93,10 @@ def _find_replay(request: HttpRequest, replay_id: str) -> Replay:
     return replay
 
 
-@router.get("/comparisons", response={404: ErrorAnswer}, tags=["comparisons"])
-def get_comparison(request: HttpRequest, left: str, right: str) -> dict[str, Any]:
+@router.get("/comparisons", response={200: ComparisonBody, 404: ErrorAnswer}, tags=["comparisons"])
+def get_comparison(request: HttpRequest, left: str, right: str) -> JsonObject:
     """Two runs aligned step by step, field by field, with the first divergence."""
-    return dict(to_json(compare(find_run(request, left), find_run(request, right))))
+    return to_json(compare(find_run(request, left), find_run(request, right)))
 
 
 @router.get("/cold-cases", response={200: ColdCaseGroups}, tags=["cold cases"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
@@ -18,6 +17,7 @@ from sessions_app.api.schemas import (
     ColdCaseBody,
     ColdCaseRequest,
     ErrorAnswer,
+    KitBody,
     ReplayQueued,
     ReplayRequest,
     RunBody,
@@ -92,10 +92,11 @@ def get_record(request: HttpRequest, run_id: str) -> HttpResponse:
     return HttpResponse(encode_native(load_run(find_run(request, run_id))), content_type="application/json")
 
 
-@router.get("/runs/{path:run_id}/kit", response={404: ErrorAnswer})
-def get_kit(request: HttpRequest, run_id: str) -> dict[str, Any]:
+@router.get("/runs/{path:run_id}/kit", response={200: KitBody, 404: ErrorAnswer})
+def get_kit(request: HttpRequest, run_id: str) -> JsonObject:
     """The twelve lines of the replay kit and the three buckets, each with how to capture it."""
-    return dict(find_run(request, run_id).kit)
+    kit: JsonObject = find_run(request, run_id).kit
+    return kit
 
 
 @router.get("/runs/{path:run_id}/report", response={404: ErrorAnswer})

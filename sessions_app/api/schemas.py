@@ -125,6 +125,40 @@ class StepList(Answer):
     next_cursor: str | None
 
 
+class KitLineBody(Answer):
+    key: str
+    title: str
+    bucket: Literal["input", "environment", "side_effects"]
+    status: Literal["captured", "partial", "missing", "contradictory"]
+    detail: str
+    fix: str | None
+    code: str | None = Field(description="What to write to capture it next time.")
+
+
+class KitBody(Answer):
+    lines: list[KitLineBody] = Field(description="The twelve lines of the replay kit.")
+    buckets: dict[str, list[dict[str, Any]]] = Field(description="input, environment and side_effects")
+    captured: int
+    total: int
+
+
+class ComparedStep(Answer):
+    left: int | None
+    right: int | None
+    status: Literal["same", "changed", "only_left", "only_right", "moved", "not_comparable"]
+    model_config = ConfigDict(extra="allow")
+
+
+class ComparisonBody(Answer):
+    left: str
+    right: str
+    identical: bool
+    divergence: dict[str, Any] | None = Field(description="left_step, right_step, path, left, right")
+    steps: list[ComparedStep]
+    ignored: list[dict[str, Any]] = Field(description="Rules for volatile fields, and how much each hid.")
+    model_config = ConfigDict(extra="allow")
+
+
 class ReplayRequest(Answer):
     mode: Literal["recording", "code"] = "recording"
     tools: dict[str, Literal["frozen"]] = Field(

@@ -42,6 +42,7 @@ def _sweep_until_stopped() -> None:
 @worker_ready.connect
 def start(**_: Any) -> None:
     _stopping.clear()
+    children.warm_up()
     threading.Thread(target=_sweep_until_stopped, name="sweeper", daemon=True).start()
 
 
