@@ -51,15 +51,14 @@ class Observer(AbstractCapability[None]):
     async def wrap_model_request(
         self, ctx: RunContext[None], *, request_context: ModelRequestContext, handler: Any
     ) -> ModelResponse:
-        planned, asked = self._model.current, len(ctx.messages)
+        planned, response = self._model.current, None
         try:
-            return cast(ModelResponse, await handler(request_context))
+            response = cast(ModelResponse, await handler(request_context))
         finally:
             # Only now: the hooks before the request run inside the handler and may change it.
-            self._transcript.request(
-                planned, ctx.messages[:asked] if len(ctx.messages) > asked else list(ctx.messages),
-                dump_parameters(request_context.model_request_parameters),
-            )
+            parameters = dump_parameters(request_context.model_request_parameters)
+            self._transcript.request(planned, list(ctx.messages), parameters, response)
+        return response
 
     async def prepare_output_tools(
         self, ctx: RunContext[None], tool_defs: list[ToolDefinition]
@@ -119,8 +118,7 @@ class Observer(AbstractCapability[None]):
         if self._model.cursor == 0 or planned.history is None:
             return False
         before = self._model.answers[self._model.cursor - 1]
-        output = History(before.history, before.response) if before.response else before.history
-        return planned.history.parent != output and output not in _ancestors(planned.history)
+        return before.history not in _newest_nodes(planned.history)
 
     def _reapply(self, ctx: RunContext[None], planned: PlannedAnswer) -> None:
         """History processors are the team's code; their recorded effect is put in place."""
@@ -146,8 +144,8 @@ def _refuses(part: ToolReturnPart, call: ToolCallPart) -> bool:
     return part.tool_call_id == call.tool_call_id and part.outcome == "retried"
 
 
-def _ancestors(history: History, limit: int = 8) -> list[History]:
-    """The newest few nodes: requests may add more than one message, but never many."""
+def _newest_nodes(history: History, limit: int = 8) -> list[History]:
+    """An answer and the request after it add a few messages, never many."""
     found: list[History] = []
     node: History | None = history
     while node is not None and len(found) < limit:

@@ -184,6 +184,8 @@ def _structured(plan: ReplayPlan) -> list[Any]:
     schema = StructuredDict(_PLACEHOLDER, name="output")
     if mode == "native":
         return [NativeOutput(schema)]
+    if mode == "auto":
+        return [StructuredDict(_PLACEHOLDER)]
     if mode == "prompted":
         return [PromptedOutput(schema, template=parameters.get("prompted_output_template"))]
     return [ToolOutput(StructuredDict(_PLACEHOLDER), name=name) for name in _output_tools(plan)]
@@ -198,7 +200,7 @@ def _output_tools(plan: ReplayPlan) -> list[str]:
 
 def _allows_text(plan: ReplayPlan) -> bool:
     parameters = _first_parameters(plan)
-    if parameters.get("output_mode") in ("native", "prompted"):
+    if parameters.get("output_mode") in ("auto", "native", "prompted"):
         return False
     return bool(parameters.get("allow_text_output", not _output_tools(plan)))
 

@@ -45,6 +45,7 @@ async def _replay(plan: ReplayPlan, on_progress: Progress, clock: PinnedClock) -
         plan.answers,
         name=plan.run.model or "recorded",
         system=plan.run.provider or "recorded",
+        has_output_tool=any(call.is_output for _, call in plan.run.tool_calls),
         on_answer=lambda step: (clock.move_to(plan.run.steps[step - 1].started_at), tick.step()),
     )
 

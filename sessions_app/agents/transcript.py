@@ -30,7 +30,11 @@ class Transcript:
     """How far the recorded history is known to agree."""
 
     def request(
-        self, planned: PlannedAnswer | None, rebuilt: list[ModelMessage], parameters: JsonObject
+        self,
+        planned: PlannedAnswer | None,
+        rebuilt: list[ModelMessage],
+        parameters: JsonObject,
+        response: ModelMessage | None,
     ) -> None:
         """One request to the model, as the loop built it."""
         history = self._extend(rebuilt)
@@ -39,6 +43,7 @@ class Transcript:
                 step=planned.step if planned else None,
                 history=history,
                 parameters=Payload.of_json(parameters),
+                response=None if response is None else Payload.of_json(dump_message(response)),
             )
         )
         if planned is not None and self.divergence is None:

@@ -27,6 +27,8 @@ class ObservedRequest:
     """The recorded model step that it stands for; None past the recording's end."""
     history: History | None
     parameters: Payload
+    response: Payload | None
+    """What the loop took as the answer; None when none came."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

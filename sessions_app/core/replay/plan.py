@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sessions_app.core.history import History, messages
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
@@ -51,10 +51,14 @@ class ReplayPlan:
 
 
 def make_plan(run: Run) -> ReplayPlan:
-    definitions = _Definitions(run)
+    definitions, calls = _Definitions(run), run.model_calls
+    later = [*(call.history for _, call in calls[1:]), run.final]
     return ReplayPlan(
         run=run,
-        answers=tuple(_planned(step, call, definitions) for step, call in run.model_calls),
+        answers=tuple(
+            _planned(step, _stamped(_stamped(call, after), run.final), definitions)
+            for (step, call), after in zip(calls, later, strict=True)
+        ),
         fixtures=tuple(fixtures(run)),
         tools_are_recorded=definitions.are_recorded,
     )
@@ -70,6 +74,37 @@ def _planned(step: Step, call: ModelCall, definitions: _Definitions) -> PlannedA
         tools=definitions.for_call(call),
         settings=call.settings.value if call.settings else None,
     )
+
+
+def _stamped(call: ModelCall, after: History | None) -> ModelCall:
+    """The answer with what the loop wrote onto it when it put it into the history.
+
+    A recorder sees an answer before the loop stamps it. Only fields that the answer leaves open are
+    filled, so an answer that contradicts the history is still found.
+    """
+    if call.response is None:
+        return call
+    position = call.history.length + 1 if call.history else 1
+    kept = after
+    if kept is None or position < kept.length - _NEAR:
+        return call
+    while kept is not None and kept.length > position:
+        kept = kept.parent
+    if kept is None or kept.length < position:
+        return call
+    return replace(call, response=_filled(call.response, kept.message))
+
+
+def _filled(response: Payload, kept: Payload) -> Payload:
+    stamps = {key: value for key, value in kept.value.items() if value is not None}
+    open_keys = [key for key in stamps if response.value.get(key) is None]
+    if kept.value.get("kind") != "response" or not open_keys:
+        return response
+    return Payload.of_json({**response.value, **{key: stamps[key] for key in open_keys}})
+
+
+_NEAR = 8
+"""An answer stands near the end of the history that comes after it; walking further would be quadratic."""
 
 
 class _Definitions:

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from sessions_app.core.history import History, nodes
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
+from sessions_app.core.replay.ending import came_from
 from sessions_app.core.replay.matching import same_value
 from sessions_app.core.replay.observed import ObservedCall, ObservedRequest, Observations
+from sessions_app.core.replay.projection import Projection, in_shape_of
 from sessions_app.core.run import ModelCall, ParentLink, Run, RunStatus, Step, ToolCall
 
 
@@ -26,11 +27,11 @@ def produced_run(recorded: Run, seen: Observations, *, run_id: str) -> Run:
         parent=ParentLink(run_id=recorded.run_id),
         source_format="native",
         status=_status(seen),
-        output=_same_spelling(recorded.output, seen.output),
+        output=_output(recorded.output, seen.output),
         error=seen.error,
         duration_ms=None,
         steps=tuple(_renumbered(rebuilt.steps())),
-        final=seen.final,
+        final=rebuilt.final,
         extra={},
     )
 
@@ -48,9 +49,9 @@ class _Rebuilt:
         self._recorded = recorded
         self._requests = {request.step: request for request in seen.requests if request.step}
         self._calls = {call.step: call for call in seen.calls}
-        self._messages: list[JsonValue] = [node.message.value for node in nodes(seen.final)][::-1]
-        self._payloads: list[Payload] = [node.message for node in nodes(seen.final)][::-1]
-        self._answers = _tool_answers(self._messages)
+        self._projection = Projection()
+        self.final = self._projection.pair(recorded.final, seen.final)
+        self._answers = _tool_answers(_new_requests(seen))
 
     def steps(self) -> Iterator[Step]:
         for step in self._recorded.steps:
@@ -73,15 +74,18 @@ class _Rebuilt:
     def _model_step(self, step: Step, call: ModelCall, request: ObservedRequest) -> Step:
         rebuilt = replace(
             call,
-            history=request.history,
-            response=self._response_after(request.history),
+            history=self._projection.pair(call.history, request.history),
+            response=self._response(call.response, request.response),
             parameters=_same_spelling(call.parameters, request.parameters) if call.parameters else None,
         )
         return replace(step, call=rebuilt)
 
-    def _response_after(self, history: History | None) -> Payload | None:
-        position = history.length if history else 0
-        return self._payloads[position] if position < len(self._payloads) else None
+    def _response(self, recorded: Payload | None, given: Payload | None) -> Payload | None:
+        if recorded is None or given is None:
+            return given
+        # What the loop stamps onto an answer stands in the histories; see `plan`.
+        unstamped = {key: value for key, value in given.value.items() if recorded.value.get(key) is not None}
+        return in_shape_of(recorded, Payload.of_json({**recorded.value, **unstamped}))
 
     def _tool_step(self, step: Step, call: ToolCall) -> Step | None:
         observed = self._calls.get(step.index)
@@ -95,7 +99,8 @@ class _Rebuilt:
 def _rebuilt_call(call: ToolCall, observed: ObservedCall | None, part: JsonObject | None) -> ToolCall:
     arguments = _same_spelling(call.arguments, observed.arguments) if observed else call.arguments
     if part is None:
-        return replace(call, arguments=arguments, result=None)
+        # The run ended before the answer reached the history; this is what the frozen tool gave.
+        return replace(call, arguments=arguments)
     return replace(
         call,
         arguments=arguments,
@@ -103,6 +108,12 @@ def _rebuilt_call(call: ToolCall, observed: ObservedCall | None, part: JsonObjec
         outcome=part.get("outcome") if call.outcome is not None else None,
         retry=_shared_keys(call.retry, part.get("retry")),
     )
+
+
+def _new_requests(seen: Observations) -> list[JsonValue]:
+    """The newest message of each request, and the end: a rewritten history keeps less."""
+    histories = [*(request.history for request in seen.requests), seen.final]
+    return [history.message.value for history in histories if history is not None]
 
 
 def _tool_answers(messages: list[JsonValue]) -> dict[str, list[JsonObject]]:
@@ -120,6 +131,13 @@ def _shared_keys(recorded: JsonObject | None, rebuilt: JsonObject | None) -> Jso
     if recorded is None or rebuilt is None:
         return None
     return {key: value for key, value in rebuilt.items() if key in recorded}
+
+
+def _output(recorded: Payload | None, rebuilt: Payload | None) -> Payload | None:
+    """Structured output went through the team's type, which a replay does not have."""
+    if recorded and rebuilt and recorded.is_json and came_from(recorded.parsed, rebuilt.parsed):
+        return recorded
+    return _same_spelling(recorded, rebuilt)
 
 
 def _same_spelling(recorded: Payload | None, rebuilt: Payload | None) -> Payload | None:

@@ -1,0 +1,62 @@
+"""Rebuilt messages with the fields that the recording has.
+
+Older libraries and shorter formats write less of a message than the loop builds. What was not
+captured cannot be compared, so it is left out of the produced run too; what is left are the values
+that the loop built, never the recorded ones.
+"""
+
+from __future__ import annotations
+
+from sessions_app.core.history import History
+from sessions_app.core.payload import JsonObject, JsonValue, Payload
+
+
+class Projection:
+    """Maps rebuilt histories to their shape in the recording, sharing chains as they were shared."""
+
+    def __init__(self) -> None:
+        self._done: dict[str, History] = {}
+
+    def pair(self, recorded: History | None, rebuilt: History | None) -> History | None:
+        """The rebuilt history in the recorded shape. Histories of other lengths stay as they are built."""
+        if recorded is None or rebuilt is None or recorded.length != rebuilt.length:
+            return rebuilt
+        pending: list[tuple[History, History]] = []
+        while recorded is not None and rebuilt is not None and rebuilt.digest not in self._done:
+            pending.append((recorded, rebuilt))
+            recorded, rebuilt = recorded.parent, rebuilt.parent
+        shaped = self._done[rebuilt.digest] if rebuilt else None
+        for left, right in reversed(pending):
+            shaped = History(shaped, in_shape_of(left.message, right.message))
+            self._done[right.digest] = shaped
+        return shaped
+
+
+def in_shape_of(recorded: Payload, rebuilt: Payload) -> Payload:
+    shaped = _shape(recorded.value, rebuilt.value)
+    return recorded if shaped == recorded.value and _spelled_alike(recorded, shaped) else Payload.of_json(shaped)
+
+
+def _spelled_alike(recorded: Payload, shaped: JsonValue) -> bool:
+    """Python takes 1, 1.0 and true for equal; only equal text is the same message."""
+    return Payload.of_json(recorded.value).content == Payload.of_json(shaped).content
+
+
+def _shape(recorded: JsonValue, rebuilt: JsonValue) -> JsonValue:
+    if isinstance(recorded, dict) and isinstance(rebuilt, dict):
+        rebuilt = _legacy_retry(recorded, rebuilt)
+        return {key: _shape(recorded[key], rebuilt[key]) for key in _order(recorded, rebuilt)}
+    if isinstance(recorded, list) and isinstance(rebuilt, list) and len(recorded) == len(rebuilt):
+        return [_shape(left, right) for left, right in zip(recorded, rebuilt, strict=True)]
+    return rebuilt
+
+
+def _order(recorded: JsonObject, rebuilt: JsonObject) -> list[str]:
+    return [key for key in recorded if key in rebuilt]
+
+
+def _legacy_retry(recorded: JsonObject, rebuilt: JsonObject) -> JsonObject:
+    """1.x called an answer that asks for another try `retry-prompt`; today it is a `tool-return`."""
+    is_legacy = recorded.get("part_kind") == "retry-prompt"
+    is_retry = rebuilt.get("part_kind") == "tool-return" and rebuilt.get("outcome") == "retried"
+    return {**rebuilt, "part_kind": "retry-prompt"} if is_legacy and is_retry else rebuilt

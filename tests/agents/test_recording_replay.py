@@ -1,0 +1,175 @@
+"""Recordings of real agents, replayed from their native record alone."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sessions_app.agents.replaying import replay
+from sessions_app.core.compare.runs import compare_runs
+from sessions_app.core.formats.detect import parse_document
+from sessions_app.core.formats.native import encode_native, parse_native
+from sessions_app.core.replay.observed import Result
+from sessions_app.core.run import Run
+from tests.agents.scenarios import SCENARIOS, Scenario, parallel_tools
+
+RECORDS = sorted(Path("tests/records").glob("*.json"))
+EXAMPLES = [path for path in sorted(Path("sessions_app/examples").glob("*.json")) if path.name != "manifest.json"]
+
+
+def replayed(record: bytes) -> tuple[Result, Run | None]:
+    result, produced = asyncio.run(replay(record, "again", lambda done, total: None))
+    return result, parse_native(produced) if produced else None
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=str)
+def test_replay_reproduces_every_way_a_run_can_go(scenario: Scenario):
+    run = scenario.make()
+
+    result, produced = replayed(encode_native(run))
+
+    assert (result.verdict, result.divergence, result.error) == ("reproduced", None, None)
+    assert produced is not None
+    assert compare_runs(run, produced).identical, compare_runs(run, produced).divergence
+
+
+@pytest.mark.parametrize("path", RECORDS + EXAMPLES, ids=lambda path: path.name)
+def test_replay_reproduces_recorded_files(path: Path):
+    run = parse_document(path.read_bytes())
+
+    result, produced = replayed(encode_native(run))
+
+    assert (result.verdict, result.divergence, result.error) == ("reproduced", None, None)
+    assert produced is not None
+    assert compare_runs(run, produced).identical, compare_runs(run, produced).divergence
+
+
+def record_of(run: Run) -> dict[str, Any]:
+    return json.loads(encode_native(run))
+
+
+def verdict_of(record: dict[str, Any]) -> tuple[str, int | None, str | None]:
+    result, _ = replayed(json.dumps(record).encode())
+    found = result.divergence
+    return result.verdict, found and found.step, found and found.path
+
+
+@pytest.fixture(scope="module")
+def recorded() -> Run:
+    """Steps: 1 model, 2 to 4 three parallel lookups, 5 model."""
+    return parallel_tools()
+
+
+def test_one_changed_byte_in_one_fixture_is_found(recorded: Run):
+    record = record_of(recorded)
+    record["steps"][2]["result"]["status"] = "Shipped"
+
+    assert verdict_of(record) == ("diverged", 5, "messages[2].parts[1].content.status")
+
+
+def test_a_changed_tool_description_is_found(recorded: Run):
+    record = record_of(recorded)
+    record["tools"][0]["description"] = "Find one order by its ID."
+
+    assert verdict_of(record) == ("diverged", 1, "parameters.function_tools[0].description")
+
+
+def test_a_description_that_changes_between_requests_without_being_registered_is_found(recorded: Run):
+    record = record_of(recorded)
+    for step in record["steps"]:
+        step.pop("tools", None)
+    second = json.loads(json.dumps(record["parameters"][0]))
+    second["function_tools"][0]["description"] = "Something else."
+    record["parameters"].append(second)
+    record["steps"][4]["parameters"] = len(record["parameters"]) - 1
+
+    assert verdict_of(record) == ("diverged", 5, "parameters.function_tools[0].description")
+
+
+def test_a_missing_model_answer_is_found(recorded: Run):
+    record = record_of(recorded)
+    del record["steps"][4]
+    del record["final"]
+
+    assert verdict_of(record) == ("ran_past_recording", 5, "response")
+
+
+def test_a_missing_tool_answer_is_found(recorded: Run):
+    record = record_of(recorded)
+    del record["steps"][3]["result"]
+
+    verdict, step, _ = verdict_of(record)
+
+    assert (verdict, step) == ("fixture_missing", 4)
+
+
+def test_an_answer_too_many_is_found(recorded: Run):
+    record = record_of(recorded)
+    record["steps"].append(record["steps"][4])
+
+    assert verdict_of(record) == ("answers_left_over", 6, "steps[6]")
+
+
+def test_a_tool_answer_too_many_is_found(recorded: Run):
+    record = record_of(recorded)
+    record["steps"].insert(4, {**record["steps"][3], "call_id": "p9"})
+    record["final"]["after"] = 6
+
+    verdict, step, _ = verdict_of(record)
+
+    assert (verdict, step) == ("answers_left_over", 5)
+
+
+def test_two_swapped_parallel_answers_are_found(recorded: Run):
+    record = record_of(recorded)
+    first, second = record["steps"][1], record["steps"][2]
+    first["result"], second["result"] = second["result"], first["result"]
+
+    assert verdict_of(record) == ("diverged", 5, "messages[2].parts[0].content.id")
+
+
+def test_other_arguments_miss_the_fixture_and_name_the_nearest(recorded: Run):
+    record = record_of(recorded)
+    record["steps"][1]["arguments"] = {"order_id": "ORD-9"}
+
+    result, _ = replayed(json.dumps(record).encode())
+
+    assert result.verdict == "fixture_missing"
+    assert result.facts["asked_for"] == {"tool": "lookup_order", "arguments": {"order_id": "ORD-0"}, "call_id": "p0"}
+    assert {"step": 2, "arguments": {"order_id": "ORD-9"}} in result.facts["nearest"]
+
+
+def test_another_input_is_found(recorded: Run):
+    record = record_of(recorded)
+    record["input"] = "Where are they??"
+
+    assert verdict_of(record) == ("diverged", 1, "messages[0].parts[0].content")
+
+
+def test_another_output_is_found(recorded: Run):
+    record = record_of(recorded)
+    record["output"] = "All shipped!"
+
+    assert verdict_of(record) == ("diverged", 5, "output")
+
+
+def test_an_unknown_part_kind_cannot_run_and_says_where(recorded: Run):
+    record = record_of(recorded)
+    record["steps"][0]["response"]["parts"].append({"part_kind": "hologram", "content": "?"})
+
+    result, produced = replayed(json.dumps(record).encode())
+
+    assert result.verdict == "could_not_run"
+    assert "hologram" in (result.error or "")
+    assert produced is None
+
+
+def test_ids_and_times_may_differ(recorded: Run):
+    record = record_of(recorded)
+    text = json.dumps(record).replace(recorded.final.message.value["run_id"], "another-run")  # type: ignore[union-attr]
+
+    result, _ = replayed(text.encode())
+
+    assert result.verdict == "reproduced"
