@@ -6,15 +6,18 @@ It is told what to replay on standard input and answers on standard output, one 
     ← {"id": …, "progress": [done, total]}
     ← {"id": …, "result": {"verdict", "divergence", "facts", "error", "live_calls", "record"}}
 
-It ends when standard input does, so it never outlives its parent. It has no database, no secrets and
-no network, and serves one replay after the other, because importing the library costs most of a second.
+It never outlives its parent: it ends when standard input does, and the kernel kills it when the pipe
+named on its command line is closed. It has no database, no secrets and no network, and serves one
+replay after the other, because importing the library costs most of a second.
 """
 
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import json
 import os
+import signal
 import sys
 import threading
 from dataclasses import asdict
@@ -28,10 +31,12 @@ CPU_SECONDS = 3600
 
 
 def main() -> None:
+    _end_with_parent(int(sys.argv[1]))
     lines, answers = sys.stdin.buffer, _take_over_stdout()
     from sessions_app.agents import replaying  # the library loads before the world goes off
 
     fence = switch_off(memory_bytes=MEMORY_BYTES, cpu_seconds=CPU_SECONDS)
+    _silence_stderr()
     _say(answers, {"ready": True})
     for line in _lines(lines):
         request = json.loads(line)
@@ -47,11 +52,12 @@ def _serve(request: JsonObject, fence: Fence, answers: BinaryIO, replaying: Any)
     try:
         result, record = asyncio.run(replaying.replay(request["record"].encode(), request["run_id"], on_progress))
     except Exception as error:  # the loop is foreign code; whatever it raises is the replay's outcome
-        return {"verdict": "could_not_run", "error": f"{type(error).__name__}: {error}", **_world(fence)}
+        words = f"{type(error).__name__}: {error}"
+        return {"verdict": "could_not_run", "error": words, "facts": _isolation(fence), **_world(fence)}
     return {
         "verdict": result.verdict,
         "divergence": asdict(result.divergence) if result.divergence else None,
-        "facts": {**result.facts, "isolation": fence.words},
+        "facts": {**result.facts, **_isolation(fence)},
         "error": result.error,
         "record": record.decode() if record else None,
         **_world(fence),
@@ -59,14 +65,38 @@ def _serve(request: JsonObject, fence: Fence, answers: BinaryIO, replaying: Any)
 
 
 def _world(fence: Fence) -> JsonObject:
-    return {"live_calls": len(fence.attempts), "attempts": fence.attempts[:20]}
+    return {"live_calls": len(fence.attempts)}
+
+
+def _isolation(fence: Fence) -> JsonObject:
+    return {"isolation": fence.words, **({"refused": fence.attempts[:20]} if fence.attempts else {})}
+
+
+def _end_with_parent(lifeline: int) -> None:
+    """A thread cannot end us while C code holds the interpreter, nor can it while we are stopped; the kernel can."""
+    if sys.platform == "linux":
+        fcntl.fcntl(lifeline, fcntl.F_SETOWN, os.getpid())
+        fcntl.fcntl(lifeline, fcntl.F_SETSIG, signal.SIGKILL)
+        fcntl.fcntl(lifeline, fcntl.F_SETFL, os.O_ASYNC)
 
 
 def _take_over_stdout() -> BinaryIO:
-    """Answers go out on a descriptor of their own; whatever prints to standard output goes to the log."""
+    """Answers go out on a descriptor of their own; whatever prints to standard output goes nowhere."""
     own = os.fdopen(os.dup(1), "wb", buffering=0)
-    os.dup2(2, 1)
+    _to_nowhere(1)
     return own
+
+
+def _silence_stderr() -> None:
+    """Up to here it may say why it cannot start. What is replayed may print payloads, which no log may hold."""
+    sys.stderr.flush()
+    _to_nowhere(2)
+
+
+def _to_nowhere(descriptor: int) -> None:
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, descriptor)
+    os.close(nowhere)
 
 
 def _say(answers: BinaryIO, message: JsonObject) -> None:

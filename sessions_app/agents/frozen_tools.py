@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pydantic import TypeAdapter
 from pydantic_ai.exceptions import ModelRetry, ToolFailed
 from pydantic_ai.messages import ToolReturn
 from pydantic_ai.tools import RunContext, ToolDefinition
 from pydantic_ai.toolsets import AbstractToolset
 from pydantic_ai.toolsets.abstract import ToolsetTool
+from pydantic_core import SchemaValidator, core_schema
 
 from sessions_app.agents.library import load_definition, load_prompt
 from sessions_app.agents.outcomes import FixtureNotFound, RecordedError
@@ -20,7 +20,7 @@ from sessions_app.core.replay.budgets import Budgets
 from sessions_app.core.replay.fixture_book import FixtureBook, FixtureMiss
 from sessions_app.core.run import ErrorInfo, Fixture
 
-_ANY_OBJECT = TypeAdapter(dict[str, Any]).validator
+_ANY_OBJECT = SchemaValidator(core_schema.dict_schema(core_schema.str_schema()))
 OnCall = Callable[[str | None, str, JsonObject, Fixture], None]
 
 
@@ -66,9 +66,7 @@ class FrozenToolset(AbstractToolset[None]):
 
 def _unanswered(fixture: Fixture, arguments: JsonObject) -> FixtureMiss:
     call = fixture.call
-    return FixtureMiss(
-        tool_name=call.tool_name, call_id=call.call_id, arguments=arguments, nearest=(fixture,)
-    )
+    return FixtureMiss(tool_name=call.tool_name, call_id=call.call_id, arguments=arguments, nearest=(fixture,))
 
 
 def reenact(fixture: Fixture) -> Any:
@@ -76,9 +74,9 @@ def reenact(fixture: Fixture) -> Any:
     call = fixture.call
     value = call.result.value if call.result else None
     if call.outcome == "failed":
-        raise ToolFailed(value)
+        raise ToolFailed(str(value))
     if call.outcome == "retried":
-        raise ModelRetry(value)
+        raise ModelRetry(str(value))
     if call.outcome == "crashed" or (fixture.error is not None and call.result is None):
         raise RecordedError(fixture.error or ErrorInfo(type=None, message=None))
     if call.metadata is None and call.content is None:

@@ -168,5 +168,5 @@ def _validation_error(title: str, content: JsonValue) -> ValidationError:
 def _line(item: JsonObject) -> InitErrorDetails:
     # Braces in the text would be read as places for context values.
     text = str(item.get("msg", "")).replace("{", "{{").replace("}", "}}")
-    error = PydanticCustomError(item.get("type", "value_error"), text)  # type: ignore[arg-type]
+    error = PydanticCustomError(item.get("type", "value_error"), text)
     return InitErrorDetails(type=error, loc=tuple(item.get("loc") or ()), input=item.get("input"))

@@ -41,12 +41,17 @@ async def replay_recording(run: Run, on_progress: Progress, clock: PinnedClock) 
 async def _replay(plan: ReplayPlan, on_progress: Progress, clock: PinnedClock) -> Result:
     transcript, book = Transcript(), FixtureBook(plan.fixtures)
     tick = _Ticker(plan.total, on_progress)
+
+    def on_answer(step: int) -> None:
+        clock.move_to(plan.run.steps[step - 1].started_at)
+        tick.step()
+
     model = ReplayModel(
         plan.answers,
         name=plan.run.model or "recorded",
         system=plan.run.provider or "recorded",
         has_output_tool=any(call.is_output for _, call in plan.run.tool_calls),
-        on_answer=lambda step: (clock.move_to(plan.run.steps[step - 1].started_at), tick.step()),
+        on_answer=on_answer,
     )
 
     def on_call(*seen: Any) -> None:

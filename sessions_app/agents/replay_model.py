@@ -13,6 +13,7 @@ from pydantic_ai.models import (
     ModelRequestParameters,
     StreamedResponse,
 )
+from pydantic_ai.output import StructuredOutputMode
 from pydantic_ai.profiles import ModelProfile
 from pydantic_ai.settings import ModelSettings
 
@@ -25,10 +26,16 @@ class ReplayModel(Model[Any]):
     """Gives the recorded answers in order. `cursor` is the number of requests answered so far."""
 
     def __init__(
-        self, answers: tuple[PlannedAnswer, ...], *, name: str, system: str, has_output_tool: bool, on_answer: Callable[[int], None]
+        self,
+        answers: tuple[PlannedAnswer, ...],
+        *,
+        name: str,
+        system: str,
+        has_output_tool: bool,
+        on_answer: Callable[[int], None],
     ) -> None:
         # What `auto` output was resolved to shows in how the output came.
-        mode = "tool" if has_output_tool else "native"
+        mode: StructuredOutputMode = "tool" if has_output_tool else "native"
         super().__init__(profile=ModelProfile(default_structured_output_mode=mode))
         self.answers = answers
         self.cursor = 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import queue
+import signal
 import subprocess
 import sys
 import threading
@@ -30,14 +31,19 @@ class ReplayChild:
     """One child process; serves one replay at a time."""
 
     def __init__(self) -> None:
+        other_end, own_end = os.pipe()
+        self._lifeline = os.fdopen(own_end, "wb")
+        """Nothing is ever written to it; the kernel closes it when we die, and tells the child."""
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "sessions_app.agents.child"],
+            [sys.executable, "-m", "sessions_app.agents.child", str(other_end)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             cwd=_ROOT,
             env=_environment(),
             start_new_session=True,
+            pass_fds=(other_end,),
         )
+        os.close(other_end)
         self.served = 0
         self._answers: queue.SimpleQueue[JsonObject | None] = queue.SimpleQueue()
         threading.Thread(target=self._read, daemon=True).start()
@@ -51,13 +57,9 @@ class ReplayChild:
         return self._process.poll() is None
 
     def send(self, request: JsonObject) -> None:
-        assert self._process.stdin is not None
+        """Does not wait for the child to read it all: one that hangs must not hang its worker."""
         self.served += 1
-        try:
-            self._process.stdin.write(compact_json(request) + b"\n")
-            self._process.stdin.flush()
-        except BrokenPipeError:
-            raise ChildDied(self._last_words()) from None
+        threading.Thread(target=self._write, args=(compact_json(request) + b"\n",), daemon=True).start()
 
     def answers(self, *, poll_seconds: float) -> Iterator[JsonObject | None]:
         """What the child says; None whenever it has said nothing for a while. Raises `ChildDied`."""
@@ -74,22 +76,32 @@ class ReplayChild:
     def end(self) -> None:
         """Kill the child and whatever it may have started; safe to call twice."""
         with suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, 9)
+            os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
-        for pipe in (self._process.stdin, self._process.stdout):
+        for pipe in (self._process.stdin, self._lifeline):
             if pipe is not None:
                 with suppress(OSError):
                     pipe.close()
 
+    def _write(self, line: bytes) -> None:
+        assert self._process.stdin is not None
+        with suppress(BrokenPipeError):  # the reader sees the end of the answers and says so
+            self._process.stdin.write(line)
+            self._process.stdin.flush()
+
     def _read(self) -> None:
         assert self._process.stdout is not None
-        with suppress(ValueError, OSError):
-            for line in self._process.stdout:
+        with suppress(ValueError), self._process.stdout as lines:
+            for line in lines:
                 self._answers.put(json.loads(line))
         self._answers.put(None)
 
     def _last_words(self) -> str:
-        code = self._process.wait()
+        """Why it ended. One that only stopped answering is not waited for."""
+        try:
+            code = self._process.wait(timeout=1)
+        except subprocess.TimeoutExpired:
+            return "it stopped answering"
         return f"signal {-code}" if code < 0 else f"exit code {code}"
 
 

@@ -104,9 +104,7 @@ class Transcript:
                 return
         self._checked = recorded
 
-    def _compare(
-        self, expected: list[Payload], actual: list[JsonValue], offset: int, path: str
-    ) -> Mismatch | None:
+    def _compare(self, expected: list[Payload], actual: list[JsonValue], offset: int, path: str) -> Mismatch | None:
         if offset >= len(expected):
             return Mismatch(path=path, recorded=None, rebuilt=actual[offset])
         raw = expected[offset].value
@@ -121,9 +119,7 @@ class Transcript:
             self.tally.note_missing("parameters")
             return
         shared = {key: value for key, value in rebuilt.items() if key in recorded}
-        mismatch = first_mismatch(
-            recorded, shared, raw=recorded, path="parameters", tally=self.tally
-        )
+        mismatch = first_mismatch(recorded, shared, raw=recorded, path="parameters", tally=self.tally)
         if mismatch is not None:
             self.diverged(planned.step, mismatch)
 
@@ -136,5 +132,3 @@ def _after(history: History | None, checked: History | None) -> list[Payload]:
         added.append(node.message)
         node = node.parent
     return added[::-1]
-
-

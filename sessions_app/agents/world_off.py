@@ -7,11 +7,14 @@ code from the world by accident, it is no prison for hostile code.
 
 from __future__ import annotations
 
+import _posixsubprocess
 import ctypes
 import os
 import resource
 import sys
+from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 
 _CLONE_NEWUSER, _CLONE_NEWNET = 0x10000000, 0x40000000
 _NETWORK = frozenset(
@@ -23,10 +26,26 @@ _NETWORK = frozenset(
         "socket.getaddrinfo",
         "socket.gethostbyname",
         "socket.gethostbyaddr",
+        "socket.getnameinfo",
+        "syslog.openlog",
+        "syslog.syslog",
     }
 )
-_PROGRAMS = frozenset({"subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.spawn", "os.fork"})
+_PROGRAMS = frozenset(
+    {
+        *("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.spawn", "os.fork", "os.forkpty"),
+        *("os.kill", "os.killpg"),
+    }
+)
+_DISK = frozenset(
+    {
+        *("os.remove", "os.rename", "os.mkdir", "os.rmdir", "os.link", "os.symlink", "os.truncate"),
+        *("os.chmod", "os.chown", "os.utime", "os.setxattr", "os.removexattr"),
+    }
+)
+_REFUSED = _NETWORK | _PROGRAMS | _DISK
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+_OPEN_FILES = 256
 
 
 class WorldIsOff(Exception):
@@ -48,11 +67,22 @@ class Fence:
 def switch_off(*, memory_bytes: int, cpu_seconds: int) -> Fence:
     """Call it before anything that is replayed runs; there is no way back."""
     fence = Fence(has_own_network=_leave_network())
+    with suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text("1000")  # short of memory, the kernel takes us and not the worker
     resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
     resource.setrlimit(resource.RLIMIT_CPU, (cpu_seconds, cpu_seconds))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))  # what writes from C raises no event
+    resource.setrlimit(resource.RLIMIT_NOFILE, (_OPEN_FILES, _OPEN_FILES))
+    _posixsubprocess.fork_exec = _start_nothing
     sys.addaudithook(lambda event, arguments: _audit(fence, event, arguments))
     return fence
+
+
+def _start_nothing(*call: object) -> int:
+    """In the place of what multiprocessing calls directly, without an event."""
+    sys.audit("subprocess.Popen")
+    return -1
 
 
 def _leave_network() -> bool:
@@ -62,7 +92,7 @@ def _leave_network() -> bool:
 
 
 def _audit(fence: Fence, event: str, arguments: tuple[object, ...]) -> None:
-    if event in _NETWORK or event in _PROGRAMS or (event == "open" and _writes(arguments)):
+    if event in _REFUSED or (event == "open" and _writes(arguments)):
         fence.attempts.append(event)
         raise WorldIsOff(f"The world is off in a replay: {event}.")
 

@@ -19,7 +19,9 @@ def read_body(request: HttpRequest) -> bytes:
     if encoding in ("identity", ""):
         return _read(request, settings.REPLAY_MAX_INFLATED_BYTES)
     if encoding not in _INFLATERS:
-        raise Refused(415, "unknown_encoding", f"Content-Encoding {encoding[:40]!r} is not known; use gzip, zstd or none.")
+        raise Refused(
+            415, "unknown_encoding", f"Content-Encoding {encoding[:40]!r} is not known; use gzip, zstd or none."
+        )
     return _inflate(encoding, _read(request, limit))
 
 

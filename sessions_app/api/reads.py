@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from django.http import HttpRequest, HttpResponse
-from ninja import Query, Router
+from ninja import Router, Status
 
 from sessions_app.api.auth import FullKeyHolder, project_of
 from sessions_app.api.errors import not_found
 from sessions_app.api.runs import find_run, whole_run
-from sessions_app.api.schemas import ColdCaseGroups, ComparisonBody, ErrorAnswer, ReplayBody, SessionBody, SessionList
+from sessions_app.api.schemas import ColdCaseGroups, ComparisonBody, ErrorAnswer, ReplayBody, SessionBody, SessionList, PageSize
 from sessions_app.api.shapes import moment, replay_body, run_body, session_body
 from sessions_app.core.compare.as_json import to_json
 from sessions_app.core.errors import PayloadMissing
@@ -29,7 +29,7 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 @router.get("/sessions", response={200: SessionList, 400: ErrorAnswer}, tags=["sessions"])
 def get_sessions(
-    request: HttpRequest, q: str = "", cursor: str | None = None, limit: int = Query(50, ge=1, le=200)
+    request: HttpRequest, q: str = "", cursor: str | None = None, limit: PageSize = 50
 ) -> JsonObject:
     """Sessions, newest first. `q` is the query of the sessions page; inputs and outputs are cut here."""
     page = session_page(project_of(request), parse_query(q), cursor, limit)
@@ -80,9 +80,9 @@ def get_replay(request: HttpRequest, replay_id: str) -> JsonObject:
 
 
 @router.post("/replays/{replay_id}/cancel", response={202: ReplayBody, 404: ErrorAnswer}, tags=["replays"])
-def post_cancel(request: HttpRequest, replay_id: str) -> tuple[int, JsonObject]:
+def post_cancel(request: HttpRequest, replay_id: str) -> Status[JsonObject]:
     """Ask for the replay to stop. One that is over stays as it is."""
-    return 202, replay_body(cancel_replay(_find_replay(request, replay_id)))
+    return Status(202, replay_body(cancel_replay(_find_replay(request, replay_id))))
 
 
 def _find_replay(request: HttpRequest, replay_id: str) -> Replay:

@@ -7,12 +7,13 @@ from collections.abc import Callable
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
-from ninja import Query, Router
+from ninja import Router, Status
 
 from sessions_app.api.auth import FullKeyHolder, KeyHolder, project_of
 from sessions_app.api.bodies import read_body
 from sessions_app.api.errors import Refused, not_found
 from sessions_app.api.schemas import (
+    PageSize,
     Accepted,
     ColdCaseBody,
     ColdCaseRequest,
@@ -35,7 +36,6 @@ from sessions_app.services.replays import request_replay
 from sessions_app.services.reports import report_of_run
 
 router = Router(auth=FullKeyHolder(), tags=["runs"])
-_MAX_PAGE = 500
 
 
 @router.post(
@@ -43,13 +43,13 @@ _MAX_PAGE = 500
     auth=KeyHolder(),
     response={200: Accepted, 201: Accepted, 400: ErrorAnswer, 409: ErrorAnswer, 413: ErrorAnswer},
 )
-def post_run(request: HttpRequest) -> tuple[int, JsonObject]:
+def post_run(request: HttpRequest) -> Status[JsonObject]:
     """Send one recording: a native record, a session file or a Pydantic AI message dump.
 
     201 for a new run, 200 for the same again, 409 when another run has its id.
     """
     ingested = ingest_document(project_of(request), read_body(request))
-    return (201 if ingested.created else 200), _accepted(request, ingested)
+    return Status(201 if ingested.created else 200, _accepted(request, ingested))
 
 
 def _accepted(request: HttpRequest, ingested: Ingested) -> JsonObject:
@@ -66,7 +66,7 @@ def _accepted(request: HttpRequest, ingested: Ingested) -> JsonObject:
 
 @router.get("/runs/{path:run_id}/steps", response={200: StepList, 404: ErrorAnswer})
 def get_steps(
-    request: HttpRequest, run_id: str, cursor: str | None = None, limit: int = Query(100, ge=1, le=_MAX_PAGE)
+    request: HttpRequest, run_id: str, cursor: str | None = None, limit: PageSize = 100
 ) -> JsonObject:
     """Steps in order, a page at a time."""
     row = find_run(request, run_id)
@@ -110,14 +110,12 @@ def get_report(request: HttpRequest, run_id: str, format: str = "json") -> HttpR
     return HttpResponse(render(report), content_type=content_type)
 
 
-@router.post(
-    "/runs/{path:run_id}/replays", response={202: ReplayQueued, 400: ErrorAnswer, 404: ErrorAnswer}
-)
-def post_replay(request: HttpRequest, run_id: str, wanted: ReplayRequest) -> tuple[int, JsonObject]:
+@router.post("/runs/{path:run_id}/replays", response={202: ReplayQueued, 400: ErrorAnswer, 404: ErrorAnswer})
+def post_replay(request: HttpRequest, run_id: str, wanted: ReplayRequest) -> Status[JsonObject]:
     """Queue a replay with the world off; see `replays` for its state."""
     run = find_run(request, run_id)
     replay = request_replay(run=run, mode=wanted.mode, request_key=wanted.request_key)
-    return 202, {"replay_id": replay.replay_id}
+    return Status(202, {"replay_id": replay.replay_id})
 
 
 @router.post("/runs/{path:run_id}/cold-case", response={200: ColdCaseBody, 400: ErrorAnswer, 404: ErrorAnswer})
@@ -130,10 +128,10 @@ def post_cold_case(request: HttpRequest, run_id: str, wanted: ColdCaseRequest) -
 
 
 @router.delete("/runs/{path:run_id}/cold-case", response={204: None, 404: ErrorAnswer})
-def delete_cold_case(request: HttpRequest, run_id: str) -> tuple[int, None]:
+def delete_cold_case(request: HttpRequest, run_id: str) -> Status[None]:
     """Take the mark back; no mark is fine too."""
     take_back(run=find_run(request, run_id))
-    return 204, None
+    return Status(204, None)
 
 
 @router.get("/runs/{path:run_id}", response={200: RunBody, 404: ErrorAnswer})

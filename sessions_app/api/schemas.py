@@ -5,10 +5,14 @@ Unknown is `null`, times are ISO 8601 with offset, durations milliseconds.
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from ninja import Schema
 from pydantic import ConfigDict, Field
+
+
+PageSize = Annotated[int, Field(ge=1, le=500)]
+"""How many items of a list one answer holds."""
 
 
 class Answer(Schema):

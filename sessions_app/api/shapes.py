@@ -139,5 +139,3 @@ def replay_body(replay: Replay) -> JsonObject:
 
 def moment(value: datetime | None) -> str | None:
     return None if value is None else iso(value)
-
-

@@ -67,9 +67,7 @@ def _check_depth(content: bytes, max_depth: int) -> None:
 
 def _parse(text: str) -> JsonValue:
     try:
-        return json.loads(
-            text, object_pairs_hook=_object, parse_constant=_constant, parse_float=_finite
-        )
+        return json.loads(text, object_pairs_hook=_object, parse_constant=_constant, parse_float=_finite)
     except json.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}"
         raise RecordError(f"The document is not JSON: {error.msg} ({place}).") from None

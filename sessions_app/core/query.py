@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Literal
+from typing import Literal, cast
 
 from sessions_app.core.errors import QueryError
 
@@ -204,7 +204,7 @@ def _compared(key: str, text: str, part: str) -> NumberValue:
     if found is None:
         raise QueryError(f"{key} is compared with a number, such as {EXAMPLES[key]}.", part=part)
     comparison, digits, unit = found.groups()
-    return NumberValue(comparison=comparison or "=", number=float(digits) * _factor(key, unit, part))
+    return NumberValue(comparison=cast(Comparison, comparison or "="), number=float(digits) * _factor(key, unit, part))
 
 
 def _factor(key: str, unit: str, part: str) -> float:
@@ -219,7 +219,7 @@ def _factor(key: str, unit: str, part: str) -> float:
 
 def _word(part: str) -> str:
     if part.startswith("(") or part.endswith(")"):
-        raise QueryError('A parenthesis belongs to a key, as in status:(error OR ok); or put it in "quotes".', part=part)
+        raise QueryError('A parenthesis follows a key, as in status:(error OR ok); or put it in "quotes".', part=part)
     if len(part) > 1 and part.startswith("-") and not part[1].isdigit():
         raise QueryError("A minus excludes key:value, such as -user:u_7710; words cannot be excluded.", part=part)
     return _unquote(part) if part.startswith('"') else part
@@ -272,4 +272,3 @@ EXAMPLES: dict[str, str] = {
     "anomalies": "anomalies:>2",
 }
 """One working part for each key."""
-

@@ -85,9 +85,11 @@ def _states(row: models.Run, steps: list[Step]) -> list[States]:
     return [(input_state(run, s.index), state_after(run, s.index), changed_keys(s)) for s in steps]
 
 
-def _fetch(
-    project_id: int, texts: list[bytes], heads: Iterable[bytes | None]
-) -> tuple[Lookup, dict[str, History]]:
+Digest = bytes | memoryview
+"""What a binary column gives."""
+
+
+def _fetch(project_id: int, texts: list[bytes], heads: Iterable[Digest | None]) -> tuple[Lookup, dict[str, History]]:
     chain = _chain(project_id, [bytes(head) for head in heads if head is not None])
     wanted = {digest for text in texts for digest in payload_references(text)}
     wanted |= {message for _, message in chain.values()}
@@ -105,9 +107,7 @@ def _chain(project_id: int, heads: list[bytes]) -> dict[str, tuple[str | None, s
         return {bytes(d).hex(): (_hex(parent), bytes(m).hex()) for d, parent, m in cursor.fetchall()}
 
 
-def _histories(
-    chain: dict[str, tuple[str | None, str]], contents: dict[str, bytes]
-) -> dict[str, History]:
+def _histories(chain: dict[str, tuple[str | None, str]], contents: dict[str, bytes]) -> dict[str, History]:
     """Builds each node after its parent, without recursion: chains are long."""
     built: dict[str, History] = {}
     for digest in chain:
@@ -128,5 +128,5 @@ def _node(parent: History | None, message: str, contents: dict[str, bytes]) -> H
     return History(parent, Payload(content=contents[message]))
 
 
-def _hex(digest: bytes | None) -> str | None:
+def _hex(digest: Digest | None) -> str | None:
     return None if digest is None else bytes(digest).hex()

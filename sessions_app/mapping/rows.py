@@ -45,8 +45,8 @@ def run_columns(run: Run, into: Collector) -> dict[str, object]:
         "status": run.status,
         "source_format": run.source_format,
         "header": header,
-        "prior_node": digest_bytes(run.prior and run.prior.digest),
-        "final_node": digest_bytes(run.final and run.final.digest),
+        "prior_node": digest_bytes(run.prior.digest) if run.prior else None,
+        "final_node": digest_bytes(run.final.digest) if run.final else None,
         **_fact_columns(run),
         **_count_columns(run),
     }
@@ -102,15 +102,15 @@ def step_row(step: Step, into: Collector) -> models.Step:
         arguments_key=value_key(arguments),
         result_key=value_key(result),
         input_node=digest_bytes(model.history.digest) if model and model.history else None,
-        output_node=digest_bytes(output and output.digest),
-        model=model and (model.answered_model or model.model),
+        output_node=digest_bytes(output.digest) if output else None,
+        model=(model.answered_model or model.model) if model else None,
         outcome=call.outcome if isinstance(call, ToolCall) else None,
         source=step.source,
         has_error=has_failed(step),
         started_at=step.started_at,
         duration_ms=step.duration_ms,
-        input_tokens=model and model.input_tokens,
-        output_tokens=model and model.output_tokens,
+        input_tokens=model.input_tokens if model else None,
+        output_tokens=model.output_tokens if model else None,
         arguments_preview=None if model else preview(arguments),
         result_preview=model_preview(model) if model else preview(result),
         error_preview=error_preview(step.error),
@@ -207,5 +207,3 @@ def _total(counts: Iterable[int | None]) -> int | None:
 
 def last_activity(run: Run, received_at: datetime) -> datetime:
     return run.started_at or received_at
-
-

@@ -123,9 +123,7 @@ class Run(models.Model):
             models.Index(fields=["session", "id"], name="runs_of_a_session"),
             models.Index(fields=["run_id"], name="run_prefix", opclasses=["text_pattern_ops"]),
             models.Index(fields=["project", "parent_run_id"], name="runs_of_a_parent"),
-            models.Index(
-                fields=["project", "-id"], name="runs_with_errors", condition=~models.Q(status="ok")
-            ),
+            models.Index(fields=["project", "-id"], name="runs_with_errors", condition=~models.Q(status="ok")),
             GinIndex(fields=["search"], name="runs_search"),
             GinIndex(fields=["tool_names"], name="runs_tools"),
         ]

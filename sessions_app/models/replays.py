@@ -68,9 +68,7 @@ class Replay(models.Model):
     """Attempts to reach the network during the replay; 0 is the proof that the world was off."""
     facts = models.JSONField(default=dict)
     """What the engine found out: sources, fields compared, fields not captured, isolation."""
-    produced_run = models.OneToOneField(
-        Run, null=True, on_delete=models.SET_NULL, related_name="produced_by"
-    )
+    produced_run = models.OneToOneField(Run, null=True, on_delete=models.SET_NULL, related_name="produced_by")
     error = models.TextField(null=True)
 
     class Meta:
@@ -79,9 +77,7 @@ class Replay(models.Model):
             models.UniqueConstraint(fields=["project", "request_key"], name="one_replay_a_request_key"),
         ]
         indexes = [
-            models.Index(
-                fields=["id"], name="open_replays", condition=models.Q(state__in=list(OPEN_STATES))
-            ),
+            models.Index(fields=["id"], name="open_replays", condition=models.Q(state__in=list(OPEN_STATES))),
             models.Index(fields=["project", "-id"], name="replays_newest_first"),
         ]
 

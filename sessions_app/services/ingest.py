@@ -74,9 +74,7 @@ def store_run(project: models.Project, run: Run, *, source: bytes) -> Ingested:
 def _lock(project: models.Project, run_id: str) -> None:
     """Two posts of one run id take turns; others do not wait."""
     with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT pg_advisory_xact_lock(hashtextextended(%s, %s))", [run_id, project.pk]
-        )
+        cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, %s))", [run_id, project.pk])
 
 
 def _insert(project: models.Project, run: Run, digest: str, source: bytes) -> models.Run:

@@ -16,9 +16,7 @@ _SHOWN = 12
 _USE_IS_NOTED_EVERY = timedelta(minutes=1)
 
 
-def create_key(
-    *, project: Project, name: str, scope: str, user: User | None = None
-) -> tuple[ApiKey, str]:
+def create_key(*, project: Project, name: str, scope: str, user: User | None = None) -> tuple[ApiKey, str]:
     """A new key and its text, `rpk_` and 43 random characters; the text cannot be shown again."""
     text = f"rpk_{secrets.token_urlsafe(32)}"
     key = ApiKey.objects.create(

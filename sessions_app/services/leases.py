@@ -58,9 +58,7 @@ def beat(replay: Replay, *, done: int, total: int) -> bool:
 
 def finish(replay: Replay, *, state: str, **result: object) -> None:
     """Write the outcome, once. Call it in the transaction that stores what the replay produced."""
-    finished = _held(replay).update(
-        state=state, finished_at=timezone.now(), lease_until=None, **result
-    )
+    finished = _held(replay).update(state=state, finished_at=timezone.now(), lease_until=None, **result)
     if not finished:
         raise LeaseLost(replay.replay_id)
 
@@ -90,9 +88,7 @@ def unheard() -> list[Replay]:
     now = timezone.now()
     with transaction.atomic():
         silent = Q(woken_at=None) | Q(woken_at__lt=now - _UNHEARD)
-        queued = Replay.objects.select_for_update(skip_locked=True).filter(
-            silent, state=ReplayState.QUEUED
-        )
+        queued = Replay.objects.select_for_update(skip_locked=True).filter(silent, state=ReplayState.QUEUED)
         rows = list(queued.order_by("pk")[:200])
         Replay.objects.filter(pk__in=[row.pk for row in rows]).update(woken_at=now)
     return rows

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 import time
+import traceback
 from dataclasses import dataclass
+from pathlib import Path
 
 from django.conf import settings
 from django.db import transaction
@@ -15,14 +17,15 @@ from sessions_app.core.formats.native import encode_native, parse_native
 from sessions_app.core.json_text import Limits
 from sessions_app.core.payload import JsonObject
 from sessions_app.mapping.load import load_run
-from sessions_app.models import Replay
+from sessions_app.models import Replay, Run
 from sessions_app.models.replays import ReplayState
 from sessions_app.services import leases
 from sessions_app.services.ingest import store_run
 
 logger = logging.getLogger(__name__)
-_POLL_SECONDS = 0.5
-_BEAT_SECONDS = 1.0
+_POLL_SECONDS = 0.25
+_BEAT_SECONDS = 0.5
+"""How soon a wish to cancel is seen, both together."""
 
 
 class Cancelled(Exception):
@@ -48,6 +51,12 @@ def work_on(replay_id: int, *, worker: str, children: ChildPool) -> bool:
         _run(replay, children)
     except LeaseLost:
         logger.warning("Replay %s was taken over by another worker.", replay.replay_id)
+    except Exception as error:
+        # Handed back at once. Its text may hold a payload, and the database may be away; then the lease does it.
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        reason = f"{type(error).__name__} in {place.name}, line {place.lineno} of {Path(place.filename).name}"
+        logger.error("The work on replay %s failed: %s.", replay.replay_id, reason)
+        leases.give_up(replay, reason=f"The worker failed ({reason}).")
     return True
 
 
@@ -73,7 +82,10 @@ def _run(replay: Replay, children: ChildPool) -> None:
         child.end()
         raise
     else:
-        children.give_back(child)
+        if result["verdict"] == "could_not_run":
+            child.end()  # it may be out of memory, or halfway through something
+        else:
+            children.give_back(child)
         _store(replay, result)
 
 
@@ -105,7 +117,10 @@ def _beat(replay: Replay, progress: _Progress) -> None:
 
 
 def produced_run_id(replay: Replay) -> str:
-    return f"{replay.run.run_id[:480]}_replay_{replay.number}"
+    """Named after the recording; a name that a recording has already stays with it."""
+    name = f"{replay.run.run_id[:460]}_replay_{replay.number}"
+    is_taken = Run.objects.filter(project=replay.project_id, run_id=name).exists()
+    return f"{name}_{replay.replay_id}" if is_taken else name
 
 
 def _store(replay: Replay, result: JsonObject) -> None:

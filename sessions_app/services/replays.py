@@ -8,7 +8,7 @@ from django.db.models import Max
 from django.utils import timezone
 
 from sessions_app.core.errors import NotReplayable
-from sessions_app.models import Replay, Run
+from sessions_app.models import Project, Replay, Run
 from sessions_app.models.replays import HELD_STATES, OPEN_STATES, ReplayState
 from sessions_app.services.wakeups import wake
 
@@ -20,12 +20,14 @@ def request_replay(
 ) -> Replay:
     """Queue a replay of a run. The same `request_key` again gives the replay that it gave before.
 
-    Raises `NotReplayable` for a mode that this server does not have.
+    Raises `NotReplayable` for a mode that this server does not have, and for a key that was used for
+    another run.
     """
     if mode not in MODES:
         raise NotReplayable(f"Mode {mode!r} is not available here; this server replays: {', '.join(MODES)}.")
     with transaction.atomic():
-        Run.objects.select_for_update().get(pk=run.pk)  # numbers are given one after the other
+        # Numbers and keys are given one after the other; who only refers to the project does not wait.
+        Project.objects.select_for_update(no_key=True).get(pk=run.project_id)
         known = _known(run, request_key)
         if known is not None:
             return known
@@ -37,7 +39,10 @@ def request_replay(
 def _known(run: Run, request_key: str | None) -> Replay | None:
     if request_key is None:
         return None
-    return Replay.objects.filter(project=run.project_id, request_key=request_key).first()
+    known = Replay.objects.filter(project=run.project_id, request_key=request_key).first()
+    if known is not None and known.run_id != run.pk:
+        raise NotReplayable(f"The request key {request_key!r} was used for a replay of another run.")
+    return known
 
 
 def _queue(run: Run, user: User | None, mode: str, request_key: str | None) -> Replay:

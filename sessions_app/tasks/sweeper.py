@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import logging
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from celery.signals import worker_ready, worker_shutdown
+from celery.signals import worker_init, worker_ready, worker_shutdown
 from django.conf import settings
-from django.db import DatabaseError, close_old_connections
+from django.db import close_old_connections
 
 from sessions_app.services import leases, replay_work
 from sessions_app.services.wakeups import wake
@@ -18,32 +19,62 @@ logger = logging.getLogger(__name__)
 _stopping = threading.Event()
 
 
-def sweep() -> None:
-    """Take back what dead workers held and announce what nobody took up.
+class StandIn:
+    """Does the work of the worker's own threads while no broker brings it any."""
 
-    While the broker is away the replays run here, one after the other: slower, but they do run.
-    """
-    leases.take_back_expired()
-    for replay in leases.unheard():
-        if not wake(replay):
-            replay_work.work_on(replay.pk, worker=worker_name(), children=children)
+    def __init__(self, threads: int) -> None:
+        self._threads = ThreadPoolExecutor(threads, thread_name_prefix="stand-in")
+        self._known: set[int] = set()
 
+    def take(self, replay_id: int) -> None:
+        """Announced again and again, it waits here once."""
+        if replay_id not in self._known:
+            self._known.add(replay_id)
+            self._threads.submit(self._work_on, replay_id)
 
-def _sweep_until_stopped() -> None:
-    while not _stopping.wait(settings.REPLAY_SWEEP_SECONDS):
+    def close(self) -> None:
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    def _work_on(self, replay_id: int) -> None:
         try:
-            sweep()
-        except DatabaseError as error:
-            logger.warning("The sweeper could not reach the database: %s", type(error).__name__)
+            replay_work.work_on(replay_id, worker=worker_name(), children=children)
+        except Exception as error:  # the lease brings it back
+            logger.warning("Replay %s could not be worked on: %s", replay_id, type(error).__name__)
         finally:
+            self._known.discard(replay_id)
             close_old_connections()
 
 
-@worker_ready.connect
+def sweep(stand_in: StandIn) -> None:
+    """Take back what dead workers held and announce what nobody took up."""
+    leases.take_back_expired()
+    for replay in leases.unheard():
+        if not wake(replay):
+            stand_in.take(replay.pk)
+
+
+def _sweep_until_stopped(stand_in: StandIn) -> None:
+    while not _stopping.wait(settings.REPLAY_SWEEP_SECONDS):
+        try:
+            sweep(stand_in)
+        except Exception as error:  # whatever it is, the next round must come
+            logger.warning("The sweeper had to stop halfway: %s", type(error).__name__)
+        finally:
+            close_old_connections()
+    stand_in.close()
+
+
+@worker_init.connect
 def start(**_: Any) -> None:
+    """Before the worker looks for the broker, which may not be there for hours."""
     _stopping.clear()
+    stand_in = StandIn(settings.WORKER_THREADS)
+    threading.Thread(target=_sweep_until_stopped, args=(stand_in,), name="sweeper", daemon=True).start()
+
+
+@worker_ready.connect
+def warm_up(**_: Any) -> None:
     children.warm_up()
-    threading.Thread(target=_sweep_until_stopped, name="sweeper", daemon=True).start()
 
 
 @worker_shutdown.connect

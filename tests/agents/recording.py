@@ -135,6 +135,7 @@ def _put_request(walk: _Walk, before: Any, parameters: dict[str, Any]) -> None:
     position = max(i for i, step in enumerate(walk.steps) if isinstance(step.call, ModelCall))
     tools = tuple(Payload.of_json(tool) for tool in parameters["function_tools"])
     step = walk.steps[position]
+    assert isinstance(step.call, ModelCall)
     call = replace(step.call, history=before, parameters=Payload.of_json(parameters), tools=tools)
     walk.steps[position] = replace(step, call=call, started_at=STARTED, duration_ms=None)
 

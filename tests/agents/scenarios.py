@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -65,7 +66,7 @@ def scripted(*responses: ModelResponse) -> FunctionModel:
         for part in waiting.pop(0).parts:
             if isinstance(part, TextPart):
                 yield part.content
-            else:
+            elif isinstance(part, ToolCallPart):
                 yield {0: DeltaToolCall(part.tool_name, part.args_as_json_str(), tool_call_id=part.tool_call_id)}
 
     return FunctionModel(answer, stream_function=stream)
@@ -173,12 +174,16 @@ def recursive_output() -> Run:
 
 
 def tool_beside_output() -> Run:
-    both = says(call("lookup_order", {"order_id": "ORD-1"}, "a"), call("final_result", {"order_id": "x", "amount": 1}, "o"))
+    both = says(
+        call("lookup_order", {"order_id": "ORD-1"}, "a"), call("final_result", {"order_id": "x", "amount": 1}, "o")
+    )
     return record(support_agent(both, output_type=Refund), "Refund?")
 
 
 def tool_beside_output_early() -> Run:
-    both = says(call("final_result", {"order_id": "x", "amount": 1}, "o"), call("lookup_order", {"order_id": "ORD-1"}, "a"))
+    both = says(
+        call("final_result", {"order_id": "x", "amount": 1}, "o"), call("lookup_order", {"order_id": "ORD-1"}, "a")
+    )
     return record(support_agent(both, output_type=Refund, end_strategy="early"), "Refund?")
 
 
@@ -249,7 +254,7 @@ def built_in_tool_parts() -> Run:
 
 def multi_turn_with_repeated_ids() -> Run:
     first = support_agent(says(call("lookup_order", {"order_id": "ORD-1"}, "same")), says("Shipped."))
-    history = first.run_sync("Where is 1?").all_messages()
+    history = asyncio.run(first.run("Where is 1?")).all_messages()
     second = support_agent(says(call("lookup_order", {"order_id": "ORD-2"}, "same")), says("Shipped too."))
     return record(second, "And 2?", message_history=history)
 
@@ -260,7 +265,9 @@ def repeated_ids_in_one_run() -> Run:
 
 
 def tools_that_appear() -> Run:
-    agent = support_agent(says(call("lookup_order", {"order_id": "ORD-1"}, "a")), says(call("late", {}, "b")), says("Done."))
+    agent = support_agent(
+        says(call("lookup_order", {"order_id": "ORD-1"}, "a")), says(call("late", {}, "b")), says("Done.")
+    )
 
     async def only_later(ctx: RunContext[None], tool: ToolDefinition) -> ToolDefinition | None:
         return tool if ctx.run_step > 1 else None
@@ -294,7 +301,7 @@ def approval_first() -> Run:
 
 
 def approval_second() -> Run:
-    history = _approving().run_sync("Refund both", output_type=[str, DeferredToolRequests]).all_messages()
+    history = asyncio.run(_approving().run("Refund both", output_type=[str, DeferredToolRequests])).all_messages()
     results = DeferredToolResults(approvals={"r1": True, "r2": ToolDenied("No.")})
     agent = _approving(says("One refunded."))
     return record(
@@ -321,7 +328,9 @@ def streamed() -> Run:
 
 def streamed_text_beside_a_call() -> Run:
     """With `run_stream` the first text ends the run, and the call beside it is still made."""
-    return record(support_agent(says("Looking.", call("lookup_order", {"order_id": "ORD-1"}, "a"))), "Where?", stream=True)
+    return record(
+        support_agent(says("Looking.", call("lookup_order", {"order_id": "ORD-1"}, "a"))), "Where?", stream=True
+    )
 
 
 def sixty_requests() -> Run:

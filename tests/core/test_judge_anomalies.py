@@ -1,7 +1,6 @@
 """Each detector with a case that fires and one just below it that does not."""
 
 import json
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -17,7 +16,7 @@ from sessions_app.core.judge.anomalies import (
     is_same_model,
 )
 from sessions_app.core.payload import JSON, Payload
-from sessions_app.core.run import ErrorInfo, HttpExchange, StateChange
+from sessions_app.core.run import ErrorInfo, HttpExchange, Run, StateChange, Step, ToolCall
 from tests.core.test_judge_runs import NOON, codes, make_run, make_step, model, other, payload, tool
 
 FAILED = ErrorInfo(type="Timeout", message="30 s")
@@ -26,19 +25,19 @@ FAILED = ErrorInfo(type="Timeout", message="30 s")
 DEFAULTS = Rules()
 
 
-def found(code, run, rules=DEFAULTS):
+def found(code: str, run: Run, rules: Rules = DEFAULTS) -> list[tuple[str, tuple[int, ...]]]:
     return [(a.message, a.steps) for a in find_anomalies(run, rules) if a.code == code]
 
 
-def calls(number):
+def calls(number: int) -> list[Step]:
     return [tool(arguments={"page": page}) for page in range(number)]
 
 
-def with_output(output, *steps, **fields):
-    return make_run(*(steps or (model(),)), output=output, **fields)
+def with_output(output: Payload) -> Run:
+    return make_run(model(), output=output)
 
 
-def http(status):
+def http(status: int) -> HttpExchange:
     return HttpExchange(status=status)
 
 
@@ -89,14 +88,15 @@ def test_other_call_is_no_duplicate(second):
     assert found("duplicate_call", make_run(model(), tool(arguments={"id": 1}), second)) == []
 
 
-EMPTY = [None, "", " ", "null", [], {}, "[]", {"docs": [], "count": 0}, {"hits": 0, "query": "x"}]
+EMPTY: list[object] = [None, "", " ", "null", [], {}, "[]", {"docs": [], "count": 0}, {"hits": 0, "query": "x"}]
 NOT_EMPTY = ["none", [0], {"docs": ["a"], "count": 1}, {"price": 12, "tags": []}, 0, False, {"a": 0}]
 
 
 @pytest.mark.parametrize("value", EMPTY)
 def test_empty_result_that_is_asked_for_again_is_found(value):
     empty = Payload.of_json(value) if value is None else payload(value)
-    first = replace(tool("search", {"q": "x"}).call, result=empty)
+    asked = payload({"q": "x"})
+    first = ToolCall(tool_name="search", arguments=asked, result=empty)
     run = make_run(model(), make_step("search", first, {}), model(), tool("search", {"q": "x"}))
 
     assert found("empty_result_retried", run) == [("Empty result retried: search", (2, 4))]
@@ -353,7 +353,7 @@ def test_broken_state_chain_is_found():
     assert found("state_chain_broken", whole) == []
 
 
-def timed(name, start, length):
+def timed(name: str, start: int, length: int) -> Step:
     at = NOON + timedelta(milliseconds=start)
     return tool(name, {"id": name}, started_at=at, duration_ms=float(length))
 

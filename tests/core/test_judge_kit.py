@@ -1,9 +1,11 @@
 """Each line of the kit made captured, partial, missing and contradictory by a run built for it."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
+from sessions_app.core.history import History
 from sessions_app.core.judge.kit import audit_kit
 from sessions_app.core.payload import Payload
 from sessions_app.core.run import AgentInfo, CodeInfo, ErrorInfo, HttpExchange, Run
@@ -28,21 +30,21 @@ NOTHING = Run(run_id="run-0123456789abcdef", session_id="x", status="cut_off")
 NAMELESS = Payload.of_json({"name": "lookup_order", "description": "no schema"})
 
 
-def settings(**values):
+def settings(**values: Any) -> Payload:
     return Payload.of_json(values)
 
 
-def asked(**fields):
+def asked(**fields: Any) -> History | None:
     return history(request_message(prompt(), **fields))
 
 
-def told(content, **fields):
+def told(content: Any, result: Any = "found", **fields: Any) -> Run:
     """A run whose tool answered `found`, and whose next request says `content`."""
     first = asked()
     called = history(response_message("a"), after=first)
     answered = history(request_message(tool_return(content, **fields)), after=called)
     answer = model("a", history=first)
-    return make_run(answer, tool(arguments={}, call_id="call_1"), model(history=answered))
+    return make_run(answer, tool(arguments={}, result=result, call_id="call_1"), model(history=answered))
 
 
 def test_whole_run_has_all_twelve():
@@ -168,15 +170,8 @@ def test_kit_line_has_status(key, status, run):
     assert (line.fix is None) == (status == "captured")
 
 
-def answered_with(result):
-    return replace(tool(arguments={}, call_id="call_1"), call=tool(arguments={}, result=result).call)
-
-
 def test_answer_told_as_json_text_is_no_contradiction():
-    run = told('{"id":  1}')
-    step = replace(run.steps[1], call=replace(run.steps[1].call, result=payload({"id": 1})))
-
-    line = audit_kit(replace(run, steps=(run.steps[0], step, run.steps[2]))).line("tool_io")
+    line = audit_kit(told('{"id":  1}', result={"id": 1})).line("tool_io")
 
     assert line.status == "captured"
 

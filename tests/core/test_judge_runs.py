@@ -4,17 +4,21 @@ import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sessions_app.core.formats.detect import parse_document
-from sessions_app.core.history import extend
-from sessions_app.core.judge.anomalies import find_anomalies
+from sessions_app.core.history import History, extend
+from sessions_app.core.judge.anomalies import Anomaly, find_anomalies
 from sessions_app.core.judge.kit import audit_kit
 from sessions_app.core.judge.story import story
 from sessions_app.core.judge.verdict import judge
-from sessions_app.core.payload import Payload
+from sessions_app.core.payload import JsonObject, Payload
 from sessions_app.core.run import (
+    Call,
     Chunk,
     CodeInfo,
     ModelCall,
@@ -31,21 +35,21 @@ SCHEMAS = (Payload.of_json({"name": "lookup_order", "parameters_json_schema": {"
 SETTINGS = Payload.of_json({"temperature": 0.7, "top_p": 1, "seed": 42})
 
 
-def read(name):
+def read(name: str) -> Run:
     return parse_document((RECORDS / name).read_bytes())
 
 
-def payload(value):
+def payload(value: Any) -> Payload:
     return Payload.of_text(value) if isinstance(value, str) else Payload.of_json(value)
 
 
-def model(answer="Done.", **fields):
+def model(answer: str | None = "Done.", **fields: Any) -> Step:
     """A model step; `answer` None for a missing one. Call fields and step fields mixed."""
     response = None if answer is None else Payload.of_json(response_message(answer))
     return make_step("model", ModelCall(history=None, response=response), fields)
 
 
-def tool(name="lookup_order", arguments=None, result="found", **fields):
+def tool(name: str = "lookup_order", arguments: Any = None, result: Any = "found", **fields: Any) -> Step:
     """A tool step; `result` None for a missing answer, else its value."""
     call = ToolCall(
         tool_name=name,
@@ -55,68 +59,69 @@ def tool(name="lookup_order", arguments=None, result="found", **fields):
     return make_step(name, call, fields)
 
 
-def retrieval(*chunks, **fields):
-    found = tuple(Chunk(chunk_id=i, score=s, content=c and payload(c)) for i, s, c in chunks)
+def retrieval(*chunks: tuple[str | None, float | None, str | None], **fields: Any) -> Step:
+    found = tuple(Chunk(chunk_id=i, score=s, content=payload(c) if c else None) for i, s, c in chunks)
     return make_step("retrieval", Retrieval(query=payload("q"), chunks=found), fields)
 
 
-def other(name="prompt.build", **fields):
+def other(name: str = "prompt.build", **fields: Any) -> Step:
     return make_step(name, OtherCall(), fields)
 
 
-def make_step(name, call, fields):
+def make_step(name: str, call: Call, fields: dict[str, Any]) -> Step:
     own = {key: value for key, value in fields.items() if key in type(call).__dataclass_fields__}
     rest = {key: value for key, value in fields.items() if key not in own}
     return Step(index=1, name=name, call=replace(call, **own), **rest)
 
 
-def make_run(*steps, **fields):
+def make_run(*steps: Step, **fields: Any) -> Run:
     """Steps numbered and tool steps put under the model step before them."""
-    numbered, parent = [], None
+    numbered: list[Step] = []
+    parent: int | None = None
     for index, step in enumerate(steps, start=1):
         is_child = isinstance(step.call, ToolCall) and step.parent is None
         numbered.append(replace(step, index=index, parent=parent if is_child else step.parent))
         parent = index if isinstance(step.call, ModelCall) else parent
-    defaults = {"run_id": "r_1", "session_id": "s_1", "status": "ok"}
+    defaults: dict[str, Any] = {"run_id": "r_1", "session_id": "s_1", "status": "ok"}
     texts = {"input": payload("where is my order?"), "output": payload("It is on its way.")}
     return Run(**{**defaults, **texts, "steps": tuple(numbered), **fields})
 
 
-def response_message(text):
+def response_message(text: str) -> JsonObject:
     return {"kind": "response", "parts": [{"part_kind": "text", "content": text}]}
 
 
-def request_message(*parts, **fields):
+def request_message(*parts: JsonObject, **fields: Any) -> JsonObject:
     return {"kind": "request", "parts": list(parts), **fields}
 
 
-def prompt(text="where is my order?"):
+def prompt(text: str = "where is my order?") -> JsonObject:
     return {"part_kind": "user-prompt", "content": text}
 
 
-def tool_return(content, call_id="call_1", **fields):
+def tool_return(content: Any, call_id: str = "call_1", **fields: Any) -> JsonObject:
     part = {"part_kind": "tool-return", "tool_name": "lookup_order", "tool_call_id": call_id}
     return {**part, "content": content, **fields}
 
 
-def history(*messages, after=None):
+def history(*messages: JsonObject, after: History | None = None) -> History | None:
     return extend(after, (Payload.of_json(message) for message in messages))
 
 
-def make_whole_run(**fields):
+def make_whole_run(**fields: Any) -> Run:
     """A run of which everything is captured."""
-    times = {"started_at": NOON, "duration_ms": 900.0}
+    times: JsonObject = {"started_at": NOON, "duration_ms": 900.0}
     facts = {"model": "sonnet-4-2511", "provider": "mistral", "region": "eu"}
-    call = {**facts, "settings": SETTINGS, "tools": SCHEMAS}
-    token = {"first_token_at": NOON + timedelta(milliseconds=300)}
-    who = {"user_id": "u_7710", "tenant_id": "t_12"}
+    call: JsonObject = {**facts, "settings": SETTINGS, "tools": SCHEMAS}
+    token: JsonObject = {"first_token_at": NOON + timedelta(milliseconds=300)}
+    who: JsonObject = {"user_id": "u_7710", "tenant_id": "t_12"}
     asked = history(request_message(prompt(), instructions="You help."))
     steps = (
         model(**call, **times, **token, history=asked),
         tool(arguments={"query": "my order"}, result=["#1", "#2"], **times, **who),
         model(**call, **times, **token),
     )
-    defaults = {
+    defaults: JsonObject = {
         **facts,
         **who,
         "instructions": "You help.",
@@ -127,7 +132,7 @@ def make_whole_run(**fields):
     return make_run(*steps, **{**defaults, **fields})
 
 
-def make_incident():
+def make_incident() -> Run:
     """The order of somebody else: three candidates came back because nobody said for whom."""
     candidates = [{"order": "#4421"}, {"order": "#4430"}, {"order": "#4502"}]
     return make_run(
@@ -142,7 +147,7 @@ def make_incident():
     )
 
 
-def codes(anomalies):
+def codes(anomalies: list[Anomaly]) -> list[str]:
     return [anomaly.code for anomaly in anomalies]
 
 
@@ -207,3 +212,33 @@ def test_judges_take_a_long_loop_in_linear_time():
     assert len(find_anomalies(run)) == 1 + 9_999 + 1
     assert judge(run).verdict == "replayable"
     assert json.dumps(audit_kit(run).to_json())
+
+
+ANY = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=5,
+)
+KINDS = st.sampled_from(["request", "response", "tool-return", "tool-call", "user-prompt"]) | ANY
+PARTS = st.lists(st.fixed_dictionaries({"part_kind": KINDS, "content": ANY, "tool_call_id": ANY}) | ANY)
+MESSAGES = st.lists(st.fixed_dictionaries({"kind": KINDS, "parts": PARTS | ANY, "instructions": ANY}))
+CALLS = st.builds(tool, arguments=ANY, result=ANY, call_id=st.none() | st.just("call_1"))
+MODELS = st.builds(
+    lambda messages, settings, tools: model(
+        history=history(*messages), settings=payload(settings), tools=(payload(tools),)
+    ),
+    MESSAGES,
+    ANY,
+    ANY,
+)
+
+
+@given(st.lists(CALLS | MODELS, max_size=5), ANY, MESSAGES)
+def test_judges_read_whatever_was_recorded(steps, value, prior):
+    run = make_run(*steps, output=payload(value), prior=history(*prior), user_id="u", flags={"x": value})
+
+    found = find_anomalies(run)
+
+    assert judge(run).verdict in ("replayable", "replayable_to_step", "cold")
+    assert json.dumps(audit_kit(run).to_json())
+    assert story(run, found)

@@ -1,6 +1,7 @@
 """The line about a run, folded loops, and the budget of what could differ."""
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -8,8 +9,9 @@ from hypothesis import strategies as st
 
 from sessions_app.core.judge.anomalies import find_anomalies
 from sessions_app.core.judge.budget import nondeterminism_budget
+from sessions_app.core.judge.reading import TIMES
 from sessions_app.core.judge.story import Group, collapse_repeats, story
-from sessions_app.core.run import ErrorInfo, HttpExchange
+from sessions_app.core.run import ErrorInfo, HttpExchange, Run
 from tests.core.test_judge_runs import (
     NOON,
     make_run,
@@ -27,7 +29,7 @@ EMPTY = {"docs": [], "count": 0}
 TIMEOUT = ErrorInfo(type="Timeout", message="30 s")
 
 
-def make_loop():
+def make_loop() -> Run:
     """Twenty times the same search, each after a model call, and then a timeout."""
     turns = [step for _ in range(20) for step in (model(), tool("search_docs", ASKED, EMPTY))]
     return make_run(*turns, model(None, error=TIMEOUT), status="error", output=None)
@@ -41,7 +43,7 @@ def make_loop():
         (make_run(model(), output=None), "1 step · no tool call · no answer · first odd step: 1"),
         (
             make_loop(),
-            "41 steps · search_docs called 20 × with the same arguments · ended in Timeout · first odd step: 2",
+            f"41 steps · search_docs called 20 {TIMES} with the same arguments · ended in Timeout · first odd step: 2",
         ),
         (make_run(model(), status="running"), "1 step · no tool call · still running"),
     ],
@@ -87,14 +89,21 @@ def test_groups_hold_every_step_once(steps):
 # --- the budget --------------------------------------------------------------------------------
 
 
-def states(run, replayed=False):
+def states(run: Run, replayed: bool = False) -> dict[str, str]:
     return {row.key: row.state for row in nondeterminism_budget(run, replayed)}
 
 
 KEYS = (
-    ["sampling", "seed", "model_version", "routing", "tool_latency"]
-    + ["tool_results", "retrieval", "load", "clock"]
-)  # fmt: skip
+    "sampling",
+    "seed",
+    "model_version",
+    "routing",
+    "tool_latency",
+    "tool_results",
+    "retrieval",
+    "load",
+    "clock",
+)
 
 
 def test_replay_of_a_whole_run_pins_all_nine():
@@ -124,8 +133,8 @@ def test_bare_run_captures_little_and_its_replay_controls_less():
 
 
 def test_budget_says_values():
-    at = {"started_at": NOON, "duration_ms": 50.0}
-    late = {"started_at": NOON + timedelta(milliseconds=10), "duration_ms": 5.0}
+    at: dict[str, Any] = {"started_at": NOON, "duration_ms": 50.0}
+    late: dict[str, Any] = {"started_at": NOON + timedelta(milliseconds=10), "duration_ms": 5.0}
     run = make_run(
         model(model="sonnet-4", answered_model="sonnet-4-2511", provider="anthropic"),
         tool(**at, http=HttpExchange(status=200)),
@@ -143,6 +152,6 @@ def test_budget_says_values():
         "tool_latency": "1 parallel batch, 1 overlapping",
         "tool_results": "2 of 2 answers recorded",
         "retrieval": "no retrieval step",
-        "load": "HTTP 200 × 1, HTTP 429 × 1",
+        "load": f"HTTP 200 {TIMES} 1, HTTP 429 {TIMES} 1",
         "clock": "2026-02-17T12:00:00+00:00",
     }

@@ -20,7 +20,7 @@ from tests.core.test_judge_runs import (
 TIMEOUT = ErrorInfo(type="Timeout", message="30 s")
 
 
-def shown(run):
+def shown(run: Run) -> tuple[str, int | None, list[str]]:
     found = judge(run)
     return found.verdict, found.step, [reason.code for reason in found.reasons]
 
@@ -29,21 +29,17 @@ def test_whole_run_is_replayable():
     assert judge(make_run(model(), tool(), model())) == Verdict(verdict="replayable")
 
 
-def cold(*steps, **fields):
-    return make_run(*steps, **fields)
-
-
 @pytest.mark.parametrize(
     ("run", "codes"),
     [
-        (cold(model(), status="running"), ["still_running"]),
-        (cold(), ["only_final_output"]),
-        (cold(output=None), ["nothing_recorded"]),
-        (cold(model(None), tool(), model(None)), ["model_answers_missing"]),
-        (cold(model(None), tool(), model()), ["first_model_answer_missing"]),
-        (cold(model(), tool(result=None), model()), ["tool_answers_missing"]),
-        (cold(model(), input=None), ["input_missing"]),
-        (cold(tool(result=None)), ["model_answers_missing", "tool_answers_missing"]),
+        (make_run(model(), status="running"), ["still_running"]),
+        (make_run(), ["only_final_output"]),
+        (make_run(output=None), ["nothing_recorded"]),
+        (make_run(model(None), tool(), model(None)), ["model_answers_missing"]),
+        (make_run(model(None), tool(), model()), ["first_model_answer_missing"]),
+        (make_run(model(), tool(result=None), model()), ["tool_answers_missing"]),
+        (make_run(model(), input=None), ["input_missing"]),
+        (make_run(tool(result=None)), ["model_answers_missing", "tool_answers_missing"]),
     ],
 )
 def test_run_without_the_essential_is_cold(run, codes):

@@ -3,6 +3,8 @@
 import base64
 import contextlib
 import json
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -15,13 +17,13 @@ PEM = f"-----BEGIN RSA PRIVATE KEY-----\n{PEM_BODY}\nq8Zk==\n-----END RSA PRIVAT
 HEX32 = "0123456789abcdef" * 2
 
 
-def json_in_json(value, times):
+def json_in_json(value: Any, times: int) -> Any:
     for _ in range(times):
         value = json.dumps(value)
     return value
 
 
-def in_base64(text):
+def in_base64(text: str) -> str:
     return base64.b64encode(text.encode()).decode()
 
 
@@ -175,7 +177,7 @@ HARMLESS = [
     {"logprobs": [{"token": "important", "logprob": -0.25, "bytes": [1]}]},
     {"token": " important matter"},
     {"password": True, "secret": None, "api_key": ""},
-    {"required": ["password", "username"]},
+    {"required": ["password", "username"], "rows": [["password", "a", "b"], ["token", "longer-word", 1]]},
     {"properties": {"password": {"type": "string", "description": "Of the user"}}},
     {"properties": {"token": {"type": "string"}, "secret": {"anyOf": [{"type": "null"}]}}},
     {"name": "lookup", "value": "opensesame"},
@@ -193,7 +195,7 @@ HARMLESS = [
     {"order": "ORD4111111111111111", "part": "4111111111111111X"},
     {"ratio": "0.4111111111111111", "n": 0.4111111111111111},
     {"long": "41111111111111111111111"},
-    {"ean": "4006381333931"},
+    {"bar code that fits Visa, too": "4006381000093"},
     {"phone": "+4111111111111111"},
     "git clone git@github.com:org/repo.git",
     "npm install react@18.2.0 @types/node@20",
@@ -201,6 +203,7 @@ HARMLESS = [
     "the password: required, token: optional, secret: none",
     "login(user=user, password=password, api_key=api_key, token=self.token)",
     "api_key = os.environ['OPENAI_API_KEY']",
+    "class Flow: REFRESH_TOKEN = 'REFRESH_TOKEN'",
     "password=${PASSWORD} password: <password> api_key='{key}'",
     '{"password": "string", "token": "str',
     "max_tokens: 500, token_count=500, tokens: 12345678, token: 12345678",
@@ -219,12 +222,12 @@ HARMLESS = [
 ]
 
 
-def all_text(document):
+def all_text(document: bytes) -> str:
     """Everything one can read in a document: keys, values, JSON in strings, and base64."""
     return "\n".join(readable_parts(json.loads(document)))
 
 
-def readable_parts(value):
+def readable_parts(value: Any) -> Iterator[str]:
     if isinstance(value, dict):
         for key, inside in value.items():
             yield from readable_parts(key)

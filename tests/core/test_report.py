@@ -2,17 +2,20 @@
 
 import json
 import re
+from collections.abc import Iterable
 from dataclasses import replace
 
 import pytest
 
 from sessions_app.core.judge.anomalies import find_anomalies
 from sessions_app.core.judge.kit import audit_kit
+from sessions_app.core.judge.reading import TIMES
 from sessions_app.core.payload import Payload
 from sessions_app.core.report import (
     Attempt,
     Difference,
     ReplayFacts,
+    ReproductionReport,
     as_json,
     as_markdown,
     as_text,
@@ -22,6 +25,7 @@ from sessions_app.core.report import (
     fenced,
     verdict_in_words,
 )
+from sessions_app.core.run import Run
 from tests.core.test_judge_runs import make_run, model, payload, read, tool
 
 SAMPLE = """\
@@ -44,7 +48,9 @@ SAME = ReplayFacts(
 )
 
 
-def report_on(run, attempts=(REPRODUCED,), replay=None):
+def report_on(
+    run: Run, attempts: Iterable[Attempt] = (REPRODUCED,), replay: ReplayFacts | None = None
+) -> ReproductionReport:
     return build_report(run, anomalies=find_anomalies(run), kit=audit_kit(run), attempts=attempts, replay=replay)
 
 
@@ -90,7 +96,8 @@ def test_attempt_that_raised_is_an_error_and_not_different():
 def test_anomalies_are_listed_and_equal_ones_folded():
     run = make_run(model(), *[tool(arguments={"id": 1})] * 11, model())
 
-    assert "Anomalies: High tool call count: 11; Duplicate call: lookup_order × 10" in as_text(report_on(run))
+    words = f"Anomalies: High tool call count: 11; Duplicate call: lookup_order {TIMES} 10"
+    assert words in as_text(report_on(run))
 
 
 @pytest.mark.parametrize(
@@ -137,7 +144,7 @@ def test_verdict_in_words(facts, words):
 HOSTILE = "@here #1 <img src=x onerror=alert(1)>\n```\n</details> [x](javascript:1)\n````` @all"
 
 
-def outside_code(markdown):
+def outside_code(markdown: str) -> str:
     """What a chat would read as more than text."""
     blocks = re.sub(r"^(`{3,})text\n.*?\n\1$", "", markdown, flags=re.DOTALL | re.MULTILINE)
     return re.sub(r"(?<!`)(`+)(?!`).*?(?<!`)\1(?!`)", "", blocks)
@@ -171,7 +178,7 @@ def test_markdown_keeps_recorded_text_in_code():
 def test_code_span_cannot_be_closed_from_inside(text):
     span = code(text)
 
-    ticks = re.match("`+", span).group()
+    ticks = span[: len(span) - len(span.lstrip("`"))]
     assert span.endswith(ticks)
     assert not re.search(rf"(?<!`){ticks}(?!`)", span[len(ticks) : -len(ticks)])
 

@@ -10,6 +10,7 @@ import base64
 import binascii
 import json
 import re
+from dataclasses import replace
 
 from sessions_app.core.errors import RecordError
 from sessions_app.core.json_text import load_strict
@@ -56,16 +57,21 @@ def _bytes_of(wrapper: JsonObject, path: str) -> Payload:
     if len(media_type) > 255 or not _MEDIA_TYPE.fullmatch(media_type):
         raise RecordError(f"{path}.media_type is not a media type.", field=f"{path}.media_type")
     try:
-        payload = Payload(content=base64.b64decode(wrapper["base64"], validate=True), media_type=media_type)
-        _check_content(payload)
-    except (binascii.Error, ValueError, RecordError):
-        raise RecordError(f"{path} does not hold {media_type} in base64.", field=path) from None
-    return payload
+        content = base64.b64decode(wrapper["base64"], validate=True)
+    except (binascii.Error, ValueError):
+        raise RecordError(f"{path}.base64 is not base64.", field=f"{path}.base64") from None
+    payload = Payload(content=content, media_type=media_type)
+    return payload if _is_what_it_says(payload) else replace(payload, media_type=BINARY)
 
 
-def _check_content(payload: Payload) -> None:
-    """Text and JSON are read again later and copied into records, so they must be what they say."""
-    if payload.media_type == TEXT:
-        payload.content.decode()
-    elif payload.media_type == JSON:
-        load_strict(payload.content)
+def _is_what_it_says(payload: Payload) -> bool:
+    """Text and JSON are read again later and copied into records. A body that was cut off is neither,
+    whatever its content type was: it is kept as bytes."""
+    try:
+        if payload.media_type == TEXT:
+            payload.content.decode()
+        elif payload.media_type == JSON:
+            load_strict(payload.content)
+    except (ValueError, RecordError):
+        return False
+    return True

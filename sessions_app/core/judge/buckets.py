@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 from sessions_app.core.history import messages
 from sessions_app.core.judge import kit_environment as environment
-from sessions_app.core.judge import kit_input, kit_side_effects
+from sessions_app.core.judge import kit_side_effects
 from sessions_app.core.judge.fixes import FIXES
 from sessions_app.core.judge.grading import (
     Finding,
@@ -19,12 +19,14 @@ from sessions_app.core.judge.grading import (
     partial,
     retrievals_of,
 )
-from sessions_app.core.judge.reading import count, object_of, own_tools, user_turns
+from sessions_app.core.judge.reading import count, own_tools, seen_message, user_turns
 from sessions_app.core.payload import JsonObject
 from sessions_app.core.run import Run
 
 BucketName = Literal["input", "environment", "side_effects"]
 Captured = Literal["yes", "partial", "no"]
+Findings = Mapping[str, Finding]
+Audit = Callable[[Run, Findings], Finding]
 BUCKETS: tuple[BucketName, ...] = ("input", "environment", "side_effects")
 _WORDS: dict[str, Captured] = {
     "captured": "yes",
@@ -50,12 +52,13 @@ class BucketRow:
         return {name: getattr(self, name) for name in names}
 
 
-def bucket_rows(run: Run) -> tuple[BucketRow, ...]:
-    return tuple(_row(entry, run) for entry in BUCKET_ROWS)
+def bucket_rows(run: Run, lines: Findings) -> tuple[BucketRow, ...]:
+    """`lines` holds what was found for the kit's lines, by key."""
+    return tuple(_row(entry, run, lines) for entry in BUCKET_ROWS)
 
 
-def _prompt(run: Run) -> Finding:
-    return _worse_of(kit_input.input_message(run), kit_input.instructions(run))
+def _prompt(run: Run, lines: Findings) -> Finding:
+    return _worse_of(lines["input"], lines["instructions"])
 
 
 def _worse_of(*findings: Finding) -> Finding:
@@ -65,14 +68,14 @@ def _worse_of(*findings: Finding) -> Finding:
     return Finding(status=states.pop() if len(states) == 1 else "partial", detail=detail)
 
 
-def _people(run: Run) -> Finding:
+def _people(run: Run, lines: Findings) -> Finding:
     """On the run alone; the kit line also asks whether tools were told."""
     facts = {"user_id": run.user_id, "tenant_id": run.tenant_id}
     detail = ", ".join(f"{name} {value or 'not captured'}" for name, value in facts.items())
     return graded(f"{detail}.", have=sum(1 for value in facts.values() if value), total=2)
 
 
-def _history_turns(run: Run) -> Finding:
+def _history_turns(run: Run, lines: Findings) -> Finding:
     """Turns that a record holds, against those it says there were (`history_turns`)."""
     first = next((call.history for _, call in models_of(run) if call.history), None)
     if first is None and run.prior is None:
@@ -90,20 +93,18 @@ def _begins_in_the_middle(run: Run) -> bool:
     """A conversation begins with a request that answers no tool call."""
     first = next((call.history for _, call in models_of(run) if call.history), None)
     longest = max((run.prior, first), key=lambda history: history.length if history else 0)
-    opening = object_of(messages(longest)[0])
-    parts = [part for part in opening.get("parts") or [] if isinstance(part, dict)]
-    kinds = {part.get("part_kind") for part in parts}
-    return opening.get("kind") == "response" or "tool-return" in kinds
+    opening = seen_message(messages(longest)[0], step=0)
+    return opening.message.get("kind") == "response" or bool(opening.parts_of("tool-return"))
 
 
-def _model_and_provider(run: Run) -> Finding:
+def _model_and_provider(run: Run, lines: Findings) -> Finding:
     facts = environment.model_facts(run)
     known = {name: facts[name] for name in ("model", "provider")}
     detail = ", ".join(f"{name} {value or 'not captured'}" for name, value in known.items())
     return graded(f"{detail}.", have=sum(1 for value in known.values() if value), total=2)
 
 
-def _embedding_version(run: Run) -> Finding:
+def _embedding_version(run: Run, lines: Findings) -> Finding:
     calls = [call for _, call in retrievals_of(run)]
     if not calls:
         return captured("Not used: the run has no retrieval step.")
@@ -114,14 +115,14 @@ def _embedding_version(run: Run) -> Finding:
     return graded(f"Recorded on {have} of {searches}.", have=have, total=len(calls))
 
 
-def _rng_seed(run: Run) -> Finding:
+def _rng_seed(run: Run, lines: Findings) -> Finding:
     models = models_of(run)
     have = sum(1 for pair in models if environment.has_setting(run, *pair, "seed"))
     words = environment.setting_words(run, "seed")
     return graded(f"{words}.", have=have, total=len(models))
 
 
-def _utc_time(run: Run) -> Finding:
+def _utc_time(run: Run, lines: Findings) -> Finding:
     starts = sum(1 for step in run.steps if step.started_at)
     have = starts + (run.started_at is not None)
     began = run.started_at.isoformat() if run.started_at else "not captured"
@@ -129,9 +130,9 @@ def _utc_time(run: Run) -> Finding:
     return graded(detail, have=have, total=1 + len(run.steps))
 
 
-def _frozen_tools(run: Run) -> Finding:
+def _frozen_tools(run: Run, lines: Findings) -> Finding:
     """Requests and answers; a record that holds only one of them is partial."""
-    found = kit_side_effects.tool_io(run)
+    found = lines["tool_io"]
     asked, answered, expected = kit_side_effects.tool_counts(run)
     if found.status == "captured" or not own_tools(run):
         return found
@@ -140,11 +141,10 @@ def _frozen_tools(run: Run) -> Finding:
     return partial(f"Answers only: {found.detail}") if answered and not asked else found
 
 
-def _chunks(run: Run) -> Finding:
-    return kit_side_effects.retrieval(run)
+def _same_as(key: str) -> Audit:
+    return lambda run, lines: lines[key]
 
 
-Audit = Callable[[Run], Finding]
 BUCKET_ROWS: tuple[tuple[str, str, BucketName, str, Audit], ...] = (
     ("prompt", "Full prompt and system message", "input", "instructions", _prompt),
     ("people", "User and tenant", "input", "identity", _people),
@@ -156,7 +156,7 @@ BUCKET_ROWS: tuple[tuple[str, str, BucketName, str, Audit], ...] = (
         _history_turns,
     ),
     ("model", "Model version and provider", "environment", "model", _model_and_provider),
-    ("commit", "Commit of the agent's code", "environment", "commit", environment.commit),
+    ("commit", "Commit of the agent's code", "environment", "commit", _same_as("commit")),
     (
         "embedding_version",
         "Version of the embedding model",
@@ -167,13 +167,13 @@ BUCKET_ROWS: tuple[tuple[str, str, BucketName, str, Audit], ...] = (
     ("rng_seed", "Seed", "environment", "sampling", _rng_seed),
     ("utc_time", "Time (UTC)", "environment", "timestamps", _utc_time),
     ("tool_io", "Tool requests and answers, frozen", "side_effects", "tool_io", _frozen_tools),
-    ("retrieval", "Chunk ids and scores", "side_effects", "retrieval", _chunks),
+    ("retrieval", "Chunk ids and scores", "side_effects", "retrieval", _same_as("retrieval")),
 )
 
 
-def _row(entry: tuple[str, str, BucketName, str, Audit], run: Run) -> BucketRow:
+def _row(entry: tuple[str, str, BucketName, str, Audit], run: Run, lines: Findings) -> BucketRow:
     key, title, bucket, fix, audit = entry
-    found = audit(run)
+    found = audit(run, lines)
     return BucketRow(
         key=key,
         title=title,

@@ -79,7 +79,9 @@ class Kit:
 
 
 def audit_kit(run: Run) -> Kit:
-    return Kit(lines=tuple(_line(entry, run) for entry in KIT_LINES), rows=bucket_rows(run))
+    found: dict[str, Finding] = {key: audit(run) for key, _, _, audit in KIT_LINES}
+    lines = tuple(_line(key, title, bucket, found[key]) for key, title, bucket, _ in KIT_LINES)
+    return Kit(lines=lines, rows=bucket_rows(run, found))
 
 
 Audit = Callable[[Run], Finding]
@@ -99,9 +101,7 @@ KIT_LINES: tuple[tuple[KitKey, str, BucketName, Audit], ...] = (
 )
 
 
-def _line(entry: tuple[KitKey, str, BucketName, Audit], run: Run) -> KitLine:
-    key, title, bucket, audit = entry
-    found = audit(run)
+def _line(key: KitKey, title: str, bucket: BucketName, found: Finding) -> KitLine:
     fix = None if found.status == "captured" else FIXES[key]
     return KitLine(
         key=key,

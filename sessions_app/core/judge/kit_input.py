@@ -16,13 +16,12 @@ from sessions_app.core.judge.grading import (
     partial,
 )
 from sessions_app.core.judge.reading import (
-    SeenMessage,
     count,
+    first_requests,
     join_words,
     leaves,
     name_steps,
     own_tools,
-    seen_messages,
     step_name,
     text_of,
     value_of,
@@ -64,8 +63,8 @@ def identity(run: Run) -> Finding:
     on_run = {"user_id": bool(run.user_id), "tenant_id": bool(run.tenant_id)}
     tools = [_carried(run, step, call) for step, call in own_tools(run)]
     facts = [_on_run_words(on_run), *_on_tools_words(run)]
-    have = sum(on_run.values()) + sum(all(have.values()) for have in tools)
-    return graded("; ".join(facts) + ".", have=have, total=2 + len(tools))
+    have = sum(on_run.values()) + sum(sum(carried.values()) for carried in tools)
+    return graded("; ".join(facts) + ".", have=have, total=2 + 2 * len(tools))
 
 
 def _contradicts(run: Run, step: Step) -> bool:
@@ -129,17 +128,11 @@ def _recorded_input(run: Run) -> Finding:
 
 
 def _first_prompt(run: Run) -> str | None:
-    for seen in _first_requests(run):
+    for seen in first_requests(run):
         for part in seen.parts_of("user-prompt"):
             content = part.get("content")
             return content if isinstance(content, str) else None
     return None
-
-
-def _first_requests(run: Run) -> list[SeenMessage]:
-    """What was added before the first model call of this run."""
-    first = next((step.index for step, _ in models_of(run)), 0)
-    return [seen for seen in seen_messages(run) if seen.step == first and not seen.is_answer]
 
 
 _BARE_NAME = re.compile(r"[A-Za-z_][\w./:@#-]{0,119}")
@@ -160,12 +153,12 @@ def instructions(run: Run) -> Finding:
 
 
 def _no_instructions(run: Run) -> Finding:
-    says_none = any("instructions" in seen.message for seen in _first_requests(run))
+    says_none = any("instructions" in seen.message for seen in first_requests(run))
     if run.instructions == "" or says_none:
         return captured("The record says that no instructions were sent.")
     return missing("No system prompt and no instructions were recorded.")
 
 
 def _sent_instructions(run: Run) -> str | None:
-    sent = [seen.message.get("instructions") for seen in _first_requests(run)]
+    sent = [seen.message.get("instructions") for seen in first_requests(run)]
     return next((text for text in sent if isinstance(text, str)), None)

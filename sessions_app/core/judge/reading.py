@@ -174,9 +174,17 @@ def seen_messages(run: Run) -> list[SeenMessage]:
     for step, call in run.model_calls:
         found += _added(call.history, seen, step=step.index)
         if call.response is not None:
-            found.append(_seen(call.response, step=step.index, is_answer=True))
+            found.append(seen_message(call.response, step=step.index, is_answer=True))
             seen.add(_digest_after(call))
     return found + _added(run.final, seen, step=len(run.steps) + 1)
+
+
+def first_requests(run: Run) -> list[SeenMessage]:
+    """What was added before the first model call of the agent's own loop."""
+    seen = {node.digest for node in nodes(run.prior)}
+    steps = ((step, step.call) for step in main_steps(run))
+    first = next(((s, call) for s, call in steps if isinstance(call, ModelCall)), None)
+    return [] if first is None else _added(first[1].history, seen, step=first[0].index)
 
 
 def _digest_after(call: ModelCall) -> str:
@@ -190,11 +198,11 @@ def _added(history: History | None, seen: set[str], *, step: int) -> list[SeenMe
         if node.digest in seen:
             break
         seen.add(node.digest)
-        new.append(_seen(node.message, step=step))
+        new.append(seen_message(node.message, step=step))
     return new[::-1]
 
 
-def _seen(payload: Payload, *, step: int, is_answer: bool = False) -> SeenMessage:
+def seen_message(payload: Payload, *, step: int, is_answer: bool = False) -> SeenMessage:
     value = _value_or_none(payload)
     message = value if isinstance(value, dict) else {"text": value}
     return SeenMessage(step=step, message=message, is_answer=is_answer)
@@ -206,7 +214,7 @@ def user_turns(history: History | None) -> int:
 
 
 def _has_prompt(payload: Payload) -> bool:
-    return bool(_seen(payload, step=0).parts_of("user-prompt"))
+    return bool(seen_message(payload, step=0).parts_of("user-prompt"))
 
 
 # --- words -------------------------------------------------------------------------------------

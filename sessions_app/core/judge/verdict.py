@@ -205,7 +205,7 @@ def _refused(message: JsonObject, parts: list[JsonObject]) -> str | None:
     known = PART_KINDS.get(str(message.get("kind")))
     if known is None:
         return "A message of an unknown kind stands"
-    kinds = [str(part.get("part_kind")) for part in parts if part.get("part_kind") not in known]
+    kinds = [kind for part in parts if (kind := str(part.get("part_kind"))) not in known]
     return f"A message part of the unknown kind {kinds[0][:60]!r} stands" if kinds else None
 
 

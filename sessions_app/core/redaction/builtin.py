@@ -4,7 +4,7 @@ from .cards import CARD_RULE
 from .field_names import FIELD_RULE
 from .provider_keys import PROVIDER_KEY_RULE
 from .rules import Rule
-from .text_forms import NAMED_VALUE_RULE
+from .text_forms import CARD_CODE_RULE, COOKIE_RULE, NAMED_VALUE_RULE
 from .text_patterns import BEARER_RULE, EMAIL_RULE, JWT_RULE, PASSWORD_RULE, PRIVATE_KEY_RULE
 
 BUILT_IN_RULES: tuple[Rule, ...] = (
@@ -15,6 +15,8 @@ BUILT_IN_RULES: tuple[Rule, ...] = (
     PASSWORD_RULE,
     BEARER_RULE,
     NAMED_VALUE_RULE,
+    COOKIE_RULE,
+    CARD_CODE_RULE,
     CARD_RULE,
     EMAIL_RULE,
 )

@@ -43,10 +43,7 @@ ISSUERS = (
 
 def is_card_number(digits: str) -> bool:
     return (
-        any(
-            first <= digits[: len(first)] <= last and len(digits) in lengths
-            for first, last, lengths in ISSUERS
-        )
+        any(first <= digits[: len(first)] <= last and len(digits) in lengths for first, last, lengths in ISSUERS)
         and _passes_luhn(digits)
         and not _is_article_number(digits)
     )

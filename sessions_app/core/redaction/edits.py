@@ -79,10 +79,7 @@ def escape_edits(raw: str, edits: Sequence[Edit]) -> list[Edit]:
     def raw_position(position: int) -> int:
         return position + shrunk[bisect_left(decoded_at, position)]
 
-    return [
-        Edit(raw_position(edit.start), raw_position(edit.end), _escape(edit.text), edit.rules)
-        for edit in edits
-    ]
+    return [Edit(raw_position(edit.start), raw_position(edit.end), _escape(edit.text), edit.rules) for edit in edits]
 
 
 def _escape(text: str) -> str:

@@ -242,9 +242,7 @@ class Scanner:
         if value is None:
             return
         start, end, raw = value
-        if name.role is Role.SECRET or (
-            name.role is Role.TOKEN and raw is not None and looks_like_token(raw)
-        ):
+        if name.role is Role.SECRET or (name.role is Role.TOKEN and raw is not None and looks_like_token(raw)):
             self.late.append(Region(start, end, name.rule))
 
 

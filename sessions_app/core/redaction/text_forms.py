@@ -45,6 +45,8 @@ CARD_CODE = re.compile(
     re.IGNORECASE,
 )
 
+_CARD_CODE_HINT = re.compile("[cC][vV][vVcC]")
+
 _STAND_INS = frozenset(
     {
         "string",
@@ -77,7 +79,7 @@ _STAND_INS = frozenset(
     }
 )
 _NOT_A_WORD = re.compile(r"[0-9!#$%^*~+@]")
-_NAME_ENDINGS = sorted({name[-3:] for name in SECRET_FIELDS} | {"ken", "vv2", "vc2"})
+_NAME_ENDINGS = sorted({name[-3:] for name in SECRET_FIELDS} | {"ken"})
 _LAST_SIGNS = "".join(sorted({ending[-1] for ending in _NAME_ENDINGS}))
 
 
@@ -97,12 +99,11 @@ def _names_something(text: str) -> bool:
 
 
 def _is_secret_value(match: re.Match[str]) -> bool:
-    if match.re is not NAMED_VALUE:
-        return True
     value = match["secret"]
-    if value.lower() in _STAND_INS or TEMPLATE.fullmatch(value):
+    name = match["name"].lower()
+    if value.lower() == name or value.lower() in _STAND_INS or TEMPLATE.fullmatch(value):
         return False
-    if match["name"].lower() == "token" and (len(value) < 8 or value.isdigit()):
+    if name == "token" and (len(value) < 8 or value.isdigit()):
         return False
     if match["quote"] or match["escaped_quote"]:
         return len(value) >= 3
@@ -112,7 +113,9 @@ def _is_secret_value(match: re.Match[str]) -> bool:
 
 NAMED_VALUE_RULE = TextRule(
     name="secret",
-    patterns=(NAMED_VALUE, COOKIE, CARD_CODE),
+    patterns=(NAMED_VALUE,),
     may_hit=_names_something,
     accepts=_is_secret_value,
 )
+COOKIE_RULE = TextRule(name="secret", patterns=(COOKIE,), may_hit=lambda text: "cookie" in text.lower())
+CARD_CODE_RULE = TextRule(name="secret", patterns=(CARD_CODE,), may_hit=_CARD_CODE_HINT.search)

@@ -15,12 +15,7 @@ def find_hits(text: str, rules: Sequence[TextRule], placeholders: Placeholders) 
     """What one look at the text finds; where hits overlap the earlier rule wins."""
     if len(text) < SHORTEST_HIT:
         return []
-    ranked = [
-        (*span, rank)
-        for rank, rule in enumerate(rules)
-        if rule.may_hit(text)
-        for span in _spans(text, rule)
-    ]
+    ranked = [(*span, rank) for rank, rule in enumerate(rules) if rule.may_hit(text) for span in _spans(text, rule)]
     return [
         Edit(start, end, placeholders.of(name, text[start:end]), (name,))
         for start, end, rank in _without_overlaps(ranked)

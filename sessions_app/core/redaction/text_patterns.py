@@ -5,9 +5,7 @@ import re
 
 from .rules import TextRule
 
-JWT = re.compile(
-    r"eyJ(?<![A-Za-z0-9_-]eyJ)[A-Za-z0-9_-]{5,}+\.[A-Za-z0-9_-]{5,}+(?:\.[A-Za-z0-9_-]*+){1,3}"
-)
+JWT = re.compile(r"eyJ(?<![A-Za-z0-9_-]eyJ)[A-Za-z0-9_-]{5,}+\.[A-Za-z0-9_-]{5,}+(?:\.[A-Za-z0-9_-]*+){1,3}")
 JWT_RULE = TextRule(name="jwt", patterns=(JWT,), may_hit=lambda text: "eyJ" in text)
 
 _LINE_END = r"(?:[ \t]*(?:[\r\n]|\\++[rn]))"
@@ -17,13 +15,9 @@ PRIVATE_KEY = re.compile(
     # Cut off before its end: the lines that look like the key, a last short one included.
     rf"|(?:{_LINE_END}++(?:[A-Za-z][A-Za-z-]{{2,20}}: [^\r\n\\]*+|[A-Za-z0-9+/=]++))++)"
 )
-PRIVATE_KEY_RULE = TextRule(
-    name="private_key", patterns=(PRIVATE_KEY,), may_hit=lambda text: "PRIVATE KEY" in text
-)
+PRIVATE_KEY_RULE = TextRule(name="private_key", patterns=(PRIVATE_KEY,), may_hit=lambda text: "PRIVATE KEY" in text)
 
-URL_PASSWORD = re.compile(
-    r"://[^\s/?#:@\"'<>\\]{0,128}:(?P<secret>[^\s/?#\"'<>\\]{1,128})@(?=[\w\[])"
-)
+URL_PASSWORD = re.compile(r"://[^\s/?#:@\"'<>\\]{0,128}:(?P<secret>[^\s/?#\"'<>\\]{1,128})@(?=[\w\[])")
 TEMPLATE = re.compile(r"\$?\{.*\}|<.*>|%.{0,20}|[*x.…]+", re.DOTALL | re.IGNORECASE)
 """What stands for a secret in documentation and code: `${PASSWORD}`, `<password>`, `****`."""
 
@@ -51,9 +45,7 @@ def _is_email(match: re.Match[str]) -> bool:
     return match["ending"].lower() not in _FILE_ENDINGS and not match[0].startswith("git@")
 
 
-EMAIL_RULE = TextRule(
-    name="email", patterns=(EMAIL,), may_hit=lambda text: "@" in text, accepts=_is_email
-)
+EMAIL_RULE = TextRule(name="email", patterns=(EMAIL,), may_hit=lambda text: "@" in text, accepts=_is_email)
 
 _TOKEN = r"(?P<secret>[A-Za-z0-9._~+/-]{3,}+=*+)"
 AFTER_AUTHORIZATION = re.compile(

@@ -56,22 +56,22 @@ def _ran_past(plan: ReplayPlan, observations: Observations, cursor: int, facts: 
     is_recorded = cursor < len(plan.answers)
     step = plan.answers[cursor].step if is_recorded else len(plan.run.steps) + 1
     asked = Divergence(step=step, path="response", recorded=None, replayed="a further model answer was asked for")
-    return Result(
-        verdict="ran_past_recording", divergence=asked, facts=facts, observations=observations
-    )
+    return Result(verdict="ran_past_recording", divergence=asked, facts=facts, observations=observations)
 
 
 def _missed(plan: ReplayPlan, observations: Observations, miss: FixtureMiss, facts: JsonObject) -> Result:
     step = next((s.index for s, c in plan.run.tool_calls if c.call_id and c.call_id == miss.call_id), None)
-    nearest = [
-        {"step": f.step, "arguments": recorded_arguments(f.call.arguments)} for f in miss.nearest
-    ]
+    nearest = [{"step": f.step, "arguments": recorded_arguments(f.call.arguments)} for f in miss.nearest]
     asked: JsonObject = {"tool": miss.tool_name, "arguments": miss.arguments, "call_id": miss.call_id}
     recorded = nearest[0]["arguments"] if nearest else None
     return Result(
         verdict="fixture_missing",
-        divergence=Divergence(step=step, path="result" if recorded == miss.arguments else "arguments",
-                              recorded=recorded, replayed=miss.arguments),
+        divergence=Divergence(
+            step=step,
+            path="result" if recorded == miss.arguments else "arguments",
+            recorded=recorded,
+            replayed=miss.arguments,
+        ),
         facts={**facts, "asked_for": asked, "nearest": nearest},
         observations=observations,
     )

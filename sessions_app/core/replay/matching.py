@@ -48,9 +48,7 @@ def first_mismatch(
     return next(_mismatches(recorded, rebuilt, raw, path, tally), None)
 
 
-def _mismatches(
-    recorded: JsonValue, rebuilt: JsonValue, raw: JsonValue, path: str, tally: Tally
-) -> Iterator[Mismatch]:
+def _mismatches(recorded: JsonValue, rebuilt: JsonValue, raw: JsonValue, path: str, tally: Tally) -> Iterator[Mismatch]:
     if isinstance(recorded, dict) and isinstance(rebuilt, dict):
         yield from _in_objects(recorded, rebuilt, raw, path, tally)
     elif isinstance(recorded, list) and isinstance(rebuilt, list):

@@ -57,9 +57,7 @@ class _Rebuilt:
         for step in self._recorded.steps:
             rebuilt = self._step(step)
             if rebuilt is not None:
-                yield replace(
-                    rebuilt, started_at=None, first_token_at=None, duration_ms=None, state=None, extra={}
-                )
+                yield replace(rebuilt, started_at=None, first_token_at=None, duration_ms=None, state=None, extra={})
 
     def _step(self, step: Step) -> Step | None:
         match step.call:

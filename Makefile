@@ -1,0 +1,36 @@
+# Short names; manage.py does the work.
+.PHONY: up test lint check format lock dev
+
+VENV := .venv/bin
+
+up:
+	python3 manage.py up
+
+test:
+	python3 manage.py test
+
+# An environment with everything, made from requirements-dev.lock when it is not there.
+dev:
+	@python3 manage.py test --version > /dev/null
+
+lint: dev
+	$(VENV)/ruff check .
+	$(VENV)/ruff format --check .
+	$(VENV)/mypy
+	$(VENV)/lint-imports
+	$(VENV)/djlint templates --check --lint --quiet
+
+check: lint test
+
+format: dev
+	$(VENV)/ruff check --fix .
+	$(VENV)/ruff format .
+	$(VENV)/djlint templates --reformat --quiet
+
+# After a change of requirements.in or requirements-dev.in. `make lock UPGRADE=--upgrade` takes newer versions.
+COMPILE := $(VENV)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	--no-header --no-annotate --no-emit-index-url --no-emit-find-links $(UPGRADE)
+lock:
+	$(VENV)/python -m pip install --quiet uv
+	$(COMPILE) requirements.in -o requirements.lock
+	$(COMPILE) requirements-dev.in -c requirements.lock -o requirements-dev.lock

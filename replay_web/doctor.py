@@ -1,0 +1,190 @@
+"""`manage.py doctor`: what is wrong with this installation, in words, and what to do about it.
+
+Each check answers None when all is well, else a sentence for the person at the keyboard. The first list needs
+no Django, so that a broken setting cannot keep the doctor from speaking.
+"""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable
+from contextlib import suppress
+
+from replay_web.supervisor import programs
+from replay_web.supervisor.account import Account, services_folder
+from replay_web.supervisor.errors import CannotStart
+from replay_web.supervisor.home import Home
+from replay_web.supervisor.postgres import Postgres
+from replay_web.supervisor.redis import Redis
+from replay_web.supervisor.up import check_host, free_port, is_given, port_from_environment
+
+Check = Callable[[], str | None]
+SPACE_NEEDED = 512 * 1024 * 1024
+WORKER_PATIENCE = 5.0  # seconds; a busy machine answers late
+
+
+def home_is_writable() -> str | None:
+    home = Home.from_environment().path
+    folder = next(path for path in (home, *home.parents) if path.exists())
+    with (
+        suppress(OSError),
+        tempfile.TemporaryFile(dir=folder),
+    ):  # asking for permission is not enough: disks go read-only
+        return None
+    return f"{folder} cannot be written. Set REPLAY_HOME to a folder that can, or give this one to your user."
+
+
+def disk_has_space() -> str | None:
+    home = Home.from_environment().path
+    free = shutil.disk_usage(next(path for path in (home, *home.parents) if path.exists())).free
+    if free >= SPACE_NEEDED:
+        return None
+    return f"Only {free // 1024**2} MiB are free where {home} lies. Below that PostgreSQL stops; make room."
+
+
+def port_is_free() -> str | None:
+    """While this home is in use its own web server has the port."""
+    if Home.from_environment().is_held():
+        return None
+    host = os.environ.get("HOST") or "127.0.0.1"
+    try:
+        check_host(host)
+        free_port(host, port_from_environment())
+    except CannotStart as error:
+        return str(error)
+    return None
+
+
+def postgres_can_start() -> str | None:
+    home = Home.from_environment()
+    if is_given("DATABASE_URL") or not home.path.exists():
+        return None
+    return said_by(lambda: private_postgres(home).check())
+
+
+def redis_can_start() -> str | None:
+    home = Home.from_environment()
+    if is_given("REDIS_URL"):
+        return None
+    account, folder = Account.for_services(), home.services
+    return said_by(lambda: Redis(home=home, account=account, services=folder, sockets=folder).binary())
+
+
+def private_postgres(home: Home) -> Postgres:
+    account = Account.for_services()
+    folder = services_folder(home, account)
+    return Postgres(home=home, account=account, services=folder, sockets=folder / "sockets")
+
+
+def said_by(attempt: Callable[[], object]) -> str | None:
+    try:
+        attempt()
+    except CannotStart as error:
+        return str(error)
+    return None
+
+
+def web_answers() -> str | None:
+    home = Home.from_environment()
+    url = home.state().get("url", "") if home.is_held() else ""
+    host, _, port = url.removeprefix("http://").rpartition(":")
+    if not url or programs.answers(host.strip("[]"), int(port)):
+        return None
+    return f"The web server does not answer at {url}. {home.logs / 'web.log'} says why."
+
+
+def settings_are_valid() -> str | None:
+    import django
+    from django.core.exceptions import ImproperlyConfigured
+
+    os.environ["DATABASE_POOL_SIZE"] = "0"  # a pool keeps trying; we want the answer now
+    try:
+        django.setup()
+    except ImproperlyConfigured as error:
+        return str(error)
+    return None
+
+
+def database_answers() -> str | None:
+    from replay_web import health
+
+    answer = health.database()
+    if answer == "ok":
+        return None
+    return f"PostgreSQL: {answer}. Check DATABASE_URL, that the server runs, and its log."
+
+
+def redis_answers() -> str | None:
+    from replay_web import health
+
+    answer = health.broker()
+    if answer == "ok":
+        return None
+    return f"Redis: {answer}. Check REDIS_URL and that the server runs. Nothing is lost; replays start later."
+
+
+def migrations_are_applied() -> str | None:
+    from replay_web import health
+
+    answer = health.migrations()
+    if answer == "ok" or answer.startswith("unknown"):  # an unreachable database has been said
+        return None
+    return f"Migrations: {answer}. Run `python3 manage.py migrate`, or restart `python3 manage.py up`."
+
+
+def worker_consumes() -> str | None:
+    from replay_web import health
+    from replay_web.celery import app
+
+    if health.broker() != "ok" or app.control.inspect(timeout=WORKER_PATIENCE, limit=1).ping():
+        return None
+    return "No worker answers, so replays stay queued. Start one: `python3 manage.py up`, or the `worker` service."
+
+
+ON_THE_MACHINE: dict[str, Check] = {
+    "home folder": home_is_writable,
+    "disk": disk_has_space,
+    "port": port_is_free,
+    "private PostgreSQL": postgres_can_start,
+    "private Redis": redis_can_start,
+    "web server": web_answers,
+}
+IN_DJANGO: dict[str, Check] = {
+    "settings": settings_are_valid,
+    "database": database_answers,
+    "Redis": redis_answers,
+    "migrations": migrations_are_applied,
+    "worker": worker_consumes,
+}
+
+
+def main() -> int:
+    """Print what was found. The exit code: 0 when all is well, 1 when something is not."""
+    home = Home.from_environment()
+    print(situation(home))
+    is_well = report(ON_THE_MACHINE)
+    if home.is_held() or is_given("DATABASE_URL"):
+        is_well = report(IN_DJANGO) and is_well
+    print("All is well." if is_well else "Something needs you; see above.")
+    return 0 if is_well else 1
+
+
+def situation(home: Home) -> str:
+    if home.is_held():
+        return f"Replay runs on {home.path}, at {home.state().get('url')}."
+    if is_given("DATABASE_URL"):
+        return "PostgreSQL is the one of DATABASE_URL."
+    killed = "The last run was killed; the next start recovers by itself. " if home.state() else ""
+    return f"{killed}Replay is not running on {home.path}. `python3 manage.py up` starts it."
+
+
+def report(checks: dict[str, Check]) -> bool:
+    """One line for each check; the later ones need the settings, so those being wrong ends the list."""
+    is_well = True
+    for name, check in checks.items():
+        problem = check()
+        print(f"  {'PROBLEM' if problem else 'ok':8}{name}{': ' + problem if problem else ''}")
+        is_well = is_well and problem is None
+        if problem and check is settings_are_valid:
+            break
+    return is_well

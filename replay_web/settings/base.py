@@ -1,0 +1,171 @@
+"""Settings as they are shipped. What an installation may change comes from its environment: docs/deploying.md."""
+
+from typing import Any
+
+from replay_web.settings import addresses, env
+from replay_web.supervisor.home import PROJECT_ROOT, Home
+
+HOME = Home.from_environment()
+# What `manage.py up` keeps in its home serves every other command as well: `manage.py shell` just works.
+OF_HOME = HOME.environment()
+
+# --- Who may talk to us
+
+SECRET_KEY = env.required_secret(
+    "SECRET_KEY",
+    "`manage.py up` makes one by itself; elsewhere set either. "
+    "To work on the code use DJANGO_SETTINGS_MODULE=replay_web.settings.dev.",
+    OF_HOME.get("SECRET_KEY", ""),
+)
+DEBUG = False
+# Loopback names always: health checks of the same machine use them.
+ALLOWED_HOSTS = [*env.words("ALLOWED_HOSTS"), "127.0.0.1", "localhost", "[::1]"]
+CSRF_TRUSTED_ORIGINS = env.words("CSRF_TRUSTED_ORIGINS")
+
+HTTPS = env.boolean("HTTPS")
+SECURE_SSL_REDIRECT = SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
+SECURE_HSTS_SECONDS = 365 * 24 * 3600 if HTTPS else 0
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
+SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$"]
+SECURE_REFERRER_POLICY = "same-origin"
+SECURE_CROSS_ORIGIN_OPENER_POLICY = "same-origin"
+X_FRAME_OPTIONS = "DENY"
+SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
+
+SILENCED_SYSTEM_CHECKS = [
+    "security.W005",  # HSTS for subdomains: other services of the domain are not ours to decide on
+    "security.W021",  # HSTS preload: likewise, and it cannot be taken back
+]
+if not HTTPS:
+    SILENCED_SYSTEM_CHECKS += [
+        # Without HTTPS=1 we serve plain HTTP, on loopback unless told otherwise:
+        "security.W004",  # HSTS would lock people out
+        "security.W008",  # there is nothing to redirect to
+        "security.W012",  # a secure session cookie would never come back
+        "security.W016",  # nor would the CSRF cookie
+    ]
+
+# --- What it is made of
+
+INSTALLED_APPS = [
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "django_htmx",
+    "sessions_app",
+    "replay_web",
+]
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "replay_web.middleware.ContentSecurityPolicyMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+]
+ROOT_URLCONF = "replay_web.urls"
+WSGI_APPLICATION = "replay_web.wsgi.application"
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+TEMPLATES: list[dict[str, Any]] = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [PROJECT_ROOT / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    },
+]
+
+LOGIN_URL = "/sign-in"
+LOGIN_REDIRECT_URL = "/"
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in ("UserAttributeSimilarityValidator", "MinimumLengthValidator", "CommonPasswordValidator")
+]
+
+LANGUAGE_CODE = "en"
+TIME_ZONE = "UTC"
+USE_TZ = True
+
+# --- Static files: names carry a hash of the contents, so browsers may keep them for ever
+
+STATIC_URL = "/static/"
+STATICFILES_DIRS = [PROJECT_ROOT / "static"]
+# Ours alone: packages bring files that no page of ours asks for.
+STATICFILES_FINDERS = ["django.contrib.staticfiles.finders.FileSystemFinder"]
+STATIC_ROOT = env.text("STATIC_ROOT", str(HOME.static))
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {"BACKEND": "replay_web.static.HashedStaticFilesStorage"},
+}
+
+# --- PostgreSQL
+
+DATABASES: dict[str, dict[str, Any]] = {}
+DATABASE_URL = env.secret("DATABASE_URL", OF_HOME.get("DATABASE_URL", ""))
+if DATABASE_URL:
+    DATABASES["default"] = addresses.database(DATABASE_URL)
+    # Web and worker threads come and go; a pool bounds their connections and keeps them warm.
+    # 0 is for commands that end soon, and for those who run a pool of their own.
+    if _pool_size := env.number("DATABASE_POOL_SIZE", 10):
+        DATABASES["default"]["OPTIONS"]["pool"] = {"min_size": 1, "max_size": _pool_size, "timeout": 5}
+
+# --- Redis and Celery. The database is the truth of the queue; a message only wakes a worker up
+
+REDIS_URL = env.secret("REDIS_URL", OF_HOME.get("REDIS_URL", "redis://127.0.0.1:6379/0"))
+CELERY_BROKER_URL = addresses.celery_broker(REDIS_URL)
+CELERY_BROKER_TRANSPORT_OPTIONS = {"unacked_restore_throttle": 1}
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_BROKER_CONNECTION_MAX_RETRIES = None
+CELERY_TASK_DEFAULT_QUEUE = "replays"
+CELERY_ACCEPT_CONTENT = ["json"]
+CELERY_TASK_SERIALIZER = CELERY_RESULT_SERIALIZER = "json"
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_ACKS_LATE = False  # the lease in the database brings lost work back, without redelivery storms
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_WORKER_REDIRECT_STDOUTS = False
+CELERY_TIMEZONE = "UTC"
+WORKER_THREADS = env.number("WORKER_THREADS", 2, at_least=1)
+
+# --- Replays
+
+REPLAY_LEASE_SECONDS = env.number("REPLAY_LEASE_SECONDS", 30, at_least=1)
+REPLAY_SWEEP_SECONDS = env.number("REPLAY_SWEEP_SECONDS", 5, at_least=1)
+REPLAY_MAX_ATTEMPTS = env.number("REPLAY_MAX_ATTEMPTS", 3, at_least=1)
+REPLAY_TIME_LIMIT_SECONDS = env.number("REPLAY_TIME_LIMIT_SECONDS", 600, at_least=1)
+
+# --- Limits. The doors for records read their bodies themselves, within these
+
+REPLAY_MAX_BODY_BYTES = env.number("REPLAY_MAX_BODY_BYTES", 4 * 1024 * 1024, at_least=1024)
+REPLAY_MAX_INFLATED_BYTES = env.number("REPLAY_MAX_INFLATED_BYTES", 20 * 1024 * 1024, at_least=1024)
+DATA_UPLOAD_MAX_MEMORY_SIZE = REPLAY_MAX_BODY_BYTES
+# Larger payloads (compressed) lie in a folder and not in the database.
+REPLAY_BLOBS = env.text("REPLAY_BLOBS", str(HOME.path / "blobs"))
+REPLAY_BLOB_THRESHOLD_BYTES = env.number("REPLAY_BLOB_THRESHOLD_BYTES", 1024 * 1024, at_least=1024)
+REPLAY_ERROR_WORDS = env.words("REPLAY_ERROR_WORDS")
+
+# --- Logging: never a payload
+
+LOG_LEVEL = env.text("LOG_LEVEL", "WARNING").upper()
+LOGGING: dict[str, Any] = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["stderr"], "level": LOG_LEVEL},
+    # Its own handler would mail or print requests' data.
+    "loggers": {"django": {"handlers": [], "propagate": True}},
+}

@@ -1,0 +1,49 @@
+"""Typed readers of environment variables; a bad value stops the start and is named."""
+
+import os
+from pathlib import Path
+
+from django.core.exceptions import ImproperlyConfigured
+
+TRUE, FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
+
+
+def text(name: str, default: str = "") -> str:
+    return os.environ.get(name) or default
+
+
+def secret(name: str, default: str = "") -> str:
+    """The variable itself, or the contents of the file that NAME_FILE names."""
+    file = os.environ.get(f"{name}_FILE")
+    if os.environ.get(name) or not file:
+        return text(name, default)
+    try:
+        return Path(file).read_text().strip()
+    except OSError as error:
+        raise ImproperlyConfigured(f"{name}_FILE: {file} cannot be read ({error.strerror}).") from error
+
+
+def required_secret(name: str, hint: str, default: str = "") -> str:
+    found = secret(name, default)
+    if not found:
+        raise ImproperlyConfigured(f"{name} is not set, nor is {name}_FILE. {hint}")
+    return found
+
+
+def boolean(name: str, default: bool = False) -> bool:
+    value = text(name).lower()
+    if value and value not in TRUE + FALSE:
+        raise ImproperlyConfigured(f"{name} is {value!r}; it has to be one of {', '.join(TRUE + FALSE)}.")
+    return value in TRUE if value else default
+
+
+def number(name: str, default: int, at_least: int = 0) -> int:
+    value = text(name, str(default))
+    if not value.isdecimal() or int(value) < at_least:
+        raise ImproperlyConfigured(f"{name} is {value!r}; it has to be a whole number of at least {at_least}.")
+    return int(value)
+
+
+def words(name: str) -> list[str]:
+    """A list divided by commas."""
+    return [word.strip() for word in text(name).split(",") if word.strip()]

@@ -1,0 +1,79 @@
+"""The product's own programs: the web server, the worker, and the step that makes a home ready for them."""
+
+import socket
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from replay_web.supervisor.home import PROJECT_ROOT, Home
+from replay_web.supervisor.processes import Program
+
+WEB_THREADS = 8
+
+
+def web(home: Home, environment: Mapping[str, str], host: str, port: int) -> Program:
+    """granian: the fastest WSGI server by our measurement, and it reads chunked bodies."""
+    command = [
+        *(sys.executable, "-m", "granian", "--interface", "wsgi", "--http", "1", "--no-ws"),
+        *("--host", host, "--port", str(port), "--workers", "1"),
+        *("--blocking-threads", str(WEB_THREADS), "--workers-kill-timeout", "10", "--log-level", "warning"),
+        "replay_web.wsgi:application",
+    ]
+    return Program(
+        name="web",
+        command=command,
+        environment=environment,
+        log=home.logs / "web.log",
+        folder=PROJECT_ROOT,
+        grace=15,
+        is_killed_while_starting=True,
+        is_ready=lambda pid: answers(reachable(host), port),
+    )
+
+
+def worker(home: Home, environment: Mapping[str, str]) -> Program:
+    return Program(
+        name="worker",
+        command=[sys.executable, "-m", "replay_web.worker"],
+        environment=environment,
+        log=home.logs / "worker.log",
+        folder=PROJECT_ROOT,
+        grace=15,
+    )
+
+
+def preparation(home: Home, environment: Mapping[str, str], url: str) -> Program:
+    """Migrates, collects static files, fills a new home; ends when done."""
+    return Program(
+        name="preparation",
+        command=[sys.executable, "manage.py", "prepare_home", url],
+        environment=environment,
+        log=home.logs / "preparation.log",
+        folder=PROJECT_ROOT,
+    )
+
+
+def reachable(host: str) -> str:
+    """Where to ask a server that listens on `host`."""
+    return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
+
+
+def answers(host: str, port: int) -> bool:
+    """Whether the web server says that it is well."""
+    try:
+        with socket.create_connection((host, port), timeout=2) as connection:
+            connection.sendall(b"GET /healthz HTTP/1.0\r\nHost: localhost\r\n\r\n")
+            return connection.recv(64).split()[1:2] == [b"200"]
+    except OSError:
+        return False
+
+
+def fingerprint() -> str:
+    """Changes when migrations, static files or packages do: then a home has to be prepared before it is served."""
+    return "".join(f"{path} {path.stat().st_size} {path.stat().st_mtime_ns}\n" for path in fingerprinted())
+
+
+def fingerprinted() -> Iterator[Path]:
+    yield from sorted((PROJECT_ROOT / "sessions_app" / "migrations").glob("*.py"))
+    yield from sorted(path for path in (PROJECT_ROOT / "static").rglob("*") if path.is_file())
+    yield PROJECT_ROOT / "requirements.lock"

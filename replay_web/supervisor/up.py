@@ -1,0 +1,241 @@
+"""`manage.py up`: start what is not given, make the home ready, serve, and stop everything in the end."""
+
+import errno
+import json
+import os
+import signal
+import socket
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from replay_web.supervisor import processes, programs
+from replay_web.supervisor.account import Account, services_folder, socket_folder
+from replay_web.supervisor.errors import CannotStart
+from replay_web.supervisor.home import Home, redis_url, write_private
+from replay_web.supervisor.leftovers import boot_id, end_leftovers
+from replay_web.supervisor.postgres import Postgres
+from replay_web.supervisor.processes import Program
+from replay_web.supervisor.redis import Redis
+from replay_web.supervisor.watch import Watched, stop_all
+
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
+LOOK_EVERY = 0.25
+
+
+class Stopped(BaseException):
+    """SIGTERM or Ctrl-C came; raised wherever we are, so that even a slow start can be stopped."""
+
+
+@dataclass
+class Supervisor:
+    """Runs one instance on one home."""
+
+    home: Home
+    host: str
+    port: int
+    say: Callable[[str], None] = field(default=lambda line: print(line, flush=True))
+    is_durable: bool = True
+    services: list[Watched] = field(default_factory=list)
+    doors: list[Watched] = field(default_factory=list)
+
+    @property
+    def url(self) -> str:
+        host = programs.reachable(self.host)
+        return f"http://{f'[{host}]' if ':' in host else host}:{self.port}"
+
+    def run(self) -> None:
+        """Serve until stopped."""
+        try:
+            environment = self.environment(self.start_services())
+            self.start_doors(environment)
+            self.say(ready_line(self.url, self.home.connection))
+            while True:
+                time.sleep(LOOK_EVERY)
+                self.look()
+        finally:
+            ignore_signals()
+            self.stop()
+
+    def start_services(self) -> dict[str, str]:
+        """PostgreSQL and Redis where no address of one is given; both come up at the same time."""
+        wanted = [name for name in ("DATABASE_URL", "REDIS_URL") if not is_given(name)]
+        if not wanted:
+            return {}
+        account = Account.for_services()
+        folder = services_folder(self.home, account)
+        sockets = socket_folder(folder, account)
+        self.home.remember(sockets=str(sockets))
+        found = {}
+        if "DATABASE_URL" in wanted:
+            postgres = Postgres(
+                home=self.home, account=account, services=folder, sockets=sockets, is_durable=self.is_durable
+            )
+            self.services.append(self.started(postgres.program()))
+            found["DATABASE_URL"] = self.home.database_url(sockets)
+            self.home.remember(postgres_sockets=str(sockets))
+        if "REDIS_URL" in wanted:
+            redis = Redis(home=self.home, account=account, services=folder, sockets=sockets)
+            self.services.append(self.started(redis.program()))
+            found["REDIS_URL"] = redis_url(redis.socket)
+            self.home.remember(redis_socket=str(redis.socket))
+        for service in self.services:
+            service.wait_ready(60)  # after a crash PostgreSQL first reads its log again
+        return found
+
+    def start_doors(self, environment: Mapping[str, str]) -> None:
+        """The web server beside the preparation when the code is that of the last one, else after it.
+
+        The worker comes last: three programs loading Django on two cores would make the first page wait.
+        """
+        code = programs.fingerprint()
+        is_known = self.home.prepared.exists() and self.home.prepared.read_text() == code
+        preparation = self.started(programs.preparation(self.home, environment, self.url))
+        if not is_known:
+            self.say("Preparing the database ...")
+            wait_done(preparation)
+        web = self.started(programs.web(self.home, environment, self.host, self.port))
+        self.doors.append(web)
+        wait_done(preparation)
+        write_private(self.home.prepared, code)
+        web.wait_ready(60)
+        self.doors.append(self.started(programs.worker(self.home, environment)))
+
+    def started(self, program: Program) -> Watched:
+        program.log.unlink(missing_ok=True)
+        watched = Watched(program, self.record, self.say)
+        watched.start()
+        return watched
+
+    def record(self, name: str, pid: int) -> None:
+        children = self.home.state().get("children", {})
+        children[name] = {"pid": pid, "started": processes.started_at(pid) or 0}
+        self.home.remember(children=children)
+
+    def environment(self, found: Mapping[str, str]) -> dict[str, str]:
+        """What web and worker are told."""
+        told = {
+            "DJANGO_SETTINGS_MODULE": "replay_web.settings.base",
+            "REPLAY_HOME": str(self.home.path),
+            "MALLOC_ARENA_MAX": "2",  # with threads glibc otherwise keeps much more memory than is used
+            "PYDANTIC_AI_NO_BANNER": "1",
+            **os.environ,
+            **found,
+        }
+        if not is_given("SECRET_KEY"):
+            told["SECRET_KEY_FILE"] = str(self.home.secret_file("secret_key"))
+        return told
+
+    def look(self) -> None:
+        """One round of the watch."""
+        for watched in (*self.services, *self.doors):
+            watched.look()
+            processes.trim_log(watched.program.log)
+        processes.reap_adopted({each.process.pid for each in (*self.services, *self.doors)})
+
+    def stop(self) -> None:
+        self.say("Stopping ...")
+        stop_all([self.doors, self.services])
+        sockets = self.home.state().get("sockets")
+        self.home.forget()
+        if sockets and self.home.services.resolve() not in Path(sockets).parents:
+            with suppress(OSError):
+                Path(sockets).rmdir()
+
+
+def wait_done(preparation: Watched) -> None:
+    if preparation.process.wait():
+        raise CannotStart(f"The database could not be prepared:\n{preparation.last_words()}")
+
+
+def is_given(name: str) -> bool:
+    """Whether the environment names it, itself or in a file."""
+    return bool(os.environ.get(name) or os.environ.get(f"{name}_FILE"))
+
+
+def ready_line(url: str, connection: Path) -> str:
+    try:
+        name = json.loads(connection.read_text())["username"]
+    except (OSError, ValueError, KeyError):
+        return f"Replay is ready at {url}"
+    return f"Replay is ready at {url}  (sign in as {name}; password in {connection})"
+
+
+def check_host(host: str) -> None:
+    """Listening to other machines takes a decision: under which names."""
+    if host not in LOOPBACK and not os.environ.get("ALLOWED_HOSTS"):
+        raise CannotStart(
+            f"HOST={host} lets other machines in. Set ALLOWED_HOSTS to the names they use, "
+            "e.g. ALLOWED_HOSTS=replay.example.org"
+        )
+
+
+def free_port(host: str, port: int) -> int:
+    """The port itself when it is free; for 0 one that is."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            raise CannotStart(cannot_listen(host, port, error)) from error
+        chosen: int = probe.getsockname()[1]
+        return chosen
+
+
+def cannot_listen(host: str, port: int, error: OSError) -> str:
+    if error.errno == errno.EADDRINUSE:
+        return (
+            f"Port {port} is taken by another program. Stop that one, or choose another port, "
+            f"e.g. PORT={port + 1} python3 manage.py up (PORT=0 picks a free one)."
+        )
+    return f"Cannot listen on {host}, port {port}: {error.strerror}. Change HOST or PORT."
+
+
+def port_from_environment() -> int:
+    text = os.environ.get("PORT") or "8000"
+    if not text.isdecimal() or int(text) > 65535:
+        raise CannotStart(f"PORT is {text!r}; it has to be a number from 0 to 65535.")
+    return int(text)
+
+
+@contextmanager
+def stopping_on_signals() -> Iterator[None]:
+    def stop(number: int, frame: object) -> None:
+        raise Stopped
+
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, stop)
+    with suppress(Stopped):
+        yield
+
+
+def ignore_signals() -> None:
+    """Once we are stopping, being told so again changes nothing."""
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+
+
+def up() -> None:
+    home, host, port = Home.from_environment(), os.environ.get("HOST") or "127.0.0.1", port_from_environment()
+    check_host(host)
+    home.prepare()
+    with home.held(), stopping_on_signals():
+        end_leftovers(home)
+        supervisor = Supervisor(home=home, host=host, port=free_port(host, port))
+        processes.adopt_orphans()
+        home.remember(url=supervisor.url, boot=boot_id() if sys.platform == "linux" else None)
+        supervisor.run()
+
+
+def main() -> int:
+    """The exit code: 0 after a stop that was asked for, 1 when it could not start."""
+    try:
+        up()
+    except CannotStart as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0

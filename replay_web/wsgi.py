@@ -1,0 +1,12 @@
+"""The callable that web servers run."""
+
+import os
+
+from django.core.wsgi import get_wsgi_application
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "replay_web.settings.base")
+
+application = get_wsgi_application()
+
+# The web process announces replays, so its messages must go where the settings say.
+from replay_web.celery import app as celery_app  # noqa: E402, F401

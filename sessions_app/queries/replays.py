@@ -1,0 +1,99 @@
+"""Replays as lists and pages show them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db.models import F, Min, Q, QuerySet
+from django.utils import timezone
+
+from sessions_app.models import Project, Replay, Run
+from sessions_app.models.replays import HELD_STATES, OPEN_STATES, ReplayState
+
+PAGE = 50
+STALLED_AFTER = timedelta(seconds=60)
+BUSY_WORKERS = 8
+
+FILTERS: dict[str, Q] = {
+    "all": Q(),
+    "open": Q(state__in=OPEN_STATES),
+    "reproduced": Q(verdict="reproduced"),
+    "different": Q(state=ReplayState.DONE) & ~Q(verdict="reproduced"),
+    "failed": Q(state__in=(ReplayState.FAILED, ReplayState.CRASHED)),
+    "cancelled": Q(state=ReplayState.CANCELLED),
+}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Queue:
+    """How the queue stands, over all projects of the server: workers take from one queue."""
+
+    queued: int
+    running: int
+    oldest: datetime | None
+    """When the replay that waits longest was asked for."""
+    workers: tuple[str, ...]
+    """Those that hold a replay now."""
+    is_stalled: bool
+    """Something waits long, and no worker is busy with something else."""
+
+
+def replays_of(project: Project) -> QuerySet[Replay]:
+    """With the run and who asked, but without the run's large columns."""
+    rows = Replay.objects.filter(project=project).select_related("run__session", "requested_by")
+    return rows.only(
+        *(field.attname for field in Replay._meta.concrete_fields),
+        "run__run_id",
+        "run__step_count",
+        "run__session__session_id",
+        "requested_by__username",
+    )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Row:
+    """A replay as the list shows it."""
+
+    replay: Replay
+    took_ms: float | None
+
+
+def replay_page(project: Project, filter_name: str, before: int | None) -> list[Row]:
+    """Newest first; `before` is the key of the last row of the page before. One more than is shown."""
+    rows = replays_of(project).filter(FILTERS[filter_name])
+    if before is not None:
+        rows = rows.filter(pk__lt=before)
+    return [Row(replay=replay, took_ms=took_ms(replay)) for replay in rows.order_by("-pk")[: PAGE + 1]]
+
+
+def took_ms(replay: Replay) -> float | None:
+    """From the last time a worker took it up to its end."""
+    if replay.claimed_at is None or replay.finished_at is None:
+        return None
+    return (replay.finished_at - replay.claimed_at).total_seconds() * 1000
+
+
+def queue_of(project: Project) -> Queue:
+    """Three queries. Only the counts of this project are told; whether workers are busy is not secret."""
+    mine = Replay.objects.filter(project=project)
+    waiting = mine.filter(state=ReplayState.QUEUED)
+    held = Replay.objects.filter(state__in=HELD_STATES, lease_until__gt=timezone.now())
+    oldest = waiting.aggregate(oldest=Min(F("created_at")))["oldest"]
+    workers = sorted({name for name in held.values_list("worker", flat=True)[:100] if name})
+    return Queue(
+        queued=waiting.count(),
+        running=mine.filter(state__in=HELD_STATES).count(),
+        oldest=oldest,
+        workers=tuple(workers[:BUSY_WORKERS]),
+        is_stalled=oldest is not None and not workers and timezone.now() - oldest > STALLED_AFTER,
+    )
+
+
+def replay_by_id(project: Project, replay_id: str) -> Replay | None:
+    rows = Replay.objects.filter(project=project, replay_id=replay_id)
+    return rows.select_related("run__session", "requested_by", "produced_run__session").first()
+
+
+def run_by_id(project: Project, run_id: str) -> Run | None:
+    return Run.objects.select_related("session").filter(project=project, run_id=run_id).first()

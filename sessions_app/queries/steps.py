@@ -1,0 +1,217 @@
+"""Steps for pages: a part of a long run at a time, and always the same number of queries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+from django.db import connection
+from django.db.models import Max
+
+from sessions_app import models
+from sessions_app.core.formats.fields import Fields
+from sessions_app.core.formats.native_steps import read_step
+from sessions_app.core.history import History
+from sessions_app.core.payload import Payload
+from sessions_app.core.run import Step
+from sessions_app.mapping import payloads
+from sessions_app.mapping.references import payload_references
+from sessions_app.mapping.stored import reference
+
+ROWS = 200
+MARKS = 2000
+"""Failed steps that the ruler draws."""
+SAME_CALLS = 100
+"""Equal calls elsewhere are counted up to here."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GonePayload(Payload):
+    """Stands for bytes that are no longer stored; the page that meets one says so and goes on."""
+
+    name: str
+
+    @cached_property
+    def digest(self) -> str:
+        return self.name
+
+
+class _Resolver:
+    """Reads a stored step without its history, which may be longer than everything else together."""
+
+    def __init__(self, contents: dict[str, bytes]) -> None:
+        self._contents = contents
+
+    def payload(self, slice_: bytes, path: str) -> Payload:
+        digest, media_type = reference(slice_)
+        content = self._contents.get(digest)
+        if content is None:
+            return GonePayload(name=digest, content=b"", media_type=media_type)
+        return Payload(content=content, media_type=media_type)
+
+    def shared(self, table: str, slice_: bytes, path: str) -> Payload:
+        return self.payload(slice_, path)
+
+    def history(self, slice_: bytes | None, path: str) -> History | None:
+        return None
+
+    def step_read(self, step: Step) -> None:
+        """Nothing to remember."""
+
+
+def last_index(run: models.Run) -> int:
+    """How many steps the run has, those of kind `other` included."""
+    return run.steps.aggregate(last=Max("index"))["last"] or 0
+
+
+def rows_around(run: models.Run, index: int) -> list[models.Step]:
+    """The page of rows that holds this step."""
+    first = (max(index, 1) - 1) // ROWS * ROWS + 1
+    rows = run.steps.filter(index__gte=first, index__lt=first + ROWS)
+    return list(rows.defer("detail").order_by("index"))
+
+
+def failed_indices(run: models.Run) -> list[int]:
+    return list(run.steps.filter(has_error=True).order_by("index").values_list("index", flat=True)[:MARKS])
+
+
+def failed_neighbours(run: models.Run, index: int) -> dict[str, int | None]:
+    """The failed steps next to this one."""
+    failed = run.steps.filter(has_error=True).values_list("index", flat=True)
+    return {
+        "next_failed": failed.filter(index__gt=index).order_by("index").first(),
+        "previous_failed": failed.filter(index__lt=index).order_by("-index").first(),
+    }
+
+
+def step_row(run: models.Run, index: int) -> models.Step | None:
+    return run.steps.filter(index=index).first()
+
+
+def step_body(row: models.Step, project_id: int) -> Step:
+    """What was recorded of a step, but for its message history. Never fails for bytes that are gone."""
+    detail = bytes(row.detail)
+    contents = payloads.read_many(project_id, payload_references(detail))
+    return read_step(Fields(detail), row.index, _Resolver(contents))
+
+
+def state_details(run: models.Run, until: int) -> list[tuple[int, bytes]]:
+    """Index and stored text of the steps that changed the state, in order."""
+    changed = run.steps.filter(index__lte=until, state_changes__isnull=False)
+    return [(index, bytes(detail)) for index, detail in changed.order_by("index").values_list("index", "detail")]
+
+
+def same_calls(row: models.Step, project_id: int) -> int:
+    """Equal calls in other runs of the project, counted up to `SAME_CALLS`."""
+    if row.arguments_key is None:
+        return 0
+    same = models.Step.objects.filter(
+        run__project_id=project_id, arguments_key=row.arguments_key, name=row.name
+    ).exclude(run_id=row.run_id)
+    return len(same.values_list("pk", flat=True)[:SAME_CALLS])
+
+
+# --- messages ----------------------------------------------------------------------------------
+
+_CHAIN = """
+WITH RECURSIVE chain AS (
+    SELECT digest, parent, message, 0 AS depth FROM sessions_app_historynode
+    WHERE project_id = %(project)s AND digest = %(head)s
+  UNION ALL
+    SELECT node.digest, node.parent, node.message, chain.depth + 1 FROM sessions_app_historynode node
+    JOIN chain ON node.project_id = %(project)s AND node.digest = chain.parent
+)
+SELECT digest, message FROM chain ORDER BY depth DESC
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chain:
+    """The digests of a history, oldest first; the messages themselves are read part by part."""
+
+    nodes: tuple[str, ...]
+    messages: tuple[str, ...]
+
+    def shared_with(self, other: Chain) -> int:
+        """How many messages both begin with."""
+        pairs = zip(self.nodes, other.nodes, strict=False)
+        return next((i for i, (a, b) in enumerate(pairs) if a != b), min(len(self.nodes), len(other.nodes)))
+
+
+def chain_of(project_id: int, head: bytes | None) -> Chain:
+    if head is None:
+        return Chain(nodes=(), messages=())
+    with connection.cursor() as cursor:
+        cursor.execute(_CHAIN, {"project": project_id, "head": bytes(head)})
+        found = [(bytes(digest).hex(), bytes(message).hex()) for digest, message in cursor.fetchall()]
+    return Chain(nodes=tuple(node for node, _ in found), messages=tuple(message for _, message in found))
+
+
+_TAIL = """
+WITH RECURSIVE tail AS (
+    SELECT digest, parent, message, 0 AS depth FROM sessions_app_historynode
+    WHERE project_id = %(project)s AND digest = %(head)s AND digest IS DISTINCT FROM %(stop)s
+  UNION ALL
+    SELECT node.digest, node.parent, node.message, tail.depth + 1 FROM sessions_app_historynode node
+    JOIN tail ON node.project_id = %(project)s AND node.digest = tail.parent
+    WHERE tail.depth + 1 < %(limit)s AND node.digest IS DISTINCT FROM %(stop)s
+)
+SELECT parent, message FROM tail ORDER BY depth DESC
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tail:
+    """The newest messages of a history, oldest first, back to a node or to a number of them."""
+
+    messages: tuple[str, ...]
+    has_earlier: bool
+    reached_stop: bool
+    """Whether the history goes on from the node that was asked for."""
+    was_cut: bool
+    """There may be more messages before the node was reached."""
+
+
+def tail_of(project_id: int, head: bytes, *, stop: bytes | None, limit: int) -> Tail:
+    """Reads `limit` links at most, however long the history is."""
+    with connection.cursor() as cursor:
+        stopped = None if stop is None else bytes(stop)
+        cursor.execute(_TAIL, {"project": project_id, "head": bytes(head), "stop": stopped, "limit": limit})
+        found = cursor.fetchall()
+    before = found[0][0] if found else head
+    reached = stop is not None and before is not None and bytes(before) == bytes(stop)
+    return Tail(
+        messages=tuple(bytes(message).hex() for _, message in found),
+        has_earlier=before is not None,
+        reached_stop=reached,
+        was_cut=before is not None and not reached,
+    )
+
+
+def request_before(run: models.Run, index: int) -> bytes | None:
+    """The last message of the previous request to the model."""
+    rows = run.steps.filter(kind="model", index__lt=index, input_node__isnull=False)
+    found = rows.order_by("-index").values_list("input_node", flat=True).first()
+    return None if found is None else bytes(found)
+
+
+def read_messages(project_id: int, digests: Iterable[str]) -> list[Payload]:
+    """In the order asked for; one query."""
+    wanted = list(digests)
+    contents = payloads.read_many(project_id, set(wanted))
+    return [
+        Payload(content=contents[digest]) if digest in contents else GonePayload(name=digest, content=b"")
+        for digest in wanted
+    ]
+
+
+def requests(run: models.Run, index: int) -> tuple[models.Step | None, models.Step | None, models.Step | None]:
+    """The model step at or before this one (or the first), the one before it, and the one after it."""
+    model_steps = run.steps.filter(kind="model").defer("detail")
+    before = list(model_steps.filter(index__lte=max(index, 1)).order_by("-index")[:2])
+    after = list(model_steps.filter(index__gt=max(index, 1)).order_by("index")[:2])
+    if not before:
+        here, later = (after + [None, None])[:2]
+        return here, None, later
+    return before[0], (before + [None])[1], (after + [None])[0]

@@ -1,0 +1,122 @@
+"""Tags for what every page shares: icons, states, step strips, the bar and the sheet of keys."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import Any
+
+from django import template
+from django.http import HttpRequest
+from django.template import Context
+from django.templatetags.static import static
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+
+from sessions_app.web.frame import bar_facts, theme_of
+from sessions_app.web.keys import SHEET, keys_are_on
+from sessions_app.web.states import State, state_of
+
+register = template.Library()
+
+
+@register.simple_tag
+def icon(name: str, css: str = "") -> SafeString:
+    """Decoration only: words stand beside it."""
+    address = f"{static('icons.svg')}#{name}"
+    return format_html(
+        '<svg class="icon {}" width="16" height="16" aria-hidden="true"><use href="{}"/></svg>', css, address
+    )
+
+
+@register.simple_tag
+def state(table: str, value: str | None, suffix: object = "", css: str = "") -> SafeString:
+    """`{% state "run" run.status %}`, `{% state "verdict" run.verdict run.verdict_step %}`; `state-chip` frames it."""
+    return state_html(state_of(table, value), suffix, css)
+
+
+def state_html(shown: State, suffix: object = "", css: str = "") -> SafeString:
+    words = shown.word if suffix in ("", None) else f"{shown.word} {suffix}"
+    markup = '<span class="state state-{} {}">{}<span>{}</span></span>'
+    return format_html(markup, shown.css, css, icon(shown.icon), words)
+
+
+_KIND_WORDS = {"m": "model", "t": "tool", "r": "retrieval", "a": "agent", "o": "other"}
+_MARK, _GAP, _HEIGHT = 3, 1, 18
+_LONGEST, _HEAD, _TAIL = 25, 16, 8
+
+
+@register.simple_tag
+def strip(letters: str, step_count: int) -> SafeString:
+    """One mark a step, failed ones tall and red, repeats joined by a line; long ones show both their ends."""
+    shown = _folded(letters, step_count)
+    width = max(len(shown) * (_MARK + _GAP) - _GAP, 1)
+    return format_html(
+        '<svg class="strip" width="{0}" height="{1}" viewBox="0 0 {0} {1}" role="img" aria-label="{2}">{3}{4}</svg>',
+        width,
+        _HEIGHT,
+        strip_words(letters, step_count),
+        format_html_join("", '<rect class="joint" x="{}" y="{}" width="{}" height="1"/>', _joints(shown)),
+        format_html_join("", '<rect class="{}" x="{}" y="{}" width="{}" height="{}"/>', map(_mark, enumerate(shown))),
+    )
+
+
+def _folded(letters: str, step_count: int) -> str:
+    """Beginning and end with a gap between; of very long runs only the beginning is known."""
+    if step_count <= _LONGEST and len(letters) <= _LONGEST:
+        return letters
+    tail = letters[-_TAIL:] if step_count <= len(letters) else "." * _TAIL
+    return f"{letters[:_HEAD]}.{tail}"
+
+
+def _mark(at: tuple[int, str]) -> tuple[str, int, int, int, int]:
+    index, letter = at
+    x = index * (_MARK + _GAP)
+    if letter == ".":
+        return ("joint", x + 1, 9, 1, 1)
+    if letter.isupper():
+        return ("failed", x, 1, _MARK, 16)
+    return (letter if letter in _KIND_WORDS else "o", x, 5, _MARK, 8)
+
+
+def _joints(letters: str) -> list[tuple[int, int, int]]:
+    """Lines under three or more equal marks in a row."""
+    joints, at = [], 0
+    for letter, group in groupby(letters):
+        length = len(list(group))
+        if length > 2 and letter != ".":
+            joints.append((at * (_MARK + _GAP), 16, length * (_MARK + _GAP) - _GAP))
+        at += length
+    return joints
+
+
+def strip_words(letters: str, step_count: int) -> str:
+    failed = sum(letter.isupper() for letter in letters)
+    steps = "1 step" if step_count == 1 else f"{step_count} steps"
+    return f"{steps}, {failed} failed" if failed else steps
+
+
+@register.inclusion_tag("_bar.html", takes_context=True)
+def bar(context: Context) -> dict[str, Any]:
+    return bar_facts(context["request"], context.get("project"), str(context.get("section", "")))
+
+
+@register.inclusion_tag("_keys.html", takes_context=True)
+def key_sheet(context: Context) -> dict[str, Any]:
+    return {"groups": SHEET, "are_on": keys_are_on(context["request"].COOKIES)}
+
+
+@register.simple_tag(takes_context=True)
+def theme(context: Context) -> str:
+    return theme_of(_request(context))
+
+
+@register.simple_tag(takes_context=True)
+def key_hints(context: Context) -> str:
+    request = _request(context)
+    return "on" if request is None or keys_are_on(request.COOKIES) else "off"
+
+
+def _request(context: Context) -> HttpRequest | None:
+    """Error pages may be made without one."""
+    found = context.get("request")
+    return found if isinstance(found, HttpRequest) else None

@@ -1,0 +1,153 @@
+"""Filters for recorded values: nothing of them is ever markup, and nothing of them stays invisible."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from datetime import UTC, datetime, timedelta
+from math import log
+
+from django import template
+from django.utils import timezone
+from django.utils.html import escape, format_html, format_html_join
+from django.utils.safestring import SafeString, mark_safe
+
+register = template.Library()
+
+NOT_CAPTURED = mark_safe('<em class="missing">not captured</em>')  # constant markup of our own
+
+_SHORT_NAMES = {
+    "\x00": "NUL", "\x07": "BEL", "\x08": "BS", "\x0b": "VT", "\x0c": "FF", "\r": "CR", "\x1b": "ESC", "\x7f": "DEL",
+    "\u00ad": "SHY", "\u061c": "ALM", "\u200b": "ZWSP", "\u200c": "ZWNJ", "\u200d": "ZWJ", "\u200e": "LRM",
+    "\u200f": "RLM", "\u2028": "LSEP", "\u2029": "PSEP", "\u202a": "LRE", "\u202b": "RLE", "\u202c": "PDF",
+    "\u202d": "LRO", "\u202e": "RLO", "\u2060": "WJ", "\u2066": "LRI", "\u2067": "RLI", "\u2068": "FSI",
+    "\u2069": "PDI", "\ufeff": "BOM", "\ufffd": "U+FFFD",
+}  # fmt: skip
+_BIDI = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+_INVISIBLE = re.compile(
+    r"\r(?!\n)|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b\u200c\u200e\u200f\u2028-\u202e\u2060-\u206f"
+    r"\ufeff\ufff9-\ufffb\ufffd\U000e0000-\U000e007f\ud800-\udfff]"
+    # A joiner between two letters of another script belongs to their spelling (emoji, Indic scripts).
+    r"|(?<![^\x00-\x7f])\u200d|\u200d(?![^\x00-\x7f])"
+)
+
+
+@register.filter
+def recorded(value: object) -> SafeString:
+    """The text itself, escaped, with control and bidi characters as small tags."""
+    if value is None:
+        return NOT_CAPTURED
+    text = str(value)
+    pieces, at = [], 0
+    for found in _INVISIBLE.finditer(text):
+        pieces += [escape(text[at : found.start()]), _tag(found.group())]
+        at = found.end()
+    return format_html_join("", "{}", ((piece,) for piece in [*pieces, escape(text[at:])]))
+
+
+def _tag(character: str) -> SafeString:
+    code = f"U+{ord(character):04X}"
+    name = unicodedata.name(character, "")
+    css = "ctl ctl-bidi" if character in _BIDI else "ctl"
+    return format_html('<span class="{}" title="{}">{}</span>', css, f"{code} {name}".strip(), _label(character))
+
+
+def _label(character: str) -> str:
+    if character < "\x20":
+        return _SHORT_NAMES.get(character, f"^{chr(ord(character) + 64)}")
+    return _SHORT_NAMES.get(character, f"U+{ord(character):04X}")
+
+
+@register.filter
+def visible(value: object) -> str:
+    """As `recorded`, for places that hold text only, such as titles: invisible characters by their names."""
+    return _INVISIBLE.sub(lambda found: f"[{_label(found.group())}]", "" if value is None else str(value))
+
+
+@register.filter
+def clip_middle(value: object, length: int = 28) -> str | None:
+    """Long ids keep their beginning and their end. None stays None, so that `recorded` can say so."""
+    if value is None:
+        return None
+    text = str(value)
+    if len(text) <= length:
+        return text
+    tail = (length - 1) // 2
+    return f"{text[: length - 1 - tail]}…{text[-tail:]}"
+
+
+@register.filter
+def ago(value: datetime | None) -> SafeString:
+    """Under a day how long ago, else day and time; the exact time with its offset on hover."""
+    if value is None:
+        return NOT_CAPTURED
+    age = timezone.now() - value
+    words = _age(age) if timedelta(0) <= age < timedelta(days=1) else _day(value)
+    return _time(value, words, "data-ago")
+
+
+@register.filter
+def moment(value: datetime | None) -> SafeString:
+    """Date and time to the second."""
+    return NOT_CAPTURED if value is None else _time(value, _moment(value), "data-moment")
+
+
+def _time(value: datetime, words: str, attribute: str) -> SafeString:
+    """The attribute tells clock.js how to spell the time again."""
+    stamp = value.astimezone(UTC).isoformat()
+    return format_html('<time datetime="{}" title="{}" {}>{}</time>', stamp, stamp, attribute, words)
+
+
+def _moment(value: datetime) -> str:
+    return value.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def _day(value: datetime) -> str:
+    """`18 Nov 02:43` in this year, `2025-11-18` before it."""
+    utc = value.astimezone(UTC)
+    is_this_year = utc.year == timezone.now().year
+    return f"{utc.day} {utc:%b %H:%M}" if is_this_year else f"{utc:%Y-%m-%d}"
+
+
+def _age(age: timedelta) -> str:
+    seconds = int(age.total_seconds())
+    if seconds < 60:
+        return f"{seconds} s ago"
+    if seconds < 3600:
+        return f"{seconds // 60} min ago"
+    return f"{seconds // 3600} h ago"
+
+
+@register.filter
+def duration(milliseconds: float | None) -> str:
+    """`840 ms`, `1.42 s`, `1 min 04 s`, `2 h 05 min`."""
+    if milliseconds is None:
+        return NOT_CAPTURED
+    if milliseconds < 1000:
+        return f"{milliseconds:.0f} ms"
+    if milliseconds < 59_995:
+        return f"{milliseconds / 1000:.2f} s"
+    minutes, seconds = divmod(round(milliseconds / 1000), 60)
+    if minutes < 60:
+        return f"{minutes} min {seconds:02} s"
+    return f"{minutes // 60} h {minutes % 60:02} min"
+
+
+_UNITS = ("KiB", "MiB", "GiB", "TiB")
+
+
+@register.filter
+def bytes_size(size: int | None) -> str:
+    """`812 B`, `48 KiB`, `5.1 MiB`."""
+    if size is None:
+        return NOT_CAPTURED
+    if size < 1024:
+        return f"{size} B"
+    power = min(int(log(size, 1024)), len(_UNITS))
+    amount = size / 1024**power
+    return f"{amount:.0f} {_UNITS[power - 1]}" if amount >= 10 else f"{amount:.1f} {_UNITS[power - 1]}"
+
+
+@register.filter
+def thousands(number: int | None) -> str:
+    return NOT_CAPTURED if number is None else f"{number:,}"

@@ -1,0 +1,70 @@
+"""Sign in, sign out, and the settings of one's own browser."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.contrib.auth import login, logout
+from django.contrib.auth.forms import AuthenticationForm
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.views.decorators.cache import never_cache
+from django.views.decorators.debug import sensitive_post_parameters
+from django.views.decorators.http import require_http_methods, require_POST
+
+from sessions_app.web.access import signed_in
+from sessions_app.web.frame import THEMES
+from sessions_app.web.keys import SHEET, keys_are_on
+
+YEAR = 365 * 24 * 3600
+
+
+@sensitive_post_parameters("password")
+@never_cache
+@require_http_methods(["GET", "POST"])
+def sign_in(request: HttpRequest) -> HttpResponse:
+    target = safe_next(request)
+    if request.user.is_authenticated and request.method == "GET":
+        return redirect(target)
+    form = AuthenticationForm(request, data=request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        login(request, form.get_user())
+        return redirect(target)
+    status = 422 if form.is_bound else 200
+    return render(request, "account/sign_in.html", {"form": form, "next": target}, status=status)
+
+
+def safe_next(request: HttpRequest) -> str:
+    """Back to where one was, as long as that is here."""
+    asked = request.POST.get("next") or request.GET.get("next") or ""
+    is_ours = url_has_allowed_host_and_scheme(asked, {request.get_host()}, require_https=request.is_secure())
+    return asked if is_ours else settings.LOGIN_REDIRECT_URL
+
+
+@require_POST
+def sign_out(request: HttpRequest) -> HttpResponse:
+    logout(request)
+    return redirect("sign_in")
+
+
+@signed_in
+@require_http_methods(["GET", "POST"])
+def me(request: HttpRequest) -> HttpResponse:
+    """Kept in cookies: they belong to the browser, as its screen and its keyboard do."""
+    if request.method == "POST":
+        response = redirect("me")
+        theme = request.POST.get("theme", "")
+        remember(response, "theme", theme if theme in THEMES else "system")
+        remember(response, "keys", "on" if request.POST.get("keys") else "off")
+        return response
+    facts = {
+        "groups": SHEET,
+        "themes": THEMES,
+        "theme_now": request.COOKIES.get("theme", "system"),
+        "keys_on": keys_are_on(request.COOKIES),
+    }
+    return render(request, "account/me.html", facts)
+
+
+def remember(response: HttpResponse, name: str, value: str) -> None:
+    response.set_cookie(name, value, max_age=YEAR, samesite="Lax", secure=settings.SESSION_COOKIE_SECURE)

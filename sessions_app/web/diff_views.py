@@ -1,0 +1,91 @@
+"""Two runs side by side."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils.http import urlencode
+from django.views.decorators.http import require_GET
+
+from sessions_app.core.compare.sentences import divergence_sentence
+from sessions_app.core.compare.volatile import ALL_RULES
+from sessions_app.core.errors import PayloadMissing
+from sessions_app.models import Project, Run
+from sessions_app.queries.replays import run_by_id
+from sessions_app.services.comparisons import compare
+from sessions_app.web.access import project_page
+from sessions_app.web.render.comparison import Chosen, shown_comparison
+from sessions_app.web.run_pages import run_address, whole_number
+
+MODES = ("aligned", "unified")
+
+
+@require_GET
+@project_page()
+def diff(request: HttpRequest, project: Project, left: str, right: str) -> HttpResponse:
+    one, other = run_by_id(project, left), run_by_id(project, right)
+    frame = {"project": project, "section": "sessions", "left_id": left, "right_id": right}
+    if one is None or other is None:
+        missing = [run_id for run_id, run in ((left, one), (right, other)) if run is None]
+        return render(request, "diff/missing.html", frame | {"missing": missing}, status=404)
+    off = frozenset(part for part in request.GET.get("v", "").split(",") if part)
+    try:
+        comparison = compare(one, other, switched_off=off)
+    except PayloadMissing as gone:
+        return render(request, "diff/missing.html", frame | {"gone": gone.digest}, status=410)
+    context = frame | {
+        "left_link": run_address(one, project),
+        "right_link": run_address(other, project),
+        "comparison": comparison,
+        "sentence": divergence_sentence(comparison),
+        "shown": shown_comparison(comparison, _chosen(request)),
+        **_switches(request, project, one, other, off, comparison.ignored),
+    }
+    return render(request, "diff/diff.html", context)
+
+
+def _chosen(request: HttpRequest) -> Chosen:
+    return Chosen(
+        step=whole_number(request.GET.get("step"), 0) or None,
+        at=whole_number(request.GET.get("at"), 0),
+        only_changes=request.GET.get("only") == "changes",
+    )
+
+
+def _switches(
+    request: HttpRequest, project: Project, left: Run, right: Run, off: frozenset[str], ignored: Any
+) -> dict[str, Any]:
+    """The address with one thing changed, for each thing that can be chosen."""
+    mode = request.GET.get("mode", "aligned")
+    mode = mode if mode in MODES else "aligned"
+    only = request.GET.get("only", "")
+    state = {"mode": mode if mode != "aligned" else "", "only": only, "v": ",".join(sorted(off))}
+    counts = {each.rule.key: each.count for each in ignored}
+    swapped = reverse("diff", args=[project.slug, right.run_id, left.run_id])
+    return {
+        "mode": mode,
+        "only": only,
+        "query": _query(state),
+        "other_mode": _query(state | {"mode": "" if mode == "unified" else "unified"}),
+        "other_only": _query(state | {"only": "" if only else "changes"}),
+        "swapped": swapped + _query(state),
+        "rules": [
+            {
+                "rule": rule,
+                "count": counts.get(rule.key, 0),
+                "is_off": rule.key in off,
+                "switch": _query(state | {"v": ",".join(sorted(off ^ {rule.key}))}),
+            }
+            for rule in ALL_RULES
+            if rule.key in counts or rule.key in off
+        ],
+    }
+
+
+def _query(state: dict[str, str]) -> str:
+    """Ready for more to be added."""
+    text = urlencode({key: value for key, value in state.items() if value})
+    return f"?{text}&" if text else "?"

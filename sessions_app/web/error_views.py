@@ -1,0 +1,48 @@
+"""Pages for what went wrong. None of them shows anything that was recorded."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.template.loader import render_to_string
+
+from sessions_app.queries.access import RoleNeeded, admins_of, role_in
+
+logger = logging.getLogger(__name__)
+
+
+def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
+    """The same words whether a thing does not exist or belongs to others."""
+    return render(request, "errors/404.html", status=404)
+
+
+def role_needed(request: HttpRequest, needed: RoleNeeded) -> HttpResponse:
+    facts = {
+        "project": needed.project,
+        "needed": needed.role,
+        "role": role_in(request.user, needed.project),
+        "admins": admins_of(needed.project),
+    }
+    return render(request, "errors/403.html", facts, status=403)
+
+
+def forbidden(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
+    return render(request, "errors/403.html", status=403)
+
+
+def bad_request(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
+    return render(request, "errors/400.html", status=400)
+
+
+def csrf_failed(request: HttpRequest, reason: str = "") -> HttpResponse:
+    return render(request, "errors/csrf.html", status=403)
+
+
+def server_error(request: HttpRequest) -> HttpResponse:
+    """A reference that stands in the log as well; the page needs neither the database nor a user."""
+    reference = secrets.token_hex(4)
+    logger.error("Reference %s: the page %s failed; see the traceback above or below.", reference, request.path)
+    return HttpResponse(render_to_string("errors/500.html", {"reference": reference}), status=500)

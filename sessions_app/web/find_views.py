@@ -1,0 +1,77 @@
+"""One box for any id, and the way home."""
+
+from __future__ import annotations
+
+from urllib.parse import unquote, urlsplit
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import Resolver404, resolve, reverse
+from django.utils.http import urlencode
+from django.views.decorators.http import require_GET
+
+from sessions_app.queries.access import projects_of
+from sessions_app.queries.find import Hit, arrivals, find_ids
+from sessions_app.web.access import signed_in
+
+LONGEST = 4000
+PAGES = frozenset({"session", "step", "replay", "diff", "sessions", "replays", "cold"})
+"""Pages that a pasted address of this server may lead to."""
+
+
+@require_GET
+@signed_in
+def home(request: HttpRequest) -> HttpResponse:
+    """A member of one project is at home there; others choose."""
+    mine = list(projects_of(request.user).order_by("name")[:2])
+    if len(mine) == 1:
+        return redirect("project", mine[0].slug)
+    return redirect("find")
+
+
+@require_GET
+@signed_in
+def find(request: HttpRequest) -> HttpResponse:
+    text = request.GET.get("q", "").strip()[:LONGEST]
+    if address := our_page(request, text):
+        return redirect(address)
+    projects = projects_of(request.user)
+    found = find_ids(projects, text) if text else None
+    if found and len(found.hits) == 1:
+        return redirect(hit_address(found.hits[0]))
+    facts = {
+        "q": text,
+        "section": "find",
+        "found": found,
+        "hits": [(hit, hit_address(hit)) for hit in found.hits] if found else [],
+        "arrivals": arrivals(projects),
+        "mine": projects.order_by("name")[:50],
+    }
+    return render(request, "find/find.html", facts)
+
+
+def our_page(request: HttpRequest, text: str) -> str | None:
+    """The path of an address of this server that was pasted whole."""
+    if not text.startswith(("http://", "https://")) or any(character.isspace() for character in text):
+        return None
+    try:
+        parts = urlsplit(text)
+        match = resolve(decoded(parts.path))
+    except (ValueError, Resolver404):
+        return None
+    if parts.netloc != request.get_host() or match.url_name not in PAGES:
+        return None
+    address = reverse(match.view_name, args=match.args, kwargs=match.kwargs)
+    return f"{address}?{parts.query}" if parts.query else address
+
+
+def decoded(path: str) -> str:
+    """As the server decodes an address before it is resolved."""
+    return unquote(path)
+
+
+def hit_address(hit: Hit) -> str:
+    if hit.kind == "replay":
+        return reverse("replay", args=[hit.project.slug, hit.found_id])
+    address = reverse("session", args=[hit.project.slug, hit.session_id])
+    return f"{address}?{urlencode({'run': hit.found_id})}" if hit.kind == "run" else address

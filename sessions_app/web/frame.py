@@ -1,0 +1,44 @@
+"""What the bar above every page shows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest
+
+from sessions_app.models import Project
+from sessions_app.models.replays import OPEN_STATES, Replay
+from sessions_app.queries.access import projects_of
+
+THEMES = ("system", "light", "dark")
+
+SECTIONS = (
+    # name of the section, words, name of the address, key
+    ("sessions", "Sessions", "sessions", "g s"),
+    ("replays", "Replays", "replays", "g r"),
+    ("cold", "Cold cases", "cold", "g c"),
+    ("setup", "Send data", "setup", "g d"),
+)
+
+
+def bar_facts(request: HttpRequest, project: Project | None, section: str) -> dict[str, Any]:
+    """Two queries, whatever the page: the projects of the user, the open replays of this one."""
+    is_known = request.user.is_authenticated
+    return {
+        "request": request,
+        "user": request.user,
+        "project": project,
+        "section": section,
+        "sections": SECTIONS if project else (),
+        "projects": list(projects_of(request.user).order_by("name")[:50]) if is_known else [],
+        "open_replays": open_replays(project) if project and is_known else 0,
+    }
+
+
+def open_replays(project: Project) -> int:
+    return Replay.objects.filter(project=project, state__in=list(OPEN_STATES)).count()
+
+
+def theme_of(request: HttpRequest | None) -> str:
+    theme = request.COOKIES.get("theme", "system") if request else "system"
+    return theme if theme in THEMES else "system"

@@ -1,0 +1,93 @@
+"""The keys: this one table makes the handlers (static/js/keys.js reads the sheet) and the `?` sheet.
+
+A key presses, opens or focuses the visible thing on the page that carries `data-key` with the same
+text; so a key does something only where its control is, and every action has a control.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """`press` as keys.js spells it: `mod+k`, `g s`, `Shift+R`, `j`."""
+
+    press: str
+    does: str
+
+
+@dataclass(frozen=True, slots=True)
+class KeyGroup:
+    where: str
+    keys: tuple[Key, ...]
+
+
+SHEET = (
+    KeyGroup(
+        "everywhere",
+        (
+            Key("mod+k", "find any id"),
+            Key("?", "this sheet"),
+            Key("Esc", "close, then up one level"),
+            Key("Enter", "the page's next step"),
+            Key("g s", "sessions"),
+            Key("g r", "replays"),
+            Key("g c", "cold cases"),
+            Key("g d", "send data"),
+            Key("y", "copy menu"),
+            Key("z", "times in my zone or UTC"),
+            Key(".", "show what is new"),
+            Key("r", "retry or refresh now"),
+        ),
+    ),
+    KeyGroup(
+        "lists",
+        (
+            Key("/", "query"),
+            Key("j", "next row"),
+            Key("k", "previous row"),
+            Key("d", "dense rows"),
+            Key("l", "load more"),
+        ),
+    ),
+    KeyGroup(
+        "session, step",
+        (
+            Key("J", "next step"),
+            Key("K", "previous step"),
+            Key("n", "next anomaly or hit"),
+            Key("N", "previous anomaly or hit"),
+            Key("e", "next error"),
+            Key("E", "previous error"),
+            Key("1", "steps"),
+            Key("2", "messages"),
+            Key("4", "raw"),
+            Key("<", "previous run"),
+            Key(">", "next run"),
+            Key("Shift+R", "replay"),
+            Key("c", "diff with"),
+            Key("o", "open or fold"),
+            Key("[", "fold all"),
+            Key("]", "unfold all"),
+            Key("u", "up to the parent"),
+        ),
+    ),
+    KeyGroup(
+        "diff",
+        (
+            Key("n", "next change"),
+            Key("N", "previous change"),
+            Key("m", "side by side or one column"),
+            Key("v", "volatile parts"),
+            Key("x", "swap sides"),
+        ),
+    ),
+    KeyGroup("replay", (Key("Shift+X", "cancel"),)),
+    KeyGroup("forms", (Key("mod+Enter", "submit"),)),
+)
+
+
+def keys_are_on(cookies: dict[str, str]) -> bool:
+    """Single keys can be switched off (WCAG 2.1.4)."""
+    return cookies.get("keys") != "off"

@@ -1,0 +1,22 @@
+"""Parts of pages that poll: answered with 304 while they have not changed."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse, HttpResponseNotModified
+from django.http.response import HttpResponseBase
+from django.template.loader import render_to_string
+
+
+def live_part(request: HttpRequest, template: str, context: dict[str, Any]) -> HttpResponseBase:
+    """The part with an ETag of its content; it must hold nothing that changes by itself, such as tokens."""
+    content = render_to_string(template, context, request=request)
+    etag = f'"{sha256(content.encode()).hexdigest()[:32]}"'
+    response: HttpResponseBase = HttpResponse(content)
+    if request.headers.get("If-None-Match") == etag:
+        response = HttpResponseNotModified()
+    response["ETag"] = etag
+    response["Cache-Control"] = "private, no-cache"
+    return response

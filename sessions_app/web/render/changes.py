@@ -1,0 +1,112 @@
+"""One field that differs, as two texts whose differing words are marked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from sessions_app.core.compare.json_diff import MISSING
+from sessions_app.core.compare.words import Segment, text_difference
+from sessions_app.core.payload import JsonValue
+from sessions_app.web.render import spelled
+
+LONG_EQUAL = 240
+"""Characters of an equal stretch that are shown whole; of a longer one, the words next to a change."""
+KEPT = 100
+LONGEST = 20_000
+"""Characters of one side that are shown."""
+
+Side = Literal["left", "right", "both"]
+_WHITE = str.maketrans({" ": "·", "\t": "→\t", "\n": "⏎\n", "\r": "␍", "\u00a0": "⍽"})
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Bit:
+    """A stretch of text; `elided` says how many equal characters stand for it."""
+
+    kind: Literal["equal", "removed", "added", "gap"]
+    text: str
+    elided: int = 0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Field:
+    """A place, and what stands there on either side."""
+
+    path: str
+    left: tuple[Bit, ...]
+    right: tuple[Bit, ...]
+    both: tuple[Bit, ...]
+    """For one column: what was taken away before what came."""
+    is_left_missing: bool = False
+    is_right_missing: bool = False
+    note: str = ""
+    status: str = "changed"
+
+
+def field_of(
+    path: str, left: JsonValue, right: JsonValue, *, note: str | None = None, status: str = "changed"
+) -> Field:
+    bits, blocks = _bits(left, right)
+    notes = [text for text in (note, "too different to compare by words" if blocks else "") if text]
+    return Field(
+        path=path,
+        left=_only(bits, "removed"),
+        right=_only(bits, "added"),
+        both=tuple(bits),
+        is_left_missing=left is MISSING,
+        is_right_missing=right is MISSING,
+        note="; ".join(notes),
+        status=status,
+    )
+
+
+def _bits(left: JsonValue, right: JsonValue) -> tuple[list[Bit], bool]:
+    if isinstance(left, str) and isinstance(right, str):
+        found = text_difference(left, right)
+        quoted = [Bit(kind="equal", text='"'), *_shortened(found.segments), Bit(kind="equal", text='"')]
+        return quoted, found.too_different
+    sides = [Bit(kind="removed", text=_written(left)), Bit(kind="added", text=_written(right))]
+    return [bit for bit in sides if bit.text], False
+
+
+def _written(value: JsonValue) -> str:
+    if value is MISSING:
+        return ""
+    text = spelled.compact(spelled.of_value(value))
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
+
+
+def _shortened(segments: Iterable[Segment]) -> list[Bit]:
+    """Equal stretches keep their ends; changed white space is made visible."""
+    given = list(segments)
+    bits: list[Bit] = []
+    for i, segment in enumerate(given):
+        if segment.kind == "equal":
+            bits += _equal(segment.text, is_first=i == 0, is_last=i == len(given) - 1)
+        else:
+            bits.append(Bit(kind=segment.kind, text=_marked(segment.text[:LONGEST])))
+    return bits
+
+
+def _equal(text: str, *, is_first: bool, is_last: bool) -> list[Bit]:
+    if len(text) <= LONG_EQUAL:
+        return [Bit(kind="equal", text=text)]
+    head = "" if is_first else text[:KEPT]
+    tail = "" if is_last else text[-KEPT:]
+    gap = Bit(kind="gap", text="", elided=len(text) - len(head) - len(tail))
+    return [bit for bit in (Bit(kind="equal", text=head), gap, Bit(kind="equal", text=tail)) if bit.text or bit.elided]
+
+
+def _marked(text: str) -> str:
+    """White space alone, or at an end, is a change that nobody would see."""
+    if not text.strip():
+        return text.translate(_WHITE)
+    core = text.strip()
+    start = text.index(core)
+    return text[:start].translate(_WHITE) + core + text[start + len(core) :].translate(_WHITE)
+
+
+def _only(bits: list[Bit], kind: str) -> tuple[Bit, ...]:
+    return tuple(bit for bit in bits if bit.kind in ("equal", "gap", kind))

@@ -1,0 +1,219 @@
+"""A comparison as its page shows it: equal steps folded, a page of the rows, fields with marked words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import groupby
+
+from sessions_app.core.compare.facts import Fact
+from sessions_app.core.compare.json_diff import Difference
+from sessions_app.core.compare.runs import Comparison, StepPair
+from sessions_app.core.compare.sentences import call_text, value_text
+from sessions_app.core.run import Step
+from sessions_app.web.render.changes import Field, field_of
+
+ROWS = 60
+"""Rows with differences on one page."""
+FIELDS = 30
+"""Differences of one step that are shown."""
+CALL = 160
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Chosen:
+    """What the address asks for."""
+
+    step: int | None = None
+    """A step of the left run, to be on the page."""
+    at: int = 0
+    """Number of the first row of the page."""
+    only_changes: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Side:
+    """A step on one side."""
+
+    index: int
+    kind: str
+    name: str
+    call: str
+    has_error: bool
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ShownPair:
+    """Two steps that stand beside each other, or one alone."""
+
+    number: int
+    """Among the rows, from 0: its anchor."""
+    status: str
+    left: Side | None
+    right: Side | None
+    fields: tuple[Field, ...]
+    more_fields: int = 0
+    has_more: bool = False
+    moved_to: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Same:
+    """Equal steps in a row."""
+
+    number: int
+    count: int
+    left_first: int
+    left_last: int
+    right_first: int
+    right_last: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ShownFact:
+    """One fact of both runs."""
+
+    name: str
+    status: str
+    left: str | None
+    right: str | None
+    fields: tuple[Field, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ShownComparison:
+    """One page of a comparison."""
+
+    facts: tuple[ShownFact, ...]
+    same_facts: tuple[ShownFact, ...]
+    rows: tuple[ShownPair | Same, ...]
+    counts: dict[str, int]
+    first_change: int | None
+    """Anchor of the row where the runs part."""
+    before: int | None
+    after: int | None
+
+
+def shown_comparison(comparison: Comparison, chosen: Chosen) -> ShownComparison:
+    rows = _rows(comparison.steps)
+    if chosen.only_changes:
+        rows = [row for row in rows if not isinstance(row, _SameRows)]
+    start = _start(rows, chosen)
+    page = rows[start : start + ROWS]
+    facts = [_fact(fact) for fact in comparison.facts]
+    changed = (row for row in rows if isinstance(row, _OneRow))
+    first = next((row.number for row in changed if row.pair.status != "not_comparable"), None)
+    return ShownComparison(
+        facts=tuple(fact for fact in facts if fact.status != "same"),
+        same_facts=tuple(fact for fact in facts if fact.status == "same"),
+        rows=tuple(_drawn(row) for row in page),
+        counts=_counts(comparison.steps),
+        first_change=first,
+        before=max(0, start - ROWS) if start else None,
+        after=start + ROWS if start + ROWS < len(rows) else None,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _OneRow:
+    number: int
+    pair: StepPair
+
+
+@dataclass(frozen=True, slots=True)
+class _SameRows:
+    number: int
+    pairs: tuple[StepPair, ...]
+
+
+def _rows(pairs: tuple[StepPair, ...]) -> list[_OneRow | _SameRows]:
+    rows: list[_OneRow | _SameRows] = []
+    at = 0
+    for is_same, group in groupby(pairs, key=lambda pair: pair.status == "same"):
+        found = tuple(group)
+        if is_same:
+            rows.append(_SameRows(at, found))
+        else:
+            rows += [_OneRow(at + i, pair) for i, pair in enumerate(found)]
+        at += len(found)
+    return rows
+
+
+def _start(rows: list[_OneRow | _SameRows], chosen: Chosen) -> int:
+    if chosen.step is not None:
+        for i, row in enumerate(rows):
+            if _holds(row, chosen.step):
+                return i // ROWS * ROWS
+    return min(chosen.at, max(len(rows) - 1, 0)) // ROWS * ROWS
+
+
+def _holds(row: _OneRow | _SameRows, step: int) -> bool:
+    pairs = row.pairs if isinstance(row, _SameRows) else (row.pair,)
+    return any(pair.left is not None and pair.left.index == step for pair in (pairs[0], pairs[-1])) or (
+        isinstance(row, _SameRows)
+        and pairs[0].left is not None
+        and pairs[-1].left is not None
+        and pairs[0].left.index <= step <= pairs[-1].left.index
+    )
+
+
+def _counts(pairs: tuple[StepPair, ...]) -> dict[str, int]:
+    counts = dict.fromkeys(("same", "changed", "only_left", "only_right", "not_comparable"), 0)
+    for pair in pairs:
+        counts[pair.status] += 1
+    return counts
+
+
+def _drawn(row: _OneRow | _SameRows) -> ShownPair | Same:
+    return _same(row) if isinstance(row, _SameRows) else _pair(row)
+
+
+def _same(row: _SameRows) -> Same:
+    first, last = row.pairs[0], row.pairs[-1]
+    assert first.left and first.right and last.left and last.right, "equal steps stand on both sides"
+    return Same(
+        number=row.number,
+        count=len(row.pairs),
+        left_first=first.left.index,
+        left_last=last.left.index,
+        right_first=first.right.index,
+        right_last=last.right.index,
+    )
+
+
+def _pair(row: _OneRow) -> ShownPair:
+    pair = row.pair
+    return ShownPair(
+        number=row.number,
+        status=pair.status,
+        left=_side(pair.left),
+        right=_side(pair.right),
+        fields=tuple(_field(found) for found in pair.differences[:FIELDS]),
+        more_fields=max(0, len(pair.differences) - FIELDS),
+        has_more=pair.has_more,
+        moved_to=pair.moved_to,
+    )
+
+
+def _side(step: Step | None) -> Side | None:
+    if step is None:
+        return None
+    call = call_text(step)
+    shown = call if len(call) <= CALL else f"{call[: CALL - 1]}…"
+    return Side(index=step.index, kind=step.kind, name=step.name, call=shown, has_error=step.error is not None)
+
+
+def _field(found: Difference) -> Field:
+    return field_of(found.path, found.left, found.right, note=found.note, status=found.status)
+
+
+def _fact(fact: Fact) -> ShownFact:
+    fields = tuple(_field(found) for found in fact.differences[:FIELDS])
+    if fact.status != "same" and not fields:
+        fields = (field_of(fact.name, fact.left, fact.right, status=fact.status),)
+    return ShownFact(
+        name=fact.name,
+        status=fact.status,
+        left=None if fact.left is None else value_text(fact.left),
+        right=None if fact.right is None else value_text(fact.right),
+        fields=fields,
+    )

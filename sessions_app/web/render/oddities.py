@@ -1,0 +1,32 @@
+"""Anomalies as a list that can be read: equal ones stand once, with how often and where."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from sessions_app.core.judge.anomalies import Anomaly
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Oddity:
+    """One or more anomalies of the same words."""
+
+    message: str
+    level: str
+    times: int
+    steps: tuple[int, ...]
+
+
+def folded_anomalies(anomalies: Iterable[Anomaly]) -> list[Oddity]:
+    """Warnings first; otherwise in the order in which they were found."""
+    groups: dict[tuple[str, str], list[Anomaly]] = {}
+    for anomaly in anomalies:
+        groups.setdefault((anomaly.level, anomaly.message), []).append(anomaly)
+    folded = [_oddity(level, message, found) for (level, message), found in groups.items()]
+    return sorted(folded, key=lambda oddity: oddity.level == "info")
+
+
+def _oddity(level: str, message: str, found: list[Anomaly]) -> Oddity:
+    steps = sorted({step for anomaly in found for step in anomaly.steps})
+    return Oddity(message=message, level=level, times=len(found), steps=tuple(steps))

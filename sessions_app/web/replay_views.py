@@ -1,0 +1,162 @@
+"""Replays: the list, one of them while it runs and when it is over, and its report as a file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from hashlib import sha256
+from typing import Any
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotModified
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect, render
+from django.utils.cache import patch_vary_headers
+from django.views.decorators.http import require_GET, require_POST
+
+from sessions_app.core.errors import NotReplayable, PayloadMissing
+from sessions_app.core.report import ReproductionReport, as_json, as_markdown, as_text
+from sessions_app.models import Project, Replay, Run
+from sessions_app.queries.access import has_role
+from sessions_app.queries.replays import FILTERS, PAGE, queue_of, replay_by_id, replay_page
+from sessions_app.services.replays import cancel_replay, request_replay
+from sessions_app.services.reports import report_of
+from sessions_app.web.access import project_page
+from sessions_app.web.render.replay_report import report_context
+from sessions_app.web.run_pages import place_of, run_address, session_of, whole_number
+
+
+@require_GET
+@project_page()
+def replays(request: HttpRequest, project: Project) -> HttpResponseBase:
+    asked = request.GET.get("state", "all")
+    name = asked if asked in FILTERS else "all"
+    before = whole_number(request.GET.get("before"), 0) or None
+    rows = replay_page(project, name, before)
+    context = {
+        "project": project,
+        "section": "replays",
+        "filters": list(FILTERS),
+        "filter": name,
+        "before": before,
+        "rows": rows[:PAGE],
+        "more_before": rows[PAGE - 1].replay.pk if len(rows) > PAGE else None,
+        "is_live": any(not row.replay.is_over for row in rows[:PAGE]),
+        "queue": queue_of(project),
+        "may_change": has_role(request.user, project, "member"),
+    }
+    if request.headers.get("HX-Request"):
+        seen = [_seen(row.replay) for row in rows]
+        return _live(request, "replays/_list.html", context, [seen, name, before, context["queue"]])
+    return render(request, "replays/list.html", context)
+
+
+@require_GET
+@project_page()
+def replay(request: HttpRequest, project: Project, replay_id: str) -> HttpResponseBase:
+    """While it is open the page asks again; the answer that is final asks no more."""
+    row = _replay(project, replay_id)
+    context = _context(request, project, row)
+    if request.headers.get("HX-Request"):
+        return _live(request, "replays/_replay.html", context, [_seen(row), context["queue"]])
+    return render(request, "replays/replay.html", context)
+
+
+def _seen(row: Replay) -> tuple[Any, ...]:
+    """All that can change of an open replay."""
+    done, total = row.progress_done, row.progress_total
+    return row.pk, row.state, done, total, row.attempt, len(row.takeovers), row.is_cancel_wanted, row.verdict
+
+
+def _live(request: HttpRequest, template: str, context: dict[str, Any], seen: object) -> HttpResponseBase:
+    """A polled part. Its ETag is made of the facts: the text holds a token that is new each time."""
+    etag = f'"{sha256(repr(seen).encode()).hexdigest()[:32]}"'
+    is_known = request.headers.get("If-None-Match") == etag
+    response = HttpResponseNotModified() if is_known else render(request, template, context)
+    response.headers["ETag"] = etag
+    response.headers["Cache-Control"] = "private, no-cache"
+    patch_vary_headers(response, ("HX-Request", "Cookie"))
+    return response
+
+
+def _replay(project: Project, replay_id: str) -> Replay:
+    found = replay_by_id(project, replay_id)
+    if found is None:
+        raise Http404
+    return found
+
+
+def _context(request: HttpRequest, project: Project, row: Replay) -> dict[str, Any]:
+    frame = {
+        "project": project,
+        "section": "replays",
+        "replay": row,
+        "run": row.run,
+        "session_id": row.run.session.session_id,
+        "run_link": run_address(row.run, project),
+        "queue": None if row.is_over else queue_of(project),
+        "may_change": has_role(request.user, project, "member"),
+    }
+    return frame | (_report_context(project, row) if row.is_over else {})
+
+
+def _report_context(project: Project, row: Replay) -> dict[str, Any]:
+    try:
+        report = report_of(row)
+    except PayloadMissing as gone:
+        return {"gone": gone.digest}
+    return report_context(project, row, report)
+
+
+@require_POST
+@project_page("member")
+def replay_session(request: HttpRequest, project: Project, session_id: str) -> HttpResponse:
+    run = place_of(session_of(project, session_id), request.POST.get("run", "")).run
+    return _start(request, project, run)
+
+
+@require_POST
+@project_page("member")
+def again(request: HttpRequest, project: Project, replay_id: str) -> HttpResponse:
+    return _start(request, project, _replay(project, replay_id).run)
+
+
+def _start(request: HttpRequest, project: Project, run: Run) -> HttpResponse:
+    try:
+        started = request_replay(run=run, user=request.user)  # type: ignore[arg-type]  # signed in: project_page
+    except NotReplayable as problem:
+        messages.warning(request, str(problem))
+        return redirect(run_address(run, project))
+    return redirect("replay", project.slug, started.replay_id)
+
+
+@require_POST
+@project_page("member")
+def cancel(request: HttpRequest, project: Project, replay_id: str) -> HttpResponse:
+    row = _replay(project, replay_id)
+    cancel_replay(row)
+    return redirect("replay", project.slug, row.replay_id)
+
+
+def _json(report: ReproductionReport) -> str:
+    return json.dumps(as_json(report), ensure_ascii=False, indent=2)
+
+
+_FILES: dict[str, tuple[str, Callable[[ReproductionReport], str]]] = {
+    "md": ("text/plain; charset=utf-8", as_markdown),
+    "txt": ("text/plain; charset=utf-8", as_text),
+    "json": ("application/json", _json),
+}
+
+
+@require_GET
+@project_page()
+def report(request: HttpRequest, project: Project, replay_id: str, suffix: str) -> HttpResponse:
+    """The same facts as the page; recorded text in it is text to every browser."""
+    media_type, write = _FILES[suffix]
+    row = _replay(project, replay_id)
+    response = HttpResponse(write(report_of(row)), content_type=media_type)
+    response.headers["Content-Disposition"] = f'inline; filename="{row.replay_id}.{suffix}"'
+    response.headers["X-Content-Type-Options"] = "nosniff"
+    response.headers["Content-Security-Policy"] = "sandbox; default-src 'none'"
+    return response

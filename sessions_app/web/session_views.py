@@ -1,0 +1,149 @@
+"""A session: one run of it at a time, as steps, as messages, and as it arrived."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_GET
+
+from sessions_app.core.errors import PayloadMissing
+from sessions_app.core.formats.native import encode_native
+from sessions_app.core.judge.anomalies import Anomaly, first_odd_step
+from sessions_app.core.payload import TEXT, JsonObject, Payload
+from sessions_app.mapping import payloads
+from sessions_app.mapping.load import load_run
+from sessions_app.models import Project, Replay, Run
+from sessions_app.queries import steps
+from sessions_app.queries.access import has_role
+from sessions_app.web.access import project_page
+from sessions_app.web.diff_partners import diff_partners
+from sessions_app.web.downloads import attachment
+from sessions_app.web.render.outline import Fold, outline
+from sessions_app.web.render.oddities import folded_anomalies
+from sessions_app.web.render.payloads import show
+from sessions_app.web.render.ruler import ruler_marks
+from sessions_app.web.run_pages import RunPlace, place_of, session_of, whole_number
+from sessions_app.web.session_messages import messages_context
+from sessions_app.web.step_views import step_context
+
+VIEWS = ("steps", "messages", "raw")
+REPLAYS = 10
+ANOMALIES = 6
+
+
+@require_GET
+@project_page()
+def session(request: HttpRequest, project: Project, session_id: str) -> HttpResponse:
+    place = place_of(session_of(project, session_id), request.GET.get("run", ""))
+    if partner := request.GET.get("with"):
+        return redirect("diff", project.slug, place.run.run_id, partner)
+    view = request.GET.get("view", "steps")
+    view = view if view in VIEWS else "steps"
+    context = _frame(request, project, place, view) | _VIEWS[view](request, project, place)
+    return render(request, "sessions/session.html", context)
+
+
+def _frame(request: HttpRequest, project: Project, place: RunPlace, view: str) -> dict[str, Any]:
+    """All above the list: who, what, the story, can it be replayed, what is odd."""
+    run = place.run
+    anomalies = [_anomaly(item) for item in run.anomalies]
+    odd = folded_anomalies(anomalies)
+    replays = _replays_of(run)
+    return {
+        "project": project,
+        "section": "sessions",
+        "place": place,
+        "run": run,
+        "session_id": run.session.session_id,
+        "view": view,
+        "q": place.query,
+        "kit_lines": run.kit.get("lines", []),
+        "anomalies": odd[:ANOMALIES],
+        "more_anomalies": odd[ANOMALIES:],
+        "odd_count": len(anomalies),
+        "cold_case": getattr(run, "cold_case", None),
+        "made_by": getattr(run, "produced_by", None),
+        "replays": replays,
+        "diff_partners": diff_partners(place, replays),
+        "may_change": has_role(request.user, project, "member"),
+        "last_index": steps.last_index(run),
+        "asked_step": whole_number(request.GET.get("step"), 0),
+        "source_hex": bytes(run.source_digest).hex(),
+    }
+
+
+def _anomaly(item: JsonObject) -> Anomaly:
+    return Anomaly(
+        code=item["code"],
+        message=item["message"],
+        steps=tuple(item.get("steps") or ()),
+        level=item.get("level", "warning"),
+    )
+
+
+def _replays_of(run: Run) -> list[Replay]:
+    found = run.replays.select_related("requested_by", "produced_run").defer("produced_run__header")
+    return list(found.order_by("-number")[:REPLAYS])
+
+
+# --- steps -------------------------------------------------------------------------------------
+
+
+def _steps(request: HttpRequest, project: Project, place: RunPlace) -> dict[str, Any]:
+    run, last = place.run, steps.last_index(place.run)
+    if not last:
+        return {"rows": [], "entries": []}
+    odd = first_odd_step([_anomaly(item) for item in run.anomalies])
+    shown = min(max(whole_number(request.GET.get("step"), odd or 1), 1), last)
+    at = min(whole_number(request.GET.get("at"), shown), last)
+    rows = steps.rows_around(run, at)
+    unfolded = _unfolded(request)
+    entries = outline(rows, started_at=run.started_at, asked=shown, unfolded=unfolded)
+    folds = [entry.first for entry in entries if isinstance(entry, Fold)]
+    return {
+        "entries": entries,
+        "fold_count": len(folds),
+        "all_folds": ",".join(map(str, folds)),
+        "q_list": place.query + (f"unfold={','.join(map(str, sorted(unfolded)))}&" if unfolded else ""),
+        "rows": rows,
+        "shown": shown,
+        "rows_last": rows[-1].index,
+        "rows_before": rows[0].index - 1 if rows[0].index > 1 else None,
+        "rows_after": rows[-1].index + 1 if rows[-1].index < last else None,
+        "rows_next": min(steps.ROWS, last - rows[-1].index),
+        "ruler": ruler_marks(steps.failed_indices(run), run.anomalies, last, rows),
+        **step_context(project, place, shown, for_panel=True),
+    }
+
+
+def _unfolded(request: HttpRequest) -> set[int]:
+    """First steps of the loops that the address wants open."""
+    return {whole_number(part, 0) for part in request.GET.get("unfold", "").split(",")[:50]} - {0}
+
+
+# --- raw ---------------------------------------------------------------------------------------
+
+
+def _raw(request: HttpRequest, project: Project, place: RunPlace) -> dict[str, Any]:
+    """The document as it was received, redacted before it was stored, a part at a time."""
+    digest = bytes(place.run.source_digest).hex()
+    try:
+        content = payloads.read(project.pk, digest)
+    except PayloadMissing:
+        return {"source_digest": digest, "document": None}
+    start = whole_number(request.GET.get("from"), 0)
+    document = show(Payload(content=content, media_type=TEXT), "json", start=start)
+    return {"source_digest": digest, "document": document}
+
+
+_VIEWS = {"steps": _steps, "messages": messages_context, "raw": _raw}
+
+
+@require_GET
+@project_page()
+def record(request: HttpRequest, project: Project, session_id: str) -> HttpResponse:
+    """The run in the native format; posting it to an empty server gives an equal run."""
+    run = place_of(session_of(project, session_id), request.GET.get("run", "")).run
+    return attachment(encode_native(load_run(run)), f"{run.run_id}.json")

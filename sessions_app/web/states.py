@@ -1,0 +1,81 @@
+"""How states look: one icon and one word each, the same on every page."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class State:
+    """`css` names the colour in base.css, `icon` a symbol of icons.svg."""
+
+    word: str
+    icon: str
+    css: str
+
+
+UNKNOWN = State(word="unknown", icon="circle-dashed", css="unknown")
+
+RUN_STATES = {
+    "ok": State(word="ok", icon="check", css="ok"),
+    "error": State(word="error", icon="x", css="error"),
+    "cut_off": State(word="cut off", icon="scissors", css="error"),
+    "running": State(word="running", icon="loader-circle", css="running"),
+}
+
+RUN_VERDICTS = {
+    "replayable": State(word="replayable", icon="play", css="replayable"),
+    "replayable_to_step": State(word="replayable to step", icon="skip-forward", css="partial"),
+    "cold": State(word="cold", icon="snowflake", css="cold"),
+}
+
+SHORT_RUN_VERDICTS = RUN_VERDICTS | {
+    "replayable_to_step": State(word="to step", icon="skip-forward", css="partial"),
+}
+"""For a narrow column whose head says what it is about."""
+
+REPLAY_STATES = {
+    "queued": State(word="queued", icon="circle", css="queued"),
+    "claimed": State(word="starting", icon="loader-circle", css="running"),
+    "running": State(word="running", icon="loader-circle", css="running"),
+    "paused": State(word="paused", icon="pause", css="stopped"),
+    "done": State(word="done", icon="check", css="ok"),
+    "failed": State(word="could not run", icon="minus", css="stopped"),
+    "cancelled": State(word="cancelled", icon="ban", css="cancelled"),
+    "crashed": State(word="crashed", icon="x", css="crashed"),
+}
+
+REPLAY_VERDICTS = {
+    "reproduced": State(word="reproduced", icon="equal", css="reproduced"),
+    "diverged": State(word="diverged", icon="git-fork", css="diverged"),
+    "ran_past_recording": State(word="ran past the recording", icon="git-fork", css="diverged"),
+    "answers_left_over": State(word="answers left over", icon="git-fork", css="diverged"),
+    "fixture_missing": State(word="fixture missing", icon="minus", css="stopped"),
+    "could_not_run": State(word="could not run", icon="minus", css="stopped"),
+    "cancelled": State(word="cancelled", icon="ban", css="cancelled"),
+    "unknown_from_step": State(word="unknown from step", icon="circle-dashed", css="unknown"),
+}
+
+KIT_STATES = {
+    "captured": State(word="captured", icon="check", css="ok"),
+    "partial": State(word="partial", icon="contrast", css="partial"),
+    "missing": State(word="not captured", icon="circle-dashed", css="unknown"),
+    "contradictory": State(word="contradictory", icon="triangle-alert", css="error"),
+}
+
+TABLES = {
+    "run": RUN_STATES,
+    "verdict": RUN_VERDICTS,
+    "verdict_short": SHORT_RUN_VERDICTS,
+    "replay": REPLAY_STATES,
+    "replay_verdict": REPLAY_VERDICTS,
+    "kit": KIT_STATES,
+}
+
+
+def state_of(table: str, value: str | None) -> State:
+    """A value that a table does not know is shown as unknown, by its own name."""
+    if value is None:
+        return UNKNOWN
+    known = TABLES[table].get(value)
+    return known or State(word=value.replace("_", " "), icon=UNKNOWN.icon, css=UNKNOWN.css)

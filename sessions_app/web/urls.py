@@ -1,0 +1,54 @@
+"""The addresses of the pages."""
+
+from __future__ import annotations
+
+from django.urls import URLPattern, URLResolver, include, path, register_converter
+
+from sessions_app.web import (
+    account_views,
+    cold_views,
+    diff_views,
+    find_views,
+    replay_views,
+    session_list_views,
+    session_views,
+    setup_views,
+    step_views,
+)
+from sessions_app.web.recorded_ids import RecordedId, ReportSuffix
+
+register_converter(RecordedId, "recorded_id")
+register_converter(ReportSuffix, "suffix")
+
+of_a_project: list[URLPattern | URLResolver] = [
+    path("", session_list_views.project_home, name="project"),
+    path("setup", setup_views.setup, name="setup"),
+    path("setup/waiting", setup_views.waiting, name="setup_waiting"),
+    path("setup/keys", setup_views.create_key, name="create_key"),
+    path("examples/remove", setup_views.remove_examples, name="remove_examples"),
+    path("examples/load", setup_views.load_examples, name="load_examples"),
+    path("sessions", session_list_views.sessions, name="sessions"),
+    path("s/<recorded_id:session_id>", session_views.session, name="session"),
+    path("s/<recorded_id:session_id>/steps/<int:n>", step_views.step, name="step"),
+    path("s/<recorded_id:session_id>/replay", replay_views.replay_session, name="replay_session"),
+    path("s/<recorded_id:session_id>/record", session_views.record, name="record"),
+    path("s/<recorded_id:session_id>/cold", cold_views.mark, name="mark_cold"),
+    path("s/<recorded_id:session_id>/cold/take-back", cold_views.take_back, name="take_back_cold"),
+    path("cold", cold_views.cold, name="cold"),
+    path("replays", replay_views.replays, name="replays"),
+    path("replays/<slug:replay_id>", replay_views.replay, name="replay"),
+    path("replays/<slug:replay_id>/cancel", replay_views.cancel, name="cancel_replay"),
+    path("replays/<slug:replay_id>/again", replay_views.again, name="replay_again"),
+    path("replays/<slug:replay_id>/report.<suffix:suffix>", replay_views.report, name="replay_report"),
+    path("diff/<recorded_id:left>...<recorded_id:right>", diff_views.diff, name="diff"),
+    path("payloads/<slug:digest>", step_views.payload, name="payload"),
+]
+
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("", find_views.home, name="home"),
+    path("find", find_views.find, name="find"),
+    path("sign-in", account_views.sign_in, name="sign_in"),
+    path("sign-out", account_views.sign_out, name="sign_out"),
+    path("me", account_views.me, name="me"),
+    path("p/<slug:project>/", include(of_a_project)),
+]

@@ -1,0 +1,7 @@
+// Extras of every page. Pages work without any of this.
+import "./keys.js";
+import "./live.js";
+import "./copy.js";
+import "./clock.js";
+import "./panel.js";
+import "./menus.js";

@@ -1,0 +1,98 @@
+// Steps beside their list: links with data-step are followed in place, and the neighbours are fetched before they are asked for.
+const body = document.getElementById("steps");
+const panel = document.getElementById("panel");
+const narrow = matchMedia("(max-width: 900px)");
+const kept = new Map();
+const KEEP = 60;
+
+const shownStep = () => Number(panel?.querySelector("[data-shown]")?.dataset.shown ?? 0);
+
+function panelAddress(index) {
+  const address = body.dataset.panel.replace(/\/0$/, `/${index}`);
+  return body.dataset.run ? `${address}?run=${encodeURIComponent(body.dataset.run)}` : address;
+}
+
+// A run that still grows may change its steps, so nothing of it is kept.
+function fetchPanel(index) {
+  if (kept.has(index)) return kept.get(index);
+  const got = fetch(panelAddress(index), { headers: { "HX-Request": "true" }, credentials: "same-origin" }).then((answer) => {
+    if (!answer.ok) throw new Error(String(answer.status));
+    return answer.text();
+  });
+  got.catch(() => kept.delete(index));
+  if (body.dataset.settled) kept.set(index, got);
+  if (kept.size > KEEP) kept.delete(kept.keys().next().value);
+  return got;
+}
+
+function rowOf(index) {
+  const row = document.getElementById(`s${index}`);
+  if (row) return row;
+  return [...body.querySelectorAll(".fold")].find((fold) => Number(fold.dataset.first) <= index && index <= Number(fold.dataset.last));
+}
+
+function pick(index) {
+  for (const row of body.querySelectorAll("tr.is-picked")) row.classList.remove("is-picked");
+  for (const link of body.querySelectorAll('.steps a[aria-current]')) link.removeAttribute("aria-current");
+  const row = rowOf(index);
+  row.classList.add("is-picked");
+  row.querySelector("a[data-step]")?.setAttribute("aria-current", "true");
+  row.scrollIntoView({ block: "nearest" });
+}
+
+function addressOf(index) {
+  const address = new URL(location.href);
+  address.searchParams.set("step", index);
+  address.hash = "";
+  return address;
+}
+
+async function showStep(index, { push }) {
+  let html;
+  try {
+    html = await fetchPanel(index);
+  } catch {
+    location.assign(addressOf(index));
+    return;
+  }
+  const focused = panel.contains(document.activeElement) ? document.activeElement.dataset.key : null;
+  const edge = panel.querySelector(".panel-edge");
+  panel.innerHTML = html;
+  if (edge) panel.prepend(edge);
+  panel.scrollTop = 0;
+  window.htmx?.process(panel);
+  document.dispatchEvent(new CustomEvent("htmx:load", { detail: { elt: panel } }));
+  for (const button of panel.querySelectorAll("[data-copy][hidden]")) button.hidden = false;
+  if (focused) panel.querySelector(`[data-key="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
+  if (push) history.pushState({ step: index }, "", addressOf(index));
+  pick(index);
+  for (const near of [index + 1, index - 1]) if (panel.querySelector(`[data-step="${near}"]`)) fetchPanel(near).catch(() => {});
+}
+
+document.addEventListener("click", (event) => {
+  const link = event.target.closest?.("a[data-step]");
+  if (!link || !body || !panel || event.defaultPrevented || event.button || event.metaKey || event.ctrlKey || event.shiftKey) return;
+  const index = Number(link.dataset.step);
+  if (narrow.matches) {
+    event.preventDefault();
+    location.assign(panelAddress(index));
+    return;
+  }
+  if (!rowOf(index)) return;
+  event.preventDefault();
+  showStep(index, { push: index !== shownStep() });
+});
+
+addEventListener("popstate", () => {
+  if (!body || !panel) return;
+  const index = Number(new URL(location.href).searchParams.get("step"));
+  if (index && rowOf(index)) showStep(index, { push: false });
+  else location.reload();
+});
+
+if (body && panel && !narrow.matches) {
+  const index = shownStep();
+  const row = rowOf(index);
+  if (new URL(location.href).searchParams.has("step") && row && scrollY === 0) row.scrollIntoView({ block: "center" });
+  for (const near of [index + 1, index - 1]) if (panel.querySelector(`[data-step="${near}"]`)) fetchPanel(near).catch(() => {});
+}

@@ -1,0 +1,99 @@
+"""Fixtures that any test may ask for. PostgreSQL and Redis are there already: see tests/services.py."""
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+
+import pytest
+from django.db import connection
+
+from replay_web.celery import app
+from replay_web.supervisor.home import PROJECT_ROOT
+from tests.instances import Instance, instance_in, open_folder
+
+CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome")
+CHROMIUM_ARGUMENTS = (
+    "--no-sandbox",  # as root, and in containers, it does not start otherwise
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+BROWSER_FIXTURES = {"browser", "page"}
+
+
+@pytest.fixture(scope="session")
+def running_instance() -> Iterator[Instance]:
+    """The product as a person starts it, on an empty home; shared, so leave it as you found it."""
+    with open_folder() as folder, instance_in(folder) as instance:
+        yield instance
+
+
+@pytest.fixture
+def celery_worker_process(transactional_db: None) -> Iterator[subprocess.Popen[bytes]]:
+    """A real worker on the database of the tests; it sees what was committed."""
+    name = connection.settings_dict["NAME"]
+    environment = os.environ | {"DATABASE_URL": urlsplit(os.environ["DATABASE_URL"])._replace(path=f"/{name}").geturl()}
+    process = subprocess.Popen([sys.executable, "-m", "replay_web.worker"], env=environment, cwd=PROJECT_ROOT)
+    wait_for_worker()
+    yield process
+    process.terminate()
+    process.wait(20)
+
+
+def wait_for_worker(seconds: float = 20) -> None:
+    until = time.monotonic() + seconds
+    while not app.control.inspect(timeout=0.5, limit=1).ping():
+        assert time.monotonic() < until, "the worker does not answer"
+
+
+def chromium() -> str | None:
+    return next((found for name in CHROMIUM_NAMES if (found := shutil.which(name))), None)
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """Debian's Chromium through Playwright, which downloads nothing here."""
+    from playwright.sync_api import sync_playwright
+
+    # Playwright keeps an event loop in this thread, which Django takes for asynchronous code.
+    os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium(), args=list(CHROMIUM_ARGUMENTS))
+        yield browser
+        browser.close()
+    del os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"]
+
+
+@pytest.fixture
+def page(browser):
+    """A fresh window: no cookies, nothing stored."""
+    context = browser.new_context()
+    yield context.new_page()
+    context.close()
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Every test that asks for a browser carries the mark; without one it is skipped."""
+    for item in items:
+        if BROWSER_FIXTURES & set(getattr(item, "fixturenames", ())):
+            item.add_marker("browser")
+            if chromium() is None:
+                item.add_marker(pytest.mark.skip(reason="no Chromium on PATH"))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    skipped = [report for report in terminalreporter.stats.get("skipped", []) if "browser" in report.keywords]
+    if skipped:
+        terminalreporter.write_line(
+            f"NOT TESTED IN A BROWSER: {len(skipped)} tests were skipped, for there is no Chromium on PATH "
+            "(on Debian: apt install chromium).",
+            red=True,
+            bold=True,
+        )

@@ -1,0 +1,415 @@
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sessions_app.core.compare.as_json import to_json
+from sessions_app.core.compare.runs import Comparison, compare_runs, first_divergence
+from sessions_app.core.compare.sentences import agreement_sentence, divergence_lines, divergence_sentence
+from sessions_app.core.compare.volatile import VOLATILE_RULES, without
+from sessions_app.core.formats.detect import parse_document
+from sessions_app.core.history import History, extend
+from sessions_app.core.payload import Payload
+from sessions_app.core.run import (
+    AgentInfo,
+    Call,
+    Chunk,
+    CodeInfo,
+    ErrorInfo,
+    ModelCall,
+    ParentLink,
+    Retrieval,
+    Run,
+    Step,
+    ToolCall,
+)
+
+RECORDS = sorted((Path(__file__).parents[1] / "records").glob("*.json"))
+
+
+def make_run(*calls: Call, run_id: str = "a", **fields: Any) -> Run:
+    steps = tuple(make_step(index, call) for index, call in enumerate(calls, start=1))
+    return Run(**{"run_id": run_id, "session_id": run_id, "status": "ok", "steps": steps, **fields})
+
+
+def make_step(index: int, call: Call, **fields: Any) -> Step:
+    return Step(index=index, name=call.tool_name if isinstance(call, ToolCall) else "model", call=call, **fields)
+
+
+def tool(name: str, arguments: Any = None, result: Any = "ok", **fields: Any) -> ToolCall:
+    return ToolCall(
+        tool_name=name,
+        arguments=Payload.of_json(arguments or {}),
+        result=Payload.of_text(result),
+        outcome="success",
+        **fields,
+    )
+
+
+def conversation(turns: int, *, stamp: str = "10:00", odd_turn: int | None = None) -> Run:
+    """A model step and a tool step each turn; `stamp` is on every message."""
+    calls: list[Call] = []
+    history = extend(None, [message("Where is it?", kind="request", stamp=stamp)])
+    for turn in range(turns):
+        order = "none" if turn == odd_turn else f"ORD-{turn}"
+        answer = message(order, kind="response", stamp=stamp, part_kind="text")
+        calls += [ModelCall(history=history, response=answer), tool("look", {"order": order}, result="ok")]
+        history = History(History(history, answer), message("ok", kind="request", stamp=stamp))
+    return make_run(*calls, final=history)
+
+
+def model(answer: str, *request: str, call_id: str = "c1", **fields: Any) -> ModelCall:
+    messages = [message(text, kind="request", part_kind="user-prompt") for text in request]
+    return ModelCall(
+        history=extend(None, messages),
+        response=message(answer, kind="response", part_kind="text", tool_call_id=call_id),
+        **fields,
+    )
+
+
+def message(text: str, *, kind: str, stamp: str = "10:00", **part: Any) -> Payload:
+    value = {"parts": [{"content": text, **part}], "timestamp": stamp, "run_id": stamp, "kind": kind}
+    return Payload.of_json(value)
+
+
+def fields(**values: Any) -> Payload:
+    return Payload.of_json(values)
+
+
+def statuses(comparison: Comparison) -> list[str]:
+    return [pair.status for pair in comparison.steps]
+
+
+def paths(comparison: Comparison) -> list[str]:
+    return [found.path for pair in comparison.steps for found in pair.differences]
+
+
+def changed_facts(comparison: Comparison) -> list[str]:
+    return [fact.name for fact in comparison.facts if fact.status != "same"]
+
+
+def where(comparison: Comparison) -> tuple[int | None, int | None, str]:
+    found = to_json(comparison)["divergence"]
+    return found["left_step"], found["right_step"], found["path"]
+
+
+@pytest.mark.parametrize("record", RECORDS, ids=lambda path: path.name)
+def test_a_record_compared_with_itself_is_identical(record):
+    run = parse_document(record.read_bytes())
+
+    comparison = compare_runs(run, run)
+
+    assert comparison.identical
+    assert comparison.divergence is None
+    assert set(statuses(comparison)) == {"same"}
+    assert comparison.compared_fields > 10
+
+
+@pytest.mark.parametrize("record", RECORDS, ids=lambda path: path.name)
+def test_one_changed_letter_in_any_tool_answer_is_found(record):
+    run = parse_document(record.read_bytes())
+
+    for step, call in run.tool_calls:
+        if call.result is None:
+            continue
+        other = replace(call, result=Payload.of_text(call.result.as_text() + "!"))
+        steps = [replace(s, call=other) if s is step else s for s in run.steps]
+        comparison = compare_runs(run, replace(run, steps=tuple(steps)))
+
+        assert not comparison.identical
+        assert comparison.divergence is not None
+        assert comparison.divergence.left_step is step
+        assert comparison.divergence.path.startswith("result")
+
+
+def test_compare_runs_counts_the_fields_it_compared():
+    run = make_run(tool("look", {"id": 1, "deep": {"a": [1, 2], "b": {}}}))
+
+    comparison = compare_runs(run, run)
+
+    # status; args.id, args.deep.a[0], args.deep.a[1], args.deep.b; result; outcome
+    assert comparison.compared_fields == 7
+    assert agreement_sentence(comparison) == "No difference in 1 step, 7 fields"
+
+
+def test_the_count_does_not_depend_on_what_differs():
+    left, right = make_run(tool("look", {"id": 1, "x": 2})), make_run(tool("look", {"id": 2, "x": 2}))
+
+    assert compare_runs(left, right).compared_fields == compare_runs(left, left).compared_fields
+
+
+def test_divergence_names_the_missing_argument():
+    left = make_run(tool("lookup_order", {"order": 88}))
+    right = make_run(tool("lookup_order", {"order": 88, "user_id": "u_7710"}))
+
+    comparison = compare_runs(left, right)
+
+    assert where(comparison) == (1, 1, "args.user_id")
+    assert divergence_sentence(comparison) == 'lookup_order: args.user_id  —  →  "u_7710"'
+    assert divergence_lines(comparison) == [
+        "Runs diverged at step 1",
+        'Run 1: lookup_order({"order": 88})',
+        'Run 2: lookup_order({"order": 88, "user_id": "u_7710"})',
+    ]
+
+
+def test_an_equal_beginning_of_another_length_is_a_difference():
+    calls = [tool("search", {"page": n}) for n in range(3)]
+    left, right = make_run(*calls[:2]), make_run(*calls)
+
+    comparison = compare_runs(left, right)
+
+    assert statuses(comparison) == ["same", "same", "only_right"]
+    assert where(comparison) == (None, 3, "steps[2]")
+    assert divergence_sentence(comparison) == 'steps[2]  —  →  search({"page": 2})'
+    assert divergence_lines(comparison) == [
+        "Runs diverged at step 3",
+        "Run 1: no more steps",
+        'Run 2: search({"page": 2})',
+    ]
+    assert where(compare_runs(right, left)) == (3, None, "steps[2]")
+
+
+def test_a_step_that_one_run_lacks_shows_what_comes_next_there():
+    left, right = make_run(tool("a"), tool("b")), make_run(tool("b"))
+
+    assert divergence_lines(compare_runs(left, right))[1:] == ["Run 1: a({})", "Run 2: no such step; next is b({})"]
+
+
+def test_another_tool_at_the_same_place_shows_both_calls():
+    left, right = make_run(tool("look"), tool("cancel")), make_run(tool("look"), tool("refuse"))
+
+    comparison = compare_runs(left, right)
+
+    assert where(comparison) == (2, 2, "steps[1]")
+    assert divergence_lines(comparison) == ["Runs diverged at step 2", "Run 1: cancel({})", "Run 2: refuse({})"]
+
+
+@given(st.lists(st.sampled_from("abc"), min_size=1, max_size=12), st.integers(0, 12))
+def test_an_inserted_step_is_the_only_step_that_differs(names, at):
+    calls = [tool(name) for name in names]
+    longer = [*calls[:at], tool("new"), *calls[at:]]
+
+    comparison = compare_runs(make_run(*calls), make_run(*longer))
+
+    assert sorted(statuses(comparison)) == ["only_right"] + ["same"] * len(names)
+    assert comparison.divergence is not None
+    assert comparison.divergence == first_divergence(make_run(*calls), make_run(*longer))
+
+
+def test_identical_runs_say_so():
+    run = make_run(tool("look"))
+
+    assert divergence_lines(compare_runs(run, run)) == ["Runs are identical"]
+
+
+# --- facts -------------------------------------------------------------------------------------
+
+
+def test_facts_alone_diverge_without_a_step():
+    left = make_run(output=Payload.of_text("order #88"), agent=AgentInfo(version="1"))
+    right = make_run(output=Payload.of_text("order #91"), agent=AgentInfo(version="1"))
+
+    comparison = compare_runs(left, right)
+
+    assert changed_facts(comparison) == ["output"]
+    assert where(comparison) == (None, None, "output")
+    assert divergence_sentence(comparison) == 'output  "order #88"  →  "order #91"'
+    assert divergence_lines(comparison)[0] == "Runs diverged at output"
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "name", "path"),
+    [
+        ({"model": "sonnet-4-2510"}, {"model": "sonnet-4-2511"}, "model", "model"),
+        ({"provider": "a"}, {"provider": "b"}, "provider", "provider"),
+        ({"region": "eu"}, {"region": "us"}, "region", "region"),
+        ({"instructions": "x"}, {"instructions": "y"}, "instructions", "instructions"),
+        ({"flags": {"beta": True}}, {"flags": {"beta": False}}, "flags", "flags.beta"),
+        ({"user_id": "u1"}, {"user_id": "u2"}, "user_id", "user_id"),
+        ({"tenant_id": "t1"}, {"tenant_id": "t2"}, "tenant_id", "tenant_id"),
+        ({"code": CodeInfo(commit="a")}, {"code": CodeInfo(commit="b")}, "code.commit", "code.commit"),
+        ({"agent": AgentInfo(version="1")}, {"agent": AgentInfo(version="2")}, "agent.version", "agent.version"),
+        ({}, {"status": "error"}, "status", "status"),
+        ({}, {"error": ErrorInfo(type="E", message="m")}, "error", "error"),
+        ({"input": Payload.of_text("a")}, {"input": Payload.of_text("b")}, "input", "input"),
+    ],
+)
+def test_facts_are_compared(left, right, name, path):
+    comparison = compare_runs(make_run(**left), make_run(**right))
+
+    assert name in changed_facts(comparison)
+    assert where(comparison) == (None, None, path)
+
+
+def test_what_one_run_did_not_capture_is_not_comparable():
+    left, right = make_run(tool("look"), region=None), make_run(tool("look"), region="eu")
+
+    comparison = compare_runs(left, right)
+
+    assert [(f.name, f.status) for f in comparison.facts if f.status != "same"] == [("region", "not_comparable")]
+    assert (comparison.identical, comparison.divergence, comparison.not_comparable) == (False, None, 1)
+    assert agreement_sentence(comparison).endswith("; 1 field cannot be compared")
+
+
+# --- steps -------------------------------------------------------------------------------------
+
+
+def test_a_tool_that_failed_has_no_result_and_one_not_captured_is_unknown():
+    whole, bare = make_run(tool("look")), make_run(replace(tool("look"), result=None))
+    failed = replace(bare, steps=(replace(bare.steps[0], error=ErrorInfo(type="TimeoutError", message=None)),))
+
+    assert statuses(compare_runs(whole, bare)) == ["not_comparable"]
+    assert paths(compare_runs(whole, failed)) == ["error", "result"]
+    assert statuses(compare_runs(whole, failed)) == ["changed"]
+
+
+def test_null_is_an_answer_and_not_a_gap():
+    null, bare = (make_run(replace(tool("look"), result=p)) for p in (Payload.of_json(None), None))
+    text = make_run(tool("look", result="None"))
+
+    assert statuses(compare_runs(null, bare)) == ["not_comparable"]
+    assert statuses(compare_runs(null, text)) == ["changed"]
+
+
+def test_arguments_as_text_and_as_object_are_the_same_fields():
+    as_text = replace(tool("look"), arguments=Payload.of_text('{"id": 1, "on": true}'))
+    as_object = replace(tool("look"), arguments=Payload.of_json({"on": True, "id": 1}))
+
+    assert compare_runs(make_run(as_text), make_run(as_object)).identical
+    other = replace(tool("look"), arguments=Payload.of_text('{"id": 1.0, "on": true}'))
+    assert paths(compare_runs(make_run(as_text), make_run(other))) == ["args.id"]
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "path"),
+    [
+        ({"settings": fields(temperature=0)}, {"settings": fields(temperature=1)}, "settings.temperature"),
+        ({"parameters": fields(a=0)}, {"parameters": fields(a=1)}, "parameters.a"),
+        ({"tools": (fields(name="a"),)}, {"tools": (fields(name="b"),)}, "tools[0].name"),
+        ({"model": "m1"}, {"model": "m2"}, "model"),
+        ({"answered_model": "m1"}, {"answered_model": "m2"}, "answered_model"),
+        ({"finish_reason": "stop"}, {"finish_reason": "length"}, "finish_reason"),
+    ],
+)
+def test_model_steps_are_compared_field_by_field(left, right, path):
+    comparison = compare_runs(make_run(model("hi", "q", **left)), make_run(model("hi", "q", **right)))
+
+    assert where(comparison) == (1, 1, path)
+
+
+def test_only_new_messages_of_a_request_are_compared():
+    left = make_run(model("hi", "one"), model("ho", "one", "two", "three"))
+    right = make_run(model("hi", "uno"), model("ho", "uno", "two", "drei"))
+
+    comparison = compare_runs(left, right)
+
+    first, second = ([d.path for d in pair.differences] for pair in comparison.steps)
+    assert first == ["request.messages[0].parts[0].content"]
+    assert second == ["request.messages[2].parts[0].content"]
+
+
+def test_a_difference_early_in_a_conversation_is_told_once():
+    left, right = conversation(20), conversation(20, odd_turn=3)
+
+    comparison = compare_runs(left, right)
+
+    assert [pair.left.index for pair in comparison.steps if pair.status != "same" and pair.left] == [7, 8]
+    assert where(comparison) == (7, 7, "response.parts[0].content")
+
+
+def test_restamped_messages_are_ignored_and_counted():
+    left, right = conversation(5), conversation(5, stamp="11:30")
+
+    comparison = compare_runs(left, right)
+
+    assert comparison.identical
+    assert {ignored.rule.key: ignored.count for ignored in comparison.ignored} == {
+        "message-time": 11,
+        "message-run-id": 11,
+    }
+    assert "22 volatile fields ignored" in divergence_sentence(comparison)
+    shown = compare_runs(left, right, without(["message-run-id"]))
+    assert where(shown) == (1, 1, "request.messages[0].run_id")
+
+
+def test_tool_call_ids_count_between_a_run_and_its_replay_only():
+    left = make_run(model("hi", "q", call_id="c1"))
+    right = make_run(model("hi", "q", call_id="c2"), run_id="b")
+    replay = replace(right, origin="replay", parent=ParentLink(run_id="a"))
+
+    assert compare_runs(left, right).identical
+    assert where(compare_runs(left, replay)) == (1, 1, "response.parts[0].tool_call_id")
+    assert not compare_runs(left, right, VOLATILE_RULES).identical
+
+
+def test_step_times_are_volatile():
+    left = replace(make_run(), steps=(make_step(1, tool("look"), duration_ms=1.5),))
+    right = replace(make_run(), steps=(make_step(1, tool("look"), duration_ms=2.5),))
+
+    assert compare_runs(left, right).identical
+    assert paths(compare_runs(left, right, ())) == ["duration_ms"]
+
+
+def test_retrievals_are_compared_by_query_chunks_and_versions():
+    def run(query: str, score: float, version: str) -> Run:
+        chunk = Chunk(chunk_id="c", score=score, content=Payload.of_text("text"))
+        query_payload = Payload.of_text(query)
+        return make_run(Retrieval(query=query_payload, chunks=(chunk,), index_version=version))
+
+    assert paths(compare_runs(run("a", 1.0, "1"), run("b", 0.5, "2"))) == ["args", "result[0].score", "index_version"]
+
+
+def test_truncated_answers_are_never_the_same():
+    cut = replace(tool("look"), result=Payload.of_json({"$truncated": {"bytes": 9}}))
+
+    comparison = compare_runs(make_run(cut), make_run(cut))
+
+    assert statuses(comparison) == ["not_comparable"]
+    assert not comparison.identical
+
+
+def test_a_step_keeps_a_bounded_number_of_differences():
+    left, right = (make_run(replace(tool("look"), result=Payload.of_json([n] * 5000))) for n in (1, 2))
+
+    pair = compare_runs(left, right).steps[0]
+
+    assert (len(pair.differences), pair.has_more) == (500, True)
+
+
+# --- JSON --------------------------------------------------------------------------------------
+
+
+def test_to_json_has_the_fields_of_the_api():
+    left, right = make_run(tool("look", {"id": 1})), make_run(tool("look", {}), run_id="b")
+
+    document = json.loads(json.dumps(to_json(compare_runs(left, right)), allow_nan=False))
+
+    assert (document["left"], document["right"], document["identical"]) == ("a", "b", False)
+    assert document["divergence"] == {
+        "left_step": 1,
+        "right_step": 1,
+        "path": "args.id",
+        "left": 1,
+        "right": None,
+        "note": None,
+    }
+    assert [(s["left"], s["right"], s["status"]) for s in document["steps"]] == [(1, 1, "changed")]
+    assert document["ignored"] == []
+
+
+@pytest.mark.parametrize("left", RECORDS, ids=lambda path: path.name)
+def test_any_two_records_compare(left):
+    one = parse_document(left.read_bytes())
+
+    for right in RECORDS:
+        other = parse_document(right.read_bytes())
+        comparison = compare_runs(one, other)
+
+        assert json.dumps(to_json(comparison), allow_nan=False)
+        assert comparison.divergence == first_divergence(one, other)
+        assert comparison.identical == (left == right)

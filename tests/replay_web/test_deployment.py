@@ -1,0 +1,144 @@
+"""The commands of docker-compose.yml, against a PostgreSQL and a Redis that were given."""
+
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+import yaml
+
+from replay_web.supervisor.home import PROJECT_ROOT
+from tests.instances import clean_environment, manage
+
+COMPOSE: dict[str, Any] = yaml.safe_load((PROJECT_ROOT / "docker-compose.yml").read_text())
+
+
+@pytest.fixture
+def given_database() -> Iterator[str]:
+    """An empty database beside that of the tests."""
+    address = os.environ["DATABASE_URL"]
+    with psycopg.connect(address, autocommit=True) as connection:
+        connection.execute("CREATE DATABASE deployed")
+        yield address.replace("/replay?", "/deployed?")
+        connection.execute("DROP DATABASE deployed WITH (FORCE)")
+
+
+@pytest.fixture
+def environment(given_database: str, tmp_path: Path) -> dict[str, str]:
+    """The variables of the compose file, its secrets in files of ours."""
+    secrets = {"database_url": given_database, "secret_key": "k" * 50}
+    for name, value in secrets.items():
+        (tmp_path / name).write_text(value + "\n")
+    declared = {
+        name: str(value).replace("/run/secrets", str(tmp_path))
+        for name, value in COMPOSE["services"]["web"]["environment"].items()
+        if not str(value).startswith("${")
+    }
+    return clean_environment(**declared | {"REDIS_URL": os.environ["REDIS_URL"], "REPLAY_HOME": str(tmp_path / "home")})
+
+
+@contextmanager
+def running(command: list[str], environment: dict[str, str]) -> Iterator[subprocess.Popen[bytes]]:
+    with subprocess.Popen(command, env=environment, cwd=PROJECT_ROOT) as process:
+        yield process
+        process.terminate()
+        assert process.wait(20) == 0
+
+
+def until(check: Any, seconds: float = 20) -> Any:
+    end = time.monotonic() + seconds
+    while not (found := check()):
+        assert time.monotonic() < end
+        time.sleep(0.1)
+    return found
+
+
+def python_command(command: list[str]) -> list[str]:
+    """The image has one python; here it is ours."""
+    return [sys.executable, *command[1:]] if command[0] == "python" else [sys.executable, "-m", *command]
+
+
+def image_command() -> list[str]:
+    text = (PROJECT_ROOT / "Dockerfile").read_text().rpartition("CMD ")[2].replace("\\\n", "")
+    command: list[str] = json.loads(text)
+    return command
+
+
+def test_migrate_web_and_worker_run_with_what_they_are_given(environment):
+    migrate = python_command(COMPOSE["services"]["migrate"]["command"])
+    assert manage(*migrate[2:], environment=environment).returncode == 0
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = str(probe.getsockname()[1])
+    web = [{"0.0.0.0": "127.0.0.1", "8000": port}.get(word, word) for word in python_command(image_command())]
+    worker = python_command(COMPOSE["services"]["worker"]["command"])
+
+    with running(web, environment), running(worker, environment):
+        assert until(lambda: readiness(port)) == {"database": "ok", "redis": "ok", "migrations": "ok"}
+        said = until(lambda: doctor_is_well({**environment, "PORT": "0"}))
+    assert "ok      worker" in said
+
+
+def readiness(port: str) -> dict[str, str] | None:
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=10) as answer:
+            checks: dict[str, str] = json.load(answer)["checks"]
+            return checks
+    except OSError:
+        return None
+
+
+def doctor_is_well(environment: dict[str, str]) -> str:
+    done = manage("doctor", environment=environment)
+    return done.stdout if done.returncode == 0 else ""
+
+
+def test_no_database_port_is_published():
+    published = {name for name, service in COMPOSE["services"].items() if "ports" in service}
+
+    assert published == {"web"}
+    assert COMPOSE["services"]["web"]["ports"][0].startswith("127.0.0.1:")
+
+
+def test_secrets_come_from_files():
+    text = (PROJECT_ROOT / "docker-compose.yml").read_text()
+
+    assert set(COMPOSE["secrets"]) == {"database_password", "database_url", "secret_key"}
+    assert not [line for line in text.splitlines() if "PASSWORD:" in line or "SECRET_KEY:" in line]
+
+
+@pytest.mark.parametrize("https", ["0", "1"])
+def test_the_shipped_settings_pass_the_deployment_checks(https, tmp_path):
+    environment = clean_environment(SECRET_KEY=os.urandom(32).hex(), HTTPS=https, REPLAY_HOME=str(tmp_path))
+
+    done = manage("check", "--deploy", "--fail-level", "WARNING", environment=environment)
+
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_every_variable_is_documented():
+    sources = [*(PROJECT_ROOT / "replay_web").rglob("*.py")]
+    read = {name for source in sources for name in variables_in(source.read_text())}
+    page = (PROJECT_ROOT / "docs/deploying.md").read_text()
+
+    assert not {name for name in read if f"`{name}`" not in page}
+
+
+def variables_in(text: str) -> set[str]:
+    return set(re.findall(r'(?:env\.\w+|environ\.get|is_given)\(\s*"([A-Z_]+)"', text)) - {"PATH"}
+
+
+def test_the_locks_name_no_address():
+    for name in ("requirements.lock", "requirements-dev.lock"):
+        text = (PROJECT_ROOT / name).read_text()
+        assert "//" not in text
+        assert "--hash=sha256:" in text

@@ -1,0 +1,219 @@
+"""`manage.py up`, as people use it and as machines fail."""
+
+import os
+import shutil
+import signal
+import socket
+import stat
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from replay_web.supervisor.account import STATE_FOLDER, Account, services_folder
+from replay_web.supervisor.processes import session_members, stat_fields, wait_gone
+from tests.instances import Instance, fails_to_start, instance_in, open_folder, start_instance
+
+SECOND_START = 5.0  # seconds of a machine with two cores; other work on it counts against us
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    with open_folder() as made:
+        yield made
+
+
+def get(url: str) -> bytes:
+    with urllib.request.urlopen(url, timeout=10) as answer:
+        body: bytes = answer.read()
+        return body
+
+
+def database(instance: Instance, **options: Any) -> psycopg.Connection:
+    sockets = instance.home.state()["postgres_sockets"]
+    return psycopg.connect(instance.home.database_url(Path(sockets)), autocommit=True, **options)
+
+
+def all_pids(instance: Instance) -> list[int]:
+    """Everything that works for the instance; PostgreSQL's processes leave their parent's session."""
+    children = instance.pids()
+    members = [member for pid in children for member in session_members(pid)]
+    backends = [int(name) for name in os.listdir("/proc") if name.isdecimal() and parent(int(name)) in children]
+    return sorted({instance.process.pid, *members, *backends})
+
+
+def parent(pid: int) -> int:
+    fields = stat_fields(pid)
+    return int(fields[1]) if fields else 0
+
+
+def test_up_serves_and_stops_without_a_trace(folder):
+    with instance_in(folder) as instance:
+        pids = all_pids(instance)
+        assert get(f"{instance.url}/healthz") == b"ok\n"
+        assert b'"ready": true' in get(f"{instance.url}/readyz")
+
+        assert instance.stop(signal.SIGINT) == 0
+
+    assert len(pids) >= 8
+    assert wait_gone(pids, 2)
+    assert "up.json" not in os.listdir(instance.home.path / "run")
+
+
+@pytest.fixture(scope="module")
+def used_folder() -> Iterator[Path]:
+    """The folder of an instance that ran before and holds a table with one row."""
+    with open_folder() as made:
+        with instance_in(made) as instance, database(instance) as connection:
+            connection.execute("CREATE TABLE kept AS SELECT 1 AS number")
+        yield made
+
+
+def kept(instance: Instance) -> Any:
+    with database(instance) as connection:
+        return connection.execute("SELECT number FROM kept").fetchone()
+
+
+def test_a_second_start_is_quick_and_finds_the_data(used_folder):
+    started = time.monotonic()
+    with instance_in(used_folder) as instance:
+        took = time.monotonic() - started
+        assert kept(instance) == (1,)
+    assert took < SECOND_START
+
+
+@pytest.mark.parametrize("victims", ["supervisor", "everything"])
+def test_a_killed_instance_comes_back_with_its_data(used_folder, victims):
+    instance = start_instance(used_folder / "home")
+    pids = all_pids(instance)
+    for pid in [instance.process.pid] if victims == "supervisor" else pids:
+        os.kill(pid, signal.SIGKILL)
+    instance.process.wait()
+
+    with instance_in(used_folder) as again:
+        assert kept(again) == (1,)
+        assert wait_gone(pids, 2)
+
+
+@pytest.mark.parametrize("name", ["postgres", "redis", "web", "worker"])
+def test_what_dies_is_started_again(running_instance, name):
+    [before] = running_instance.pids(name)
+
+    os.kill(before, signal.SIGKILL)
+
+    until = time.monotonic() + 15
+    while running_instance.pids(name) == [before] or not is_ready(running_instance):
+        assert time.monotonic() < until
+        time.sleep(0.1)
+
+
+def is_ready(instance: Instance) -> bool:
+    try:
+        return b'"ready": true' in get(f"{instance.url}/readyz")
+    except OSError:
+        return False
+
+
+def test_a_second_up_on_the_same_home_says_where_the_first_is(running_instance):
+    said = fails_to_start(running_instance.home.path)
+
+    assert f"already runs on {running_instance.home.path}, at {running_instance.url}" in said
+
+
+def test_a_taken_port_is_named(folder):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        assert f"Port {port} is taken" in fails_to_start(folder / "home", PORT=str(port))
+
+
+@pytest.mark.parametrize(
+    ("environment", "expected"),
+    [
+        ({"PORT": "http"}, "PORT is 'http'; it has to be a number"),
+        ({"HOST": "0.0.0.0"}, "Set ALLOWED_HOSTS to the names they use"),
+        ({"REPLAY_HOME": "/proc/replay"}, "The folder /proc/replay cannot be written"),
+        ({"REPLAY_LEASE_SECONDS": "soon"}, "REPLAY_LEASE_SECONDS is 'soon'"),
+    ],
+)
+def test_a_bad_environment_is_named(folder, environment, expected):
+    assert expected in fails_to_start(folder / "home", **environment)
+
+
+def test_a_wrong_database_password_is_refused(running_instance):
+    with pytest.raises(psycopg.OperationalError, match="password authentication failed"):
+        database(running_instance, password="wrong")
+
+
+def test_the_role_of_the_product_is_no_superuser(running_instance):
+    with database(running_instance) as connection:
+        query = "SELECT rolsuper FROM pg_roles WHERE rolname = current_user"
+        assert connection.execute(query).fetchone() == (False,)
+
+
+def test_a_crash_of_the_machine_loses_no_answer(running_instance):
+    with database(running_instance) as connection:
+        settings = [connection.execute(f"SHOW {name}").fetchone() for name in ("fsync", "synchronous_commit")]
+    assert settings == [("on",), ("on",)]
+
+
+def test_only_the_web_server_listens(running_instance):
+    pids = all_pids(running_instance)
+    inodes = {inode for pid in pids for inode in socket_inodes(pid)}
+    listening = [
+        line.split() for table in ("tcp", "tcp6") for line in Path(f"/proc/net/{table}").read_text().splitlines()
+    ]
+    ports = {int(row[1].rpartition(":")[2], 16) for row in listening if row[3] == "0A" and row[9] in inodes}
+
+    assert ports == {int(running_instance.url.rpartition(":")[2])}
+
+
+def socket_inodes(pid: int) -> set[str]:
+    links = [os.readlink(entry) for entry in Path(f"/proc/{pid}/fd").iterdir() if entry.is_symlink()]
+    return {link.removeprefix("socket:[").removesuffix("]") for link in links if link.startswith("socket:")}
+
+
+def test_what_is_secret_is_for_its_owner_alone(running_instance):
+    home = running_instance.home
+    private = [Path(home.state()["sockets"]), home.path / "run", home.path / "logs", home.path / "secrets"]
+
+    assert [oct(stat.S_IMODE(path.stat().st_mode)) for path in private] == ["0o700"] * 4
+    assert {stat.S_IMODE(path.stat().st_mode) for path in (home.path / "secrets").iterdir()} == {0o600}
+
+
+def test_no_secret_is_on_a_command_line_or_in_a_service(running_instance):
+    secrets = [path.read_bytes() for path in (running_instance.home.path / "secrets").iterdir()]
+    lines = [Path(f"/proc/{pid}/cmdline").read_bytes() for pid in all_pids(running_instance)]
+    lines += [
+        Path(f"/proc/{pid}/environ").read_bytes()
+        for name in ("postgres", "redis")
+        for pid in running_instance.pids(name)
+    ]
+
+    assert not [line for line in lines for secret in secrets if secret in line]
+
+
+def test_a_long_home_path_works(folder):
+    long = folder / ("a" * 100) / ("b" * 100)
+    long.mkdir(parents=True)
+
+    with instance_in(long) as instance:
+        sockets = Path(instance.home.state()["sockets"])
+        assert stat.S_IMODE(sockets.stat().st_mode) == 0o700
+    assert not sockets.exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root runs PostgreSQL as another user")
+def test_a_home_under_a_closed_folder_leaves_that_folder_closed(tmp_path):
+    tmp_path.chmod(0o700)
+    modes = [path.stat().st_mode for path in (tmp_path, *tmp_path.parents)]
+
+    with instance_in(tmp_path) as instance:
+        place = instance.home.services.resolve()
+        assert place.parent == STATE_FOLDER
+        assert [path.stat().st_mode for path in (tmp_path, *tmp_path.parents)] == modes
+    assert services_folder(instance.home, Account.for_services()) == place
+    shutil.rmtree(place)

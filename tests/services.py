@@ -1,0 +1,49 @@
+"""A pytest plugin: private PostgreSQL and Redis for the run, up before Django reads its settings.
+
+Given DATABASE_URL or REDIS_URL, the tests use those.
+"""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from replay_web.supervisor.home import Home
+from replay_web.supervisor.up import Supervisor
+from replay_web.supervisor.watch import stop_all
+
+_running: list[Supervisor] = []
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_load_initial_conftests(early_config: pytest.Config) -> Iterator[None]:
+    """A wrapper, because pytest-django loads the settings in the very same hook."""
+    early_config.add_cleanup(stop_services)
+    start_services()
+    yield
+
+
+def make_home() -> Home:
+    """A home of its own in a folder that PostgreSQL's user may pass through, which pytest's tmp_path is not."""
+    folder = Path(tempfile.mkdtemp(prefix="replay-test-", dir="/tmp"))
+    folder.chmod(0o711)
+    home = Home(folder / "home")
+    home.prepare()
+    return home
+
+
+def start_services() -> None:
+    supervisor = Supervisor(home=make_home(), host="127.0.0.1", port=0, say=lambda line: None, is_durable=False)
+    _running.append(supervisor)
+    os.environ["REPLAY_HOME"] = str(supervisor.home.path)
+    os.environ.update(supervisor.start_services())
+
+
+def stop_services() -> None:
+    while _running:
+        supervisor = _running.pop()
+        stop_all([supervisor.services])
+        shutil.rmtree(supervisor.home.path.parent, ignore_errors=True)

@@ -1,0 +1,83 @@
+"""Sign in, sign out, look and keys."""
+
+import pytest
+from django.test import Client
+
+from tests.web.making import client_of, make_project, make_user
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def bob():
+    return make_user("bob", make_project())
+
+
+def sign_in(client: Client, target: str = "", password: str = "right"):
+    return client.post("/sign-in", {"username": "bob", "password": password, "next": target})
+
+
+def test_sign_in_returns_to_where_one_was(bob):
+    client = Client()
+    asked = client.get("/p/shop/sessions?q=status%3Aerror").url
+
+    assert asked == "/sign-in?next=%2Fp%2Fshop%2Fsessions%3Fq%3Dstatus%253Aerror"
+    assert 'name="next" value="/p/shop/sessions?q=status%3Aerror"' in client.get(asked).content.decode()
+    assert sign_in(client, "/p/shop/sessions?q=status%3Aerror").url == "/p/shop/sessions?q=status%3Aerror"
+
+
+@pytest.mark.parametrize(
+    "target",
+    ["https://evil.example/", "//evil.example/", "/\\evil.example", "javascript:alert(1)", "http:///evil.example", ""],
+)
+def test_sign_in_never_leads_elsewhere(bob, target):
+    assert sign_in(Client(), target).url == "/"
+
+
+def test_a_wrong_password_is_refused_in_words_and_keeps_the_name(bob):
+    response = sign_in(Client(), password="wrong")
+
+    page = response.content.decode()
+    assert response.status_code == 422
+    assert "do not belong together" in page
+    assert 'value="bob"' in page
+    assert "wrong" not in page
+
+
+def test_sign_out_needs_a_post(bob):
+    client = client_of(bob)
+
+    assert client.get("/sign-out").status_code == 405
+    assert client.post("/sign-out").url == "/sign-in"
+    assert client.get("/p/shop/sessions").status_code == 302
+
+
+@pytest.mark.parametrize("address", ["/sign-in", "/sign-out", "/me", "/p/shop/setup/keys", "/p/shop/examples/remove"])
+def test_unsafe_requests_need_their_token(bob, address):
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(bob)
+
+    assert client.post(address).status_code == 403
+
+
+def test_theme_and_keys_are_kept_in_the_browser(bob):
+    client = client_of(bob)
+
+    client.post("/me", {"theme": "dark"})
+
+    page = client.get("/me").content.decode()
+    assert '<html lang="en" data-theme="dark" data-key-hints="off">' in page
+    assert 'data-on="no"' in page
+
+
+def test_a_theme_that_does_not_exist_is_the_systems(bob):
+    client = client_of(bob)
+
+    client.post("/me", {"theme": '"><script>', "keys": "on"})
+    client.cookies["theme"] = '"><script>'
+
+    assert 'data-theme="system"' in client.get("/me").content.decode()
+
+
+def test_live_parts_are_told_that_one_is_signed_out(bob):
+    assert Client().get("/p/shop/setup/waiting", headers={"HX-Request": "true"}).status_code == 401

@@ -1,0 +1,156 @@
+"""Cold cases: marking with a reason, taking back, and the board."""
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from sessions_app.models import ColdCase
+from sessions_app.queries.cold_cases import MissingThing, cheapest_fixes, cold_board
+from sessions_app.services.cold_cases import mark_cold
+from tests.web.making import HOSTILE, client_of, make_project, make_session, make_user
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def shop():
+    return make_project()
+
+
+@pytest.fixture
+def bob(shop):
+    return client_of(make_user("bob", shop))
+
+
+def thing(key: str, missing_in: int) -> MissingThing:
+    return MissingThing(key=key, title=key, fix=None, code=None, missing_in=missing_in)
+
+
+def lack(run, *keys: str) -> None:
+    """Make the run a cold case that lacks these kit lines."""
+    mark_cold(run=run, reason="gone")
+    ColdCase.objects.filter(run=run).update(missing=list(keys))
+
+
+def test_marking_needs_a_reason(shop, bob):
+    make_session(shop, "a/b")
+
+    refused = bob.post("/p/shop/s/a%252Fb/cold", {"reason": "  "})
+    accepted = bob.post("/p/shop/s/a%252Fb/cold", {"reason": "the vendor deleted the log"})
+
+    assert refused.status_code == 422
+    assert "A reason is required" in refused.content.decode()
+    assert accepted.url == "/p/shop/s/a%252Fb?run=a%2Fb"
+    assert ColdCase.objects.get().reason == "the vendor deleted the log"
+    assert ColdCase.objects.get().marked_by.get_username() == "bob"
+
+
+def test_the_mark_can_be_taken_back(shop, bob):
+    mark_cold(run=make_session(shop, "s"), reason="gone")
+
+    bob.post("/p/shop/s/s/cold/take-back")
+
+    assert not ColdCase.objects.exists()
+
+
+def test_viewers_may_not_mark_and_are_told_who_can_change_that(shop, bob):
+    make_session(shop, "s")
+    make_user("ann", shop, "admin")
+    viewer = client_of(make_user("eve", shop, "viewer"))
+
+    response = viewer.post("/p/shop/s/s/cold", {"reason": "x"})
+
+    page = response.content.decode()
+    assert response.status_code == 403
+    assert "This needs the role member." in page
+    assert "ann can give you the role." in page
+    assert not ColdCase.objects.exists()
+
+
+def test_others_cannot_tell_a_project_from_none(shop, bob):
+    charlie = client_of(make_user("charlie"))
+    make_session(shop, "s")
+
+    theirs = charlie.post("/p/shop/s/s/cold", {"reason": "x"})
+    none = charlie.post("/p/nope/s/s/cold", {"reason": "x"})
+
+    assert (theirs.status_code, none.status_code) == (404, 404)
+    assert theirs.content.decode().count("csrf") == none.content.decode().count("csrf")
+    assert "shop" not in theirs.content.decode()
+
+
+def test_board_without_cases_says_none(shop, bob):
+    assert "None." in bob.get("/p/shop/cold").content.decode()
+
+
+def test_board_groups_by_what_was_missing(shop):
+    lack(make_session(shop, "a"), "commit", "flags")
+    lack(make_session(shop, "b"), "commit", "flags")
+    lack(make_session(shop, "c"), "commit")
+    make_session(shop, "fine", verdict="replayable")
+
+    board = cold_board(shop)
+
+    assert board.total == 3
+    assert [([thing.key for thing in group.things], group.count) for group in board.groups] == [
+        (["commit", "flags"], 2),
+        (["commit"], 1),
+    ]
+    assert {found.key: found.missing_in for found in board.fixes.things} == {"commit": 3, "flags": 2}
+    assert board.fixes.completes == 3
+
+
+def test_runs_judged_cold_are_on_the_board_with_the_judges_reason(shop, bob):
+    make_session(shop, "s", verdict="cold", verdict_reasons=[{"code": "no_steps", "message": "Only the final output."}])
+
+    page = bob.get("/p/shop/cold").content.decode()
+
+    assert "Only the final output." in page
+    assert "judged on arrival" in page
+
+
+def test_board_escapes_reasons(shop, bob):
+    mark_cold(run=make_session(shop, "s"), reason=HOSTILE)
+
+    page = bob.get("/p/shop/cold").content.decode()
+
+    assert "<script>alert" not in page
+    assert "\u202e" not in page
+
+
+def test_cheapest_fixes_are_the_pair_that_completes_most():
+    missing = [("a", "b", "c"), ("a", "b", "c"), ("a", "b", "c"), ("d",), ("d", "e")]
+    things = {key: thing(key, count) for key, count in [("a", 3), ("b", 3), ("c", 3), ("d", 2), ("e", 1)]}
+
+    fixes = cheapest_fixes(missing, things)
+
+    assert {found.key for found in fixes.things} == {"d", "e"}
+    assert fixes.completes == 2
+
+
+def test_cheapest_fixes_are_the_most_frequent_where_none_completes():
+    things = {key: thing(key, 3) for key in ("a", "b", "c")}
+
+    fixes = cheapest_fixes([("a", "b", "c")] * 3, things)
+
+    assert len(fixes.things) == 2
+    assert fixes.completes == 0
+
+
+@pytest.mark.parametrize("things", [{}, {"a": thing("a", 1)}])
+def test_cheapest_fixes_may_be_fewer_than_two(things):
+    assert len(cheapest_fixes([tuple(things)], things).things) == len(things)
+
+
+def test_board_costs_the_same_for_one_case_and_for_many(shop, bob):
+    def cost() -> int:
+        with CaptureQueriesContext(connection) as queries:
+            bob.get("/p/shop/cold")
+        return len(queries)
+
+    mark_cold(run=make_session(shop, "s"), reason="gone")
+    one = cost()
+    for number in range(12):
+        mark_cold(run=make_session(shop, f"s{number}"), reason="gone")
+
+    assert cost() == one

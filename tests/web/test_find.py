@@ -1,0 +1,112 @@
+"""From any id to its page, for one's own projects alone."""
+
+import pytest
+
+from sessions_app.core.id_words import id_candidates
+from sessions_app.models import Replay
+from tests.web.making import HOSTILE, client_of, make_project, make_session, make_user
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def shop():
+    return make_project()
+
+
+@pytest.fixture
+def bob(shop):
+    return client_of(make_user("bob", shop))
+
+
+def test_candidates_are_picked_out_of_a_log_line():
+    line = 'ERROR 2026-11-21T08:13:31Z agent failed run_id="r_8821" (trace=4bf92f3577b34da6a3ce929d0e0e4736), retry'
+
+    assert {"r_8821", "4bf92f3577b34da6a3ce929d0e0e4736"} <= set(id_candidates(line))
+
+
+def test_candidates_are_picked_out_of_an_address():
+    assert "a/b" in id_candidates("id: a%252Fb")
+    assert "chat_7710_1117" in id_candidates("see http://replay.internal/p/shop/s/chat_7710_1117?step=4")
+
+
+@pytest.mark.parametrize("text", ["chat_7710", "  chat_7710 ", "run failed for session=chat_7710, see log", "chat_7"])
+def test_one_hit_leads_straight_to_its_page(shop, bob, text):
+    make_session(shop, "chat_7710")
+
+    assert bob.get("/find", {"q": text}).url == "/p/shop/s/chat_7710?run=chat_7710"
+
+
+def test_replays_are_found(shop, bob):
+    replay = Replay.objects.create(project=shop, run=make_session(shop, "s"), number=1)
+
+    assert bob.get("/find", {"q": replay.replay_id}).url == f"/p/shop/replays/{replay.replay_id}"
+
+
+def test_whole_ids_win_over_beginnings(shop, bob):
+    make_session(shop, "order-1")
+    make_session(shop, "order-12")
+
+    assert bob.get("/find", {"q": "order-1"}).url == "/p/shop/s/order-1?run=order-1"
+
+
+def test_several_hits_are_listed(shop, bob):
+    make_session(shop, "order-11")
+    make_session(shop, "order-12")
+
+    page = bob.get("/find", {"q": "order-"}).content.decode()
+
+    assert "2 that begin so" in page
+    assert "order-11" in page
+    assert "order-12" in page
+
+
+def test_fewer_than_six_characters_find_whole_ids_alone(shop, bob):
+    make_session(shop, "order-11")
+
+    assert "Nothing of yours has this id" in bob.get("/find", {"q": "order"}).content.decode()
+
+
+def test_plain_words_of_a_log_line_are_no_beginnings(shop, bob):
+    make_session(shop, "failed-session-1")
+
+    assert "Nothing of yours" in bob.get("/find", {"q": "run failed again"}).content.decode()
+
+
+def test_ids_of_other_projects_are_never_found(shop, bob):
+    make_session(make_project("other"), "secret-1")
+
+    page = bob.get("/find", {"q": "secret-1"}).content.decode()
+
+    assert "Nothing of yours has this id" in page
+    assert "/p/other" not in page
+
+
+def test_no_hit_says_what_was_tried_and_when_something_last_arrived(shop, bob):
+    make_session(shop, "here")
+
+    page = bob.get("/find", {"q": f"{HOSTILE} r_404404"}).content.decode()
+
+    assert "r_404404" in page
+    assert "the last recording arrived" in page
+    assert "<script>alert" not in page
+    assert "RLO" in page
+
+
+def test_a_pasted_address_of_this_server_is_opened(shop, bob):
+    make_session(shop, "a/b")
+
+    assert bob.get("/find", {"q": "http://testserver/p/shop/s/a%252Fb?view=raw"}).url == "/p/shop/s/a%252Fb?view=raw"
+    assert bob.get("/find", {"q": "http://evil.example/p/shop/s/none-such"}).status_code == 200
+
+
+def test_home_of_a_member_of_one_project_is_that_project(shop, bob):
+    assert bob.get("/").url == "/p/shop/"
+    make_user("charlie")
+
+
+def test_home_without_a_project_says_so():
+    charlie = client_of(make_user("charlie"))
+
+    assert charlie.get("/").url == "/find"
+    assert "You are a member of none yet" in charlie.get("/find").content.decode()

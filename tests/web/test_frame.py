@@ -1,0 +1,224 @@
+"""What every page shares: who may see it, the bar, keys, times, recorded text."""
+
+import re
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+from django.template import Context, Template
+from django.test import Client, RequestFactory
+from django.urls import resolve, reverse
+from django.utils import timezone
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sessions_app.templatetags import recorded as filters
+from sessions_app.templatetags.frame import strip
+from sessions_app.web.error_views import server_error
+from sessions_app.web.keys import SHEET
+from sessions_app.web.states import TABLES, state_of
+from tests.web.making import client_of, make_project, make_session, make_user
+
+TEMPLATES = Path(settings.TEMPLATES[0]["DIRS"][0])
+BUILT_IN = {"?", "Esc", "Enter", "mod+Enter", "j", "k", "d", "r"}
+PAGES = ["/p/shop/sessions", "/p/shop/cold", "/p/shop/setup", "/find", "/me"]
+
+
+# --- who
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("page", PAGES)
+def test_pages_need_a_sign_in(page):
+    make_project()
+
+    assert Client().get(page).url.startswith("/sign-in?next=")
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("page", PAGES[:3])
+def test_pages_of_others_look_like_pages_that_do_not_exist(page):
+    make_project(name="Secret name")
+    charlie = client_of(make_user("charlie"))
+
+    theirs, none = charlie.get(page), charlie.get(page.replace("shop", "nope"))
+
+    assert (theirs.status_code, none.status_code) == (404, 404)
+    assert "belongs to a project that you are not a member of" in theirs.content.decode()
+    assert "Secret name" not in theirs.content.decode()
+
+
+@pytest.mark.django_db
+def test_superusers_see_every_project():
+    make_project()
+    root = make_user("root")
+    root.is_superuser = True
+    root.save()
+
+    assert client_of(root).get("/p/shop/sessions").status_code == 200
+
+
+@pytest.mark.django_db
+def test_the_switcher_offers_ones_own_projects_alone():
+    bob = make_user("bob", make_project("one", "First"))
+    make_project("two", "Second")
+
+    page = client_of(bob).get("/p/one/sessions").content.decode()
+
+    assert "First" in page
+    assert "Second" not in page
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("page", PAGES)
+def test_pages_hold_no_inline_script_or_style(page):
+    project = make_project()
+    make_session(project, "s")
+
+    content = client_of(make_user("bob", project)).get(page).content.decode()
+
+    assert not re.search(r"<script(?![^>]*\bsrc=)|<style|\sstyle=|\son\w+=|hx-on|javascript:", content)
+    assert "{%" not in content
+
+
+# --- errors
+
+
+def test_a_failure_shows_a_reference_that_stands_in_the_log(caplog):
+    response = server_error(RequestFactory().get("/p/shop/s/secret"))
+
+    reference = re.search(r"reference <code>(\w{8})</code>", response.content.decode())[1]
+    assert response.status_code == 500
+    assert reference in caplog.text
+    assert "secret" not in response.content.decode()
+
+
+# --- ids in addresses
+
+
+@given(st.text(min_size=1, max_size=60).filter(lambda text: "\x00" not in text))
+def test_any_id_comes_back_from_its_address(session_id):
+    from urllib.parse import unquote, urljoin
+
+    address = reverse("session", args=["shop", session_id])
+
+    assert urljoin("http://x/", address) == f"http://x{address}"
+    assert resolve(unquote(address)).kwargs == {"project": "shop", "session_id": session_id}
+
+
+@given(st.text(min_size=1, max_size=30), st.text(min_size=1, max_size=30))
+def test_both_ids_of_a_diff_come_back_from_its_address(left, right):
+    from urllib.parse import unquote
+
+    address = reverse("diff", args=["shop", left, right])
+
+    assert resolve(unquote(address)).kwargs == {"project": "shop", "left": left, "right": right}
+
+
+# --- recorded text
+
+
+@given(st.text(max_size=60))
+def test_recorded_text_is_never_markup_and_never_invisible(text):
+    shown = filters.recorded(text)
+
+    without_tags = re.sub(r'<span class="ctl[^>]*>|</span>', "", shown)
+    assert "<" not in without_tags
+    assert not re.search("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", shown)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        (None, '<em class="missing">not captured</em>'),
+        ("", ""),
+        ("a\nb\tc", "a\nb\tc"),
+        ("a\r\nb", "a\r\nb"),
+        ("a\x1bb", 'a<span class="ctl" title="U+001B">ESC</span>b'),
+        ("\u200b", '<span class="ctl" title="U+200B ZERO WIDTH SPACE">ZWSP</span>'),
+        ("\U0001f468\u200d\U0001f469", "\U0001f468\u200d\U0001f469"),
+        ("a\u200db", 'a<span class="ctl" title="U+200D ZERO WIDTH JOINER">ZWJ</span>b'),
+        ("<b>&\"'", "&lt;b&gt;&amp;&quot;&#x27;"),
+        (7, "7"),
+    ],
+)
+def test_recorded_shows(text, shown):
+    assert filters.recorded(text) == shown
+
+
+def test_clip_middle_keeps_both_ends():
+    assert filters.clip_middle("abcdefghij", 7) == "abc…hij"
+    assert filters.clip_middle("abc", 7) == "abc"
+    assert filters.clip_middle(None, 7) is None
+
+
+@pytest.mark.parametrize(
+    ("milliseconds", "words"),
+    [(0, "0 ms"), (840, "840 ms"), (1420, "1.42 s"), (59_999, "1 min 00 s"), (64_000, "1 min 04 s"), (7_500_000, "2 h 05 min")],
+)  # fmt: skip
+def test_durations(milliseconds, words):
+    assert filters.duration(milliseconds) == words
+
+
+@pytest.mark.parametrize(
+    ("size", "words"), [(0, "0 B"), (1023, "1023 B"), (1024, "1.0 KiB"), (49_152, "48 KiB"), (5_347_737, "5.1 MiB")]
+)
+def test_sizes(size, words):
+    assert filters.bytes_size(size) == words
+
+
+def test_times_are_relative_for_a_day_and_exact_on_hover():
+    now = timezone.now()
+
+    assert ">2 h ago</time>" in filters.ago(now - timedelta(hours=2, minutes=5))
+    assert now.isoformat() in filters.ago(now)
+    assert "not captured" in filters.ago(None)
+
+
+# --- states, strips, keys
+
+
+def test_every_state_has_an_icon_in_the_sprite():
+    sprite = (TEMPLATES.parent / "static" / "icons.svg").read_text()
+
+    assert all(f'<symbol id="{state.icon}"' in sprite for table in TABLES.values() for state in table.values())
+    assert state_of("run", "something_new").word == "something new"
+
+
+def test_every_icon_that_templates_use_is_in_the_sprite():
+    sprite = (TEMPLATES.parent / "static" / "icons.svg").read_text()
+    used = {name for file in TEMPLATES.rglob("*.html") for name in re.findall(r'{% icon "([\w-]+)"', file.read_text())}
+
+    assert {name for name in used if f'<symbol id="{name}"' not in sprite} == set()
+
+
+def test_strip_marks_failed_steps_and_joins_repeats():
+    drawn = strip("mtttM", 5)
+
+    assert drawn.count("<rect") == 6
+    assert 'class="failed"' in drawn
+    assert 'class="joint"' in drawn
+    assert 'aria-label="5 steps, 1 failed"' in drawn
+
+
+def test_long_strips_keep_both_ends():
+    drawn = strip("m" * 40 + "T", 41)
+
+    assert drawn.count('class="m"') == 16 + 7
+    assert 'class="failed"' in drawn
+
+
+def test_every_key_of_the_sheet_has_a_control_on_some_page():
+    pages = "\n".join(file.read_text() for file in TEMPLATES.rglob("*.html"))
+    written = {text.replace("&lt;", "<").replace("&gt;", ">") for text in re.findall(r'data-key="([^"{]+)"', pages)}
+    sections = {"g s", "g r", "g c", "g d"}
+
+    assert {key.press for group in SHEET for key in group.keys} - BUILT_IN - sections - written == set()
+
+
+def test_state_tag_takes_a_suffix():
+    shown = Template('{% load frame %}{% state "verdict" "replayable_to_step" 5 %}').render(Context({}))
+
+    assert "replayable to step 5" in shown
+    assert "state-partial" in shown

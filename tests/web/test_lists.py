@@ -1,0 +1,233 @@
+"""The list of sessions: what it shows, what a query means, and what it costs."""
+
+import re
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from sessions_app.core.errors import QueryError
+from sessions_app.core.query import EXAMPLES, parse_query
+from sessions_app.models import Replay, Run
+from sessions_app.queries.sessions import PAGE, count_newer, make_cursor, read_cursor, session_page
+from sessions_app.services.cold_cases import mark_cold
+from tests.web.making import HOSTILE, another_run, client_of, make_project, make_session, make_user
+
+pytestmark = pytest.mark.django_db
+ADDRESS = "/p/shop/sessions"
+
+
+@pytest.fixture
+def shop():
+    return make_project()
+
+
+@pytest.fixture
+def bob(shop):
+    return client_of(make_user("bob", shop))
+
+
+def found_by(project, text: str) -> list[str]:
+    return [row.session.session_id for row in session_page(project, parse_query(text)).items]
+
+
+def test_list_shows_newest_first_with_input_answer_and_verdict(shop, bob):
+    make_session(shop, "chat_1", minutes_ago=50)
+    make_session(shop, "chat_2", minutes_ago=2)
+
+    page = bob.get(ADDRESS).content.decode()
+
+    assert page.index("chat_2") < page.index("chat_1")
+    assert "Where is my order?" in page
+    assert "It is on its way." in page
+    assert "replayable" in page
+    assert "not captured" in page
+
+
+def test_list_of_an_empty_project_leads_to_setting_up(shop, bob):
+    assert "No session has arrived yet" in bob.get(ADDRESS).content.decode()
+    assert bob.get("/p/shop/").url == "/p/shop/setup"
+
+
+def test_list_escapes_what_was_recorded_and_names_control_characters(shop, bob):
+    make_session(shop, "s", input_preview=HOSTILE, output_preview=HOSTILE, user_id=HOSTILE, model=HOSTILE)
+
+    page = bob.get(ADDRESS).content.decode()
+
+    assert "<script>alert" not in page
+    assert "&lt;script&gt;" in page
+    assert '<span class="ctl ctl-bidi" title="U+202E RIGHT-TO-LEFT OVERRIDE">RLO</span>' in page
+    assert "\u202e" not in page
+    assert "\x1b" not in page
+
+
+@pytest.mark.parametrize(
+    "session_id", ["a/b", "..", ".", "../x", "a?b#c", "a%2Fb", "ü ñ", "a...b", "<b>&", "back\\slash"]
+)
+def test_list_links_to_sessions_of_any_id(shop, bob, session_id):
+    make_session(shop, session_id)
+
+    address = re.search(r'data-row-link href="([^"]+)"', bob.get(ADDRESS).content.decode())[1]
+
+    assert bob.get(address.replace("&amp;", "&")).status_code == 200
+
+
+def test_list_blocks_a_query_that_it_does_not_understand(shop, bob):
+    make_session(shop, "seen")
+
+    response = bob.get(ADDRESS, {"q": "status:errr user:x"})
+
+    page = response.content.decode()
+    assert response.status_code == 400
+    assert '<mark class="query-part">status:errr</mark> user:x' in page
+    assert "status is one of ok, error, cut_off, running." in page
+    assert "data-row" not in page
+
+
+def test_list_without_matches_offers_each_part_left_out(shop, bob):
+    make_session(shop, "one", status="error")
+
+    page = bob.get(ADDRESS, {"q": "status:error user:nobody"}).content.decode()
+
+    assert "No session matches" in page
+    assert re.search(r"without <code>user:nobody</code>.*?1 session<", page, re.DOTALL)
+    assert re.search(r"without <code>status:error</code>.*?0 sessions<", page, re.DOTALL)
+
+
+def test_list_hides_replays_unless_asked(shop):
+    run = make_session(shop, "s")
+    another_run(run.session, run, "made-here", origin="replay")
+
+    assert [row.run.run_id for row in session_page(shop, parse_query("")).items] == ["s"]
+    assert [row.run.run_id for row in session_page(shop, parse_query("origin:replay")).items] == ["made-here"]
+
+
+def test_list_never_shows_other_projects(shop, bob):
+    make_session(make_project("other"), "secret")
+
+    assert "secret" not in bob.get(ADDRESS).content.decode()
+
+
+def test_a_session_matches_when_one_run_matches_all_terms(shop):
+    run = make_session(shop, "s", status="ok", user_id="u_1")
+    another_run(run.session, run, "second", status="error", user_id="u_2")
+
+    assert found_by(shop, "status:error user:u_2") == ["s"]
+    assert found_by(shop, "status:error user:u_1") == []
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("status:error", True), ("status:ok", False), ("-status:ok", True), ("status:(ok OR error)", True),
+        ("tool:lookup_order", True), ("tool:lookup_*", True), ("tool:*_order", True), ("tool:lookup", False),
+        ("tool:cancel*order", False), ("tool:lookup.order", False), ("-tool:search_docs", True),
+        ("model:gpt-4o", True), ("model:gpt*", True), ("model:sonnet", True), ("-model:gpt*", False),
+        ("user:u_1", True), ("user:u_*", True), ("user:u%", False), ("-user:u_1", False), ("-tenant:t", True),
+        ("steps:>2", True), ("steps:>3", False), ("steps:3", True), ("took:>1s", True), ("took:>=2m", False),
+        ("tokens:>100", True), ("tokens:>1000", False), ("commit:9f2c", True), ("commit:9F2C41D", True),
+        ("commit:41", False), ("version:v1", True), ("has:commit", True), ("-has:commit", False), ("has:tenant", False),
+        ("-has:tenant", True), ("has:anomaly", True), ("anomaly:duplicate_call", True), ("anomaly:dup*", True),
+        ("anomaly:slow_step", False), ("anomalies:>0", True), ("has:replay", True), ("has:cold", True),
+        ("cold:yes", True), ("cold:no", False), ("replay:partial", True), ("replay:ready", False),
+        ("verdict:replayable_to_step", True), ("verdict:diverged", True), ("verdict:reproduced", False),
+        ("missing:commit", True), ("-missing:commit", False), ("session:s", True), ("run:s", True), ("run:x", False),
+        ("kind:model", True), ("kind:retrieval", False), ("agent:desk", True), ("provider:openai", True),
+        ("Where is my order", True), ('"my order"', True), ("order my", False), ("on its way", True), ("u_1", False),
+    ],
+)  # fmt: skip
+def test_queries_mean_what_they_say(shop, query, expected):
+    run = make_session(
+        shop, "s", status="error", tool_names=["lookup_order"], model="gpt-4o", model_names=["gpt-4o", "sonnet"],
+        user_id="u_1", tenant_id=None, step_count=3, duration_ms=2500.0, input_tokens=80, output_tokens=40,
+        commit="9f2c41d07be6", agent_version="v1", agent_name="desk", provider="openai", verdict="replayable_to_step",
+        verdict_step=2, anomalies=[{"code": "duplicate_call", "message": "m", "steps": [1]}],
+    )  # fmt: skip
+    mark_cold(run=run, reason="gone")
+    Replay.objects.create(project=shop, run=run, number=1, state="done", verdict="diverged")
+
+    assert found_by(shop, query) == (["s"] if expected else [])
+
+
+def test_every_example_of_the_query_language_runs(shop):
+    for example in EXAMPLES.values():
+        found_by(shop, example)
+        found_by(shop, f"-{example}")
+
+
+def test_pages_continue_without_gaps_or_repeats(shop, bob):
+    for number in range(PAGE + 5):
+        make_session(shop, f"s{number:03}", minutes_ago=number // 3)
+
+    first = session_page(shop, parse_query(""))
+    second = session_page(shop, parse_query(""), first.next_cursor)
+
+    names = [row.session.session_id for row in first.items + second.items]
+    assert len(first.items) == PAGE
+    assert second.next_cursor is None
+    assert sorted(names) == [f"s{number:03}" for number in range(PAGE + 5)]
+
+
+def test_load_more_answers_with_rows_alone(shop, bob):
+    for number in range(PAGE + 1):
+        make_session(shop, f"s{number:03}")
+    more = re.search(r'hx-get="\?([^"]+)"', bob.get(ADDRESS).content.decode())[1].replace("&amp;", "&")
+
+    part = bob.get(f"{ADDRESS}?{more}", headers={"HX-Request": "true", "HX-Target": "more"}).content.decode()
+    whole = bob.get(f"{ADDRESS}?{more}").content.decode()
+
+    assert part.count("data-row-link") == 1
+    assert "<html" not in part
+    assert whole.count("data-row-link") == 1
+    assert "<html" in whole
+
+
+@pytest.mark.parametrize("cursor", ["x", "====", "bm90IGEgdGltZS8x", "MjAyNi0xMS0yMVQwODowMDowMC85", "\u00e9"])
+def test_cursors_of_others_are_refused(shop, cursor):
+    with pytest.raises(QueryError, match="not one that this server gave"):
+        read_cursor(cursor)
+
+
+def test_list_costs_the_same_for_one_row_and_for_many(shop, bob):
+    def cost() -> int:
+        with CaptureQueriesContext(connection) as queries:
+            bob.get(ADDRESS)
+        return len(queries)
+
+    run = make_session(shop, "s0")
+    Replay.objects.create(project=shop, run=run, number=1)
+    one = cost()
+    for number in range(1, 60):
+        run = make_session(shop, f"s{number}")
+        Replay.objects.create(project=shop, run=run, number=1)
+        another_run(run.session, run, f"again{number}")
+
+    assert cost() == one
+    assert one <= 9
+
+
+def test_new_sessions_wait_behind_a_count(shop, bob):
+    first = make_session(shop, "s1", minutes_ago=9)
+    cursor = make_cursor(first.session)
+    address = f"{ADDRESS}?newer={cursor}"
+    before = bob.get(address)
+    make_session(shop, "s2", minutes_ago=1)
+
+    after = bob.get(address)
+
+    assert "new · show" not in before.content.decode()
+    assert "1 new · show" in after.content.decode()
+    assert bob.get(address, headers={"If-None-Match": after["ETag"]}).status_code == 304
+    assert count_newer(shop, parse_query("status:error"), cursor) == 0
+
+
+def test_row_shows_the_newest_matching_run_and_how_many_there_are(shop, bob):
+    run = make_session(shop, "s", input_preview="first words")
+    another_run(run.session, run, "second", input_preview="second words")
+
+    page = bob.get(ADDRESS).content.decode()
+
+    assert "second words" in page
+    assert "first words" not in page
+    assert "2 runs" in page
+    assert Run.objects.count() == 2

@@ -1,0 +1,179 @@
+"""Keys, live parts and accessibility, in Chromium."""
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page, expect
+
+from sessions_app.services.cold_cases import mark_cold
+from tests.web.making import HOSTILE, make_project, make_session, make_user
+
+pytestmark = pytest.mark.django_db(transaction=True)
+PAGES = [
+    "/p/shop/sessions",
+    "/p/shop/sessions?q=status%3Aerrr",
+    "/p/shop/sessions?q=user%3Anobody",
+    "/p/empty/sessions",
+    "/p/shop/cold",
+    "/p/empty/cold",
+    "/p/shop/setup",
+    "/p/empty/setup",
+    "/find",
+    "/find?q=none-such-id",
+    "/me",
+    "/p/nope/sessions",
+]
+
+
+@pytest.fixture
+def shop():
+    return make_project()
+
+
+@pytest.fixture
+def signed_in(page: Page, live_server, shop) -> Page:
+    user = make_user("bob", shop, "admin")
+    user.is_superuser = True
+    user.save()
+    make_project("empty")
+    page.goto(f"{live_server.url}/sign-in")
+    page.fill("[name=username]", "bob")
+    page.fill("[name=password]", "right")
+    page.press("[name=password]", "Enter")
+    page.wait_for_url(f"{live_server.url}/**")
+    return page
+
+
+def test_rows_are_walked_and_opened_by_keys(signed_in, live_server, shop):
+    make_session(shop, "first", minutes_ago=1)
+    make_session(shop, "second", minutes_ago=2)
+    signed_in.goto(f"{live_server.url}/p/shop/sessions")
+
+    for key in ("j", "j", "j", "k"):
+        signed_in.keyboard.press(key)
+    focused = signed_in.evaluate("document.activeElement.textContent")
+    signed_in.keyboard.press("Enter")
+
+    assert focused == "first"
+    signed_in.wait_for_url("**/s/first*")
+
+
+def test_keys_lead_from_page_to_page(signed_in, live_server):
+    signed_in.goto(f"{live_server.url}/p/shop/setup")
+
+    signed_in.keyboard.press("g")
+    signed_in.keyboard.press("c")
+    signed_in.wait_for_url("**/cold")
+
+    signed_in.keyboard.press("g")
+    signed_in.keyboard.press("s")
+    signed_in.wait_for_url("**/sessions")
+
+
+def test_keys_are_letters_while_typing(signed_in, live_server, shop):
+    make_session(shop, "s")
+    signed_in.goto(f"{live_server.url}/p/shop/sessions")
+
+    signed_in.keyboard.press("/")
+    signed_in.keyboard.type("jg?d")
+
+    assert signed_in.input_value("#query") == "jg?d"
+    expect(signed_in.locator("#keys")).not_to_be_visible()
+
+
+def test_the_sheet_of_keys_opens_and_closes(signed_in, live_server):
+    signed_in.goto(f"{live_server.url}/p/shop/cold")
+
+    signed_in.keyboard.press("?")
+    expect(signed_in.locator("#keys")).to_be_visible()
+    signed_in.keyboard.press("Escape")
+    expect(signed_in.locator("#keys")).not_to_be_visible()
+
+
+def test_single_keys_can_be_switched_off(signed_in, live_server):
+    signed_in.goto(f"{live_server.url}/me")
+    signed_in.uncheck("[name=keys]")
+    signed_in.click("text=Keep")
+
+    signed_in.keyboard.press("?")
+    expect(signed_in.locator("#keys")).not_to_be_visible()
+    signed_in.keyboard.press("Control+k")
+    assert signed_in.evaluate("document.activeElement.name") == "q"
+
+
+def test_what_arrives_is_shown_without_reloading(signed_in, live_server, shop):
+    signed_in.goto(f"{live_server.url}/p/shop/setup")
+    expect(signed_in.locator("#waiting")).to_contain_text("waiting for the first session")
+
+    make_session(shop, "chat_1")
+
+    expect(signed_in.locator("#waiting")).to_contain_text("received chat_1")
+
+
+def test_new_rows_wait_until_they_are_asked_for(signed_in, live_server, shop):
+    make_session(shop, "old", minutes_ago=10)
+    signed_in.goto(f"{live_server.url}/p/shop/sessions")
+
+    make_session(shop, "fresh", minutes_ago=1)
+
+    expect(signed_in.locator("#newer")).to_contain_text("1 new")
+    expect(signed_in.locator("[data-row]")).to_have_count(1)
+    signed_in.keyboard.press(".")
+    expect(signed_in.locator("[data-row]")).to_have_count(2)
+
+
+def test_signed_out_is_said_where_a_part_is_live(signed_in, live_server):
+    signed_in.goto(f"{live_server.url}/p/shop/setup")
+    signed_in.context.clear_cookies()
+
+    expect(signed_in.locator("#notices")).to_contain_text("Signed out · sign in and return here")
+
+
+def test_load_more_adds_rows_in_place(signed_in, live_server, shop):
+    for number in range(51):
+        make_session(shop, f"s{number}", minutes_ago=number)
+    signed_in.goto(f"{live_server.url}/p/shop/sessions")
+
+    signed_in.keyboard.press("l")
+
+    expect(signed_in.locator("[data-row]")).to_have_count(51)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 320])
+def test_pages_are_accessible_fit_and_obey_the_policy(signed_in, live_server, shop, scheme, width):
+    run = make_session(shop, "x" * 300, input_preview=HOSTILE * 5, output_preview=None, user_id=HOSTILE, model="m" * 90)
+    mark_cold(run=run, reason=HOSTILE * 9)
+    complaints: list[str] = []
+    signed_in.on("console", lambda message: complaints.append(message.text) if is_complaint(message.text) else None)
+    signed_in.set_viewport_size({"width": width, "height": 800})
+    signed_in.emulate_media(color_scheme=scheme)
+
+    for address in PAGES:
+        signed_in.goto(live_server.url + address)
+        found = [(violation["id"], violation["nodes"][0]["html"]) for violation in Axe().run(signed_in).response["violations"]]
+        assert (address, found) == (address, [])
+        assert signed_in.evaluate("document.documentElement.scrollWidth") <= width, address
+    assert complaints == []
+
+
+def is_complaint(text: str) -> bool:
+    """Pages that answer 400 and 404 on purpose make Chromium say so."""
+    return "Failed to load resource: the server responded with a status of 4" not in text
+
+
+def test_everything_needed_works_without_scripts(browser, live_server, shop):
+    make_user("ann", shop)
+    make_session(shop, "chat_7710")
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+
+    page.goto(f"{live_server.url}/p/shop/sessions?q=status%3Aok")
+    page.fill("[name=username]", "ann")
+    page.fill("[name=password]", "right")
+    page.click("text=Sign in")
+    assert page.locator("[data-row]").count() == 1
+    page.fill("[aria-label='Find any id']", "run chat_7710 failed")
+    page.press("[aria-label='Find any id']", "Enter")
+
+    assert "/p/shop/s/chat_7710" in page.url
+    context.close()
