@@ -57,7 +57,7 @@ def port_is_free() -> str | None:
 
 def postgres_can_start() -> str | None:
     home = Home.from_environment()
-    if is_given("DATABASE_URL") or not home.path.exists():
+    if is_given("DATABASE_URL") or not os.path.lexists(home.services):
         return None
     return said_by(lambda: private_postgres(home).check())
 

@@ -69,7 +69,7 @@ def clean_environment(**extra: str) -> dict[str, str]:
 
 def start_up(home: Path, **environment: str) -> tuple[subprocess.Popen[str], Path]:
     """`manage.py up` on a free port, not waited for."""
-    output = Path(tempfile.mkstemp(prefix="replay-up-")[1])
+    output = Path(tempfile.mkstemp(prefix="up-", dir=home.parent)[1])
     with output.open("w") as written:
         process = subprocess.Popen(
             [sys.executable, "manage.py", "up"],

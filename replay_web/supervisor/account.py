@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypedDict
 
+from replay_web.supervisor.errors import CannotStart
 from replay_web.supervisor.home import Home
 
 STATE_FOLDER = Path("/var/lib")
@@ -97,12 +98,16 @@ def copy_readable(root: Path, names: Sequence[str], copies: Path) -> None:
 
 def services_folder(home: Home, account: Account) -> Path:
     """Where the private services keep their data: in the home, or beside it when they cannot get there."""
+    if home.services.is_symlink() and not home.services.exists():
+        raise CannotStart(
+            f"The data of this instance was in {home.services.readlink()}, which is gone. "
+            f"Bring it back, or remove {home.services} to begin anew."
+        )
     if not home.services.exists():
         if account.can("x", home.path):
             home.services.mkdir()
         else:
             parent = STATE_FOLDER if os.access(STATE_FOLDER, os.W_OK) else None
-            home.services.unlink(missing_ok=True)  # a link whose target is gone
             home.services.symlink_to(tempfile.mkdtemp(prefix="replay-", dir=parent))
         home.services.chmod(0o711 if account.is_other else 0o700)
     return home.services.resolve()

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -30,12 +30,14 @@ class ChildDied(Exception):
 class ReplayChild:
     """One child process; serves one replay at a time."""
 
+    module = "sessions_app.agents.child"
+
     def __init__(self) -> None:
         other_end, own_end = os.pipe()
         self._lifeline = os.fdopen(own_end, "wb")
         """Nothing is ever written to it; the kernel closes it when we die, and tells the child."""
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "sessions_app.agents.child", str(other_end)],
+            [sys.executable, "-m", self.module, str(other_end)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             cwd=_ROOT,
@@ -108,13 +110,14 @@ class ReplayChild:
 class ChildPool:
     """Idle children, kept for the next replay: starting one costs most of a second."""
 
-    def __init__(self) -> None:
+    def __init__(self, start: Callable[[], ReplayChild] = ReplayChild) -> None:
+        self._start = start
         self._idle: list[ReplayChild] = []
         self._lock = threading.Lock()
 
     def warm_up(self) -> None:
         """Start one child ahead of the first replay; it loads while the worker waits."""
-        self.give_back(ReplayChild())
+        self.give_back(self._start())
 
     def take(self) -> ReplayChild:
         with self._lock:
@@ -123,7 +126,7 @@ class ChildPool:
                 if child.is_alive:
                     return child
                 child.end()
-        return ReplayChild()
+        return self._start()
 
     def give_back(self, child: ReplayChild) -> None:
         """A child that has served long enough is let go: its CPU time is limited as a whole."""

@@ -41,6 +41,7 @@ _DISK = frozenset(
     {
         *("os.remove", "os.rename", "os.mkdir", "os.rmdir", "os.link", "os.symlink", "os.truncate"),
         *("os.chmod", "os.chown", "os.utime", "os.setxattr", "os.removexattr"),
+        "sqlite3.connect",
     }
 )
 _REFUSED = _NETWORK | _PROGRAMS | _DISK

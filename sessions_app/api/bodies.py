@@ -12,6 +12,10 @@ from django.http import HttpRequest
 from sessions_app.api.errors import Refused
 
 
+_MAX_MEMBERS = 1000
+"""Of one gzip body. Each costs a copy of what follows it, and a member may be 20 bytes of nothing."""
+
+
 def read_body(request: HttpRequest) -> bytes:
     """The inflated body. Too much is refused before it is read or inflated as a whole."""
     limit = settings.REPLAY_MAX_BODY_BYTES
@@ -56,7 +60,9 @@ def _inflate(encoding: str, packed: bytes) -> bytes:
 def _gunzip(packed: bytes, limit: int) -> bytes:
     """All members of the stream; trailing junk is an error. Inflates one byte over the limit at most."""
     body = b""
-    while packed and len(body) <= limit:
+    for _ in range(_MAX_MEMBERS):
+        if not packed or len(body) > limit:
+            return body
         member = zlib.decompressobj(wbits=31)
         body += member.decompress(packed, limit + 1 - len(body))
         if not member.eof:
@@ -64,13 +70,13 @@ def _gunzip(packed: bytes, limit: int) -> bytes:
                 raise EOFError
             return body
         packed = member.unused_data
-    return body
+    raise Refused(413, "too_large", f"The body has more than {_MAX_MEMBERS} gzip members.")
 
 
 def _zlib(packed: bytes, limit: int) -> bytes:
     inflater = zlib.decompressobj()
     body = inflater.decompress(packed, limit + 1)
-    if not inflater.eof and len(body) <= limit:
+    if len(body) <= limit and (not inflater.eof or inflater.unused_data):
         raise EOFError
     return body
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import secrets
 
+from django.core.exceptions import RequestDataTooBig
 from django.http import Http404, HttpRequest, HttpResponse
 from ninja import NinjaAPI
 from ninja.errors import AuthenticationError, HttpError, ValidationError
@@ -63,7 +64,12 @@ def add_handlers(api: NinjaAPI) -> None:
 
     @api.exception_handler(QueryError)
     def bad_query(request: HttpRequest, error: QueryError) -> HttpResponse:
-        return answer(request, 400, "bad_query", f"{error.message} ({error.part})", "q")
+        field = "cursor" if error.part and error.part == request.GET.get("cursor", "")[:200] else "q"
+        return answer(request, 400, "bad_query", f"{error.message} ({error.part})", field)
+
+    @api.exception_handler(RequestDataTooBig)
+    def body_too_big(request: HttpRequest, error: RequestDataTooBig) -> HttpResponse:
+        return answer(request, 413, "too_large", "The body is too large.")
 
     @api.exception_handler(NotReplayable)
     def not_replayable(request: HttpRequest, error: NotReplayable) -> HttpResponse:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 
 
+from sessions_app.core.errors import RecordError
 from sessions_app.core.formats.json_writer import iso
+from sessions_app.core.json_text import load_strict
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.run import ErrorInfo, ModelCall, Step, ToolCall
 from sessions_app.mapping.rows import answered, asked, model_preview
@@ -115,8 +117,18 @@ def shown(payload: Payload | None) -> JsonValue:
     if payload is None:
         return None
     if payload.is_json or payload.is_text:
-        return payload.parsed
+        return _parsed(payload.value)
     return {"digest": payload.digest, "media_type": payload.media_type, "size": payload.size}
+
+
+def _parsed(value: JsonValue) -> JsonValue:
+    """A text that is JSON by our own rules as that value: `[NaN]` stays a text, for it is no JSON."""
+    if not isinstance(value, str) or not value.lstrip().startswith(("{", "[")):
+        return value
+    try:
+        return load_strict(value.encode())
+    except RecordError:
+        return value
 
 
 def replay_body(replay: Replay) -> JsonObject:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from django.db import connection
+from django.db.models import F, Func, IntegerField, Value
 
 from sessions_app import models
 from sessions_app.core.errors import PayloadMissing
@@ -12,9 +13,9 @@ from sessions_app.core.formats.fields import Fields
 from sessions_app.core.formats.native import read_header
 from sessions_app.core.formats.native_steps import read_step
 from sessions_app.core.history import History
-from sessions_app.core.payload import JsonValue, Payload
-from sessions_app.core.run import Run, Step
-from sessions_app.core.state import changed_keys, input_state, state_after
+from sessions_app.core.payload import JsonObject, JsonValue, Payload
+from sessions_app.core.run import Run, StateChange, Step
+from sessions_app.core.state import PatchError, apply_patch, changed_keys
 from sessions_app.mapping.references import payload_references
 from sessions_app.mapping.stored import Lookup, WithoutHistories
 from sessions_app.mapping import payloads
@@ -79,10 +80,53 @@ def load_steps(row: models.Run, *, after: int, limit: int) -> tuple[list[Step], 
 
 def _states(row: models.Run, steps: list[Step]) -> list[States]:
     """States are kept as changes, so those of a page need all changes before it."""
-    if not row.steps.exclude(state_changes=None).exists():
-        return [(None, None, [])] * len(steps)
-    run = load_run(row)
-    return [(input_state(run, s.index), state_after(run, s.index), changed_keys(s)) for s in steps]
+    if not steps:
+        return []
+    walk = _StateWalk(_initial_state(row))
+    for change in _changes_before(row, steps[0].index):
+        walk.take(change)
+    return [(*walk.take(step.state), changed_keys(step)) for step in steps]
+
+
+class _StateWalk:
+    """The state from step to step; not known any more once a recorded change does not fit it."""
+
+    def __init__(self, state: JsonValue) -> None:
+        self._state = state
+        self._is_known = True
+
+    def take(self, change: StateChange | None) -> tuple[JsonValue, JsonValue]:
+        """The states before and after a step."""
+        if change is None:
+            return self._state, self._state
+        before = self._changed(change.before)
+        return before, self._changed(change.after)
+
+    def _changed(self, operations: tuple[JsonObject, ...]) -> JsonValue:
+        if self._is_known:
+            try:
+                self._state = apply_patch({} if self._state is None else self._state, operations)
+            except PatchError:
+                self._is_known, self._state = False, None
+        return self._state
+
+
+def _initial_state(row: models.Run) -> JsonValue:
+    initial = load_facts(row).initial_state if b'"initial_state":' in bytes(row.header) else None
+    return None if initial is None else initial.value
+
+
+def _changes_before(row: models.Run, index: int) -> list[StateChange]:
+    place = Func(
+        Value(b'"state":'), F("detail"), template="position(%(expressions)s)", arg_joiner=" IN ", output_field=IntegerField()
+    )
+    earlier = row.steps.annotate(place=place).filter(index__lt=index, place__gt=0).order_by("index")
+    states = [Fields(bytes(detail)).child("state") for detail in earlier.values_list("detail", flat=True)]
+    return [
+        StateChange(before=tuple(state.value("before") or ()), after=tuple(state.value("after") or ()))
+        for state in states
+        if state is not None
+    ]
 
 
 Digest = bytes | memoryview

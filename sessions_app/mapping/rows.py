@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 
@@ -10,7 +11,7 @@ from sessions_app import models
 from sessions_app.core.formats.json_writer import object_text
 from sessions_app.core.formats.native import header_fields
 from sessions_app.core.formats.native_steps import write_step
-from sessions_app.core.payload import Payload, canonical_json, sha256_hex
+from sessions_app.core.payload import JsonValue, Payload, canonical_json, sha256_hex
 from sessions_app.core.run import (
     AgentCall,
     ErrorInfo,
@@ -27,6 +28,11 @@ from sessions_app.mapping.stored import Collector
 PREVIEW = 240
 """Characters of a value that lists and step rows show."""
 _STRIP = 200
+_INDEXED_NAME = 512
+"""Characters of a tool's name that can be searched; an entry of a GIN index holds 2,712 bytes."""
+_FORMAT_NAME = 40
+_MAX_BIGINT = 2**63 - 1
+_UNSTORABLE = re.compile(r"[\x00\ud800-\udfff]")
 _LETTERS = {"model": "m", "tool": "t", "retrieval": "r", "agent": "a", "other": "o"}
 
 
@@ -43,7 +49,7 @@ def run_columns(run: Run, into: Collector) -> dict[str, object]:
         "origin": run.origin,
         "parent_run_id": run.parent and run.parent.run_id,
         "status": run.status,
-        "source_format": run.source_format,
+        "source_format": run.source_format[:_FORMAT_NAME],
         "header": header,
         "prior_node": digest_bytes(run.prior.digest) if run.prior else None,
         "final_node": digest_bytes(run.final.digest) if run.final else None,
@@ -79,7 +85,7 @@ def _count_columns(run: Run) -> dict[str, object]:
         "message_count": run.final.length if run.final else 0,
         "input_tokens": _total(call.input_tokens for _, call in run.model_calls),
         "output_tokens": _total(call.output_tokens for _, call in run.model_calls),
-        "tool_names": sorted({clean(call.tool_name) for _, call in run.tool_calls}),
+        "tool_names": sorted({clean(call.tool_name)[:_INDEXED_NAME] for _, call in run.tool_calls}),
         "model_names": sorted(clean(name) for name in names if name),
         "strip": "".join(_letter(step) for step in run.steps[:_STRIP]),
     }
@@ -114,7 +120,7 @@ def step_row(step: Step, into: Collector) -> models.Step:
         arguments_preview=None if model else preview(arguments),
         result_preview=model_preview(model) if model else preview(result),
         error_preview=error_preview(step.error),
-        state_changes=" ".join(changed_keys(step)) or None,
+        state_changes=clean(" ".join(changed_keys(step))) or None,
     )
 
 
@@ -154,15 +160,25 @@ def value_key(payload: Payload | None) -> bytes | None:
     """Equal for equal values however they were spelled; None when nothing was captured."""
     if payload is None:
         return None
-    is_value = payload.is_json or payload.is_text
-    return bytes.fromhex(sha256_hex(canonical_json(payload.parsed) if is_value else payload.content))
+    return bytes.fromhex(sha256_hex(_canonical(payload)))
+
+
+def _canonical(payload: Payload) -> bytes:
+    """The bytes themselves when they are no value, or one that has no UTF-8, as half a surrogate pair."""
+    if not (payload.is_json or payload.is_text):
+        return payload.content
+    try:
+        return canonical_json(payload.parsed)
+    except (ValueError, RecursionError):
+        return payload.content
 
 
 def model_preview(call: ModelCall) -> str | None:
     """What the model said and which tools it asked for."""
     if call.response is None or not isinstance(call.response.value, dict):
         return None
-    words = [_part_words(part) for part in call.response.value.get("parts") or []]
+    parts = call.response.value.get("parts")
+    words = [_part_words(part) for part in parts] if isinstance(parts, list) else []
     return clean(" · ".join(word for word in words if word)[:PREVIEW]) or None
 
 
@@ -191,8 +207,22 @@ def error_preview(error: ErrorInfo | None) -> str | None:
 
 
 def clean(text: str) -> str:
-    """PostgreSQL's text cannot hold NUL; the stored payload keeps it, columns show its picture."""
-    return text.replace("\x00", "␀")
+    """PostgreSQL's text cannot hold NUL; the stored payload keeps it, columns show its picture.
+
+    Half a surrogate pair, as JSON inside a text may spell it, shows as U+FFFD.
+    """
+    return _UNSTORABLE.sub(lambda found: "␀" if found[0] == "\x00" else "\ufffd", text)
+
+
+def storable(value: JsonValue) -> JsonValue:
+    """`clean` for all texts of a column, JSON columns included: the judge quotes what was recorded."""
+    if isinstance(value, str):
+        return clean(value)
+    if isinstance(value, Mapping):
+        return {clean(str(key)): storable(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [storable(item) for item in value]
+    return value
 
 
 def _letter(step: Step) -> str:
@@ -201,8 +231,9 @@ def _letter(step: Step) -> str:
 
 
 def _total(counts: Iterable[int | None]) -> int | None:
+    """None when nothing was captured, or a sum that no column holds: then no count was a true one."""
     known = [count for count in counts if count is not None]
-    return sum(known) if known else None
+    return sum(known) if known and sum(known) <= _MAX_BIGINT else None
 
 
 def last_activity(run: Run, received_at: datetime) -> datetime:

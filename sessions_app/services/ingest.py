@@ -11,22 +11,25 @@ from datetime import datetime
 
 from django.conf import settings
 from django.db import connection, transaction
+from django.db.models import Value
+from django.db.models.functions import Greatest, Least
 from django.utils import timezone
 
 from sessions_app import models
-from sessions_app.core.errors import RunConflict
+from sessions_app.core.errors import RecordTooLarge, RunConflict
 from sessions_app.core.formats.detect import parser_of
 from sessions_app.core.formats.native import run_digest
 from sessions_app.core.json_text import Limits, load_strict
-from sessions_app.core.payload import Payload
+from sessions_app.core.payload import Payload, compact_json
 from sessions_app.core.redaction import Redactor
 from sessions_app.core.run import Run
 from sessions_app.mapping import payloads
-from sessions_app.mapping.rows import clean, digest_bytes, run_columns, step_row
+from sessions_app.mapping.rows import clean, digest_bytes, run_columns, step_row, storable
 from sessions_app.mapping.stored import Collector
 from sessions_app.services.judgement import judgement_columns
 
 _BATCH = 500
+_MAX_STATE_BYTES = 64 * 1024 * 1024
 _SEARCH_CHARACTERS = 100_000
 """How much of a run's texts the full-text index reads; a tsvector holds 1 MB at most."""
 
@@ -53,7 +56,20 @@ def ingest_document(project: models.Project, content: bytes) -> Ingested:
     value = load_strict(content, limits())
     redacted = Redactor(bytes(project.redaction_secret)).redact(content).content
     run = parser_of(value)(redacted, limits())
+    _check_growth(run)
     return store_run(project, run, source=redacted)
+
+
+def _check_growth(run: Run) -> None:
+    """JSON Patch can copy a state into itself: forty such lines would give a page of a terabyte."""
+    changes = [step.state for step in run.steps if step.state is not None]
+    operations = [operation for change in changes for operation in (*change.before, *change.after)]
+    copies = sum(operation["op"] == "copy" for operation in operations)
+    if copies == 0:
+        return
+    start = run.initial_state.size if run.initial_state else 0
+    if (start + len(compact_json(operations))) << min(copies, 64) > _MAX_STATE_BYTES:
+        raise RecordTooLarge("The state could grow too large by copy operations; write them as add.", field="steps")
 
 
 def store_run(project: models.Project, run: Run, *, source: bytes) -> Ingested:
@@ -81,7 +97,7 @@ def _insert(project: models.Project, run: Run, digest: str, source: bytes) -> mo
     collector = Collector()
     received = Payload(content=source)
     collector.payload(received)
-    columns = {**run_columns(run, collector), **judgement_columns(run)}
+    columns = storable({**run_columns(run, collector), **judgement_columns(run)})
     steps = [step_row(step, collector) for step in run.steps]
     payloads.write_many(project.pk, {d: p.content for d, p in collector.payloads.items()})
     _write_nodes(project, collector)
@@ -109,9 +125,10 @@ def _session(project: models.Project, run: Run) -> models.Session:
 
 
 def _widen(session: models.Session, at: datetime) -> None:
-    session.started_at = min(session.started_at, at)
-    session.last_at = max(session.last_at, at)
-    session.save(update_fields=["started_at", "last_at"])
+    """In the database, for two runs of one session may arrive at once."""
+    models.Session.objects.filter(pk=session.pk).update(
+        started_at=Least("started_at", Value(at)), last_at=Greatest("last_at", Value(at))
+    )
 
 
 def _write_nodes(project: models.Project, collector: Collector) -> None:

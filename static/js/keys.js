@@ -13,7 +13,8 @@ for (const key of document.querySelectorAll("[data-press]")) key.textContent = s
 for (const key of document.querySelectorAll("kbd[data-mod]")) key.textContent = spelled(`mod+${key.dataset.mod}`);
 
 function spelled(press) {
-  return press.replace("mod+", isMac ? "⌘ " : "Ctrl ").replace("Shift+", "⇧ ");
+  const name = press.replace(/^mod\+(\w)$/, (_, letter) => `mod+${letter.toUpperCase()}`);
+  return name.replace("mod+", isMac ? "⌘ " : "Ctrl ").replace("Shift+", "⇧ ");
 }
 
 function isTyping(target) {

@@ -77,6 +77,14 @@ def test_a_missing_redis_is_told_how_to_install(tmp_path, monkeypatch):
     assert "apt install redis-server" in (doctor.redis_can_start() or "")
 
 
+def test_data_that_is_gone_is_found(tmp_path, monkeypatch):
+    monkeypatch.delenv("DATABASE_URL")
+    monkeypatch.setenv("REPLAY_HOME", str(tmp_path))
+    (tmp_path / "services").symlink_to(tmp_path / "gone")
+
+    assert f"was in {tmp_path}/gone, which is gone" in (doctor.postgres_can_start() or "")
+
+
 def test_a_full_disk_is_found(monkeypatch):
     monkeypatch.setattr(doctor, "SPACE_NEEDED", 2**80)
 

@@ -38,18 +38,18 @@ def tool_schemas(run: Run) -> Finding:
     if not known:
         return missing("No tool definitions were recorded.")
     names = {schema.name for schemas in known for schema in schemas}
-    unknown = [step for step in _asked_tools(run) if step.name not in names]
+    unknown = [step for step, call in _asked_tools(run) if call.tool_name not in names]
     if unknown and len(known) == len(models):
         return contradictory(f"{name_steps(unknown)} called a tool that no recorded list holds.")
     bare = {schema.name for schemas in known for schema in schemas if not schema.has_schema}
     return _schema_finding(names, bare, len(known), len(models))
 
 
-def _asked_tools(run: Run) -> list[Step]:
+def _asked_tools(run: Run) -> list[tuple[Step, ToolCall]]:
     """Tool steps of the loop whose tool must have been registered."""
     tools = [(step, step.call) for step in main_steps(run) if isinstance(step.call, ToolCall)]
     first = next((step.index for step, _ in run.model_calls), 0)
-    return [s for s, call in tools if s.index > first and not is_framework_written(call)]
+    return [(s, call) for s, call in tools if s.index > first and not is_framework_written(call)]
 
 
 def _schema_finding(names: set[str], bare: set[str], known: int, total: int) -> Finding:

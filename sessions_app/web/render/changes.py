@@ -67,6 +67,9 @@ def _bits(left: JsonValue, right: JsonValue) -> tuple[list[Bit], bool]:
         found = text_difference(left, right)
         quoted = [Bit(kind="equal", text='"'), *_shortened(found.segments), Bit(kind="equal", text='"')]
         return quoted, found.too_different
+    if isinstance(left, dict | list) and isinstance(right, dict | list):
+        found = text_difference(_written(left), _written(right))
+        return _shortened(found.segments), found.too_different
     sides = [Bit(kind="removed", text=_written(left)), Bit(kind="added", text=_written(right))]
     return [bit for bit in sides if bit.text], False
 

@@ -51,13 +51,9 @@ class Fold:
         return self.first in self.unfolded
 
     @property
-    def unfold_more(self) -> str:
-        """For addresses: the open loops, this one among them."""
-        return ",".join(map(str, sorted(self.unfolded | {self.first})))
-
-    @property
-    def unfold_less(self) -> str:
-        return ",".join(map(str, sorted(self.unfolded - {self.first})))
+    def unfold_target(self) -> str:
+        """For addresses: the open loops once this one is opened, or folded again."""
+        return ",".join(map(str, sorted(self.unfolded ^ {self.first})))
 
     @property
     def first(self) -> int:

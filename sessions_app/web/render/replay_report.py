@@ -12,6 +12,7 @@ from sessions_app.core.judge.budget import STATE_WORDS
 from sessions_app.core.payload import JsonObject
 from sessions_app.core.report import ReproductionReport
 from sessions_app.models import Project, Replay
+from sessions_app.web.render import spelled
 from sessions_app.web.render.changes import Field, field_of
 from sessions_app.web.run_pages import run_address
 
@@ -57,6 +58,7 @@ def report_context(project: Project, replay: Replay, report: ReproductionReport)
         "budget": [{"row": row, "word": STATE_WORDS[row.state]} for row in report.budget],
         "difference": _difference(replay),
         "asked_for": facts.get("asked_for"),
+        "asked_arguments": spelled.compact(spelled.of_value((facts.get("asked_for") or {}).get("arguments"))),
         "nearest": _nearest(facts),
         "left_over": facts.get("left_over") or [],
         "step_link": _step_link(project, replay),

@@ -1,0 +1,217 @@
+"""The process in which replays run: what it says, what it survives, when it ends."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
+
+import pytest
+
+from replay_web.supervisor.processes import wait_gone
+from sessions_app.agents import sandbox
+from sessions_app.agents.sandbox import ChildDied, ChildPool, ReplayChild
+from tests.agents.probing_child import ProbingChild
+from tests.agents.talking import ask, example, probe, running
+
+GONE_WITHIN = 5.0  # seconds
+
+
+@pytest.fixture(scope="module")
+def child() -> Iterator[ReplayChild]:
+    with running() as started:
+        yield started
+
+
+# --- what it says
+
+
+def test_output_of_replayed_code_disturbs_nobody(child, capfd):
+    result = probe(child, "make_noise")
+
+    assert (result["verdict"], result["facts"]["found"]) == ("reproduced", "done")
+    assert capfd.readouterr() == ("", "")  # what is printed may be a payload
+    assert ask(child, example())["verdict"] == "reproduced"
+
+
+def test_a_record_of_twenty_megabytes_goes_through(child):
+    record = example()
+    record["steps"][1]["result"] = record["steps"][1]["result"] | {"notes": "all is well. " * 1_600_000}
+
+    result = ask(child, record)
+
+    assert len(result["record"]) > 20_000_000
+    assert result["verdict"] == "diverged"  # the next request held the shorter answer
+
+
+def test_sending_does_not_wait_for_a_child_that_does_not_read():
+    with running() as stopped:
+        os.kill(stopped.pid, signal.SIGSTOP)
+        started = time.monotonic()
+        stopped.send({"id": "1", "run_id": "again", "record": "x" * 5_000_000})
+
+        assert next(stopped.answers(poll_seconds=0.1)) is None
+        assert time.monotonic() - started < 0.5
+        stopped.end()
+        assert time.monotonic() - started < 1
+
+
+# --- what it survives
+
+
+def test_a_memory_hog_is_told_and_nobody_else(child):
+    result = probe(child, "eat_memory")
+
+    assert (result["verdict"], result["error"]) == ("could_not_run", "MemoryError: ")
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("die 9", "signal 9"),
+        ("die 11", "signal 11"),
+        ("leave 3", "exit code 1"),
+        ("close_everything", "it stopped answering"),
+    ],
+)
+def test_the_end_of_a_child_is_told_in_words(command, words):
+    with running() as child, pytest.raises(ChildDied, match=words):
+        probe(child, command)
+
+
+def test_the_pool_replaces_a_child_that_died_while_it_waited():
+    pool = ChildPool(ProbingChild)
+    pool.warm_up()
+    first = pool.take()
+    pool.give_back(first)
+    os.kill(first.pid, signal.SIGKILL)
+    wait_gone([first.pid], 5)
+
+    second = pool.take()
+
+    assert second.pid != first.pid
+    assert ask(second, example())["verdict"] == "reproduced"
+    pool.give_back(second)
+    pool.close()
+    assert not second.is_alive
+
+
+def test_a_child_is_let_go_after_its_share():
+    pool = ChildPool()
+    child = pool.take()
+    child.served = 100
+
+    pool.give_back(child)
+
+    assert not child.is_alive
+
+
+# --- when it ends
+
+PARENT = """
+import sys, time
+from tests.agents.probing_child import PROBE, ProbingChild
+from tests.agents.talking import example
+import json
+child = ProbingChild()
+next(answer for answer in child.answers(poll_seconds=1) if answer and "ready" in answer)
+if sys.argv[1] != "idle":
+    child.send({"id": "1", "run_id": "1", "record": json.dumps(example() | {"input": PROBE + sys.argv[1]})})
+    next(answer for answer in child.answers(poll_seconds=1) if answer and "progress" in answer)
+print(child.pid, flush=True)
+time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize("doing", ["idle", "take_a_nap 60", "loop_for_ever", "hold_the_interpreter", "stopped"])
+def test_a_child_does_not_outlive_its_worker(doing):
+    command = [sys.executable, "-c", PARENT, "idle" if doing == "stopped" else doing]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        child = int(parent.stdout.readline())
+        if doing == "stopped":
+            os.kill(child, signal.SIGSTOP)
+
+        parent.kill()
+
+        assert wait_gone([child], GONE_WITHIN)
+
+
+@pytest.mark.parametrize("doing", ["loop_for_ever", "hold_the_interpreter"])
+def test_a_child_that_does_not_listen_can_be_ended(doing):
+    with running() as child:
+        child.send({"id": "1", "run_id": "1", "record": '{"input": "probe: %s"}' % doing})
+        while "progress" not in (next(child.answers(poll_seconds=5)) or {}):
+            pass
+        started = time.monotonic()
+        child.end()
+        child.end()
+
+        assert time.monotonic() - started < 1
+        assert not child.is_alive
+
+
+def test_children_leave_no_descriptors_behind():
+    def used() -> int:
+        return len(os.listdir("/proc/self/fd"))
+
+    before = used()
+    for _ in range(3):
+        child = ReplayChild()
+        child.end()
+    until = time.monotonic() + 5
+    while used() > before and time.monotonic() < until:
+        time.sleep(0.01)
+    assert used() <= before
+
+
+# --- the clock
+
+
+def test_the_time_of_a_replay_is_that_of_its_recording(child):
+    """And it is over with the replay: the next one has another, and between them there is none."""
+    now = datetime.fromisoformat(probe(child, "tell_time")["facts"]["found"][0])
+    assert abs((datetime.now(now.tzinfo) - now).total_seconds()) < 60
+
+    told = [ask(child, record)["facts"]["clock"] for record in (example("cancel_bug"), example("price_429"))]
+
+    assert told == [example("cancel_bug")["started_at"], example("price_429")["started_at"]]
+    again = datetime.fromisoformat(probe(child, "tell_time")["facts"]["found"][0])
+    assert abs((datetime.now(now.tzinfo) - again).total_seconds()) < 60
+
+
+# --- the same again
+
+
+def test_twenty_replays_are_the_same_wherever_they_run(monkeypatch):
+    """Ten processes that differ in all that a process is born with; two replays in each."""
+    places = [
+        {"PYTHONHASHSEED": str(seed), "TZ": zone, "LC_ALL": locale, "LANG": locale}
+        for seed, (zone, locale) in enumerate(
+            [("UTC", "C"), ("Asia/Kathmandu", "C.UTF-8"), ("America/St_Johns", "de_DE.UTF-8"), ("Pacific/Apia", "POSIX")]
+            * 3
+        )
+    ][:10]
+    started = [started_in(monkeypatch, place) for place in places]
+    with ThreadPoolExecutor(2) as threads:
+        answers = list(threads.map(replay_two, started))
+
+    assert len(set(answers)) == 1
+    assert [verdict for verdict, *_ in answers[0]] == ["reproduced", "reproduced"]
+
+
+def started_in(monkeypatch: pytest.MonkeyPatch, place: dict[str, str]) -> ReplayChild:
+    with monkeypatch.context() as patch:
+        usual = sandbox._environment()
+        patch.setattr(sandbox, "_environment", lambda: usual | place)
+        return ReplayChild()
+
+
+def replay_two(child: ReplayChild) -> tuple[tuple[str, str, str], ...]:
+    results = [ask(child, example(name)) for name in ("run_xyz789", "cancel_bug")]
+    child.end()
+    return tuple((result["verdict"], json.dumps(result["facts"]), result["record"]) for result in results)

@@ -1,0 +1,150 @@
+"""The fences, tried from inside of the replay process itself."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sessions_app.agents.sandbox import ReplayChild
+from tests.agents import probes
+from tests.agents.talking import ask, example, probe, running
+
+SECRETS = {"DATABASE_URL", "REDIS_URL", "SECRET_KEY", "SECRET_KEY_FILE", "DJANGO_SETTINGS_MODULE", "REPLAY_HOME"}
+NAMED = {"ids": lambda found: found.__name__}
+
+
+@pytest.fixture(scope="module")
+def child() -> Iterator[ReplayChild]:
+    with running() as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def port() -> Iterator[int]:
+    """A server on loopback that answers HTTP, for whoever gets through."""
+    program = [sys.executable, "-u", "-m", "http.server", "0", "--bind", "127.0.0.1"]
+    with subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as server:
+        assert server.stdout is not None
+        yield int(server.stdout.readline().split(" port ")[1].split()[0])
+        server.kill()
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    (tmp_path / "kept").write_text("as it was")
+    return tmp_path / "kept"
+
+
+def from_outside(command: str) -> int:
+    return subprocess.run([sys.executable, "-m", "tests.agents.probes", *command.split()]).returncode
+
+
+def refused(result: dict[str, Any]) -> tuple[str, bool, int]:
+    return result["verdict"], result["error"].startswith("WorldIsOff: "), result["live_calls"]
+
+
+@pytest.mark.parametrize("reach", probes.NETWORK, **NAMED)
+def test_the_network_is_out_of_reach(child, port, reach):
+    assert from_outside(f"{reach.__name__} {port}") == 0  # or the test would prove nothing
+
+    assert refused(probe(child, f"{reach.__name__} {port}")) == ("could_not_run", True, 1)
+
+
+@pytest.mark.parametrize("reach", probes.PROGRAMS, **NAMED)
+def test_no_program_is_started(child, reach):
+    assert from_outside(reach.__name__) == 0
+
+    assert refused(probe(child, reach.__name__)) == ("could_not_run", True, 1)
+
+
+@pytest.mark.parametrize("reach", probes.DISK, **NAMED)
+def test_the_disk_stays_as_it_was(child, file, reach):
+    before = [(path.name, path.read_text(), path.stat().st_mode) for path in file.parent.iterdir()]
+
+    assert refused(probe(child, f"{reach.__name__} {file}")) == ("could_not_run", True, 1)
+
+    assert [(path.name, path.read_text(), path.stat().st_mode) for path in file.parent.iterdir()] == before
+    assert from_outside(f"{reach.__name__} {file}") == 0
+
+
+def test_attempts_that_are_swallowed_are_counted_and_named(child, port):
+    result = probe(child, f"try_three_times {port}")
+
+    assert (result["verdict"], result["live_calls"]) == ("reproduced", 3)
+    assert result["facts"]["refused"] == ["socket.connect"] * 3
+    assert probe(child, "tell_time")["live_calls"] == 0  # of the next replay
+
+
+def test_without_the_audit_hook_there_is_still_no_network(child):
+    """The kernel's own fence where it lets us have one, and the truth where it does not."""
+    found = probe(child, "look_around")["facts"]
+    own, ours = (os.readlink(f"/proc/{pid}/ns/net") for pid in (child.pid, os.getpid()))
+
+    if found["isolation"] == "network namespace and audit hook":
+        assert own != ours
+        assert found["found"]["interfaces"] == ["lo"]  # which is down
+    else:
+        assert (found["isolation"], own) == ("audit hook", ours)
+
+
+def test_the_namespace_is_reported_as_absent_where_the_kernel_refuses_it():
+    """A user that may not make namespaces."""
+    program = """
+import ctypes
+from sessions_app.agents import world_off
+class Refusing:
+    def unshare(self, flags): return -1
+ctypes.CDLL = lambda *a, **k: Refusing()
+print(world_off.switch_off(memory_bytes=2**32, cpu_seconds=60).words)
+"""
+    assert subprocess.check_output([sys.executable, "-c", program], text=True) == "audit hook\n"
+
+
+def test_the_child_knows_no_secrets_and_no_addresses(child, monkeypatch):
+    assert SECRETS & set(os.environ)  # the tests have some to give away
+
+    environment = Path(f"/proc/{child.pid}/environ").read_bytes()
+
+    names = {entry.partition(b"=")[0].decode() for entry in environment.split(b"\0") if entry}
+    assert names <= {"PATH", "LANG", "LC_ALL", "VIRTUAL_ENV", "LD_LIBRARY_PATH"} | {
+        "PYDANTIC_AI_NO_BANNER",
+        "PYTHONDONTWRITEBYTECODE",
+        "TZ",
+    }
+    values = [os.environ[name].encode() for name in SECRETS & set(os.environ)]
+    assert not [value for value in values if value in environment]
+    assert SECRETS.isdisjoint(probe(child, "look_around")["facts"]["found"]["environment"])
+
+
+def test_the_kernel_limits_memory_time_and_files(child):
+    assert probe(child, "look_around")["facts"]["found"]["limits"] == {
+        "AS": 4 * 1024**3,
+        "CPU": 3600,
+        "CORE": 0,
+        "FSIZE": 0,
+    }
+
+
+@pytest.mark.parametrize("kind", ["image-url", "document-url"])
+def test_an_address_in_a_prompt_is_not_fetched(child, kind):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(0.2)
+        url = f"http://127.0.0.1:{server.getsockname()[1]}/receipt.png"
+        result = ask(child, with_link(example(), kind, url))
+        with pytest.raises(TimeoutError):
+            server.accept()
+
+    assert (result["verdict"], result["error"], result["live_calls"]) == ("reproduced", None, 0)
+
+
+def with_link(record: dict[str, Any], kind: str, url: str) -> dict[str, Any]:
+    """The record as it would be had the user sent a link along."""
+    content = [record["input"], {"kind": kind, "url": url, "force_download": True}]
+    linked: dict[str, Any] = json.loads(json.dumps(record).replace(json.dumps(record["input"]), json.dumps(content)))
+    return linked
