@@ -79,13 +79,23 @@ def page(browser):
     context.close()
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Every test that asks for a browser carries the mark; without one it is skipped."""
+    """Every test that asks for a browser carries the mark; without one it is skipped.
+
+    They run last: from the first of them on Playwright's event loop stays in this thread, and `asyncio.run`,
+    which other tests need, refuses to work beside it.
+    """
     for item in items:
-        if BROWSER_FIXTURES & set(getattr(item, "fixturenames", ())):
+        if uses_browser(item):
             item.add_marker("browser")
             if chromium() is None:
                 item.add_marker(pytest.mark.skip(reason="no Chromium on PATH"))
+    items.sort(key=uses_browser)
+
+
+def uses_browser(item: pytest.Item) -> bool:
+    return not BROWSER_FIXTURES.isdisjoint(getattr(item, "fixturenames", ()))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -18,7 +18,16 @@ from typing import Any
 from replay_web.supervisor.home import PROJECT_ROOT, Home
 
 READY = re.compile(r"Replay is ready at (\S+)")
-OF_THE_TESTS = ("DATABASE_URL", "REDIS_URL", "SECRET_KEY", "DJANGO_SETTINGS_MODULE", "REPLAY_HOME", "PORT", "HOST")
+OF_THE_TESTS = (
+    "DATABASE_URL",
+    "REDIS_URL",
+    "SECRET_KEY",
+    "DJANGO_SETTINGS_MODULE",
+    "REPLAY_HOME",
+    "PORT",
+    "HOST",
+    "DJANGO_ALLOW_ASYNC_UNSAFE",
+)
 PATIENCE = 60.0
 
 

@@ -51,7 +51,7 @@ def _serve(request: JsonObject, fence: Fence, answers: BinaryIO, replaying: Any)
 
     try:
         result, record = asyncio.run(replaying.replay(request["record"].encode(), request["run_id"], on_progress))
-    except Exception as error:  # the loop is foreign code; whatever it raises is the replay's outcome
+    except BaseException as error:  # the loop is foreign code; whatever it raises, SystemExit too, is the outcome
         words = f"{type(error).__name__}: {error}"
         return {"verdict": "could_not_run", "error": words, "facts": _isolation(fence), **_world(fence)}
     return {

@@ -101,7 +101,7 @@ class ReplayChild:
     def _last_words(self) -> str:
         """Why it ended. One that only stopped answering is not waited for."""
         try:
-            code = self._process.wait(timeout=1)
+            code = self._process.wait(timeout=5)
         except subprocess.TimeoutExpired:
             return "it stopped answering"
         return f"signal {-code}" if code < 0 else f"exit code {code}"

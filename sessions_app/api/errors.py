@@ -92,7 +92,7 @@ def add_handlers(api: NinjaAPI) -> None:
     @api.exception_handler(ValidationError)
     def bad_parameter(request: HttpRequest, error: ValidationError) -> HttpResponse:
         first = error.errors[0]
-        field = ".".join(str(part) for part in first["loc"] if part not in ("body", "query", "path", "payload"))
+        field = ".".join(str(part) for part in first["loc"] if part not in ("body", "query", "path", "wanted"))
         return answer(request, 400, "bad_parameter", f"{field or 'The body'}: {first['msg']}.", field or None)
 
     @api.exception_handler(HttpError)

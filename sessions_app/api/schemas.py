@@ -10,6 +10,9 @@ from typing import Annotated, Any, Literal
 from ninja import Schema
 from pydantic import ConfigDict, Field
 
+NO_NUL = r"^[^\x00]*$"
+"""Also refuses half a surrogate pair, which is no text."""
+
 
 PageSize = Annotated[int, Field(ge=1, le=500)]
 """How many items of a list one answer holds."""
@@ -168,7 +171,7 @@ class ReplayRequest(Answer):
     tools: dict[str, Literal["frozen"]] = Field(
         default={}, description="A recording replay has frozen tools and no others."
     )
-    request_key: str | None = Field(default=None, max_length=120, description="The same key again is the same replay.")
+    request_key: str | None = Field(default=None, max_length=120, pattern=NO_NUL, description="The same key again is the same replay.")
 
 
 class Progress(Answer):
@@ -197,7 +200,7 @@ class ReplayQueued(Answer):
 
 
 class ColdCaseRequest(Answer):
-    reason: str
+    reason: str = Field(max_length=2000, pattern=NO_NUL)
 
 
 class ColdCaseGroups(Answer):

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from django.http import HttpRequest, HttpResponse
-from django.urls import path
+from collections.abc import Callable
+from functools import wraps
+
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.urls import path, re_path
 from ninja import NinjaAPI
 
 from sessions_app.api import docs, reads, runs
@@ -19,7 +22,35 @@ def api_docs(request: HttpRequest) -> HttpResponse:
     return docs.docs_page(request, api)
 
 
+def nothing_here(request: HttpRequest) -> HttpResponse:
+    return refusal(404, "not_found", "There is nothing at this address.")
+
+
+def refusal(status: int, code: str, message: str) -> HttpResponse:
+    return JsonResponse({"error": {"code": code, "message": message, "field": None}}, status=status)
+
+
+def in_our_words(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+    """Ninja answers a wrong method with a bare sentence."""
+
+    @wraps(view)
+    def answer(request: HttpRequest, *args: object, **kwargs: object) -> HttpResponse:
+        response = view(request, *args, **kwargs)
+        if response.status_code != 405:
+            return response
+        refused = refusal(405, "method_not_allowed", f"Allowed here: {response['Allow']}.")
+        refused["Allow"] = response["Allow"]
+        return refused
+
+    return answer
+
+
+routes, app_name, namespace = api.urls
+for route in routes:
+    route.callback = in_our_words(route.callback)
+
 urlpatterns = [
     path("api/v1/docs", api_docs, name="api-docs"),
-    path("api/v1/", api.urls),
+    path("api/v1/", (routes, app_name, namespace)),
+    re_path(r"^api/v1/", nothing_here),
 ]

@@ -48,6 +48,10 @@ class BlobFolder:
         files = (self.root / str(project_id)).glob("*/*")
         return {file.name for file in files if not file.name.startswith(_TEMPORARY)}
 
+    def projects(self) -> list[int]:
+        """Ids of the projects that have blobs."""
+        return sorted(int(path.name) for path in self.root.glob("*") if path.name.isdecimal())
+
     def leftovers(self) -> list[Path]:
         """Temporary files of writes that never finished."""
         return list(self.root.glob(f"*/*/{_TEMPORARY}*"))

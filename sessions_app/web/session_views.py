@@ -23,7 +23,7 @@ from sessions_app.web.downloads import attachment
 from sessions_app.web.render.outline import Fold, outline
 from sessions_app.web.render.oddities import folded_anomalies
 from sessions_app.web.render.payloads import show
-from sessions_app.web.render.ruler import ruler_marks
+from sessions_app.web.render.ruler import ruler_of
 from sessions_app.web.run_pages import RunPlace, place_of, session_of, whole_number
 from sessions_app.web.session_messages import messages_context
 from sessions_app.web.step_views import step_context
@@ -113,7 +113,7 @@ def _steps(request: HttpRequest, project: Project, place: RunPlace) -> dict[str,
         "rows_before": rows[0].index - 1 if rows[0].index > 1 else None,
         "rows_after": rows[-1].index + 1 if rows[-1].index < last else None,
         "rows_next": min(steps.ROWS, last - rows[-1].index),
-        "ruler": ruler_marks(steps.failed_indices(run), run.anomalies, last, rows),
+        "ruler": ruler_of(steps.failed_indices(run), run.anomalies, last, rows),
         **step_context(project, place, shown, for_panel=True),
     }
 

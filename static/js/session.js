@@ -43,6 +43,7 @@ function pick(index) {
 function addressOf(index) {
   const address = new URL(location.href);
   address.searchParams.set("step", index);
+  address.searchParams.delete("at");
   address.hash = "";
   return address;
 }
@@ -81,6 +82,14 @@ document.addEventListener("click", (event) => {
   if (!rowOf(index)) return;
   event.preventDefault();
   showStep(index, { push: index !== shownStep() });
+});
+
+// A press on the ruler goes to that part of the run.
+document.querySelector(".ruler")?.addEventListener("click", (event) => {
+  const ruler = event.currentTarget;
+  const box = ruler.getBoundingClientRect();
+  const last = Number(ruler.dataset.last);
+  location.assign(addressOf(Math.max(1, Math.min(last, Math.round(((event.clientY - box.top) / box.height) * last)))));
 });
 
 addEventListener("popstate", () => {

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -9,6 +10,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
+from typing import Any
 
 import pytest
 
@@ -40,7 +42,7 @@ def test_output_of_replayed_code_disturbs_nobody(child, capfd):
 
 def test_a_record_of_twenty_megabytes_goes_through(child):
     record = example()
-    record["steps"][1]["result"] = record["steps"][1]["result"] | {"notes": "all is well. " * 1_600_000}
+    record["steps"][1]["result"] = "all is well. " * 1_600_000
 
     result = ask(child, record)
 
@@ -63,10 +65,11 @@ def test_sending_does_not_wait_for_a_child_that_does_not_read():
 # --- what it survives
 
 
-def test_a_memory_hog_is_told_and_nobody_else(child):
-    result = probe(child, "eat_memory")
+@pytest.mark.parametrize(("command", "words"), [("eat_memory", "MemoryError: "), ("leave 3", "SystemExit: 3")])
+def test_what_replayed_code_raises_is_the_outcome(child, command, words):
+    result = probe(child, command)
 
-    assert (result["verdict"], result["error"]) == ("could_not_run", "MemoryError: ")
+    assert (result["verdict"], result["error"]) == ("could_not_run", words)
 
 
 @pytest.mark.parametrize(
@@ -74,7 +77,6 @@ def test_a_memory_hog_is_told_and_nobody_else(child):
     [
         ("die 9", "signal 9"),
         ("die 11", "signal 11"),
-        ("leave 3", "exit code 1"),
         ("close_everything", "it stopped answering"),
     ],
 )
@@ -179,7 +181,7 @@ def test_the_time_of_a_replay_is_that_of_its_recording(child):
 
     told = [ask(child, record)["facts"]["clock"] for record in (example("cancel_bug"), example("price_429"))]
 
-    assert told == [example("cancel_bug")["started_at"], example("price_429")["started_at"]]
+    assert told == ["2026-11-16T09:41:12.000000+00:00", example("price_429")["started_at"].replace("Z", "+00:00")]
     again = datetime.fromisoformat(probe(child, "tell_time")["facts"]["found"][0])
     assert abs((datetime.now(now.tzinfo) - again).total_seconds()) < 60
 
@@ -214,4 +216,9 @@ def started_in(monkeypatch: pytest.MonkeyPatch, place: dict[str, str]) -> Replay
 def replay_two(child: ReplayChild) -> tuple[tuple[str, str, str], ...]:
     results = [ask(child, example(name)) for name in ("run_xyz789", "cancel_bug")]
     child.end()
-    return tuple((result["verdict"], json.dumps(result["facts"]), result["record"]) for result in results)
+    return tuple((result["verdict"], json.dumps(result["facts"]), own_ids_left_out(result)) for result in results)
+
+
+def own_ids_left_out(result: dict[str, Any]) -> str:
+    """The library draws an id for each run of the loop."""
+    return re.sub(r'"(run_id|conversation_id)":"[0-9a-f-]{36}"', r'"\1":"…"', result["record"])

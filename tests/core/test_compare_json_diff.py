@@ -1,5 +1,4 @@
 import json
-import time
 from typing import Any
 
 import pytest
@@ -168,14 +167,12 @@ def test_depth_and_length_are_no_matter():
     right: Any = 2
     for level in range(2000):
         left, right = [left, level], [right, level, 0]
-    started = time.perf_counter()
 
     first = first_difference(left, right)
     assert first is not None
     assert first.path == "[0]" * 2000
     assert len(found(left, right)) == 2001
     assert found([0] * 200_000, [0] * 200_001) == [("[200000]", MISSING, 0, "only_right", None)]
-    assert time.perf_counter() - started < 10
 
 
 # --- volatile fields ---------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from sessions_app.core.formats.detect import parse_document
 from sessions_app.core.formats.native import encode_native
 from sessions_app.core.history import messages
 from sessions_app.core.json_text import Limits
-from sessions_app.core.payload import JSON, TEXT, Payload
+from sessions_app.core.payload import BINARY, JSON, TEXT, Payload
 from sessions_app.core.run import ErrorInfo, ParentLink
 
 DEFAULTS = Limits()
@@ -88,10 +88,18 @@ def with_result(run: Any, payload: Payload) -> Any:
 def test_payload_cannot_smuggle_fields_into_a_record():
     forged = {"base64": "MSwic3RhdHVzIjoib2si", "media_type": "application/json"}
 
-    with pytest.raises(RecordError) as caught:
-        parse(make_record(input=forged))
+    run = parse(make_record(input=forged))
 
-    assert caught.value.field == "input"
+    assert run.input == Payload(content=b'1,"status":"ok"', media_type=BINARY)
+    assert parse_document(encode_native(run)) == run
+
+
+def test_cut_off_json_body_is_kept_as_bytes_whatever_its_content_type_was():
+    cut = {"base64": "eyJwcmljZSI6IDEy", "media_type": "application/json"}
+
+    result = parse(make_tool(result=cut)).steps[0].call.result
+
+    assert (result.content, result.media_type) == (b'{"price": 12', BINARY)
 
 
 def test_null_answer_differs_from_no_answer():

@@ -16,9 +16,18 @@ import pytest
 
 from replay_web.supervisor.account import STATE_FOLDER, Account, services_folder
 from replay_web.supervisor.processes import session_members, stat_fields, wait_gone
-from tests.instances import Instance, fails_to_start, instance_in, open_folder, start_instance
+from tests.instances import (
+    Instance,
+    clean_environment,
+    fails_to_start,
+    instance_in,
+    manage,
+    open_folder,
+    start_instance,
+)
 
-SECOND_START = 5.0  # seconds of a machine with two cores; other work on it counts against us
+SECOND_START = 5.0  # seconds
+LOADS_OF_DJANGO = 8  # or as long as this many commands take one after the other, where the machine is busy
 
 
 @pytest.fixture
@@ -83,7 +92,13 @@ def test_a_second_start_is_quick_and_finds_the_data(used_folder):
     with instance_in(used_folder) as instance:
         took = time.monotonic() - started
         assert kept(instance) == (1,)
-    assert took < SECOND_START
+        assert took < max(SECOND_START, LOADS_OF_DJANGO * seconds_of_a_command())
+
+
+def seconds_of_a_command() -> float:
+    started = time.monotonic()
+    manage("help", environment=clean_environment(DJANGO_SETTINGS_MODULE="replay_web.settings.dev"))
+    return time.monotonic() - started
 
 
 @pytest.mark.parametrize("victims", ["supervisor", "everything"])

@@ -150,7 +150,10 @@ def test_pages_are_accessible_fit_and_obey_the_policy(signed_in, live_server, sh
 
     for address in PAGES:
         signed_in.goto(live_server.url + address)
-        found = [(violation["id"], violation["nodes"][0]["html"]) for violation in Axe().run(signed_in).response["violations"]]
+        found = [
+            (violation["id"], violation["nodes"][0]["html"])
+            for violation in Axe().run(signed_in).response["violations"]
+        ]
         assert (address, found) == (address, [])
         assert signed_in.evaluate("document.documentElement.scrollWidth") <= width, address
     assert complaints == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
@@ -17,7 +18,6 @@ KEPT = 100
 LONGEST = 20_000
 """Characters of one side that are shown."""
 
-Side = Literal["left", "right", "both"]
 _WHITE = str.maketrans({" ": "·", "\t": "→\t", "\n": "⏎\n", "\r": "␍", "\u00a0": "⍽"})
 
 
@@ -37,12 +37,15 @@ class Field:
     path: str
     left: tuple[Bit, ...]
     right: tuple[Bit, ...]
-    both: tuple[Bit, ...]
-    """For one column: what was taken away before what came."""
     is_left_missing: bool = False
     is_right_missing: bool = False
     note: str = ""
     status: str = "changed"
+
+    @property
+    def path_parts(self) -> list[str]:
+        """Where a narrow column may break the path."""
+        X
 
 
 def field_of(
@@ -54,7 +57,6 @@ def field_of(
         path=path,
         left=_only(bits, "removed"),
         right=_only(bits, "added"),
-        both=tuple(bits),
         is_left_missing=left is MISSING,
         is_right_missing=right is MISSING,
         note="; ".join(notes),
@@ -86,11 +88,19 @@ def _shortened(segments: Iterable[Segment]) -> list[Bit]:
     given = list(segments)
     bits: list[Bit] = []
     for i, segment in enumerate(given):
-        if segment.kind == "equal":
+        if _is_between_changes(given, i):
+            bits += [Bit(kind="removed", text=segment.text), Bit(kind="added", text=segment.text)]
+        elif segment.kind == "equal":
             bits += _equal(segment.text, is_first=i == 0, is_last=i == len(given) - 1)
         else:
             bits.append(Bit(kind=segment.kind, text=_marked(segment.text[:LONGEST])))
     return bits
+
+
+def _is_between_changes(given: list[Segment], i: int) -> bool:
+    """A space between two changed words belongs to the change: a sentence is marked as one."""
+    is_space = given[i].kind == "equal" and not given[i].text.strip()
+    return is_space and 0 < i < len(given) - 1 and "equal" not in (given[i - 1].kind, given[i + 1].kind)
 
 
 def _equal(text: str, *, is_first: bool, is_last: bool) -> list[Bit]:

@@ -32,6 +32,18 @@ class Line:
     offset_ms: float | None = None
     """Since the start of the run."""
 
+    @property
+    def offset(self) -> str:
+        """Narrow and exact, so that a column of them can be read downwards."""
+        seconds = (self.offset_ms or 0) / 1000
+        if abs(seconds) < 60:
+            return f"{seconds:+.2f} s"
+        minutes, rest = divmod(abs(seconds), 60)
+        sign = "-" if seconds < 0 else "+"
+        if minutes < 60:
+            return f"{sign}{minutes:.0f}:{rest:05.2f}"
+        return f"{sign}{minutes // 60:.0f}:{minutes % 60:02.0f}:{rest:02.0f}"
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Fold:

@@ -1,0 +1,124 @@
+"""Proving the store whole: every digest computed again, every reference followed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from django.db.models import QuerySet
+from zstandard import ZstdError
+
+from sessions_app.core.errors import ReplayProductError
+from sessions_app.core.formats.native import run_digest
+from sessions_app.core.history import node_digest
+from sessions_app.core.payload import sha256_hex
+from sessions_app.mapping.load import load_run
+from sessions_app.mapping.payloads import blob_folder, content
+from sessions_app.mapping.references import payload_references
+from sessions_app.models import HistoryNode, Project, Run, Step, StoredPayload
+
+_CHUNK = 200
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Orphans:
+    """Files that no row speaks of: what a crash between file and commit leaves behind."""
+
+    blobs: tuple[tuple[int, str], ...]
+    """Project id and digest."""
+    unfinished: int
+    """Temporary files of writes that never ended."""
+
+    @property
+    def count(self) -> int:
+        return len(self.blobs) + self.unfinished
+
+
+def problems() -> Iterator[str]:
+    """What is wrong, one sentence each; nothing when the store is whole."""
+    for project in Project.objects.order_by("pk"):
+        known = set(_digests(StoredPayload.objects.filter(project=project)))
+        yield from _payload_problems(project)
+        yield from _node_problems(project, known)
+        for run in Run.objects.filter(project=project).select_related("session").order_by("pk").iterator(_CHUNK):
+            yield from _run_problems(run, known)
+
+
+def _payload_problems(project: Project) -> Iterator[str]:
+    for row in StoredPayload.objects.filter(project=project).order_by("pk").iterator(_CHUNK):
+        problem = _payload_problem(row)
+        if problem:
+            yield f"{project}: payload {row} {problem}."
+
+
+def _payload_problem(row: StoredPayload) -> str | None:
+    try:
+        data = content(row)
+    except ZstdError:
+        return "cannot be decompressed"
+    if data is None:
+        return "is missing from the blob folder"
+    return None if sha256_hex(data) == str(row) and len(data) == row.size else "does not match its digest"
+
+
+def _node_problems(project: Project, payloads: set[str]) -> Iterator[str]:
+    nodes = HistoryNode.objects.filter(project=project)
+    known = set(_digests(nodes))
+    for node in nodes.order_by("pk").iterator(_CHUNK):
+        parent = bytes(node.parent).hex() if node.parent is not None else None
+        message = bytes(node.message).hex()
+        if node_digest(parent, message) != str(node):
+            yield f"{project}: history node {node} does not match its digest."
+        if parent is not None and parent not in known:
+            yield f"{project}: history node {node} follows {parent}, which is not stored."
+        if message not in payloads:
+            yield f"{project}: history node {node} adds message {message}, which is not stored."
+
+
+def _run_problems(run: Run, payloads: set[str]) -> Iterator[str]:
+    name = f"{run.project_id}/{run.run_id}"
+    details = Step.objects.filter(run=run).order_by("index").values_list("index", "detail")
+    texts = [("header", bytes(run.header)), *((f"step {index}", bytes(detail)) for index, detail in details)]
+    missing = [
+        f"run {name}: {place} refers to payload {digest}, which is not stored."
+        for place, text in texts
+        for digest in sorted(payload_references(text) - payloads)
+    ]
+    if bytes(run.source_digest).hex() not in payloads:
+        missing.append(f"run {name}: the document as received is not stored.")
+    yield from missing or _load_problems(run, name)
+
+
+def _load_problems(run: Run, name: str) -> list[str]:
+    try:
+        digest = run_digest(load_run(run))
+    except (ReplayProductError, ZstdError) as error:
+        return [f"run {name}: cannot be loaded ({type(error).__name__})."]
+    return [] if digest == bytes(run.content_digest).hex() else [f"run {name}: does not match its digest."]
+
+
+def find_orphans() -> Orphans:
+    """Look when nothing is being received: a blob lies there for a moment before its row is committed."""
+    folder = blob_folder()
+    blobs = [
+        (project_id, digest)
+        for project_id in folder.projects()
+        for digest in sorted(folder.digests(project_id) - set(_digests(_in_folder(project_id))))
+    ]
+    return Orphans(blobs=tuple(blobs), unfinished=len(folder.leftovers()))
+
+
+def remove(orphans: Orphans) -> None:
+    folder = blob_folder()
+    for project_id, digest in orphans.blobs:
+        folder.delete(project_id, digest)
+    for file in folder.leftovers():
+        file.unlink(missing_ok=True)
+
+
+def _in_folder(project_id: int) -> QuerySet[StoredPayload]:
+    return StoredPayload.objects.filter(project_id=project_id, data=None)
+
+
+def _digests(rows: QuerySet[StoredPayload] | QuerySet[HistoryNode]) -> Iterator[str]:
+    return (bytes(digest).hex() for digest in rows.values_list("digest", flat=True).iterator())

@@ -1,0 +1,45 @@
+"""A run of N steps sends O(N²) bytes of history and costs O(N) to store."""
+
+import json
+
+import pytest
+
+from benchmarks.storage_growth import measure_all
+from sessions_app.models import HistoryNode, StoredPayload
+from sessions_app.services.ingest import ingest_document
+from tests.builders import make_growing_record, make_project, make_record
+
+pytestmark = pytest.mark.django_db
+
+
+def test_storage_grows_with_the_number_of_steps():
+    found = measure_all()
+    print(json.dumps(found))
+
+    assert found["ratios"] == [pytest.approx(2.0, abs=0.2)] * 2
+
+
+def test_rows_grow_with_the_number_of_steps():
+    counts = []
+    for steps in (100, 200, 400):
+        project = make_project(f"p{steps}")
+        ingest_document(project, json.dumps(make_growing_record("r", steps)).encode())
+        counts.append([model.objects.filter(project=project).count() for model in (HistoryNode, StoredPayload)])
+
+    # A turn has a request, an answer, arguments and a result; the document itself is one payload more.
+    assert counts == [[100, 201], [200, 401], [400, 801]]
+
+
+def test_a_message_in_forty_requests_is_stored_once():
+    long = {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": "the one message " * 50}]}
+    steps = [
+        {"kind": "model", "request": {"messages": [long, {"kind": "request", "parts": [], "n": n}]}} for n in range(40)
+    ]
+    project = make_project()
+    ingest_document(project, json.dumps(make_record("r", *steps)).encode())
+
+    content = json.dumps(long).encode()
+    assert StoredPayload.objects.filter(size=len(content)).count() == 1
+    assert HistoryNode.objects.filter(parent=None).count() == 1
+    assert HistoryNode.objects.count() == 41
+    assert StoredPayload.objects.count() == 1 + 40 + 1
