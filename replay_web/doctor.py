@@ -21,6 +21,8 @@ from replay_web.supervisor.up import check_host, free_port, is_given, port_from_
 Check = Callable[[], str | None]
 SPACE_NEEDED = 512 * 1024 * 1024
 WORKER_PATIENCE = 5.0  # seconds; a busy machine answers late
+QUEUE_PATIENCE = 60
+"""Seconds that a replay may wait in the queue."""
 
 
 def home_is_writable() -> str | None:
@@ -141,6 +143,23 @@ def worker_consumes() -> str | None:
     return "No worker answers, so replays stay queued. Start one: `python3 manage.py up`, or the `worker` service."
 
 
+def queue_moves() -> str | None:
+    """A worker may answer and take nothing: what counts is how long the oldest replay waits."""
+    from django.db import DatabaseError
+    from django.utils import timezone
+
+    from sessions_app.services.leases import waiting_since
+
+    try:
+        since = waiting_since()
+    except DatabaseError:  # an unreachable database has been said
+        return None
+    waited = (timezone.now() - since).total_seconds() if since else 0
+    if waited < QUEUE_PATIENCE:
+        return None
+    return f"A replay has waited for {waited:.0f} s and no worker took it. Look at the worker's log, then restart it."
+
+
 ON_THE_MACHINE: dict[str, Check] = {
     "home folder": home_is_writable,
     "disk": disk_has_space,
@@ -155,6 +174,7 @@ IN_DJANGO: dict[str, Check] = {
     "Redis": redis_answers,
     "migrations": migrations_are_applied,
     "worker": worker_consumes,
+    "queue": queue_moves,
 }
 
 

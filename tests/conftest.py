@@ -41,13 +41,15 @@ def celery_worker_process(transactional_db: None) -> Iterator[subprocess.Popen[b
     name = connection.settings_dict["NAME"]
     environment = os.environ | {"DATABASE_URL": urlsplit(os.environ["DATABASE_URL"])._replace(path=f"/{name}").geturl()}
     process = subprocess.Popen([sys.executable, "-m", "replay_web.worker"], env=environment, cwd=PROJECT_ROOT)
-    wait_for_worker()
-    yield process
-    process.terminate()
-    process.wait(20)
+    try:
+        wait_for_worker()
+        yield process
+    finally:
+        process.terminate()
+        process.wait(20)
 
 
-def wait_for_worker(seconds: float = 20) -> None:
+def wait_for_worker(seconds: float = 60) -> None:
     until = time.monotonic() + seconds
     while not app.control.inspect(timeout=0.5, limit=1).ping():
         assert time.monotonic() < until, "the worker does not answer"

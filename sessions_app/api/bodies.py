@@ -11,7 +11,6 @@ from django.http import HttpRequest
 
 from sessions_app.api.errors import Refused
 
-
 _MAX_MEMBERS = 1000
 """Of one gzip body. Each costs a copy of what follows it, and a member may be 20 bytes of nothing."""
 

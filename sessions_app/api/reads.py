@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import re
+
 from django.http import HttpRequest, HttpResponse
 from ninja import Router, Status
 
 from sessions_app.api.auth import FullKeyHolder, project_of
 from sessions_app.api.errors import not_found
 from sessions_app.api.runs import find_run, whole_run
-from sessions_app.api.schemas import ColdCaseGroups, ComparisonBody, ErrorAnswer, ReplayBody, SessionBody, SessionList, PageSize
+from sessions_app.api.schemas import (
+    ColdCaseGroups,
+    ComparisonBody,
+    ErrorAnswer,
+    PageSize,
+    ReplayBody,
+    SessionBody,
+    SessionList,
+)
 from sessions_app.api.shapes import moment, replay_body, run_body, session_body
 from sessions_app.core.compare.as_json import to_json
 from sessions_app.core.errors import PayloadMissing
@@ -28,9 +37,7 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
 @router.get("/sessions", response={200: SessionList, 400: ErrorAnswer}, tags=["sessions"])
-def get_sessions(
-    request: HttpRequest, q: str = "", cursor: str | None = None, limit: PageSize = 50
-) -> JsonObject:
+def get_sessions(request: HttpRequest, q: str = "", cursor: str | None = None, limit: PageSize = 50) -> JsonObject:
     """Sessions, newest first. `q` is the query of the sessions page; inputs and outputs are cut here."""
     page = session_page(project_of(request), parse_query(q), cursor, limit)
     sessions = with_runs(row.session for row in page.items)

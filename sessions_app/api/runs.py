@@ -13,12 +13,12 @@ from sessions_app.api.auth import FullKeyHolder, KeyHolder, project_of
 from sessions_app.api.bodies import read_body
 from sessions_app.api.errors import Refused, not_found
 from sessions_app.api.schemas import (
-    PageSize,
     Accepted,
     ColdCaseBody,
     ColdCaseRequest,
     ErrorAnswer,
     KitBody,
+    PageSize,
     ReplayQueued,
     ReplayRequest,
     RunBody,
@@ -65,9 +65,7 @@ def _accepted(request: HttpRequest, ingested: Ingested) -> JsonObject:
 
 
 @router.get("/runs/{path:run_id}/steps", response={200: StepList, 404: ErrorAnswer})
-def get_steps(
-    request: HttpRequest, run_id: str, cursor: str | None = None, limit: PageSize = 100
-) -> JsonObject:
+def get_steps(request: HttpRequest, run_id: str, cursor: str | None = None, limit: PageSize = 100) -> JsonObject:
     """Steps in order, a page at a time."""
     row = find_run(request, run_id)
     steps, states, last = load_steps(row, after=_position(cursor), limit=limit)

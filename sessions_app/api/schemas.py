@@ -171,7 +171,9 @@ class ReplayRequest(Answer):
     tools: dict[str, Literal["frozen"]] = Field(
         default={}, description="A recording replay has frozen tools and no others."
     )
-    request_key: str | None = Field(default=None, max_length=120, pattern=NO_NUL, description="The same key again is the same replay.")
+    request_key: str | None = Field(
+        default=None, max_length=120, pattern=NO_NUL, description="The same key again is the same replay."
+    )
 
 
 class Progress(Answer):

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from datetime import datetime
 
-
 from sessions_app.core.errors import RecordError
 from sessions_app.core.formats.json_writer import iso
 from sessions_app.core.json_text import load_strict
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
-from sessions_app.core.run import ErrorInfo, ModelCall, Step, ToolCall
-from sessions_app.mapping.rows import answered, asked, model_preview
+from sessions_app.core.run import ErrorInfo, ModelCall, Step, ToolCall, asked
+from sessions_app.mapping.rows import model_preview, shown_answer
 from sessions_app.models import Replay, Run, Session
 
 
@@ -76,7 +75,7 @@ def session_body(session: Session, runs: list[JsonObject]) -> JsonObject:
 
 
 def step_body(step: Step, *, input_state: JsonValue, output_state: JsonValue, changes: list[str]) -> JsonObject:
-    arguments, result = asked(step), answered(step)
+    arguments, result = asked(step), shown_answer(step)
     model = step.call if isinstance(step.call, ModelCall) else None
     tool = step.call if isinstance(step.call, ToolCall) else None
     return {

@@ -209,6 +209,28 @@ _KINDS: dict[type, StepKind] = {
 }
 
 
+def asked(step: Step) -> Payload | None:
+    """The arguments, or the query of a retrieval; a model step's request is its history."""
+    match step.call:
+        case ToolCall() | AgentCall() | OtherCall():
+            return step.call.arguments
+        case Retrieval():
+            return step.call.query
+        case ModelCall():
+            return None
+
+
+def answered(step: Step) -> Payload | None:
+    """The result, or a model's answer; a retrieval's chunks are no single payload."""
+    match step.call:
+        case ToolCall() | AgentCall() | OtherCall():
+            return step.call.result
+        case ModelCall():
+            return step.call.response
+        case Retrieval():
+            return None
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ParentLink:
     """The run that this one came from: a replay's original, a fork's parent, a sub-agent's caller."""

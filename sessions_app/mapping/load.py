@@ -16,9 +16,9 @@ from sessions_app.core.history import History
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.run import Run, StateChange, Step
 from sessions_app.core.state import PatchError, apply_patch, changed_keys
+from sessions_app.mapping import payloads
 from sessions_app.mapping.references import payload_references
 from sessions_app.mapping.stored import Lookup, WithoutHistories
-from sessions_app.mapping import payloads
 
 _CHAIN = """
 WITH RECURSIVE chain AS (
@@ -40,7 +40,7 @@ def load_run(row: models.Run) -> Run:
     texts = [bytes(row.header), *(bytes(detail) for _, detail, *_ in steps)]
     lookup, histories = _fetch(row.project_id, texts, heads)
     return read_header(
-        Fields(bytes(row.header)),
+        _header(row),
         lookup,
         prior=histories.get(_hex(row.prior_node) or ""),
         steps=tuple(read_step(Fields(bytes(detail)), index, lookup) for index, detail, *_ in steps),
@@ -65,7 +65,15 @@ def load_facts(row: models.Run) -> Run:
     header = bytes(row.header)
     contents = payloads.read_many(row.project_id, payload_references(header))
     lookup = Lookup(contents, {})
-    return read_header(Fields(header), lookup, prior=None, steps=(), final=None)
+    return read_header(_header(row), lookup, prior=None, steps=(), final=None)
+
+
+def _header(row: models.Run) -> Fields:
+    """Without what says that it is a header: that is no fact of the run, and would be kept as an unknown field."""
+    fields = Fields(bytes(row.header))
+    for name in ("format", "version"):
+        fields.slice(name)
+    return fields
 
 
 def load_steps(row: models.Run, *, after: int, limit: int) -> tuple[list[Step], list[States], bool]:
@@ -118,7 +126,11 @@ def _initial_state(row: models.Run) -> JsonValue:
 
 def _changes_before(row: models.Run, index: int) -> list[StateChange]:
     place = Func(
-        Value(b'"state":'), F("detail"), template="position(%(expressions)s)", arg_joiner=" IN ", output_field=IntegerField()
+        Value(b'"state":'),
+        F("detail"),
+        template="position(%(expressions)s)",
+        arg_joiner=" IN ",
+        output_field=IntegerField(),
     )
     earlier = row.steps.annotate(place=place).filter(index__lt=index, place__gt=0).order_by("index")
     states = [Fields(bytes(detail)).child("state") for detail in earlier.values_list("detail", flat=True)]

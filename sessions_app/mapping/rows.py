@@ -6,21 +6,20 @@ import re
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 
-
 from sessions_app import models
 from sessions_app.core.formats.json_writer import object_text
 from sessions_app.core.formats.native import header_fields
 from sessions_app.core.formats.native_steps import write_step
 from sessions_app.core.payload import JsonValue, Payload, canonical_json, sha256_hex
 from sessions_app.core.run import (
-    AgentCall,
     ErrorInfo,
     ModelCall,
-    OtherCall,
     Retrieval,
     Run,
     Step,
     ToolCall,
+    answered,
+    asked,
 )
 from sessions_app.core.state import changed_keys
 from sessions_app.mapping.stored import Collector
@@ -93,7 +92,7 @@ def _count_columns(run: Run) -> dict[str, object]:
 
 def step_row(step: Step, into: Collector) -> models.Step:
     """The row of a step, but for its run."""
-    arguments, result = asked(step), answered(step)
+    arguments, result = asked(step), shown_answer(step)
     call = step.call
     model = call if isinstance(call, ModelCall) else None
     output = model.output_history if model else None
@@ -124,25 +123,9 @@ def step_row(step: Step, into: Collector) -> models.Step:
     )
 
 
-def asked(step: Step) -> Payload | None:
-    """What went into a step; for a model call that is its history and not one value."""
-    match step.call:
-        case ToolCall() | AgentCall() | OtherCall():
-            return step.call.arguments
-        case Retrieval():
-            return step.call.query
-        case ModelCall():
-            return None
-
-
-def answered(step: Step) -> Payload | None:
-    match step.call:
-        case ToolCall() | AgentCall() | OtherCall():
-            return step.call.result
-        case ModelCall():
-            return step.call.response
-        case Retrieval():
-            return _chunks(step.call)
+def shown_answer(step: Step) -> Payload | None:
+    """A retrieval has no one answer; its chunks' ids tell two retrievals apart."""
+    return _chunks(step.call) if isinstance(step.call, Retrieval) else answered(step)
 
 
 def _chunks(call: Retrieval) -> Payload | None:

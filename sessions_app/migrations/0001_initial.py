@@ -4,10 +4,11 @@ import django.contrib.postgres.fields
 import django.contrib.postgres.indexes
 import django.contrib.postgres.search
 import django.db.models.deletion
-import sessions_app.models.projects
-import sessions_app.models.replays
 from django.conf import settings
 from django.db import migrations, models
+
+import sessions_app.models.projects
+import sessions_app.models.replays
 
 
 class Migration(migrations.Migration):

@@ -209,9 +209,8 @@ def read_messages(project_id: int, digests: Iterable[str]) -> list[Payload]:
 def requests(run: models.Run, index: int) -> tuple[models.Step | None, models.Step | None, models.Step | None]:
     """The model step at or before this one (or the first), the one before it, and the one after it."""
     model_steps = run.steps.filter(kind="model").defer("detail")
-    before = list(model_steps.filter(index__lte=max(index, 1)).order_by("-index")[:2])
-    after = list(model_steps.filter(index__gt=max(index, 1)).order_by("index")[:2])
-    if not before:
-        here, later = (after + [None, None])[:2]
-        return here, None, later
-    return before[0], (before + [None])[1], (after + [None])[0]
+    earlier = [*model_steps.filter(index__lte=max(index, 1)).order_by("-index")[:2], None, None]
+    later = [*model_steps.filter(index__gt=max(index, 1)).order_by("index")[:2], None, None]
+    if earlier[0] is None:
+        return later[0], None, later[1]
+    return earlier[0], earlier[1], later[0]

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import F, Q, QuerySet
+from django.db.models import F, Min, Q, QuerySet
 from django.utils import timezone
 
 from sessions_app.core.errors import LeaseLost
@@ -92,6 +92,12 @@ def unheard() -> list[Replay]:
         rows = list(queued.order_by("pk")[:200])
         Replay.objects.filter(pk__in=[row.pk for row in rows]).update(woken_at=now)
     return rows
+
+
+def waiting_since() -> datetime | None:
+    """When the replay was asked for that has waited longest for a worker."""
+    oldest: datetime | None = Replay.objects.filter(state=ReplayState.QUEUED).aggregate(at=Min("created_at"))["at"]
+    return oldest
 
 
 def _held(replay: Replay) -> QuerySet[Replay]:

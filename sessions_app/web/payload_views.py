@@ -38,7 +38,7 @@ def payload(request: HttpRequest, project: Project, digest: str) -> HttpResponse
     if pointer or request.GET.get("start"):
         return _branch(request, project, found, pointer)
     asked = request.GET.get("as", "pretty")
-    form: Form = asked if asked in FORMS else "pretty"  # type: ignore[assignment]
+    form: Form = asked if asked in FORMS else "pretty"
     shown = show(found, form, start=whole_number(request.GET.get("from"), 0))
     return render(request, "steps/payload.html", _context(project, found, form) | {"shown": shown})
 

@@ -24,8 +24,8 @@ def messages_context(request: HttpRequest, project: Project, place: RunPlace) ->
     found: dict[str, Any] = {"request_step": here, "request_before": before, "request_after": after}
     if here is None or here.input_node is None:
         return found
-    chain = steps.chain_of(project.pk, here.input_node)
-    before_chain = steps.chain_of(project.pk, before.input_node if before else None)
+    chain = steps.chain_of(project.pk, bytes(here.input_node))
+    before_chain = steps.chain_of(project.pk, _node(before))
     shared = chain.shared_with(before_chain)
     total = len(chain.messages)
     end = min(whole_number(request.GET.get("until"), total), total)
@@ -43,6 +43,10 @@ def messages_context(request: HttpRequest, project: Project, place: RunPlace) ->
         "system": shown.system,
         "offered": _offered(project, here),
     }
+
+
+def _node(step: Step | None) -> bytes | None:
+    return None if step is None or step.input_node is None else bytes(step.input_node)
 
 
 class _Shown:

@@ -20,8 +20,8 @@ from sessions_app.queries.access import has_role
 from sessions_app.web.access import project_page
 from sessions_app.web.diff_partners import diff_partners
 from sessions_app.web.downloads import attachment
-from sessions_app.web.render.outline import Fold, outline
 from sessions_app.web.render.oddities import folded_anomalies
+from sessions_app.web.render.outline import Fold, outline
 from sessions_app.web.render.payloads import show
 from sessions_app.web.render.ruler import ruler_of
 from sessions_app.web.run_pages import RunPlace, place_of, session_of, whole_number

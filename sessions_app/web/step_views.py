@@ -37,7 +37,7 @@ def step(request: HttpRequest, project: Project, session_id: str, n: int) -> Htt
     if request.headers.get("HX-Request"):
         return _panel(request, project, place, n)
     form = request.GET.get("as", "pretty")
-    context = step_context(project, place, n, form=form if form in FORMS else "pretty")  # type: ignore[arg-type]
+    context = step_context(project, place, n, form=form if form in FORMS else "pretty")
     return render(request, "steps/step.html", context)
 
 
@@ -114,7 +114,7 @@ def _model_input(project: Project, run: Run, row: Step, call: object) -> ModelIn
     if row.input_node is None:
         return ModelInput(is_captured=False)
     before = steps.request_before(run, row.index)
-    tail = steps.tail_of(project.pk, row.input_node, stop=before, limit=TAIL)
+    tail = steps.tail_of(project.pk, bytes(row.input_node), stop=before, limit=TAIL)
     return ModelInput(
         messages=tuple(steps.read_messages(project.pk, tail.messages)),
         has_earlier=tail.has_earlier,

@@ -1,6 +1,7 @@
 """Rows for tests of pages: projects, people, sessions."""
 
 import json
+import re
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -39,6 +40,13 @@ def make_session(project: Project, session_id: str, *, minutes_ago: int = 5, **c
         Run.objects.filter(pk=run.pk).update(**columns)
     run.refresh_from_db()
     return run
+
+
+def match(pattern: str, text: str) -> str:
+    """The first group of the pattern's first find; it has to be there."""
+    found = re.search(pattern, text, re.DOTALL)
+    assert found, f"{pattern} is not in the page"
+    return found[1]
 
 
 def session_file(session_id: str, at: datetime) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 import re
 from datetime import timedelta
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 from django.conf import settings
@@ -18,7 +19,7 @@ from sessions_app.templatetags.frame import strip
 from sessions_app.web.error_views import server_error
 from sessions_app.web.keys import SHEET
 from sessions_app.web.states import TABLES, state_of
-from tests.web.making import client_of, make_project, make_session, make_user
+from tests.web.making import client_of, make_project, make_session, make_user, match
 
 TEMPLATES = Path(settings.TEMPLATES[0]["DIRS"][0])
 BUILT_IN = {"?", "Esc", "Enter", "mod+Enter", "j", "k", "d", "r"}
@@ -33,7 +34,7 @@ PAGES = ["/p/shop/sessions", "/p/shop/cold", "/p/shop/setup", "/find", "/me"]
 def test_pages_need_a_sign_in(page):
     make_project()
 
-    assert Client().get(page).url.startswith("/sign-in?next=")
+    assert Client().get(page)["Location"].startswith("/sign-in?next=")
 
 
 @pytest.mark.django_db
@@ -88,7 +89,7 @@ def test_pages_hold_no_inline_script_or_style(page):
 def test_a_failure_shows_a_reference_that_stands_in_the_log(caplog):
     response = server_error(RequestFactory().get("/p/shop/s/secret"))
 
-    reference = re.search(r"reference <code>(\w{8})</code>", response.content.decode())[1]
+    reference = match(r"reference <code>(\w{8})</code>", response.content.decode())
     assert response.status_code == 500
     assert reference in caplog.text
     assert "secret" not in response.content.decode()
@@ -99,18 +100,14 @@ def test_a_failure_shows_a_reference_that_stands_in_the_log(caplog):
 
 @given(st.text(min_size=1, max_size=60).filter(lambda text: "\x00" not in text))
 def test_any_id_comes_back_from_its_address(session_id):
-    from urllib.parse import unquote, urljoin
-
     address = reverse("session", args=["shop", session_id])
 
-    assert urljoin("http://x/", address) == f"http://x{address}"
+    assert not {".", ".."} & set(address.split("/"))
     assert resolve(unquote(address)).kwargs == {"project": "shop", "session_id": session_id}
 
 
 @given(st.text(min_size=1, max_size=30), st.text(min_size=1, max_size=30))
 def test_both_ids_of_a_diff_come_back_from_its_address(left, right):
-    from urllib.parse import unquote
-
     address = reverse("diff", args=["shop", left, right])
 
     assert resolve(unquote(address)).kwargs == {"project": "shop", "left": left, "right": right}
@@ -155,8 +152,15 @@ def test_clip_middle_keeps_both_ends():
 
 @pytest.mark.parametrize(
     ("milliseconds", "words"),
-    [(0, "0 ms"), (840, "840 ms"), (1420, "1.42 s"), (59_999, "1 min 00 s"), (64_000, "1 min 04 s"), (7_500_000, "2 h 05 min")],
-)  # fmt: skip
+    [
+        (0, "0 ms"),
+        (840, "840 ms"),
+        (1420, "1.42 s"),
+        (59_999, "1 min 00 s"),
+        (64_000, "1 min 04 s"),
+        (7_500_000, "2 h 05 min"),
+    ],
+)
 def test_durations(milliseconds, words):
     assert filters.duration(milliseconds) == words
 

@@ -93,6 +93,7 @@ def test_single_keys_can_be_switched_off(signed_in, live_server):
     signed_in.goto(f"{live_server.url}/me")
     signed_in.uncheck("[name=keys]")
     signed_in.click("text=Keep")
+    expect(signed_in.locator("html")).to_have_attribute("data-key-hints", "off")
 
     signed_in.keyboard.press("?")
     expect(signed_in.locator("#keys")).not_to_be_visible()

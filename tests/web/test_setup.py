@@ -9,7 +9,7 @@ import pytest
 from sessions_app.models import ApiKey, Run, Session
 from sessions_app.services.ingest import ingest_document
 from sessions_app.services.keys import find_key
-from tests.web.making import client_of, make_project, make_session, make_user
+from tests.web.making import client_of, make_project, make_session, make_user, match
 
 pytestmark = pytest.mark.django_db
 ADDRESS = "/p/shop/setup"
@@ -37,7 +37,7 @@ def test_a_key_is_shown_once_and_works(shop, ann):
     response = ann.post(f"{ADDRESS}/keys", {"name": "production", "scope": "ingest"})
 
     page = response.content.decode()
-    key = re.search(r'id="new-key">(rpk_[\w-]+)<', page)[1]
+    key = match(r'id="new-key">(rpk_[\w-]+)<', page)
     assert find_key(key) == ApiKey.objects.get()
     assert page.count(key) == 4
     assert "no-store" in response["Cache-Control"]
@@ -58,10 +58,8 @@ def test_viewers_may_not_make_keys(shop):
 
 
 def test_the_session_file_of_the_page_is_one_that_the_server_takes(shop, ann):
-    pasted = html.unescape(
-        re.search(r'id="way-curl"[^>]*>(.*?)</pre>', ann.get(ADDRESS).content.decode(), re.DOTALL)[1]
-    )
-    body = re.search(r"<<'END'\n(.*?)\nEND\n", pasted, re.DOTALL)[1]
+    pasted = html.unescape(match(r'id="way-curl"[^>]*>(.*?)</pre>', ann.get(ADDRESS).content.decode()))
+    body = match(r"<<'END'\n(.*?)\nEND\n", pasted)
 
     run = ingest_document(shop, json.dumps(json.loads(body)).encode()).run
 

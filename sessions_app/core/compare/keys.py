@@ -11,39 +11,15 @@ from sessions_app.core.compare.align import StepKey
 from sessions_app.core.compare.strict import read_json_text
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.run import (
-    AgentCall,
     ErrorInfo,
     ModelCall,
-    OtherCall,
-    Retrieval,
     Run,
     Step,
-    ToolCall,
+    answered,
+    asked,
 )
 
 _SHAPE_DEPTH = 3
-
-
-def asked(step: Step) -> Payload | None:
-    """The arguments, or the query of a retrieval; a model step's request is its history."""
-    match step.call:
-        case ToolCall() | AgentCall() | OtherCall():
-            return step.call.arguments
-        case Retrieval():
-            return step.call.query
-        case ModelCall():
-            return None
-
-
-def answered(step: Step) -> Payload | None:
-    """The result, or a model's answer; a retrieval's chunks are no single payload."""
-    match step.call:
-        case ToolCall() | AgentCall() | OtherCall():
-            return step.call.result
-        case ModelCall():
-            return step.call.response
-        case Retrieval():
-            return None
 
 
 Digests = tuple[str | None, str | None]

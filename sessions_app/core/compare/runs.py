@@ -13,7 +13,7 @@ from itertools import islice
 from sessions_app.core.compare.align import Alignment, Row, align_steps, widened
 from sessions_app.core.compare.facts import MAX_DIFFERENCES, Fact, compare_facts
 from sessions_app.core.compare.json_diff import MISSING, Difference, Tally
-from sessions_app.core.compare.keys import KeyMaker, asked, spelled_key
+from sessions_app.core.compare.keys import KeyMaker, spelled_key
 from sessions_app.core.compare.payload_fields import FieldComparer
 from sessions_app.core.compare.requests import messages_of
 from sessions_app.core.compare.sequence import equal_ends
@@ -26,7 +26,7 @@ from sessions_app.core.compare.volatile import (
     VolatileRules,
 )
 from sessions_app.core.payload import JsonValue
-from sessions_app.core.run import Run, Step
+from sessions_app.core.run import Run, Step, asked
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

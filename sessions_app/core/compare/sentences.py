@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 
 from sessions_app.core.compare.json_diff import MISSING
-from sessions_app.core.compare.keys import answered, as_fields, asked, decision_of
+from sessions_app.core.compare.keys import as_fields, decision_of
 from sessions_app.core.compare.runs import Comparison, Divergence, StepPair
 from sessions_app.core.payload import JsonObject, JsonValue
-from sessions_app.core.run import ModelCall, Step
+from sessions_app.core.run import ModelCall, Step, answered, asked
 
 _VALUE_LENGTH = 80
 _CALL_LENGTH = 300

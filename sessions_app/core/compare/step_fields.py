@@ -11,12 +11,11 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from sessions_app.core.compare.json_diff import MISSING, Difference, Missing
-from sessions_app.core.compare.keys import answered, asked
 from sessions_app.core.compare.payload_fields import FieldComparer
 from sessions_app.core.compare.requests import NewMessages, RunMessages
 from sessions_app.core.history import messages
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
-from sessions_app.core.run import ErrorInfo, ModelCall, Retrieval, Step, ToolCall
+from sessions_app.core.run import ErrorInfo, ModelCall, Retrieval, Step, ToolCall, answered, asked
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

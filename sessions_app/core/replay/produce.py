@@ -12,7 +12,7 @@ from dataclasses import replace
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.replay.ending import came_from
 from sessions_app.core.replay.matching import same_value
-from sessions_app.core.replay.observed import ObservedCall, ObservedRequest, Observations
+from sessions_app.core.replay.observed import Observations, ObservedCall, ObservedRequest
 from sessions_app.core.replay.projection import Projection, in_shape_of
 from sessions_app.core.run import ModelCall, ParentLink, Run, RunStatus, Step, ToolCall
 

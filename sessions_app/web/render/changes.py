@@ -45,7 +45,7 @@ class Field:
     @property
     def path_parts(self) -> list[str]:
         """Where a narrow column may break the path."""
-        X
+        return [part for part in re.split(r"(?<=\.)|(?=\[)", self.path) if part]
 
 
 def field_of(

@@ -168,15 +168,16 @@ def _drawn(row: _OneRow | _SameRows) -> ShownPair | Same:
 
 
 def _same(row: _SameRows) -> Same:
-    first, last = row.pairs[0], row.pairs[-1]
-    assert first.left and first.right and last.left and last.right, "equal steps stand on both sides"
+    """Equal steps stand on both sides, always."""
+    left = [pair.left.index for pair in row.pairs if pair.left]
+    right = [pair.right.index for pair in row.pairs if pair.right]
     return Same(
         number=row.number,
         count=len(row.pairs),
-        left_first=first.left.index,
-        left_last=last.left.index,
-        right_first=first.right.index,
-        right_last=last.right.index,
+        left_first=left[0],
+        left_last=left[-1],
+        right_first=right[0],
+        right_last=right[-1],
     )
 
 

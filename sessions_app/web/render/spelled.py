@@ -70,7 +70,7 @@ def is_empty(value: JsonValue) -> bool:
 
 def embedded(value: JsonValue) -> JsonValue:
     """A text that is itself a JSON object or list, read as one; providers send arguments that way."""
-    if not is_text(value) or not value.lstrip()[:1] in ("{", "["):
+    if not is_text(value) or value.lstrip()[:1] not in ("{", "["):
         return value
     inner = read(value)
     return value if isinstance(inner, Unreadable) else inner
