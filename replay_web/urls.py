@@ -10,3 +10,8 @@ urlpatterns = [
     path("", include("sessions_app.api.urls")),
     path("", include("sessions_app.web.urls")),
 ]
+
+handler400 = "sessions_app.web.error_views.bad_request"
+handler403 = "sessions_app.web.error_views.forbidden"
+handler404 = "sessions_app.web.error_views.not_found"
+handler500 = "sessions_app.web.error_views.server_error"

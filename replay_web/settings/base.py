@@ -88,6 +88,8 @@ TEMPLATES: list[dict[str, Any]] = [
     },
 ]
 
+CSRF_FAILURE_VIEW = "sessions_app.web.error_views.csrf_failed"
+
 LOGIN_URL = "/sign-in"
 LOGIN_REDIRECT_URL = "/"
 AUTH_PASSWORD_VALIDATORS = [

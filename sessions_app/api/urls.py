@@ -45,12 +45,13 @@ def in_our_words(view: Callable[..., HttpResponse]) -> Callable[..., HttpRespons
     return answer
 
 
-routes, app_name, namespace = api.urls
+routes, *namespaces = api.urls
 for route in routes:
     route.callback = in_our_words(route.callback)
 
 urlpatterns = [
     path("api/v1/docs", api_docs, name="api-docs"),
-    path("api/v1/", (routes, app_name, namespace)),
+    path("api/v1/", nothing_here),
+    path("api/v1/", (routes, *namespaces)),
     re_path(r"^api/v1/", nothing_here),
 ]

@@ -111,6 +111,8 @@ class ReplayFacts:
     sources: Mapping[str, int] = field(default_factory=dict)
     """Number of steps by where their answer came from."""
     live_calls: int = 0
+    ended_with: str = "answer"
+    """What the replayed run ended with: `answer`, `error` or `open calls`."""
     error: str | None = None
     steps_done: tuple[str, ...] = ()
     """Keys of `HARNESS`."""
@@ -206,7 +208,7 @@ def verdict_in_words(facts: ReplayFacts) -> str:
 
 
 def _reproduced(facts: ReplayFacts) -> str:
-    return f"Reproduced: same {count(facts.steps, 'step')}, same answer"
+    return f"Reproduced: same {count(facts.steps, 'step')}, same {facts.ended_with}"
 
 
 def _diverged(facts: ReplayFacts) -> str:
@@ -258,14 +260,14 @@ VERDICT_WORDS: dict[ReplayVerdict, Callable[[ReplayFacts], str]] = {
     "unknown_from_step": _unknown_from,
 }
 NEXT_ACTIONS: dict[ReplayVerdict, str] = {
-    "reproduced": "Fork from the first odd step with one thing changed, or lock it as a golden.",
+    "reproduced": "The fault is in the recording: read it from its first odd step, or compare it with a good run.",
     "diverged": "Open the diff at the first difference.",
     "ran_past_recording": "Open the diff: the replay asked for an answer that was never recorded.",
     "answers_left_over": "Open the diff: the replay ended before the recording did.",
-    "fixture_missing": "Answer the missing call by hand in a fork, or capture it next time.",
+    "fixture_missing": "Capture the missing answer next time; mark the run as a cold case if it cannot be had.",
     "could_not_run": "See what the kit lacks; mark the run as a cold case if it cannot be had.",
     "cancelled": "Queue the replay again.",
-    "unknown_from_step": "Give the unknown step an answer by hand, or take it from another run.",
+    "unknown_from_step": "Look for the answer in another run with the same request.",
 }
 
 

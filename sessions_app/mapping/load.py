@@ -170,6 +170,8 @@ def _histories(chain: dict[str, tuple[str | None, str]], contents: dict[str, byt
         path: list[str] = []
         at: str | None = digest
         while at is not None and at not in built:
+            if at not in chain:
+                raise PayloadMissing(at)
             path.append(at)
             at = chain[at][0]
         for node in reversed(path):

@@ -100,10 +100,16 @@ def replay_facts(replay: Replay) -> ReplayFacts:
         difference=_difference(found) if found and replay.verdict == "diverged" else None,
         sources=facts.get("sources", {}),
         live_calls=replay.live_calls or 0,
+        ended_with=_ended_with(replay),
         error=replay.error,
         steps_done=_DONE if ran else (),
         run_id=replay.produced_run.run_id if replay.produced_run else None,
     )
+
+
+def _ended_with(replay: Replay) -> str:
+    status = replay.produced_run.status if replay.produced_run else "ok"
+    return {"ok": "answer", "error": "error"}.get(status, "open calls")
 
 
 def _difference(found: dict[str, object]) -> Difference:

@@ -15,7 +15,7 @@ from sessions_app.models import Project, Run, Step
 from sessions_app.queries import steps
 from sessions_app.web.access import project_page
 from sessions_app.web.payload_views import payload
-from sessions_app.web.render.outline import offset_ms
+from sessions_app.web.render.outline import ICONS, OTHER_ICON, offset_ms
 from sessions_app.web.render.payloads import Form
 from sessions_app.web.render.step_sections import Asked, ModelInput, sections
 from sessions_app.web.run_pages import RunPlace, place_of, session_of
@@ -73,6 +73,7 @@ def step_context(
         "run": run,
         "row": row,
         "step": body,
+        "kind_icon": ICONS.get(row.kind, OTHER_ICON),
         "form": form,
         "sections": sections(body, _model_input(project, run, row, body.call), Asked(form=form)),
         "asked_by": steps.step_row(run, row.parent) if row.parent else None,

@@ -73,7 +73,7 @@ def test_text_goes_on_with_what_was_real_and_what_to_do():
         "Verdict: Reproduced: same 5 steps, same answer\n"
         "Real and simulated: 5 recorded · 0 live calls\n"
         "Steps done: load run, stub tools, pin model, diff output\n"
-        "Next: Fork from the first odd step with one thing changed, or lock it as a golden."
+        "Next: The fault is in the recording: read it from its first odd step, or compare it with a good run."
     )
 
 

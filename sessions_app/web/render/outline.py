@@ -11,11 +11,14 @@ from datetime import datetime
 from typing import Literal
 
 from sessions_app.models import Step
+from sessions_app.templatetags.recorded import duration
 
 REPEATS = 3
 """Fewer are not worth folding."""
 LONGEST_CYCLE = 6
 DEEPEST = 6
+ICONS = {"model": "brain", "tool": "wrench", "retrieval": "search", "agent": "bot"}
+OTHER_ICON = "circle-dot"
 _EMPTY = ("[]", "{}", '""', "null", "")
 
 Brace = Literal["", "first", "middle", "last"]
@@ -33,9 +36,60 @@ class Line:
     """Since the start of the run."""
 
     @property
+    def css(self) -> str:
+        row = self.step
+        names = [f"k-{row.kind}"]
+        names += ["failed"] if row.has_error else []
+        names += ["brace", f"brace-{self.brace}"] if self.brace else []
+        return " ".join([*names, f"depth-{self.depth}"] if self.depth else names)
+
+    @property
+    def icon(self) -> str:
+        return ICONS.get(self.step.kind, OTHER_ICON)
+
+    @property
+    def source(self) -> str:
+        """Where the answer came from, unless from the recording."""
+        return "" if self.step.source == "recorded" else self.step.source.replace("_", " ")
+
+    @property
+    def has_arguments(self) -> bool:
+        """A model call has messages and no arguments; the page shows its answer over both columns."""
+        return self.step.kind != "model"
+
+    @property
+    def answer(self) -> str | None:
+        """The error when there is one, else the result; None when it was not captured."""
+        row = self.step
+        return (row.error_preview if row.has_error else None) or row.result_preview
+
+    @property
+    def has_answer(self) -> bool:
+        """Whether an answer, or the lack of one, is worth a word."""
+        return self.answer is not None or (self.step.kind != "other" and not self.step.has_error)
+
+    @property
+    def outcome(self) -> str | None:
+        return None if self.step.outcome == "success" else self.step.outcome
+
+    @property
+    def took(self) -> str:
+        return "" if self.step.duration_ms is None else str(duration(self.step.duration_ms))
+
+    @property
+    def tokens(self) -> str:
+        row = self.step
+        if row.kind != "model":
+            return ""
+        known = ("–" if count is None else str(count) for count in (row.input_tokens, row.output_tokens))
+        return " / ".join(known)
+
+    @property
     def offset(self) -> str:
         """Narrow and exact, so that a column of them can be read downwards."""
-        seconds = (self.offset_ms or 0) / 1000
+        if self.offset_ms is None:
+            return ""
+        seconds = self.offset_ms / 1000
         if abs(seconds) < 60:
             return f"{seconds:+.2f} s"
         minutes, rest = divmod(abs(seconds), 60)

@@ -1,0 +1,243 @@
+"""Every route of the API with every kind of key: the exact status, and nothing of another project."""
+
+import pytest
+from django.urls import URLPattern, URLResolver, get_resolver
+
+from sessions_app.models import ApiKey, Replay, Run
+from sessions_app.models.projects import KeyScope
+from sessions_app.services.keys import revoke_key
+from tests.builders import (
+    make_client,
+    make_key,
+    make_project,
+    make_record,
+    make_tool_step,
+    post_run,
+    project_client,
+    row_counts,
+)
+
+pytestmark = pytest.mark.django_db
+RUN = "/api/v1/runs/{path:run_id}"
+# method and route: status for an ingest key, a full key, a full key of another project. Without a key it is always 401.
+TABLE = {
+    ("POST", "/api/v1/runs"): (200, 200, 201),
+    ("GET", "/api/v1/sessions"): (403, 200, 200),
+    ("GET", "/api/v1/sessions/{path:session_id}"): (403, 200, 404),
+    ("GET", RUN): (403, 200, 404),
+    ("GET", f"{RUN}/steps"): (403, 200, 404),
+    ("GET", f"{RUN}/record"): (403, 200, 404),
+    ("GET", f"{RUN}/kit"): (403, 200, 404),
+    ("GET", f"{RUN}/report"): (403, 200, 404),
+    ("POST", f"{RUN}/replays"): (403, 202, 404),
+    ("POST", f"{RUN}/cold-case"): (403, 200, 404),
+    ("DELETE", f"{RUN}/cold-case"): (403, 204, 404),
+    ("GET", "/api/v1/payloads/{digest}"): (403, 200, 404),
+    ("GET", "/api/v1/replays/{replay_id}"): (403, 200, 404),
+    ("POST", "/api/v1/replays/{replay_id}/cancel"): (403, 202, 404),
+    ("GET", "/api/v1/comparisons"): (403, 200, 404),
+    ("GET", "/api/v1/cold-cases"): (403, 200, 200),
+}
+OPEN = {"/api/v1/docs", "/api/v1/openapi.json"}
+"""The description of the API holds no data of anybody."""
+BODIES = {"/api/v1/runs": make_record("r", make_tool_step(result="one")), "cold-case": {"reason": "x"}, "replays": {}}
+
+
+@pytest.fixture
+def shop():
+    return make_project()
+
+
+@pytest.fixture
+def full(shop):
+    client = make_client(make_key(shop))
+    post_run(client, BODIES["/api/v1/runs"])
+    return client
+
+
+@pytest.fixture
+def replay(full):
+    run = Run.objects.get()
+    return Replay.objects.create(project=run.project, run=run, number=1, state="done")
+
+
+def described_routes(client):
+    paths = client.get("/api/v1/openapi.json").json()["paths"]
+    return {
+        (method.upper(), path.replace("{run_id}", "{path:run_id}").replace("{session_id}", "{path:session_id}"))
+        for path, methods in paths.items()
+        for method in methods
+    }
+
+
+def test_no_route_is_missing_in_the_table(client):
+    assert described_routes(client) == set(TABLE)
+
+
+def test_no_address_is_served_that_the_description_hides():
+    served = {route for route in api_addresses(get_resolver()) if not route.startswith("^")}
+    described = {path.lstrip("/").replace("{", "<").replace("}", ">") for _, path in TABLE} | {
+        p.lstrip("/") for p in OPEN
+    }
+
+    assert served == described | {"api/v1/"}
+
+
+def api_addresses(resolver, prefix=""):
+    for entry in resolver.url_patterns:
+        route = prefix + str(entry.pattern)
+        if isinstance(entry, URLResolver):
+            yield from api_addresses(entry, route)
+        elif isinstance(entry, URLPattern) and route.lstrip("^").startswith("api/"):
+            yield route
+
+
+def ask(client, method, route, replay):
+    address = route.replace("{path:run_id}", "r").replace("{path:session_id}", "r")
+    address = address.replace("{replay_id}", replay.replay_id).replace("{digest}", stored_digest())
+    query = "?left=r&right=r" if route.endswith("comparisons") else ""
+    body = BODIES.get(route) or BODIES.get(route.rpartition("/")[2], {})
+    data = {} if method == "GET" else {"data": body, "content_type": "application/json"}
+    return getattr(client, method.lower())(address + query, **data)
+
+
+def stored_digest():
+    return bytes(Run.objects.get(project__slug="shop").source_digest).hex()
+
+
+@pytest.mark.parametrize("method, route", TABLE, ids=str)
+def test_route(shop, full, replay, method, route):
+    ingest, own, foreign = TABLE[method, route]
+    revoked = make_key(shop)
+    revoke_key(ApiKey.objects.latest("pk"))
+    other = project_client("other")
+    before = row_counts()
+
+    for nobody in (make_client(None), make_client("rpk_wrong"), make_client(revoked), make_client("")):
+        answer = ask(nobody, method, route, replay)
+        assert (answer.status_code, answer.json()["error"]["code"]) == (401, "unauthorized")
+        assert answer["WWW-Authenticate"] == "Bearer"
+    assert ask(make_client(make_key(shop, KeyScope.INGEST)), method, route, replay).status_code == ingest
+    if foreign == 404:
+        assert ask(other, method, route, replay).status_code == 404
+        assert {**row_counts(), "ApiKey": 0} == {**before, "ApiKey": 0}
+    assert ask(full, method, route, replay).status_code == own
+    if foreign != 404:
+        assert ask(other, method, route, replay).status_code == foreign
+
+
+@pytest.mark.parametrize("method, route", [key for key, row in TABLE.items() if row[2] == 404], ids=str)
+def test_what_another_project_has_and_what_nobody_has_is_refused_in_the_same_words(full, replay, method, route):
+    other = project_client("other")
+    theirs = ask(other, method, route, replay)
+    Replay.objects.all().delete()
+    answer = ask(other, method, route, Replay(replay_id="rp_nothing"))
+
+    assert theirs.status_code == 404
+    assert theirs.json() == answer.json()
+    assert theirs.json()["error"]["code"] == "not_found"
+
+
+def test_a_comparison_needs_both_runs_in_the_project(full):
+    other = project_client("other")
+    post_run(other, make_record("mine"))
+
+    for left, right in (("mine", "r"), ("r", "mine"), ("r", "r")):
+        assert other.get(f"/api/v1/comparisons?left={left}&right={right}").status_code == 404
+    assert other.get("/api/v1/comparisons?left=mine&right=mine").status_code == 200
+
+
+def test_the_same_run_id_in_two_projects_is_two_runs(full):
+    other = project_client("other")
+    post_run(other, make_record("r", input="theirs"))
+
+    assert (full.get("/api/v1/runs/r").json()["input"], other.get("/api/v1/runs/r").json()["input"]) == (None, "theirs")
+
+
+@pytest.mark.parametrize("method", ["put", "patch", "delete", "head", "options"])
+def test_other_methods_are_refused(full, method):
+    answer = getattr(full, method)("/api/v1/sessions")
+
+    assert (answer.status_code, answer["Allow"]) == (405, "GET")
+    if method != "head":
+        assert answer.json()["error"]["code"] == "method_not_allowed"
+    assert full.get("/api/v1/sessions").status_code == 200
+
+
+@pytest.mark.parametrize("address", ["/api/v1/nothing", "/api/v1/", "/api/v1/runs/", "/api/v1/replays/a/b"])
+def test_an_unknown_address_is_said_in_our_words(full, address):
+    answer = full.get(address)
+
+    assert answer.status_code == 404
+    assert answer.json()["error"]["code"] == "not_found"
+
+
+def test_cookies_mean_nothing_here(client, django_user_model, full):
+    client.force_login(django_user_model.objects.create_superuser("root"))
+
+    assert client.get("/api/v1/sessions").status_code == 401
+
+
+WRONG = {
+    "limit": ("/api/v1/sessions?limit=x", "limit"),
+    "limit 0": ("/api/v1/sessions?limit=0", "limit"),
+    "cursor": ("/api/v1/sessions?cursor=x", "cursor"),
+    "step cursor": ("/api/v1/runs/r/steps?cursor=-1", "cursor"),
+    "NUL": ("/api/v1/sessions?q=%00", "q"),
+    "long": ("/api/v1/sessions?q=" + "a" * 5000, "q"),
+    "number": ("/api/v1/sessions?q=steps:many", "q"),
+    "format": ("/api/v1/runs/r/report?format=pdf", "format"),
+    "no sides": ("/api/v1/comparisons", "left"),
+}
+
+
+@pytest.mark.parametrize(("address", "field"), WRONG.values(), ids=WRONG)
+def test_a_wrong_parameter_is_named(full, address, field):
+    answer = full.get(address)
+
+    assert answer.status_code == 400, answer.content
+    assert answer.json()["error"]["field"] == field
+
+
+BAD_REASONS = [b"", b"{", b"[]", b"{}", b"\xff", b"[" * 100_000, b'{"reason": 5}', b'{"reason": " "}',
+               b'{"reason": "\\u0000"}', b'{"reason": "\\ud800"}', b'{"reason": "' + b"x" * 3000 + b'"}']  # fmt: skip
+
+
+@pytest.mark.parametrize("body", BAD_REASONS, ids=lambda body: repr(body[:24]))
+def test_a_cold_case_needs_a_reason(full, body):
+    before = row_counts()
+
+    answer = full.post("/api/v1/runs/r/cold-case", body, content_type="application/json")
+
+    assert answer.status_code == 400, answer.content
+    assert list(answer.json()["error"]) == ["code", "message", "field"]
+    assert row_counts() == before
+
+
+def test_a_large_body_is_refused_everywhere(full):
+    body = b'{"reason": "' + b"x" * 5_000_000 + b'"}'
+
+    assert full.post("/api/v1/runs/r/cold-case", body, content_type="application/json").status_code == 413
+
+
+@pytest.mark.parametrize(
+    "body",
+    [{"mode": "live"}, {"mode": "code"}, {"tools": {"a": "live"}}, {"request_key": "\0"}, {"request_key": "x" * 121}],
+)
+def test_a_replay_of_another_kind_is_refused(full, body):
+    answer = full.post("/api/v1/runs/r/replays", body, content_type="application/json")
+
+    assert answer.status_code == 400, answer.content
+    assert not Replay.objects.exists()
+
+
+def test_a_cold_case_is_marked_listed_and_taken_back(full):
+    address = "/api/v1/runs/r/cold-case"
+    marked = full.post(address, {"reason": " lost "}, content_type="application/json")
+
+    assert marked.json()["reason"] == "lost"
+    assert full.get("/api/v1/runs/r").json()["cold_case"] == marked.json()
+    assert full.get("/api/v1/cold-cases").json()["total"] == 1
+    assert full.post(address, {"reason": "again"}, content_type="application/json").json()["reason"] == "again"
+    assert [full.delete(address).status_code, full.delete(address).status_code] == [204, 204]
+    assert full.get("/api/v1/runs/r").json()["cold_case"] is None

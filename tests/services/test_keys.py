@@ -1,0 +1,50 @@
+"""Keys are shown once and stored as a hash."""
+
+import hashlib
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from sessions_app.models import ApiKey
+from sessions_app.models.projects import KeyScope
+from sessions_app.services.keys import create_key, find_key, revoke_key
+from tests.builders import all_stored_bytes, make_project
+
+pytestmark = pytest.mark.django_db
+
+
+def test_a_key_is_stored_as_its_hash_alone():
+    key, text = create_key(project=make_project(), name="marker-of-the-name", scope=KeyScope.FULL)
+
+    stored = [value for _, value in all_stored_bytes()]
+    assert not [value for value in stored if text.encode() in value or text[12:].encode() in value]
+    assert [value for value in stored if b"marker-of-the-name" in value]
+    assert bytes(key.digest) == hashlib.sha256(text.encode()).digest()
+    assert len(text) == 4 + 43
+    assert text.startswith(key.prefix)
+
+
+def test_a_key_is_found_by_its_text_until_it_is_revoked():
+    key, text = create_key(project=make_project(), name="x", scope=KeyScope.INGEST)
+
+    assert find_key(text) == key
+    assert [find_key(wrong) for wrong in (text[:-1], text + " ", text.upper(), "", "é", key.prefix)] == [None] * 6
+    revoke_key(key)
+    assert find_key(text) is None
+
+
+def test_keys_differ():
+    project = make_project()
+
+    assert len({create_key(project=project, name="x", scope=KeyScope.FULL)[1] for _ in range(20)}) == 20
+
+
+def test_use_is_noted_once_a_minute():
+    key, text = create_key(project=make_project(), name="x", scope=KeyScope.FULL)
+    find_key(text)
+    with CaptureQueriesContext(connection) as queries:
+        find_key(text)
+
+    assert len(queries) == 1
+    assert ApiKey.objects.get(pk=key.pk).last_used_at is not None

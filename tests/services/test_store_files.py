@@ -1,0 +1,204 @@
+"""Large payloads lie in a folder; `verify` proves the store whole and names what is not."""
+
+import json
+import os
+import random
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.db import DatabaseError
+
+from sessions_app.mapping import payloads
+from sessions_app.mapping.load import load_run
+from sessions_app.models import HistoryNode, Run, Step, StoredPayload
+from sessions_app.services import ingest
+from sessions_app.services.ingest import ingest_document
+from tests.builders import EXAMPLES, make_project, make_record, make_tool_step, row_counts
+
+pytestmark = pytest.mark.django_db
+LARGE = random.Random(1).randbytes(3000).hex()
+
+
+@pytest.fixture(autouse=True)
+def blobs(settings, tmp_path):
+    settings.REPLAY_BLOBS = str(tmp_path / "blobs")
+    settings.REPLAY_BLOB_THRESHOLD_BYTES = 1024
+    return tmp_path / "blobs"
+
+
+def ingest_large(project=None, run_id="r"):
+    record = make_record(run_id, make_tool_step(result=LARGE), make_tool_step(result="small"))
+    return ingest_document(project or make_project(), json.dumps(record).encode()).run
+
+
+def files_in(folder):
+    return sorted(path for path in folder.rglob("*") if path.is_file())
+
+
+def verify(capsys, *arguments):
+    """Exit code and words of `manage.py verify`."""
+    code = 0
+    try:
+        call_command("verify", *arguments)
+    except CommandError as error:
+        code = error.returncode
+    return code, capsys.readouterr().out
+
+
+def test_a_large_payload_lies_in_a_file_and_a_small_one_in_the_database(blobs):
+    run = ingest_large()
+
+    stored = {row.size: row for row in StoredPayload.objects.all()}
+    assert stored[len(LARGE)].data is None
+    assert stored[len("small")].data is not None
+    assert str(stored[len(LARGE)]) in [path.name for path in files_in(blobs)]
+    assert load_run(run).steps[0].call.result.content == LARGE.encode()
+
+
+def test_the_same_large_payload_is_one_file_a_project(blobs):
+    project = make_project()
+    ingest_large(project, "a")
+    before = files_in(blobs)
+    ingest_large(project, "b")
+
+    assert StoredPayload.objects.filter(size=len(LARGE)).count() == 1
+    assert len(files_in(blobs)) == len(before) + 1  # the second document
+    ingest_large(make_project("other"), "a")
+    assert StoredPayload.objects.filter(size=len(LARGE)).count() == 2
+
+
+def test_a_crash_between_file_and_commit_leaves_a_file_that_verify_removes(blobs, monkeypatch, capsys):
+    project = make_project()
+    before = row_counts()
+    with monkeypatch.context() as patched:
+        patched.setattr(ingest, "_write_nodes", fail)
+        with pytest.raises(DatabaseError):
+            ingest_large(project)
+
+    assert row_counts() == before
+    assert len(files_in(blobs)) == 2
+    assert verify(capsys) == (0, "2 files that no row speaks of; --repair removes them.\nWhole: 0 runs, 0 payloads.\n")
+    assert verify(capsys, "--repair")[1].startswith("Removed 2 files")
+    assert files_in(blobs) == []
+    ingest_large(project)
+    assert verify(capsys, "--repair") == (0, f"Whole: 1 runs, {StoredPayload.objects.count()} payloads.\n")
+    assert len(files_in(blobs)) == 2
+
+
+def fail(*arguments):
+    raise DatabaseError("gone")
+
+
+@pytest.mark.parametrize("name", ["fsync", "replace"])
+def test_a_failing_disk_stores_nothing(blobs, monkeypatch, capsys, name):
+    project = make_project()
+    before = row_counts()
+    with monkeypatch.context() as patched:
+        patched.setattr(os, name, full)
+        with pytest.raises(OSError, match="no space"):
+            ingest_large(project)
+
+    assert row_counts() == before
+    assert verify(capsys, "--repair")[1].startswith("Removed 1 files")
+    assert files_in(blobs) == []
+
+
+def full(*arguments):
+    raise OSError("no space left")
+
+
+def test_verify_of_a_whole_store_says_so(capsys):
+    project = make_project()
+    ingest_large(project)
+    for name in ("cancel_bug.json", "r_8821.json", "abc123.session.json"):
+        ingest_document(project, (EXAMPLES / name).read_bytes())
+
+    code, said = verify(capsys)
+
+    assert code == 0
+    assert said.startswith("Whole: 4 runs, ")
+
+
+def delete_blob():
+    row = StoredPayload.objects.get(size=len(LARGE))
+    payloads.blob_folder().delete(row.project_id, str(row))
+    return f"payload {row} is missing from the blob folder"
+
+
+def flip_byte_of_a_blob():
+    row = StoredPayload.objects.get(size=len(LARGE))
+    file = payloads.blob_folder().path(row.project_id, str(row))
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 1
+    file.write_bytes(content)
+    return f"payload {row} "
+
+
+def flip_byte_of_a_row():
+    row = StoredPayload.objects.get(size=len("small"))
+    StoredPayload.objects.filter(pk=row.pk).update(data=b"smell")
+    return f"payload {row} does not match its digest"
+
+
+def delete_payload():
+    row = StoredPayload.objects.get(size=len("small"))
+    row.delete()
+    return f"step 2 refers to payload {row}, which is not stored"
+
+
+def delete_document():
+    StoredPayload.objects.filter(digest=Run.objects.get(run_id="r").source_digest).delete()
+    return "the document as received is not stored"
+
+
+def delete_node():
+    node = HistoryNode.objects.get(parent=None, digest__in=HistoryNode.objects.exclude(parent=None).values("parent"))
+    node.delete()
+    return f"follows {node}, which is not stored"
+
+
+def change_node():
+    node = HistoryNode.objects.filter(parent=None).first()
+    HistoryNode.objects.filter(pk=node.pk).update(message=bytes(32))
+    return f"history node {node} does not match its digest"
+
+
+def change_header():
+    run = Run.objects.get(run_id="r")
+    header = bytes(run.header).replace(b'"cut_off"', b'"running"')
+    Run.objects.filter(pk=run.pk).update(header=header)
+    return "does not match its digest"
+
+
+def delete_step():
+    Step.objects.filter(run__run_id="r", index=2).delete()
+    return "does not match its digest"
+
+
+def break_detail():
+    Step.objects.filter(run__run_id="r", index=2).update(detail=b'{"kind":"guess"}')
+    return "cannot be loaded (RecordError)"
+
+
+HARM = [delete_blob, flip_byte_of_a_blob, flip_byte_of_a_row, delete_payload, delete_document, delete_node, change_node,
+        change_header, delete_step, break_detail]  # fmt: skip
+
+
+@pytest.mark.parametrize("harm", HARM)
+def test_verify_names_what_is_wrong(capsys, harm):
+    project = make_project()
+    ingest_large(project)
+    ingest_document(project, (EXAMPLES / "abc123.session.json").read_bytes())
+    named = harm()
+
+    code, said = verify(capsys)
+
+    assert code == 1
+    assert named in said
+
+
+def test_verify_repairs_no_harm_away(capsys):
+    ingest_large()
+    delete_blob()
+
+    assert verify(capsys, "--repair")[0] == 1

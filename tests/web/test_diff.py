@@ -1,0 +1,172 @@
+"""Two runs side by side."""
+
+import pytest
+from django.urls import reverse
+
+from sessions_app.models import StoredPayload
+from tests.web.making import HOSTILE, client_of, make_project, make_user, match
+from tests.web.records import load_example, load_record, model_step, tool_step
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def shop():
+    return make_project()
+
+
+@pytest.fixture
+def bob(shop):
+    return client_of(make_user("bob", shop))
+
+
+def diff_of(client, left, right, **query):
+    response = client.get(reverse("diff", args=["shop", left, right]), query)
+    assert response.status_code == 200
+    return response.content.decode()
+
+
+@pytest.fixture
+def pair(shop):
+    """Seven calls; the fourth differs in a field that only the right has."""
+    calls = [tool_step(arguments={"i": i}) for i in range(7)]
+    load_record(shop, run_id="a", session_id="s", model="sonnet-4-2510", steps=calls)
+    other = list(calls)
+    other[3] = tool_step(arguments={"i": 3, "user_id": "u_7710"})
+    load_record(shop, run_id="b", session_id="s", model="sonnet-4-2511", steps=other)
+
+
+def test_the_first_divergence_is_a_sentence_with_its_field(pair, bob):
+    page = diff_of(bob, "a", "b")
+
+    assert "First divergence, at step 4" in page
+    assert "args.user_id  —  →  &quot;u_7710&quot;" in page
+
+
+def test_facts_that_differ_are_marked_in_the_text(pair, bob):
+    page = diff_of(bob, "a", "b")
+
+    assert "sonnet-4-<del>2510</del>" in page
+    assert "sonnet-4-<ins>2511</ins>" in page
+
+
+def test_equal_steps_are_folded_and_can_be_left_out(pair, bob):
+    page = diff_of(bob, "a", "b")
+    changes = diff_of(bob, "a", "b", only="changes")
+
+    assert page.count("3 same</span>") == 2
+    assert "same</span>" not in match(r'<section class="diff-steps"(.*?)</section>\s*</div>', changes)
+    assert page.count('<section class="pair pair-changed"') == 1
+
+
+def test_no_difference_says_how_much_was_compared(shop, bob):
+    load_example(shop, "r_8821")
+
+    page = diff_of(bob, "r_8821", "r_8821")
+
+    assert "No difference in 5 steps," in page
+    assert "fields" in page
+
+
+def test_volatile_fields_are_counted_and_can_be_compared(shop, bob):
+    at = "2026-11-17T15:14:0{}Z"
+    for name, second in (("a", 1), ("b", 2)):
+        load_record(shop, run_id=name, session_id=name, steps=[tool_step(started_at=at.format(second))])
+
+    page = diff_of(bob, "a", "b")
+    compared = diff_of(bob, "a", "b", v="step-time")
+
+    assert "start and duration of a step" in page
+    assert "v=step-time" in page
+    assert "started_at" not in match(r'<section class="diff-steps"(.*?)</section>', page)
+    assert "started_at" in compared
+    assert "leave out again" in compared
+
+
+def test_one_column_on_demand(pair, bob):
+    page = diff_of(bob, "a", "b", mode="unified")
+
+    assert '<span class="sign" aria-hidden="true">+</span>' in page
+    assert '<span class="sign"' not in diff_of(bob, "a", "b", mode="nonsense")
+
+
+def test_sides_can_be_swapped_and_the_rest_of_the_address_stays(pair, bob):
+    page = diff_of(bob, "a", "b", mode="unified", only="changes")
+
+    assert f'href="{reverse("diff", args=["shop", "b", "a"])}?mode=unified&amp;only=changes&amp;"' in page
+
+
+def test_steps_that_only_one_side_has(shop, bob):
+    load_record(shop, run_id="a", steps=[tool_step("first"), tool_step("second")])
+    load_record(shop, run_id="b", session_id="s2", steps=[tool_step("first"), tool_step("extra"), tool_step("second")])
+
+    page = diff_of(bob, "a", "b")
+
+    assert "no such step in A" in page
+    assert "only B" in page
+
+
+def test_numbers_that_are_spelled_differently_are_a_difference_with_a_note(shop, bob):
+    load_record(shop, run_id="a", steps=[tool_step(result={"n": 1})])
+    load_record(shop, run_id="b", session_id="s2", steps=[tool_step(result={"n": 1.0})])
+
+    assert "same number, other text" in diff_of(bob, "a", "b")
+
+
+def test_a_run_that_is_not_here_is_named(shop, bob):
+    load_example(shop, "r_8821")
+
+    response = bob.get(reverse("diff", args=["shop", "r_8821", "gone <b>"]))
+
+    assert response.status_code == 404
+    assert "gone &lt;b&gt;" in response.content.decode()
+
+
+def test_runs_of_other_projects_are_not_here(shop, bob):
+    load_example(shop, "r_8821")
+    load_record(make_project("other"), run_id="theirs", steps=[tool_step()])
+
+    assert bob.get(reverse("diff", args=["shop", "r_8821", "theirs"])).status_code == 404
+
+
+def test_bytes_that_are_gone_are_said(shop, bob):
+    load_example(shop, "r_8821")
+    StoredPayload.objects.filter(project=shop).delete()
+
+    response = bob.get(reverse("diff", args=["shop", "r_8821", "r_8821"]))
+
+    assert response.status_code == 410
+    assert "no longer stored" in response.content.decode()
+
+
+def test_hostile_runs_can_be_compared(shop, bob):
+    odd = "a/../b...c?<x>"
+    load_record(shop, run_id=odd, steps=[model_step(), tool_step(result={HOSTILE: HOSTILE})], output=HOSTILE)
+    load_record(shop, run_id="plain", session_id="s2", steps=[tool_step(result={HOSTILE: "other"})])
+
+    page = diff_of(bob, odd, "plain")
+
+    assert "<script>alert" not in page
+    assert "\u202e" not in page
+    assert "a/../b...c?&lt;x&gt;" in page
+
+
+def test_many_changes_are_paged(shop, bob):
+    load_record(shop, run_id="a", steps=[tool_step(arguments={"i": i}) for i in range(150)])
+    load_record(shop, run_id="b", session_id="s2", steps=[tool_step(arguments={"i": -i - 1}) for i in range(150)])
+
+    page = diff_of(bob, "a", "b")
+    asked = diff_of(bob, "a", "b", step=140)
+
+    assert page.count('<section class="pair ') == 60
+    assert "next rows" in page
+    assert ">A 140</a>" in asked
+    assert len(page) < 300 * 1024
+
+
+def test_a_partner_typed_by_hand_leads_to_the_diff(shop, bob):
+    run = load_example(shop, "r_8821")
+
+    response = bob.get(reverse("session", args=["shop", run.session.session_id]), {"with": "x/y"})
+
+    assert response["Location"] == reverse("diff", args=["shop", "r_8821", "x/y"])

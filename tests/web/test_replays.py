@@ -1,0 +1,178 @@
+"""The list of replays, and one of them while it is open."""
+
+from datetime import timedelta
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+from django.utils import timezone
+
+from sessions_app.models import Replay
+from tests.web.making import client_of, make_project, make_user
+from tests.web.records import load_example, load_record, tool_step
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def shop():
+    return make_project()
+
+
+@pytest.fixture
+def bob(shop):
+    return client_of(make_user("bob", shop))
+
+
+def make_replay(run, number=1, **columns) -> Replay:
+    return Replay.objects.create(project=run.project, run=run, number=number, **columns)
+
+
+def test_pressing_replay_queues_one_and_leads_to_it(shop, bob):
+    run = load_example(shop, "r_8821")
+
+    response = bob.post(reverse("replay_session", args=["shop", run.session.session_id]), {"run": "r_8821"})
+
+    replay = Replay.objects.get()
+    assert response["Location"] == reverse("replay", args=["shop", replay.replay_id])
+    assert (replay.run, replay.number, replay.state) == (run, 1, "queued")
+    assert replay.requested_by is not None
+    assert replay.requested_by.get_username() == "bob"
+
+
+def test_a_viewer_may_look_but_not_replay(shop):
+    run = load_example(shop, "r_8821")
+    vera = client_of(make_user("vera", shop, role="viewer"))
+    replay = make_replay(run)
+
+    assert vera.post(reverse("replay_session", args=["shop", run.session.session_id])).status_code == 403
+    assert vera.post(reverse("cancel_replay", args=["shop", replay.replay_id])).status_code == 403
+    assert vera.post(reverse("replay_again", args=["shop", replay.replay_id])).status_code == 403
+    assert vera.get(reverse("replay", args=["shop", replay.replay_id])).status_code == 200
+
+
+@pytest.mark.parametrize("name", ["replay_session", "cancel_replay", "replay_again"])
+def test_replays_are_changed_by_post_alone(shop, bob, name):
+    run = load_example(shop, "r_8821")
+    argument = run.session.session_id if name == "replay_session" else make_replay(run).replay_id
+
+    assert bob.get(reverse(name, args=["shop", argument])).status_code == 405
+
+
+def test_an_open_replay_shows_counted_steps_and_asks_again(shop, bob):
+    replay = make_replay(
+        load_example(shop, "r_8821"), state="running", progress_done=2, progress_total=5, attempt=2,
+        takeovers=["2026-11-21T03:14:20Z"],
+    )  # fmt: skip
+
+    page = bob.get(reverse("replay", args=["shop", replay.replay_id])).content.decode()
+
+    assert "Replaying step 3 of 5" in page
+    assert "2 of 3" in page
+    assert "03:14:20" in page
+    assert 'hx-trigger="every 2s, refresh"' in page
+    assert 'data-key="Shift+X"' in page
+
+
+def test_the_final_answer_asks_no_more(shop, bob):
+    replay = make_replay(load_example(shop, "r_8821"), state="cancelled", verdict="cancelled")
+
+    part = bob.get(reverse("replay", args=["shop", replay.replay_id]), headers={"HX-Request": "true"})
+
+    assert "hx-trigger" not in part.content.decode()
+    assert "Cancelled" in part.content.decode()
+
+
+def test_a_part_that_has_not_changed_is_not_sent_again(shop, bob):
+    replay = make_replay(load_example(shop, "r_8821"), state="running", progress_total=5)
+    address = reverse("replay", args=["shop", replay.replay_id])
+    first = bob.get(address, headers={"HX-Request": "true"})
+
+    same = bob.get(address, headers={"HX-Request": "true", "If-None-Match": first["ETag"]})
+    Replay.objects.update(progress_done=1)
+    other = bob.get(address, headers={"HX-Request": "true", "If-None-Match": first["ETag"]})
+
+    assert (same.status_code, other.status_code) == (304, 200)
+
+
+def test_a_waiting_replay_is_cancelled_at_once(shop, bob):
+    replay = make_replay(load_example(shop, "r_8821"))
+
+    bob.post(reverse("cancel_replay", args=["shop", replay.replay_id]))
+
+    replay.refresh_from_db()
+    assert (replay.state, replay.verdict) == ("cancelled", "cancelled")
+
+
+def test_a_queue_that_nobody_serves_is_called_stalled(shop, bob):
+    replay = make_replay(load_example(shop, "r_8821"))
+    Replay.objects.update(created_at=timezone.now() - timedelta(minutes=3))
+
+    assert "stalled" in bob.get(reverse("replays", args=["shop"])).content.decode()
+    assert "Stalled" in bob.get(reverse("replay", args=["shop", replay.replay_id])).content.decode()
+
+
+def test_a_busy_worker_is_no_stall(shop, bob):
+    run = load_example(shop, "r_8821")
+    make_replay(run)
+    Replay.objects.update(created_at=timezone.now() - timedelta(minutes=3))
+    make_replay(run, 2, state="running", worker="w:1", lease_until=timezone.now() + timedelta(seconds=20))
+
+    page = bob.get(reverse("replays", args=["shop"])).content.decode()
+
+    assert "stalled" not in page
+    assert "w:1" in page
+
+
+def test_the_list_has_the_same_number_of_queries_for_one_and_for_three(shop, bob):
+    run = load_record(shop, steps=[tool_step()])
+    counts = []
+    for numbers in ([1], [2, 3]):
+        for number in numbers:
+            make_replay(run, number, state="done", verdict="reproduced")
+        with CaptureQueriesContext(connection) as seen:
+            bob.get(reverse("replays", args=["shop"]))
+        counts.append(len(seen))
+
+    assert counts[0] == counts[1]
+
+
+def test_the_list_is_paged_by_key(shop, bob):
+    run = load_record(shop, steps=[tool_step()])
+    for number in range(1, 53):
+        make_replay(run, number, state="done", verdict="reproduced")
+
+    first = bob.get(reverse("replays", args=["shop"])).content.decode()
+    before = Replay.objects.get(number=3).pk
+    second = bob.get(reverse("replays", args=["shop"]), {"before": before}).content.decode()
+
+    assert first.count("data-row-link") == 50
+    assert f"before={before}" in first
+    assert second.count("data-row-link") == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"), [("open", 1), ("reproduced", 1), ("different", 1), ("failed", 1), ("all", 4), ("nonsense", 4)]
+)
+def test_the_list_can_be_narrowed(shop, bob, name, shown):
+    run = load_record(shop, steps=[tool_step()])
+    make_replay(run, 1)
+    make_replay(run, 2, state="done", verdict="reproduced")
+    make_replay(run, 3, state="done", verdict="diverged")
+    make_replay(run, 4, state="crashed", verdict="could_not_run")
+
+    page = bob.get(reverse("replays", args=["shop"]), {"state": name}).content.decode()
+
+    assert page.count("data-row-link") == shown
+
+
+def test_an_empty_list_says_what_to_do(shop, bob):
+    assert "No replay has run yet." in bob.get(reverse("replays", args=["shop"])).content.decode()
+
+
+def test_replays_of_other_projects_are_not_found(shop, bob):
+    replay = make_replay(load_example(make_project("other"), "r_8821"))
+
+    assert bob.get(reverse("replay", args=["shop", replay.replay_id])).status_code == 404
+    assert bob.post(reverse("cancel_replay", args=["shop", replay.replay_id])).status_code == 404

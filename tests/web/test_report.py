@@ -1,0 +1,146 @@
+"""The report of a finished replay, as a page and as files."""
+
+import json
+
+import pytest
+from django.urls import reverse
+
+from sessions_app.models import Replay
+from tests.web.making import HOSTILE, client_of, make_project, make_user
+from tests.web.records import load_example, load_record, tool_step
+
+pytestmark = pytest.mark.django_db
+
+FACTS = {
+    "sources": {"recorded": 3},
+    "isolation": "network namespace and audit hook",
+    "clock": "2026-11-17T15:14:00+00:00",
+    "fields_compared": 171,
+    "volatile_fields": 14,
+    "not_captured": ["parameters"],
+    "played_back": ["prompt.build"],
+    "tools_are_recorded": False,
+}
+
+
+@pytest.fixture
+def shop():
+    return make_project()
+
+
+@pytest.fixture
+def bob(shop):
+    return client_of(make_user("bob", shop))
+
+
+def make_replay(run, **columns) -> Replay:
+    fields = {"state": "done", "verdict": "reproduced", "live_calls": 0, "facts": FACTS} | columns
+    return Replay.objects.create(project=run.project, run=run, number=columns.pop("number", 1), **fields)
+
+
+def page_of(client, replay):
+    response = client.get(reverse("replay", args=["shop", replay.replay_id]))
+    assert response.status_code == 200
+    return response.content.decode()
+
+
+def test_the_verdict_is_in_words_and_the_world_was_off(shop, bob):
+    run = load_example(shop, "r_8821")
+    produced = load_record(shop, run_id="r_8821_replay_1", steps=[tool_step()], origin="replay")
+
+    page = page_of(bob, make_replay(run, produced_run=produced))
+
+    assert "Reproduced: same 1 step, same answer" in page
+    assert "world off: 0 network calls, 0 writes" in page
+    assert "network namespace and audit hook" in page
+    assert "171 fields, 14 volatile ones left out" in page
+    assert "parameters" in page
+    assert reverse("diff", args=["shop", "r_8821", "r_8821_replay_1"]) in page
+
+
+def test_the_four_steps_of_the_harness_and_the_nine_sources_of_chance(shop, bob):
+    page = page_of(bob, make_replay(load_example(shop, "r_8821")))
+
+    for title in ("load run", "stub tools", "pin model", "diff output"):
+        assert title in page
+    assert page.count('<tr class="held-') == 9
+
+
+def test_a_divergence_names_the_field_and_marks_the_words(shop, bob):
+    found = {"step": 3, "path": "args.user_id", "recorded": "u_7710", "replayed": "u_3306"}
+
+    page = page_of(bob, make_replay(load_example(shop, "r_8821"), verdict="diverged", divergence=found))
+
+    assert "Diverged at step 3: args.user_id" in page
+    assert "<del>u_7710</del>" in page
+    assert "<ins>u_3306</ins>" in page
+
+
+def test_a_missed_fixture_shows_the_call_and_the_nearest_ones(shop, bob):
+    facts = FACTS | {
+        "asked_for": {"tool": "lookup_order", "arguments": {"query": "my order"}, "call_id": "c1"},
+        "nearest": [{"step": 3, "arguments": {"query": "my order", "user_id": "u_7710"}}],
+    }
+    replay = make_replay(
+        load_example(shop, "r_8821"),
+        verdict="fixture_missing",
+        facts=facts,
+        divergence={"step": 3, "path": "arguments"},
+    )
+
+    page = page_of(bob, replay)
+
+    assert "fixture for step 3 missing" in page
+    assert "</strong>({&quot;query&quot;: &quot;my order&quot;})" in page
+    assert "user_id" in page
+    assert "<del>&quot;u_7710&quot;</del>" in page
+
+
+def test_a_crash_is_an_error_and_not_a_difference(shop, bob):
+    replay = make_replay(
+        load_example(shop, "r_8821"), state="crashed", verdict="could_not_run", error=f"died {HOSTILE}", facts={}
+    )
+
+    page = page_of(bob, replay)
+
+    assert "Could not run" in page
+    assert "<span>Error</span>" in page
+    assert "<span>Different</span>" not in page
+    assert "<script>alert" not in page
+
+
+def test_attempts_are_counted_from_one(shop, bob):
+    run = load_example(shop, "r_8821")
+    make_replay(run)
+    second = Replay.objects.create(project=shop, run=run, number=2, state="done", verdict="diverged", facts=FACTS)
+
+    page = page_of(bob, second)
+
+    assert "<span>Reproduced</span>" in page
+    assert "<span>Different</span>" in page
+
+
+@pytest.mark.parametrize(
+    ("suffix", "media_type"),
+    [("md", "text/plain; charset=utf-8"), ("txt", "text/plain; charset=utf-8"), ("json", "application/json")],
+)
+def test_the_report_as_a_file_is_never_markup(shop, bob, suffix, media_type):
+    run = load_record(shop, input=HOSTILE, steps=[tool_step()])
+    replay = make_replay(run)
+
+    response = bob.get(reverse("replay_report", args=["shop", replay.replay_id, suffix]))
+
+    assert response.status_code == 200
+    assert response["Content-Type"] == media_type
+    assert response["X-Content-Type-Options"] == "nosniff"
+    assert response["Content-Security-Policy"].startswith("sandbox")
+
+
+def test_the_report_in_json_holds_the_verdict(shop, bob):
+    replay = make_replay(load_example(shop, "r_8821"))
+
+    report = json.loads(bob.get(reverse("replay_report", args=["shop", replay.replay_id, "json"])).content)
+
+    assert report["run_id"] == "r_8821"
+    assert report["replay"]["verdict"] == "reproduced"
+    assert len(report["budget"]) == 9

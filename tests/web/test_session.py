@@ -1,0 +1,280 @@
+"""The page of a session: what it says of a run, its steps, its messages, and the document itself."""
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from sessions_app.models import Replay, StoredPayload
+from tests.web.making import HOSTILE, client_of, make_project, make_user, match
+from tests.web.records import load_example, load_record, long_run, loop_of, model_step, tool_step
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def shop():
+    return make_project()
+
+
+@pytest.fixture
+def bob(shop):
+    return client_of(make_user("bob", shop))
+
+
+def page_of(client, row, /, **query):
+    response = client.get(reverse("session", args=["shop", row.session.session_id]), query)
+    assert response.status_code == 200
+    return response.content.decode()
+
+
+def test_the_page_says_what_happened_and_whether_it_can_be_replayed(shop, bob):
+    run = load_example(shop, "r_8821")
+
+    page = page_of(bob, run)
+
+    assert '<p class="story">3 steps · 1 tool call · answered · first odd step: 3</p>' in page
+    assert "replayable" in match(r'<h2 id="kit-title">(.*?)</h2>', page)
+    assert page.count('<li class="kit-') == 12
+    assert "lookup_order was called without user_id" in page
+    assert "world off" in page
+    assert "Next time:" in page
+
+
+def test_a_cold_run_says_why_and_has_no_replay_button(shop, bob):
+    run = load_record(shop)
+
+    page = page_of(bob, run)
+
+    assert "Cannot be replayed" in page
+    assert "Only the final output was saved" in page
+    assert "No steps were recorded." in page
+    assert 'data-key="Shift+R"' not in page
+
+
+def test_what_was_not_captured_is_said(shop, bob):
+    page = page_of(bob, load_record(shop, steps=[tool_step(result=None) | {"name": "t"}]))
+
+    assert '<dt>commit</dt><dd class="recorded" ><em class="missing">not captured</em>' in page
+
+
+def test_a_loop_is_visible_at_one_glance(shop, bob):
+    page = page_of(bob, load_example(shop, "run_xyz789"))
+
+    assert "× 20" in page
+    assert "same empty result" in page
+    assert "unfold 40 steps" in page
+    assert page.count('<tr id="s') == 2
+
+
+def test_an_unfolded_loop_shows_each_step(shop, bob):
+    page = page_of(bob, load_example(shop, "run_xyz789"), unfold="1")
+
+    assert page.count('<tr id="s') == 41
+
+
+def test_the_panel_shows_the_first_odd_step_unless_asked(shop, bob):
+    run = load_example(shop, "r_8821")
+
+    assert 'data-shown="3"' in page_of(bob, run)
+    assert 'data-shown="2"' in page_of(bob, run, step=2)
+    assert 'data-shown="5"' in page_of(bob, run, step=99999)
+    assert 'data-shown="3"' in page_of(bob, run, step="x; DROP")
+
+
+def test_a_long_run_opens_at_once_at_the_step_asked_for(shop, bob):
+    run = load_record(shop, steps=long_run(1000))
+
+    page = page_of(bob, run, step=750)
+
+    assert "Steps 601 to 800 of 1000" in page
+    assert page.count('<tr id="s') == 200
+    assert 'class="ruler"' in page
+    assert len(page) < 300 * 1024
+
+
+def test_the_number_of_queries_does_not_grow_with_the_run(shop, bob):
+    short = load_record(shop, run_id="short", session_id="short", steps=loop_of(2))
+    long = load_record(shop, run_id="long", session_id="long", steps=loop_of(300))
+    page_of(bob, short)
+
+    counts = []
+    for run in (short, long):
+        with CaptureQueriesContext(connection) as seen:
+            page_of(bob, run, step=3)
+        counts.append(len(seen))
+
+    assert counts[0] == counts[1]
+
+
+def test_hostile_text_stays_text(shop, bob):
+    run = load_record(
+        shop,
+        output=HOSTILE,
+        agent={"name": HOSTILE[:40]},
+        user_id="<b>u</b>",
+        status="error",
+        error={"type": "<img src=x>", "message": HOSTILE},
+        steps=[
+            model_step(name="<i>model</i>"),
+            tool_step("<i>tool</i>", parent=1, error={"type": "E", "message": HOSTILE}, result=None),
+        ],
+    )
+
+    for view in ("steps", "messages", "raw"):
+        page = page_of(bob, run, view=view)
+        assert "<script>alert" not in page
+        assert "<img src=x" not in page
+        assert "<i>tool" not in page
+        assert "\u202e" not in page
+        assert "&amp;lt;" not in page
+        assert " style=" not in page
+        assert "{{ 7|add:7 }}" in page or view == "messages"
+
+
+def test_any_session_id_has_an_address(shop, bob):
+    run = load_record(shop, session_id="a/../b c?%2e#é..", run_id="x...y/&<", steps=[tool_step()])
+
+    page = page_of(bob, run)
+
+    assert "a/../b c?%2e#é.." in page
+
+
+def test_several_runs_have_a_switcher(shop, bob):
+    load_record(shop, run_id="one", session_id="chat", steps=[tool_step("first")])
+    second = load_record(shop, run_id="two", session_id="chat", steps=[tool_step("second")])
+
+    assert "second" in page_of(bob, second, run="two")
+    assert "second" in page_of(bob, second, run="2")
+    page = page_of(bob, second)
+    assert "2 runs" in page
+    assert '<span class="recorded cut">first</span>' in page
+    address = reverse("session", args=["shop", "chat"])
+    assert bob.get(address, {"run": "three"}).status_code == 404
+    assert bob.get(address, {"run": "3"}).status_code == 404
+
+
+def test_replays_of_the_run_are_listed(shop, bob):
+    run = load_example(shop, "r_8821")
+    replay = Replay.objects.create(
+        project=shop, run=run, number=1, state="done", verdict="diverged", divergence={"step": 3}
+    )
+
+    page = page_of(bob, run)
+
+    assert reverse("replay", args=["shop", replay.replay_id]) in page
+    assert "at step 3" in page
+
+
+# --- messages ------------------------------------------------------------------------------------
+
+
+def test_messages_are_those_of_the_request_with_new_ones_marked(shop, bob):
+    run = load_record(shop, steps=[model_step(1), model_step(2, after=1)])
+
+    page = page_of(bob, run, view="messages", step=2)
+
+    assert "question 1" in page
+    assert "question 2" in page
+    assert "answer 2" not in page
+    assert page.count("new in this request") == 2
+    assert "3 messages, 2 new since the request at step 1" in page
+
+
+def test_a_history_that_was_rewritten_says_so(shop, bob):
+    changed = [{"kind": "request", "parts": [{"part_kind": "user-prompt", "content": "something else"}]}]
+    run = load_record(shop, steps=[model_step(1), model_step(2, request={"messages": changed})])
+
+    assert "1 message of the previous request changed or gone" in page_of(bob, run, view="messages", step=2)
+    assert "does not go on from the previous request" in page_of(bob, run, step=2)
+
+
+def test_a_long_history_is_read_from_its_end(shop, bob):
+    steps = [model_step(i, after=None if i == 1 else i - 1) for i in range(1, 41)]
+    run = load_record(shop, steps=steps)
+
+    page = page_of(bob, run, view="messages", step=40)
+    earlier = page_of(bob, run, view="messages", step=40, until=49)
+
+    assert "question 40" in page
+    assert "question 1<" not in page
+    assert "earlier 30 of 49 messages" in page
+    assert "question 11<" in earlier
+
+
+def test_the_system_prompt_stands_once_on_top(shop, bob):
+    page = page_of(bob, load_example(shop, "r_8821"), view="messages", step=4)
+
+    assert "System prompt" in page
+    assert "instructions of this request" not in page
+
+
+# --- as it arrived -------------------------------------------------------------------------------
+
+
+def test_raw_shows_the_document_in_parts(shop, bob):
+    run = load_record(shop, input="x" * 100_000)
+
+    page = page_of(bob, run, view="raw")
+
+    assert "next 64 KiB" in page
+    assert "bytes 0–65536" in page
+    assert "from the beginning" in page_of(bob, run, view="raw", **{"from": 65536})
+
+
+def test_a_document_that_is_gone_leaves_the_page_standing(shop, bob):
+    run = load_record(shop, steps=[tool_step()])
+    StoredPayload.objects.filter(project=shop).delete()
+
+    assert "no longer stored" in page_of(bob, run, view="raw")
+    assert "no longer stored" in page_of(bob, run)
+
+
+def test_the_native_record_comes_as_a_file_and_can_be_posted_elsewhere(shop, bob):
+    run = load_example(shop, "cancel_bug")
+
+    response = bob.get(reverse("record", args=["shop", run.session.session_id]), {"run": run.run_id})
+
+    assert response["Content-Type"] == "application/octet-stream"
+    assert response["Content-Disposition"] == 'attachment; filename="cancel_5521.json"'
+    other = make_project("other")
+    from sessions_app.services.ingest import ingest_document
+
+    copy = ingest_document(other, response.content).run
+    assert bytes(copy.content_digest) == bytes(run.content_digest)
+
+
+# --- who may see it ------------------------------------------------------------------------------
+
+
+def test_others_see_nothing(shop, bob):
+    run = load_example(shop, "r_8821")
+    charlie = client_of(make_user("charlie", make_project("elsewhere")))
+
+    for address in (
+        reverse("session", args=["shop", run.session.session_id]),
+        reverse("record", args=["shop", run.session.session_id]),
+        reverse("step", args=["shop", run.session.session_id, 1]),
+        reverse("payload", args=["shop", bytes(run.source_digest).hex()]),
+        reverse("diff", args=["shop", "r_8821", "r_8821"]),
+        reverse("replays", args=["shop"]),
+    ):
+        assert charlie.get(address).status_code == 404
+
+
+def test_a_payload_of_another_project_is_not_found_here(shop, bob):
+    run = load_example(shop, "r_8821")
+    mine = make_project("mine")
+    dora = client_of(make_user("dora", mine))
+
+    assert dora.get(reverse("payload", args=["mine", bytes(run.source_digest).hex()])).status_code == 404
+
+
+def test_a_viewer_has_no_buttons_that_change_things(shop):
+    run = load_example(shop, "r_8821")
+    viewer = client_of(make_user("vera", shop, role="viewer"))
+
+    page = page_of(viewer, run)
+
+    assert "Mark cold" not in page
+    assert 'data-key="Shift+R"' not in page

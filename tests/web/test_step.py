@@ -1,0 +1,238 @@
+"""A step: the panel beside the list, a page of its own, and the bytes behind both."""
+
+import hashlib
+
+import pytest
+from django.urls import reverse
+
+from sessions_app.models import Step, StoredPayload
+from tests.web.making import client_of, make_project, make_user
+from tests.web.records import load_example, load_record, model_step, tool_step
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def shop():
+    return make_project()
+
+
+@pytest.fixture
+def bob(shop):
+    return client_of(make_user("bob", shop))
+
+
+def step_page(client, run, n, **query):
+    response = client.get(reverse("step", args=["shop", run.session.session_id, n]), query)
+    assert response.status_code == 200
+    return response.content.decode()
+
+
+def panel(client, run, n, **headers):
+    address = reverse("step", args=["shop", run.session.session_id, n])
+    return client.get(address, headers={"HX-Request": "true", **headers})
+
+
+def payload_address(content: bytes) -> str:
+    return reverse("payload", args=["shop", hashlib.sha256(content).hexdigest()])
+
+
+def test_all_eight_fields_of_an_event_are_on_the_page(shop, bob):
+    page = step_page(bob, load_example(shop, "cancel_bug"), 2)
+
+    for title in (
+        "step id",
+        "input state",
+        "decision",
+        "tool name",
+        "arguments",
+        "result",
+        "output state",
+        "timestamp",
+    ):
+        assert f'<th scope="row">{title}</th>' in page
+    assert "iteration_count" in page
+
+
+def test_the_decision_of_a_tool_step_is_the_answer_that_asked_for_it(shop, bob):
+    page = step_page(bob, load_example(shop, "r_8821"), 3)
+
+    assert "decided by" in page
+    assert "→ lookup_order" in page
+
+
+def test_the_state_is_put_together_from_the_changes(shop, bob):
+    run = load_record(
+        shop,
+        initial_state={"docs": 0},
+        steps=[
+            tool_step(state={"after": [{"op": "replace", "path": "/docs", "value": 3}]}),
+            tool_step(state={"after": [{"op": "add", "path": "/plan", "value": "go"}]}),
+        ],
+    )
+
+    page = step_page(bob, run, 2)
+
+    assert "{docs: 3}" in page
+    assert "{docs: 3, plan: &quot;go&quot;}" in page
+
+
+def test_changes_that_do_not_fit_the_state_are_said(shop, bob):
+    run = load_record(
+        shop, steps=[tool_step(state={"after": [{"op": "remove", "path": "/a/b"}]}, name="t", tool_name="t")]
+    )
+
+    assert "The state cannot be put together" in step_page(bob, run, 1)
+
+
+def test_an_http_exchange_is_shown_whole(shop, bob):
+    page = step_page(bob, load_example(shop, "price_429"), 2)
+
+    assert "<strong>429</strong>" in page
+    assert "retry-after" in page
+    assert "https://pricing.example.com/v1/prices/WP-100" in page
+
+
+def test_unknown_fields_are_kept_at_hand(shop, bob):
+    page = step_page(bob, load_record(shop, steps=[tool_step(brand_new={"x": "kept"})]), 1)
+
+    assert "Unknown fields" in page
+    assert "kept" in page
+
+
+def test_missing_settings_are_said(shop, bob):
+    page = step_page(bob, load_record(shop, steps=[model_step(settings={"temperature": 0.70})]), 1)
+
+    assert "0.7" in page
+    assert '<dt>seed</dt><dd class="recorded"><em class="missing">not captured</em>' in page
+
+
+def test_the_same_call_in_other_runs_is_counted(shop, bob):
+    run = load_record(shop, run_id="one", steps=[tool_step()])
+    load_record(shop, run_id="two", steps=[tool_step(), tool_step(arguments={"q": "other"})])
+
+    assert "the same call elsewhere: 1" in step_page(bob, run, 1)
+
+
+def test_bytes_that_are_gone_are_said_and_the_rest_stands(shop, bob):
+    run = load_record(shop, steps=[tool_step(result="precious answer")])
+    StoredPayload.objects.filter(digest=hashlib.sha256(b"precious answer").digest()).delete()
+
+    page = step_page(bob, run, 1)
+
+    assert "no longer stored" in page
+    assert hashlib.sha256(b"precious answer").hexdigest() in page
+
+
+@pytest.mark.parametrize("form", ["pretty", "json", "bytes", "nonsense"])
+def test_each_form_of_values(shop, bob, form):
+    page = step_page(bob, load_record(shop, steps=[tool_step(result={"found": "a value"})]), 1, **{"as": form})
+
+    assert "a value" in page
+
+
+def test_a_step_that_is_not_there_is_not_found(shop, bob):
+    run = load_record(shop, steps=[tool_step()])
+
+    assert panel(bob, run, 2).status_code == 404
+    assert panel(bob, run, 0).status_code == 404
+
+
+# --- the panel -----------------------------------------------------------------------------------
+
+
+def test_the_panel_is_a_part_and_kept_by_the_browser(shop, bob):
+    run = load_record(shop, steps=[tool_step(), tool_step()])
+
+    first = panel(bob, run, 1)
+    again = panel(bob, run, 1, **{"If-None-Match": first["ETag"]})
+
+    assert "<html" not in first.content.decode()
+    assert (again.status_code, again.content) == (304, b"")
+    assert "HX-Request" in first["Vary"]
+    assert panel(bob, run, 2)["ETag"] != first["ETag"]
+
+
+def test_the_panel_leads_to_neighbours_errors_and_odd_steps(shop, bob):
+    steps = [tool_step(arguments={"i": i}) for i in range(4)]
+    steps[2]["error"] = {"type": "E", "message": "late"}
+    run = load_record(shop, steps=steps)
+
+    text = panel(bob, run, 2).content.decode()
+
+    assert 'data-step="1" data-key="K"' in text
+    assert 'data-step="3" data-key="J"' in text
+    assert 'data-step="3" data-key="e"' in text
+
+
+def test_a_long_history_is_not_drawn_in_the_panel(shop, bob):
+    steps = [model_step(i, after=None if i == 1 else i - 1) for i in range(1, 31)]
+    run = load_record(shop, steps=steps)
+
+    text = panel(bob, run, 30).content.decode()
+
+    assert "2 new messages" in text
+    assert "question 30" in text
+    assert "question 28" not in text
+    assert "with earlier messages" in text
+
+
+# --- payloads ------------------------------------------------------------------------------------
+
+
+def test_a_download_is_never_shown_by_a_browser(shop, bob):
+    content = b"<script>alert(1)</script>"
+    load_record(shop, steps=[tool_step(result=content.decode())])
+
+    response = bob.get(payload_address(content), {"download": "1"})
+
+    assert response.content == content
+    assert response["Content-Type"] == "application/octet-stream"
+    assert response["X-Content-Type-Options"] == "nosniff"
+    assert response["Content-Disposition"].startswith("attachment;")
+    assert "immutable" in response["Cache-Control"]
+
+
+def test_a_long_payload_is_shown_in_parts(shop, bob):
+    content = "line of text " * 20_000
+    load_record(shop, steps=[tool_step(result=content)])
+    address = payload_address(content.encode())
+
+    first = bob.get(address).content.decode()
+    second = bob.get(address, {"from": "65536"}).content.decode()
+
+    assert "bytes 0–65536 of 260000" in first
+    assert len(first) < 120 * 1024
+    assert "bytes 65536–131072" in second
+
+
+def test_a_large_object_opens_part_by_part(shop, bob):
+    run = load_record(shop, steps=[tool_step(result=[f"item {i}" for i in range(500)])])
+    row = Step.objects.get(run=run)
+    digest = bytes(row.detail).decode().split('"result":{"sha256":"')[1][:64]
+    address = reverse("payload", args=["shop", digest])
+
+    whole = bob.get(address).content.decode()
+    part = bob.get(address, {"at": "", "start": "200"}, headers={"HX-Request": "true"}).content.decode()
+    page = bob.get(address, {"start": "200"}).content.decode()
+
+    assert "300 more" in whole
+    assert "item 200" in part
+    assert "<html" not in part
+    assert "item 399" in page
+    assert "<html" in page
+
+
+def test_a_place_inside_a_document_can_be_opened(shop, bob):
+    content = b'{"a/b": {"deep": [1, 2, {"x": "found it"}]}}'
+    load_record(shop, steps=[tool_step(result=content.decode())])
+
+    page = bob.get(payload_address(content), {"at": "/a~1b/deep/2"}).content.decode()
+
+    assert "found it" in page
+    assert bob.get(payload_address(content), {"at": "/nothing"}).status_code == 404
+
+
+@pytest.mark.parametrize("digest", ["0" * 64, "x" * 64, "abc", "A" * 64])
+def test_what_is_not_stored_is_not_found(shop, bob, digest):
+    assert bob.get(reverse("payload", args=["shop", digest])).status_code == 404
