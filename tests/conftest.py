@@ -1,4 +1,4 @@
-"""Fixtures that any test may ask for. PostgreSQL and Redis are there already: see tests/services.py."""
+"""Fixtures that any test may ask for. PostgreSQL and Redis are there already: see tests/private_services.py."""
 
 import os
 import shutil

@@ -16,7 +16,10 @@ from pathlib import Path
 from sessions_app.core.payload import JsonObject, compact_json
 
 _ROOT = Path(__file__).resolve().parents[2]
-_KEPT = ("PATH", "LANG", "LC_ALL", "VIRTUAL_ENV", "LD_LIBRARY_PATH")
+_KEPT = (
+    *("PATH", "LANG", "LC_ALL", "VIRTUAL_ENV", "LD_LIBRARY_PATH"),
+    *("PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX"),
+)
 """The child gets no secrets and no addresses: only what Python needs to start."""
 
 _SERVES = 100
@@ -101,7 +104,7 @@ class ReplayChild:
     def _last_words(self) -> str:
         """Why it ended. One that only stopped answering is not waited for."""
         try:
-            code = self._process.wait(timeout=5)
+            code = self._process.wait(timeout=2)
         except subprocess.TimeoutExpired:
             return "it stopped answering"
         return f"signal {-code}" if code < 0 else f"exit code {code}"
@@ -144,4 +147,4 @@ class ChildPool:
 
 def _environment() -> dict[str, str]:
     kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
-    return {**kept, "PYDANTIC_AI_NO_BANNER": "1", "PYTHONDONTWRITEBYTECODE": "1", "TZ": "UTC"}
+    return {**kept, "PYDANTIC_AI_NO_BANNER": "1", "TZ": "UTC"}

@@ -70,6 +70,7 @@ def switch_off(*, memory_bytes: int, cpu_seconds: int) -> Fence:
     fence = Fence(has_own_network=_leave_network())
     with suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("1000")  # short of memory, the kernel takes us and not the worker
+    sys.dont_write_bytecode = True  # until here it was kept: compiling the library takes more than a second
     resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
     resource.setrlimit(resource.RLIMIT_CPU, (cpu_seconds, cpu_seconds))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

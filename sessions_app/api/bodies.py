@@ -82,7 +82,7 @@ def _zlib(packed: bytes, limit: int) -> bytes:
 
 def _unzstd(packed: bytes, limit: int) -> bytes:
     reader = zstandard.ZstdDecompressor(max_window_size=2**23).stream_reader(packed, read_across_frames=True)
-    return cast(bytes, reader.read(limit + 1))
+    return reader.read(limit + 1)
 
 
 _INFLATERS = {"gzip": _gunzip, "x-gzip": _gunzip, "deflate": _zlib, "zstd": _unzstd}

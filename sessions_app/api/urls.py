@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import wraps
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
-from django.urls import path, re_path
+from django.urls import URLPattern, path, re_path
 from ninja import NinjaAPI
 
 from sessions_app.api import docs, reads, runs
@@ -45,13 +45,14 @@ def in_our_words(view: Callable[..., HttpResponse]) -> Callable[..., HttpRespons
     return answer
 
 
-routes, *namespaces = api.urls
+routes, api_name, api_namespace = api.urls
 for route in routes:
-    route.callback = in_our_words(route.callback)
+    if isinstance(route, URLPattern):
+        route.callback = in_our_words(route.callback)
 
 urlpatterns = [
     path("api/v1/docs", api_docs, name="api-docs"),
     path("api/v1/", nothing_here),
-    path("api/v1/", (routes, *namespaces)),
+    path("api/v1/", (routes, api_name, api_namespace)),
     re_path(r"^api/v1/", nothing_here),
 ]

@@ -17,6 +17,7 @@ from sessions_app.core.payload import JsonValue
 
 # The closing quote is optional: without it an unfinished string would be tried again at every byte.
 _TOKENS = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"?|[\[\]{}]', re.DOTALL)
+_STRINGS = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"?', re.DOTALL)
 _SURROGATE_ESCAPE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
@@ -26,6 +27,8 @@ class Limits:
 
     max_bytes: int = 20 * 1024 * 1024
     max_depth: int = 200
+    max_values: int = 1_000_000
+    """Members and items of all objects and lists together; each becomes a Python object."""
     max_steps: int = 20_000
 
 
@@ -34,6 +37,7 @@ def load_strict(content: bytes, limits: Limits = Limits()) -> JsonValue:
     if len(content) > limits.max_bytes:
         raise RecordTooLarge(f"The document has {len(content)} bytes; the limit is {limits.max_bytes}.")
     text = _decode(content)
+    _check_count(content, limits.max_values)
     _check_depth(content, limits.max_depth)
     value = _parse(text)
     if _SURROGATE_ESCAPE.search(content):
@@ -49,6 +53,14 @@ def _decode(content: bytes) -> str:
     if text.startswith("\ufeff"):
         raise RecordError("The document begins with a byte order mark; send plain UTF-8.")
     return text
+
+
+def _check_count(content: bytes, max_values: int) -> None:
+    """Counted before parsing: a few MB of `{},` would be millions of objects."""
+    if content.count(b",") <= max_values:
+        return
+    if _STRINGS.sub(b"", content).count(b",") > max_values:
+        raise RecordTooLarge(f"The document holds more than {max_values} values.")
 
 
 def _check_depth(content: bytes, max_depth: int) -> None:

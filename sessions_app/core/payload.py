@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NoReturn
 
 TEXT = "text/plain; charset=utf-8"
 JSON = "application/json"
@@ -74,13 +75,29 @@ class Payload:
         if not isinstance(value, str) or not value.lstrip().startswith(("{", "[")):
             return value
         try:
-            return json.loads(value)
+            return _load_exactly(value)
         except (ValueError, RecursionError):
             return value
 
     def as_text(self) -> str:
         """The bytes as text for display; what is not UTF-8 becomes U+FFFD."""
         return self.content.decode("utf-8", errors="replace")
+
+
+def _load_exactly(text: str) -> JsonValue:
+    """The value, if JSON can say it again. Python would also read NaN, 1e999 and half a surrogate pair."""
+    value = json.loads(text, parse_constant=_refuse, parse_float=_finite)
+    compact_json(value)
+    return value
+
+
+def _refuse(name: str) -> NoReturn:
+    raise ValueError(name)
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    return number if math.isfinite(number) else _refuse(text)
 
 
 def compact_json(value: JsonValue) -> bytes:

@@ -103,11 +103,11 @@ def state_details(run: models.Run, until: int) -> list[tuple[int, bytes]]:
 
 
 def same_calls(row: models.Step, project_id: int) -> int:
-    """Equal calls in other runs of the project, counted up to `SAME_CALLS`."""
+    """Equal calls in other recorded runs of the project, counted up to `SAME_CALLS`."""
     if row.arguments_key is None:
         return 0
     same = models.Step.objects.filter(
-        run__project_id=project_id, arguments_key=row.arguments_key, name=row.name
+        run__project_id=project_id, run__origin="recorded", arguments_key=row.arguments_key, name=row.name
     ).exclude(run_id=row.run_id)
     return len(same.values_list("pk", flat=True)[:SAME_CALLS])
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 
 from celery import current_app
-from kombu import Connection, pools
+from kombu import pools
+from kombu.connection import Connection
 from kombu.exceptions import OperationalError
 
 from sessions_app.models import Replay
@@ -31,6 +32,6 @@ def wake(replay: Replay) -> bool:
 
 def _connection() -> Connection:
     """Only names the pool: connections that are open are used again."""
-    connection = current_app.connection_for_write()
+    connection: Connection = current_app.connection_for_write()
     connection.transport_options = {**connection.transport_options, **_IMPATIENT}
     return connection

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Any
+from urllib.parse import quote
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -71,7 +73,14 @@ def _frame(request: HttpRequest, project: Project, place: RunPlace, view: str) -
         "last_index": steps.last_index(run),
         "asked_step": whole_number(request.GET.get("step"), 0),
         "source_hex": bytes(run.source_digest).hex(),
+        "curl": curl_of(request, run),
     }
+
+
+def curl_of(request: HttpRequest, run: Run) -> str:
+    """The record by the API; the key comes from the shell and never from a page."""
+    address = request.build_absolute_uri(f"/api/v1/runs/{quote(run.run_id, safe='')}/record")
+    return f'curl -H "Authorization: Bearer $REPLAY_KEY" {shlex.quote(address)}'
 
 
 def _anomaly(item: JsonObject) -> Anomaly:

@@ -152,16 +152,11 @@ def wait_for_replay(instance, replay_id):
 def database_values(url):
     """Every value of every row, binary columns opened when they are compressed."""
     with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute("SELECT pg_switch_wal()") if is_allowed(connection) else None
         names = connection.execute("SELECT table_name FROM information_schema.tables WHERE table_schema = 'public'")
         for (table,) in names.fetchall():
-            for row in connection.execute(f'SELECT * FROM "{table}"').fetchall():  # type: ignore[call-overload]
+            for row in connection.execute(f'SELECT * FROM "{table}"').fetchall():
                 for value in row:
                     yield table, opened(bytes(value)) if isinstance(value, bytes | memoryview) else str(value).encode()
-
-
-def is_allowed(connection):
-    return connection.execute("SELECT rolsuper FROM pg_roles WHERE rolname = current_user").fetchone()[0]
 
 
 def opened(data):
@@ -180,8 +175,8 @@ def file_values(*folders: Path):
 
 def redis_values(url):
     client = redis.Redis.from_url(url)
-    for name in client.keys("*"):
-        yield "redis", name + (client.dump(name) or b"")
+    for name in client.scan_iter():
+        yield "redis", bytes(name) + (client.dump(name) or b"")
     client.close()
 
 

@@ -105,7 +105,7 @@ def stored_digest():
     return bytes(Run.objects.get(project__slug="shop").source_digest).hex()
 
 
-@pytest.mark.parametrize("method, route", TABLE, ids=str)
+@pytest.mark.parametrize(("method", "route"), TABLE, ids=str)
 def test_route(shop, full, replay, method, route):
     ingest, own, foreign = TABLE[method, route]
     revoked = make_key(shop)
@@ -126,7 +126,7 @@ def test_route(shop, full, replay, method, route):
         assert ask(other, method, route, replay).status_code == foreign
 
 
-@pytest.mark.parametrize("method, route", [key for key, row in TABLE.items() if row[2] == 404], ids=str)
+@pytest.mark.parametrize(("method", "route"), [key for key, row in TABLE.items() if row[2] == 404], ids=str)
 def test_what_another_project_has_and_what_nobody_has_is_refused_in_the_same_words(full, replay, method, route):
     other = project_client("other")
     theirs = ask(other, method, route, replay)

@@ -94,3 +94,11 @@ def test_unterminated_text_is_refused_in_linear_time():
             load_strict(b'["' + b'\\"' * quotes + b"[]" * 300)
 
     assert growth(refuse, 20_000, 80_000) < LINEAR
+
+
+def test_too_many_values_are_refused_before_they_become_objects():
+    limits = Limits(max_values=10)
+
+    assert load_strict(b'["a,b,c,d,e,f,g,h,i,j,k,l"]', limits) == ["a,b,c,d,e,f,g,h,i,j,k,l"]
+    with pytest.raises(RecordTooLarge, match="more than 10 values"):
+        load_strict(b"[" + b"{}," * 11 + b"{}]", limits)

@@ -90,7 +90,7 @@ CHANGES = [
 ]
 
 
-@pytest.mark.parametrize("changes", [CHANGES, CHANGES[3:4] + [None], [None, None]], ids=["all", "between", "none"])
+@pytest.mark.parametrize("changes", [CHANGES, [*CHANGES[3:4], None], [None, None]], ids=["all", "between", "none"])
 def test_pages_of_steps_show_the_states_of_the_whole_run(changes):
     steps = [make_tool_step(**({"state": change} if change else {})) for change in changes]
     row = ingest(make_record("r", *steps, initial_state={"plan": "x", "docs": [], "count": 0}))

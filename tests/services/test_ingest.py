@@ -170,9 +170,7 @@ def test_fifty_equal_posts_at_once_give_one_run():
     key = make_key(make_project())
     body = (EXAMPLES / "r_8821.json").read_bytes()
 
-    answers = []
-    for _ in range(5):  # ten at a time: the pool has ten connections
-        answers += at_once([status_of(key, body)] * 10)
+    answers = at_once([status_of(key, body)] * 50)
 
     assert Counter(answers) == {201: 1, 200: 49}
     assert (Run.objects.count(), Session.objects.count()) == (1, 1)
@@ -234,8 +232,8 @@ def test_twenty_thousand_steps_are_taken_and_one_more_is_not():
 @pytest.mark.django_db
 def test_ingest_works_inside_the_transaction_of_its_caller():
     project = make_project()
-    with pytest.raises(ZeroDivisionError), transaction.atomic():
+    with transaction.atomic():
         ingest_document(project, document(input="a"))
-        1 / 0  # noqa: B018 - what a crash of the caller is
+        transaction.set_rollback(True)
 
     assert not Run.objects.exists()

@@ -55,7 +55,16 @@ def test_a_cold_run_says_why_and_has_no_replay_button(shop, bob):
 def test_what_was_not_captured_is_said(shop, bob):
     page = page_of(bob, load_record(shop, steps=[tool_step(result=None) | {"name": "t"}]))
 
-    assert '<dt>commit</dt><dd class="recorded" ><em class="missing">not captured</em>' in page
+    commit = match(r"<dt>commit</dt>(.*?)</dd>", page)
+    assert '<em class="missing">not captured</em>' in commit
+
+
+def test_a_step_without_arguments_is_no_word_of_python(shop, bob):
+    steps = [{"kind": "other", "name": "build"}, {"kind": "tool", "name": "ask", "tool_name": "ask"}]
+    page = page_of(bob, load_record(shop, steps=steps))
+
+    assert ">None<" not in page
+    assert page.count('<span class="recorded cut"><em class="missing">not captured</em></span>') == 2
 
 
 def test_a_loop_is_visible_at_one_glance(shop, bob):

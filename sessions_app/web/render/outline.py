@@ -19,6 +19,8 @@ LONGEST_CYCLE = 6
 DEEPEST = 6
 ICONS = {"model": "brain", "tool": "wrench", "retrieval": "search", "agent": "bot"}
 OTHER_ICON = "circle-dot"
+ARGUMENTS, ANSWER = 90, 140
+"""Characters of a call and of its answer that a row shows."""
 _EMPTY = ("[]", "{}", '""', "null", "")
 
 Brace = Literal["", "first", "middle", "last"]
@@ -58,10 +60,19 @@ class Line:
         return self.step.kind != "model"
 
     @property
+    def arguments(self) -> str | None:
+        return clip(self.step.arguments_preview, ARGUMENTS)
+
+    @property
+    def has_arguments_words(self) -> bool:
+        """Whether arguments, or the lack of them, are worth a word."""
+        return self.arguments is not None or self.step.kind != "other"
+
+    @property
     def answer(self) -> str | None:
         """The error when there is one, else the result; None when it was not captured."""
         row = self.step
-        return (row.error_preview if row.has_error else None) or row.result_preview
+        return clip((row.error_preview if row.has_error else None) or row.result_preview, ANSWER)
 
     @property
     def has_answer(self) -> bool:
@@ -161,6 +172,11 @@ class Fold:
 
 
 Entry = Line | Fold
+
+
+def clip(text: str | None, length: int) -> str | None:
+    """Prose is cut at its end. None stays None: it was not captured."""
+    return text if text is None or len(text) <= length else f"{text[: length - 1]}…"
 
 
 def outline(
