@@ -22,7 +22,9 @@ from sessions_app.models import Replay, Run
 from sessions_app.models.replays import ReplayState
 from sessions_app.services.judgement import rules
 
-_DONE = ("load_run", "stub_tools", "pin_model", "diff_output")
+_PREPARED = ("load_run", "stub_tools", "pin_model")
+_STOPPED_SHORT = ("fixture_missing", "could_not_run")
+"""Verdicts of replays that never came to an end which could be compared."""
 
 
 def report_of_run(run: Run) -> ReproductionReport:
@@ -77,21 +79,33 @@ def _attempt(replay: Replay, output: Payload | None) -> Attempt:
         output=output,
         matches_original=replay.verdict == "reproduced",
         tool_calls=replay.produced_run.tool_call_count if replay.produced_run else 0,
-        error=replay.error,
+        error=_error(replay),
         replay_id=replay.replay_id,
     )
 
 
 def _outcome(replay: Replay) -> Outcome:
-    if replay.state != ReplayState.DONE:
+    if replay.state != ReplayState.DONE or replay.verdict in _STOPPED_SHORT:
         return "error"
     return "reproduced" if replay.verdict == "reproduced" else "different"
+
+
+def _error(replay: Replay) -> str | None:
+    if replay.verdict != "fixture_missing":
+        return replay.error
+    asked = replay.facts.get("asked_for", {})
+    return f"No recorded answer for {asked.get('tool')} with these arguments."
+
+
+def _steps_done(replay: Replay) -> tuple[str, ...]:
+    if replay.produced_run is None:
+        return ()
+    return _PREPARED if replay.verdict in _STOPPED_SHORT else (*_PREPARED, "diff_output")
 
 
 def replay_facts(replay: Replay) -> ReplayFacts:
     """What the engine wrote down, as the report wants it."""
     facts, found = replay.facts, replay.divergence
-    ran = replay.produced_run is not None
     return ReplayFacts(
         verdict=replay.verdict or "could_not_run",  # type: ignore[arg-type]  # one of ours, from a column
         steps=replay.produced_run.step_count if replay.produced_run else 0,
@@ -102,7 +116,7 @@ def replay_facts(replay: Replay) -> ReplayFacts:
         live_calls=replay.live_calls or 0,
         ended_with=_ended_with(replay),
         error=replay.error,
-        steps_done=_DONE if ran else (),
+        steps_done=_steps_done(replay),
         run_id=replay.produced_run.run_id if replay.produced_run else None,
     )
 

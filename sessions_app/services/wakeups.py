@@ -33,5 +33,5 @@ def wake(replay: Replay) -> bool:
 def _connection() -> Connection:
     """Only names the pool: connections that are open are used again."""
     connection: Connection = current_app.connection_for_write()
-    connection.transport_options = {**connection.transport_options, **_IMPATIENT}
+    connection.transport_options = {**(connection.transport_options or {}), **_IMPATIENT}
     return connection

@@ -231,14 +231,3 @@ def test_a_fault_of_ours_hands_the_replay_back_with_its_place(project, children,
     assert states == ["queued", "queued", "crashed"]
     assert replay.error.startswith("The worker failed (ValueError in fail, line ")
     assert "secret" not in replay.error + caplog.text
-
-
-def test_progress_can_be_seen_while_it_runs(project):
-    pool, _ = watched_pool()
-    replay = request_replay(run=make_probe(project, "take_a_nap 2"))
-    worker = in_thread(lambda: replay_work.work_on(replay.pk, worker="a", children=pool))
-
-    wait_until(lambda: Replay.objects.filter(pk=replay.pk, state="running", progress_done=1).exists(), 20)
-
-    worker.join()
-    pool.close()

@@ -114,22 +114,6 @@ def test_replays_run_without_a_broker_all_the_time(project, redis):
     assert_each_done_once()
 
 
-def test_a_killed_workers_replay_is_taken_up_by_the_next(project, redis):
-    replay = request_replay(run=make_probe(project, "take_a_nap 2"))
-    with working(Worker(redis.url, PROBING)) as worker:
-        wait_until(lambda: Replay.objects.filter(progress_done=1).exists(), PATIENCE)
-        children = worker.children()
-        worker.kill()
-        assert wait_gone(children, 5)
-        worker.start()
-
-        took = wait_until(lambda: Replay.objects.filter(attempt=2).exists(), PATIENCE)
-        wait_until(lambda: is_over(replay), PATIENCE)
-
-    assert took < RECOVERY
-    assert (replay.state, replay.attempt, len(replay.takeovers)) == ("done", 2, 1)
-
-
 def test_a_worker_that_slept_beyond_its_lease_changes_nothing(project, redis):
     """Stopped as a whole, then awake again after another worker has finished."""
     replay = request_replay(run=make_probe(project, "take_a_nap 1"))
