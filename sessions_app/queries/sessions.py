@@ -1,14 +1,28 @@
-"""The list of sessions, newest first, for the page and for the API."""
+"""The list of sessions, for the page and for the API."""
 
 from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
-from django.db.models import Count, Exists, OuterRef, Prefetch, Q, QuerySet, Subquery, prefetch_related_objects
+from django.db.models import (
+    Count,
+    Exists,
+    F,
+    FloatField,
+    OuterRef,
+    Prefetch,
+    Q,
+    QuerySet,
+    Subquery,
+    Value,
+    prefetch_related_objects,
+)
+from django.db.models.functions import Coalesce
 
 from sessions_app.core.errors import QueryError
 from sessions_app.core.query import Query
@@ -38,16 +52,102 @@ class Page:
     next_cursor: str | None
 
 
-def session_page(project: Project, query: Query, cursor: str | None = None, limit: int = PAGE) -> Page:
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Span:
+    """Sessions whose newest run started in it. The end belongs to it no more; None is open."""
+
+    since: datetime | None = None
+    until: datetime | None = None
+
+
+ALWAYS = Span()
+
+
+# --- order -------------------------------------------------------------------------------------
+
+Place = datetime | float
+"""Where a session stands in an order; equal ones stand in the order of their arrival."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Order:
+    """`column` is one of the session, or `place` for what the shown run is ordered by."""
+
+    column: str
+    is_descending: bool
+    run_column: str | None = None
+    unknown: float = 0.0
+    """Stands for what was not captured, so that it comes last either way."""
+
+    def after(self, place: Place, pk: int) -> Q:
+        """The first condition is implied by the second and lets an index do its work."""
+        to = "lt" if self.is_descending else "gt"
+        here = {self.column: place}
+        return Q(**{f"{self.column}__{to}e": place}) & (
+            Q(**{f"{self.column}__{to}": place}) | Q(**here, **{f"pk__{to}": pk})
+        )
+
+    def keys(self) -> tuple[str, str]:
+        sign = "-" if self.is_descending else ""
+        return f"{sign}{self.column}", f"{sign}pk"
+
+
+NEWEST = "-started"
+_LAST = 1e308
+ORDERS = {
+    NEWEST: Order(column="last_at", is_descending=True),
+    "started": Order(column="last_at", is_descending=False),
+    "-took": Order(column="place", is_descending=True, run_column="duration_ms", unknown=-1.0),
+    "took": Order(column="place", is_descending=False, run_column="duration_ms", unknown=_LAST),
+    "-steps": Order(column="place", is_descending=True, run_column="step_count", unknown=-1.0),
+    "steps": Order(column="place", is_descending=False, run_column="step_count", unknown=_LAST),
+}
+
+
+# --- a page ------------------------------------------------------------------------------------
+
+
+def session_page(
+    project: Project,
+    query: Query,
+    cursor: str | None = None,
+    limit: int = PAGE,
+    *,
+    sort: str = NEWEST,
+    span: Span = ALWAYS,
+) -> Page:
     """Three queries for any number of rows; none but the first when nothing matches."""
-    sessions = matching_sessions(project, query).annotate(shown_run=_newest_match(query), run_count=_run_count())
+    order = ORDERS[sort]
+    sessions = matching_sessions(project, query, span).annotate(shown_run=_newest(query), run_count=_run_count())
+    if order.run_column:
+        sessions = sessions.annotate(place=_place(query, order))
     if cursor:
-        sessions = sessions.filter(_after(*read_cursor(cursor)))
-    found = list(sessions.order_by("-last_at", "-pk")[: limit + 1])
+        sessions = sessions.filter(order.after(*read_cursor(cursor, sort)))
+    found = list(sessions.order_by(*order.keys())[: limit + 1])
     shown = found[:limit]
+    return Page(items=_rows(shown), next_cursor=make_cursor(shown[-1], sort) if len(found) > limit else None)
+
+
+def matching_sessions(project: Project, query: Query, span: Span = ALWAYS) -> QuerySet[Session]:
+    sessions = Session.objects.filter(_has_match(query), project=project)
+    if span.since is not None:
+        sessions = sessions.filter(last_at__gte=span.since)
+    return sessions if span.until is None else sessions.filter(last_at__lt=span.until)
+
+
+def session_row(project: Project, query: Query, session_id: str) -> SessionRow | None:
+    """One session as its row shows it, with the newest run that matches, else the newest one."""
+    shown = Coalesce(_newest(query), _newest(Query()), _newest_of_any_origin())
+    sessions = Session.objects.filter(project=project, session_id=session_id)
+    found = list(sessions.annotate(shown_run=shown, run_count=_run_count())[:1])
+    return next(iter(_rows(found)), None)
+
+
+def _rows(shown: list[Any]) -> list[SessionRow]:
+    """`shown` are sessions with `shown_run` and `run_count`."""
     runs = _runs_by_pk(session.shown_run for session in shown)
     replays = _newest_replays(runs)
-    items = [
+    return [
         SessionRow(
             session=session,
             run=runs[session.shown_run],
@@ -57,18 +157,13 @@ def session_page(project: Project, query: Query, cursor: str | None = None, limi
         for session in shown
         if session.shown_run in runs
     ]
-    return Page(items=items, next_cursor=make_cursor(shown[-1]) if len(found) > limit else None)
 
 
-def matching_sessions(project: Project, query: Query) -> QuerySet[Session]:
-    return Session.objects.filter(_has_match(query), project=project)
-
-
-def count_newer(project: Project, query: Query, cursor: str, at_most: int = 100) -> int:
-    """How many sessions stand above the first row of a list that was read before."""
+def count_newer(project: Project, query: Query, cursor: str, at_most: int = 100, *, span: Span = ALWAYS) -> int:
+    """How many sessions stand above the first row of a list, newest first, that was read before."""
     last_at, pk = read_cursor(cursor)
     is_newer = Q(last_at__gt=last_at) | Q(last_at=last_at, pk__gt=pk)
-    return matching_sessions(project, query).filter(is_newer)[:at_most].count()
+    return matching_sessions(project, query, span).filter(is_newer)[:at_most].count()
 
 
 def with_runs(sessions: Iterable[Session]) -> list[Session]:
@@ -80,15 +175,29 @@ def with_runs(sessions: Iterable[Session]) -> list[Session]:
 
 
 def _has_match(query: Query) -> Exists:
-    return Exists(matching_runs(Run.objects.filter(session=OuterRef("pk")), query))
+    return Exists(matching_runs(_runs_of_session(), query))
 
 
-def _newest_match(query: Query) -> Subquery:
-    return Subquery(matching_runs(Run.objects.filter(session=OuterRef("pk")), query).order_by("-pk").values("pk")[:1])
+def _newest(query: Query) -> Subquery:
+    return Subquery(matching_runs(_runs_of_session(), query).order_by("-pk").values("pk")[:1])
+
+
+def _newest_of_any_origin() -> Subquery:
+    return Subquery(_runs_of_session().order_by("-pk").values("pk")[:1])
+
+
+def _place(query: Query, order: Order) -> Coalesce:
+    newest = matching_runs(_runs_of_session(), query).order_by("-pk")
+    found = Subquery(newest.values(found=F(order.run_column))[:1], output_field=FloatField())
+    return Coalesce(found, Value(order.unknown), output_field=FloatField())
+
+
+def _runs_of_session() -> QuerySet[Run]:
+    return Run.objects.filter(session=OuterRef("pk"))
 
 
 def _run_count() -> Subquery:
-    recorded = Run.objects.filter(session=OuterRef("pk"), origin="recorded").order_by().values("session")
+    recorded = _runs_of_session().filter(origin="recorded").order_by().values("session")
     return Subquery(recorded.annotate(count=Count("pk")).values("count"))
 
 
@@ -102,23 +211,41 @@ def _newest_replays(run_pks: Iterable[int]) -> dict[int, Replay]:
     return {replay.run_id: replay for replay in newest.only("replay_id", "run_id", "state", "verdict")}
 
 
-def _after(last_at: datetime, pk: int) -> Q:
-    """The first condition is implied by the second and lets the index do its work."""
-    return Q(last_at__lte=last_at) & (Q(last_at__lt=last_at) | Q(last_at=last_at, pk__lt=pk))
+# --- cursors -----------------------------------------------------------------------------------
 
 
-def make_cursor(session: Session) -> str:
-    text = f"{session.last_at.isoformat()}/{session.pk}"
+def make_cursor(session: Session, sort: str = NEWEST) -> str:
+    """The place of a row; one of another order than newest first names its order."""
+    place = getattr(session, ORDERS[sort].column)
+    spelled = place.isoformat() if isinstance(place, datetime) else repr(place)
+    named = "" if sort == NEWEST else f"{sort} "
+    text = f"{named}{spelled}/{session.pk}"
     return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
 
-def read_cursor(cursor: str) -> tuple[datetime, int]:
+def read_cursor(cursor: str, sort: str = NEWEST) -> tuple[Place, int]:
     try:
         text = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode()
-        at, _, pk = text.partition("/")
-        last_at, number = datetime.fromisoformat(at), int(pk)
-        if last_at.tzinfo is None or not 0 <= number < 2**63:
+        named, _, rest = text.rpartition(" ")
+        spelled, _, pk = rest.partition("/")
+        read: Callable[[str], Place] = _read_number if ORDERS[sort].run_column else _read_time
+        place, number = read(spelled), int(pk)
+        if (named or NEWEST) != sort or not 0 <= number < 2**63:
             raise ValueError(cursor)
     except (ValueError, binascii.Error) as error:
         raise QueryError("The cursor is not one that this server gave.", part=cursor[:200]) from error
-    return last_at, number
+    return place, number
+
+
+def _read_time(text: str) -> datetime:
+    read = datetime.fromisoformat(text)
+    if read.tzinfo is None:
+        raise ValueError(text)
+    return read
+
+
+def _read_number(text: str) -> float:
+    read = float(text)
+    if not -_LAST <= read <= _LAST:
+        raise ValueError(text)
+    return read
