@@ -4,9 +4,13 @@ Threads are enough, for a replay runs in a child process of its own. Gossip and 
 to each other; ours talk to the database.
 """
 
+import os
 import sys
 
 from django.conf import settings
+
+# Django's system checks would load every page and the API; the worker serves neither.
+os.environ.setdefault("CELERY_SKIP_CHECKS", "1")
 
 from replay_web.celery import app
 

@@ -10,7 +10,7 @@ from replay_web.supervisor import processes
 from replay_web.supervisor.errors import CannotStart
 from replay_web.supervisor.processes import Program
 
-FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0
+FIRST_PAUSE, LONGEST_PAUSE = 0.5, 8.0
 STEADY_AFTER = 60.0  # seconds after which a program counts as well again
 
 

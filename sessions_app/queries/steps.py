@@ -37,7 +37,7 @@ class GonePayload(Payload):
         return self.name
 
 
-class _Resolver:
+class StoredOrGone:
     """Reads a stored step without its history, which may be longer than everything else together."""
 
     def __init__(self, contents: dict[str, bytes]) -> None:
@@ -93,7 +93,7 @@ def step_body(row: models.Step, project_id: int) -> Step:
     """What was recorded of a step, but for its message history. Never fails for bytes that are gone."""
     detail = bytes(row.detail)
     contents = payloads.read_many(project_id, payload_references(detail))
-    return read_step(Fields(detail), row.index, _Resolver(contents))
+    return read_step(Fields(detail), row.index, StoredOrGone(contents))
 
 
 def state_details(run: models.Run, until: int) -> list[tuple[int, bytes]]:

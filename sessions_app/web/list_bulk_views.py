@@ -68,17 +68,14 @@ def _queue_replays(request: HttpRequest, project: Project, runs: list[Run]) -> H
     for run in ready:
         request_replay(run=run, user=_user(request), request_key=_request_key(request, run))
     if ready:
-        waiting = reverse("replays", args=[project.slug])
-        words = _many(len(ready), "replay is queued", "replays are queued")
-        messages.info(request, format_html('{} <a href="{}">Replays</a>', words, waiting))
+        words = f"{len(ready)} replay{' is' if len(ready) == 1 else 's are'} queued, world off."
+        messages.info(
+            request, format_html('{} <a href="{}">Replays</a>', words, reverse("replays", args=[project.slug]))
+        )
     if cold := len(runs) - len(ready):
-        messages.warning(request, _many(cold, "session is cold: too little", "sessions are cold: too little"))
+        words = f"{cold} {'is' if cold == 1 else 'are'} cold: too little was captured to begin a replay."
+        messages.warning(request, words)
     return _back(request, project)
-
-
-def _many(count: int, one: str, more: str) -> str:
-    words = f"{count} {one if count == 1 else more}"
-    return f"{words} was captured to begin a replay." if "cold" in words else f"{words}, world off."
 
 
 def _request_key(request: HttpRequest, run: Run) -> str | None:

@@ -70,6 +70,7 @@ def test_with_scripts_off(browser: Browser, running_instance: Instance):
 
 def test_a_replay_that_differs_is_never_called_reproduced(page: Page, running_instance: Instance):
     """The control: the same way with one changed byte in the recorded tool answer ends otherwise."""
+
     def call(path: str, body: bytes | None = None) -> dict[str, object]:
         request = urllib.request.Request(
             running_instance.url + path, data=body, headers={"Authorization": f"Bearer {running_instance.api_key}"}

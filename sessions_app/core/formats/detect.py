@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from sessions_app.core.errors import RecordError
 from sessions_app.core.formats.native import parse_native
+from sessions_app.core.formats.openai_items import parse_items
 from sessions_app.core.formats.pydantic_messages import parse_messages, parse_wrapped_messages
 from sessions_app.core.formats.session_file import parse_session_file
 from sessions_app.core.json_text import Limits, load_strict
@@ -27,13 +28,16 @@ def parser_of(value: JsonValue) -> Parser:
         raise RecordError("A recording is a JSON object, or a list of messages.")
     if "format" in value:
         return parse_native
+    if "items" in value and {"input", "final_output"} & value.keys():
+        return parse_items
     if "session_id" in value and {"user_input", "final_output", "messages"} & value.keys():
         return _session_or_dump(value)
     if "messages" in value:
         return parse_wrapped_messages
     raise RecordError(
         "The format of this recording is not known: expected a native record (with 'format'), "
-        "a session file (with 'session_id' and 'messages') or a list of Pydantic AI messages."
+        "a session file (with 'session_id' and 'messages'), OpenAI Agents items (with 'input' and 'items') "
+        "or a list of Pydantic AI messages."
     )
 
 

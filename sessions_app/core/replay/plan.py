@@ -52,7 +52,7 @@ class ReplayPlan:
 
 def make_plan(run: Run) -> ReplayPlan:
     definitions, calls = _Definitions(run), run.model_calls
-    later = [*(call.history for _, call in calls[1:]), run.final]
+    later = [*(call.history for _, call in calls), run.final][1:]
     return ReplayPlan(
         run=run,
         answers=tuple(

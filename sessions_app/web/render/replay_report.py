@@ -10,7 +10,7 @@ from django.urls import reverse
 from sessions_app.core.compare.json_diff import differences
 from sessions_app.core.judge.budget import STATE_WORDS
 from sessions_app.core.payload import JsonObject
-from sessions_app.core.report import ReproductionReport
+from sessions_app.core.report import Attempt, ReproductionReport, describe
 from sessions_app.models import Project, Replay
 from sessions_app.web.render import spelled
 from sessions_app.web.render.changes import Field, field_of
@@ -48,11 +48,22 @@ class Nearest:
     fields: tuple[Field, ...]
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Pair:
+    """One thing that recording and replay both have; `match` is None where it could not be compared."""
+
+    what: str
+    original: str | None
+    replayed: str | None
+    match: bool | None
+
+
 def report_context(project: Project, replay: Replay, report: ReproductionReport) -> dict[str, Any]:
     facts = replay.facts
     return {
         "report": report,
         "css": verdict_css(replay),
+        "pairs": _pairs(replay, report),
         "sources": _sources(facts),
         "facts": facts,
         "budget": [{"row": row, "word": STATE_WORDS[row.state]} for row in report.budget],
@@ -71,6 +82,29 @@ def verdict_css(replay: Replay) -> str:
     if replay.verdict == "reproduced":
         return "reproduced"
     return "diverged" if replay.verdict in ("diverged", "ran_past_recording", "answers_left_over") else "stopped"
+
+
+def _pairs(replay: Replay, report: ReproductionReport) -> list[Pair]:
+    """The outcome and the number of steps; each step has its row in the diff."""
+    attempt = next((each for each in report.attempts if each.replay_id == replay.replay_id), None)
+    produced = replay.produced_run
+    if produced is None or attempt is None:
+        return []
+    output = describe(attempt.output) if attempt.output else produced.error_preview
+    original = describe(report.output) if report.output else replay.run.error_preview
+    equal_steps = replay.verdict == "reproduced" or None
+    return [
+        Pair(what="outcome", original=original, replayed=output, match=_same_outcome(replay, report, attempt)),
+        Pair(what="steps", original=str(replay.run.step_count), replayed=str(produced.step_count), match=equal_steps),
+    ]
+
+
+def _same_outcome(replay: Replay, report: ReproductionReport, attempt: Attempt) -> bool | None:
+    if report.output is not None and attempt.output is not None:
+        return report.output.parsed == attempt.output.parsed
+    if replay.run.error_preview and replay.produced_run and replay.produced_run.error_preview:
+        return replay.run.error_preview == replay.produced_run.error_preview
+    return True if replay.verdict == "reproduced" else None
 
 
 def _sources(facts: JsonObject) -> list[Source]:

@@ -1,0 +1,169 @@
+"""Items of an OpenAI Agents SDK run, as `RunResult.new_items` gives them.
+
+    {"input": text or input items, "final_output": …,
+     "items": [{"type": "ToolCallItem", "raw": {…}}, …]}
+
+`raw` is the item's `raw_item.model_dump(exclude_unset=True)`; plain Responses items (`to_input_list()`)
+are taken as well. A `raw` that is the text of a Python object holds no structure: such items are
+kept and shown, and nothing can be replayed from them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import groupby
+
+from sessions_app.core.errors import RecordTooLarge
+from sessions_app.core.formats.conversation import read_messages, run_from_messages
+from sessions_app.core.formats.fields import Fields
+from sessions_app.core.formats.native import foreign_extra
+from sessions_app.core.formats.values import message_value
+from sessions_app.core.json_text import Limits
+from sessions_app.core.payload import JsonObject, JsonValue, Payload, sha256_hex
+from sessions_app.core.run import OtherCall, Run, Step
+
+SOURCE = "openai-agents-items"
+
+
+def parse_items(content: bytes, limits: Limits = Limits()) -> Run:
+    fields = Fields(content)
+    items = [_Item(child) for child in _limited(fields, limits)]
+    run_id = fields.identifier("run_id") or fields.identifier("session_id") or f"run-{sha256_hex(content)[:16]}"
+    instructions = fields.text("instructions")
+    messages = [*_input_messages(fields.value("input"), instructions), *_messages(items, instructions)]
+    has_structure = any(message["kind"] == "response" for message in messages)
+    run = run_from_messages(
+        read_messages([Payload.of_json(message) for message in messages if has_structure]),
+        run_id=run_id,
+        source_format=SOURCE,
+    )
+    output = fields.slice("final_output")
+    return replace(
+        run,
+        session_id=fields.identifier("session_id") or run_id,
+        input=_input(fields) or run.input,
+        output=run.output if output is None else message_value(output),
+        status="ok" if output is not None else run.status,
+        model=fields.name("model") or run.model,
+        instructions=instructions or run.instructions,
+        started_at=fields.time("timestamp") or run.started_at,
+        user_id=fields.name("user_id"),
+        tenant_id=fields.name("tenant_id"),
+        steps=run.steps or _shown(items),
+        # Every item with its type as the SDK names it, whatever became of it above.
+        extra={"items": fields.value("items"), **foreign_extra(fields.rest(), SOURCE)},
+    )
+
+
+class _Item:
+    """One item: the SDK's name for it, and the Responses item inside."""
+
+    def __init__(self, fields: Fields) -> None:
+        is_wrapped = "raw" in fields.names()
+        self.name = fields.required("type", fields.name) if is_wrapped or fields.has("type") else "message"
+        self.raw: JsonValue = fields.value("raw") if is_wrapped else _whole(fields)
+
+    @property
+    def value(self) -> JsonObject:
+        return self.raw if isinstance(self.raw, dict) else {}
+
+
+def _whole(fields: Fields) -> JsonObject:
+    return {name: fields.value(name) for name in fields.names()}
+
+
+def _limited(fields: Fields, limits: Limits) -> list[Fields]:
+    children = fields.children("items") or []
+    if len(children) > limits.max_steps:
+        raise RecordTooLarge(f"items has {len(children)} items; the limit is {limits.max_steps}.", field="items")
+    return children
+
+
+def _input(fields: Fields) -> Payload | None:
+    """A text is the prompt itself; a list of input items holds it in its last user message."""
+    slice_ = fields.slice("input")
+    return message_value(slice_) if slice_ is not None and slice_[:1] == b'"' else None
+
+
+# --- messages ----------------------------------------------------------------------------------
+
+
+def _input_messages(value: JsonValue, instructions: str | None) -> list[JsonObject]:
+    if isinstance(value, str):
+        return [_request([{"part_kind": "user-prompt", "content": value}], instructions)]
+    rows = [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
+    return _grouped(rows, instructions)
+
+
+def _messages(items: list[_Item], instructions: str | None) -> list[JsonObject]:
+    return _grouped([item.value for item in items], instructions)
+
+
+def _grouped(rows: list[JsonObject], instructions: str | None) -> list[JsonObject]:
+    """Neighbouring items of one side are one message: a model asks for several tools at once."""
+    names = {row.get("call_id"): row.get("name") for row in rows if row.get("type") == "function_call"}
+    parts = [(_is_answer(row), part) for row in rows for part in _parts(row, names)]
+    return [
+        _response([part for _, part in group]) if is_answer else _request([part for _, part in group], instructions)
+        for is_answer, group in groupby(parts, key=lambda pair: pair[0])
+    ]
+
+
+def _is_answer(row: JsonObject) -> bool:
+    """Whether the model wrote it."""
+    return row.get("type") in ("function_call", "reasoning") or row.get("role") == "assistant"
+
+
+def _parts(row: JsonObject, names: dict[JsonValue, JsonValue]) -> Iterator[JsonObject]:
+    """The parts that a Responses item stands for, in the names of Pydantic AI's messages."""
+    match row.get("type"):
+        case "function_call":
+            yield {
+                "part_kind": "tool-call",
+                "tool_name": row.get("name"),
+                "args": row.get("arguments"),
+                "tool_call_id": row.get("call_id"),
+            }
+        case "function_call_output":
+            yield {
+                "part_kind": "tool-return",
+                "tool_name": names.get(row.get("call_id")),
+                "content": row.get("output"),
+                "tool_call_id": row.get("call_id"),
+            }
+        case "reasoning":
+            yield {"part_kind": "thinking", "content": "\n".join(_texts(row.get("summary"))), "id": row.get("id")}
+        case _ if row.get("role") == "assistant":
+            yield from ({"part_kind": "text", "content": text} for text in _texts(row.get("content")))
+        case _ if row.get("role") == "user":
+            yield {"part_kind": "user-prompt", "content": "\n".join(_texts(row.get("content")))}
+        case _ if row.get("role") in ("system", "developer"):
+            yield {"part_kind": "system-prompt", "content": "\n".join(_texts(row.get("content")))}
+
+
+def _texts(content: JsonValue) -> list[str]:
+    if isinstance(content, str):
+        return [content]
+    rows = content if isinstance(content, list) else []
+    return [row["text"] for row in rows if isinstance(row, dict) and isinstance(row.get("text"), str)]
+
+
+def _request(parts: list[JsonObject], instructions: str | None) -> JsonObject:
+    return {"parts": parts, "instructions": instructions, "kind": "request"}
+
+
+def _response(parts: list[JsonObject]) -> JsonObject:
+    return {"parts": parts, "kind": "response"}
+
+
+def _shown(items: list[_Item]) -> tuple[Step, ...]:
+    """Items without structure: their names and texts, so that nothing that arrived is hidden."""
+    return tuple(
+        Step(index=index, name=item.name, call=OtherCall(result=_payload(item.raw)))
+        for index, item in enumerate(items, start=1)
+    )
+
+
+def _payload(raw: JsonValue) -> Payload:
+    return Payload.of_text(raw) if isinstance(raw, str) else Payload.of_json(raw)

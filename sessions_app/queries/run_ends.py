@@ -1,0 +1,36 @@
+"""What a run was asked and what came of it, read from its header: one query, whatever the run holds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sessions_app import models
+from sessions_app.core.formats.fields import Fields
+from sessions_app.core.formats.native_steps import read_error, read_payload
+from sessions_app.core.payload import Payload
+from sessions_app.core.run import ErrorInfo
+from sessions_app.mapping import payloads
+from sessions_app.mapping.stored import reference
+from sessions_app.queries.steps import StoredOrGone
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunEnds:
+    """None is "not captured"; bytes that are no longer stored are a `GonePayload`."""
+
+    input: Payload | None
+    output: Payload | None
+    error: ErrorInfo | None
+    instructions: str | None
+
+
+def ends_of(run: models.Run) -> RunEnds:
+    fields = Fields(bytes(run.header))
+    named = [slice_ for slice_ in map(fields.slice, ("input", "output")) if slice_ is not None]
+    resolver = StoredOrGone(payloads.read_many(run.project_id, {reference(slice_)[0] for slice_ in named}))
+    return RunEnds(
+        input=read_payload(fields, "input", resolver),
+        output=read_payload(fields, "output", resolver),
+        error=read_error(fields, "error"),
+        instructions=fields.text("instructions"),
+    )

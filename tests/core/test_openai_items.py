@@ -1,0 +1,83 @@
+"""Runs of the OpenAI Agents SDK, from their items."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sessions_app.core.errors import RecordError
+from sessions_app.core.formats.detect import parse_document
+from sessions_app.core.formats.native import encode_native
+from sessions_app.core.judge.verdict import judge
+from sessions_app.core.run import ToolCall
+
+RECORD = Path("tests/records/openai_agents_items.json")
+
+
+def parse(document: Any) -> Any:
+    return parse_document(json.dumps(document).encode())
+
+
+def test_items_become_messages_and_steps():
+    run = parse_document(RECORD.read_bytes())
+
+    assert [(step.kind, step.name) for step in run.steps] == [
+        ("model", "model"),
+        ("tool", "lookup_order"),
+        ("model", "model"),
+    ]
+    call = run.steps[1].call
+    assert isinstance(call, ToolCall)
+    assert call.arguments.content == b'{"order_id": "LIVE-1"}'
+    assert call.result.parsed == {"id": "LIVE-1", "status": "shipped"}
+    assert (run.input.value, run.status, judge(run).verdict) == ("where is my order?", "ok", "replayable")
+
+
+def test_every_item_is_kept_with_its_type_and_structure():
+    sent = json.loads(RECORD.read_bytes())
+
+    run = parse_document(RECORD.read_bytes())
+
+    assert run.extra["items"] == sent["items"]
+    assert parse_document(encode_native(run)) == run
+
+
+def test_items_saved_as_text_are_kept_and_cannot_be_replayed():
+    """What `str(raw_item)` gives: the class name and its fields, no structure."""
+    items = [{"type": "ToolCallItem", "raw": "ResponseFunctionToolCall(arguments='{}')"}]
+
+    run = parse({"input": "Weather?", "final_output": "Sunny", "items": items})
+
+    assert [(step.kind, step.name, step.call.result.value) for step in run.steps] == [
+        ("other", "ToolCallItem", "ResponseFunctionToolCall(arguments='{}')")
+    ]
+    assert (run.output.value, judge(run).verdict) == ("Sunny", "cold")
+
+
+def test_parallel_calls_are_one_answer_and_their_results_one_request():
+    calls = [
+        {"type": "function_call", "name": "weather", "arguments": f'{{"city": "{city}"}}', "call_id": city}
+        for city in ("Paris", "London")
+    ]
+    outputs = [{"type": "function_call_output", "call_id": city, "output": "72°F"} for city in ("Paris", "London")]
+    said = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Both 72°F."}]}
+    thought = {"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "hm"}]}
+
+    run = parse(
+        {
+            "input": "Weather in Paris and London",
+            "final_output": "Both 72°F.",
+            "items": [thought, *calls, *outputs, said],
+        }
+    )
+
+    assert [step.kind for step in run.steps] == ["model", "tool", "tool", "model"]
+    assert run.final.length == 4
+
+
+def test_an_item_without_type_names_the_field():
+    with pytest.raises(RecordError) as caught:
+        parse({"input": "x", "items": [{"raw": {}}]})
+
+    assert caught.value.field == "items[0].type"
