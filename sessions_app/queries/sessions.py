@@ -12,7 +12,6 @@ from typing import Any
 from django.db.models import (
     Count,
     Exists,
-    F,
     FloatField,
     OuterRef,
     Prefetch,
@@ -71,7 +70,7 @@ Place = datetime | float
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Order:
-    """`column` is one of the session, or `place` for what the shown run is ordered by."""
+    """`column` is one of the session, or `place` for `run_column` of the run that the row shows."""
 
     column: str
     is_descending: bool
@@ -188,7 +187,7 @@ def _newest_of_any_origin() -> Subquery:
 
 def _place(query: Query, order: Order) -> Coalesce:
     newest = matching_runs(_runs_of_session(), query).order_by("-pk")
-    found = Subquery(newest.values(found=F(order.run_column))[:1], output_field=FloatField())
+    found = Subquery(newest.values(order.run_column or "pk")[:1], output_field=FloatField())
     return Coalesce(found, Value(order.unknown), output_field=FloatField())
 
 

@@ -12,6 +12,8 @@ from django.utils import timezone
 from django.utils.html import escape, format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
+from sessions_app.core.redaction.builtin import BUILT_IN_RULES
+
 register = template.Library()
 
 NOT_CAPTURED = mark_safe('<em class="missing">not captured</em>')  # constant markup of our own
@@ -32,17 +34,27 @@ _INVISIBLE = re.compile(
 )
 
 
+_RULES = "|".join(sorted({rule.name for rule in BUILT_IN_RULES}))
+_SPECIAL = re.compile(rf"\[(?P<rule>{_RULES}):(?P<value>[0-9a-f]{{8}})\]|{_INVISIBLE.pattern}")
+"""Only names of our rules: other bracketed words with a number after them were recorded so."""
+
+
 @register.filter
 def recorded(value: object) -> SafeString:
-    """The text itself, escaped, with control and bidi characters as small tags."""
+    """The text itself, escaped; control and bidi characters as small tags, placeholders of redaction as chips."""
     if value is None:
         return NOT_CAPTURED
     text = str(value)
     pieces, at = [], 0
-    for found in _INVISIBLE.finditer(text):
-        pieces += [escape(text[at : found.start()]), _tag(found.group())]
+    for found in _SPECIAL.finditer(text):
+        pieces += [escape(text[at : found.start()]), _chip(found) if found["rule"] else _tag(found.group())]
         at = found.end()
     return format_html_join("", "{}", ((piece,) for piece in [*pieces, escape(text[at:])]))
+
+
+def _chip(found: re.Match[str]) -> SafeString:
+    markup = '<span class="redacted" title="redacted: {}; the same chip is the same value">{}:{}</span>'
+    return format_html(markup, found["rule"], found["rule"], found["value"])
 
 
 def _tag(character: str) -> SafeString:

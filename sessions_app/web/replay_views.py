@@ -7,6 +7,7 @@ from collections.abc import Callable
 from hashlib import sha256
 from typing import Any
 
+from django.conf import settings
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotModified
 from django.http.response import HttpResponseBase
@@ -95,6 +96,7 @@ def _context(request: HttpRequest, project: Project, row: Replay) -> dict[str, A
         "session_id": row.run.session.session_id,
         "run_link": run_address(row.run, project),
         "queue": None if row.is_over else queue_of(project),
+        "max_attempts": settings.REPLAY_MAX_ATTEMPTS,
         "may_change": has_role(request.user, project, "member"),
     }
     return frame | (_report_context(project, row) if row.is_over else {})

@@ -5,23 +5,39 @@ from __future__ import annotations
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
+from django.db.models import QuerySet
 from django.http import Http404
 from django.urls import reverse
 
 from sessions_app.models import Project, Run, Session
 
 RUNS = 200
-"""Runs of a session that the switcher offers."""
+"""Turns of a session that the switcher offers."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RunPlace:
-    """A run and its place among the runs of its session."""
+    """A run and its place among the turns of its session.
+
+    Turns are the runs that were sent here. What a replay produced is no turn: it is found at the run that it replays.
+    """
 
     run: Run
     number: int
+    """From 1; 0 when the run was produced by a replay."""
     siblings: tuple[Run, ...]
-    """All runs of the session, in the order of their arrival, without their large columns."""
+    """The turns of the session, in the order of their arrival, without their large columns."""
+    token: str = ""
+    """Of the share link that the page was reached by; its addresses lead to this run alone."""
+
+    @property
+    def is_turn(self) -> bool:
+        return self.number > 0
+
+    @property
+    def is_named(self) -> bool:
+        """Whether an address has to say which run of the session is meant."""
+        return not self.token and (len(self.siblings) > 1 or not self.is_turn)
 
     @property
     def before(self) -> Run | None:
@@ -29,20 +45,30 @@ class RunPlace:
 
     @property
     def after(self) -> Run | None:
-        return self.siblings[self.number] if self.number < len(self.siblings) else None
+        return self.siblings[self.number] if 0 < self.number < len(self.siblings) else None
 
     @property
     def query(self) -> str:
         """The beginning of a query that keeps the run: `?` or `?run=…&`."""
-        return f"?{urlencode({'run': self.run.run_id})}&" if len(self.siblings) > 1 else "?"
+        return f"?{urlencode({'run': self.run.run_id})}&" if self.is_named else "?"
 
     def session_address(self, project: Project) -> str:
         """Ready for more of a query to be added."""
+        if self.token:
+            return reverse("shared", args=[self.token]) + self.query
         return reverse("session", args=[project.slug, self.run.session.session_id]) + self.query
 
     def step_address(self, project: Project, index: int) -> str:
+        if self.token:
+            return reverse("shared_step", args=[self.token, index])
         address = reverse("step", args=[project.slug, self.run.session.session_id, index])
         return (address + self.query).rstrip("?&")
+
+    def panel_address(self, project: Project) -> str:
+        """Of no step: session.js puts the number in place of the 0, and adds the run."""
+        if self.token:
+            return reverse("shared_step", args=[self.token, 0])
+        return reverse("step", args=[project.slug, self.run.session.session_id, 0])
 
 
 def session_of(project: Project, session_id: str) -> Session:
@@ -53,15 +79,28 @@ def session_of(project: Project, session_id: str) -> Session:
 
 
 def place_of(session: Session, asked: str) -> RunPlace:
-    """`asked` is `?run=`: the id of a run, or its number in the session; without it, the first one."""
+    """`asked` is `?run=`: the id of a run, or the number of a turn; without it, the first one."""
     light = session.runs.only("pk", "run_id", "origin", "status", "session_id", "parent_run_id", "step_count")
-    siblings = tuple(light.order_by("pk")[:RUNS])
-    by_id = {run.run_id: i for i, run in enumerate(siblings, start=1)}
-    number = by_id.get(asked) or (int(asked) if asked.isdecimal() and len(asked) < 6 else 1)
-    if not 1 <= number <= len(siblings) or (asked and asked not in by_id and not asked.isdecimal()):
+    turns = tuple(light.filter(produced_by=None).order_by("pk")[:RUNS])
+    numbers = {turn.pk: number for number, turn in enumerate(turns, start=1)}
+    run = _whole(session).filter(**_meant(asked, turns)).order_by("pk").first()
+    if run is None:
         raise Http404
-    run = Run.objects.select_related("session", "cold_case", "produced_by").get(pk=siblings[number - 1].pk)
-    return RunPlace(run=run, number=number, siblings=siblings)
+    return RunPlace(run=run, number=numbers.get(run.pk, 0), siblings=turns)
+
+
+def _meant(asked: str, turns: tuple[Run, ...]) -> dict[str, object]:
+    if not asked:
+        return {"pk": turns[0].pk} if turns else {}
+    if any(turn.run_id == asked for turn in turns) or not asked.isdecimal() or len(asked) > 5:
+        return {"run_id": asked}
+    number = int(asked)
+    return {"pk": turns[number - 1].pk} if 1 <= number <= len(turns) else {"run_id": asked}
+
+
+def _whole(session: Session) -> QuerySet[Run]:
+    found = session.runs.select_related("session", "cold_case", "produced_by__run__session")
+    return found.defer("produced_by__run__header")
 
 
 def run_address(run: Run, project: Project, **query: object) -> str:

@@ -19,6 +19,7 @@ from sessions_app.mapping.load import load_run
 from sessions_app.models import Project, Replay, Run
 from sessions_app.queries import steps
 from sessions_app.queries.access import has_role
+from sessions_app.queries.run_ends import ends_of
 from sessions_app.web.access import project_page
 from sessions_app.web.diff_partners import diff_partners
 from sessions_app.web.downloads import attachment
@@ -26,7 +27,8 @@ from sessions_app.web.render.oddities import folded_anomalies
 from sessions_app.web.render.outline import Fold, outline
 from sessions_app.web.render.payloads import show
 from sessions_app.web.render.ruler import ruler_of
-from sessions_app.web.run_pages import RunPlace, place_of, session_of, whole_number
+from sessions_app.web.render.run_ends import shown_ends, shown_instructions
+from sessions_app.web.run_pages import RunPlace, place_of, run_address, session_of, whole_number
 from sessions_app.web.session_messages import messages_context
 from sessions_app.web.step_views import step_context
 
@@ -48,32 +50,45 @@ def session(request: HttpRequest, project: Project, session_id: str) -> HttpResp
 
 
 def _frame(request: HttpRequest, project: Project, place: RunPlace, view: str) -> dict[str, Any]:
-    """All above the list: who, what, the story, can it be replayed, what is odd."""
     run = place.run
-    anomalies = [_anomaly(item) for item in run.anomalies]
-    odd = folded_anomalies(anomalies)
-    replays = _replays_of(run)
+    replays = replays_of(run)
+    made_by = getattr(run, "produced_by", None)
     return {
         "project": project,
         "section": "sessions",
+        **above_steps(project, place, view),
+        "replays": replays,
+        "diff_partners": diff_partners(place, replays),
+        "may_change": has_role(request.user, project, "member"),
+        "asked_step": whole_number(request.GET.get("step"), 0),
+        "source_hex": bytes(run.source_digest).hex(),
+        "curl": curl_of(request, run),
+        "recorded_address": run_address(made_by.run, project) if made_by else None,
+    }
+
+
+def above_steps(project: Project, place: RunPlace, view: str) -> dict[str, Any]:
+    """Who, what, the story, what was asked and answered, can it be replayed, what is odd."""
+    run = place.run
+    anomalies = [_anomaly(item) for item in run.anomalies]
+    odd = folded_anomalies(anomalies)
+    ends = ends_of(run)
+    return {
         "place": place,
         "run": run,
         "session_id": run.session.session_id,
         "view": view,
         "q": place.query,
+        "panel_address": place.panel_address(project),
+        "ends": shown_ends(ends, run.status),
+        "instructions": shown_instructions(ends.instructions),
         "kit_lines": run.kit.get("lines", []),
         "anomalies": odd[:ANOMALIES],
         "more_anomalies": odd[ANOMALIES:],
         "odd_count": len(anomalies),
         "cold_case": getattr(run, "cold_case", None),
         "made_by": getattr(run, "produced_by", None),
-        "replays": replays,
-        "diff_partners": diff_partners(place, replays),
-        "may_change": has_role(request.user, project, "member"),
         "last_index": steps.last_index(run),
-        "asked_step": whole_number(request.GET.get("step"), 0),
-        "source_hex": bytes(run.source_digest).hex(),
-        "curl": curl_of(request, run),
     }
 
 
@@ -92,7 +107,7 @@ def _anomaly(item: JsonObject) -> Anomaly:
     )
 
 
-def _replays_of(run: Run) -> list[Replay]:
+def replays_of(run: Run) -> list[Replay]:
     found = run.replays.select_related("requested_by", "produced_run").defer("produced_run__header")
     return list(found.order_by("-number")[:REPLAYS])
 

@@ -84,3 +84,23 @@ def _of_error(error: ErrorInfo) -> End:
     text = ": ".join(part for part in (error.type, error.message) if part)
     head = beginning(text)
     return End(label="failed", text=head or None, is_cut=len(head) < len(text), is_error=True, fix="send its message")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Instructions:
+    """The system prompt of the first request, folded to its first line."""
+
+    summary: str
+    text: str
+    length: int
+
+    @property
+    def is_cut(self) -> bool:
+        return len(self.text) < self.length
+
+
+def shown_instructions(text: str | None) -> Instructions | None:
+    if text is None:
+        return None
+    summary = text.strip()[:200].partition("\n")[0]
+    return Instructions(summary=summary or "empty text", text=text[:INSTRUCTIONS], length=len(text))
