@@ -80,7 +80,7 @@ def test_a_replay_that_differs_is_never_called_reproduced(page: Page, running_in
 
     record = call("/api/v1/runs/r_8821/record")
     record |= {"run_id": "r_8821_tampered", "session_id": "tampered"}
-    record["steps"][2]["result"][0]["order"] = "#4422"  # type: ignore[index]
+    record["steps"][2]["result"][0]["order"] = "#4422"
     call("/api/v1/runs", json.dumps(record).encode())
 
     page.goto(f"{running_instance.url}/p/examples/s/tampered")

@@ -101,7 +101,7 @@ def _pairs(replay: Replay, report: ReproductionReport) -> list[Pair]:
 
 def _same_outcome(replay: Replay, report: ReproductionReport, attempt: Attempt) -> bool | None:
     if report.output is not None and attempt.output is not None:
-        return report.output.parsed == attempt.output.parsed
+        return bool(report.output.parsed == attempt.output.parsed)
     if replay.run.error_preview and replay.produced_run and replay.produced_run.error_preview:
         return replay.run.error_preview == replay.produced_run.error_preview
     return True if replay.verdict == "reproduced" else None
