@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
+from django.template.loader import render_to_string
 from django.urls import reverse
 from ninja import Router, Status
 
@@ -99,7 +100,7 @@ def get_kit(request: HttpRequest, run_id: str) -> JsonObject:
 
 @router.get("/runs/{path:run_id}/report", response={404: ErrorAnswer})
 def get_report(request: HttpRequest, run_id: str, format: str = "json") -> HttpResponse:
-    """The reproduction report: `json`, `md`, `txt`, or `html` (the page)."""
+    """The reproduction report: `json`, `md`, `txt` or `html`."""
     row = find_run(request, run_id)
     report = report_of_run(row)
     if format not in _REPORTS:
@@ -154,8 +155,13 @@ def runs_of(request: HttpRequest) -> QuerySet[Run]:
     return Run.objects.filter(project=project_of(request)).select_related("session", "project", "cold_case")
 
 
+def _as_page(report: ReproductionReport) -> str:
+    return render_to_string("api/report.html", {"report": report, "text": as_text(report)})
+
+
 _REPORTS: dict[str, tuple[Callable[[ReproductionReport], bytes | str], str]] = {
     "json": (lambda report: compact_json(as_json(report)), "application/json"),
+    "html": (_as_page, "text/html; charset=utf-8"),
     "md": (as_markdown, "text/markdown; charset=utf-8"),
     "txt": (as_text, "text/plain; charset=utf-8"),
 }
