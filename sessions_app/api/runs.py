@@ -15,6 +15,7 @@ from sessions_app.api.bodies import read_body
 from sessions_app.api.errors import Refused, not_found
 from sessions_app.api.schemas import (
     Accepted,
+    AcceptedBatch,
     ColdCaseBody,
     ColdCaseRequest,
     ErrorAnswer,
@@ -26,13 +27,14 @@ from sessions_app.api.schemas import (
     StepList,
 )
 from sessions_app.api.shapes import cold_case_body, run_body, shown, step_body, verdict_body
+from sessions_app.core.formats.batch import split_batch
 from sessions_app.core.formats.native import encode_native
 from sessions_app.core.payload import JsonObject, compact_json
 from sessions_app.core.report import ReproductionReport, as_json, as_markdown, as_text
 from sessions_app.mapping.load import load_facts, load_run, load_steps
 from sessions_app.models import Run
 from sessions_app.services.cold_cases import mark_cold, take_back
-from sessions_app.services.ingest import Ingested, ingest_document
+from sessions_app.services.ingest import Ingested, ingest_batch, ingest_document, limits
 from sessions_app.services.replays import request_replay
 from sessions_app.services.reports import report_of_run
 
@@ -42,15 +44,28 @@ router = Router(auth=FullKeyHolder(), tags=["runs"])
 @router.post(
     "/runs",
     auth=KeyHolder(),
-    response={200: Accepted, 201: Accepted, 400: ErrorAnswer, 409: ErrorAnswer, 413: ErrorAnswer},
+    response={
+        200: Accepted | AcceptedBatch,
+        201: Accepted | AcceptedBatch,
+        400: ErrorAnswer,
+        409: ErrorAnswer,
+        413: ErrorAnswer,
+    },
 )
 def post_run(request: HttpRequest) -> Status[JsonObject]:
-    """Send one recording: a native record, a session file or a Pydantic AI message dump.
+    """Send one recording, or several as `{"runs": [...]}`: all of them are stored or none.
 
-    201 for a new run, 200 for the same again, 409 when another run has its id.
+    A recording is a native record, a session file, items of the OpenAI Agents SDK or a Pydantic AI
+    message dump. 201 when a run is new, 200 for the same again, 409 when another run has its id.
     """
-    ingested = ingest_document(project_of(request), read_body(request))
-    return Status(201 if ingested.created else 200, _accepted(request, ingested))
+    project, body = project_of(request), read_body(request)
+    documents = split_batch(body, limits())
+    if documents is None:
+        ingested = ingest_document(project, body)
+        return Status(201 if ingested.created else 200, _accepted(request, ingested))
+    batch = ingest_batch(project, documents)
+    items = [_accepted(request, ingested) for ingested in batch]
+    return Status(201 if any(each.created for each in batch) else 200, {"items": items})
 
 
 def _accepted(request: HttpRequest, ingested: Ingested) -> JsonObject:
@@ -110,9 +125,9 @@ def get_report(request: HttpRequest, run_id: str, format: str = "json") -> HttpR
 
 
 @router.post("/runs/{path:run_id}/replays", response={202: ReplayQueued, 400: ErrorAnswer, 404: ErrorAnswer})
-def post_replay(request: HttpRequest, run_id: str, wanted: ReplayRequest) -> Status[JsonObject]:
-    """Queue a replay with the world off; see `replays` for its state."""
-    run = find_run(request, run_id)
+def post_replay(request: HttpRequest, run_id: str, wanted: ReplayRequest | None = None) -> Status[JsonObject]:
+    """Queue a replay with the world off; see `replays` for its state. The body may be left out."""
+    run, wanted = find_run(request, run_id), wanted or ReplayRequest()
     replay = request_replay(run=run, mode=wanted.mode, request_key=wanted.request_key)
     return Status(202, {"replay_id": replay.replay_id})
 

@@ -47,6 +47,10 @@ class Accepted(Answer):
     digest: str = Field(description="SHA-256 over what was recorded; equal for equal runs.")
 
 
+class AcceptedBatch(Answer):
+    items: list[Accepted] = Field(description="One for each recording, in the order in which they were sent.")
+
+
 class Tokens(Answer):
     input: int | None
     output: int | None
@@ -185,7 +189,7 @@ class ReplayBody(Answer):
     replay_id: str
     run_of: str = Field(description="The run that is replayed.")
     number: int = Field(description="Which attempt at reproducing the run, from 1.")
-    state: Literal["queued", "claimed", "running", "paused", "done", "failed", "cancelled", "crashed"]
+    state: Literal["queued", "running", "paused", "done", "failed", "cancelled", "crashed"]
     mode: str
     attempt: int = Field(description="How many workers have taken it up.")
     progress: Progress

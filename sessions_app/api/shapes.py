@@ -11,6 +11,7 @@ from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.run import ErrorInfo, ModelCall, Step, ToolCall, asked
 from sessions_app.mapping.rows import model_preview, shown_answer
 from sessions_app.models import Replay, Run, Session
+from sessions_app.models.replays import ReplayState
 
 
 def run_body(row: Run, *, input_: JsonValue, output: JsonValue, error: ErrorInfo | None) -> JsonObject:
@@ -135,7 +136,7 @@ def replay_body(replay: Replay) -> JsonObject:
         "replay_id": replay.replay_id,
         "run_of": replay.run.run_id,
         "number": replay.number,
-        "state": replay.state,
+        "state": _state(replay),
         "mode": replay.mode,
         "attempt": replay.attempt,
         "progress": {"done": replay.progress_done, "total": replay.progress_total},
@@ -146,6 +147,11 @@ def replay_body(replay: Replay) -> JsonObject:
         "error": replay.error,
         "facts": replay.facts,
     }
+
+
+def _state(replay: Replay) -> str:
+    """That a worker has it but has not begun is nothing that a script has to know."""
+    return ReplayState.RUNNING if replay.state == ReplayState.CLAIMED else replay.state
 
 
 def moment(value: datetime | None) -> str | None:

@@ -6,6 +6,7 @@ derived from redacted bytes. When redaction fails, nothing is stored.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -16,11 +17,11 @@ from django.db.models.functions import Greatest, Least
 from django.utils import timezone
 
 from sessions_app import models
-from sessions_app.core.errors import RecordTooLarge, RunConflict
+from sessions_app.core.errors import RecordError, RecordTooLarge, RunConflict
 from sessions_app.core.formats.detect import parser_of
 from sessions_app.core.formats.native import run_digest
 from sessions_app.core.json_text import Limits, load_strict
-from sessions_app.core.payload import Payload, compact_json
+from sessions_app.core.payload import JsonValue, Payload, compact_json
 from sessions_app.core.redaction import Redactor
 from sessions_app.core.run import Run
 from sessions_app.mapping import payloads
@@ -53,11 +54,40 @@ def ingest_document(project: models.Project, content: bytes) -> Ingested:
     Raises `RecordError` naming the field, `RunConflict` when another run has this id, and
     `RedactionFailed`; nothing is stored then.
     """
-    value = load_strict(content, limits())
+    run, source = _read(project, content, load_strict(content, limits()))
+    return store_run(project, run, source=source)
+
+
+def ingest_batch(project: models.Project, documents: Sequence[bytes]) -> list[Ingested]:
+    """Store several recordings in one transaction: all of them or none.
+
+    Errors are those of `ingest_document`, with `runs[3].` before the field.
+    """
+    read = [_read_nth(project, document, position) for position, document in enumerate(documents)]
+    stored: dict[int, Ingested] = {}
+    with transaction.atomic():
+        # In the order of their ids, so that two batches never wait for each other.
+        for position in sorted(range(len(read)), key=lambda each: read[each][0].run_id):
+            run, source = read[position]
+            stored[position] = store_run(project, run, source=source)
+    return [stored[position] for position in range(len(read))]
+
+
+def _read_nth(project: models.Project, document: bytes, position: int) -> tuple[Run, bytes]:
+    try:
+        return _read(project, document, load_strict(document, limits()))
+    except RecordError as error:
+        place = f"runs[{position}]"
+        field = f"{place}.{error.field}" if error.field else place
+        raise type(error)(f"{place}: {error.message}", field=field) from None
+
+
+def _read(project: models.Project, content: bytes, value: JsonValue) -> tuple[Run, bytes]:
+    """The run, and the redacted document that it was read from."""
     redacted = Redactor(bytes(project.redaction_secret)).redact(content).content
     run = parser_of(value)(redacted, limits())
     _check_growth(run)
-    return store_run(project, run, source=redacted)
+    return run, redacted
 
 
 def _check_growth(run: Run) -> None:

@@ -1,0 +1,20 @@
+"""Several recordings in one document: `{"runs": [recording, …]}`."""
+
+from __future__ import annotations
+
+from sessions_app.core.errors import RecordError
+from sessions_app.core.formats.fields import as_array, as_object
+from sessions_app.core.json_text import Limits, load_strict
+
+MAX_RUNS = 1000
+
+
+def split_batch(content: bytes, limits: Limits = Limits()) -> list[bytes] | None:
+    """The recordings of a batch, each as it was spelled; None when the document is a recording itself."""
+    value = load_strict(content, limits)
+    if not isinstance(value, dict) or value.keys() != {"runs"}:
+        return None
+    runs = as_array(as_object(content, "the document")["runs"], "runs")
+    if not 0 < len(runs) <= MAX_RUNS:
+        raise RecordError(f"runs must hold between 1 and {MAX_RUNS} recordings.", field="runs")
+    return runs
