@@ -166,7 +166,8 @@ LOGGING: dict[str, Any] = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}},
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "filters": {"mask": {"()": "replay_web.log_masks.MaskShareTokens"}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["mask"]}},
     "root": {"handlers": ["stderr"], "level": LOG_LEVEL},
     # Its own handler would mail or print requests' data.
     "loggers": {"django": {"handlers": [], "propagate": True}},

@@ -1,5 +1,6 @@
 """`/metrics` in the text format of Prometheus, for the project of the key that asks.
 
+A view of its own and no route of the API: those who collect metrics expect this address.
 Format: https://prometheus.io/docs/instrumenting/exposition_formats/
 """
 
@@ -8,17 +9,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from django.http import HttpRequest, HttpResponse
-from ninja import Router
+from django.views.decorators.http import require_GET
 
-from sessions_app.api.auth import FullKeyHolder, project_of
+from sessions_app.models.projects import KeyScope
 from sessions_app.queries.counts import Counted, counted
+from sessions_app.services.keys import find_key
 
-router = Router(auth=FullKeyHolder(), tags=["metrics"])
 
-
-@router.get("/metrics", include_in_schema=False)
+@require_GET
 def get_metrics(request: HttpRequest) -> HttpResponse:
-    text = "".join(_lines(counted(project_of(request))))
+    scheme, _, token = request.headers.get("Authorization", "").partition(" ")
+    key = find_key(token.strip()) if scheme.lower() == "bearer" else None
+    if key is None:
+        return HttpResponse(status=401, headers={"WWW-Authenticate": "Bearer"})
+    if key.scope != KeyScope.FULL:
+        return HttpResponse(status=403)
+    text = "".join(_lines(counted(key.project)))
     return HttpResponse(text, content_type="text/plain; version=0.0.4; charset=utf-8")
 
 

@@ -9,18 +9,14 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.urls import URLPattern, path, re_path
 from ninja import NinjaAPI
 
-from sessions_app.api import docs, metrics, reads, runs
+from sessions_app.api import docs, reads, runs
 from sessions_app.api.errors import add_handlers
+from sessions_app.api.metrics import get_metrics
 
 api = NinjaAPI(title="Agent replay", version="1", docs_url=None, urls_namespace="api-1")
 api.add_router("", runs.router)
 api.add_router("", reads.router)
 add_handlers(api)
-
-# Its address is fixed by those who collect, outside /api/v1.
-metrics_api = NinjaAPI(title="Metrics", docs_url=None, openapi_url=None, urls_namespace="metrics")
-metrics_api.add_router("", metrics.router)
-add_handlers(metrics_api)
 
 
 def api_docs(request: HttpRequest) -> HttpResponse:
@@ -60,5 +56,5 @@ urlpatterns = [
     path("api/v1/", nothing_here),
     path("api/v1/", (routes, api_name, api_namespace)),
     re_path(r"^api/v1/", nothing_here),
-    path("", metrics_api.urls),
+    path("metrics", get_metrics, name="metrics"),
 ]

@@ -164,6 +164,9 @@ class Step(models.Model):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["run", "index"], name="one_step_an_index")]
+        indexes = [
+            models.Index(fields=["arguments_key"], name="equal_calls", condition=models.Q(arguments_key__isnull=False)),
+        ]
 
     def __str__(self) -> str:
         return f"{self.index} {self.name}"

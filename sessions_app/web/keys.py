@@ -70,6 +70,7 @@ SHEET = (
             Key(">", "next run"),
             Key("Shift+R", "replay"),
             Key("c", "diff with"),
+            Key("s", "share"),
             Key("o", "open or fold"),
             Key("[", "fold all"),
             Key("]", "unfold all"),

@@ -69,6 +69,11 @@ class ListAddress:
         return self.but(cursor="", peek="")
 
     @property
+    def alone(self) -> ListAddress:
+        """The same page of the list with nothing beside it."""
+        return self.but(peek="")
+
+    @property
     def is_newest_first(self) -> bool:
         return self.sort == NEWEST
 

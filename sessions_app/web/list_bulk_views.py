@@ -37,7 +37,7 @@ def bulk(request: HttpRequest, project: Project) -> HttpResponseBase:
     wanted = list(dict.fromkeys(run_id for run_id in request.POST.getlist("run") if "\x00" not in run_id))
     act = _ACTIONS.get(request.POST.get("do", ""))
     if act is None or not wanted:
-        return _back(request, project, "Nothing was selected." if act else "There is no such action.")
+        return _back(request, project, "Nothing was selected." if act else "Choose what to do with what is selected.")
     if len(wanted) > MOST:
         return _back(request, project, f"{len(wanted)} sessions are selected; {MOST} is the most for one time.")
     runs = _runs(project, wanted)

@@ -14,7 +14,7 @@ from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_GET
 
 from sessions_app.core.errors import QueryError
-from sessions_app.core.query import EXAMPLES, Query, parse_query, quoted
+from sessions_app.core.query import EXAMPLES, Query, TextValue, parse_query, quoted
 from sessions_app.models import Project, Session
 from sessions_app.queries.access import has_role
 from sessions_app.queries.seen_values import NEWEST, seen_values
@@ -126,7 +126,7 @@ def facts_of(
         "top": make_cursor(page.items[0].session) if page.items and can_grow else "",
         "same": str(address.top).removeprefix("?"),
         "more": str(address.but(cursor=page.next_cursor or "", peek="")),
-        "peeking": f"{str(address.but(peek='')).rstrip('?') or '?'}{'&' if str(address.but(peek='')) != '?' else ''}",
+        "peeking": f"{address.alone}&" if str(address.alone) != "?" else "?",
         "sorts": {name: sort_head(address, name) for name in SORTED_BY},
         "without": without_each(project, query, address, span) if not page.items else [],
         "without_times": str(address.top.but(range="", since="", until="")) if address.has_times else "",
@@ -170,7 +170,18 @@ def blocked(text: str, error: QueryError) -> dict[str, Any]:
 @project_page()
 def suggestions(request: HttpRequest, project: Project) -> HttpResponseBase:
     """Parts of queries that this project has values for, asked for once somebody begins to write one."""
-    seen = [(f"{found.key}:{quoted(found.value)}", found.count) for found in seen_values(project)]
+    seen = [(part_for(found.key, found.value), found.count) for found in seen_values(project)]
     response = render(request, "sessions/_suggestions.html", {"seen": seen, "newest": NEWEST, "examples": EXAMPLES})
     response.headers["Cache-Control"] = "private, max-age=60"
     return response
+
+
+def part_for(key: str, value: str) -> str:
+    """As a person would write it: with quotes only where the value would be read as something else."""
+    plain = f"{key}:{value}"
+    try:
+        terms = parse_query(plain).terms
+    except QueryError:
+        return f"{key}:{quoted(value)}"
+    is_same = len(terms) == 1 and terms[0].values == (TextValue(text=value),) and terms[0].part == plain
+    return plain if is_same else f"{key}:{quoted(value)}"

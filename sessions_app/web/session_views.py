@@ -115,7 +115,7 @@ def replays_of(run: Run) -> list[Replay]:
 # --- steps -------------------------------------------------------------------------------------
 
 
-def _steps(request: HttpRequest, project: Project, place: RunPlace) -> dict[str, Any]:
+def steps_context(request: HttpRequest, project: Project, place: RunPlace) -> dict[str, Any]:
     run, last = place.run, steps.last_index(place.run)
     if not last:
         return {"rows": [], "entries": []}
@@ -162,7 +162,7 @@ def _raw(request: HttpRequest, project: Project, place: RunPlace) -> dict[str, A
     return {"source_digest": digest, "document": document}
 
 
-_VIEWS = {"steps": _steps, "messages": messages_context, "raw": _raw}
+_VIEWS = {"steps": steps_context, "messages": messages_context, "raw": _raw}
 
 
 @require_GET

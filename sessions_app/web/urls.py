@@ -14,6 +14,8 @@ from sessions_app.web import (
     session_list_views,
     session_views,
     setup_views,
+    share_views,
+    shared_views,
     step_views,
 )
 from sessions_app.web.recorded_ids import RecordedId, ReportSuffix
@@ -35,6 +37,8 @@ of_a_project: list[URLPattern | URLResolver] = [
     path("s/<recorded_id:session_id>/steps/<int:n>", step_views.step, name="step"),
     path("s/<recorded_id:session_id>/replay", replay_views.replay_session, name="replay_session"),
     path("s/<recorded_id:session_id>/record", session_views.record, name="record"),
+    path("s/<recorded_id:session_id>/share", share_views.share, name="share"),
+    path("s/<recorded_id:session_id>/share/<int:link>/revoke", share_views.revoke, name="revoke_share"),
     path("s/<recorded_id:session_id>/cold", cold_views.mark, name="mark_cold"),
     path("s/<recorded_id:session_id>/cold/take-back", cold_views.take_back, name="take_back_cold"),
     path("cold", cold_views.cold, name="cold"),
@@ -53,5 +57,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("sign-in", account_views.sign_in, name="sign_in"),
     path("sign-out", account_views.sign_out, name="sign_out"),
     path("me", account_views.me, name="me"),
+    path("shared/<str:token>", shared_views.session, name="shared"),
+    path("shared/<str:token>/steps/<int:n>", shared_views.step, name="shared_step"),
+    path("shared/<str:token>/payloads/<slug:digest>", shared_views.payload, name="shared_payload"),
     path("p/<slug:project>/", include(of_a_project)),
 ]

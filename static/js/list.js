@@ -19,8 +19,8 @@ const edge = document.querySelector(".panel-edge");
 let asked = null;
 let waiting = 0;
 
-function addressWith(id) {
-  const address = new URL(location.href);
+function addressWith(id, from = location.href) {
+  const address = new URL(from);
   if (id) address.searchParams.set("peek", id);
   else address.searchParams.delete("peek");
   address.searchParams.delete("select");
@@ -37,6 +37,8 @@ function show(isShown) {
 function mark(id) {
   for (const row of document.querySelectorAll("tr.is-picked")) row.classList.remove("is-picked");
   for (const link of document.querySelectorAll("a[data-peek][aria-current]")) link.removeAttribute("aria-current");
+  const copy = document.querySelector("[data-copy][data-shared]");
+  if (copy) copy.dataset.copy = addressWith(id, copy.dataset.copy);
   const link = id && linkOf(id);
   if (!link) return;
   link.setAttribute("aria-current", "true");
@@ -159,6 +161,12 @@ document.addEventListener("reset", (event) => event.target.id === "bulk" && setT
 }));
 addEventListener("pageshow", arm);
 
+// What is done leads back to the list as it is now, with the panel that is open.
+document.addEventListener("submit", (event) => {
+  const back = event.target.elements.namedItem("back");
+  if (back?.type === "hidden" && event.target.closest("#found, #peek")) back.value = location.search || "?";
+}, true);
+
 // --- Keys that mean the row: the others are in keys.js
 
 function isTaken(event) {
@@ -185,6 +193,19 @@ function pressSelect() {
   box?.click();
   return Boolean(box);
 }
+
+// Enter on a tick would press the first button of the form.
+document.addEventListener("keydown", (event) => {
+  if (event.key === "Enter" && event.target.matches?.('input[form="bulk"]')) event.preventDefault();
+}, true);
+
+// With a reason written, mod+Enter means the button below it; the form alone would not know which.
+document.addEventListener("keydown", (event) => {
+  const button = event.target.closest?.("#bulk .menu-list")?.querySelector("button[name=do]");
+  if (!button || event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
+  event.preventDefault();
+  event.target.form.requestSubmit(button);
+}, true);
 
 const pressed = { " ": pressSpace, x: pressSelect };
 document.addEventListener("keydown", (event) => {

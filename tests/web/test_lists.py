@@ -67,7 +67,7 @@ def test_list_escapes_what_was_recorded_and_names_control_characters(shop, bob):
 def test_list_links_to_sessions_of_any_id(shop, bob, session_id):
     make_session(shop, session_id)
 
-    address = match(r'data-row-link href="([^"]+)"', bob.get(ADDRESS).content.decode())
+    address = match(r'data-row-link\s+href="([^"]+)"', bob.get(ADDRESS).content.decode())
 
     assert bob.get(address.replace("&amp;", "&")).status_code == 200
 
@@ -171,7 +171,7 @@ def test_pages_continue_without_gaps_or_repeats(shop, bob):
 def test_load_more_answers_with_rows_alone(shop, bob):
     for number in range(PAGE + 1):
         make_session(shop, f"s{number:03}")
-    more = match(r'href="\?([^"]+)" data-key="l"', bob.get(ADDRESS).content.decode()).replace("&amp;", "&")
+    more = match(r'href="\?([^"]+)"\s+data-key="l"', bob.get(ADDRESS).content.decode()).replace("&amp;", "&")
 
     part = bob.get(f"{ADDRESS}?{more}", headers={"HX-Request": "true", "HX-Target": "more"}).content.decode()
     whole = bob.get(f"{ADDRESS}?{more}").content.decode()

@@ -1,0 +1,55 @@
+"""Links to a run, and what belongs to the run that they show."""
+
+from __future__ import annotations
+
+from django.db import connection
+from django.db.models import BinaryField, F, Func, IntegerField, Value
+
+from sessions_app.mapping.references import payload_references
+from sessions_app.models import Run, ShareLink
+
+LINKS = 50
+
+
+def links_of(run: Run) -> list[ShareLink]:
+    """Those made last, with who made them; revoked and expired ones stay listed."""
+    links = ShareLink.objects.filter(run=run).select_related("created_by")
+    return list(links.order_by("-pk")[:LINKS])
+
+
+def run_holds(run: Run, digest: str) -> bool:
+    """Whether the payload is part of the run: of its header, of a step, or a message that a step saw."""
+    return digest in payload_references(bytes(run.header)) or _in_a_step(run, digest) or _in_a_history(run, digest)
+
+
+def _in_a_step(run: Run, digest: str) -> bool:
+    place = Func(
+        Value(f'"sha256":"{digest}"'.encode(), output_field=BinaryField()),
+        F("detail"),
+        template="position(%(expressions)s)",
+        arg_joiner=" IN ",
+        output_field=IntegerField(),
+    )
+    return run.steps.annotate(place=place).filter(place__gt=0).exists()
+
+
+_MESSAGE = """
+WITH RECURSIVE heads AS (
+    SELECT unnest(ARRAY[prior_node, final_node]) AS digest FROM sessions_app_run WHERE id = %(run)s
+  UNION
+    SELECT unnest(ARRAY[input_node, output_node]) FROM sessions_app_step WHERE run_id = %(run)s
+), chain AS (
+    SELECT node.digest, node.parent, node.message FROM sessions_app_historynode node
+    JOIN heads ON node.project_id = %(project)s AND node.digest = heads.digest
+  UNION
+    SELECT node.digest, node.parent, node.message FROM sessions_app_historynode node
+    JOIN chain ON node.project_id = %(project)s AND node.digest = chain.parent
+)
+SELECT EXISTS (SELECT 1 FROM chain WHERE message = %(message)s)
+"""
+
+
+def _in_a_history(run: Run, digest: str) -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute(_MESSAGE, {"run": run.pk, "project": run.project_id, "message": bytes.fromhex(digest)})
+        return bool(cursor.fetchone()[0])
