@@ -18,7 +18,7 @@ from django.views.decorators.http import require_POST
 
 from sessions_app.core.errors import PayloadMissing, RecordError
 from sessions_app.core.formats.native import encode_native
-from sessions_app.core.payload import compact_json
+from sessions_app.core.payload import JsonObject, compact_json
 from sessions_app.mapping.load import load_run
 from sessions_app.models import Project, Run
 from sessions_app.services.cold_cases import mark_cold
@@ -110,28 +110,29 @@ def _mark_cold(request: HttpRequest, project: Project, runs: list[Run]) -> HttpR
 
 
 def _export(request: HttpRequest, project: Project, runs: list[Run]) -> HttpResponseBase:
-    """One native record a line, written as they are read."""
-    response = StreamingHttpResponse(_lines([run.pk for run in runs]), content_type="application/x-ndjson")
-    response.headers["Content-Disposition"] = f'attachment; filename="{project.slug}-sessions.ndjson"'
+    """A batch of native records, byte for byte, that can be sent to another server as it is."""
+    response = StreamingHttpResponse(_batch([run.pk for run in runs]), content_type="application/octet-stream")
+    response.headers["Content-Disposition"] = f'attachment; filename="{project.slug}-sessions.json"'
     response.headers["X-Content-Type-Options"] = "nosniff"
     response.headers["Content-Security-Policy"] = "sandbox; default-src 'none'"
     response.headers["Cache-Control"] = "private, no-store"
     return response
 
 
-def _lines(pks: list[int]) -> Iterator[bytes]:
-    for pk in pks:
-        run = Run.objects.select_related("session").filter(pk=pk).first()
-        if run is not None:
-            yield _line(run) + b"\n"
-
-
-def _line(run: Run) -> bytes:
-    """Within JSON a line break is only space, so a record spelled over several lines fits into one."""
-    try:
-        return encode_native(load_run(run)).replace(b"\r", b" ").replace(b"\n", b" ")
-    except PayloadMissing as gone:
-        return compact_json({"format": "agent-replay.gone", "run_id": run.run_id, "error": str(gone)})
+def _batch(pks: list[int]) -> Iterator[bytes]:
+    """Written as they are read: one record in memory at a time."""
+    gone: list[JsonObject] = []
+    separator = b'{"runs":['
+    for run in (Run.objects.filter(pk=pk).first() for pk in pks):
+        if run is None:
+            continue
+        try:
+            yield separator + encode_native(load_run(run))
+            separator = b",\n"
+        except PayloadMissing as error:
+            gone.append({"run_id": run.run_id, "error": str(error)})
+    yield separator if separator.endswith(b"[") else b""
+    yield b"]" + (b',"gone":' + compact_json(gone) if gone else b"") + b"}"
 
 
 _ACTIONS = {"replay": _queue_replays, "cold": _mark_cold, "export": _export}

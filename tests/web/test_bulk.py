@@ -5,8 +5,9 @@ import json
 import pytest
 from django.test import Client
 
-from sessions_app.core.formats.native import parse_native
-from sessions_app.models import ColdCase, Replay, StoredPayload
+from sessions_app.core.formats.batch import split_batch
+from sessions_app.models import ColdCase, Replay, Run, StoredPayload
+from sessions_app.services.ingest import ingest_batch
 from tests.web.making import another_run, client_of, make_project, make_session, make_user, match
 
 pytestmark = pytest.mark.django_db
@@ -110,27 +111,29 @@ def test_marking_cold_marks_each_with_the_reason(shop, bob):
 # --- export
 
 
-def test_export_is_one_native_record_a_line(shop, bob):
+def test_export_is_a_batch_that_another_server_takes_as_it_is(shop, bob):
     for name in ("a", "b"):
         make_session(shop, name)
 
     response = bob.post(BULK, {"do": "export", "run": ["b", "a"]})
 
-    lines = response.getvalue().splitlines()
-    assert [parse_native(line).run_id for line in lines] == ["b", "a"]
-    assert response["Content-Type"] == "application/x-ndjson"
-    assert response["Content-Disposition"] == 'attachment; filename="shop-sessions.ndjson"'
+    batch = response.getvalue()
     assert response.streaming
+    assert response["Content-Disposition"] == 'attachment; filename="shop-sessions.json"'
+    stored = ingest_batch(make_project("other"), split_batch(batch) or [])
+    assert [ingested.run.run_id for ingested in stored] == ["b", "a"]
+    sent = {run.run_id: bytes(run.content_digest) for run in Run.objects.filter(project=shop)}
+    assert {each.run.run_id: bytes(each.run.content_digest) for each in stored} == sent
 
 
 def test_export_says_which_record_is_gone(shop, bob):
     make_session(shop, "a")
     StoredPayload.objects.all().delete()
 
-    (line,) = bob.post(BULK, {"do": "export", "run": ["a"]}).getvalue().splitlines()
+    batch = json.loads(bob.post(BULK, {"do": "export", "run": ["a"]}).getvalue())
 
-    assert json.loads(line)["format"] == "agent-replay.gone"
-    assert json.loads(line)["run_id"] == "a"
+    assert batch["runs"] == []
+    assert [gone["run_id"] for gone in batch["gone"]] == ["a"]
 
 
 # --- who and how many

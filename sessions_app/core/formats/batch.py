@@ -1,4 +1,7 @@
-"""Several recordings in one document: `{"runs": [recording, …]}`."""
+"""Several recordings in one document: `{"runs": [recording, …]}`.
+
+An export writes the same; where bytes were missing it adds `gone`, which is only to be read by people.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ MAX_RUNS = 1000
 def split_batch(content: bytes, limits: Limits = Limits()) -> list[bytes] | None:
     """The recordings of a batch, each as it was spelled; None when the document is a recording itself."""
     value = load_strict(content, limits)
-    if not isinstance(value, dict) or value.keys() != {"runs"}:
+    if not isinstance(value, dict) or "runs" not in value or not value.keys() <= {"runs", "gone"}:
         return None
     runs = as_array(as_object(content, "the document")["runs"], "runs")
     if not 0 < len(runs) <= MAX_RUNS:
