@@ -48,6 +48,11 @@ class Home:
         """Holds the fingerprint of the code that last migrated the database."""
         return self.path / "run" / "prepared"
 
+    def is_prepared_for(self, code: str) -> bool:
+        """Whether the last preparation was for this code, and what it made is still there."""
+        has_static = (self.static / "staticfiles.json").exists()
+        return has_static and self.prepared.exists() and self.prepared.read_text() == code
+
     def prepare(self) -> None:
         """Make the folders. Those who run the services may pass through the home; nobody may list it."""
         try:

@@ -42,11 +42,15 @@ def worker(home: Home, environment: Mapping[str, str]) -> Program:
     )
 
 
-def preparation(home: Home, environment: Mapping[str, str], url: str) -> Program:
-    """Migrates, collects static files, fills a new home; ends when done."""
+def preparation(home: Home, environment: Mapping[str, str], url: str, *, with_static: bool) -> Program:
+    """Migrates, collects static files, fills a new home; ends when done.
+
+    Without static files it may run beside the web server, which reads their folder when it starts.
+    """
+    extra = [] if with_static else ["--keep-static"]
     return Program(
         name="preparation",
-        command=[sys.executable, "manage.py", "prepare_home", url],
+        command=[sys.executable, "manage.py", "prepare_home", url, *extra],
         environment=environment,
         log=home.logs / "preparation.log",
         folder=PROJECT_ROOT,

@@ -92,8 +92,8 @@ class Supervisor:
         The worker comes last: three programs loading Django on two cores would make the first page wait.
         """
         code = programs.fingerprint()
-        is_known = self.home.prepared.exists() and self.home.prepared.read_text() == code
-        preparation = self.started(programs.preparation(self.home, environment, self.url))
+        is_known = self.home.is_prepared_for(code)
+        preparation = self.started(programs.preparation(self.home, environment, self.url, with_static=not is_known))
         if not is_known:
             self.say("Preparing the database ...")
             wait_done(preparation)

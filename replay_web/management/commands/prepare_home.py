@@ -14,8 +14,12 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("url", help="the address at which this instance will answer")
+        parser.add_argument(
+            "--keep-static", action="store_true", help="the static files are of this code"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         call_command("migrate", interactive=False, verbosity=0)
-        call_command("collectstatic", interactive=False, verbosity=0)
+        if not options["keep_static"]:
+            call_command("collectstatic", interactive=False, verbosity=0)
         bootstrap.prepare_home(settings.HOME.path, options["url"])
