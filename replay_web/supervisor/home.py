@@ -48,6 +48,16 @@ class Home:
         """Holds the fingerprint of the code that last migrated the database."""
         return self.path / "run" / "prepared"
 
+    def publish_connection(self) -> None:
+        """Let scripts find the server; call it when it answers."""
+        try:
+            write_private(self.connection, (self.path / "secrets" / "connection.json").read_text())
+        except FileNotFoundError:
+            return  # a database that was given and filled by others
+
+    def withdraw_connection(self) -> None:
+        self.connection.unlink(missing_ok=True)
+
     def is_prepared_for(self, code: str) -> bool:
         """Whether the last preparation was for this code, and what it made is still there."""
         has_static = (self.static / "staticfiles.json").exists()

@@ -91,6 +91,7 @@ class Supervisor:
 
         The worker comes last: three programs loading Django on two cores would make the first page wait.
         """
+        self.home.withdraw_connection()
         code = programs.fingerprint()
         is_known = self.home.is_prepared_for(code)
         preparation = self.started(programs.preparation(self.home, environment, self.url, with_static=not is_known))
@@ -102,6 +103,7 @@ class Supervisor:
         wait_done(preparation)
         write_private(self.home.prepared, code)
         web.wait_ready(60)
+        self.home.publish_connection()
         self.doors.append(self.started(programs.worker(self.home, environment)))
 
     def started(self, program: Program) -> Watched:

@@ -61,7 +61,9 @@ async def _replay(plan: ReplayPlan, on_progress: Progress, clock: PinnedClock) -
     agent, start = rebuild_agent(plan, model, transcript, book, on_call)
     ending, messages = await _run(agent, start, plan)
     last = plan.answers[min(model.cursor, len(plan.answers)) - 1].step if model.cursor else 1
-    final = transcript.end(_expected_end(plan, ending), messages, step=last)
+    unused, left_over = plan.answers[model.cursor :], book.left_over
+    has_rest = bool(unused or left_over)
+    final = transcript.end(None if has_rest else _expected_end(plan, ending), messages, step=last)
     observations = Observations(
         requests=tuple(transcript.requests),
         calls=tuple(transcript.calls),
@@ -70,9 +72,8 @@ async def _replay(plan: ReplayPlan, on_progress: Progress, clock: PinnedClock) -
         error=ending.error,
         ended_open=ending.is_open,
     )
-    unused = plan.answers[model.cursor :]
     facts = {**_facts(transcript), "clock": iso(clock.pinned_at) if clock.pinned_at else None}
-    return conclude(plan, observations, ending, transcript.divergence, unused, book.left_over, facts)
+    return conclude(plan, observations, ending, transcript.divergence, unused, left_over, facts)
 
 
 def _facts(transcript: Transcript) -> dict[str, Any]:

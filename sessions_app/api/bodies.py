@@ -14,6 +14,9 @@ from sessions_app.api.errors import Refused
 _MAX_MEMBERS = 1000
 """Of one gzip body. Each costs a copy of what follows it, and a member may be 20 bytes of nothing."""
 
+_DRAINED = 64 * 1024 * 1024
+"""Bytes of a refused body that are read and thrown away."""
+
 
 def read_body(request: HttpRequest) -> bytes:
     """The inflated body. Too much is refused before it is read or inflated as a whole."""
@@ -30,12 +33,22 @@ def read_body(request: HttpRequest) -> bytes:
 
 def _read(request: HttpRequest, limit: int) -> bytes:
     length = request.headers.get("Content-Length", "")
+    stream = _stream(request, has_length=bool(length))
     if length.isdecimal() and int(length) > limit:
+        _drain(stream)
         raise _too_large(limit)
-    body = _stream(request, has_length=bool(length)).read(limit + 1)
+    body = stream.read(limit + 1)
     if len(body) > limit:
+        _drain(stream)
         raise _too_large(limit)
     return body
+
+
+def _drain(stream: IO[bytes]) -> None:
+    """Many clients read the answer only when they have sent everything; bounded, and nothing is kept."""
+    left = _DRAINED
+    while left > 0 and (chunk := stream.read(min(left, 64 * 1024))):
+        left -= len(chunk)
 
 
 def _stream(request: HttpRequest, *, has_length: bool) -> IO[bytes]:

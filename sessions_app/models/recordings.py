@@ -80,6 +80,8 @@ class Run(models.Model):
     source_digest = models.BinaryField()
     """The document as received, after redaction."""
     received_at = models.DateTimeField(auto_now_add=True)
+    is_example = models.BooleanField(default=False)
+    """Came with the product. When the same run is sent by somebody it becomes theirs."""
     header = models.BinaryField()
     """All facts of the run as JSON, payloads by digest (mapping/rows.py)."""
     prior_node = models.BinaryField(null=True)

@@ -10,7 +10,7 @@ from pathlib import Path
 from django.contrib.auth.models import User
 from django.db import transaction
 
-from sessions_app.models import Membership, Project
+from sessions_app.models import Membership, Project, Run
 from sessions_app.models.projects import KeyScope, Role
 from sessions_app.services.ingest import ingest_document
 from sessions_app.services.keys import create_key
@@ -21,15 +21,19 @@ _FOLDER = Path(__file__).resolve().parent.parent / "examples"
 
 
 def prepare_home(home: Path, url: str) -> None:
-    """Fill an empty database, and write the address of this start into `connection.json`.
+    """Fill an empty database, and write the address of this start into `secrets/connection.json`.
+
+    `up` publishes it as `connection.json` once the server answers, so that whoever finds the file can
+    connect.
 
     Running it again changes nothing but the address; removed examples stay removed.
     """
-    connection = home / "connection.json"
+    connection = home / "secrets" / "connection.json"
     known = _read(connection)
     if not User.objects.exists():
         known = _first_account()
         load_examples(Project.objects.get(slug=EXAMPLES))
+    connection.parent.mkdir(mode=0o700, exist_ok=True)
     write_private(connection, {**known, "url": url})
 
 
@@ -47,21 +51,16 @@ def load_examples(project: Project) -> int:
     """Take in the example recordings like any other; returns how many there are."""
     manifest = json.loads((_FOLDER / "manifest.json").read_bytes())
     for example in reversed(manifest):
-        ingest_document(project, (_FOLDER / example["file"]).read_bytes())
+        ingested = ingest_document(project, (_FOLDER / example["file"]).read_bytes())
+        if ingested.created:
+            Run.objects.filter(pk=ingested.run.pk).update(is_example=True)
     return len(manifest)
-
-
-def example_run_ids() -> list[str]:
-    """Run ids of the examples, so that they can be told from recordings of one's own."""
-    manifest = json.loads((_FOLDER / "manifest.json").read_bytes())
-    records = (json.loads((_FOLDER / example["file"]).read_bytes()) for example in manifest)
-    return [record.get("run_id") or record["session_id"] for record in records]
 
 
 @transaction.atomic
 def remove_examples(project: Project) -> int:
     """Delete the example sessions of a project, with their replays; its other recordings stay."""
-    sessions = project.sessions.filter(runs__run_id__in=example_run_ids()).distinct()
+    sessions = project.sessions.filter(runs__is_example=True).distinct()
     removed = sessions.count()
     sessions.delete()
     return removed

@@ -109,12 +109,20 @@ def store_run(project: models.Project, run: Run, *, source: bytes) -> Ingested:
         _lock(project, run.run_id)
         stored = models.Run.objects.filter(project=project, run_id=run.run_id).first()
         if stored is not None and bytes(stored.content_digest).hex() == digest:
-            return Ingested(run=stored, created=False)
+            return Ingested(run=stored, created=_adopt(stored))
         if stored is not None and stored.status != "running":
             raise RunConflict(run.run_id)
         if stored is not None:
             stored.delete()
         return Ingested(run=_insert(project, run, digest, source), created=True)
+
+
+def _adopt(run: models.Run) -> bool:
+    """Whether this is the first time that somebody sends the run: an example was there before anybody."""
+    was_example, run.is_example = run.is_example, False
+    if was_example:
+        run.save(update_fields=["is_example"])
+    return was_example
 
 
 def _lock(project: models.Project, run_id: str) -> None:

@@ -17,6 +17,7 @@ from sessions_app.core.formats.native import encode_native, parse_native
 from sessions_app.core.json_text import Limits
 from sessions_app.core.payload import JsonObject
 from sessions_app.mapping.load import load_run
+from sessions_app.mapping.rows import storable
 from sessions_app.models import Replay, Run
 from sessions_app.models.replays import ReplayState
 from sessions_app.services import leases
@@ -139,10 +140,10 @@ def _store(replay: Replay, result: JsonObject) -> None:
             replay,
             state=state,
             verdict=result["verdict"],
-            divergence=result.get("divergence"),
+            divergence=storable(result.get("divergence")),
             live_calls=result["live_calls"],
-            facts=result.get("facts") or {},
-            error=result.get("error"),
+            facts=storable(result.get("facts") or {}),
+            error=storable(result.get("error")),
             produced_run=produced,
             progress_done=(result.get("facts") or {}).get("sources", {}).get("recorded", 0),
         )

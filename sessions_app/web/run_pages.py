@@ -72,7 +72,8 @@ class RunPlace:
 
 
 def session_of(project: Project, session_id: str) -> Session:
-    session = Session.objects.filter(project=project, session_id=session_id).first()
+    sessions = Session.objects.filter(project=project, session_id=session_id)
+    session = sessions.first() if "\x00" not in session_id else None  # which PostgreSQL's text cannot hold
     if session is None:
         raise Http404
     return session

@@ -82,7 +82,7 @@ def page_facts(request: HttpRequest, project: Project) -> dict[str, Any]:
         "form": KeyForm(),
         "may_make_keys": has_role(request.user, project, "member"),
         "is_admin": has_role(request.user, project, "admin"),
-        "has_examples": Run.objects.filter(project=project, run_id__in=bootstrap.example_run_ids()).exists(),
+        "has_examples": Run.objects.filter(project=project, is_example=True).exists(),
         "scores": capture_scores(project),
         **arrival_facts(project),
     }

@@ -171,3 +171,48 @@ def test_ids_and_times_may_differ(recorded: Run):
     result, _ = replayed(text.encode())
 
     assert result.verdict == "reproduced"
+
+
+def test_a_key_added_to_a_fixture_is_found(recorded: Run):
+    record = record_of(recorded)
+    record["steps"][2]["result"]["refund"] = "approved"
+
+    assert verdict_of(record) == ("diverged", 5, "messages[2].parts[1].content.refund")
+
+
+def test_a_key_added_to_a_schema_is_found(recorded: Run):
+    record = record_of(recorded)
+    record["tools"][0]["parameters_json_schema"]["properties"]["user_id"] = {"type": "string"}
+
+    path = "parameters.function_tools[0].parameters_json_schema.properties.user_id"
+    assert verdict_of(record) == ("diverged", 1, path)
+
+
+@pytest.mark.parametrize("key", ["timestamp", "run_id", "conversation_id"])
+def test_recorded_data_is_never_volatile(recorded: Run, key: str):
+    record = record_of(recorded)
+    record["steps"][1]["result"][key] = "then"
+    for message in [*record["steps"][4]["request"]["messages"], *record["final"]["messages"]]:
+        for part in message["parts"]:
+            if part.get("tool_call_id") == "p0" and part["part_kind"] == "tool-return":
+                part["content"][key] = "now"
+
+    assert verdict_of(record) == ("diverged", 5, f"messages[2].parts[0].content.{key}")
+
+
+def test_an_answer_missing_from_a_dump_is_found():
+    dump = json.loads(Path("tests/records/parallel-tools.messages.json").read_bytes())
+    del dump[2]["parts"][0]
+
+    result, _ = replayed(encode_native(parse_document(json.dumps(dump).encode())))
+
+    assert (result.verdict, result.divergence and result.divergence.step) == ("fixture_missing", 2)
+
+
+def test_an_answer_too_many_in_a_session_file_is_found():
+    session = json.loads(Path("tests/records/session_abc123.json").read_bytes())
+    session["messages"].append(session["messages"][-1])
+
+    result, _ = replayed(encode_native(parse_document(json.dumps(session).encode())))
+
+    assert (result.verdict, result.divergence and result.divergence.step) == ("answers_left_over", 6)

@@ -2,21 +2,23 @@
 
 import json
 import stat
+from pathlib import Path
 
 import pytest
 from django.contrib.auth.models import User
 
 from sessions_app.models import Project, Run
-from sessions_app.services.bootstrap import example_run_ids, prepare_home, remove_examples
+from sessions_app.services.bootstrap import prepare_home, remove_examples
 from sessions_app.services.ingest import ingest_document
 from sessions_app.services.keys import find_key
 from tests.builders import make_record, row_counts
 
 pytestmark = pytest.mark.django_db
+EXAMPLES = {"abc123", "cancel_5521", "price_429", "r_8821", "run_xyz789"}
 
 
 def connection_of(home):
-    return json.loads((home / "connection.json").read_bytes())
+    return json.loads((home / "secrets" / "connection.json").read_bytes())
 
 
 def test_a_new_home_has_an_account_a_key_and_the_examples(tmp_path):
@@ -26,8 +28,8 @@ def test_a_new_home_has_an_account_a_key_and_the_examples(tmp_path):
     assert set(said) == {"url", "username", "password", "api_key"}
     assert User.objects.get().check_password(said["password"])
     assert find_key(said["api_key"]).project.slug == "examples"
-    assert set(Run.objects.values_list("run_id", flat=True)) == set(example_run_ids())
-    assert stat.S_IMODE((tmp_path / "connection.json").stat().st_mode) == 0o600
+    assert set(Run.objects.values_list("run_id", flat=True)) == EXAMPLES
+    assert stat.S_IMODE((tmp_path / "secrets" / "connection.json").stat().st_mode) == 0o600
 
 
 def test_preparing_again_changes_the_address_alone(tmp_path):
@@ -40,12 +42,21 @@ def test_preparing_again_changes_the_address_alone(tmp_path):
     assert connection_of(tmp_path) == {**said, "url": "http://there"}
 
 
+def test_an_example_that_somebody_sends_becomes_theirs(tmp_path):
+    prepare_home(tmp_path, "http://here")
+    project, sample = Project.objects.get(), Path("tests/records/session_abc123.json").read_bytes()
+
+    assert [ingest_document(project, sample).created for _ in range(2)] == [True, False]
+    assert remove_examples(project) == len(EXAMPLES) - 1
+    assert list(Run.objects.values_list("run_id", flat=True)) == ["abc123"]
+
+
 def test_removed_examples_stay_removed_and_own_recordings_stay(tmp_path):
     prepare_home(tmp_path, "http://here")
     project = Project.objects.get()
     ingest_document(project, json.dumps(make_record("own")).encode())
 
-    assert remove_examples(project) == len(example_run_ids())
+    assert remove_examples(project) == len(EXAMPLES)
     prepare_home(tmp_path, "http://here")
 
     assert list(Run.objects.values_list("run_id", flat=True)) == ["own"]

@@ -14,9 +14,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("url", help="the address at which this instance will answer")
-        parser.add_argument(
-            "--keep-static", action="store_true", help="the static files are of this code"
-        )
+        parser.add_argument("--keep-static", action="store_true", help="the static files are of this code")
 
     def handle(self, *args: Any, **options: Any) -> None:
         call_command("migrate", interactive=False, verbosity=0)

@@ -1,7 +1,7 @@
 """The fields of two steps that stand beside each other, in the order in which they came about.
 
 Not compared: ids of calls and of sub-runs, token counts (a captured answer carries its own), where
-an answer came from, raw HTTP, state, and fields that the format does not know.
+an answer came from, HTTP headers, state, and fields that the format does not know.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from sessions_app.core.compare.payload_fields import FieldComparer
 from sessions_app.core.compare.requests import NewMessages, RunMessages
 from sessions_app.core.history import messages
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
-from sessions_app.core.run import ErrorInfo, ModelCall, Retrieval, Step, ToolCall, answered, asked
+from sessions_app.core.run import ErrorInfo, HttpExchange, ModelCall, Retrieval, Step, ToolCall, answered, asked
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -32,7 +32,18 @@ class StepComparer:
             yield from self._model(left, left.call, right, right.call)
         else:
             yield from self._call(left, right)
+        yield from self._surroundings(left, right)
         yield from self._times(left, right)
+
+    def _surroundings(self, left: Step, right: Step) -> Iterator[Difference]:
+        """For whom the step worked, and what went over the wire."""
+        for name in ("user_id", "tenant_id"):
+            yield from self.fields.values(name, getattr(left, name), getattr(right, name))
+        one, other = left.http or HttpExchange(), right.http or HttpExchange()
+        for name in ("method", "url", "status"):
+            yield from self.fields.values(f"http.{name}", getattr(one, name), getattr(other, name))
+        yield from self.fields.payloads("http.request_body", one.request_body, other.request_body)
+        yield from self.fields.payloads("http.response_body", one.response_body, other.response_body)
 
     def _model(self, left: Step, one: ModelCall, right: Step, other: ModelCall) -> Iterator[Difference]:
         fields = self.fields

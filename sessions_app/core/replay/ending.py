@@ -69,7 +69,7 @@ def _missed(plan: ReplayPlan, observations: Observations, miss: FixtureMiss, fac
         divergence=Divergence(
             step=step,
             path="result" if recorded == miss.arguments else "arguments",
-            recorded=recorded,
+            recorded=None if recorded == miss.arguments else recorded,
             replayed=miss.arguments,
         ),
         facts={**facts, "asked_for": asked, "nearest": nearest},

@@ -9,7 +9,17 @@ from dataclasses import dataclass
 from sessions_app.core.payload import JsonValue
 
 VOLATILE_KEYS = frozenset({"timestamp", "run_id", "conversation_id"})
-"""Made anew by every run. Nothing else may differ between a recording and its replay."""
+"""Made anew by every run, where they belong to a message or a part. Nothing else may differ."""
+_MESSAGE = re.compile(r"messages\[\d+\](\.parts\[\d+\])?")
+_LIBRARY = re.compile(
+    r"messages\[\d+\](\.usage(\.details)?|\.provider_details|\.parts\[\d+\](\.retry)?)?"
+    r"|parameters(\.(function_tools|output_tools|instruction_parts)\[\d+\]|\.output_object)?"
+)
+"""Objects whose fields the library defines, so that an older or shorter recording may lack some."""
+_FILE = re.compile(r"messages\[\d+\]\.parts\[\d+\]\.content\[\d+\]")
+_FILE_KINDS = frozenset(
+    {"image-url", "audio-url", "video-url", "document-url", "binary", "uploaded-file", "cache-point", "text-content"}
+)
 _RANDOM_TOOLSET = re.compile(r"<toolset:[0-9a-f]+>")
 _ABSENT = object()
 
@@ -55,7 +65,7 @@ def _mismatches(recorded: JsonValue, rebuilt: JsonValue, raw: JsonValue, path: s
         yield from _in_lists(recorded, rebuilt, raw, path, tally)
     else:
         tally.compared += 1
-        if not same_value(recorded, rebuilt):
+        if not same_value(recorded, rebuilt) and not _are_random_toolsets(path, recorded, rebuilt):
             yield Mismatch(path=path, recorded=recorded, rebuilt=rebuilt)
 
 
@@ -69,9 +79,9 @@ def _in_objects(
     for key in [*recorded, *(key for key in rebuilt if key not in recorded)]:
         here = f"{path}.{key}" if path else key
         left, right = recorded.get(key, _ABSENT), rebuilt.get(key, _ABSENT)
-        if key in VOLATILE_KEYS:
+        if key in VOLATILE_KEYS and _MESSAGE.fullmatch(path):
             tally.volatile += 1
-        elif isinstance(raw, dict) and key not in raw:
+        elif isinstance(raw, dict) and key not in raw and may_lack_fields(path, raw):
             if left is _ABSENT or not same_value(left, right):
                 tally.note_missing(here)
         elif _ABSENT in (left, right):
@@ -95,10 +105,22 @@ def _in_lists(
             yield from _mismatches(recorded[index], rebuilt[index], raw_items[index], here, tally)
 
 
+def may_lack_fields(path: str, raw: JsonValue) -> bool:
+    """Whether the object at this path is the library's. What a tool or a person wrote is compared whole."""
+    if _FILE.fullmatch(path):
+        return isinstance(raw, dict) and raw.get("kind") in _FILE_KINDS
+    return bool(_LIBRARY.fullmatch(path))
+
+
+def _are_random_toolsets(path: str, left: JsonValue, right: JsonValue) -> bool:
+    """Toolsets without an id get a random one for each object."""
+    if not path.endswith(".capability_id") or not isinstance(left, str) or not isinstance(right, str):
+        return False
+    return bool(_RANDOM_TOOLSET.fullmatch(left) and _RANDOM_TOOLSET.fullmatch(right))
+
+
 def same_value(left: JsonValue, right: JsonValue) -> bool:
     """Equal in type and value: 1, 1.0 and true are three things, at every depth."""
-    if isinstance(left, str) and isinstance(right, str):
-        return left == right or bool(_RANDOM_TOOLSET.fullmatch(left) and _RANDOM_TOOLSET.fullmatch(right))
     if type(left) is not type(right):
         return False
     if isinstance(left, dict):

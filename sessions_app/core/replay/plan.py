@@ -170,12 +170,20 @@ def _listed_names(result: Payload | None) -> list[str]:
 def _waiting_for_approval(run: Run) -> set[str]:
     """Tools whose calls an approval had to answer: those still open at the end, and those resumed."""
     resumed = set(run.deferred.value) if run.deferred else set()
-    ends_open = bool(run.final and _is_response(run.final.message.value))
+    asked_last = _calls_of(run.final.message.value) if run.final else set()
     return {
         call.tool_name
         for _, call in run.tool_calls
-        if call.call_id in resumed or (ends_open and call.outcome is None and call.result is None)
+        if call.call_id in resumed or (call.call_id in asked_last and call.outcome is None and call.result is None)
     }
+
+
+def _calls_of(message: JsonValue) -> set[JsonValue]:
+    """Ids of the calls that an answer asked for; a request asks for none."""
+    if not _is_response(message):
+        return set()
+    parts = message.get("parts") or []
+    return {part.get("tool_call_id") for part in parts if part.get("part_kind") == "tool-call"}
 
 
 def _is_response(message: JsonValue) -> bool:

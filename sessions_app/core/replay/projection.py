@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from sessions_app.core.history import History
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
+from sessions_app.core.replay.matching import may_lack_fields
 
 
 class Projection:
@@ -33,7 +34,7 @@ class Projection:
 
 
 def in_shape_of(recorded: Payload, rebuilt: Payload) -> Payload:
-    shaped = _shape(recorded.value, rebuilt.value)
+    shaped = _shape(recorded.value, rebuilt.value, "messages[0]")
     return recorded if shaped == recorded.value and _spelled_alike(recorded, shaped) else Payload.of_json(shaped)
 
 
@@ -42,17 +43,23 @@ def _spelled_alike(recorded: Payload, shaped: JsonValue) -> bool:
     return Payload.of_json(recorded.value).content == Payload.of_json(shaped).content
 
 
-def _shape(recorded: JsonValue, rebuilt: JsonValue) -> JsonValue:
+def _shape(recorded: JsonValue, rebuilt: JsonValue, path: str) -> JsonValue:
     if isinstance(recorded, dict) and isinstance(rebuilt, dict):
         rebuilt = _legacy_retry(recorded, rebuilt)
-        return {key: _shape(recorded[key], rebuilt[key]) for key in _order(recorded, rebuilt)}
+        return {
+            key: _shape(recorded[key], rebuilt[key], f"{path}.{key}") if key in recorded else rebuilt[key]
+            for key in _kept(recorded, rebuilt, path)
+        }
     if isinstance(recorded, list) and isinstance(rebuilt, list) and len(recorded) == len(rebuilt):
-        return [_shape(left, right) for left, right in zip(recorded, rebuilt, strict=True)]
+        pairs = enumerate(zip(recorded, rebuilt, strict=True))
+        return [_shape(left, right, f"{path}[{index}]") for index, (left, right) in pairs]
     return rebuilt
 
 
-def _order(recorded: JsonObject, rebuilt: JsonObject) -> list[str]:
-    return [key for key in recorded if key in rebuilt]
+def _kept(recorded: JsonObject, rebuilt: JsonObject, path: str) -> list[str]:
+    """The rebuilt fields, in the recorded order. Only fields of the library's own may be left out."""
+    added = [] if may_lack_fields(path, recorded) else [key for key in rebuilt if key not in recorded]
+    return [key for key in recorded if key in rebuilt] + added
 
 
 def _legacy_retry(recorded: JsonObject, rebuilt: JsonObject) -> JsonObject:
