@@ -18,6 +18,7 @@ from sessions_app.core.run import Step
 from sessions_app.mapping import payloads
 from sessions_app.mapping.references import payload_references
 from sessions_app.mapping.stored import reference
+from sessions_app.models.replays import ReplayState
 
 ROWS = 200
 MARKS = 2000
@@ -110,6 +111,11 @@ def same_calls(row: models.Step, project_id: int) -> int:
         run__project_id=project_id, run__origin="recorded", arguments_key=row.arguments_key, name=row.name
     ).exclude(run_id=row.run_id)
     return len(same.values_list("pk", flat=True)[:SAME_CALLS])
+
+
+def replays_done(row: models.Step) -> int:
+    """Replays of the step's run that came to their end, and so could use its answer."""
+    return models.Replay.objects.filter(run_id=row.run_id, state=ReplayState.DONE).count()
 
 
 # --- messages ----------------------------------------------------------------------------------

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from functools import partial
 from typing import Any
+from urllib.parse import parse_qsl
 
-from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.http import urlencode
-from django.views.decorators.http import require_GET
+from django.views.decorators.http import require_GET, require_POST
 
 from sessions_app.core.compare.sentences import divergence_sentence
 from sessions_app.core.compare.volatile import ALL_RULES
@@ -19,8 +22,10 @@ from sessions_app.services.comparisons import compare
 from sessions_app.web.access import project_page
 from sessions_app.web.render.comparison import Chosen, shown_comparison
 from sessions_app.web.run_pages import run_address, whole_number
+from sessions_app.web.viewed_marks import mark_of, set_viewed, viewed
 
 MODES = ("aligned", "unified")
+_MARK = re.compile(r"(?=.{2,24}$)\d*-\d*", re.ASCII)
 
 
 @require_GET
@@ -41,17 +46,34 @@ def diff(request: HttpRequest, project: Project, left: str, right: str) -> HttpR
         "right_link": run_address(other, project),
         "comparison": comparison,
         "sentence": divergence_sentence(comparison),
-        "shown": shown_comparison(comparison, _chosen(request)),
+        "shown": shown_comparison(comparison, _chosen(request, one, other), partial(mark_of, one, other)),
+        "here": request.GET.urlencode(),
         **_switches(request, project, one, other, off, comparison.ignored),
     }
     return render(request, "diff/diff.html", context)
 
 
-def _chosen(request: HttpRequest) -> Chosen:
+@require_POST
+@project_page()
+def mark_viewed(request: HttpRequest, project: Project) -> HttpResponse:
+    """A person's own mark on a pair; the way back is to the same place of the same diff."""
+    left, right = request.POST.get("left", ""), request.POST.get("right", "")
+    one, other = run_by_id(project, left), run_by_id(project, right)
+    mark = request.POST.get("mark", "")
+    if one is None or other is None or not _MARK.fullmatch(mark):
+        raise Http404
+    set_viewed(request.session, one, other, [mark], is_viewed=request.POST.get("viewed") == "yes")
+    query = urlencode(parse_qsl(request.POST.get("here", "")[:500]))
+    address = reverse("diff", args=[project.slug, left, right])
+    return redirect(f"{address}?{query}#p{whole_number(request.POST.get('pair'), 0)}")
+
+
+def _chosen(request: HttpRequest, left: Run, right: Run) -> Chosen:
     return Chosen(
         step=whole_number(request.GET.get("step"), 0) or None,
         at=whole_number(request.GET.get("at"), 0),
         only_changes=request.GET.get("only") == "changes",
+        viewed=viewed(request.session, left, right),
     )
 
 

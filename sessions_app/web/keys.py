@@ -59,6 +59,7 @@ SHEET = (
         (
             Key("J", "next step"),
             Key("K", "previous step"),
+            Key("/", "find in session"),
             Key("n", "next anomaly or hit"),
             Key("N", "previous anomaly or hit"),
             Key("e", "next error"),
@@ -82,6 +83,7 @@ SHEET = (
         (
             Key("n", "next change"),
             Key("N", "previous change"),
+            Key("e", "mark as viewed"),
             Key("m", "side by side or one column"),
             Key("v", "volatile parts"),
             Key("x", "swap sides"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
 
@@ -23,6 +24,7 @@ from sessions_app.queries.run_ends import ends_of
 from sessions_app.web.access import project_page
 from sessions_app.web.diff_partners import diff_partners
 from sessions_app.web.downloads import attachment
+from sessions_app.web.find_in_session import kept, search
 from sessions_app.web.render.oddities import folded_anomalies
 from sessions_app.web.render.outline import Fold, outline
 from sessions_app.web.render.payloads import show
@@ -57,6 +59,8 @@ def _frame(request: HttpRequest, project: Project, place: RunPlace, view: str) -
         "project": project,
         "section": "sessions",
         **above_steps(project, place, view),
+        "q": place.query + kept(request, place),
+        "kept_find": kept(request, place),
         "replays": replays,
         "diff_partners": diff_partners(place, replays),
         "may_change": has_role(request.user, project, "member"),
@@ -119,26 +123,32 @@ def steps_context(request: HttpRequest, project: Project, place: RunPlace) -> di
     run, last = place.run, steps.last_index(place.run)
     if not last:
         return {"rows": [], "entries": []}
-    odd = first_odd_step([_anomaly(item) for item in run.anomalies])
-    shown = min(max(whole_number(request.GET.get("step"), odd or 1), 1), last)
+    found = search(request, place)
+    hits = found.hits.counts if found else {}
+    first = next(iter(hits), None) or first_odd_step([_anomaly(item) for item in run.anomalies])
+    shown = min(max(whole_number(request.GET.get("step"), first or 1), 1), last)
     at = min(whole_number(request.GET.get("at"), shown), last)
     rows = steps.rows_around(run, at)
     unfolded = _unfolded(request)
-    entries = outline(rows, started_at=run.started_at, asked=shown, unfolded=unfolded)
+    entries = outline(rows, started_at=run.started_at, asked=shown, unfolded=unfolded, hits=hits)
     folds = [entry.first for entry in entries if isinstance(entry, Fold)]
+    query = place.query + kept(request, place)
     return {
         "entries": entries,
+        "find": replace(found, shown=shown) if found else None,
+        "can_find": not place.token,
         "fold_count": len(folds),
         "all_folds": ",".join(map(str, folds)),
-        "q_list": place.query + (f"unfold={','.join(map(str, sorted(unfolded)))}&" if unfolded else ""),
+        "q_list": query + (f"unfold={','.join(map(str, sorted(unfolded)))}&" if unfolded else ""),
         "rows": rows,
         "shown": shown,
         "rows_last": rows[-1].index,
         "rows_before": rows[0].index - 1 if rows[0].index > 1 else None,
         "rows_after": rows[-1].index + 1 if rows[-1].index < last else None,
         "rows_next": min(steps.ROWS, last - rows[-1].index),
-        "ruler": ruler_of(steps.failed_indices(run), run.anomalies, last, rows),
+        "ruler": ruler_of(steps.failed_indices(run), run.anomalies, last, rows, hits),
         **step_context(project, place, shown, for_panel=True),
+        "q_session": place.session_address(project) + kept(request, place),
     }
 
 

@@ -10,7 +10,7 @@ from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_GET
 
 from sessions_app.core import run as core
-from sessions_app.core.run import ModelCall
+from sessions_app.core.run import ModelCall, ToolCall
 from sessions_app.models import Project, Run, Step
 from sessions_app.queries import steps
 from sessions_app.web.access import project_page
@@ -65,7 +65,7 @@ def step_context(
     if row is None:
         raise Http404
     body = steps.step_body(row, project.pk)
-    own = {} if for_panel else _own_page(project, place, row)
+    own = {} if for_panel else _own_page(project, place, row, body)
     return {
         "project": project,
         "section": "sessions",
@@ -88,10 +88,12 @@ def step_context(
     }
 
 
-def _own_page(project: Project, place: RunPlace, row: Step) -> dict[str, Any]:
+def _own_page(project: Project, place: RunPlace, row: Step, body: core.Step) -> dict[str, Any]:
     """What is only worth its queries on the step's own page."""
     return {
         "forms": FORMS,
+        "fixture_digest": _fixture_digest(body),
+        "replays_done": steps.replays_done(row) if row.kind == "tool" else 0,
         "same_calls": steps.same_calls(row, project.pk),
         "same_calls_limit": steps.SAME_CALLS,
         "call_key": bytes(row.arguments_key).hex() if row.arguments_key else None,
@@ -99,6 +101,12 @@ def _own_page(project: Project, place: RunPlace, row: Step) -> dict[str, Any]:
         "step_after": place.step_address(project, row.index + 1),
         "states": states_around(project, place.run, row.index),
     }
+
+
+def _fixture_digest(body: core.Step) -> str | None:
+    """Of the answer that a replay gives back; None when there is none to give."""
+    call = body.call
+    return call.result.digest if isinstance(call, ToolCall) and call.result is not None else None
 
 
 def _odd_neighbours(run: Run, n: int) -> dict[str, int | None]:

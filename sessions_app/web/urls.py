@@ -48,6 +48,7 @@ of_a_project: list[URLPattern | URLResolver] = [
     path("replays/<slug:replay_id>/again", replay_views.again, name="replay_again"),
     path("replays/<slug:replay_id>/report.<suffix:suffix>", replay_views.report, name="replay_report"),
     path("diff/<recorded_id:left>...<recorded_id:right>", diff_views.diff, name="diff"),
+    path("diff-viewed", diff_views.mark_viewed, name="diff_viewed"),
     path("payloads/<slug:digest>", step_views.payload, name="payload"),
 ]
 

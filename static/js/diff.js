@@ -19,3 +19,11 @@ if (jump && changes.length) {
   jump.querySelector('[data-key="n"]').addEventListener("click", () => go(1));
   jump.querySelector('[data-key="N"]').addEventListener("click", () => go(-1));
 }
+
+// e marks the pair that one reads: the one in focus, else the first that was not viewed yet.
+document.addEventListener("focusin", (event) => {
+  const button = event.target.closest?.(".pair")?.querySelector(".viewed");
+  if (!button || button.dataset.key) return;
+  document.querySelector('.viewed[data-key="e"]')?.removeAttribute("data-key");
+  button.dataset.key = "e";
+});

@@ -48,6 +48,30 @@ function addressOf(index) {
   return address;
 }
 
+// While something is looked for, n and N walk its hits, from the step that is shown.
+const walk = document.querySelector(".find-walk");
+const hits = (walk?.dataset.hits || "").split(",").filter(Boolean).map(Number);
+
+function walkFrom(index) {
+  if (!walk) return;
+  for (const link of panel.querySelectorAll('[data-key="n"], [data-key="N"]')) {
+    link.removeAttribute("data-key");
+    link.querySelector("kbd")?.remove();
+  }
+  const at = hits.indexOf(index);
+  walk.querySelector("[data-hit-at]").textContent = at < 0 ? "–" : at + 1;
+  if (!hits.length) return;
+  lead(walk.querySelector('[data-key="N"]'), hits.findLast((hit) => hit < index));
+  lead(walk.querySelector('[data-key="n"]'), hits.find((hit) => hit > index));
+}
+
+function lead(link, index) {
+  link.hidden = index === undefined;
+  if (link.hidden) return;
+  link.dataset.step = index;
+  link.href = `${addressOf(index)}#s${index}`;
+}
+
 async function showStep(index, { push }) {
   let html;
   try {
@@ -65,6 +89,7 @@ async function showStep(index, { push }) {
   document.dispatchEvent(new CustomEvent("htmx:load", { detail: { elt: panel } }));
   for (const button of panel.querySelectorAll("[data-copy][hidden]")) button.hidden = false;
   if (focused) panel.querySelector(`[data-key="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
+  walkFrom(index);
   if (push) history.pushState({ step: index }, "", addressOf(index));
   pick(index);
   for (const near of [index + 1, index - 1]) if (panel.querySelector(`[data-step="${near}"]`)) fetchPanel(near).catch(() => {});
@@ -75,13 +100,18 @@ document.addEventListener("click", (event) => {
   if (!link || !body || !panel || event.defaultPrevented || event.button || event.metaKey || event.ctrlKey || event.shiftKey) return;
   const index = Number(link.dataset.step);
   if (narrow.matches) {
+    if (walk?.contains(link)) return;
     event.preventDefault();
     location.assign(panelAddress(index));
     return;
   }
-  if (!rowOf(index)) return;
   event.preventDefault();
-  showStep(index, { push: index !== shownStep() });
+  if (!rowOf(index)) {
+    location.assign(addressOf(index));
+    return;
+  }
+  if (walk && !hits.length && walk.contains(link)) location.assign(addressOf(index));
+  else showStep(index, { push: index !== shownStep() });
 });
 
 // A press on the ruler goes to that part of the run.

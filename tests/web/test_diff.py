@@ -1,7 +1,9 @@
 """Two runs side by side."""
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from django.urls import reverse
+from playwright.sync_api import expect
 
 from sessions_app.models import StoredPayload
 from tests.web.making import HOSTILE, client_of, make_project, make_user, match
@@ -170,3 +172,83 @@ def test_a_partner_typed_by_hand_leads_to_the_diff(shop, bob):
     response = bob.get(reverse("session", args=["shop", run.session.session_id]), {"with": "x/y"})
 
     assert response["Location"] == reverse("diff", args=["shop", "r_8821", "x/y"])
+
+
+# --- the ruler, and what was viewed ---------------------------------------------------------------
+
+
+def mark(client, left, right, **fields):
+    data = {"left": left, "right": right, "mark": "4-4", "pair": "3", "here": "mode=unified&x=<b>", "viewed": "yes"}
+    return client.post(reverse("diff_viewed", args=["shop"]), data | fields)
+
+
+def test_the_ruler_leads_to_each_change(shop, bob):
+    load_record(shop, run_id="a", steps=[tool_step("first"), tool_step("gone"), tool_step("last")])
+    load_record(shop, run_id="b", session_id="s2", steps=[tool_step("first"), tool_step("last"), tool_step("new")])
+
+    ruler = match(r'<svg class="diff-ruler"(.*?)</svg>', diff_of(bob, "a", "b"))
+
+    assert 'href="?at=0#p1" tabindex="-1" class="mark-only_left"' in ruler
+    assert 'href="?at=0#p3" tabindex="-1" class="mark-only_right"' in ruler
+    assert 'class="diff-ruler"' not in diff_of(bob, "a", "a")
+
+
+def test_the_ruler_of_a_long_diff_leads_to_other_pages(shop, bob):
+    load_record(shop, run_id="a", steps=[tool_step(arguments={"i": i}) for i in range(700)])
+    load_record(shop, run_id="b", session_id="s2", steps=[tool_step(arguments={"i": -i - 1}) for i in range(700)])
+
+    ruler = match(r'<svg class="diff-ruler"(.*?)</svg>', diff_of(bob, "a", "b"))
+
+    assert "at=60#p" in ruler
+    assert ruler.count("<a ") <= 250
+
+
+def test_a_viewed_mark_is_kept_and_counted_and_taken_back(pair, bob):
+    assert "0 of 1 viewed" in diff_of(bob, "a", "b")
+
+    response = mark(bob, "a", "b")
+
+    assert response["Location"] == reverse("diff", args=["shop", "a", "b"]) + "?mode=unified&x=%3Cb%3E#p3"
+    page = diff_of(bob, "a", "b")
+    assert "1 of 1 viewed" in page
+    assert 'aria-pressed="true"' in page
+    assert "1 of 1 viewed" in diff_of(bob, "b", "a")
+    mark(bob, "a", "b", viewed="no")
+    assert "0 of 1 viewed" in diff_of(bob, "a", "b")
+
+
+def test_a_viewed_mark_is_of_one_person(shop, pair, bob):
+    mark(bob, "a", "b")
+
+    assert "0 of 1 viewed" in diff_of(client_of(make_user("ann", shop)), "a", "b")
+
+
+@pytest.mark.parametrize("fields", [{"left": "none"}, {"mark": ""}, {"mark": "-"}, {"mark": "x-1"}, {"mark": "1" * 40}])
+def test_marks_of_nothing_are_refused(pair, bob, fields):
+    assert mark(bob, **({"left": "a", "right": "b"} | fields)).status_code == 404
+
+
+def test_others_mark_nothing(pair, bob):
+    assert mark(client_of(make_user("charlie", make_project("elsewhere"))), "a", "b").status_code == 404
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_key_e_marks_what_is_read_and_the_page_is_accessible(page, live_server, pair, shop, scheme):
+    make_user("bob", shop)
+    page.emulate_media(color_scheme=scheme)
+    page.goto(f"{live_server.url}/p/shop/diff/a...b")
+    page.fill("[name=username]", "bob")
+    page.fill("[name=password]", "right")
+    page.press("[name=password]", "Enter")
+
+    page.wait_for_url("**/diff/a...b")
+    page.keyboard.press("e")
+    expect(page.locator(".viewed-count")).to_have_text("1 of 1 viewed")
+
+    for width in (1280, 320):
+        page.set_viewport_size({"width": width, "height": 800})
+        page.goto(f"{live_server.url}/p/shop/diff/a...b")
+        violations = Axe().run(page).response["violations"]
+        assert (width, [(each["id"], each["nodes"][0]["html"]) for each in violations]) == (width, [])
+        assert page.evaluate("document.documentElement.scrollWidth") <= width

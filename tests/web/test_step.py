@@ -6,7 +6,7 @@ import re
 import pytest
 from django.urls import reverse
 
-from sessions_app.models import Step, StoredPayload
+from sessions_app.models import Replay, Step, StoredPayload
 from tests.web.making import client_of, make_project, make_user
 from tests.web.records import load_example, load_record, model_step, tool_step
 
@@ -112,7 +112,26 @@ def test_the_same_call_in_other_runs_is_counted(shop, bob):
     run = load_record(shop, run_id="one", steps=[tool_step()])
     load_record(shop, run_id="two", steps=[tool_step(), tool_step(arguments={"q": "other"})])
 
-    assert "the same call elsewhere: 1" in step_page(bob, run, 1)
+    assert "<td>1 time <span" in step_page(bob, run, 1)
+
+
+def test_a_fixture_says_when_it_was_recorded_and_who_used_it(shop, bob):
+    run = load_record(shop, steps=[tool_step(result="kept", started_at="2026-11-17T15:14:01Z"), tool_step(result=None)])
+    for number, state in enumerate(("done", "done", "queued"), start=1):
+        Replay.objects.create(project=shop, run=run, number=number, state=state)
+
+    page = step_page(bob, run, 1).partition('id="fixture"')[2]
+
+    assert "2026-11-17 15:14:01" in page
+    digest = hashlib.sha256(b"kept").hexdigest()
+    assert f"<code>{digest}</code>" in page
+    assert "<td>2 replays <span" in page
+
+
+def test_a_step_without_an_answer_has_no_fixture_to_give(shop, bob):
+    steps = [{"kind": "tool", "name": "ask", "tool_name": "ask"}]
+
+    assert "no answer to give back" in step_page(bob, load_record(shop, steps=steps), 1)
 
 
 def test_bytes_that_are_gone_are_said_and_the_rest_stands(shop, bob):

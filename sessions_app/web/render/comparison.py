@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
 from itertools import groupby
 
 from sessions_app.core.compare.facts import Fact
@@ -17,6 +18,9 @@ ROWS = 60
 FIELDS = 30
 """Differences of one step that are shown."""
 CALL = 160
+HEIGHT = 1000
+LINE = 4
+"""Marks of the ruler nearer than this are one mark."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -28,6 +32,8 @@ class Chosen:
     at: int = 0
     """Number of the first row of the page."""
     only_changes: bool = False
+    viewed: Collection[str] = ()
+    """Marks of the pairs that were looked at."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -54,6 +60,11 @@ class ShownPair:
     more_fields: int = 0
     has_more: bool = False
     moved_to: int | None = None
+    mark: str = ""
+    """Names the pair in the list of those that were looked at."""
+    is_viewed: bool = False
+    is_next_viewed: bool = False
+    """The first one of the page that was not looked at."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -91,25 +102,105 @@ class ShownComparison:
     """Anchor of the row where the runs part."""
     before: int | None
     after: int | None
+    ruler: Ruler | None
+    viewed_count: int
+    changed_count: int
 
 
-def shown_comparison(comparison: Comparison, chosen: Chosen) -> ShownComparison:
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RulerMark:
+    """A changed pair, or several that stand too near to be told apart; leads to the first of them."""
+
+    y: int
+    height: int
+    status: str
+    at: int
+    """The page of rows that holds it."""
+    number: int
+
+    @property
+    def on_left(self) -> bool:
+        return self.status != "only_right"
+
+    @property
+    def on_right(self) -> bool:
+        return self.status != "only_left"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Ruler:
+    """Both runs from their first step to their last, in units of a drawing that is `HEIGHT` high."""
+
+    marks: tuple[RulerMark, ...]
+    shown_y: int
+    shown_height: int
+    length: int
+    """Pixels, so that a short diff has a short ruler."""
+
+
+def shown_comparison(
+    comparison: Comparison, chosen: Chosen, mark_of: Callable[[StepPair], str] = lambda pair: ""
+) -> ShownComparison:
     rows = _rows(comparison.steps)
     if chosen.only_changes:
         rows = [row for row in rows if not isinstance(row, _SameRows)]
     start = _start(rows, chosen)
     page = rows[start : start + ROWS]
     facts = [_fact(fact) for fact in comparison.facts]
-    changed = (row for row in rows if isinstance(row, _OneRow))
+    changed = [row for row in rows if isinstance(row, _OneRow)]
+    marks = [mark_of(row.pair) for row in changed]
+    names = dict(zip((row.number for row in changed), marks, strict=True))
     first = next((row.number for row in changed if row.pair.status != "not_comparable"), None)
     return ShownComparison(
         facts=tuple(fact for fact in facts if fact.status != "same"),
         same_facts=tuple(fact for fact in facts if fact.status == "same"),
-        rows=tuple(_drawn(row) for row in page),
+        rows=_with_marks([_drawn(row) for row in page], names, chosen.viewed),
         counts=_counts(comparison.steps),
         first_change=first,
         before=max(0, start - ROWS) if start else None,
         after=start + ROWS if start + ROWS < len(rows) else None,
+        ruler=_ruler(rows, page, len(comparison.steps)),
+        viewed_count=sum(mark in chosen.viewed for mark in marks),
+        changed_count=len(marks),
+    )
+
+
+def _with_marks(
+    rows: list[ShownPair | Same], names: dict[int, str], viewed: Collection[str]
+) -> tuple[ShownPair | Same, ...]:
+    drawn: list[ShownPair | Same] = []
+    is_one_next = False
+    for row in rows:
+        if isinstance(row, Same):
+            drawn.append(row)
+            continue
+        mark = names[row.number]
+        is_next = not is_one_next and mark not in viewed
+        is_one_next = is_one_next or is_next
+        drawn.append(replace(row, mark=mark, is_viewed=mark in viewed, is_next_viewed=is_next))
+    return tuple(drawn)
+
+
+def _ruler(rows: list[_OneRow | _SameRows], page: list[_OneRow | _SameRows], last: int) -> Ruler | None:
+    """None where there is nothing to lead to."""
+    marks: dict[int, RulerMark] = {}
+    height = max(HEIGHT // max(last, 1), LINE)
+    for i, row in enumerate(rows):
+        if isinstance(row, _OneRow):
+            y = row.number * HEIGHT // last // LINE * LINE
+            found = RulerMark(y=y, height=height, status=row.pair.status, at=i // ROWS * ROWS, number=row.number)
+            here = marks.setdefault(y, found)
+            if here.status != found.status:
+                marks[y] = replace(here, status="changed")
+    if not marks:
+        return None
+    end = page[-1].number + (len(page[-1].pairs) if isinstance(page[-1], _SameRows) else 1)
+    top, bottom = page[0].number * HEIGHT // last, end * HEIGHT // last
+    return Ruler(
+        marks=tuple(marks.values()),
+        shown_y=top,
+        shown_height=max(bottom - top, LINE),
+        length=min(max(last * 12, 48), HEIGHT),
     )
 
 

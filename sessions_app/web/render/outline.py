@@ -5,7 +5,7 @@ Works on rows alone: equal keys are equal calls, so nothing has to be loaded to 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
@@ -36,12 +36,15 @@ class Line:
     """Calls that one answer of the model asked for together."""
     offset_ms: float | None = None
     """Since the start of the run."""
+    hits: int = 0
+    """How often what is looked for stands in it."""
 
     @property
     def css(self) -> str:
         row = self.step
         names = [f"k-{row.kind}"]
         names += ["failed"] if row.has_error else []
+        names += ["is-hit"] if self.hits else []
         names += ["brace", f"brace-{self.brace}"] if self.brace else []
         return " ".join([*names, f"depth-{self.depth}"] if self.depth else names)
 
@@ -153,6 +156,10 @@ class Fold:
         return any(line.step.has_error for line in self.lines)
 
     @property
+    def hits(self) -> int:
+        return sum(line.hits for line in self.lines)
+
+    @property
     def duration_ms(self) -> float | None:
         known = [line.step.duration_ms for line in self.lines if line.step.duration_ms is not None]
         return sum(known) if known else None
@@ -185,9 +192,10 @@ def outline(
     started_at: datetime | None = None,
     asked: int | None = None,
     unfolded: Collection[int] = (),
+    hits: Mapping[int, int] | None = None,
 ) -> list[Entry]:
     """`asked` is the step that is shown beside the list; `unfolded` holds first steps of open loops."""
-    lines = _lines(rows, started_at)
+    lines = _lines(rows, started_at, hits or {})
     marks = [_signature(line) for line in lines]
     entries: list[Entry] = []
     at = 0
@@ -212,13 +220,14 @@ def _fold(lines: list[Line], cycle: int, times: int, asked: int | None, unfolded
     )
 
 
-def _lines(rows: Sequence[Step], started_at: datetime | None) -> list[Line]:
+def _lines(rows: Sequence[Step], started_at: datetime | None, hits: Mapping[int, int]) -> list[Line]:
     depths: dict[int, int] = {}
     lines = []
     for i, row in enumerate(rows):
         depths[row.index] = 0 if row.parent is None else min(depths.get(row.parent, 0) + 1, DEEPEST)
         offset = offset_ms(row, started_at)
-        lines.append(Line(step=row, depth=depths[row.index], brace=_brace(rows, i), offset_ms=offset))
+        depth, found = depths[row.index], hits.get(row.index, 0)
+        lines.append(Line(step=row, depth=depth, brace=_brace(rows, i), offset_ms=offset, hits=found))
     return lines
 
 

@@ -1,4 +1,4 @@
-"""The ruler beside a long list: where errors and anomalies are in the whole run, and which part is shown."""
+"""The ruler beside a long list: where errors, anomalies and hits are in the whole run, and which part is shown."""
 
 from __future__ import annotations
 
@@ -21,11 +21,18 @@ class Ruler:
 
     failed: str
     odd: str
+    hits: str
     shown_y: int
     shown_height: int
 
 
-def ruler_of(failed: Sequence[int], anomalies: Iterable[JsonObject], last: int, rows: Sequence[Step]) -> Ruler | None:
+def ruler_of(
+    failed: Sequence[int],
+    anomalies: Iterable[JsonObject],
+    last: int,
+    rows: Sequence[Step],
+    hits: Iterable[int] = (),
+) -> Ruler | None:
     """None for a list that is whole on the page anyway."""
     if not rows or last <= len(rows):
         return None
@@ -35,6 +42,7 @@ def ruler_of(failed: Sequence[int], anomalies: Iterable[JsonObject], last: int, 
     return Ruler(
         failed=_path(failed, last, "M0 {}h14"),
         odd=_path(odd, last, "M7 {}h7"),
+        hits=_path(hits, last, "M0 {}h7"),
         shown_y=top,
         shown_height=max(bottom - top, 6),
     )

@@ -1,0 +1,165 @@
+"""Find in the steps of one run: a bounded walk over what was recorded, a part at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from sessions_app.core.errors import RecordError
+from sessions_app.core.find_terms import FindTerms
+from sessions_app.core.formats.fields import Fields
+from sessions_app.core.formats.native_steps import read_error
+from sessions_app.mapping import payloads
+from sessions_app.mapping.references import payload_references
+from sessions_app.models import Run, Step, StoredPayload
+
+STEPS = 20_000
+BYTES = 64 * 1024 * 1024
+CHUNK = 500
+"""Steps of one part; each part is three queries."""
+_SEARCHED = ("arguments", "result", "response", "content", "metadata", "query", "chunks", "http")
+"""Fields of a stored step that hold what was asked and answered. Tool lists and settings are the same in every step."""
+
+
+@dataclass(kw_only=True, slots=True)
+class Hits:
+    """Where it was found, and how far was looked."""
+
+    counts: dict[int, int] = field(default_factory=dict)
+    """Hits by step, in the order of the steps."""
+    searched: int = 0
+    """Steps that were looked at."""
+    size: int = 0
+    """Bytes of payloads that were looked at."""
+    gone: int = 0
+    """Payloads whose bytes are no longer stored."""
+    stopped_before: int | None = None
+    """The step at which a limit was reached."""
+
+    @property
+    def total(self) -> int:
+        return sum(self.counts.values())
+
+
+def find_in_run(run: Run, terms: FindTerms) -> Hits:
+    hits = Hits()
+    if terms.problem or not terms.text:
+        return hits
+    rows = run.steps.order_by("index").only("run", "index", "name", "detail")
+    rows = rows.filter(kind=terms.kind) if terms.kind else rows
+    rows = rows.filter(has_error=True) if terms.is_error else rows
+    if not terms.needs_payloads:
+        return _of_rows(list(rows.values_list("index", flat=True)[: STEPS + 1]), hits)
+    walk = _Walk(run.project_id, terms, hits)
+    after = 0
+    while hits.stopped_before is None:
+        part = list(rows.filter(index__gt=after)[:CHUNK])
+        allowed = part[: STEPS - hits.searched]
+        if not part:
+            break
+        walk.look_at(allowed)
+        if len(allowed) < len(part) and hits.stopped_before is None:
+            hits.stopped_before = part[len(allowed)].index
+        after = part[-1].index
+    return hits
+
+
+def _of_rows(indices: list[int], hits: Hits) -> Hits:
+    hits.counts = dict.fromkeys(indices[:STEPS], 1)
+    hits.searched = len(hits.counts)
+    hits.stopped_before = indices[STEPS] if len(indices) > STEPS else None
+    return hits
+
+
+class _Walk:
+    """Equal payloads are read once a part, and counted once a run."""
+
+    def __init__(self, project_id: int, terms: FindTerms, hits: Hits) -> None:
+        self._project_id = project_id
+        self._terms = terms
+        self._hits = hits
+        self._times: dict[str, int] = {}
+        self._argument_fits: dict[str, bool] = {}
+
+    def look_at(self, rows: Sequence[Step]) -> None:
+        found = [(row, *_references(bytes(row.detail))) for row in rows]
+        wanted = {digest for _, _, digests in found for digest in digests} - self._times.keys()
+        sizes = self._sizes(wanted)
+        fitting, stop = self._within_limit(found, sizes)
+        arguments = {first for _, first, _ in found if first}
+        self._read(fitting, arguments)
+        self._hits.gone += len(wanted - sizes.keys())
+        for row, first, digests in found[:stop]:
+            self._hits.searched += 1
+            if count := self._count(row, first, digests):
+                self._hits.counts[row.index] = count
+        if stop < len(found):
+            self._hits.stopped_before = found[stop][0].index
+
+    def _sizes(self, digests: set[str]) -> dict[str, int]:
+        rows = StoredPayload.objects.filter(
+            project_id=self._project_id, digest__in=[bytes.fromhex(digest) for digest in digests]
+        )
+        return {bytes(digest).hex(): size for digest, size in rows.values_list("digest", "size")}
+
+    def _within_limit(
+        self, found: list[tuple[Step, str | None, set[str]]], sizes: dict[str, int]
+    ) -> tuple[set[str], int]:
+        """The payloads to read, and how many of the rows they are enough for."""
+        fitting: set[str] = set()
+        for i, (_, _, digests) in enumerate(found):
+            fresh = (digests & sizes.keys()) - fitting
+            size = sum(sizes[digest] for digest in fresh)
+            if self._hits.size + size > BYTES:
+                return fitting, i
+            self._hits.size += size
+            fitting |= fresh
+        return fitting, len(found)
+
+    def _read(self, digests: set[str], arguments: set[str]) -> None:
+        for digest, content in payloads.read_many(self._project_id, digests).items():
+            self._times[digest] = self._terms.times_in_payload(content)
+            if self._terms.arguments and digest in arguments:
+                self._argument_fits[digest] = all(each.matches(content) for each in self._terms.arguments)
+
+    def _count(self, row: Step, first: str | None, digests: set[str]) -> int:
+        terms = self._terms
+        if terms.arguments and not self._argument_fits.get(first or "", False):
+            return 0
+        if not terms.phrase:
+            return 1
+        times = sum(self._times.get(digest, 0) for digest in digests)
+        return times + sum(terms.times_in(text) for text in _words(row))
+
+
+def _references(detail: bytes) -> tuple[str | None, set[str]]:
+    """The digest of the arguments, and of all that is searched."""
+    fields = Fields(detail)
+    slices = {name: fields.slice(name) for name in _SEARCHED}
+    arguments = payload_references(slices["arguments"] or b"")
+    digests = {digest for text in slices.values() if text for digest in payload_references(text)}
+    return next(iter(arguments), None), digests
+
+
+def _words(row: Step) -> Iterator[str]:
+    """What of a step is no payload: its name, and its error."""
+    yield row.name
+    try:
+        error = read_error(Fields(bytes(row.detail)), "error")
+    except RecordError:
+        return
+    if error is not None:
+        yield from (text for text in (error.type, error.message) if text)
+        yield from _texts(error.extra)
+
+
+def _texts(value: object) -> Iterator[str]:
+    waiting = [value]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, str):
+            yield each
+        elif isinstance(each, dict):
+            waiting += each.values()
+        elif isinstance(each, list):
+            waiting += each
