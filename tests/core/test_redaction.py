@@ -412,3 +412,22 @@ def test_redact_stays_linear_on_many_named_values():
 
     assert REDACTOR.redact(document(4_000)).counts == {"secret": 4_000}
     assert growth(REDACTOR.redact, document(1_000), document(4_000)) < LINEAR
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {"pwd": "correct horse"},
+        {"api_keys": ["first-of-them", "second-of-them"]},
+        {"credentials": {"key": "first-of-them"}},
+        {"note": "rpk_" + "Zq81LmTx04VbNc77RwPd5KfHsJ2gAAAA1234"},
+    ],
+)
+def test_secrets_under_less_common_names_are_taken(document):
+    text = json.dumps(document).encode()
+
+    redacted = REDACTOR.redact(text).content
+
+    assert redacted != text
+    for secret in (b"correct horse", b"of-them", b"Zq81LmTx04"):
+        assert secret not in redacted

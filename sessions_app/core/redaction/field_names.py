@@ -7,6 +7,7 @@ from .rules import FieldRule
 SECRET_FIELDS = frozenset(
     {
         "api_key",
+        "api_keys",
         "api_token",
         "api_secret",
         "secret_key",
@@ -20,9 +21,11 @@ SECRET_FIELDS = frozenset(
         "session_cookie",
         "password",
         "passwd",
+        "pwd",
         "passphrase",
         "secret",
         "client_secret",
+        "credentials",
         "access_token",
         "refresh_token",
         "id_token",

@@ -26,6 +26,7 @@ PREFIXES = (
     ("xoxr-", r"[A-Za-z0-9-]{10,}"),
     ("xoxs-", r"[A-Za-z0-9-]{10,}"),
     ("xapp-", r"[A-Za-z0-9-]{16,}"),
+    ("rpk_", WORD + r"{32,}"),  # our own
     ("AKIA", r"[0-9A-Z]{16}(?![0-9A-Za-z])"),  # AWS
     ("ASIA", r"[0-9A-Z]{16}(?![0-9A-Za-z])"),
     ("AIza", WORD + r"{35}"),  # Google
