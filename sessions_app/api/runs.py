@@ -29,12 +29,13 @@ from sessions_app.api.schemas import (
 from sessions_app.api.shapes import cold_case_body, run_body, shown, step_body, verdict_body
 from sessions_app.core.formats.batch import split_batch
 from sessions_app.core.formats.native import encode_native
+from sessions_app.core.json_text import load_strict
 from sessions_app.core.payload import JsonObject, compact_json
 from sessions_app.core.report import ReproductionReport, as_json, as_markdown, as_text
 from sessions_app.mapping.load import load_facts, load_run, load_steps
 from sessions_app.models import Run
 from sessions_app.services.cold_cases import mark_cold, take_back
-from sessions_app.services.ingest import Ingested, ingest_batch, ingest_document, limits
+from sessions_app.services.ingest import Ingested, ingest_batch, ingest_checked, limits
 from sessions_app.services.replays import request_replay
 from sessions_app.services.reports import report_of_run
 
@@ -59,9 +60,10 @@ def post_run(request: HttpRequest) -> Status[JsonObject]:
     message dump. 201 when a run is new, 200 for the same again, 409 when another run has its id.
     """
     project, body = project_of(request), read_body(request)
-    documents = split_batch(body, limits())
+    value = load_strict(body, limits())
+    documents = split_batch(body, value)
     if documents is None:
-        ingested = ingest_document(project, body)
+        ingested = ingest_checked(project, body, value)
         return Status(201 if ingested.created else 200, _accepted(request, ingested))
     batch = ingest_batch(project, documents)
     items = [_accepted(request, ingested) for ingested in batch]

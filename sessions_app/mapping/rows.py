@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from datetime import datetime
 
 from sessions_app import models
 from sessions_app.core.formats.json_writer import object_text
@@ -217,7 +216,3 @@ def _total(counts: Iterable[int | None]) -> int | None:
     """None when nothing was captured, or a sum that no column holds: then no count was a true one."""
     known = [count for count in counts if count is not None]
     return sum(known) if known and sum(known) <= _MAX_BIGINT else None
-
-
-def last_activity(run: Run, received_at: datetime) -> datetime:
-    return run.started_at or received_at

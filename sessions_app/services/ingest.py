@@ -54,7 +54,12 @@ def ingest_document(project: models.Project, content: bytes) -> Ingested:
     Raises `RecordError` naming the field, `RunConflict` when another run has this id, and
     `RedactionFailed`; nothing is stored then.
     """
-    run, source = _read(project, content, load_strict(content, limits()))
+    return ingest_checked(project, content, load_strict(content, limits()))
+
+
+def ingest_checked(project: models.Project, content: bytes, value: JsonValue) -> Ingested:
+    """The same for a document that `load_strict` has read already: the check is a whole parse."""
+    run, source = _read(project, content, value)
     return store_run(project, run, source=source)
 
 

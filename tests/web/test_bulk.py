@@ -120,7 +120,7 @@ def test_export_is_a_batch_that_another_server_takes_as_it_is(shop, bob):
     batch = response.getvalue()
     assert response.streaming
     assert response["Content-Disposition"] == 'attachment; filename="shop-sessions.json"'
-    stored = ingest_batch(make_project("other"), split_batch(batch) or [])
+    stored = ingest_batch(make_project("other"), split_batch(batch, json.loads(batch)) or [])
     assert [ingested.run.run_id for ingested in stored] == ["b", "a"]
     sent = {run.run_id: bytes(run.content_digest) for run in Run.objects.filter(project=shop)}
     assert {each.run.run_id: bytes(each.run.content_digest) for each in stored} == sent

@@ -7,14 +7,16 @@ from __future__ import annotations
 
 from sessions_app.core.errors import RecordError
 from sessions_app.core.formats.fields import as_array, as_object
-from sessions_app.core.json_text import Limits, load_strict
+from sessions_app.core.payload import JsonValue
 
 MAX_RUNS = 1000
 
 
-def split_batch(content: bytes, limits: Limits = Limits()) -> list[bytes] | None:
-    """The recordings of a batch, each as it was spelled; None when the document is a recording itself."""
-    value = load_strict(content, limits)
+def split_batch(content: bytes, value: JsonValue) -> list[bytes] | None:
+    """The recordings of a batch, each as it was spelled; None when the document is a recording itself.
+
+    `value` is what `load_strict` read from `content`.
+    """
     if not isinstance(value, dict) or "runs" not in value or not value.keys() <= {"runs", "gone"}:
         return None
     runs = as_array(as_object(content, "the document")["runs"], "runs")
