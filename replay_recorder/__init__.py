@@ -1,0 +1,61 @@
+"""Records runs of AI agents, so that an incident can be replayed.
+
+    import replay_recorder
+
+    replay_recorder.install(url="http://127.0.0.1:8000", key="…")
+
+From then on every run of every Pydantic AI or OpenAI Agents SDK agent in this process is recorded and sent.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from replay_recorder.context import context
+from replay_recorder.recorder import VERSION as __version__
+from replay_recorder.recorder import Recorder, activate, active, deactivate
+from replay_recorder.settings import Settings, settings_from
+
+__all__ = [
+    "Recorder",
+    "Settings",
+    "__version__",
+    "active",
+    "context",
+    "flush",
+    "install",
+    "stats",
+    "uninstall",
+]
+
+
+def install(**given: Any) -> Recorder | None:
+    """Start recording; see `Settings` for every argument, and `REPLAY_*` variables for the environment.
+
+    Returns the recorder, or None when it is switched off. Raises `ValueError` for a wrong setting, at once and
+    in words; after that nothing of the recorder ever raises into the agent.
+    """
+    from replay_recorder.hooks import hook_frameworks
+
+    recorder = activate(settings_from(os.environ, **given))
+    if recorder is not None:
+        hook_frameworks()
+    return recorder
+
+
+def uninstall() -> None:
+    """Stop recording, and deliver what can be delivered."""
+    deactivate()
+
+
+def flush(timeout: float | None = None) -> bool:
+    """Deliver what waits; whether nothing is left. Seconds; by default the setting `flush_timeout`."""
+    recorder = active()
+    return recorder is None or recorder.flush(timeout)
+
+
+def stats() -> dict[str, Any]:
+    """Counts since the start: recorded, delivered, waiting, refused, lost, sampled_out, faults."""
+    recorder = active()
+    return {} if recorder is None else recorder.stats()

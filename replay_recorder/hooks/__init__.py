@@ -1,0 +1,25 @@
+"""Frameworks that the recorder knows. Each hook is imported only when its framework is."""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+from replay_recorder.lazy import when_imported
+
+
+def hook_frameworks() -> None:
+    """Record every run of every framework that this process loads, now or later."""
+    when_imported("pydantic_ai.agent", _pydantic_ai)
+    when_imported("agents.run", _openai_agents)
+
+
+def _pydantic_ai(module: ModuleType) -> None:
+    from replay_recorder.hooks import pydantic_ai
+
+    pydantic_ai.patch(module)
+
+
+def _openai_agents(module: ModuleType) -> None:
+    from replay_recorder.hooks import openai_agents
+
+    openai_agents.patch(module)
