@@ -34,3 +34,4 @@ lock:
 	$(VENV)/python -m pip install --quiet uv
 	$(COMPILE) requirements.in -o requirements.lock
 	$(COMPILE) requirements-dev.in -c requirements.lock -o requirements-dev.lock
+	$(COMPILE) tests/recorder/floor.in -o tests/recorder/floor.lock

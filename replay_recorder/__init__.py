@@ -10,24 +10,67 @@ From then on every run of every Pydantic AI or OpenAI Agents SDK agent in this p
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from replay_recorder.context import context
-from replay_recorder.recorder import VERSION as __version__
+from replay_recorder.functions import record
 from replay_recorder.recorder import Recorder, activate, active, deactivate
+from replay_recorder.redaction import compose, mask
+from replay_recorder.retrieval import record_retrieval
+from replay_recorder.settings import VERSION as __version__
 from replay_recorder.settings import Settings, settings_from
+from replay_recorder.state import AgentStateSnapshot, StatefulAgent, snapshot
+from replay_recorder.tool_files import (
+    RecordedToolError,
+    RecordingError,
+    RecordingExhausted,
+    ReplayMismatch,
+    ToolRecorder,
+    ToolReplayer,
+)
+from replay_recorder.tools import RecordedTool, ToolRegistry, recorded_tool
+
+if TYPE_CHECKING:
+    from replay_recorder.idempotent import IdempotentTask, OutcomeUnknown
 
 __all__ = [
+    "AgentStateSnapshot",
+    "IdempotentTask",
+    "OutcomeUnknown",
+    "RecordedTool",
+    "RecordedToolError",
     "Recorder",
+    "RecordingError",
+    "RecordingExhausted",
+    "ReplayMismatch",
     "Settings",
+    "StatefulAgent",
+    "ToolRecorder",
+    "ToolRegistry",
+    "ToolReplayer",
     "__version__",
     "active",
+    "compose",
     "context",
     "flush",
     "install",
+    "mask",
+    "record",
+    "record_retrieval",
+    "recorded_tool",
+    "snapshot",
     "stats",
     "uninstall",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Idempotent tasks keep their results in SQLite, which some builds of Python lack; others do not need it."""
+    if name in ("IdempotentTask", "OutcomeUnknown"):
+        from replay_recorder import idempotent
+
+        return getattr(idempotent, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def install(**given: Any) -> Recorder | None:

@@ -9,6 +9,8 @@ import sys
 from importlib import metadata
 from typing import Any
 
+from replay_recorder.json_text import name
+
 COMMIT_VARIABLES = (
     "REPLAY_COMMIT", "GIT_COMMIT", "COMMIT_SHA", "GIT_SHA", "SOURCE_COMMIT", "SOURCE_VERSION", "GITHUB_SHA",
     "CI_COMMIT_SHA", "HEROKU_SLUG_COMMIT", "RENDER_GIT_COMMIT", "RAILWAY_GIT_COMMIT_SHA", "VERCEL_GIT_COMMIT_SHA",
@@ -30,14 +32,15 @@ _PACKAGES = {
     "httpx2": "httpx2",
 }
 """Module name to distribution."""
-_GIT_TIMEOUT = 2.0
+_GIT_TIMEOUT = 1.0
+"""Seconds; `install` waits for it."""
 
 
 def commit_facts() -> dict[str, Any]:
     """`commit` and `dirty`: from the environment, else from git; empty where neither knows."""
     for variable in COMMIT_VARIABLES:
-        if os.environ.get(variable):
-            return {"commit": os.environ[variable].strip()}
+        if said := os.environ.get(variable, "").strip():
+            return {"commit": name(said)}
     commit = _git("rev-parse", "HEAD")
     if not commit:
         return {}
@@ -49,7 +52,13 @@ def _git(*arguments: str) -> str | None:
     """What git says; None without git, outside a repository, or when it takes too long."""
     try:
         done = subprocess.run(
-            ["git", *arguments], capture_output=True, text=True, timeout=_GIT_TIMEOUT, check=True, stdin=subprocess.DEVNULL
+            # Without optional locks: whoever works in the repository is not to notice.
+            ["git", "--no-optional-locks", *arguments],
+            capture_output=True,
+            text=True,
+            timeout=_GIT_TIMEOUT,
+            check=True,
+            stdin=subprocess.DEVNULL,
         )
     except (OSError, subprocess.SubprocessError):
         return None
@@ -64,12 +73,13 @@ def versions() -> dict[str, str]:
     for module, package in _PACKAGES.items():
         if module in sys.modules and module not in _known:
             _known[module] = _version(package)
-    found = {_PACKAGES[module]: version for module, version in _known.items() if version is not None}
+    # A copy: another thread may be adding to it.
+    found = {_PACKAGES[module]: version for module, version in dict(_known).items() if version is not None}
     return {"python": platform.python_version(), **found}
 
 
 def _version(package: str) -> str | None:
     try:
         return metadata.version(package)
-    except metadata.PackageNotFoundError:
+    except (metadata.PackageNotFoundError, OSError, KeyError, ValueError):
         return None

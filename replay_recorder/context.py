@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from contextvars import ContextVar
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar, Token
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from replay_recorder.json_text import identifier, name
 
@@ -61,8 +61,26 @@ class Place:
     step: int | None = None
 
 
+class Scope(Protocol):
+    """Code that gets a run of its own only when it turns out to need one: see `functions`."""
+
+    @property
+    def session_id(self) -> str | None:
+        """The session that runs inside belong to; None while none of them has one."""
+
+    def place(self) -> Place | None:
+        """Its run when it has one, else what it runs inside."""
+
+    def open_place(self) -> Place | None:
+        """Its run, opened if need be: it has a step of its own to record."""
+
+    def note(self, session_id: str, run: Mapping[str, Any]) -> None:
+        """A run has begun inside; see `RunWriter.summary`."""
+
+
+Held = Place | Scope | None
 _identity: ContextVar[Identity] = ContextVar("replay_recorder_identity", default=Identity())
-_place: ContextVar[Place | None] = ContextVar("replay_recorder_place", default=None)
+_place: ContextVar[Held] = ContextVar("replay_recorder_place", default=None)
 
 
 def current_identity() -> Identity:
@@ -70,7 +88,45 @@ def current_identity() -> Identity:
 
 
 def current_place() -> Place | None:
-    return _place.get()
+    """What the current code runs inside; a recorded function counts once it has a run of its own."""
+    held = _place.get()
+    return held if held is None or isinstance(held, Place) else held.place()
+
+
+def place_for_step() -> Place | None:
+    """The same for code that has a step to record: a recorded function then gets its run."""
+    held = _place.get()
+    return held if held is None or isinstance(held, Place) else held.open_place()
+
+
+def current_scope() -> Scope | None:
+    """The recorded function that the current code runs directly inside."""
+    held = _place.get()
+    return None if held is None or isinstance(held, Place) else held
+
+
+@contextmanager
+def inside(held: Held) -> Iterator[None]:
+    """`placed` for anything that can hold steps; None: for nothing."""
+    token = _place.set(held)
+    try:
+        yield
+    finally:
+        _place.reset(token)
+
+
+Surroundings = tuple[Identity, Held]
+
+
+def surroundings() -> Surroundings:
+    """All that the recorder knows of where the current code runs."""
+    return _identity.get(), _place.get()
+
+
+def surround(identity: Identity, held: Held) -> None:
+    """Put the current code there, until somebody puts it elsewhere."""
+    _identity.set(identity)
+    _place.set(held)
 
 
 @contextmanager
@@ -90,8 +146,23 @@ def context(**facts: Any) -> Iterator[None]:
 @contextmanager
 def placed(run: RunWriter, step: int | None) -> Iterator[None]:
     """What is recorded inside the block belongs to this step of this run."""
-    token = _place.set(Place(run=run, step=step))
-    try:
+    with inside(Place(run=run, step=step)):
         yield
-    finally:
-        _place.reset(token)
+
+
+class placed_from_now:
+    """`placed` for hooks of frameworks: it never raises, also where a framework leaves it in another task."""
+
+    def __init__(self, place: Place | None) -> None:
+        self._place = place
+        self._token: Token[Held] | None = None
+
+    def __enter__(self) -> None:
+        if self._place is not None:
+            self._token = _place.set(self._place)
+
+    def __exit__(self, *error: object) -> None:
+        if self._token is not None:
+            # Set in one task and left in another: that task's own value is not ours to change.
+            with suppress(ValueError):
+                _place.reset(self._token)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import threading
 from collections import Counter
 from types import TracebackType
 
@@ -14,21 +13,22 @@ class Faults:
     """What went wrong inside the recorder, counted by place; each place is logged once."""
 
     def __init__(self) -> None:
+        # Without a lock: a fork may happen while a thread holds it, and the child would wait for ever.
         self._counts: Counter[str] = Counter()
-        self._lock = threading.Lock()
 
     def note(self, place: str, error: BaseException) -> None:
-        with self._lock:
-            self._counts[place] += 1
-            is_first = self._counts[place] == 1
-        if is_first:
+        self._counts[place] += 1
+        if self._counts[place] == 1:
             # Never the message: it may quote what was recorded.
             logger.warning("The recorder failed in %s (%s); the agent is not affected.", place, type(error).__name__)
 
+    def forget(self) -> None:
+        """A recorder that begins counts its own."""
+        self._counts.clear()
+
     @property
     def counts(self) -> dict[str, int]:
-        with self._lock:
-            return dict(self._counts)
+        return dict(self._counts)
 
 
 FAULTS = Faults()
@@ -48,7 +48,9 @@ class guard:
     def __enter__(self) -> None:
         return None
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> bool:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool:
         if not isinstance(error, Exception):
             return False
         FAULTS.note(self._place, error)

@@ -10,11 +10,15 @@ import time
 import urllib.error
 import urllib.request
 from dataclasses import dataclass
+from email.message import Message
 from typing import Any
+
+from replay_recorder.settings import VERSION
 
 _COMPRESS_ABOVE = 1024
 _MAX_COMPRESSED = 4 * 1024 * 1024
 """Compressed bodies that the server takes; a longer one goes plain."""
+_MAX_WAIT = 3600.0
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,8 @@ class Later:
     reason: str
     after: float | None = None
     """Seconds that the server asked to wait."""
+    is_suspect: bool = False
+    """Whether it may be this recording that the server stumbles over."""
 
 
 Outcome = Delivered | Refused | Later
@@ -49,24 +55,25 @@ class Client:
 
     def __init__(self, url: str, key: str | None) -> None:
         self._url = url.rstrip("/") + "/api/v1/runs"
-        self._headers = {"Content-Type": "application/json", "User-Agent": "replay-recorder/0.1.0"}
+        self._headers = {"Content-Type": "application/json", "User-Agent": f"replay-recorder/{VERSION}"}
         if key:
             self._headers["Authorization"] = f"Bearer {key}"
         self._opener = urllib.request.build_opener(_NoRedirect())
 
     def post(self, body: bytes, *, timeout: float) -> Outcome:
-        """Raises nothing; `timeout` in seconds is for each wait on the network."""
+        """Raises nothing; `timeout` in seconds is for each wait on the network, and for reading the answer."""
         content, headers = _compressed(body)
         request = urllib.request.Request(self._url, data=content, headers={**self._headers, **headers}, method="POST")
         try:
             with self._opener.open(request, timeout=timeout) as answer:
-                answer.read()
-            return Delivered()
+                return _stored(_read(answer, timeout))
         except urllib.error.HTTPError as error:
             with error:
-                return _outcome(error.code, error.headers, _text(error))
+                return _outcome(error.code, error.headers, _sentence(error, timeout))
+        except TimeoutError:
+            return Later(reason=f"no answer within {timeout:g} seconds", is_suspect=True)
         except (OSError, http.client.HTTPException, ValueError) as error:
-            return Later(reason=_words(error))
+            return _unreachable(error)
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
@@ -82,44 +89,73 @@ def _compressed(body: bytes) -> tuple[bytes, dict[str, str]]:
     return body, {}
 
 
-def _outcome(status: int, headers: Any, text: str) -> Outcome:
+def _read(answer: Any, timeout: float) -> bytes:
+    """All of it. A server that lets it drip is given up, which the timeout of a socket does not do."""
+    deadline = time.monotonic() + timeout
+    parts = []
+    while part := answer.read1(65536):
+        parts.append(part)
+        if time.monotonic() > deadline:
+            raise TimeoutError
+    if answer.length:
+        raise http.client.IncompleteRead(b"", answer.length)
+    return b"".join(parts)
+
+
+def _stored(content: bytes) -> Outcome:
+    """Only the words of this API say that it is stored: some addresses answer 200 to everything."""
+    said = _json(content)
+    if isinstance(said, dict) and ("run_id" in said or "items" in said):
+        return Delivered()
+    return Later(reason="the address answers, and not in the words of this API; is the url right?")
+
+
+def _outcome(status: int, headers: Message, sentence: str) -> Outcome:
     if status < 400:
         return Later(reason=f"the address answers with a redirect ({status}); set url to where it leads")
+    reason = f"{status}: {sentence}"
     if status >= 500 or status in _PASSING:
-        return Later(reason=f"{status}: {text}", after=_retry_after(headers))
-    return Refused(reason=f"{status}: {text}", status=status)
+        return Later(reason=reason, after=_retry_after(headers), is_suspect=status == 500)
+    return Refused(reason=reason, status=status)
 
 
-def _retry_after(headers: Any) -> float | None:
+def _retry_after(headers: Message) -> float | None:
     """Seconds, from a number or a date (RFC 9110, section 10.2.3); never more than an hour."""
-    said = headers.get("Retry-After") if headers else None
-    if not said:
+    said = headers.get("Retry-After")
+    if said is None:
         return None
     try:
-        seconds = float(said)
-    except ValueError:
-        moment = email.utils.parsedate_to_datetime(said) if _is_date(said) else None
-        seconds = moment.timestamp() - time.time() if moment else 0.0
-    return min(max(seconds, 0.0), 3600.0)
+        seconds = float(said) if said.strip().isdecimal() else _until(said)
+    except (ValueError, TypeError, OverflowError):
+        return None
+    return min(max(seconds, 0.0), _MAX_WAIT)
 
 
-def _is_date(text: str) -> bool:
-    return email.utils.parsedate(text) is not None
+def _until(date: str) -> float:
+    return email.utils.parsedate_to_datetime(date).timestamp() - time.time()
 
 
-def _text(error: urllib.error.HTTPError) -> str:
-    """The server's sentence; the first words of anything else."""
+def _sentence(error: urllib.error.HTTPError, timeout: float) -> str:
+    """What the server says, in its own words; the first words of anything else."""
     try:
-        content = error.read(4096).decode("utf-8", "replace")
-    except (OSError, http.client.HTTPException):
+        content = _read(error, timeout)
+    except (OSError, http.client.HTTPException, ValueError):
         return str(error.reason)
+    said = _json(content)
+    problem = said.get("error") if isinstance(said, dict) else None
+    message = problem.get("message") if isinstance(problem, dict) else None
+    text = message if isinstance(message, str) else content[:200].decode("utf-8", "replace")
+    return " ".join(text.split())[:500] or str(error.reason)
+
+
+def _json(content: bytes) -> Any:
     try:
-        problem = json.loads(content)
-        return str(problem.get("detail") or problem.get("message") or problem.get("error") or content)[:500]
-    except (ValueError, AttributeError):
-        return content[:200].strip() or str(error.reason)
+        return json.loads(content)
+    except (ValueError, RecursionError):
+        return None
 
 
-def _words(error: Exception) -> str:
+def _unreachable(error: Exception) -> Later:
     reason = getattr(error, "reason", error)
-    return f"{type(reason).__name__}: {reason}"[:200]
+    is_broken_off = isinstance(reason, (BrokenPipeError, ConnectionResetError, http.client.HTTPException))
+    return Later(reason=f"{type(reason).__name__}: {reason}"[:200], is_suspect=is_broken_off)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import dataclasses
 import json
 import math
@@ -19,58 +20,109 @@ class JsonText(str):
     __slots__ = ()
 
 
+_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+_MAX_DEPTH = 100
+"""Levels of a value; the server takes 200 for the whole record."""
+_MAX_NODES = 200_000
+"""Values inside one that is no JSON: objects may refer to each other in more ways than there is time for."""
+_MAX_BITS = 14_000
+"""Of a whole number; the server takes 4,300 digits."""
+
+
 def encode(value: Any) -> str:
-    """JSON on one line. `JsonText` inside stays as it is; what JSON does not know becomes its nearest form."""
+    """JSON on one line without tabs. `JsonText` inside stays as it is; what JSON does not know becomes its nearest form."""
     if isinstance(value, JsonText):
-        return value.replace("\n", " ").replace("\r", " ")
-    if isinstance(value, dict) and _holds_text(value.values()):
-        return "{" + ",".join(f"{encode(str(key))}:{encode(item)}" for key, item in value.items()) + "}"
-    if isinstance(value, list) and _holds_text(value):
-        return "[" + ",".join(map(encode, value)) + "]"
+        return value.replace("\n", " ").replace("\r", " ").replace("\t", " ")
+    if isinstance(value, (dict, list, tuple)):
+        try:
+            if _holds_text(value, 0):
+                return _mixed(value)
+        except RecursionError:
+            return dumps(jsonable(value))
     return dumps(value)
 
 
-def _holds_text(values: Any) -> bool:
-    return any(isinstance(value, JsonText | dict | list) for value in values)
+def _holds_text(value: Any, depth: int) -> bool:
+    """Whether there is `JsonText` inside, at any depth; `RecursionError` where the server would not follow."""
+    if depth > _MAX_DEPTH:
+        raise RecursionError
+    for item in value.values() if isinstance(value, dict) else value:
+        if isinstance(item, JsonText) or (isinstance(item, (dict, list, tuple)) and _holds_text(item, depth + 1)):
+            return True
+    return False
+
+
+def _mixed(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{dumps(str(key))}:{encode(item)}" for key, item in value.items()) + "}"
+    return "[" + ",".join(map(encode, value)) + "]"
 
 
 def dumps(value: Any) -> str:
     """Exact for what JSON knows; everything else goes through `jsonable` first."""
     try:
-        text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-        text.encode()
+        text = _ENCODER.encode(value)
+        if not text.isascii():
+            text.encode()
     except (TypeError, ValueError, RecursionError):
-        text = json.dumps(jsonable(value), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        text = _ENCODER.encode(jsonable(value))
     return text
 
 
-def jsonable(value: Any, depth: int = 0) -> Any:
-    """The value in JSON's types: objects by their fields, bytes in base64, the rest by `str`."""
-    if value is None or isinstance(value, bool | int):
-        return value
-    if isinstance(value, float):
-        return value if math.isfinite(value) else str(value)
+def jsonable(value: Any) -> Any:
+    """The value in JSON's types: objects by their fields, bytes in base64, the rest by `str`.
+
+    Ends for every value: what refers to itself, lies too deep or is too much is replaced by words that say so.
+    """
+    return _Walk().turned(value, 0)
+
+
+class _Walk:
+    def __init__(self) -> None:
+        self._left = _MAX_NODES
+
+    def turned(self, value: Any, depth: int) -> Any:
+        self._left -= 1
+        if value is None or isinstance(value, (int, float, str)):
+            return _scalar(value)
+        if isinstance(value, (bytes, bytearray, memoryview)):
+            return {"base64": base64.b64encode(bytes(value)).decode()}
+        if depth > _MAX_DEPTH or self._left < 0:
+            return "… nested too deeply to record" if depth > _MAX_DEPTH else "… too much to record"
+        if isinstance(value, Mapping):
+            return {whole_text(_text_of(key)): self.turned(item, depth + 1) for key, item in value.items()}
+        if isinstance(value, (list, tuple, set, frozenset)):
+            return [self.turned(item, depth + 1) for item in value]
+        return self._of_object(value, depth)
+
+    def _of_object(self, value: Any, depth: int) -> Any:
+        if dataclasses.is_dataclass(value) and not isinstance(value, type):
+            fields = {field.name: getattr(value, field.name, None) for field in dataclasses.fields(value)}
+            return self.turned(fields, depth + 1)
+        dump = getattr(value, "model_dump", None)
+        if callable(dump) and not isinstance(value, type):
+            # It may refuse what it does not know, and objects may call anything by this name.
+            with contextlib.suppress(Exception):
+                return self.turned(dump(mode="json"), depth + 1)
+        return whole_text(_text_of(value))
+
+
+def _scalar(value: bool | int | float | str | None) -> Any:
     if isinstance(value, str):
         return whole_text(value)
-    if depth > 100:
-        return "… nested too deeply to record"
-    if isinstance(value, bytes | bytearray | memoryview):
-        return {"base64": base64.b64encode(bytes(value)).decode()}
-    if isinstance(value, Mapping):
-        return {whole_text(str(key)): jsonable(item, depth + 1) for key, item in value.items()}
-    if isinstance(value, list | tuple | set | frozenset):
-        return [jsonable(item, depth + 1) for item in value]
-    return _of_object(value, depth)
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, int) and value.bit_length() > _MAX_BITS:
+        return hex(value)
+    return value
 
 
-def _of_object(value: Any, depth: int) -> Any:
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        fields = {field.name: getattr(value, field.name, None) for field in dataclasses.fields(value)}
-        return jsonable(fields, depth + 1)
-    dump = getattr(value, "model_dump", None)
-    if callable(dump) and not isinstance(value, type):
-        return jsonable(dump(mode="json"), depth + 1)
-    return whole_text(str(value))
+def _text_of(value: Any) -> str:
+    """Objects may fail to say what they are."""
+    try:
+        return str(value)
+    except Exception:
+        return f"<{type(value).__name__}>"
 
 
 def whole_text(text: str) -> str:

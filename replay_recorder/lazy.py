@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
 import sys
+import threading
 from collections.abc import Callable, Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
@@ -16,34 +16,52 @@ Callback = Callable[[ModuleType], None]
 
 
 def when_imported(module: str, callback: Callback) -> None:
-    """Call back with the module: at once when it is loaded, else right after it has been."""
+    """Call back with the module: at once when it is loaded, and after each time that it is loaded from now on.
+
+    A module that is reloaded has lost what was done to it, so the callback must bear to be called again.
+    """
+    _finder().callbacks[module] = callback
     loaded = sys.modules.get(module)
     if loaded is not None:
-        with guard(f"hook of {module}"):
+        with guard(f"the hook of {module}"):
             callback(loaded)
-    else:
-        _finder().waiting[module] = callback
 
 
 class _Finder(MetaPathFinder):
     """Stands first in `sys.meta_path` and leaves the finding to the others."""
 
     def __init__(self) -> None:
-        self.waiting: dict[str, Callback] = {}
+        self.callbacks: dict[str, Callback] = {}
+        self._searches: set[tuple[int, str]] = set()
+        """Thread and module of what is being looked for: another finder may ask all finders as well."""
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
-        callback = self.waiting.pop(name, None)
-        if callback is None:
+        callback = self.callbacks.get(name)
+        search = (threading.get_ident(), name)
+        if callback is None or search in self._searches:
             return None
-        spec = importlib.util.find_spec(name)
-        if spec is None or spec.loader is None:
-            self.waiting[name] = callback
-            return None
-        spec.loader = _Loader(spec.loader, callback)
+        self._searches.add(search)
+        try:
+            spec = self._found_by_others(name, path, target)
+        finally:
+            self._searches.discard(search)
+        if spec is not None and spec.loader is not None:
+            spec.loader = _Loader(spec.loader, callback)
         return spec
+
+    def _found_by_others(self, name: str, path: Sequence[str] | None, target: ModuleType | None) -> ModuleSpec | None:
+        for finder in sys.meta_path:
+            find_spec = getattr(finder, "find_spec", None)
+            if finder is not self and find_spec is not None:
+                spec: ModuleSpec | None = find_spec(name, path, target)
+                if spec is not None:
+                    return spec
+        return None
 
 
 class _Loader(Loader):
+    """Loads with another loader, which takes its place before the module can see it."""
+
     def __init__(self, loader: Any, callback: Callback) -> None:
         self._loader = loader
         self._callback = callback
@@ -53,11 +71,11 @@ class _Loader(Loader):
         return created
 
     def exec_module(self, module: ModuleType) -> None:
-        self._loader.exec_module(module)
         module.__loader__ = self._loader
         if module.__spec__ is not None:
             module.__spec__.loader = self._loader
-        with guard(f"hook of {module.__name__}"):
+        self._loader.exec_module(module)
+        with guard(f"the hook of {module.__name__}"):
             self._callback(module)
 
     def __getattr__(self, name: str) -> Any:

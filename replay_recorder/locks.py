@@ -2,34 +2,28 @@
 
 from __future__ import annotations
 
-import os
+import sys
 
-try:
+if sys.platform == "win32":
+
+    def try_lock(descriptor: int) -> bool:
+        """There are no such locks here, and files that are open cannot be renamed: recordings stay in memory."""
+        return False
+
+    def unlock(descriptor: int) -> None:
+        return None
+
+else:
     import fcntl
-except ImportError:  # Windows
-    fcntl = None  # type: ignore[assignment]
 
-
-def try_lock(descriptor: int) -> bool:
-    """Take the file for this descriptor, or say that somebody else has it."""
-    if fcntl is not None:
+    def try_lock(descriptor: int) -> bool:
+        """Take the file for this descriptor, or say that somebody else has it."""
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             return False
         return True
-    return _try_lock_windows(descriptor)
 
-
-def _try_lock_windows(descriptor: int) -> bool:
-    import msvcrt
-
-    position = os.lseek(descriptor, 0, os.SEEK_CUR)
-    try:
-        os.lseek(descriptor, 1 << 40, os.SEEK_SET)
-        msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined,unused-ignore]
-    except OSError:
-        return False
-    finally:
-        os.lseek(descriptor, position, os.SEEK_SET)
-    return True
+    def unlock(descriptor: int) -> None:
+        """Let go, also when a child process has inherited the descriptor."""
+        fcntl.flock(descriptor, fcntl.LOCK_UN)

@@ -4,40 +4,37 @@ from __future__ import annotations
 
 import atexit
 import os
-import threading
 import uuid
 from typing import Any
 
 from replay_recorder.code_facts import commit_facts, versions
-from replay_recorder.context import Identity, Place, current_identity
+from replay_recorder.context import Identity, Place, current_identity, current_scope
 from replay_recorder.guard import FAULTS, guard, logger
 from replay_recorder.http_client import Client
 from replay_recorder.json_text import identifier, name
 from replay_recorder.run_writer import RunWriter, now
-from replay_recorder.sampling import Tree
+from replay_recorder.sampling import tree_of
 from replay_recorder.sender import Sender
-from replay_recorder.settings import Settings
+from replay_recorder.settings import VERSION, Settings
 from replay_recorder.spool import Spool
-
-VERSION = "0.1.0"
+from replay_recorder.state import watch
 
 
 class Recorder:
     """One for a process; see `replay_recorder.install`."""
 
     def __init__(self, settings: Settings) -> None:
+        FAULTS.forget()
         self.settings = settings
         self.spool = Spool(settings)
         self.recorded = 0
         self.sampled_out = 0
         self._commit = commit_facts()
-        self._trees: dict[str, Tree] = {}
-        self._lock = threading.Lock()
-        self.sender = Sender(self.spool, Client(settings.url, settings.key)) if settings.url else None
+        self.sender = self._new_sender()
         if self.sender is not None:
             self.sender.start()
         else:
-            logger.warning("No url is set: recordings stay in %s until they are pushed.", settings.folder)
+            logger.warning("No url is set: recordings stay in %s until they are pushed.", self.spool.folder)
 
     # --- runs
 
@@ -48,49 +45,40 @@ class Recorder:
 
         `fields` are fields of a record. A run inside another one belongs to the same session.
         """
-        run_id = identifier(run_id) or uuid.uuid4().hex
-        file = self.spool.create(_file_name(run_id))
+        file = self.spool.create(_file_name())
         if file is None:
             return None
-        run = RunWriter(run_id, file, redact=self.settings.redact)
-        self._enter_tree(run, parent)
-        identity = identity or current_identity()
-        facts = {key: value for key, value in identity.run_fields().items() if value is not None}
-        fields = {**fields, **facts, **_parent(parent)}
-        run.session_id = fields["session_id"] = _session(run, parent, fields.get("session_id"))
-        run.put(**fields, code={**self._commit, "versions": versions()})
-        run.put_agent(version=name(identity.agent_version or self.settings.agent_version))
+        run = RunWriter(identifier(run_id) or uuid.uuid4().hex, file, redact=self.settings.redact)
+        tree_of(run, parent.run if parent else None, self.settings.sample).begin(run)
+        with guard("the start of a run"):
+            self._introduce(run, identity or current_identity(), parent, fields)
         return run
 
+    def _introduce(self, run: RunWriter, identity: Identity, parent: Place | None, fields: dict[str, Any]) -> None:
+        facts = {key: value for key, value in identity.run_fields().items() if value is not None}
+        scope = current_scope()
+        said = facts.get("session_id") or (scope and scope.session_id) or fields.get("session_id")
+        fields = {**fields, **facts, **_parent(parent)}
+        run.session_id = fields["session_id"] = _session(run, parent, said)
+        run.put(**fields, code={**self._commit, "versions": versions()}, recorder={"version": VERSION})
+        run.put_agent(version=name(identity.agent_version or self.settings.agent_version))
+        watch(run, self.settings)
+        if scope is not None:
+            scope.note(run.session_id, run.summary)
+
     def end(self, run: RunWriter, status: str, **fields: Any) -> None:
-        """Close the recording; `status` is `ok`, `error` or `cut_off`."""
-        facts = {"version": VERSION, **self._losses()}
-        run.finish(status, recorder=facts, **fields)
+        """Close the recording; `status` is `ok`, `error` or `cut_off`. A run that was closed stays as it is."""
+        if not run.file.is_open or run.tree is None:
+            return
+        run.finish(status, recorder={"version": VERSION, **self._losses()}, **fields)
         self.recorded += 1
-        with self._lock:
-            tree = self._trees.pop(run.run_id, None)
-        decided = [run] if tree is None else tree.end(run)
-        if decided is not None:
-            self._decide(tree, decided)
-
-    def _enter_tree(self, run: RunWriter, parent: Place | None) -> None:
-        with self._lock:
-            tree = self._trees.get(parent.run.run_id) if parent else None
-            tree = tree or Tree(root_id=run.run_id, share=self.settings.sample)
-            tree.begin()
-            self._trees[run.run_id] = tree
-
-    def _decide(self, tree: Tree | None, runs: list[RunWriter]) -> None:
-        keeps = tree is None or tree.keeps(runs)
-        for run in runs:
-            if not keeps:
+        for decided in run.tree.end(run):
+            if run.tree.keeps(decided):
+                decided.file.finish()
+            else:
                 self.sampled_out += 1
-                run.file.discard()
-                continue
-            if tree is not None:
-                tree.note(run, runs)
-            run.file.finish()
-        if keeps and self.sender is not None:
+                decided.file.discard()
+        if self.sender is not None:
             self.sender.start()
             self.sender.wake()
 
@@ -110,10 +98,13 @@ class Recorder:
         with guard("close"):
             if self.sender is not None:
                 self.sender.stop(self.settings.flush_timeout)
-            waiting = self.spool.waiting
+            self.spool.give_up_memory()
+            waiting, folder = self.spool.waiting, self.spool.folder
             if waiting and self.sender is not None:
-                logger.warning("%d recordings wait in %s; the next process sends them, or "
-                               "`replay-recorder push %s`.", waiting, self.spool.folder, self.spool.folder)  # fmt: skip
+                logger.warning(
+                    "Recordings wait in %s (%d); the next process sends them, or `replay-recorder push %s`.",
+                    folder, waiting, folder,
+                )  # fmt: skip
 
     def stats(self) -> dict[str, Any]:
         """Counts since the start of this process."""
@@ -129,12 +120,14 @@ class Recorder:
         }
 
     def after_fork(self) -> None:
-        """Threads do not survive a fork, and a lock may have been held at that moment."""
-        self._lock = threading.Lock()
-        self._trees = {}
+        """A child process has no thread of the sender, and what is under way is the parent's."""
+        self.recorded = self.sampled_out = 0
         self.spool.after_fork()
-        if self.settings.url:
-            self.sender = Sender(self.spool, Client(self.settings.url, self.settings.key))
+        self.sender = self._new_sender()
+
+    def _new_sender(self) -> Sender | None:
+        url = self.settings.url
+        return None if url is None else Sender(self.spool, Client(url, self.settings.key))
 
 
 def _session(run: RunWriter, parent: Place | None, said: Any) -> str:
@@ -147,7 +140,7 @@ def _parent(place: Place | None) -> dict[str, Any]:
     return {"parent": {"run_id": place.run.run_id, **({"step": place.step} if place.step else {})}}
 
 
-def _file_name(run_id: str) -> str:
+def _file_name() -> str:
     """Sorted by time; unique whatever the run is called."""
     moment = now().replace(":", "").replace("+0000", "Z")
     return f"{moment}-{os.getpid()}-{uuid.uuid4().hex[:8]}.run"

@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import json
-import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime, timezone
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from replay_recorder.assembly import HEADER
+from replay_recorder.assembly import HEADER, event
+from replay_recorder.guard import FAULTS
 from replay_recorder.json_text import JsonText, encode
+from replay_recorder.run_file import RunFile
 from replay_recorder.settings import Redact
-from replay_recorder.spool import RunFile
+
+if TYPE_CHECKING:
+    from replay_recorder.sampling import Tree
 
 STRUCTURE = frozenset(
     {"kind", "parent", "started_at", "first_token_at", "duration_ms", "status", "run_id", "session_id", "origin",
-     "outcome", "is_output", "tools", "parameters"}
+     "outcome", "is_output", "tools", "parameters", "state", "initial_state", "code", "recorder", "recorder.lost",
+     "sampling"}
 )  # fmt: skip
-"""Fields that hold nothing of what was said; the redaction hook does not see them."""
+"""Fields that hold nothing of what was said, and states, which are redacted before they are compared; the redaction
+hook does not see them."""
 
 NULL = JsonText("null")
 """A null that was really said."""
@@ -42,16 +48,21 @@ class RunWriter:
         self.steps = 0
         self.failed = False
         """Whether the run, or a part of it, ended badly; failures are always kept."""
+        self.summary: dict[str, Any] = {"run_id": run_id, "started_at": now()}
+        """Once the run is over also `status`, `duration_ms` and `error`."""
         self.file = file
+        self.tree: Tree | None = None
+        """The runs that are kept or dropped with this one."""
         self.on_step_end: Callable[[int], None] | None = None
         self._redact = redact
         self._tables: dict[tuple[str, str], int] = {}
         self._sizes: dict[str, int] = {}
         self._marks: dict[int, float] = {0: time.perf_counter()}
+        self._pending: dict[int, dict[str, Any]] = {}
+        self._gathered: list[str] | None = None
         self._agent: dict[str, Any] = {}
-        self._lock = threading.RLock()
-        file.append(HEADER)
-        self.put(run_id=run_id, started_at=now())
+        # In one write: a process that is killed leaves a file of which something can be said, or an empty one.
+        file.append(HEADER + event("0", self._encoded(self.summary)))
 
     # --- the run
 
@@ -61,44 +72,63 @@ class RunWriter:
 
     def put_agent(self, **facts: Any) -> None:
         """Facts of the agent, added to those that are there; dicts are merged."""
-        with self._lock:
+        with self.file.lock:
             for key, value in facts.items():
                 known = self._agent.get(key)
-                both = isinstance(known, dict) and isinstance(value, dict)
-                self._agent[key] = {**known, **value} if both else value
+                is_both = isinstance(known, dict) and isinstance(value, dict)
+                self._agent[key] = {**(known or {}), **value} if is_both else value
             self.put(agent={key: value for key, value in self._agent.items() if value is not None})
 
     def put_prior(self, messages: list[JsonText]) -> None:
         """The messages that the run started from."""
-        self.file.append("".join(self._line("prior", "+", message) for message in messages))
+        lines = [("+", encode(self.redacted(message))) for message in messages]
+        with self.file.lock:
+            self.file.append(event("prior", lines))
 
     def row(self, table: str, row: JsonText) -> int:
         """The position of this row in `tools` or `parameters`; equal rows are written once."""
-        with self._lock:
+        with self.file.lock:
             known = self._tables.get((table, row))
             if known is not None:
                 return known
             position = self._sizes.get(table, 0)
-            self.file.append(self._line(table, "+", row))
+            self._append(event(table, [("+", encode(self.redacted(row)))]))
             self._sizes[table] = position + 1
             self._tables[table, row] = position
             return position
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """What is said inside the block is one event, written in one go at its end."""
+        with self.file.lock:
+            outer, self._gathered = self._gathered, []
+            try:
+                yield
+            finally:
+                lines, self._gathered = self._gathered, outer
+                self._append("".join(lines))
 
     # --- steps
 
     def begin(self, kind: str, **fields: Any) -> int:
         """A step starts now; returns its index."""
-        with self._lock:
+        mark = time.perf_counter()
+        said = self._encoded({"kind": kind, "started_at": now(), **fields})
+        with self.file.lock:
             self.steps += 1
             index = self.steps
-            self._marks[index] = time.perf_counter()
-            self._write(str(index), {"kind": kind, "started_at": now(), **fields})
+            self._marks[index] = mark
+            self._append(event(str(index), said))
         return index
 
-    def started(self, index: int) -> None:
-        """The step really starts only now."""
+    def started(self, index: int, **fields: Any) -> None:
+        """The step really starts only now; written when it ends, for the step itself is there already."""
         self._marks[index] = time.perf_counter()
-        self._write(str(index), {"started_at": now()})
+        self._pending[index] = {"started_at": now(), **fields}
+
+    def elapsed(self, index: int) -> float:
+        """Milliseconds since the step began; the run for 0."""
+        return round((time.perf_counter() - self._marks[index]) * 1000, 3)
 
     def amend(self, index: int, **fields: Any) -> None:
         """More fields of a step."""
@@ -111,7 +141,7 @@ class RunWriter:
             fields.setdefault("duration_ms", round((time.perf_counter() - mark) * 1000, 3))
         if fields.get("error") is not None:
             self.failed = True
-        self._write(str(index), fields)
+        self._write(str(index), {**self._pending.pop(index, {}), **fields})
         if self.on_step_end is not None and mark is not None:
             self.on_step_end(index)
 
@@ -129,26 +159,49 @@ class RunWriter:
     def finish(self, status: str, **fields: Any) -> None:
         """The last lines. What was lost above a limit makes the run a cut-off one."""
         fields.setdefault("duration_ms", round((time.perf_counter() - self._marks[0]) * 1000, 3))
-        self.failed = self.failed or status == "error"
-        with self._lock:
-            self._write("0", {**fields, "status": status})
+        self.failed = self.failed or status != "ok"
+        self.summary.update(status=status, duration_ms=fields["duration_ms"], error=fields.get("error"))
+        self._write("0", {**fields, "status": status})
+        with self.file.lock:
             if self.file.lost is not None:
                 self.failed = True
-                self.file.append_last(self._line("0", "status", JsonText('"cut_off"')))
-                self.file.append_last(self._line("0", "recorder.lost", self.file.lost))
+                self.put_last({"status": "cut_off", "recorder.lost": self.file.lost})
+
+    def put_last(self, fields: Mapping[str, Any]) -> None:
+        """Small fields of the run that are written also when a limit was reached."""
+        with self.file.lock:
+            self.file.append_last(event("0", self._encoded(fields)))
 
     # --- writing
 
     def _write(self, place: str, fields: Mapping[str, Any]) -> None:
-        lines = [self._line(place, field, value) for field, value in fields.items() if value is not None]
-        if lines:
-            with self._lock:
-                self.file.append("".join(lines))
+        line = event(place, self._encoded(fields))
+        if line:
+            with self.file.lock:
+                self._append(line)
 
-    def _line(self, place: str, field: str, value: Any) -> str:
-        if self._redact is not None and field not in STRUCTURE:
-            value = self._redact(_plain(value))
-        return f"{place}\t{field}\t{encode(value)}\n"
+    def _append(self, text: str) -> None:
+        """The caller holds the lock."""
+        if self._gathered is not None:
+            self._gathered.append(text)
+        elif text:
+            self.file.append(text)
+
+    def _encoded(self, fields: Mapping[str, Any]) -> list[tuple[str, str]]:
+        """The fields as JSON. One that cannot be redacted or written down is left out, and the others stay."""
+        said = []
+        for field, value in fields.items():
+            if value is not None:
+                try:
+                    kept = value if field in STRUCTURE else self.redacted(value)
+                    said.append((field, encode(kept)))
+                except Exception as error:
+                    FAULTS.note(f"the field {field}", error)
+        return said
+
+    def redacted(self, value: Any) -> Any:
+        """The value as the redaction hook leaves it; without a hook as it is."""
+        return value if self._redact is None else self._redact(_plain(value))
 
 
 def _plain(value: Any) -> Any:

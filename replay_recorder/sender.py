@@ -5,12 +5,13 @@ from __future__ import annotations
 import random
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Iterator
 
-from replay_recorder.assembly import SpoolError, assemble
+from replay_recorder.assembly import SpoolError, assemble, is_empty
 from replay_recorder.guard import guard, logger
-from replay_recorder.http_client import Client, Delivered, Later, Outcome, Refused
-from replay_recorder.spool import Parcel, Spool
+from replay_recorder.http_client import Client, Later, Outcome, Refused
+from replay_recorder.parcels import Parcel
+from replay_recorder.spool import Spool
 
 BATCH_RUNS = 50
 BATCH_BYTES = 3 * 1024 * 1024
@@ -18,148 +19,209 @@ _FIRST_WAIT = 0.5
 _LONGEST_WAIT = 60.0
 _LOOK_EVERY = 30.0
 """Seconds between looks for what other processes left behind."""
-_TIMEOUT = 30.0
 
-Post = Callable[[bytes, float], Outcome]
+Batch = list[tuple[Parcel, bytes]]
 
 
 class Sender:
-    """Sends until the spool is empty, then waits to be woken. Order is kept as far as the server lets it."""
+    """Sends what waits, oldest first, then rests until it is woken. Only its thread ever waits for the server."""
 
-    def __init__(self, spool: Spool, client: Client) -> None:
+    def __init__(self, spool: Spool, client: Client, *, timeout: float = 30.0) -> None:
         self.delivered = 0
         self.refused = 0
         self.trouble: str | None = None
-        """Why the last attempt failed; None when it did not."""
+        """Why something could not be delivered; None once everything was."""
         self._spool = spool
         self._client = client
-        self._wake = threading.Event()
-        self._stopping = threading.Event()
-        self._turn = threading.Lock()
-        self._wait = _FIRST_WAIT
+        self._timeout = timeout
+        self._suspects: dict[str, int] = {}
+        """Recordings that the server may have stumbled over, with the number of the attempt: sent last, and alone."""
+        self._attempts = 0
+        self._failures = 0
+        """Attempts in vain since everything could be delivered."""
+        self._logged: set[int] = set()
         self._not_before = 0.0
+        self._is_told_to_wait = False
         self._thread: threading.Thread | None = None
+        self._changed = threading.Condition()
+        """Guards the five below."""
+        self._is_woken = False
+        self._asked = 0
+        """How often somebody asked for everything to be delivered, ..."""
+        self._answered = 0
+        """... and which of these requests is served."""
+        self._deadline = 0.0
+        self._is_stopping = False
 
     def start(self) -> None:
-        if self._thread is None or not self._thread.is_alive():
-            self._thread = threading.Thread(target=self._loop, name="replay-recorder", daemon=True)
-            self._thread.start()
+        """Raises nothing; where no thread can be started, recordings wait for another process."""
+        with guard("start of the sender"), self._changed:
+            if not self._is_running():
+                self._thread = threading.Thread(target=self._loop, name="replay-recorder", daemon=True)
+                self._thread.start()
 
     def wake(self) -> None:
-        self._wake.set()
-
-    def stop(self, timeout: float) -> None:
-        """Deliver what is left as far as the time allows; a server that is away is not waited for."""
-        deadline = time.monotonic() + timeout
-        self._stopping.set()
-        self._wake.set()
-        if self._thread is not None:
-            self._thread.join(timeout)
-        if self._turn.acquire(timeout=max(deadline - time.monotonic(), 0)):
-            try:
-                self._deliver_until(deadline)
-            finally:
-                self._turn.release()
+        """There is something new."""
+        with self._changed:
+            self._is_woken = True
+            self._changed.notify_all()
 
     def flush(self, timeout: float) -> bool:
-        """Deliver now; whether nothing is left."""
-        with self._turn:
-            self._deliver_until(time.monotonic() + timeout)
+        """Deliver now; whether nothing is left. Returns earlier when the server cannot take it now."""
+        with self._changed:
+            return self._flush(timeout)
+
+    def stop(self, timeout: float) -> None:
+        """The same, and no more after that."""
+        with self._changed:
+            # Set first: what the thread began after this pass, the end of the process would tear.
+            self._is_stopping = True
+            self._flush(timeout)
+
+    def _flush(self, timeout: float) -> bool:
+        self._asked += 1
+        mine = self._asked
+        self._deadline = max(self._deadline, time.monotonic() + timeout)
+        self._changed.notify_all()
+        self.start()
+        self._changed.wait_for(lambda: self._answered >= mine or not self._is_running(), timeout)
         return self._spool.waiting == 0
 
-    def _deliver_until(self, deadline: float) -> None:
-        while (left := deadline - time.monotonic()) > 0:
-            with guard("sender"):
-                if self._round(min(left, _TIMEOUT)):
-                    continue
-            return
+    def _is_running(self) -> bool:
+        return self._thread is not None and self._thread.is_alive()
+
+    # --- the thread
 
     def _loop(self) -> None:
-        while not self._stopping.is_set():
-            pause = self._not_before - time.monotonic()
-            if pause > 0:
-                self._stopping.wait(pause)
-                continue
-            self._wake.clear()
-            with guard("sender"), self._turn:
-                if self._round(_TIMEOUT):
-                    continue
-            if self._not_before <= time.monotonic():
-                self._wake.wait(_LOOK_EVERY)
+        while True:
+            with self._changed:
+                asked, self._is_woken = self._asked, False
+            with guard("sender"):
+                self._serve()
+            with self._changed:
+                self._answered = asked
+                self._changed.notify_all()
+                if self._is_stopping and self._asked == asked:
+                    # Said under the lock: whoever asks from now on starts another.
+                    self._thread = None
+                    return
+                pause = max(self._not_before - time.monotonic(), 0.0)
+                self._changed.wait_for(self._is_called, pause or _LOOK_EVERY)
 
-    # --- one round
+    def _is_called(self) -> bool:
+        is_time = time.monotonic() >= self._not_before
+        return self._is_stopping or self._asked > self._answered or (self._is_woken and is_time)
 
-    def _round(self, timeout: float) -> bool:
-        """Send one batch; whether there may be more that can be sent now."""
-        parcels = self._next_batch()
-        if not parcels:
+    def _serve(self) -> None:
+        """Send all; when the server asks to wait and somebody has the time for that, once more."""
+        while not self._send_all():
+            if not self._is_told_to_wait or self._not_before > self._deadline:
+                return
+            time.sleep(max(self._not_before - time.monotonic(), 0.0))
+
+    def _send_all(self) -> bool:
+        """Everything that waits, once; False as soon as something has to wait."""
+        if self._is_told_to_wait and time.monotonic() < self._not_before:
             return False
-        try:
-            return self._send(parcels, timeout)
-        finally:
-            for parcel, _ in parcels:
-                parcel.release()
-
-    def _next_batch(self) -> list[tuple[Parcel, bytes]]:
-        batch: list[tuple[Parcel, bytes]] = []
-        size = 0
-        for parcel in self._spool.parcels():
-            record = self._assembled(parcel)
-            if record is None:
-                continue
-            if batch and size + len(record) > BATCH_BYTES:
-                parcel.release()
-                break
-            batch.append((parcel, record))
-            size += len(record)
-            if len(batch) == BATCH_RUNS:
-                break
-        return batch
-
-    def _assembled(self, parcel: Parcel) -> bytes | None:
-        try:
-            return assemble(parcel.read())
-        except (SpoolError, UnicodeDecodeError) as error:
-            self._give_up(parcel, str(error))
-        except OSError:
-            parcel.release()
-        return None
-
-    def _send(self, parcels: list[tuple[Parcel, bytes]], timeout: float) -> bool:
-        body = parcels[0][1] if len(parcels) == 1 else _batch([record for _, record in parcels])
-        outcome = self._client.post(body, timeout=timeout)
-        if isinstance(outcome, Refused) and len(parcels) > 1:
-            # A batch is all or nothing: one by one shows which of them it is.
-            return all([self._send([parcel], timeout) for parcel in parcels])
-        return self._settle(parcels, outcome)
-
-    def _settle(self, parcels: list[tuple[Parcel, bytes]], outcome: Outcome) -> bool:
-        if isinstance(outcome, Later):
-            self._put_off(outcome)
-            return False
-        self._wait, self._not_before, self.trouble = _FIRST_WAIT, 0.0, None
-        for parcel, _ in parcels:
-            if isinstance(outcome, Delivered):
-                parcel.delivered()
-                self.delivered += 1
-            else:
-                self._give_up(parcel, outcome.reason)
+        self._spool.measure()
+        for parcels in self._batches():
+            try:
+                if self._is_over() or not self._send(self._taken(parcels)):
+                    return False
+            finally:
+                for parcel in parcels:
+                    parcel.release()
+        self._suspects.clear()
+        self._failures, self.trouble = 0, None
         return True
 
-    def _give_up(self, parcel: Parcel, reason: str) -> None:
+    def _is_over(self) -> bool:
+        return self._is_stopping and time.monotonic() > self._deadline
+
+    def _batches(self) -> Iterator[list[Parcel]]:
+        batch: list[Parcel] = []
+        size = 0
+        for parcel in self._spool.parcels(last=self._suspects):
+            is_alone = parcel.name in self._suspects
+            if batch and (is_alone or len(batch) == BATCH_RUNS or size + parcel.size > BATCH_BYTES):
+                yield batch
+                batch, size = [], 0
+            batch.append(parcel)
+            size += parcel.size
+        if batch:
+            yield batch
+
+    def _taken(self, parcels: list[Parcel]) -> Batch:
+        """Those that are ours to send, with their records."""
+        taken = [parcel for parcel in parcels if parcel.take()]
+        found = [(parcel, self._record(parcel)) for parcel in taken]
+        return [(parcel, record) for parcel, record in found if record is not None]
+
+    def _record(self, parcel: Parcel) -> bytes | None:
+        """None for what holds none: a run that was killed at once, or what is no recording, which is put aside."""
+        with guard("record"):
+            content = parcel.read()
+            if is_empty(content):
+                parcel.remove()
+                return None
+            try:
+                return assemble(content)
+            except (SpoolError, UnicodeDecodeError) as error:
+                self._refuse(parcel, Refused(reason=f"it is no recording: {error}", status=0))
+        return None
+
+    def _send(self, batch: Batch) -> bool:
+        """Whether the next may follow."""
+        if not batch:
+            return True
+        body = batch[0][1] if len(batch) == 1 else _together([record for _, record in batch])
+        outcome = self._client.post(body, timeout=self._timeout)
+        if isinstance(outcome, Refused) and len(batch) > 1:
+            # A batch is all or nothing: one by one shows which of them it is.
+            return all(self._send([each]) for each in batch)
+        self._settle([parcel for parcel, _ in batch], outcome)
+        return not isinstance(outcome, Later)
+
+    def _settle(self, parcels: list[Parcel], outcome: Outcome) -> None:
+        if isinstance(outcome, Later):
+            self._put_off(parcels, outcome)
+            return
+        for parcel in parcels:
+            with guard("spool"):
+                if isinstance(outcome, Refused):
+                    self._refuse(parcel, outcome)
+                else:
+                    self.delivered += 1
+                    parcel.remove()
+
+    def _refuse(self, parcel: Parcel, outcome: Refused) -> None:
         self.refused += 1
-        parcel.refused(reason)
-        logger.warning("The server did not take the recording %s: %s", parcel.name, reason)
+        if outcome.status not in self._logged:
+            self._logged.add(outcome.status)
+            logger.warning(
+                "The recording %s is put aside in %s: %s. Further ones are counted and not logged.",
+                parcel.name, self._spool.refused_folder, outcome.reason,
+            )  # fmt: skip
+        parcel.refused(outcome.reason)
 
-    def _put_off(self, outcome: Later) -> None:
-        """Wait as long as the server asks, else twice as long each time, with a spread between processes."""
+    def _put_off(self, parcels: list[Parcel], outcome: Later) -> None:
         if self.trouble is None:
-            logger.warning("Recordings cannot be delivered (%s); they are kept and sent later.", outcome.reason)
+            logger.warning("Recordings cannot be delivered (%s); they wait in %s.", outcome.reason, self._spool.folder)
         self.trouble = outcome.reason
-        wait = outcome.after if outcome.after is not None else self._wait * random.uniform(0.75, 1.25)
-        self._wait = min(self._wait * 2, _LONGEST_WAIT)
-        self._not_before = time.monotonic() + wait
+        self._attempts += 1
+        if outcome.is_suspect:
+            self._suspects.update({parcel.name: self._attempts for parcel in parcels})
+        self._is_told_to_wait = outcome.after is not None
+        self._not_before = time.monotonic() + pause_after(self._failures, outcome.after, random.random())
+        self._failures += 1
 
 
-def _batch(records: list[bytes]) -> bytes:
+def pause_after(failures: int, asked: float | None, spread: float) -> float:
+    """Seconds: as long as the server asks, else twice as long each time; up to half more, as `spread` says (0 to 1),
+    so that many processes do not come back at once."""
+    wait = min(_FIRST_WAIT * 2 ** min(failures, 16), _LONGEST_WAIT) if asked is None else asked
+    return wait * (1 + spread / 2)
+
+
+def _together(records: list[bytes]) -> bytes:
     return b'{"runs":[' + b",".join(records) + b"]}"

@@ -6,9 +6,14 @@ import hashlib
 import os
 import tempfile
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
+
+VERSION = "0.1.0"
+"""Of this package; pyproject.toml says the same."""
 
 Redact = Callable[[Any], Any]
 """Takes a JSON value that is about to be written and returns what is written instead."""
@@ -22,7 +27,7 @@ class Settings:
 
     url: str | None = None
     """Address of the server. Without one, recordings stay in the spool until they are pushed."""
-    key: str | None = None
+    key: str | None = field(default=None, repr=False)
     """An API key that may send recordings."""
     spool: Path | None = None
     """Folder for what is not delivered yet; by default one for each address and key under the user's state folder."""
@@ -57,13 +62,16 @@ class Settings:
             raise ValueError(f"sample must be between 0 and 1 and is {self.sample!r}.")
         if self.snapshot_every < 0:
             raise ValueError(f"snapshot_every must not be negative and is {self.snapshot_every!r}.")
-        if self.url is not None and not self.url.startswith(("http://", "https://")):
-            raise ValueError(f"url must begin with http:// or https:// and is {self.url!r}.")
+        if self.url is not None and not _is_address(self.url):
+            raise ValueError(f"url must be like https://replay.example.com and is {self.url!r}.")
+        if self.key is not None and not (self.key.isascii() and self.key.isprintable()):
+            # Not quoted: it may be a key all the same.
+            raise ValueError("key must be one line of printable ASCII characters and is not.")
 
-    @property
+    @cached_property
     def folder(self) -> Path:
         """Where undelivered recordings are kept."""
-        return self.spool if self.spool is not None else _state_folder() / self._destination()
+        return self.spool if self.spool is not None else state_folder() / self._destination()
 
     def _destination(self) -> str:
         """Two destinations never share a folder, and the key cannot be read from its name."""
@@ -75,14 +83,25 @@ def settings_from(environment: Mapping[str, str], **given: Any) -> Settings:
 
     Raises `ValueError` naming the variable or argument that is wrong.
     """
-    found = {field: read(environment[variable], variable) for field, (variable, read) in _VARIABLES.items()
-             if environment.get(variable)}  # fmt: skip
-    found.update({field: value for field, value in given.items() if value is not None})
+    found = {name: read(environment[variable], variable) for name, (variable, read) in _VARIABLES.items()
+             if environment.get(variable, "").strip()}  # fmt: skip
+    found.update({name: value for name, value in given.items() if value is not None})
     if "spool" in found:
-        found["spool"] = Path(found["spool"]).expanduser()
+        found["spool"] = Path(os.path.expanduser(found["spool"]))
+    if "key" in found:
+        # Keys often come from files, with a line end.
+        found["key"] = str(found["key"]).strip()
     if "http_headers" in found:
         found["http_headers"] = frozenset(header.lower() for header in found["http_headers"])
     return Settings(**found)
+
+
+def _is_address(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
 
 
 def _text(value: str, variable: str) -> str:
@@ -115,15 +134,26 @@ _VARIABLES: dict[str, tuple[str, Callable[[str, str], Any]]] = {
 }
 
 
-def _state_folder() -> Path:
+def state_folder() -> Path:
     """`$XDG_STATE_HOME`, else `~/.local/state`, else a folder of this user among the temporary files."""
     base = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
     folder = Path(base) / "replay-recorder"
+    # A user without a home leaves the "~" where it is.
+    return folder if folder.is_absolute() and _is_ours(folder) else _temporary_folder()
+
+
+def _temporary_folder() -> Path:
+    user = os.getuid() if hasattr(os, "getuid") else "user"
+    folder = Path(tempfile.gettempdir()) / f"replay-recorder-{user}"
+    # Anybody may have made a folder of this name there, to read what comes into it.
+    return folder if _is_ours(folder) else Path(tempfile.mkdtemp(prefix="replay-recorder-"))
+
+
+def _is_ours(folder: Path) -> bool:
+    """Make it if need be; whether this user owns it and may write there."""
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        if os.access(folder, os.W_OK):
-            return folder
+        is_owner = not hasattr(os, "getuid") or folder.lstat().st_uid == os.getuid()
+        return is_owner and os.access(folder, os.W_OK)
     except OSError:
-        pass
-    user = os.getuid() if hasattr(os, "getuid") else "user"
-    return Path(tempfile.gettempdir()) / f"replay-recorder-{user}"
+        return False

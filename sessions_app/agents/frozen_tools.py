@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pydantic_ai.exceptions import ModelRetry, ToolFailed
+from pydantic_ai.exceptions import ApprovalRequired, CallDeferred, ModelRetry, ToolFailed
 from pydantic_ai.messages import ToolReturn
 from pydantic_ai.tools import RunContext, ToolDefinition
 from pydantic_ai.toolsets import AbstractToolset
@@ -18,7 +18,7 @@ from sessions_app.agents.replay_model import ReplayModel
 from sessions_app.core.payload import JsonObject
 from sessions_app.core.replay.budgets import Budgets
 from sessions_app.core.replay.fixture_book import FixtureBook, FixtureMiss
-from sessions_app.core.run import ErrorInfo, Fixture
+from sessions_app.core.run import WAITING, ErrorInfo, Fixture
 
 _ANY_OBJECT = SchemaValidator(core_schema.dict_schema(core_schema.str_schema()))
 OnCall = Callable[[str | None, str, JsonObject, Fixture], None]
@@ -58,7 +58,7 @@ class FrozenToolset(AbstractToolset[None]):
         found = self._book.find(name, ctx.tool_call_id, tool_args)
         if isinstance(found, FixtureMiss):
             raise FixtureNotFound(found)
-        if found.call.result is None and found.call.outcome != "crashed" and found.error is None:
+        if found.call.result is None and found.error is None and found.call.outcome not in WAITING | {"crashed"}:
             raise FixtureNotFound(_unanswered(found, tool_args))
         self._on_call(ctx.tool_call_id, name, tool_args, found)
         return reenact(found)
@@ -73,6 +73,8 @@ def reenact(fixture: Fixture) -> Any:
     """Let the call end as it ended: with a value, or with the exception that the loop turned into one."""
     call = fixture.call
     value = call.result.value if call.result else None
+    if call.outcome in WAITING:
+        raise CallDeferred if call.outcome == "deferred" else ApprovalRequired
     if call.outcome == "failed":
         raise ToolFailed(str(value))
     if call.outcome == "retried":

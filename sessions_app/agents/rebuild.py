@@ -26,6 +26,7 @@ from sessions_app.core.payload import JsonObject, Payload
 from sessions_app.core.replay.budgets import Budgets
 from sessions_app.core.replay.fixture_book import FixtureBook
 from sessions_app.core.replay.plan import PlannedAnswer, ReplayPlan, prior_messages
+from sessions_app.core.run import WAITING
 
 _PLACEHOLDER: JsonObject = {"type": "object", "additionalProperties": True}
 """Recorded output schemas may be recursive, which `StructuredDict` refuses; the observer puts the
@@ -57,7 +58,7 @@ def rebuild_agent(
         retries={"tools": budgets.default, "output": budgets.of_output},
         toolsets=[FrozenToolset(model, book, budgets, on_call)],
         end_strategy=_end_strategy(plan),
-        capabilities=[Observer(model, transcript, book)],
+        capabilities=[Observer(model, transcript, book, plan.refusal)],
         deps_type=type(None),
     )
     return agent, start
@@ -206,9 +207,10 @@ def _allows_text(plan: ReplayPlan) -> bool:
 
 
 def _may_wait(plan: ReplayPlan) -> bool:
-    """Some frameworks' output includes calls that wait for a person; only seen in the tools' kinds."""
+    """Some frameworks' output includes calls that wait for a person; seen in the tools' kinds and in calls left open."""
     kinds = {tool.get("kind") for answer in plan.answers for tool in answer.tools}
-    return bool(kinds & {"unapproved", "external"})
+    outcomes = {call.outcome for _, call in plan.run.tool_calls}
+    return bool(kinds & {"unapproved", "external"} or outcomes & WAITING)
 
 
 def _first_parameters(plan: ReplayPlan) -> JsonObject:

@@ -8,6 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_ai import capture_run_messages
 from pydantic_ai.messages import ModelMessage
+from pydantic_ai.run import AgentRunResultEvent
 from pydantic_ai.tools import DeferredToolRequests
 from pydantic_ai.usage import UsageLimits
 
@@ -23,6 +24,8 @@ from sessions_app.core.replay.fixture_book import FixtureBook
 from sessions_app.core.replay.observed import Observations, Result
 from sessions_app.core.replay.plan import ReplayPlan, make_plan
 from sessions_app.core.run import ErrorInfo, Run
+
+_LIMITS = ("request_limit", "tool_calls_limit", "input_tokens_limit", "output_tokens_limit", "total_tokens_limit")
 
 Progress = Callable[[int, int], None]
 
@@ -112,13 +115,31 @@ async def _start_run(agent: Any, start: Start, plan: ReplayPlan) -> Any:
     arguments = {
         "message_history": start.history or None,
         "deferred_tool_results": start.deferred,
-        "usage_limits": UsageLimits(request_limit=None),
+        "usage_limits": _limits(plan),
     }
     if plan.run.agent.entry_point == "run_stream":
         # Streaming is another algorithm: the first text that comes is final.
         async with agent.run_stream(start.prompt, **arguments) as streamed:
             return await streamed.get_output()
+    if plan.run.agent.entry_point == "run_stream_events":
+        return await _run_with_events(agent, start, arguments)
     return (await agent.run(start.prompt, **arguments)).output
+
+
+async def _run_with_events(agent: Any, start: Start, arguments: dict[str, Any]) -> Any:
+    """The algorithm of `run`, with streamed requests: an answer may break off in the middle."""
+    async with agent.run_stream_events(start.prompt, **arguments) as events:
+        async for event in events:
+            if isinstance(event, AgentRunResultEvent):
+                return event.result.output
+    raise AssertionError("a stream of events ends with a result or an exception")
+
+
+def _limits(plan: ReplayPlan) -> UsageLimits:
+    """Those of the recorded run; without them nothing may end a replay early."""
+    recorded = plan.run.agent.usage_limits or {}
+    limits = {name: recorded[name] for name in _LIMITS if isinstance(recorded.get(name), int)}
+    return UsageLimits(**{"request_limit": None, **limits})
 
 
 def _ended(output: Any) -> Ending:

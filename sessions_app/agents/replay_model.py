@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
-from pydantic_ai.messages import ModelMessage, ModelResponse
+from pydantic_ai.messages import ModelMessage, ModelResponse, ModelResponseStreamEvent
 from pydantic_ai.models import (
     CompletedStreamedResponse,
     Model,
@@ -20,6 +21,22 @@ from pydantic_ai.settings import ModelSettings
 from sessions_app.agents.library import load_response
 from sessions_app.agents.outcomes import RanPastRecording, RecordedError
 from sessions_app.core.replay.plan import PlannedAnswer
+from sessions_app.core.run import ErrorInfo
+
+
+class _BrokenStream(CompletedStreamedResponse):
+    """A streamed answer that the recorded run did not read to its end: it broke off, or its reader left."""
+
+    def __init__(self, response: ModelResponse, parameters: ModelRequestParameters, error: ErrorInfo | None) -> None:
+        whole = replace(response, state="complete")
+        super().__init__(whole, model_request_parameters=parameters, replay_events=True)
+        self._error = error
+
+    async def _get_event_iterator(self) -> AsyncIterator[ModelResponseStreamEvent]:
+        async for event in super()._get_event_iterator():
+            yield event
+        if self._error is not None:
+            raise RecordedError(self._error)
 
 
 class ReplayModel(Model[Any]):
@@ -76,9 +93,13 @@ class ReplayModel(Model[Any]):
         model_request_parameters: ModelRequestParameters,
         run_context: Any = None,
     ) -> AsyncIterator[StreamedResponse]:
-        yield CompletedStreamedResponse(
-            self._next(), model_request_parameters=model_request_parameters, replay_events=True
-        )
+        planned, response = self.current, self._next()
+        if response.state == "interrupted" and planned is not None:
+            yield _BrokenStream(response, model_request_parameters, planned.error)
+        else:
+            yield CompletedStreamedResponse(
+                response, model_request_parameters=model_request_parameters, replay_events=True
+            )
 
     def prepare_messages(
         self, messages: list[ModelMessage], model_request_parameters: ModelRequestParameters | None = None

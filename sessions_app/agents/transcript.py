@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pydantic_ai.messages import ModelMessage
 
@@ -63,9 +63,20 @@ class Transcript:
     def end(self, recorded: History | None, rebuilt: list[ModelMessage], *, step: int) -> History | None:
         """The whole history when the loop stopped, checked against the recorded end."""
         history = self._extend(rebuilt)
+        self._take_late_answer()
         if recorded is not None and self.divergence is None:
             self._check_messages(recorded, rebuilt, step=step)
         return history
+
+    def _take_late_answer(self) -> None:
+        """A streamed answer whose reader left reaches the history after the request was given up."""
+        last = self.requests[-1] if self.requests else None
+        position = last.history.length if last is not None and last.history is not None else 0
+        if last is None or last.response is not None or position >= len(self._chain):
+            return
+        message = self._chain[position].message
+        if message.value.get("kind") == "response":
+            self.requests[-1] = replace(last, response=message)
 
     def rewritten(self) -> None:
         self.rewrites += 1

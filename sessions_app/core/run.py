@@ -43,6 +43,10 @@ class AgentInfo:
     tool_retries: JsonObject | None = None
     """Retry budget by tool name."""
     output_retries: int | None = None
+    output_function: str | None = None
+    """The team's function that made the output of the model's answer."""
+    usage_limits: JsonObject | None = None
+    """At most so many requests, calls, tokens: `request_limit`, `tool_calls_limit`, `total_tokens_limit` …"""
     extra: JsonObject = field(default_factory=dict)
 
 
@@ -109,7 +113,8 @@ class ToolCall:
     result: Payload | None = None
     """None when the answer was not captured or never came."""
     outcome: str | None = None
-    """`success`, `failed`, `denied`, `retried`, `interrupted`, `crashed`; None when not captured."""
+    """`success`, `failed`, `denied`, `retried`, `interrupted`, `crashed`, `deferred`, `unapproved`; None when not
+    captured."""
     retry: JsonObject | None = None
     """For `retried`: cause (`model_retry`, `validation_error`, `unknown_tool` …), attempt, max_retries."""
     metadata: Payload | None = None
@@ -307,17 +312,44 @@ class Checkpoint:
     taken_at: datetime | None
 
 
+WAITING = frozenset({"deferred", "unapproved"})
+"""Outcomes of calls that were left open for somebody outside the run."""
 FRAMEWORK_CAUSES = frozenset({"unknown_tool", "unavailable_tool"})
 SKIPPED = "Tool not executed"
 """How Pydantic AI begins its answer to a call that a final result made superfluous."""
 
 
+def main_steps(run: Run) -> list[Step]:
+    """The steps of the agent's own loop, without what ran inside its tools and sub-agents.
+
+    A record whose model calls all stand inside an agent step has that agent as its loop.
+    """
+    outer = _outside(run, (ToolCall, AgentCall))
+    if any(isinstance(step.call, ModelCall) for step in outer):
+        return outer
+    return _outside(run, (ToolCall,))
+
+
+def _outside(run: Run, calls: tuple[type, ...]) -> list[Step]:
+    enclosing = {step.index for step in run.steps if isinstance(step.call, calls)}
+    inside: set[int] = set()
+    for step in run.steps:
+        if step.parent is not None and (step.parent in enclosing or step.parent in inside):
+            inside.add(step.index)
+    return [step for step in run.steps if step.index not in inside]
+
+
+def main_model_calls(run: Run) -> list[tuple[Step, ModelCall]]:
+    return [(step, step.call) for step in main_steps(run) if isinstance(step.call, ModelCall)]
+
+
 def fixtures(run: Run) -> list[Fixture]:
-    """The answers of the run's tools, in recorded order, without those that the framework wrote."""
+    """The answers of the tools that the run's own loop called, in recorded order, without those that the
+    framework wrote. What a tool called in turn happened inside its answer."""
     return [
-        Fixture(step=step.index, call=call, error=step.error)
-        for step, call in run.tool_calls
-        if is_answered_by_tool(call)
+        Fixture(step=step.index, call=step.call, error=step.error)
+        for step in main_steps(run)
+        if isinstance(step.call, ToolCall) and is_answered_by_tool(step.call)
     ]
 
 

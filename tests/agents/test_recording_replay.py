@@ -1,65 +1,35 @@
 """Recordings of real agents, replayed from their native record alone."""
 
-import asyncio
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from sessions_app.agents.replaying import replay
-from sessions_app.core.compare.runs import compare_runs
 from sessions_app.core.formats.detect import parse_document
 from sessions_app.core.formats.native import encode_native, parse_native
-from sessions_app.core.replay.observed import Result
 from sessions_app.core.run import Run
-from tests.agents.scenarios import SCENARIOS, Scenario, parallel_tools
+from tests.recorder.playing import last_record
+from tests.recorder.replaying import assert_reproduced, replayed, verdict_of
+from tests.recorder.scenarios import Scenario, parallel_tools
 
 RECORDS = sorted(Path("tests/records").glob("*.json"))
 EXAMPLES = [path for path in sorted(Path("sessions_app/examples").glob("*.json")) if path.name != "manifest.json"]
 
 
-def replayed(record: bytes) -> tuple[Result, Run | None]:
-    result, produced = asyncio.run(replay(record, "again", lambda done, total: None))
-    return result, parse_native(produced) if produced else None
-
-
-@pytest.mark.parametrize("scenario", SCENARIOS, ids=str)
-def test_replay_reproduces_every_way_a_run_can_go(scenario: Scenario):
-    run = scenario.make()
-
-    result, produced = replayed(encode_native(run))
-
-    assert (result.verdict, result.divergence, result.error) == ("reproduced", None, None)
-    assert produced is not None
-    assert compare_runs(run, produced).identical, compare_runs(run, produced).divergence
-
-
 @pytest.mark.parametrize("path", RECORDS + EXAMPLES, ids=lambda path: path.name)
 def test_replay_reproduces_recorded_files(path: Path):
-    run = parse_document(path.read_bytes())
-
-    result, produced = replayed(encode_native(run))
-
-    assert (result.verdict, result.divergence, result.error) == ("reproduced", None, None)
-    assert produced is not None
-    assert compare_runs(run, produced).identical, compare_runs(run, produced).divergence
+    assert_reproduced(encode_native(parse_document(path.read_bytes())))
 
 
 def record_of(run: Run) -> dict[str, Any]:
     return dict(json.loads(encode_native(run)))
 
 
-def verdict_of(record: dict[str, Any]) -> tuple[str, int | None, str | None]:
-    result, _ = replayed(json.dumps(record).encode())
-    found = result.divergence
-    return (result.verdict, found.step, found.path) if found else (result.verdict, None, None)
-
-
 @pytest.fixture(scope="module")
 def recorded() -> Run:
     """Steps: 1 model, 2 to 4 three parallel lookups, 5 model."""
-    return parallel_tools()
+    return parse_native(last_record(Scenario(parallel_tools), "run"))
 
 
 def test_one_changed_byte_in_one_fixture_is_found(recorded: Run):

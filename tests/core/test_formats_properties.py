@@ -185,6 +185,8 @@ def runs(draw: st.DrawFn) -> Run:
         **{name: maybe(NAMES) for name in facts},
         tool_retries=maybe(OBJECTS),
         output_retries=maybe(COUNTS),
+        output_function=maybe(NAMES),
+        usage_limits=maybe(OBJECTS),
         extra=EXTRAS,
     )
     codes = st.builds(CodeInfo, commit=maybe(NAMES), dirty=maybe(st.booleans()), versions=maybe(OBJECTS), extra=EXTRAS)

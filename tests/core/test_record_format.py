@@ -269,6 +269,8 @@ def make_full_run() -> Run:
             end_strategy="early",
             tool_retries={"t": 1},
             output_retries=1,
+            output_function="book",
+            usage_limits={"request_limit": 50},
             extra={"x": 1},
         ),
         code=CodeInfo(commit="c", dirty=True, versions={"a": "1"}, extra={"x": 1}),

@@ -48,6 +48,8 @@ _BEFORE: tuple[tuple[str, Read], ...] = (
     ("agent.end_strategy", lambda run: run.agent.end_strategy),
     ("agent.tool_retries", lambda run: run.agent.tool_retries),
     ("agent.output_retries", lambda run: run.agent.output_retries),
+    ("agent.output_function", lambda run: run.agent.output_function),
+    ("agent.usage_limits", lambda run: run.agent.usage_limits),
     ("code.commit", lambda run: run.code.commit),
     ("code.dirty", lambda run: run.code.dirty),
     ("code.versions", lambda run: run.code.versions),

@@ -188,6 +188,8 @@ def _write_agent(agent: AgentInfo) -> bytes | None:
         ("end_strategy", scalar(agent.end_strategy)),
         ("tool_retries", scalar(agent.tool_retries)),
         ("output_retries", scalar(agent.output_retries)),
+        ("output_function", scalar(agent.output_function)),
+        ("usage_limits", scalar(agent.usage_limits)),
     ]
     return object_text(fields, agent.extra)
 
@@ -204,6 +206,8 @@ def _read_agent(fields: Fields | None) -> AgentInfo:
         end_strategy=fields.name("end_strategy"),
         tool_retries=fields.object("tool_retries"),
         output_retries=fields.integer("output_retries"),
+        output_function=fields.name("output_function"),
+        usage_limits=fields.object("usage_limits"),
         extra=fields.rest(),
     )
 

@@ -18,14 +18,13 @@ from sessions_app.core.judge.reading import (
     ended_in_error,
     join_words,
     leaves,
-    main_steps,
     own_tools,
     status_code,
     text_of,
     value_of,
 )
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
-from sessions_app.core.run import ModelCall, Run, Step, ToolCall
+from sessions_app.core.run import ModelCall, Run, Step, ToolCall, main_model_calls
 
 USER_KEYS = frozenset({"user_id", "user", "customer_id"})
 TENANT_KEYS = frozenset({"tenant_id", "tenant"})
@@ -325,7 +324,7 @@ def is_same_model(asked: str, answered: str) -> bool:
 
 
 def _models(run: Run) -> list[tuple[Step, ModelCall]]:
-    return [(step, step.call) for step in main_steps(run) if isinstance(step.call, ModelCall)]
+    return main_model_calls(run)
 
 
 def state_chain_broken(run: Run, rules: Rules) -> Iterator[Anomaly]:

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
 
-from sessions_app.core.judge.reading import main_steps
-from sessions_app.core.run import ModelCall, Retrieval, Run, Step
+from sessions_app.core.run import ModelCall, Retrieval, Run, Step, main_model_calls
 
 Status = Literal["captured", "partial", "missing", "contradictory"]
 
@@ -50,7 +49,7 @@ def graded(detail: str, *, have: int, total: int) -> Finding:
 
 
 def models_of(run: Run) -> list[tuple[Step, ModelCall]]:
-    return [(step, step.call) for step in main_steps(run) if isinstance(step.call, ModelCall)]
+    return main_model_calls(run)
 
 
 def retrievals_of(run: Run) -> list[tuple[Step, Retrieval]]:

@@ -22,13 +22,12 @@ from sessions_app.core.judge.reading import (
     count,
     is_framework_written,
     join_words,
-    main_steps,
     name_steps,
     object_of,
 )
 from sessions_app.core.judge.schemas import SchemaReader
 from sessions_app.core.payload import JsonValue
-from sessions_app.core.run import ModelCall, Run, Step, ToolCall
+from sessions_app.core.run import ModelCall, Run, Step, ToolCall, main_steps
 
 
 def tool_schemas(run: Run) -> Finding:

@@ -13,7 +13,7 @@ from sessions_app.core.judge.grading import (
 )
 from sessions_app.core.judge.reading import count, name_steps, own_tools, seen_messages, value_of
 from sessions_app.core.payload import JsonValue, Payload, canonical_json
-from sessions_app.core.run import Run, Step, ToolCall
+from sessions_app.core.run import WAITING, Run, Step, ToolCall
 
 
 def retrieval(run: Run) -> Finding:
@@ -58,7 +58,7 @@ def tool_counts(run: Run) -> tuple[int, int, int]:
     last = max((step.index for step, _ in run.model_calls), default=len(run.steps) + 1)
     asked = sum(1 for _, call in tools if call.arguments is not None)
     due = [(s, c) for s, c in tools if s.index < last or c.result is not None or s.error]
-    owed = [(s, c) for s, c in due if c.outcome not in ("deferred", "denied", "interrupted")]
+    owed = [(s, c) for s, c in due if c.outcome not in WAITING | {"denied", "interrupted"}]
     answered = sum(1 for s, c in owed if c.result is not None or s.error or c.outcome == "crashed")
     return asked, answered, len(owed)
 

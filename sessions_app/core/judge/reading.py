@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from sessions_app.core.history import History, nodes
 from sessions_app.core.payload import JsonObject, JsonValue, Payload, canonical_json
-from sessions_app.core.run import SKIPPED, AgentCall, ModelCall, Run, Step, ToolCall
+from sessions_app.core.run import SKIPPED, ModelCall, Run, Step, ToolCall, main_steps
 
 LOOP_CAUSES = frozenset({"validation_error", "unknown_tool", "unavailable_tool", "no_output"})
 """Causes of a retry that the agent's loop writes by itself; no tool ran."""
@@ -93,26 +93,6 @@ def is_number(value: JsonValue) -> bool:
 
 
 # --- the loop ----------------------------------------------------------------------------------
-
-
-def main_steps(run: Run) -> list[Step]:
-    """The steps of the agent's own loop, without what ran inside its tools and sub-agents.
-
-    A record whose model calls all stand inside an agent step has that agent as its loop.
-    """
-    outer = _outside(run, (ToolCall, AgentCall))
-    if any(isinstance(step.call, ModelCall) for step in outer):
-        return outer
-    return _outside(run, (ToolCall,))
-
-
-def _outside(run: Run, calls: tuple[type, ...]) -> list[Step]:
-    enclosing = {step.index for step in run.steps if isinstance(step.call, calls)}
-    inside: set[int] = set()
-    for step in run.steps:
-        if step.parent is not None and (step.parent in enclosing or step.parent in inside):
-            inside.add(step.index)
-    return [step for step in run.steps if step.index not in inside]
 
 
 def own_tools(run: Run) -> list[tuple[Step, ToolCall]]:

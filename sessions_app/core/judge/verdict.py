@@ -9,13 +9,12 @@ from typing import Literal
 from sessions_app.core.judge.fixes import FIXES
 from sessions_app.core.judge.reading import (
     is_framework_written,
-    main_steps,
     own_tools,
     seen_messages,
     step_name,
 )
 from sessions_app.core.payload import JsonObject
-from sessions_app.core.run import ModelCall, Run, Step, ToolCall
+from sessions_app.core.run import ModelCall, Run, Step, ToolCall, main_model_calls, main_steps
 
 VerdictName = Literal["replayable", "replayable_to_step", "cold"]
 
@@ -50,7 +49,7 @@ RESPONSE_PARTS = frozenset(
 )
 """The same for a model's answer."""
 PART_KINDS = {"request": REQUEST_PARTS, "response": RESPONSE_PARTS}
-NEEDS_NO_ANSWER = frozenset({"crashed", "interrupted", "deferred", "denied"})
+NEEDS_NO_ANSWER = frozenset({"crashed", "interrupted", "deferred", "unapproved", "denied"})
 """Outcomes that a replay brings about without a recorded answer of the tool."""
 
 
@@ -214,7 +213,7 @@ GAP_CHECKS: tuple[GapCheck, ...] = (_missing_model_answers, _missing_tool_answer
 
 
 def _main_models(run: Run) -> list[tuple[Step, ModelCall]]:
-    return [(step, step.call) for step in main_steps(run) if isinstance(step.call, ModelCall)]
+    return main_model_calls(run)
 
 
 def _has_no_answer(step: Step, call: ModelCall) -> bool:

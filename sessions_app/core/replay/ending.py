@@ -97,6 +97,8 @@ def _other_end(plan: ReplayPlan, ending: Ending) -> Divergence | None:
         return _other_error(run.error, ending.error, last)
     if run.output is None or (ending.output is None and ending.is_open):
         return None
+    if run.agent.output_function is not None and ending.output is not None:
+        return None
     recorded, replayed = run.output.parsed, ending.output.parsed if ending.output else None
     if same_value(recorded, replayed) or (run.output.is_json and came_from(recorded, replayed)):
         return None
@@ -140,6 +142,7 @@ def _source_facts(plan: ReplayPlan, observations: Observations) -> JsonObject:
         "sources": {"recorded": len(observations.calls) + _answered(plan, observations)},
         "played_back": played_back,
         "tools_are_recorded": plan.tools_are_recorded,
+        "output_function": plan.run.agent.output_function,
     }
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from sessions_app.core.history import History, messages
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
-from sessions_app.core.run import ErrorInfo, Fixture, ModelCall, Run, Step, fixtures
+from sessions_app.core.run import ErrorInfo, Fixture, ModelCall, Run, Step, fixtures, main_model_calls
 
 _TOOL_LIST = re.compile(r"Available tools: (.+)\Z")
 _QUOTED = re.compile(r"'([^']+)'")
@@ -45,13 +45,21 @@ class ReplayPlan:
     """False when the tools' schemas had to be guessed from the calls."""
 
     @property
+    def refusal(self) -> ErrorInfo | None:
+        """The error that ended the run when it took its last answer for its output; None when it did not."""
+        last = self.answers[-1] if self.answers else None
+        if last is None or last.response is None or last.error is not None:
+            return None
+        return self.run.error
+
+    @property
     def total(self) -> int:
         """Steps that the loop will ask for."""
         return len(self.answers) + len(self.fixtures)
 
 
 def make_plan(run: Run) -> ReplayPlan:
-    definitions, calls = _Definitions(run), run.model_calls
+    definitions, calls = _Definitions(run), main_model_calls(run)
     later = [*(call.history for _, call in calls), run.final][1:]
     return ReplayPlan(
         run=run,
@@ -116,7 +124,7 @@ class _Definitions:
     """
 
     def __init__(self, run: Run) -> None:
-        calls = [call for _, call in run.model_calls]
+        calls = [call for _, call in main_model_calls(run)]
         self.are_recorded = any(call.tools is not None or call.parameters for call in calls)
         self._first: dict[str, JsonObject] = {}
         for call in calls:

@@ -27,7 +27,7 @@ def produced_run(recorded: Run, seen: Observations, *, run_id: str) -> Run:
         parent=ParentLink(run_id=recorded.run_id),
         source_format="native",
         status=_status(seen),
-        output=_output(recorded.output, seen.output),
+        output=_output(recorded, seen.output),
         error=seen.error,
         duration_ms=None,
         steps=tuple(_renumbered(rebuilt.steps())),
@@ -131,8 +131,11 @@ def _shared_keys(recorded: JsonObject | None, rebuilt: JsonObject | None) -> Jso
     return {key: value for key, value in rebuilt.items() if key in recorded}
 
 
-def _output(recorded: Payload | None, rebuilt: Payload | None) -> Payload | None:
-    """Structured output went through the team's type, which a replay does not have."""
+def _output(run: Run, rebuilt: Payload | None) -> Payload | None:
+    """Structured output went through the team's type or function, which a replay does not have."""
+    recorded = run.output
+    if recorded and rebuilt and run.agent.output_function is not None:
+        return recorded
     if recorded and rebuilt and recorded.is_json and came_from(recorded.parsed, rebuilt.parsed):
         return recorded
     return _same_spelling(recorded, rebuilt)

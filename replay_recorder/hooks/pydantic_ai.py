@@ -1,0 +1,166 @@
+"""Records runs of Pydantic AI agents (2.62 and later): `install()` does it for every agent, `RecordRuns` for one.
+
+The capability sits outermost in the loop and sees what no list of messages keeps: the history and the parameters
+of each request as they were, what each tool was given and gave back and when, and runs that crashed.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from contextlib import asynccontextmanager
+from types import FrameType, ModuleType
+from typing import Any
+
+from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering
+from pydantic_ai.models import Model
+from pydantic_ai.models.wrapper import WrapperModel
+
+from replay_recorder.context import current_place, placed_from_now
+from replay_recorder.guard import guard
+from replay_recorder.hooks.pydantic_ai_run import RunLog
+from replay_recorder.recorder import active
+
+ENTRY_POINTS = frozenset({"run", "run_sync", "run_stream", "run_stream_sync", "run_stream_events", "iter"})
+
+
+def patch(module: ModuleType) -> None:
+    """Add `RecordRuns` to every run of every agent: all ways to start one go through `Agent.iter`."""
+    original = module.Agent.iter
+    if hasattr(original, "replay_recorder"):
+        return
+
+    @functools.wraps(original)
+    def iter(self: Any, *arguments: Any, **named: Any) -> Any:
+        with guard("iter"):
+            if active() is not None:
+                recording = RecordRuns(entry_point=_entry_point(sys._getframe(1)))
+                named = {**named, "capabilities": [*(named.get("capabilities") or ()), recording]}
+        return original(self, *arguments, **named)
+
+    iter.replay_recorder = True  # type: ignore[attr-defined]
+    module.Agent.iter = iter
+
+
+def _entry_point(frame: FrameType | None) -> str | None:
+    """The method of the library that the team called; streaming with `run_stream` follows rules of its own."""
+    for _ in range(6):
+        while frame is not None and frame.f_code.co_name == "__enter__":
+            frame = frame.f_back
+        if frame is None or "pydantic_ai" not in frame.f_code.co_filename:
+            return "iter"
+        if frame.f_code.co_name in ENTRY_POINTS and frame.f_code.co_name != "iter":
+            return frame.f_code.co_name
+        frame = frame.f_back
+    return None
+
+
+class RecordRuns(AbstractCapability[Any]):
+    """Records the runs of the agent that has it: `Agent(…, capabilities=[RecordRuns()])`.
+
+    Needs an installed recorder; without one it does nothing.
+    """
+
+    def __init__(self, *, entry_point: str | None = None) -> None:
+        self._entry_point = entry_point
+        self._log: RunLog | None = None
+
+    def get_ordering(self) -> CapabilityOrdering | None:
+        return CapabilityOrdering(position="outermost")
+
+    async def for_run(self, ctx: Any) -> RecordRuns:
+        """A fresh one for each run: it holds what is open in that run."""
+        recording = RecordRuns(entry_point=self._entry_point)
+        with guard("for_run"):
+            recording._log = RunLog.open(ctx, entry_point=self._entry_point, parent=current_place())
+        return recording
+
+    def get_wrapper_model(self, model: Model[Any]) -> Model[Any] | None:
+        with guard("get_wrapper_model"):
+            if self._log is not None and self._log.is_streaming:
+                return StreamedModel(model, self._log)
+        return None
+
+    async def wrap_run(self, ctx: Any, *, handler: Any) -> Any:
+        if self._log is None:
+            return await handler()
+        with guard("run_began"):
+            self._log.run_began(ctx)
+        try:
+            result = await handler()
+        except BaseException as error:
+            with guard("run_failed"):
+                self._log.run_failed(error)
+            raise
+        with guard("run_ended"):
+            self._log.run_ended(result)
+        return result
+
+    async def wrap_model_request(self, ctx: Any, *, request_context: Any, handler: Any) -> Any:
+        if self._log is None:
+            return await handler(request_context)
+        with guard("model_asked"):
+            self._log.model_asked(ctx, request_context)
+        response, failure = None, None
+        try:
+            with placed_from_now(self._log.place):
+                response = await handler(request_context)
+        except BaseException as error:
+            failure = error
+            raise
+        finally:
+            # Only now: the hooks before the request run inside the handler and may change it.
+            with guard("model_answered"):
+                self._log.model_answered(ctx, request_context, response, failure)
+        return response
+
+    async def wrap_tool_validate(self, ctx: Any, *, call: Any, tool_def: Any, args: Any, handler: Any) -> Any:
+        if self._log is None:
+            return await handler(args)
+        with guard("tool_called"):
+            self._log.tool_called(ctx, call)
+        try:
+            return await handler(args)
+        except BaseException as error:
+            with guard("tool_failed"):
+                self._log.tool_failed(ctx, call, error)
+            raise
+
+    async def wrap_tool_execute(self, ctx: Any, *, call: Any, tool_def: Any, args: Any, handler: Any) -> Any:
+        if self._log is None:
+            return await handler(args)
+        place = None
+        with guard("tool_started"):
+            self._log.tool_started(ctx, call)
+            place = self._log.place_of(call)
+        try:
+            with placed_from_now(place):
+                result = await handler(args)
+        except BaseException as error:
+            with guard("tool_failed"):
+                self._log.tool_failed(ctx, call, error)
+            raise
+        with guard("tool_answered"):
+            self._log.tool_answered(ctx, call, result)
+        return result
+
+    async def wrap_output_process(self, ctx: Any, *, output_context: Any, output: Any, handler: Any) -> Any:
+        if self._log is not None:
+            with guard("output_processed"):
+                self._log.output_processed(ctx, output_context)
+        return await handler(output)
+
+
+class StreamedModel(WrapperModel):
+    """Notes when a streamed answer began. The stream is opened in another task than the hooks run in."""
+
+    def __init__(self, wrapped: Model[Any], log: RunLog) -> None:
+        super().__init__(wrapped)
+        self._log = log
+
+    @asynccontextmanager
+    async def request_stream(self, *arguments: Any, **named: Any) -> Any:
+        with placed_from_now(self._log.place):
+            async with self.wrapped.request_stream(*arguments, **named) as stream:
+                self._log.stream = stream
+                yield stream

@@ -1,0 +1,145 @@
+"""The calls of tools in one run, from the answer that asked for them to what the loop made of the result."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic_ai.messages import ToolReturn
+
+from replay_recorder.context import placed
+from replay_recorder.hooks.pydantic_ai_messages import answer_value, json_value, prompt_value
+from replay_recorder.hooks.pydantic_ai_reading import (
+    arguments_value,
+    calls_in,
+    failure,
+    requests_at_the_end,
+    retry_value,
+)
+from replay_recorder.http_tee import http_fields
+from replay_recorder.json_text import jsonable, name
+from replay_recorder.retrieval import record_retrieval
+from replay_recorder.run_writer import RunWriter
+
+
+class CallLog:
+    """Steps of kind `tool`. A call id may come again, in one answer or in a later one."""
+
+    def __init__(self, run: RunWriter, *, has_http: bool) -> None:
+        self.run = run
+        self._has_http = has_http
+        self.output_names: frozenset[str] = frozenset()
+        """Tools that carry the agent's structured output."""
+        self.carried: dict[str, str] = {}
+        """Outcome of each call that an earlier run had left open, by call id."""
+        self._unsettled: dict[str, list[int]] = {}
+        """Steps whose answer has not been seen in the history."""
+        self._running: dict[str, int] = {}
+        self._outcomes: dict[int, str] = {}
+        self._budgets: dict[str, int] = {}
+
+    # --- asked for
+
+    def carry_over(self, last: Any) -> None:
+        """Calls that an earlier run left open: this run answers them, without a model step before."""
+        for part in calls_in(last):
+            self._begin(part, parent=None)
+            self.carried[part.tool_call_id] = "success"
+
+    def open(self, response: Any, *, parent: int) -> None:
+        """The calls that an answer asks for; those of the answer before have had their turn."""
+        self._unsettled.clear()
+        for part in calls_in(response):
+            self._begin(part, parent=parent)
+
+    def _begin(self, part: Any, *, parent: int | None) -> int:
+        step = self.run.begin(
+            "tool",
+            tool_name=name(part.tool_name),
+            call_id=name(part.tool_call_id),
+            parent=parent,
+            arguments=arguments_value(part),
+            is_output=True if part.tool_name in self.output_names else None,
+        )
+        self._unsettled.setdefault(part.tool_call_id, []).append(step)
+        return step
+
+    # --- run
+
+    def called(self, ctx: Any, call: Any, *, parent: int | None) -> None:
+        """The loop takes the call up: its arguments are checked now."""
+        open_steps = [step for step in self._unsettled.get(call.tool_call_id, ()) if step not in self._outcomes]
+        # A call that no answer asked for is one that another tool made, as code that calls tools does.
+        step = open_steps[0] if open_steps else self._begin(call, parent=parent)
+        self._running[call.tool_call_id] = step
+        if self._budgets.get(call.tool_name) != ctx.max_retries:
+            self._budgets[call.tool_name] = ctx.max_retries
+            self.run.put_agent(tool_retries={call.tool_name: ctx.max_retries})
+
+    def started(self, call: Any, who: dict[str, Any]) -> None:
+        """The tool itself begins."""
+        step = self._running.get(call.tool_call_id)
+        if step is not None:
+            self.run.started(step, **who)
+
+    def step_of(self, call: Any) -> int | None:
+        return self._running.get(call.tool_call_id)
+
+    def answered(self, call: Any, result: Any) -> None:
+        step = self._running[call.tool_call_id]
+        if not isinstance(result, ToolReturn):
+            self._end(step, "success", result=answer_value(result))
+            return
+        self._end(
+            step,
+            "success",
+            result=answer_value(result.return_value),
+            content=None if result.content is None else prompt_value(result.content),
+            metadata=None if result.metadata is None else json_value(result.metadata),
+        )
+        self._put_chunks(step, call, result.metadata)
+
+    def failed(self, ctx: Any, call: Any, error: BaseException) -> None:
+        """Called for the check of the arguments and for the tool; the first that fails counts."""
+        step = self._running.get(call.tool_call_id)
+        if step is not None and step not in self._outcomes:
+            outcome, fields = failure(ctx, error)
+            self._end(step, outcome, **fields)
+
+    def _end(self, step: int, outcome: str, **fields: Any) -> None:
+        self._outcomes[step] = outcome
+        http = http_fields(self.run, step) if self._has_http else {}
+        self.run.end(step, outcome=outcome, **fields, **http)
+
+    def _put_chunks(self, step: int, call: Any, metadata: Any) -> None:
+        """`ToolReturn(metadata={"chunks": […]})` is how a tool says what it retrieved."""
+        chunks = metadata.get("chunks") if isinstance(metadata, dict) else None
+        if isinstance(chunks, list):
+            with placed(self.run, step):
+                record_retrieval(
+                    jsonable(call.args_as_dict()),
+                    chunks,
+                    index_version=metadata.get("index_version"),
+                    embedding_version=metadata.get("embedding_version"),
+                )
+
+    # --- answered, as the loop wrote it into the history
+
+    def settle(self, messages: list[Any]) -> None:
+        """Answers that the framework gave (unknown tools, refusals, output), and what it added to the tools' own."""
+        for message in requests_at_the_end(messages):
+            for part in message.parts:
+                if part.part_kind in ("tool-return", "retry-prompt") and self._unsettled.get(part.tool_call_id):
+                    self._settle(self._unsettled[part.tool_call_id].pop(0), part)
+
+    def _settle(self, step: int, part: Any) -> None:
+        outcome = getattr(part, "outcome", None) or "retried"
+        if part.tool_call_id in self.carried:
+            self.carried[part.tool_call_id] = outcome
+        fields: dict[str, Any] = {"retry": retry_value(part)}
+        if self._outcomes.get(step) != outcome or outcome == "retried":
+            fields |= {"outcome": outcome, "result": answer_value(part.content)}
+        self._outcomes[step] = outcome
+        if self.run.is_open(step):
+            self.run.end(step, **fields)
+        else:
+            self.run.amend(step, **fields)

@@ -1,0 +1,166 @@
+"""Pydantic AI's messages as JSON, and which of them are new since the last request."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from operator import is_
+from typing import Any
+
+from pydantic import TypeAdapter
+from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, ToolReturnPart, UserPromptPart
+from pydantic_ai.models import ModelRequestParameters
+from pydantic_ai.tools import ToolDefinition
+from pydantic_core import to_json
+
+from replay_recorder.json_text import JsonText, dumps, jsonable
+
+# Each kind has an adapter of its own, which takes half the time of the one for both.
+_REQUEST: TypeAdapter[ModelRequest] = TypeAdapter(ModelRequest)
+_RESPONSE: TypeAdapter[ModelResponse] = TypeAdapter(ModelResponse)
+_PARAMETERS: TypeAdapter[ModelRequestParameters] = TypeAdapter(ModelRequestParameters)
+_DEFINITION: TypeAdapter[ToolDefinition] = TypeAdapter(ToolDefinition)
+_PROMPT: TypeAdapter[UserPromptPart] = TypeAdapter(UserPromptPart)
+_RETURN: TypeAdapter[ToolReturnPart] = TypeAdapter(ToolReturnPart)
+
+
+def message_text(message: ModelMessage) -> JsonText:
+    """The message as the library writes it."""
+    writer = _REQUEST if message.kind == "request" else _RESPONSE
+    try:
+        return JsonText(writer.dump_json(message).decode())
+    except ValueError:
+        # Half a surrogate pair or an object that the library cannot write: what can be kept is kept.
+        return JsonText(dumps(jsonable(writer.dump_python(message))))
+
+
+def parameters_text(parameters: ModelRequestParameters) -> JsonText:
+    return JsonText(_PARAMETERS.dump_json(parameters).decode())
+
+
+def definition_text(definition: ToolDefinition) -> JsonText:
+    return JsonText(_DEFINITION.dump_json(definition).decode())
+
+
+def prompt_value(prompt: Any) -> Any:
+    """A run's input: the text, or the list of texts and files as a message would hold it."""
+    if prompt is None or isinstance(prompt, str):
+        return prompt
+    return _content(_PROMPT.dump_json(UserPromptPart(content=prompt)))
+
+
+_PLAIN = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+_BEFORE, _BEHIND = '{"tool_name":"-","content":', ',"tool_call_id":"-"'
+
+
+def answer_value(value: Any) -> JsonText:
+    """What a tool gave, as a message would hold it, taken at once: the tool may change the object later."""
+    try:
+        # Plain JSON needs none of the library's types; anything else is refused here.
+        return JsonText(_PLAIN.encode(value))
+    except (TypeError, ValueError, RecursionError):
+        return _typed_answer(value)
+
+
+def _typed_answer(value: Any) -> JsonText:
+    try:
+        part = _RETURN.dump_json(ToolReturnPart(tool_name="-", content=value, tool_call_id="-")).decode()
+    except ValueError:
+        return JsonText(dumps(jsonable(value)))
+    if part.startswith(_BEFORE) and _BEHIND in part:
+        return JsonText(part[len(_BEFORE) : part.rindex(_BEHIND)])
+    return JsonText(dumps(_content(part.encode())))
+
+
+def json_value(value: Any) -> JsonText:
+    """Any object of the team as JSON: by the library's rules, else by ours."""
+    try:
+        return JsonText(to_json(value).decode())
+    except ValueError:
+        return JsonText(dumps(jsonable(value)))
+
+
+def _content(part: bytes) -> Any:
+    return json.loads(part)["content"]
+
+
+# --- what is new -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Known:
+    """A message that was written, with the parts that it had then."""
+
+    message: Any
+    parts: tuple[Any, ...]
+    contents: tuple[Any, ...]
+
+    @classmethod
+    def of(cls, message: Any) -> Known:
+        parts = tuple(message.parts)
+        return cls(message, parts, tuple(getattr(part, "content", None) for part in parts))
+
+    def is_same(self, message: Any) -> bool:
+        """Whether this is the message, or the loop's copy of it with its stamps."""
+        if message is self.message:
+            return True
+        parts = getattr(message, "parts", ())
+        return len(parts) == len(self.parts) and all(map(is_, parts, self.parts)) and bool(parts)
+
+    def is_unchanged(self) -> bool:
+        """False when somebody changed the message in place after it had been written."""
+        now = Known.of(self.message)
+        return len(now.parts) == len(self.parts) and all(map(is_, now.contents, self.contents))
+
+
+class History:
+    """The messages as far as they are written: those of the last request, and its answer."""
+
+    def __init__(self, prior: Sequence[Any]) -> None:
+        self.known = [Known.of(message) for message in prior]
+        self.is_rewritten_in_place = False
+        self._after: int | None = 0
+        """The model step whose request and answer stand before `_base`; 0 for the earlier turns."""
+        self._base = len(self.known)
+        """How many messages stand before those of the request that is under way."""
+        self._originals: list[Any] = list(prior)
+        """The messages before `_base`, for a quick look."""
+
+    def new_in(self, messages: Sequence[Any]) -> tuple[int | None, list[Any]]:
+        """The step that these messages go on from and what they add; no step and all of them when they do not.
+
+        Only identities are compared: writing a history out again at each step would be quadratic.
+        """
+        if self._goes_on(messages):
+            return self._after, list(messages[self._base :])
+        self._look_for_changes()
+        return None, list(messages)
+
+    def _goes_on(self, messages: Sequence[Any]) -> bool:
+        if len(messages) < self._base:
+            return False
+        if all(map(is_, self._originals, messages)):
+            return True
+        return all(map(Known.is_same, self.known[: self._base], messages))
+
+    def put(self, after: int | None, new: Sequence[Any]) -> None:
+        """These were written as the request that is under way."""
+        if after is None:
+            self._base, self._after = 0, None
+            self._originals.clear()
+        del self.known[self._base :]
+        self.known.extend(map(Known.of, new))
+
+    def answered(self, message: Any, *, step: int) -> None:
+        """The answer of this step; the next request goes on from here."""
+        self.known.append(Known.of(message))
+        self._originals.extend(known.message for known in self.known[self._base :])
+        self._after, self._base = step, len(self.known)
+
+    def end(self) -> None:
+        self._look_for_changes()
+
+    def _look_for_changes(self) -> None:
+        if not all(map(Known.is_unchanged, self.known)):
+            self.is_rewritten_in_place = True

@@ -1,0 +1,158 @@
+"""What the recorder reads off Pydantic AI's own objects."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from importlib import metadata
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_ai.exceptions import ApprovalRequired, CallDeferred, ModelRetry, ToolFailed
+
+from replay_recorder.context import Identity, current_identity
+from replay_recorder.guard import guard
+from replay_recorder.hooks.pydantic_ai_messages import json_value, message_text
+from replay_recorder.json_text import JsonText, name
+from replay_recorder.recorder import Recorder
+from replay_recorder.run_writer import NULL
+
+ALWAYS_SAID = ("temperature", "top_p", "seed")
+"""Settings that are written also when they were left to the provider, as null."""
+LIMITS = ("request_limit", "tool_calls_limit", "input_tokens_limit", "output_tokens_limit", "total_tokens_limit")
+_STOPPED = (asyncio.CancelledError, GeneratorExit, KeyboardInterrupt)
+
+
+def identity_of(recorder: Recorder, ctx: Any) -> Identity:
+    """Who this is for, as the team's own callback reads it from the run's context."""
+    identity = current_identity()
+    if recorder.settings.context is not None:
+        with guard("context callback"):
+            return identity.with_facts(recorder.settings.context(ctx) or {})
+    return identity
+
+
+def was_stopped(error: BaseException) -> bool:
+    """Whether the run was ended from outside and did not fail by itself."""
+    return isinstance(error, _STOPPED)
+
+
+def error_value(error: BaseException) -> dict[str, Any]:
+    return {"type": name(type(error).__name__), "message": str(error)}
+
+
+def output_value(output: Any) -> Any:
+    if output is None:
+        return NULL
+    return output if isinstance(output, str) else json_value(output)
+
+
+def version() -> str | None:
+    try:
+        return metadata.version("pydantic-ai-slim")
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def limits(ctx: Any) -> dict[str, int] | None:
+    """Where this run was to stop; not said when it shares its use with another run, as a sub-agent may."""
+    if ctx.usage_limits is None or ctx.usage.requests:
+        return None
+    found = {limit: getattr(ctx.usage_limits, limit, None) for limit in LIMITS}
+    return {limit: value for limit, value in found.items() if value is not None}
+
+
+# --- requests and answers ----------------------------------------------------------------------
+
+
+def instructions(messages: list[Any]) -> str:
+    """The resolved text of the first request; empty when none was sent."""
+    first = next((message for message in reversed(messages) if message.kind == "request"), None)
+    said = getattr(first, "instructions", None)
+    if said:
+        return str(said)
+    parts = [part.content for message in messages[:1] for part in message.parts if part.part_kind == "system-prompt"]
+    return "\n\n".join(parts)
+
+
+def settings_value(settings: Any) -> JsonText:
+    """All settings of the request; headers may hold keys, so only their names are kept."""
+    said = {**dict.fromkeys(ALWAYS_SAID), **(settings or {})}
+    if isinstance(said.get("extra_headers"), dict):
+        said["extra_headers"] = dict.fromkeys(said["extra_headers"], "[redacted]")
+    return json_value(said)
+
+
+def registered_tools(ctx: Any) -> list[Any] | None:
+    """The tools that the agent had at this moment; None where the library does not say."""
+    tools = getattr(getattr(ctx, "tool_manager", None), "tools", None)
+    if not isinstance(tools, dict):
+        return None
+    return [tool.tool_def for tool in tools.values() if tool.tool_def.kind != "output"]
+
+
+def answer_facts(response: Any) -> dict[str, Any]:
+    """Who answered, why the answer ended, and what it cost."""
+    usage = response.usage
+    provider = name(response.provider_name)
+    return {
+        "answered_model": name(response.model_name),
+        **({"provider": provider} if provider else {}),
+        "finish_reason": name(response.finish_reason),
+        "input_tokens": usage.input_tokens or None,
+        "output_tokens": usage.output_tokens or None,
+    }
+
+
+def history_value(after: int | None, new: list[Any]) -> JsonText:
+    """A history of the record format: what was added, and to which step's."""
+    messages = ",".join([message_text(message) for message in new])
+    start = "" if after is None else f'"after":{after},'
+    return JsonText(f'{{{start}"messages":[{messages}]}}')
+
+
+def requests_at_the_end(messages: list[Any]) -> list[Any]:
+    """What came after the last answer."""
+    end = len(messages)
+    while end and messages[end - 1].kind == "request":
+        end -= 1
+    return messages[end:]
+
+
+# --- calls of tools ----------------------------------------------------------------------------
+
+
+def calls_in(message: Any) -> Iterator[Any]:
+    return (part for part in message.parts if part.part_kind == "tool-call")
+
+
+def arguments_value(part: Any) -> Any:
+    """As the model sent them: a string stays that string."""
+    if part.args is None:
+        return NULL
+    return part.args if isinstance(part.args, str) else json_value(part.args)
+
+
+def retry_value(part: Any) -> JsonText | None:
+    retry = getattr(part, "retry", None)
+    return None if retry is None else json_value(retry)
+
+
+def failure(ctx: Any, error: BaseException) -> tuple[str, dict[str, Any]]:
+    """Outcome and fields of a call that did not give a value."""
+    if isinstance(error, ToolFailed):
+        return "failed", {"result": str(error.message)}
+    if isinstance(error, ModelRetry):
+        return "retried", {"result": error.message, "retry": _attempt(ctx, "model_retry")}
+    if isinstance(error, ValidationError):
+        details = json_value(error.errors(include_url=False, include_context=False))
+        return "retried", {"result": details, "retry": _attempt(ctx, "validation_error")}
+    if isinstance(error, CallDeferred | ApprovalRequired):
+        return "deferred" if isinstance(error, CallDeferred) else "unapproved", {}
+    if was_stopped(error):
+        return "interrupted", {}
+    return "crashed", {"error": error_value(error)}
+
+
+def _attempt(ctx: Any, cause: str) -> dict[str, Any]:
+    return {"cause": cause, "attempt": ctx.retry + 1, "max_retries": ctx.max_retries}

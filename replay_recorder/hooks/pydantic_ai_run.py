@@ -1,0 +1,313 @@
+"""What happens in one run of a Pydantic AI agent, written down in the words of the record format."""
+
+from __future__ import annotations
+
+import time
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+from pydantic_ai.exceptions import ToolRetryError
+from pydantic_ai.tools import DeferredToolRequests
+
+from replay_recorder.context import Place
+from replay_recorder.guard import guard
+from replay_recorder.hooks.pydantic_ai_calls import CallLog
+from replay_recorder.hooks.pydantic_ai_messages import (
+    History,
+    definition_text,
+    message_text,
+    parameters_text,
+    prompt_value,
+)
+from replay_recorder.hooks.pydantic_ai_reading import (
+    answer_facts,
+    error_value,
+    history_value,
+    identity_of,
+    instructions,
+    limits,
+    output_value,
+    registered_tools,
+    settings_value,
+    version,
+    was_stopped,
+)
+from replay_recorder.http_tee import first_byte_at, http_fields, patch_transports
+from replay_recorder.json_text import JsonText, dumps, name
+from replay_recorder.recorder import Recorder, active
+from replay_recorder.regions import region_in
+from replay_recorder.run_writer import RunWriter
+
+_open_runs: set[str] = set()
+
+
+class RunLog:
+    """One run, from `for_run` to its end. Every method may raise; the hooks guard them.
+
+    Little is written twice: the loop puts its stamps on an answer when it takes it into the history, so an answer is
+    written when the loop goes on, which is before the first tool is called.
+    """
+
+    def __init__(self, recorder: Recorder, run: RunWriter, parent: Place | None, entry_point: str | None) -> None:
+        self.run = run
+        self.calls = CallLog(run, has_http=recorder.settings.http)
+        self.stream: Any = None
+        """The streamed answer of the request that is under way."""
+        self.is_streaming = False
+        self._recorder = recorder
+        self._parent = parent
+        self._parent_step: int | None = None
+        self._entry_point = entry_point
+        self._history = History([])
+        self._messages: list[Any] = []
+        self._step = 0
+        """The model step that is under way, or was last."""
+        self._asked_at = 0.0
+        self._answer: tuple[Any, dict[str, Any]] | None = None
+        """An answer that is not written yet, with the other fields of its step."""
+        self._is_stream_open = False
+        self._parameters: tuple[Any, int] | None = None
+        self._tools: tuple[Any, JsonText] | None = None
+        self._settings: tuple[Any, Any] | None = None
+        self._output_facts: tuple[str | None, int | None] = (None, None)
+        self._has_start = False
+
+    @classmethod
+    def open(cls, ctx: Any, *, entry_point: str | None, parent: Place | None) -> RunLog | None:
+        """None without a recorder, above a limit, and when this run is recorded already."""
+        recorder = active()
+        if recorder is None or ctx.run_id in _open_runs:
+            return None
+        run = recorder.begin(
+            ctx.run_id,
+            identity=identity_of(recorder, ctx),
+            parent=parent,
+            session_id=ctx.conversation_id,
+            input=prompt_value(ctx.prompt),
+        )
+        if run is None:
+            return None
+        _open_runs.add(ctx.run_id)
+        log = cls(recorder, run, parent, entry_point)
+        log._put_agent(ctx)
+        log._enter_parent(ctx)
+        return log
+
+    def _put_agent(self, ctx: Any) -> None:
+        self.run.put_agent(
+            name=name(getattr(ctx.agent, "name", None)),
+            framework="pydantic-ai",
+            framework_version=version(),
+            entry_point=self._entry_point,
+            end_strategy=getattr(ctx.agent, "end_strategy", None),
+            usage_limits=limits(ctx),
+        )
+
+    @property
+    def place(self) -> Place:
+        """The model request that is under way."""
+        return Place(run=self.run, step=self._step or None)
+
+    def place_of(self, call: Any) -> Place:
+        return Place(run=self.run, step=self.calls.step_of(call) or self._step or None)
+
+    # --- the run
+
+    def run_began(self, ctx: Any) -> None:
+        """The messages of earlier turns are there, and the run's own are not."""
+        self._messages = ctx.messages
+        self._history = History(ctx.messages)
+        if ctx.messages:
+            self.run.put_prior([message_text(message) for message in ctx.messages])
+            self.calls.carry_over(ctx.messages[-1])
+
+    def run_ended(self, result: Any) -> None:
+        is_waiting = isinstance(result.output, DeferredToolRequests)
+        with guard("end_history"):
+            self._end_history(result.all_messages())
+        self._close("cut_off" if is_waiting else "ok", output=None if is_waiting else output_value(result.output))
+
+    def run_failed(self, error: BaseException) -> None:
+        with guard("end_history"):
+            self._end_history(self._messages, error)
+        self.run.failed = True
+        self._close("cut_off" if was_stopped(error) else "error", error=error_value(error))
+
+    def _close(self, status: str, **fields: Any) -> None:
+        _open_runs.discard(self.run.run_id)
+        if self._history.is_rewritten_in_place:
+            fields["recorder.rewritten_in_place"] = True
+        with guard("parent"):
+            self._leave_parent(**fields)
+        self._recorder.end(self.run, status, deferred=self.calls.carried or None, **fields)
+
+    def _enter_parent(self, ctx: Any) -> None:
+        """A run inside a run is a step of it, with a record of its own."""
+        if self._parent is not None:
+            self._parent_step = self._parent.run.begin(
+                "agent",
+                name=name(getattr(ctx.agent, "name", None)) or "agent",
+                parent=self._parent.step,
+                run_id=self.run.run_id,
+                arguments=prompt_value(ctx.prompt),
+            )
+
+    def _leave_parent(self, output: Any = None, error: Any = None, **fields: Any) -> None:
+        if self._parent is not None and self._parent_step is not None:
+            self._parent.run.end(self._parent_step, result=output, error=error)
+
+    # --- requests to the model
+
+    def model_asked(self, ctx: Any, request_context: Any) -> None:
+        """That a request begins; what it holds is known when the hooks inside have changed it."""
+        if self._recorder.settings.http:
+            patch_transports()
+        self._messages = ctx.messages
+        self._settle(ctx.messages)
+        self.stream, self.is_streaming = None, bool(getattr(request_context, "streaming", False))
+        self._asked_at = time.perf_counter()
+        asked = name(getattr(request_context.model, "model_name", None))
+        self._step = self.run.begin("model", name=asked or "model", model=asked)
+
+    def model_answered(self, ctx: Any, request_context: Any, response: Any, error: BaseException | None) -> None:
+        """`error` where no answer came; a stream that its reader left is settled when the reader's reason is known."""
+        self._messages = ctx.messages
+        self._put_start(ctx, request_context)
+        fields = {
+            "request": self._request(ctx.messages),
+            **self._parameter_fields(ctx, request_context.model_request_parameters),
+            **self._model_fields(request_context, response),
+            "duration_ms": self.run.elapsed(self._step),
+            "first_token_at": self._first_token(),
+            **(http_fields(self.run, self._step) if self._recorder.settings.http else {}),
+        }
+        if response is not None:
+            self._answer = (response, fields)
+        elif error is not None and was_stopped(error):
+            self._is_stream_open = True
+            self.run.amend(self._step, **fields)
+        else:
+            self.run.end(self._step, error=None if error is None else error_value(error), **fields)
+
+    def _model_fields(self, request_context: Any, response: Any) -> dict[str, Any]:
+        model = request_context.model
+        return {
+            "settings": self._settings_text(request_context.model_settings),
+            "provider": name(getattr(model, "system", None)),
+            "region": region_in(getattr(response, "provider_url", None) or getattr(model, "base_url", None)),
+        }
+
+    def _settings_text(self, settings: Any) -> Any:
+        if self._settings is None or self._settings[0] != settings:
+            self._settings = (settings, settings_value(settings))
+        return self._settings[1]
+
+    def _parameter_fields(self, ctx: Any, parameters: Any) -> dict[str, Any]:
+        """Positions in the tables; what is equal to the last request's is not written again."""
+        if self._parameters is None or self._parameters[0] != parameters:
+            self._parameters = (parameters, self.run.row("parameters", parameters_text(parameters)))
+            self.calls.output_names = frozenset(tool.name for tool in parameters.output_tools)
+        registered = registered_tools(ctx)
+        if registered is not None and (self._tools is None or self._tools[0] != registered):
+            rows = [self.run.row("tools", definition_text(definition)) for definition in registered]
+            self._tools = (registered, JsonText(dumps(rows)))
+        return {"parameters": self._parameters[1], "tools": None if registered is None else self._tools[1]}
+
+    def _request(self, messages: list[Any]) -> JsonText:
+        """The messages of this request as far as they are new."""
+        after, new = self._history.new_in(messages)
+        self._history.put(after, new)
+        return history_value(after, new)
+
+    def _put_start(self, ctx: Any, request_context: Any) -> None:
+        """Once: what the first request says of the whole run."""
+        if self._has_start:
+            return
+        self._has_start = True
+        model = request_context.model
+        self.run.put(
+            instructions=instructions(ctx.messages),
+            model=name(getattr(model, "model_name", None)),
+            provider=name(getattr(model, "system", None)),
+        )
+        if self.is_streaming and self._entry_point in (None, "run", "run_sync", "iter"):
+            # A handler of events makes `run` stream its requests, which is what `run_stream_events` does.
+            self._entry_point = "run_stream_events"
+            self.run.put_agent(entry_point=self._entry_point)
+
+    def _first_token(self) -> str | None:
+        """From the stream, else from the first byte on the wire where that is recorded."""
+        read = getattr(self.stream, "time_to_first_chunk", None)
+        seconds = read(self._asked_at) if read is not None else None
+        if seconds is None:
+            return first_byte_at(self.run, self._step) if self._recorder.settings.http else None
+        passed = time.perf_counter() - self._asked_at
+        return (datetime.now(timezone.utc) - timedelta(seconds=passed - seconds)).isoformat()
+
+    # --- what the loop did next
+
+    def tool_called(self, ctx: Any, call: Any) -> None:
+        self._put_answer(ctx.messages)
+        self.calls.called(ctx, call, parent=self._step or None)
+
+    def tool_started(self, ctx: Any, call: Any) -> None:
+        if self._recorder.settings.http:
+            patch_transports()
+        self.calls.started(call, identity_of(self._recorder, ctx).step_fields())
+
+    def tool_answered(self, ctx: Any, call: Any, result: Any) -> None:
+        self.calls.answered(call, result)
+
+    def tool_failed(self, ctx: Any, call: Any, error: BaseException) -> None:
+        self.calls.failed(ctx, call, error)
+
+    def output_processed(self, ctx: Any, output_context: Any) -> None:
+        """Also the team's output function may take long: the answer is written before it runs."""
+        self._put_answer(ctx.messages)
+        function = name(output_context.function_name) if output_context.has_function else None
+        # With `run_stream` there is no budget: output is never asked for again.
+        budget = None if self._entry_point == "run_stream" else ctx.max_retries
+        if (function, budget) != self._output_facts:
+            self._output_facts = (function, budget)
+            self.run.put_agent(output_function=function, output_retries=budget)
+
+    def _put_answer(self, messages: list[Any]) -> None:
+        if self._answer is not None:
+            (response, fields), self._answer = self._answer, None
+            self._write_answer(self._stamped(response, messages), fields)
+
+    def _write_answer(self, response: Any, fields: dict[str, Any]) -> None:
+        with self.run.together():
+            self.run.end(self._step, response=message_text(response), **{**fields, **answer_facts(response)})
+            self.calls.open(response, parent=self._step)
+        self._history.answered(response, step=self._step)
+
+    def _stamped(self, response: Any, messages: list[Any]) -> Any:
+        """The answer as it stands in the history; itself while it is not there."""
+        position = len(self._history.known)
+        kept = messages[position] if position < len(messages) else None
+        return kept if getattr(kept, "kind", None) == "response" and kept.parts == response.parts else response
+
+    def _settle(self, messages: list[Any], error: BaseException | None = None) -> None:
+        """What became known of the last step since it was written."""
+        self._put_answer(messages)
+        if self._is_stream_open:
+            self._settle_stream(messages, error)
+        self.calls.settle(messages)
+
+    def _settle_stream(self, messages: list[Any], error: BaseException | None) -> None:
+        """The answer stands in the history if it came; otherwise this is the reason why it did not."""
+        self._is_stream_open = False
+        position = len(self._history.known)
+        if position < len(messages) and messages[position].kind == "response":
+            self._write_answer(messages[position], {})
+        if error is not None and not isinstance(error.__cause__, ToolRetryError):
+            # Otherwise the answer was there and the loop refused it as output.
+            self.run.end(self._step, error=error_value(error))
+
+    def _end_history(self, messages: list[Any], error: BaseException | None = None) -> None:
+        self._settle(messages, error)
+        final = self._history.new_in(messages)
+        self._history.end()
+        if messages:
+            self.run.put(final=history_value(*final))

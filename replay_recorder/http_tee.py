@@ -1,0 +1,96 @@
+"""Raw HTTP of model and tool calls, as it passes by: the setting `http`.
+
+An exchange belongs to the step that was current when its request was sent. It is kept in memory until the hook
+that closes the step takes it:
+
+    patch_transports()                              # at the start, and again at each step: clients load late
+    with placed(run, step):
+        ...                                         # whatever is sent here, in tasks of this code as well
+    run.end(step, **fields, **http_fields(run, step))
+
+Threads belong to the step when they run in a copy of its context, as those of `asyncio.to_thread` and AnyIO do;
+a bare thread or executor does not.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+from replay_recorder.guard import guard
+from replay_recorder.http_aiohttp import patch_aiohttp
+from replay_recorder.http_exchange import Exchange
+from replay_recorder.http_log import LOG
+from replay_recorder.http_transports import patch_httpx
+from replay_recorder.http_urllib3 import patch_urllib3
+from replay_recorder.json_text import name
+from replay_recorder.run_writer import RunWriter
+
+_PATCHES: dict[str, Callable[[Any], bool]] = {
+    "httpx": patch_httpx,
+    "httpx2": patch_httpx,
+    "urllib3": patch_urllib3,
+    "aiohttp": patch_aiohttp,
+}
+_patched: dict[str, ModuleType] = {}
+_turn = threading.Lock()
+
+
+def patch_transports() -> None:
+    """Tee the HTTP clients that are loaded by now; quick when there is nothing to do.
+
+    A module is patched once and for good. Without a recorder that wants HTTP its requests just pass.
+    """
+    if all(sys.modules.get(client) is _patched.get(client) for client in _PATCHES) or not _turn.acquire(blocking=False):
+        return
+    try:
+        for client, patch in _PATCHES.items():
+            _patch(client, patch)
+    finally:
+        _turn.release()
+
+
+def _patch(client: str, patch: Callable[[Any], bool]) -> None:
+    module = sys.modules.get(client)
+    if module is None or module is _patched.get(client):
+        return
+    # A version that cannot be patched is not tried at each step.
+    _patched[client] = module
+    with guard(f"patch of {client}"):
+        if not patch(module):
+            del _patched[client]
+
+
+def take_exchanges(run: RunWriter, step: int) -> list[Exchange]:
+    """The exchanges of the step in the order in which they were sent; they are forgotten here."""
+    return LOG.take(run, step)
+
+
+def http_fields(run: RunWriter, step: int) -> dict[str, Any]:
+    """`{"http": …}` with the last exchange of the step, or `{}`; takes them all.
+
+    Earlier ones, such as attempts that the client repeated by itself, are written as steps of their own.
+    Call it before the step is ended.
+    """
+    with guard("http"):
+        exchanges = take_exchanges(run, step)
+        for exchange in exchanges[:-1]:
+            _write_step(run, step, exchange)
+        if exchanges:
+            return {"http": exchanges[-1].fields()}
+    return {}
+
+
+def first_byte_at(run: RunWriter, step: int) -> str | None:
+    """When the first byte of the latest answer's body came, as a time of the record. Ask before `http_fields`."""
+    exchange = LOG.last(run, step)
+    return exchange.response.first_at if exchange else None
+
+
+def _write_step(run: RunWriter, parent: int, exchange: Exchange) -> None:
+    with guard("http"):
+        index = run.begin("other", name=name(exchange.title), parent=parent, started_at=exchange.started_at)
+        run.end(index, duration_ms=exchange.duration_ms, error=exchange.error, http=exchange.fields())

@@ -1,0 +1,126 @@
+"""Keeping secrets out of recordings before they are written.
+
+    install(redact=mask(r"sk-[A-Za-z0-9]+", r"[0-9]{16}"))
+
+The server redacts once more; what is taken out here never leaves the process.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from re import Pattern
+from typing import Any
+from urllib.parse import unquote_plus
+
+from replay_recorder.settings import Redact
+
+REDACTED = "[redacted]"
+
+
+def mask(*patterns: str | Pattern[str], with_: str = REDACTED) -> Redact:
+    """A hook for `install(redact=...)`: every match in every string, however deep, becomes `with_`.
+
+    Keys stay as they are; bytes are looked into when they are text. Raises `re.error` for a wrong pattern.
+    """
+    compiled = [re.compile(pattern) for pattern in patterns]
+
+    def masked_text(text: str) -> str:
+        for pattern in compiled:
+            text = pattern.sub(lambda _: with_, text)
+        return text
+
+    def masked(value: Any) -> Any:
+        if isinstance(value, str):
+            return masked_text(value)
+        if isinstance(value, dict):
+            return {key: masked(item) for key, item in value.items()}
+        if isinstance(value, list):
+            return [masked(item) for item in value]
+        return value
+
+    return masked
+
+
+def compose(*hooks: Redact) -> Redact:
+    """One hook that calls these from left to right."""
+
+    def composed(value: Any) -> Any:
+        for hook in hooks:
+            value = hook(value)
+        return value
+
+    return composed
+
+
+# --- headers
+
+_KEPT_HEADERS = frozenset(
+    {"accept", "accept-encoding", "age", "cache-control", "cf-ray", "content-encoding", "content-length",
+     "content-type", "date", "etag", "expires", "last-modified", "request-id", "retry-after",
+     "retry-after-ms", "server", "transfer-encoding", "user-agent", "vary", "via", "x-amzn-requestid",
+     "x-cloud-trace-context", "x-ms-region", "x-ms-request-id", "x-request-id", "x-should-retry"}
+)  # fmt: skip
+_KEPT_BEGINNINGS = ("anthropic-ratelimit-", "openai-", "ratelimit-", "x-ratelimit-", "x-stainless-")
+_NEVER_HEADERS = frozenset(
+    {"authorization", "proxy-authorization", "cookie", "set-cookie", "x-api-key", "api-key", "x-goog-api-key"}
+)
+
+
+def safe_headers(
+    headers: Mapping[Any, Any] | Iterable[tuple[Any, Any]], extra: frozenset[str] = frozenset()
+) -> list[list[str]]:
+    """Headers that hold no secret as `[name, value]`, in their order; those not known to be harmless are left out.
+
+    `extra` names more of them, in any case. Credentials and cookies are left out whatever `extra` says.
+    """
+    pairs = headers.items() if isinstance(headers, Mapping) else headers
+    wanted = frozenset(name.lower() for name in extra)
+    return [[_text(name), _text(value)] for name, value in pairs if _is_kept(_text(name).lower(), wanted)]
+
+
+def _is_kept(name: str, extra: frozenset[str]) -> bool:
+    if name in _NEVER_HEADERS:
+        return False
+    return name in _KEPT_HEADERS or name.startswith(_KEPT_BEGINNINGS) or name in extra
+
+
+def _text(value: Any) -> str:
+    """Headers come as text or as bytes, and these are Latin-1."""
+    return bytes(value).decode("latin-1") if isinstance(value, bytes | bytearray | memoryview) else str(value)
+
+
+# --- addresses
+
+_SECRET_PARAMETERS = frozenset(
+    {"auth", "authorization", "awsaccesskeyid", "bearer", "clientassertion", "code", "codeverifier", "cookie",
+     "credential", "credentials", "jwt", "key", "otp", "pass", "passphrase", "passwd", "password", "pwd",
+     "samlresponse", "secret", "session", "sessionid", "sid", "sig", "signature", "ticket", "token", "xamzcredential",
+     "xgoogcredential"}
+)  # fmt: skip
+"""Names of query parameters without their case and their signs between letters."""
+_SECRET_ENDINGS = ("accesskey", "accesskeyid", "apikey", "authkey", "password", "privatekey", "secret", "secretkey",
+                   "signature", "subscriptionkey", "token")  # fmt: skip
+_PAGING = frozenset({"continuationtoken", "nextpagetoken", "nexttoken", "pagetoken"})
+_AUTHORITY = re.compile(r"\A((?:[A-Za-z][A-Za-z0-9+.-]*:)?//)([^/?#\\]*@)")
+_FIRST_PARAMETER = re.compile(r"(?=[?#])")
+_PARAMETER = re.compile(r"(?<=[?#&;])([^?#&;=]*)=([^#&;]*)")
+
+
+def safe_url(url: str) -> str:
+    """The address without its user and password, and `[redacted]` for every parameter that sounds like a secret.
+
+    Everything else stays byte for byte.
+    """
+    bare = _AUTHORITY.sub(r"\1", url)
+    path, *rest = _FIRST_PARAMETER.split(bare, maxsplit=1)
+    return path + "".join(_PARAMETER.sub(_safe_parameter, part) for part in rest)
+
+
+def _safe_parameter(found: re.Match[str]) -> str:
+    return f"{found[1]}={REDACTED}" if found[2] and _is_secret(found[1]) else found[0]
+
+
+def _is_secret(parameter: str) -> bool:
+    name = re.sub(r"[^a-z0-9]", "", unquote_plus(parameter).lower())
+    return name in _SECRET_PARAMETERS or (name.endswith(_SECRET_ENDINGS) and name not in _PAGING)

@@ -1,0 +1,138 @@
+"""What a run writes down, whatever values it is given."""
+
+import dataclasses
+import json
+import sys
+
+import pytest
+
+from replay_recorder.assembly import assemble
+from replay_recorder.guard import FAULTS
+from replay_recorder.json_text import JsonText, encode
+from replay_recorder.run_writer import NULL, RunWriter
+from replay_recorder.settings import Settings
+from replay_recorder.spool import Spool
+
+
+@pytest.fixture
+def record(tmp_path):
+    """Lets a run write, and gives the record and its text."""
+    spool = Spool(Settings(spool=tmp_path))
+
+    def write(tell, **options):
+        run = RunWriter("r_1", spool.create("1.run"), **options)
+        tell(run)
+        run.finish("ok")
+        run.file.finish()
+        text = assemble((tmp_path / "ready" / "1.run").read_bytes()).decode()
+        return json.loads(text), text
+
+    return write
+
+
+@dataclasses.dataclass
+class Node:
+    name: str
+    others: list = dataclasses.field(default_factory=list)
+
+
+class Unspeakable:
+    def __str__(self):
+        raise RuntimeError("no words")
+
+
+class RefusesToDump:
+    def model_dump(self, mode):
+        raise ValueError("circular reference")
+
+    def __str__(self):
+        return "in other words"
+
+
+def test_an_answer_that_was_null_is_not_the_same_as_none(record):
+    found, _ = record(lambda run: [run.step("tool", tool_name="t", result=value) for value in (NULL, None, "null")])
+
+    assert [step.get("result", "absent") for step in found["steps"]] == [None, "absent", "null"]
+
+
+def test_json_made_elsewhere_stays_as_it_is_spelled_at_any_depth(record):
+    pretty = JsonText('{\n\t"a":  1.0,\r\n\t"b": 1e2\n}')
+
+    _, text = record(lambda run: run.step("tool", tool_name="t", arguments={"deep": [{"er": pretty}, (pretty,)]}))
+
+    spelled = '{  "a":  1.0,   "b": 1e2 }'
+    assert f'"arguments":{{"deep":[{{"er":{spelled}}},[{spelled}]]}}' in text
+
+
+def test_objects_that_refer_to_each_other_come_to_an_end(record):
+    nodes = [Node(str(number)) for number in range(30)]
+    for node in nodes:
+        node.others = nodes
+
+    found, text = record(lambda run: run.step("tool", tool_name="t", result=nodes[0]))
+
+    assert found["steps"][0]["result"]["name"] == "0"
+    assert "… too much to record" in text
+    assert len(text) < 20_000_000
+
+
+def test_what_lies_too_deep_for_the_server_is_cut_and_said(record):
+    deep = JsonText("1")
+    plain = 1
+    for _ in range(300):
+        deep, plain = [deep], [plain]
+
+    found, text = record(lambda run: run.step("tool", tool_name="t", arguments=plain, result=deep))
+
+    assert text.count("… nested too deeply to record") == 2
+    assert len(found["steps"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [
+        (10**5000, hex(10**5000)),
+        (float("nan"), "nan"),
+        ("half \ud83d a pair", "half \ufffd a pair"),
+        (Unspeakable(), "<Unspeakable>"),
+        (RefusesToDump(), "in other words"),
+        ({1: "a", None: "b"}, {"1": "a", "null": "b"}),
+        ({(1, 2): b"bytes"}, {"(1, 2)": {"base64": "Ynl0ZXM="}}),
+        ((1, {"a": (2,)}), [1, {"a": [2]}]),
+    ],
+    ids=repr if sys.flags.verbose else lambda value: type(value).__name__,
+)
+def test_values_that_json_does_not_know_become_their_nearest_form(value, written):
+    assert json.loads(encode({"value": value})) == {"value": written}
+
+
+def test_a_field_that_cannot_be_redacted_is_left_out_and_the_others_stay(record):
+    def redact(value):
+        if value == "secret":
+            raise KeyError("the hook is wrong")
+        return f"seen {value}" if isinstance(value, str) else value
+
+    before = FAULTS.counts.get("the field result", 0)
+    found, text = record(lambda run: run.step("tool", tool_name="t", result="secret", outcome="success"), redact=redact)
+
+    assert "secret" not in text
+    [step] = found["steps"]
+    assert (step["kind"], step["tool_name"], step["outcome"]) == ("tool", "seen t", "success")
+    assert "result" not in step
+    assert FAULTS.counts["the field result"] == before + 1
+
+
+def test_a_name_from_outside_cannot_break_the_lines(record):
+    found, _ = record(lambda run: run.put(**{"context.a\tb\nc": 1, "context.ü": 2}))
+
+    assert (found["context.a\ufffdb\ufffdc"], found["context.ü"]) == (1, 2)
+
+
+def test_a_run_that_did_not_end_well_has_failed(record):
+    seen = []
+    for status in ("ok", "error", "cut_off"):
+        record(lambda run: seen.append(run))
+        seen[-1].failed = False
+        seen[-1].finish(status)
+
+    assert [run.failed for run in seen] == [False, True, True]
