@@ -126,8 +126,7 @@ def search_docs(query: str) -> list[str]:
 def in_words(span: ReadableSpan) -> str:
     lines = [span.name if span.status.is_ok else f"{span.name}  ({span.status.status_code.name})"]
     lines += [f"    {name} = {value!r}" for name, value in (span.attributes or {}).items()]
-    for event in span.events:
-        lines += [f"    {event.name}: {name} = {value!r}"[:160] for name, value in (event.attributes or {}).items()]
+    lines += [f"    {event.name}: {(event.attributes or {}).get('exception.message')!r}" for event in span.events]
     lines += [f"    after the failed attempt {link.context.span_id:016x}" for link in span.links]
     return "\n".join(lines) + "\n"
 

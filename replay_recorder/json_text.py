@@ -30,7 +30,8 @@ _MAX_BITS = 14_000
 
 
 def encode(value: Any) -> str:
-    """JSON on one line without tabs. `JsonText` inside stays as it is; what JSON does not know becomes its nearest form."""
+    """JSON on one line without tabs; `JsonText` inside stays as it is, and what JSON does not know becomes its nearest
+    form."""
     if isinstance(value, JsonText):
         return value.replace("\n", " ").replace("\r", " ").replace("\t", " ")
     if isinstance(value, (dict, list, tuple)):

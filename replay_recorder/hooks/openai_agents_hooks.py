@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Coroutine
 from types import TracebackType
 from typing import Any, ClassVar
+from weakref import WeakSet
 
 from agents.lifecycle import RunHooksBase
 from agents.models.interface import Model
@@ -69,7 +70,7 @@ class ReplayRunHooks(RunHooksBase[Any, Any]):
         with guard("on_tool_end"):
             if self._log is not None:
                 self._log.tool_ended(context, tool, result)
-        return self.hooks.on_tool_end(context, agent, tool, result)
+        return RunHooksBase().on_tool_end(context, agent, tool, result)
 
     def on_handoff(self, context: Any, from_agent: Any, to_agent: Any) -> Done:
         with guard("on_handoff"):
@@ -175,17 +176,18 @@ _SPANS = {"custom": _custom, "guardrail": _guardrail, "mcp_tools": _mcp_tools}
 _PROCESSOR = ReplayTracingProcessor()
 
 
+_added: WeakSet[Any] = WeakSet()
+"""Providers of the team's own that have it; they do not say what they have."""
+
+
 def ensure_processor() -> None:
     """Add our processor unless one is there. The team may have set its own list since the last run."""
     provider = get_trace_provider()
     processors = getattr(getattr(provider, "_multi_processor", None), "_processors", None)
     if processors is None:
-        processors = _added.setdefault(id(provider), [])
-    if not any(isinstance(each, ReplayTracingProcessor) for each in processors):
+        is_there = provider in _added
+    else:
+        is_there = any(isinstance(each, ReplayTracingProcessor) for each in processors)
+    if not is_there:
         provider.register_processor(_PROCESSOR)
-        if isinstance(processors, list):
-            processors.append(_PROCESSOR)
-
-
-_added: dict[int, list[Any]] = {}
-"""For providers of the team's own, which do not say what they have."""
+        _added.add(provider)

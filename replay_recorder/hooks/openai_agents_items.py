@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -265,7 +266,8 @@ class Conversation:
         self._is_kept_by_provider = is_kept_by_provider
         """With a stored conversation each request holds nothing but what is new."""
         self._has_begun = False
-        self._seen: list[str] = []
+        self._seen: list[Json] = []
+        """Copies of the items of the last request: the team may change what it was given."""
         self._step: int | None = None
         self._answer: list[Json] = []
         self._answer_length = 0
@@ -276,11 +278,12 @@ class Conversation:
         `carried` are calls that an earlier run left open: in the first request only their answers are new.
         """
         rows = rows_of(items)
-        texts = [dumps(row) for row in rows]
-        asked = self._added(rows, texts) if self._has_begun else self._first(rows, carried)
+        known = len(self._seen) if rows[: len(self._seen)] == self._seen else 0
+        asked = self._added(rows, known) if self._has_begun else self._first(rows, carried)
         if asked.messages and asked.messages[-1]["kind"] == "request":
             asked.messages[-1]["instructions"] = instructions
-        self._has_begun, self._seen, self._step = True, texts, None
+        self._seen[known:] = copy.deepcopy(rows[known:])
+        self._has_begun, self._step = True, None
         return asked
 
     def answered(self, step: int, rows: Sequence[Json]) -> list[Json]:
@@ -294,22 +297,21 @@ class Conversation:
         prior, messages = messages_of(rows[:begin], self.calls), messages_of(rows[begin:], self.calls)
         return Asked(messages=messages, after=0 if prior else None, rows=rows, prior=prior or None)
 
-    def _added(self, rows: list[Json], texts: list[str]) -> Asked:
-        new = self._new_rows(rows, texts)
+    def _added(self, rows: list[Json], known: int) -> Asked:
+        new = self._new_rows(rows, known)
         if new is None:
             return Asked(messages=messages_of(rows, self.calls), after=None, rows=rows)
         return Asked(messages=messages_of(new, self.calls), after=self._step, rows=new)
 
-    def _new_rows(self, rows: list[Json], texts: list[str]) -> list[Json] | None:
+    def _new_rows(self, rows: list[Json], known: int) -> list[Json] | None:
         """The rows behind the last answer; None when what went before was rewritten."""
         if self._step is None:
             return None
         if self._is_kept_by_provider:
             return rows
-        known = len(self._seen)
         end = known + self._answer_length
         said = answer_parts(rows[known:end], self.calls)
-        is_next = texts[:known] == self._seen and list(map(_essence, said)) == list(map(_essence, self._answer))
+        is_next = known == len(self._seen) and list(map(_essence, said)) == list(map(_essence, self._answer))
         return rows[end:] if is_next else None
 
 

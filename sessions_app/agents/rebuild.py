@@ -207,7 +207,7 @@ def _allows_text(plan: ReplayPlan) -> bool:
 
 
 def _may_wait(plan: ReplayPlan) -> bool:
-    """Some frameworks' output includes calls that wait for a person; seen in the tools' kinds and in calls left open."""
+    """Output may include calls that wait for somebody; seen in the tools' kinds and in calls left open."""
     kinds = {tool.get("kind") for answer in plan.answers for tool in answer.tools}
     outcomes = {call.outcome for _, call in plan.run.tool_calls}
     return bool(kinds & {"unapproved", "external"} or outcomes & WAITING)

@@ -47,8 +47,15 @@ class Transcript:
             )
         )
         if planned is not None and self.divergence is None:
-            self._check_messages(planned.history, rebuilt, step=planned.step)
+            self._check_request(planned, rebuilt)
             self._check_parameters(planned, parameters)
+
+    def _check_request(self, planned: PlannedAnswer, rebuilt: list[ModelMessage]) -> None:
+        if planned.history is None:
+            # The step is all that is left of the request, as when its process was killed.
+            self.tally.note_missing("messages")
+        else:
+            self._check_messages(planned.history, rebuilt, step=planned.step)
 
     def call(self, call_id: str | None, name: str, arguments: JsonValue, fixture: Fixture) -> None:
         self.calls.append(

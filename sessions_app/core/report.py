@@ -105,6 +105,8 @@ class ReplayFacts:
     """Steps that were replayed."""
     stopped_at: int | None = None
     """The step at which it could not go on."""
+    broke_off_at: int | None = None
+    """The step that the recording has no end of."""
     left_over: int = 0
     """Recorded model answers that nobody asked for."""
     difference: Difference | None = None
@@ -242,6 +244,8 @@ def _cancelled(facts: ReplayFacts) -> str:
 
 
 def _unknown_from(facts: ReplayFacts) -> str:
+    if facts.broke_off_at is not None:
+        return f"Same {count(facts.broke_off_at - 1, 'step')}; the recording breaks off at step {facts.broke_off_at}"
     return f"Unknown{_at(facts.stopped_at, 'from')}: no recorded answer fits the change"
 
 
@@ -272,7 +276,11 @@ NEXT_ACTIONS: dict[ReplayVerdict, str] = {
 
 
 def next_action(replay: ReplayFacts | None) -> str:
-    return "Queue a replay." if replay is None else NEXT_ACTIONS[replay.verdict]
+    if replay is None:
+        return "Queue a replay."
+    if replay.broke_off_at is not None:
+        return "Look at the step that was under way: the process ended in it."
+    return NEXT_ACTIONS[replay.verdict]
 
 
 # --- payloads in words -------------------------------------------------------------------------

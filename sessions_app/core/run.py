@@ -339,6 +339,22 @@ def _outside(run: Run, calls: tuple[type, ...]) -> list[Step]:
     return [step for step in run.steps if step.index not in inside]
 
 
+def broke_off_at(run: Run) -> int | None:
+    """The step at which the recording broke off, as when its process was killed; None when the run came to an end.
+
+    A run that came to an end has its last history, also one that waits for somebody.
+    """
+    if run.status != "cut_off" or run.final is not None or not run.steps:
+        return None
+    return next((step.index for step in main_steps(run) if not _has_end(step)), len(run.steps) + 1)
+
+
+def _has_end(step: Step) -> bool:
+    if isinstance(step.call, ToolCall) and step.call.outcome is not None:
+        return True
+    return step.error is not None or step.duration_ms is not None or answered(step) is not None
+
+
 def main_model_calls(run: Run) -> list[tuple[Step, ModelCall]]:
     return [(step, step.call) for step in main_steps(run) if isinstance(step.call, ModelCall)]
 

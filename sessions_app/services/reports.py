@@ -23,7 +23,7 @@ from sessions_app.models.replays import ReplayState
 from sessions_app.services.judgement import rules
 
 _PREPARED = ("load_run", "stub_tools", "pin_model")
-_STOPPED_SHORT = ("fixture_missing", "could_not_run")
+_STOPPED_SHORT = ("fixture_missing", "could_not_run", "unknown_from_step")
 """Verdicts of replays that never came to an end which could be compared."""
 
 
@@ -110,6 +110,7 @@ def replay_facts(replay: Replay) -> ReplayFacts:
         verdict=replay.verdict or "could_not_run",  # type: ignore[arg-type]  # one of ours, from a column
         steps=replay.produced_run.step_count if replay.produced_run else 0,
         stopped_at=found["step"] if found else None,
+        broke_off_at=facts.get("broke_off_at"),
         left_over=len(facts.get("left_over", [])),
         difference=_difference(found) if found and replay.verdict == "diverged" else None,
         sources=facts.get("sources", {}),

@@ -8,6 +8,7 @@ import pytest
 
 from sessions_app.core.formats.detect import parse_document
 from sessions_app.core.formats.native import encode_native, parse_native
+from sessions_app.core.judge.verdict import judge
 from sessions_app.core.run import Run
 from tests.recorder.playing import last_record
 from tests.recorder.replaying import assert_reproduced, replayed, verdict_of
@@ -81,13 +82,46 @@ def test_an_answer_too_many_is_found(recorded: Run):
     assert verdict_of(record) == ("answers_left_over", 6, "steps[6]")
 
 
+def broken_off(recorded: Run, *, steps: int, **changes: Any) -> dict[str, Any]:
+    """What a process leaves that was killed in this step."""
+    record = record_of(recorded)
+    kept = record["steps"][:steps]
+    kept[-1] = {key: value for key, value in kept[-1].items() if key in ("kind", "tool_name", "call_id", "arguments")}
+    gone = ("final", "output", "status")
+    return {**{key: value for key, value in record.items() if key not in gone}, "steps": kept, **changes}
+
+
+def test_a_recording_that_broke_off_in_a_tool_is_the_same_up_to_there(recorded: Run):
+    record = broken_off(recorded, steps=4)
+
+    assert judge(parse_native(json.dumps(record).encode())).step == 3
+    assert verdict_of(record) == ("unknown_from_step", 4, "steps[4]")
+
+
+def test_a_recording_that_broke_off_in_a_model_call_is_the_same_up_to_there(recorded: Run):
+    assert verdict_of(broken_off(recorded, steps=5)) == ("unknown_from_step", 5, "steps[5]")
+
+
+def test_a_recording_that_broke_off_is_still_checked_before(recorded: Run):
+    record = broken_off(recorded, steps=5)
+    record["input"] = "Where are they??"
+
+    assert verdict_of(record) == ("diverged", 1, "messages[0].parts[0].content")
+
+
+def test_a_recording_that_claims_an_end_is_not_taken_for_a_broken_one(recorded: Run):
+    record = broken_off(recorded, steps=4, status="ok", output="All shipped.")
+
+    assert verdict_of(record)[0] == "fixture_missing"
+
+
 def test_a_tool_answer_too_many_is_found(recorded: Run):
     record = record_of(recorded)
-    record["steps"].insert(4, {**record["steps"][3], "call_id": "p9"})
+    record["steps"].append({**record["steps"][3], "call_id": "p9"})
 
     verdict, step, _ = verdict_of(record)
 
-    assert (verdict, step) == ("answers_left_over", 5)
+    assert (verdict, step) == ("answers_left_over", 6)
 
 
 def test_two_swapped_parallel_answers_are_found(recorded: Run):

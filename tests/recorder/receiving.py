@@ -60,7 +60,7 @@ class Receiver:
     def take(self, body: bytes) -> Answer | Hang | Die:
         with self.lock:
             document = json.loads(body)
-            runs = document["runs"] if "runs" in document else [document]
+            runs = document.get("runs", [document])
             runs = [{"run_id": run.get("session_id"), **run} for run in runs]
             self.bodies.append(body)
             self.posts.append(runs)

@@ -1,6 +1,7 @@
 """From spool files to records, whole ones and torn ones."""
 
 import json
+from typing import Any
 
 import pytest
 
@@ -17,9 +18,9 @@ def lines(*given: tuple[object, str, str]) -> bytes:
     return (HEADER + "".join(event(str(place), [(field, value)]) for place, field, value in given)).encode()
 
 
-def make_file(folder) -> bytes:
+def make_file(folder):
     """A whole run with everything that a file can hold."""
-    spool = Spool(Settings(spool=folder))
+    spool: Any = Spool(Settings(spool=folder))
     run = RunWriter("r_1", spool.create("1.run"))
     run.put(input="Wie spät ist es?", flags={"beta": True})
     run.put_agent(name="clock", tool_retries={"now": 1})

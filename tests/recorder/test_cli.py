@@ -194,8 +194,8 @@ def test_a_recording_is_described(spool, capsys):
 
 def test_losses_and_sampling_are_described(tmp_path, capsys):
     path = tmp_path / "r.json"
-    record = {"format": "agent-replay.run", "version": 1, "run_id": "r", "recorder.lost": "the disk was full",
-              "recorder": {"lost_runs": {"the spool is full": 3}}, "sampling": {"rate": 0.1, "kept": "failure"}}  # fmt: skip
+    lost = {"recorder.lost": "the disk was full", "recorder": {"lost_runs": {"the spool is full": 3}}}
+    record = {"format": "agent-replay.run", "run_id": "r", **lost, "sampling": {"rate": 0.1, "kept": "failure"}}
     path.write_text(json.dumps(record))
 
     assert main(["inspect", str(path)]) == 0
@@ -209,7 +209,7 @@ def test_losses_and_sampling_are_described(tmp_path, capsys):
 
 def test_a_complete_record_misses_nothing(tmp_path, capsys):
     path = tmp_path / "r.json"
-    fields = {name: "x" for name in ("run_id", "input", "output", "instructions", "model", "user_id", "tenant_id")}
+    fields = dict.fromkeys(("run_id", "input", "output", "instructions", "model", "user_id", "tenant_id"), "x")
     path.write_text(
         json.dumps({"format": "agent-replay.run", **fields, "code": {"commit": "0"}, "agent": {"version": "1"}})
     )

@@ -9,6 +9,7 @@ import textwrap
 import threading
 import urllib.request
 from collections import Counter
+from typing import Any
 
 import pytest
 
@@ -439,7 +440,7 @@ def test_what_was_lost_is_said_in_the_next_record_and_the_agent_goes_on(installe
 
 def test_memory_that_could_not_be_delivered_is_counted_at_the_end(tmp_path, caplog):
     (tmp_path / "spool").write_text("a file, where a folder should be")
-    recorder = replay_recorder.install(spool=tmp_path / "spool", url=nowhere())
+    recorder: Any = replay_recorder.install(spool=tmp_path / "spool", url=nowhere())
     recorder.end(recorder.begin("r1"), "ok")
 
     replay_recorder.uninstall()

@@ -27,7 +27,7 @@ print(json.dumps([sorted(names), replay_recorder.__file__]))
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory) -> Path:
+def wheel(tmp_path_factory):
     """Built from a copy: a build leaves files beside the sources."""
     folder = tmp_path_factory.mktemp("package")
     shutil.copytree(SOURCE, folder / "source", ignore=shutil.ignore_patterns("__pycache__", "build", "*.egg-info"))
@@ -38,7 +38,7 @@ def wheel(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def environment(wheel, tmp_path_factory) -> Path:
+def environment(wheel, tmp_path_factory):
     """A fresh one that holds the package and nothing else; its folder of programs."""
     folder = tmp_path_factory.mktemp("environment")
     venv.create(folder, with_pip=False, symlinks=True)

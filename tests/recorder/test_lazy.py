@@ -35,7 +35,7 @@ def test_a_module_that_is_imported_later_is_whole_when_the_hook_sees_it(write_mo
 
     when_imported("lazy_later", lambda module: seen.append(vars(module).get("last")))
     assert seen == []
-    import lazy_later
+    lazy_later = importlib.import_module("lazy_later")
 
     assert seen == [2]
     assert type(lazy_later.__loader__).__name__ == "SourceFileLoader"
@@ -60,7 +60,7 @@ def test_a_submodule_is_hooked_and_its_package_is_not(write_module):
     when_imported("lazy_package.inner", lambda module: seen.append(module.name))
     importlib.import_module("lazy_package")
     assert seen == []
-    from lazy_package import inner
+    inner = importlib.import_module("lazy_package.inner")
 
     assert seen == [inner.name] == ["lazy_package.inner"]
 

@@ -466,12 +466,11 @@ def test_hooks_that_this_version_does_not_have_go_to_the_team():
             return f"{context} {depth}"
 
     class Ours(ReplayRunHooks):
-        pass
+        """Of its own, so that the real one stays as it is."""
 
     pass_on(Ours, Newer)
 
-    assert Ours(Newer()).on_dream("deep", depth=2) == "deep 2"  # type: ignore[attr-defined]
-    assert "on_llm_start" not in vars(Ours) or Ours.on_llm_start is not ReplayRunHooks.on_llm_start
+    assert Ours(Newer()).on_dream("deep", depth=2) == "deep 2"
 
 
 # --- given explicitly --------------------------------------------------------------------------
@@ -559,7 +558,7 @@ def test_a_module_of_somebody_else_is_left_alone(monkeypatch: pytest.MonkeyPatch
 
     other = ModuleType("agents.run")
     openai_agents.patch(other)
-    other.AgentRunner = AgentRunner  # type: ignore[attr-defined]
+    other.AgentRunner = AgentRunner
     monkeypatch.setattr(openai_agents, "version", lambda: None)
     openai_agents.patch(other)
 

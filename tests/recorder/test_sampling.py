@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 
@@ -88,7 +89,7 @@ def test_a_run_with_a_failed_step_is_kept(recorder, tmp_path):
 
 
 def test_a_run_that_lost_its_end_is_kept(tmp_path):
-    recorder = replay_recorder.install(spool=tmp_path, sample=0.5, max_run_bytes=2000)
+    recorder: Any = replay_recorder.install(spool=tmp_path, sample=0.5, max_run_bytes=2000)
     run = recorder.begin(OUT_ID)
     run.step("tool", tool_name="t", result="x" * 2000)
     recorder.end(run, "ok")
@@ -116,7 +117,7 @@ def test_a_failure_anywhere_keeps_them_all(recorder, tmp_path, failing):
     recorder.end(inner, "error" if failing == "inner" else "ok")
     recorder.end(root, "error" if failing == "root" else "ok")
 
-    assert kept(tmp_path) == dict.fromkeys((OUT_ID, "inner"), {"rate": 0.5, "kept": "failure"})
+    assert kept(tmp_path) == {run_id: {"rate": 0.5, "kept": "failure"} for run_id in (OUT_ID, "inner")}
 
 
 @pytest.mark.parametrize("root_id", [IN_ID, OUT_ID])
@@ -140,7 +141,7 @@ def test_two_runs_of_one_id_at_a_time_do_not_disturb_each_other(recorder, tmp_pa
 
 
 def test_a_full_recording_does_not_speak_of_sampling(tmp_path):
-    recorder = replay_recorder.install(spool=tmp_path)
+    recorder: Any = replay_recorder.install(spool=tmp_path)
     recorder.end(recorder.begin(OUT_ID), "ok")
     replay_recorder.uninstall()
 

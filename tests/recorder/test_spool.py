@@ -38,7 +38,12 @@ def test_an_event_is_in_the_file_at_once_with_one_write(tmp_path, monkeypatch):
     spool = make_spool(tmp_path)
     writes = []
     real = os.write
-    monkeypatch.setattr(os, "write", lambda fd, content: writes.append(bytes(content)) or real(fd, content))
+
+    def write(descriptor, content):
+        writes.append(bytes(content))
+        return real(descriptor, content)
+
+    monkeypatch.setattr(os, "write", write)
 
     file = spool.create("1.run")
     file.append("one\ttwo\t3\n")

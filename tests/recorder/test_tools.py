@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -232,14 +232,14 @@ def test_a_call_after_a_failed_one_names_the_attempt_before():
 
 
 def test_after_a_success_the_same_call_is_no_retry():
-    outcomes = iter([OrderGone(), "found", "found"])
+    outcomes: Iterator[Any] = iter([OrderGone(), "found", "found"])
 
     @recorded_tool
     def flaky() -> str:
         outcome = next(outcomes)
         if isinstance(outcome, Exception):
             raise outcome
-        return outcome
+        return str(outcome)
 
     def work() -> None:
         with pytest.raises(OrderGone):

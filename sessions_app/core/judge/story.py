@@ -16,7 +16,7 @@ from sessions_app.core.judge.reading import (
     result_key,
     text_of,
 )
-from sessions_app.core.run import ErrorInfo, ModelCall, OtherCall, Run, Step, ToolCall
+from sessions_app.core.run import ErrorInfo, ModelCall, OtherCall, Run, Step, ToolCall, broke_off_at
 
 
 def story(run: Run, anomalies: Iterable[Anomaly] = ()) -> str:
@@ -51,6 +51,9 @@ def _end_in_words(run: Run) -> str:
         return f"ended in {error}"
     if run.status == "running":
         return "still running"
+    at = broke_off_at(run)
+    if at is not None:
+        return f"broke off at step {at}"
     return "no answer" if run.output is None or text_of(run.output) == "" else "answered"
 
 

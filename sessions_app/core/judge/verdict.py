@@ -14,7 +14,7 @@ from sessions_app.core.judge.reading import (
     step_name,
 )
 from sessions_app.core.payload import JsonObject
-from sessions_app.core.run import ModelCall, Run, Step, ToolCall, main_model_calls, main_steps
+from sessions_app.core.run import ModelCall, Run, Step, ToolCall, broke_off_at, main_model_calls, main_steps
 
 VerdictName = Literal["replayable", "replayable_to_step", "cold"]
 
@@ -208,8 +208,16 @@ def _refused(message: JsonObject, parts: list[JsonObject]) -> str | None:
     return f"A message part of the unknown kind {kinds[0][:60]!r} stands" if kinds else None
 
 
+def _broken_off(run: Run) -> Iterator[Reason]:
+    at = broke_off_at(run)
+    if at is not None:
+        open_steps = [step for step in run.steps if step.index == at]
+        where = f"in {step_name(open_steps[0])}" if open_steps else f"after step {at - 1}"
+        yield Reason(code="broke_off", message=f"The recording breaks off {where}: its process ended there.", step=at)
+
+
 GapCheck = Callable[[Run], Iterator[Reason]]
-GAP_CHECKS: tuple[GapCheck, ...] = (_missing_model_answers, _missing_tool_answers, _unknown_parts)
+GAP_CHECKS: tuple[GapCheck, ...] = (_broken_off, _missing_model_answers, _missing_tool_answers, _unknown_parts)
 
 
 def _main_models(run: Run) -> list[tuple[Step, ModelCall]]:

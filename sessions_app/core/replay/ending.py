@@ -9,7 +9,7 @@ from sessions_app.core.replay.fixture_book import FixtureMiss, recorded_argument
 from sessions_app.core.replay.matching import same_value
 from sessions_app.core.replay.observed import Divergence, Observations, Result
 from sessions_app.core.replay.plan import PlannedAnswer, ReplayPlan
-from sessions_app.core.run import ErrorInfo, Fixture
+from sessions_app.core.run import ErrorInfo, Fixture, broke_off_at
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -40,6 +40,8 @@ def conclude(
 ) -> Result:
     """The first thing that went another way decides the verdict."""
     facts = {**facts, **_source_facts(plan, observations)}
+    if divergence is None and _is_where_it_broke_off(plan, ending):
+        return _broke_off(plan, observations, facts)
     if ending.ran_past is not None and divergence is None:
         return _ran_past(plan, observations, ending.ran_past, facts)
     if ending.miss is not None and divergence is None:
@@ -49,6 +51,23 @@ def conclude(
     divergence = divergence or _other_end(plan, ending)
     verdict = "reproduced" if divergence is None else "diverged"
     return Result(verdict=verdict, divergence=divergence, facts=facts, observations=observations)
+
+
+def _is_where_it_broke_off(plan: ReplayPlan, ending: Ending) -> bool:
+    """The loop asked for exactly the step that the recording has no end of."""
+    at, run = broke_off_at(plan.run), plan.run
+    if at is None or ending.is_regular:
+        return False
+    if ending.miss is not None:
+        return any(step.index >= at and call.call_id == ending.miss.call_id for step, call in run.tool_calls)
+    return ending.ran_past is not None and all(answer.step < at for answer in plan.answers[: ending.ran_past])
+
+
+def _broke_off(plan: ReplayPlan, observations: Observations, facts: JsonObject) -> Result:
+    at = broke_off_at(plan.run)
+    found = Divergence(step=at, path=f"steps[{at}]", recorded=None, replayed="what came next was not recorded")
+    facts = {**facts, "broke_off_at": at}
+    return Result(verdict="unknown_from_step", divergence=found, facts=facts, observations=observations)
 
 
 def _ran_past(plan: ReplayPlan, observations: Observations, cursor: int, facts: JsonObject) -> Result:
