@@ -1,6 +1,6 @@
 """A store of checkpoints: metadata in SQLite, payloads as compressed blobs that are named by their SHA-256.
 
-    python examples/checkpoint_store.py
+    python -m examples.checkpoint_store
 
 A small agent runs and ends in the middle; the store is opened anew, and the agent goes on from every step.
 

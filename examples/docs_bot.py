@@ -1,7 +1,7 @@
 """The docs bot with its endless search: it asks for the same words twenty times, finds nothing, and gives up.
 
-    python examples/docs_bot.py            # the loop
-    python examples/docs_bot.py --fixed    # the same question to the repaired bot, which says that it knows nothing
+    python -m examples.docs_bot            # the loop
+    python -m examples.docs_bot --fixed    # the same question to the repaired bot, which says that it knows nothing
 
 Needs pydantic-ai-slim. The model is scripted, so it needs no key and loops the same way every time; the agent, its tool
 and the recording are real. With REPLAY_URL and REPLAY_KEY set the run is sent to that server, else it stays in a

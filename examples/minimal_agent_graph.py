@@ -1,6 +1,6 @@
 """A tiny agent as a graph of steps, without a framework: each step emits an event, and the events are played again.
 
-    python examples/minimal_agent_graph.py
+    python -m examples.minimal_agent_graph
 
 The first half runs the agent with its real tool. The second half takes the same steps from the events alone: the tool
 answers what was recorded, and every state must come out as it did. The run is also recorded by `replay_recorder`;

@@ -1,7 +1,7 @@
 """An agent that says what it does in OpenTelemetry spans: one for the run, for each step, each model and tool call.
 
     pip install opentelemetry-sdk opentelemetry-exporter-otlp-json-http
-    python examples/opentelemetry_spans.py
+    python -m examples.opentelemetry_spans
 
 The names of attributes are those of OpenTelemetry's conventions for generative AI. The search fails once and is tried
 again: two spans, the second linked to the first. With REPLAY_URL set the spans are sent to `/v1/traces` there, as OTLP

@@ -1,7 +1,7 @@
 """The order bot with its bug: it cancels an order that was delivered and cannot be cancelled.
 
-    python examples/order_bot.py            # the bug
-    python examples/order_bot.py --fixed    # the same request to the repaired bot
+    python -m examples.order_bot            # the bug
+    python -m examples.order_bot --fixed    # the same request to the repaired bot
 
 Needs pydantic-ai-slim. The model is scripted, so it needs no key and errs the same way every time; the agent, its tools
 and the recording are real. `install` is all that it takes to record messages, tool calls, and how the orders change

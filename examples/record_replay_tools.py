@@ -1,6 +1,6 @@
 """Tool calls are recorded once and played back for ever: with the network off, and in words where they differ.
 
-    python examples/record_replay_tools.py
+    python -m examples.record_replay_tools
 
 The tools ask an order service, which runs here on a port of its own. Recorded is what they really got; then the
 network is switched off, so that every answer after that can only come from the recording.

@@ -1,8 +1,8 @@
 """Go back to a step of a recorded run, change one thing, go on, and see where the two runs part.
 
-    python examples/time_travel.py                                      # the incident, resumed and forked
-    python examples/time_travel.py --from 1 --set refuse_when_empty=true
-    python examples/time_travel.py --from 5 --set query='"returns"'     # any change of the state, in JSON
+    python -m examples.time_travel                                      # the incident, resumed and forked
+    python -m examples.time_travel --from 1 --set refuse_when_empty=true
+    python -m examples.time_travel --from 5 --set query='"returns"'     # any change of the state, in JSON
 
 The incident: an agent searches for the same words until it gives up, for it does not know what an empty result means.
 Each step leaves a checkpoint in the store of `checkpoint_store.py`. Whoever goes on from one gets the recorded answers
@@ -21,7 +21,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from checkpoint_store import Checkpoint, CheckpointMissing, CheckpointStore, SqliteCheckpointStore
+from examples.checkpoint_store import Checkpoint, CheckpointMissing, CheckpointStore, SqliteCheckpointStore
 
 from replay_recorder import RecordingError, ToolRecorder, ToolReplayer
 

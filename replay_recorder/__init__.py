@@ -10,6 +10,7 @@ From then on every run of every Pydantic AI or OpenAI Agents SDK agent in this p
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from replay_recorder.context import context
@@ -18,7 +19,7 @@ from replay_recorder.recorder import Recorder, activate, active, deactivate
 from replay_recorder.redaction import compose, mask
 from replay_recorder.retrieval import record_retrieval
 from replay_recorder.settings import VERSION as __version__
-from replay_recorder.settings import Settings, settings_from
+from replay_recorder.settings import Redact, Settings, settings_from
 from replay_recorder.state import AgentStateSnapshot, StatefulAgent, snapshot
 from replay_recorder.tool_files import (
     RecordedToolError,
@@ -73,12 +74,32 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-def install(**given: Any) -> Recorder | None:
-    """Start recording; see `Settings` for every argument, and `REPLAY_*` variables for the environment.
+def install(
+    *,
+    url: str | None = None,
+    key: str | None = None,
+    spool: str | os.PathLike[str] | None = None,
+    enabled: bool | None = None,
+    agent_version: str | None = None,
+    context: Callable[[Any], Mapping[str, Any] | None] | None = None,
+    state: Callable[[], Mapping[str, Any] | None] | None = None,
+    snapshot_every: int | None = None,
+    redact: Redact | None = None,
+    sample: float | None = None,
+    http: bool | None = None,
+    http_headers: Iterable[str] | None = None,
+    max_body_bytes: int | None = None,
+    max_run_bytes: int | None = None,
+    max_spool_bytes: int | None = None,
+    max_memory_bytes: int | None = None,
+    flush_timeout: float | None = None,
+) -> Recorder | None:
+    """Start recording; `Settings` says what each argument means, and some can stand in the environment.
 
     Returns the recorder, or None when it is switched off. Raises `ValueError` for a wrong setting, at once and
     in words; after that nothing of the recorder ever raises into the agent.
     """
+    given = dict(locals())
     from replay_recorder.hooks import hook_frameworks
 
     recorder = activate(settings_from(os.environ, **given))

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from replay_recorder.assembly import SpoolError, assemble, is_spool_file
+from replay_recorder.assembly import SpoolError, assemble, is_empty, is_spool_file
 from replay_recorder.http_client import Client, Delivered, Later, Outcome, Refused
 from replay_recorder.inspection import described_file, described_folder, printable
 from replay_recorder.parcels import Parcel
@@ -84,7 +84,11 @@ def _of_spool(path: Path, client: Client) -> Iterator[tuple[str, Outcome]]:
             yield parcel.name, Later(reason="its run goes on, or another process sends it", is_suspect=True)
             continue
         try:
-            outcome = _send(parcel.read(), client)
+            content = parcel.read()
+            if is_empty(content):
+                parcel.remove()
+                continue
+            outcome = _send(content, client)
             _settle(parcel, outcome)
             yield parcel.name, outcome
         finally:

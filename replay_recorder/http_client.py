@@ -11,6 +11,7 @@ import urllib.error
 import urllib.request
 from dataclasses import dataclass
 from email.message import Message
+from functools import cached_property
 from typing import Any
 
 from replay_recorder.settings import VERSION
@@ -58,7 +59,11 @@ class Client:
         self._headers = {"Content-Type": "application/json", "User-Agent": f"replay-recorder/{VERSION}"}
         if key:
             self._headers["Authorization"] = f"Bearer {key}"
-        self._opener = urllib.request.build_opener(_NoRedirect())
+
+    @cached_property
+    def _opener(self) -> urllib.request.OpenerDirector:
+        """Made when it is needed: certificates take time to load, and not every child process sends."""
+        return urllib.request.build_opener(_NoRedirect())
 
     def post(self, body: bytes, *, timeout: float) -> Outcome:
         """Raises nothing; `timeout` in seconds is for each wait on the network, and for reading the answer."""
@@ -97,8 +102,6 @@ def _read(answer: Any, timeout: float) -> bytes:
         parts.append(part)
         if time.monotonic() > deadline:
             raise TimeoutError
-    if answer.length:
-        raise http.client.IncompleteRead(b"", answer.length)
     return b"".join(parts)
 
 

@@ -46,7 +46,7 @@ class Spool:
         self._memory: deque[tuple[str, bytes]] = deque()
         self._lock = threading.Lock()
         self._held: weakref.WeakSet[RunFile | FileParcel] = weakref.WeakSet()
-        """Whatever has a descriptor with a lock, which a child process inherits."""
+        """What a child process inherits, and must leave to its parent."""
         self.is_on_disk = self._is_usable()
         self._max_bytes = settings.max_spool_bytes if self.is_on_disk else settings.max_memory_bytes
         self._used = 0
@@ -79,15 +79,18 @@ class Spool:
         if self._used >= self._max_bytes:
             self.losses.note(name, self._limit_words())
             return None
-        if not self.is_on_disk:
-            return MemoryFile(self, name)
         try:
-            file = DiskFile(self, self.open_folder / name, self._open_new(name))
+            file = self._new_file(name)
         except OSError as error:
             self.losses.note(name, f"the spool cannot be written ({error.strerror})")
             return None
         self.hold(file)
         return file
+
+    def _new_file(self, name: str) -> RunFile:
+        if not self.is_on_disk:
+            return MemoryFile(self, name)
+        return DiskFile(self, self.open_folder / name, self._open_new(name))
 
     def _open_new(self, name: str) -> int:
         """A descriptor with a lock. The file gets its name last: one without a lock is one whose process is gone."""
@@ -165,7 +168,7 @@ class Spool:
             yield MemoryParcel(self, kept)
 
     def hold(self, held: RunFile | FileParcel) -> None:
-        """A child process inherits its descriptor."""
+        """A child process that inherits it abandons it."""
         self._held.add(held)
 
     @property

@@ -70,7 +70,7 @@ class ReplayRunHooks(RunHooksBase[Any, Any]):
         with guard("on_tool_end"):
             if self._log is not None:
                 self._log.tool_ended(context, tool, result)
-        return RunHooksBase().on_tool_end(context, agent, tool, result)
+        return self.hooks.on_tool_end(context, agent, tool, result)
 
     def on_handoff(self, context: Any, from_agent: Any, to_agent: Any) -> Done:
         with guard("on_handoff"):

@@ -188,6 +188,9 @@ def _piece(piece: Any) -> Any:
     link = piece.get("image_url") or piece.get("file_url") or piece.get("file_data")
     if isinstance(link, str):
         return _linked(link, "image-url" if "image_url" in piece else "document-url")
+    audio = piece.get("input_audio")
+    if isinstance(audio, dict):
+        return {"kind": "binary", "media_type": f"audio/{audio.get('format')}", "data": audio.get("data")}
     if isinstance(piece.get("file_id"), str):
         return {"kind": "uploaded-file", "file_id": piece["file_id"], "provider_name": "openai"}
     return dumps(piece)

@@ -186,7 +186,7 @@ class RunLog:
         self._close("cut_off" if isinstance(error, _STOPPED) else "error", error=error_of(error))
 
     def stream_ended(self, streamed: Any, task: asyncio.Task[Any]) -> None:
-        """`task` ran the loop. Some ends are raised only to the reader of the stream."""
+        """`task` ran the loop."""
         error = asyncio.CancelledError() if task.cancelled() else task.exception() or _stream_error(streamed)
         if error is None:
             self.succeeded(streamed)
@@ -333,12 +333,9 @@ def _guardrail(result: Any) -> Json:
 
 
 def _stream_error(streamed: Any) -> BaseException | None:
-    """A tripped guardrail or too many turns, where the loop itself just stopped."""
-    from agents.exceptions import InputGuardrailTripwireTriggered, MaxTurnsExceeded
+    """Too many turns: the loop itself just stops, and the reader of the stream is told."""
+    from agents.exceptions import MaxTurnsExceeded
 
-    tripped = [each for each in streamed.input_guardrail_results if each.output.tripwire_triggered]
-    if tripped:
-        return InputGuardrailTripwireTriggered(tripped[0])
     if streamed.max_turns is not None and streamed.current_turn > streamed.max_turns:
         return MaxTurnsExceeded(f"Max turns ({streamed.max_turns}) exceeded")
     return None

@@ -24,8 +24,10 @@ from replay_recorder.run_writer import RunWriter
 class CallLog:
     """Steps of kind `tool`. A call id may come again, in one answer or in a later one."""
 
-    def __init__(self, run: RunWriter, *, has_http: bool) -> None:
+    def __init__(self, run: RunWriter, *, who: dict[str, Any], has_http: bool) -> None:
         self.run = run
+        self._who = who
+        """For whom the run acts; a tool may find that it acts for somebody else."""
         self._has_http = has_http
         self.output_names: frozenset[str] = frozenset()
         """Tools that carry the agent's structured output."""
@@ -58,7 +60,7 @@ class CallLog:
             call_id=name(part.tool_call_id),
             parent=parent,
             arguments=arguments_value(part),
-            is_output=True if part.tool_name in self.output_names else None,
+            **({"is_output": True} if part.tool_name in self.output_names else self._who),
         )
         self._unsettled.setdefault(part.tool_call_id, []).append(step)
         return step
@@ -79,7 +81,7 @@ class CallLog:
         """The tool itself begins."""
         step = self._running.get(call.tool_call_id)
         if step is not None:
-            self.run.started(step, **who)
+            self.run.started(step, **({} if who == self._who else who))
 
     def step_of(self, call: Any) -> int | None:
         return self._running.get(call.tool_call_id)

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic_ai.exceptions import ToolRetryError
 from pydantic_ai.tools import DeferredToolRequests
 
-from replay_recorder.context import Place
+from replay_recorder.context import Identity, Place
 from replay_recorder.guard import guard
 from replay_recorder.hooks.pydantic_ai_calls import CallLog
 from replay_recorder.hooks.pydantic_ai_messages import (
@@ -48,9 +48,11 @@ class RunLog:
     written when the loop goes on, which is before the first tool is called.
     """
 
-    def __init__(self, recorder: Recorder, run: RunWriter, parent: Place | None, entry_point: str | None) -> None:
+    def __init__(
+        self, recorder: Recorder, run: RunWriter, who: Identity, parent: Place | None, entry_point: str | None
+    ) -> None:
         self.run = run
-        self.calls = CallLog(run, has_http=recorder.settings.http)
+        self.calls = CallLog(run, who=who.step_fields(), has_http=recorder.settings.http)
         self.stream: Any = None
         """The streamed answer of the request that is under way."""
         self.is_streaming = False
@@ -78,9 +80,10 @@ class RunLog:
         recorder = active()
         if recorder is None or ctx.run_id in _open_runs:
             return None
+        who = identity_of(recorder, ctx)
         run = recorder.begin(
             ctx.run_id,
-            identity=identity_of(recorder, ctx),
+            identity=who,
             parent=parent,
             session_id=ctx.conversation_id,
             input=prompt_value(ctx.prompt),
@@ -88,7 +91,7 @@ class RunLog:
         if run is None:
             return None
         _open_runs.add(ctx.run_id)
-        log = cls(recorder, run, parent, entry_point)
+        log = cls(recorder, run, who, parent, entry_point)
         log._put_agent(ctx)
         log._enter_parent(ctx)
         return log

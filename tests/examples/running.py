@@ -31,12 +31,9 @@ class Ran:
 
 
 def run_example(folder: Path, command: str, **environment: str) -> Ran:
-    """Run `python examples/COMMAND`; `folder` becomes the place of its temporary files.
-
-    The recorder is found because it lies beside the examples, as in a fresh checkout.
-    """
+    """Run `python -m examples.COMMAND`; `folder` becomes the place of its temporary files."""
     name, *arguments = command.split()
-    done = run_python(folder, str(EXAMPLES / name), *arguments, **environment)
+    done = run_python(folder, "-m", f"examples.{name.removesuffix('.py')}", *arguments, **environment)
     recordings = sorted(folder.glob("*/*/*.run"))
     return Ran(status=done.returncode, lines=done.stdout.splitlines(), errors=done.stderr, recordings=recordings)
 
@@ -52,8 +49,8 @@ def run_python(folder: Path, *arguments: str, **environment: str) -> subprocess.
 
 def import_example(monkeypatch: pytest.MonkeyPatch, name: str) -> ModuleType:
     """An example as a module, for what its printed lines do not show."""
-    monkeypatch.syspath_prepend(str(EXAMPLES))
-    return importlib.import_module(name)
+    monkeypatch.syspath_prepend(str(PROJECT_ROOT))
+    return importlib.import_module(f"examples.{name}")
 
 
 def files_beside() -> set[str]:

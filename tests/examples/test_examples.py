@@ -51,9 +51,10 @@ def test_every_example_is_in_the_table():
     table = (EXAMPLES / "README.md").read_text()
 
     for example in EXAMPLES.glob("*.py"):
-        command = "pytest" if example.name.startswith("test_") else "python"
-        assert f"{command} examples/{example.name}" in table
-        assert f"{command} examples/{example.name}" in example.read_text().split('"""')[1]
+        is_test = example.name.startswith("test_")
+        command = f"pytest examples/{example.name}" if is_test else f"python -m examples.{example.stem}"
+        assert command in table
+        assert command in example.read_text().split('"""')[1]
 
 
 # --- the graph

@@ -105,6 +105,10 @@ def receiving(*answers: Answer | Hang | Die, port: int = 0, **settings: Any) -> 
             else:
                 self.say(answer)
 
+        def do_GET(self) -> None:
+            receiver.headers.append(dict(self.headers))
+            self.say(Answer(200))
+
         def say(self, answer: Answer) -> None:
             said = {"run_id": "as sent"} if answer.status < 300 else {"error": {"message": answer.message}}
             body = json.dumps(said).encode() if answer.body is None else answer.body

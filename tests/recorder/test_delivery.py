@@ -22,8 +22,9 @@ PRELUDE = """
 import os, signal, sys, time
 import replay_recorder
 
-def install(**settings):
-    return replay_recorder.install(spool=sys.argv[1], url=sys.argv[2], key=sys.argv[3], **settings)
+def install(flush_timeout=60, **settings):
+    url, key = sys.argv[2:]
+    return replay_recorder.install(spool=sys.argv[1], url=url, key=key, flush_timeout=flush_timeout, **settings)
 
 def record(recorder, run_id, steps=1):
     run = recorder.begin(run_id, input="go")
@@ -375,6 +376,24 @@ def test_a_fork_does_not_hang_on_locks_that_other_threads_held(tmp_path):
         run(source, tmp_path, receiver.url)
 
     assert sent(receiver)["of the child"] == 1
+
+
+def test_what_is_in_memory_at_a_fork_is_the_parents(tmp_path):
+    (tmp_path / "spool").write_text("a file, where a folder should be")
+    source = """
+    recorder = install()
+    record(recorder, "of the parent")
+    run = recorder.begin("open")
+    recorder.flush(60)
+    child = os.fork()
+    if child == 0:
+        recorder.end(run, "ok")
+        os._exit(recorder.stats()["waiting"])
+    recorder.end(run, "ok")
+    sys.exit(os.waitpid(child, 0)[1] or 10 + recorder.stats()["waiting"])
+    """
+
+    run(source, tmp_path / "spool", nowhere(), code=12)
 
 
 def test_a_child_that_lives_on_does_not_hold_what_its_killed_parent_recorded(tmp_path):

@@ -688,6 +688,7 @@ def test_too_many_turns_end_the_run(way: str):
         {"type": "MaxTurnsExceeded", "message": "Max turns (2) exceeded"},
     )
     assert [step["kind"] for step in record["steps"]] == ["model", "tool", "model", "tool"]
+    assert len(record["items"]) == 4
 
 
 def test_a_cancelled_run_is_cut_off_where_it_stood():

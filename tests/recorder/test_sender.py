@@ -260,18 +260,19 @@ def test_an_address_that_answers_yes_to_everything_has_stored_nothing(spool):
     assert sent(receiver) == [["a"], ["a"], ["a"]]
 
 
-def test_a_redirect_is_not_followed(spool):
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_a_redirect_is_not_followed(spool, status):
     record(spool, "a")
 
     with receiving() as elsewhere:
-        answer = Answer(307, headers={"Location": f"{elsewhere.url}/api/v1/runs"})
+        answer = Answer(status, headers={"Location": f"{elsewhere.url}/api/v1/runs"})
         with receiving(always=answer) as receiver:
             sender = make_sender(spool, receiver)
             assert not sender.flush(PATIENCE)
 
     assert sent(receiver) == [["a"]]
     assert elsewhere.headers == []
-    assert sender.trouble == "the address answers with a redirect (307); set url to where it leads"
+    assert sender.trouble == f"the address answers with a redirect ({status}); set url to where it leads"
 
 
 # --- the key

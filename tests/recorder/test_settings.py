@@ -25,6 +25,10 @@ def test_arguments_come_before_variables_and_variables_before_defaults():
     )
 
 
+def test_a_key_from_a_file_loses_its_line_end():
+    assert settings_from({}, key="rpk_1\n").key == "rpk_1"
+
+
 def test_an_empty_variable_is_as_good_as_none():
     assert settings_from({"REPLAY_URL": "", "REPLAY_KEY": " ", "REPLAY_SAMPLE": ""}) == Settings()
 

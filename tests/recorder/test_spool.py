@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from replay_recorder import run_file
+from replay_recorder import parcels, run_file
 from replay_recorder.assembly import assemble
 from replay_recorder.run_writer import RunWriter
 from replay_recorder.settings import Settings
@@ -58,12 +58,16 @@ def test_a_finished_run_is_ready_and_takes_no_more(tmp_path):
     file.append("a\n")
 
     file.finish()
-    file.append("too late\n")
-    file.append_last("too late\n")
-    file.finish()
-    file.discard()
+    # It takes over the number of the descriptor that has just been closed.
+    with (tmp_path / "of_the_agent").open("w") as other:
+        file.append("too late\n")
+        file.append_last("too late\n")
+        file.finish()
+        file.discard()
+        assert (other.tell(), os.fstat(other.fileno()).st_size) == (0, 0)
 
     assert (tmp_path / "ready" / "1.run").read_text() == "a\n"
+    assert spool.losses.counts == {}
     assert list((tmp_path / "open").iterdir()) == []
     assert spool.waiting == 1
 
@@ -133,6 +137,34 @@ def test_a_recording_that_another_has_delivered_is_not_taken(tmp_path):
 
     assert not theirs.take()
     assert names(other) == []
+
+
+def test_a_recording_that_another_delivers_at_this_moment_is_not_taken(tmp_path, monkeypatch):
+    spool = make_spool(tmp_path)
+    finished(spool, "1.run")
+    [parcel] = spool.parcels(last={})
+    real = parcels.try_lock
+
+    def slow(descriptor):
+        (tmp_path / "ready" / "1.run").unlink()
+        return real(descriptor)
+
+    monkeypatch.setattr(parcels, "try_lock", slow)
+
+    assert not parcel.take()
+
+
+def test_a_recording_is_free_again_though_a_child_process_has_its_descriptor(tmp_path):
+    spool = make_spool(tmp_path)
+    finished(spool, "1.run")
+    [parcel] = spool.parcels(last={})
+    assert parcel.take()
+    inherited = os.dup(parcel._descriptor)
+
+    parcel.release()
+
+    assert names(spool) == ["1.run"]
+    os.close(inherited)
 
 
 def test_oldest_come_first_and_suspects_last(tmp_path):

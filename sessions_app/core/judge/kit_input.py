@@ -34,7 +34,7 @@ _MADE_UP_ID = re.compile(r"run-[0-9a-f]{16}")
 
 def ids(run: Run) -> Finding:
     """A tool step stands under the model step that asked; carried-over calls come before any."""
-    first = next((step.index for step, _ in run.model_calls), 0)
+    first = next((step.index for step, _ in run.model_calls), len(run.steps))
     children = [step for step, _ in run.tool_calls if step.index > first]
     stray = [step for step in run.steps if step.parent and not 0 < step.parent < step.index]
     if stray:
