@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import Any
 
 from examples.checkpoint_store import Checkpoint, CheckpointMissing, CheckpointStore, SqliteCheckpointStore
-
 from replay_recorder import RecordingError, ToolRecorder, ToolReplayer
 
 Search = Callable[[dict[str, Any]], Any]

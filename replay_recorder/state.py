@@ -28,7 +28,7 @@ EMPTY: Mapping[str, Any] = {
     "tool_results": [],
 }
 """The state that a run begins with, and the shape of every later one."""
-AUTOMATIC = "automatic"
+AUTOMATIC = "automatic snapshot"
 
 # --- snapshots in the recording
 

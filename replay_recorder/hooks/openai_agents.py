@@ -1,4 +1,4 @@
-"""Records runs of the OpenAI Agents SDK: `install()` does it for every run of the SDK's own runner.
+"""Records runs of the OpenAI Agents SDK (0.8 and later): `install()` does it for every run of the SDK's own runner.
 
 What a run is made of comes from the SDK's run hooks, beside the team's own; see `openai_agents_hooks`. Three things
 no hook says: when a run begins and how it ends, what exactly a model was asked, and what a tool raised when the
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ReplayRunHooks", "ReplayTracingProcessor", "patch"]
 
+_TELLS_THE_MODEL = "maybe_invoke_function_tool_failure_error_function"
 _entry_point: ContextVar[str] = ContextVar("replay_recorder_openai_entry_point", default="run")
 
 
@@ -43,8 +44,8 @@ def patch(module: ModuleType) -> None:
     _replace(runner, "run", _recorded_run)
     _replace(runner, "run_sync", _recorded_run_sync)
     _replace(runner, "run_streamed", _recorded_run_streamed)
-    with guard("patch of agents.tool"):
-        _replace(_tool_module(), "maybe_invoke_function_tool_failure_error_function", _noting_failures)
+    if hasattr(_tool_module(), _TELLS_THE_MODEL):
+        _replace(_tool_module(), _TELLS_THE_MODEL, _noting_failures)
 
 
 def _tool_module() -> ModuleType:
@@ -136,10 +137,19 @@ def _recorded_run_streamed(original: Callable[..., Any]) -> Callable[..., Any]:
                     log.failed(error)
                 raise
         with guard("run_ended"):
-            streamed.run_loop_task.add_done_callback(functools.partial(_stream_ended, log, streamed))
+            _watch(log, streamed)
         return streamed
 
     return run_streamed
+
+
+def _watch(log: RunLog, streamed: Any) -> None:
+    task = getattr(streamed, "run_loop_task", None)
+    if task is not None:
+        task.add_done_callback(functools.partial(_stream_ended, log, streamed))
+    else:
+        # An old SDK: nobody will say how the run ends, and its file must not stay open.
+        log.ended(None)
 
 
 def _stream_ended(log: RunLog, streamed: Any, task: Any) -> None:

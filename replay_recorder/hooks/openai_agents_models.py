@@ -128,10 +128,11 @@ class _Watched:
 
     def __init__(self, stream: AsyncIterator[Any], attempts: Attempts) -> None:
         self._stream = stream
-        self._events = stream.__aiter__()
+        self._events = stream
         self._attempts = attempts
 
     def __aiter__(self) -> _Watched:
+        self._events = self._stream.__aiter__()
         return self
 
     async def __anext__(self) -> Any:

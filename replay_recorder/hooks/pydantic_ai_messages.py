@@ -27,7 +27,7 @@ _RETURN: TypeAdapter[ToolReturnPart] = TypeAdapter(ToolReturnPart)
 
 def message_text(message: ModelMessage) -> JsonText:
     """The message as the library writes it."""
-    writer = _REQUEST if message.kind == "request" else _RESPONSE
+    writer: TypeAdapter[Any] = _REQUEST if message.kind == "request" else _RESPONSE
     try:
         return JsonText(writer.dump_json(message).decode())
     except ValueError:

@@ -214,7 +214,8 @@ class RunLog:
         if registered is not None and (self._tools is None or self._tools[0] != registered):
             rows = [self.run.row("tools", definition_text(definition)) for definition in registered]
             self._tools = (registered, JsonText(dumps(rows)))
-        return {"parameters": self._parameters[1], "tools": None if registered is None else self._tools[1]}
+        tools = None if registered is None or self._tools is None else self._tools[1]
+        return {"parameters": self._parameters[1], "tools": tools}
 
     def _request(self, messages: list[Any]) -> JsonText:
         """The messages of this request as far as they are new."""
@@ -288,8 +289,9 @@ class RunLog:
     def _stamped(self, response: Any, messages: list[Any]) -> Any:
         """The answer as it stands in the history; itself while it is not there."""
         position = len(self._history.known)
-        kept = messages[position] if position < len(messages) else None
-        return kept if getattr(kept, "kind", None) == "response" and kept.parts == response.parts else response
+        if position >= len(messages) or messages[position].kind != "response":
+            return response
+        return messages[position] if messages[position].parts == response.parts else response
 
     def _settle(self, messages: list[Any], error: BaseException | None = None) -> None:
         """What became known of the last step since it was written."""

@@ -25,8 +25,13 @@ def test_no_argument_is_unknown_to_the_settings():
     assert set(inspect.signature(replay_recorder.install).parameters) == set(SETTINGS)
 
 
-@pytest.mark.parametrize("name", ["record", "recorded_tool", "record_retrieval", "snapshot", "context", "mask",
-                                  "StatefulAgent", "ToolRecorder", "ToolReplayer", "IdempotentTask", "stats"])  # fmt: skip
+CALLED = (
+    "record", "recorded_tool", "record_retrieval", "snapshot", "context", "mask", "StatefulAgent", "ToolRecorder",
+    "ToolReplayer", "IdempotentTask", "stats",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CALLED)
 def test_what_people_call_is_documented(name: str):
     assert name in replay_recorder.__all__
     assert name in GUIDE

@@ -27,6 +27,7 @@ from agents import (
     set_tracing_disabled,
     trace,
 )
+from agents.models.interface import Model
 from agents.run import AgentRunner
 from agents.tracing import TracingProcessor, get_trace_provider, set_trace_provider
 from agents.tracing.provider import DefaultTraceProvider
@@ -37,6 +38,7 @@ from replay_recorder.guard import FAULTS
 from replay_recorder.hooks import openai_agents, openai_agents_calls, openai_agents_request, openai_agents_run
 from replay_recorder.hooks.openai_agents import ReplayRunHooks, ReplayTracingProcessor
 from replay_recorder.hooks.openai_agents_hooks import pass_on
+from replay_recorder.hooks.openai_agents_models import current_attempts, watch_models
 from replay_recorder.recorder import Recorder
 from replay_recorder.redaction import mask
 from replay_recorder.run_writer import RunWriter
@@ -565,6 +567,30 @@ def test_a_module_of_somebody_else_is_left_alone(monkeypatch: pytest.MonkeyPatch
     assert AgentRunner().run() == "away"
 
 
+class OldRunner:
+    """A runner whose streams do not say what runs them."""
+
+    async def run(self, starting_agent: Any, input: Any, **options: Any) -> str:
+        return "ran"
+
+    def run_sync(self, starting_agent: Any, input: Any, **options: Any) -> str:
+        return "ran"
+
+    def run_streamed(self, starting_agent: Any, input: Any, **options: Any) -> str:
+        return "streams"
+
+
+def test_a_stream_whose_end_nobody_tells_is_cut_off_and_not_left_open():
+    old = ModuleType("agents.run")
+    old.AgentRunner = OldRunner
+    openai_agents.patch(old)
+
+    async def old_stream() -> None:
+        assert OldRunner().run_streamed(one_lookup(), "Where is it?") == "streams"
+
+    assert one_record(old_stream)["status"] == "cut_off"
+
+
 @pytest.mark.parametrize(
     "order",
     [
@@ -675,14 +701,11 @@ def test_a_run_is_closed_although_its_result_cannot_be_read(monkeypatch: pytest.
 
 
 class Stream:
-    """Events with more to them than their iteration, as clients give them."""
+    """Just what the SDK needs of a stream, and that it can be closed."""
 
     def __init__(self, events: Any, closed: list[str]) -> None:
         self._events = events
         self._closed = closed
-
-    def __aiter__(self) -> Any:
-        return self
 
     async def __anext__(self) -> Any:
         return await self._events.__anext__()
@@ -703,6 +726,46 @@ def test_the_sdk_closes_the_stream_of_a_model_as_it_would():
     record = one_record(lambda: streamed(agent(model=Client([says("Hi.")]))))
 
     assert (record["output"], unrecorded, len(closed)) == ("Hi.", 1, 2)
+
+
+def test_a_stream_can_be_read_as_an_iterable_too():
+    class Lines:
+        async def __aiter__(self) -> Any:
+            yield "a"
+            yield "b"
+
+    class Lining(Scripted):
+        def stream_response(self, *args: Any, **named: Any) -> Any:
+            return Lines()
+
+    seen: list[str] = []
+
+    async def read() -> None:
+        attempts = NotingAttempts(seen)
+        current_attempts.set(attempts)
+        watch_models(Model)
+        seen.extend([f"read {line}" async for line in Lining().stream_response()])
+
+    asyncio.run(read())
+
+    assert seen == ["began", "streamed a", "streamed b", "read a", "read b"]
+
+
+class NotingAttempts:
+    is_busy = False
+
+    def __init__(self, seen: list[str]) -> None:
+        self._seen = seen
+
+    def began(self, model: Any, given: Any) -> None:
+        self._seen.append("began")
+
+    def streamed(self, event: Any) -> None:
+        self._seen.append(f"streamed {event}")
+
+    def answered(self, response: Any) -> None: ...
+    def failed(self, error: BaseException) -> None: ...
+    def noted(self, answer: Any) -> None: ...
 
 
 def test_the_redaction_hook_sees_what_was_said():

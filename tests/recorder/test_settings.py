@@ -71,7 +71,7 @@ def test_install_refuses_a_wrong_setting_at_once_and_a_wrong_name(tmp_path):
     with pytest.raises(ValueError, match="sample"):
         replay_recorder.install(spool=tmp_path, sample=2)
     with pytest.raises(TypeError, match="smaple"):
-        replay_recorder.install(spool=tmp_path, smaple=1)
+        replay_recorder.install(spool=tmp_path, smaple=1)  # type: ignore[call-arg]
 
     assert replay_recorder.active() is None
 

@@ -182,7 +182,7 @@ def test_a_run_of_twelve_steps_has_automatic_snapshots_at_five_and_ten():
     run = run_with(work, state=lambda: {"memory": memory, "context": {"size": len(memory)}})
 
     said = [(step.extra["snapshot"], state_after(run, step.index)) for step in snapshots(run)]
-    automatic = {"label": "automatic", "automatic": True}
+    automatic = {"label": "automatic snapshot", "automatic": True}
     assert [(fact, state["step_number"], state["memory"][-1]) for fact, state in said] == [
         ({"label": "by hand", "automatic": False}, 3, 3),
         (automatic, 5, 5),
@@ -216,7 +216,7 @@ def test_a_state_that_cannot_be_had_stops_nothing_and_tools_it_calls_are_no_step
 
     run = run_with(lambda: [look() for _ in range(6)], state=state, snapshot_every=2)
 
-    assert [step.name for step in run.steps] == ["look"] * 6 + ["automatic"]
+    assert [step.name for step in run.steps] == ["look"] * 6 + ["automatic snapshot"]
     assert states(run) == [{**EMPTY, "step_number": 6, "iteration_count": 6, "memory": [1]}]
 
 
@@ -309,7 +309,7 @@ def test_inside_a_recorded_run_the_agents_snapshots_are_recorded():
 
     assert [step.extra["snapshot"] for step in snapshots(run)] == [
         {"label": "before cancel", "automatic": False},
-        {"label": "automatic", "automatic": True},
+        {"label": "automatic snapshot", "automatic": True},
     ]
     before, automatic = states(run)
     assert before == {

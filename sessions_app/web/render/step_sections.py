@@ -156,7 +156,13 @@ def _call_sections(step: Step, model_input: ModelInput, asked: Asked) -> list[Se
             agent = Section(key="agent", title="Sub-agent", body="facts", facts=(called,))
             return [agent, *_in_and_out(step, step.call, asked)]
         case OtherCall():
-            return _in_and_out(step, step.call, asked)
+            return [] if _is_only_state(step, step.call) else _in_and_out(step, step.call, asked)
+
+
+def _is_only_state(step: Step, call: OtherCall) -> bool:
+    """A snapshot, or a node of a graph: nothing went in or came out that could have been captured."""
+    has_values = call.arguments is not None or call.result is not None
+    return not has_values and step.error is None and (step.state is not None or step.http is not None)
 
 
 # --- model -------------------------------------------------------------------------------------
@@ -374,8 +380,10 @@ def _object(payload: Payload | None) -> spelled.Pairs:
 
 
 def _setting(given: spelled.Pairs, name: str) -> str | None:
+    if name not in dict(given):
+        return None
     value = given.get(name)
-    return None if value is None else spelled.compact(value)
+    return "left to the provider" if value is None else spelled.compact(value)
 
 
 def _other_model(call: ModelCall) -> str:
