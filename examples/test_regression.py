@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from minimal_agent_graph import DocsAgent, State, StepEvent
-from record_replay_tools import CallTool, cancel_on_request
 
+from examples.minimal_agent_graph import DocsAgent, State, StepEvent
+from examples.record_replay_tools import CallTool, cancel_on_request
 from replay_recorder import RecordingExhausted, ReplayMismatch, ToolReplayer
 
 RECORDINGS = Path(__file__).with_name("recordings")

@@ -8,13 +8,13 @@ then the code inside runs where the function itself was called: no run points to
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Mapping
 from typing import Any
 
 from replay_recorder.calls import error_of
 from replay_recorder.context import Place, Surroundings, inside, place_for_step, surround, surroundings
+from replay_recorder.fork_lock import ForkLock
 from replay_recorder.guard import guard
 from replay_recorder.json_text import JsonText
 from replay_recorder.recorder import Recorder
@@ -36,7 +36,7 @@ class FunctionScope:
         self._input = input
         self._identity = identity.with_facts(facts)
         self._started_at, self._mark = now(), time.perf_counter()
-        self._lock = threading.RLock()
+        self._lock = ForkLock()
         self._is_decided = False
         self._is_over = False
         self._run: RunWriter | None = None

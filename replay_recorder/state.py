@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import json
 import os
-import threading
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from replay_recorder.context import Place, inside, place_for_step
+from replay_recorder.fork_lock import ForkLock
 from replay_recorder.guard import guard, logger
 from replay_recorder.json_patch import diff
 from replay_recorder.json_text import dumps, jsonable, name
@@ -37,7 +37,7 @@ class _History:
     """What was recorded of the state in one run. It does not know the run, which must be free to go."""
 
     def __init__(self) -> None:
-        self.lock = threading.RLock()
+        self.lock = ForkLock()
         self.snapshots: set[int] = set()
         """Indexes of the steps that are snapshots."""
         self.ended = 0
@@ -70,7 +70,7 @@ def _redacted(run: RunWriter, state: dict[str, Any]) -> Any:
 
 
 _histories: WeakKeyDictionary[RunWriter, _History] = WeakKeyDictionary()
-_lock = threading.Lock()
+_lock = ForkLock()
 
 
 def _history(run: RunWriter) -> _History:

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import json
 import os
-import threading
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from replay_recorder.fork_lock import ForkLock
 from replay_recorder.json_text import jsonable
 from replay_recorder.whole_file import write_whole
 
@@ -96,7 +96,7 @@ class ToolReplayer:
         self._path = _path(run_id, folder)
         self.recordings = _recordings_in(self._path)
         self._left = dict(enumerate(self.recordings, start=1))
-        self._lock = threading.Lock()
+        self._lock = ForkLock()
 
     def replay(self, tool_name: str, args: Any, call_id: str | None = None) -> Any:
         """The recorded answer. `1`, `1.0` and `True` are three different arguments.

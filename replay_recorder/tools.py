@@ -9,7 +9,6 @@ Tools of an agent whose framework is recorded need none of this.
 from __future__ import annotations
 
 import functools
-import threading
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Literal, ParamSpec, TypeVar, overload
@@ -26,6 +25,7 @@ from replay_recorder.calls import (
     written_answer,
 )
 from replay_recorder.context import Place, current_identity, inside, place_for_step
+from replay_recorder.fork_lock import ForkLock
 from replay_recorder.guard import guard
 from replay_recorder.json_text import JsonText, jsonable
 from replay_recorder.json_text import name as as_name
@@ -43,7 +43,7 @@ class ToolRegistry:
 
     def __init__(self) -> None:
         self._tools: dict[str, tuple[ToolKind, Callable[..., Any]]] = {}
-        self._lock = threading.Lock()
+        self._lock = ForkLock()
 
     def register_read_tool(self, name: str, func: Callable[P, T], *, recorded: bool = False) -> Callable[P, T]:
         """Returns the tool as it is registered; `recorded` wraps it in `recorded_tool`."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from replay_recorder.hooks.openai_agents_items import FAKE_ID, Json, row_of
 from replay_recorder.json_text import jsonable, name
-from replay_recorder.redaction import REDACTED
+from replay_recorder.redaction import REDACTED, safe_url
 
 ALWAYS_SAID = ("temperature", "top_p", "seed")
 """Settings that are written also when they were left to the provider, as null."""
@@ -42,8 +42,9 @@ def provider_of(model: Any) -> str | None:
 
 
 def address_of(model: Any) -> str | None:
+    """Where the SDK's own models send their requests."""
     url = getattr(getattr(model, "_client", None), "base_url", None)
-    return str(url) if url else None
+    return safe_url(str(url)) if url else None
 
 
 def settings_value(settings: Any) -> Json:

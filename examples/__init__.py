@@ -1,0 +1,1 @@
+"""Runnable samples; README.md lists them."""
