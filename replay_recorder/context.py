@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar, Token
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from replay_recorder.json_text import identifier, name
 
@@ -53,8 +53,7 @@ class Identity:
 _FACTS = frozenset(each.name for each in fields(Identity)) - {"extra"}
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(NamedTuple):
     """A run, and the step in it that the current code runs inside."""
 
     run: RunWriter

@@ -8,6 +8,7 @@ import dataclasses
 import json
 import math
 from collections.abc import Mapping
+from json.encoder import encode_basestring
 from typing import Any
 
 MAX_NAME = 1024
@@ -25,6 +26,7 @@ _MAX_DEPTH = 100
 """Levels of a value; the server takes 200 for the whole record."""
 _MAX_NODES = 200_000
 """Values inside one that is no JSON: objects may refer to each other in more ways than there is time for."""
+_SMALL = 1 << 53
 _MAX_BITS = 14_000
 """Of a whole number; the server takes 4,300 digits."""
 
@@ -32,8 +34,13 @@ _MAX_BITS = 14_000
 def encode(value: Any) -> str:
     """JSON on one line without tabs; `JsonText` inside stays as it is, and what JSON does not know becomes its nearest
     form."""
-    if isinstance(value, JsonText):
+    kind = type(value)
+    if kind is JsonText:
         return value.replace("\n", " ").replace("\r", " ").replace("\t", " ")
+    if kind is str and value.isascii():
+        return encode_basestring(value)
+    if kind is int and -_SMALL < value < _SMALL:
+        return str(value)
     if isinstance(value, (dict, list, tuple)):
         try:
             if _holds_text(value, 0):
@@ -139,6 +146,8 @@ def name(value: Any) -> str | None:
     """A name as a record takes it: without U+0000 and at most `MAX_NAME` characters."""
     if value is None:
         return None
+    if type(value) is str and value.isascii() and len(value) <= MAX_NAME and "\x00" not in value:
+        return value
     return whole_text(str(value)).replace("\x00", "\ufffd")[:MAX_NAME]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from urllib.parse import urlsplit
 
 _REGION = re.compile(
@@ -13,6 +14,7 @@ _REGION = re.compile(
 )
 
 
+@lru_cache(maxsize=64)
 def region_in(url: str | None) -> str | None:
     """The region that a provider's host name holds; None where it holds none, and nothing is guessed."""
     host = urlsplit(url).hostname if url else None

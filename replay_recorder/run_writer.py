@@ -31,7 +31,19 @@ NULL = JsonText("null")
 
 
 def now() -> str:
-    return datetime.now(timezone.utc).isoformat()
+    """The time as ISO 8601 in UTC, to the microsecond; the date is written anew once a second."""
+    global _second
+    moment = time.time()
+    second, text = _second
+    if int(moment) != second:
+        second = int(moment)
+        text = datetime.fromtimestamp(second, timezone.utc).isoformat()[:19]
+        _second = second, text
+    return f"{text}.{int((moment - second) * 1_000_000):06d}+00:00"
+
+
+_second: tuple[int, str] = (0, "1970-01-01T00:00:00")
+"""The newest whole second with its text."""
 
 
 class RunWriter:
@@ -60,6 +72,7 @@ class RunWriter:
         self._marks: dict[int, float] = {0: time.perf_counter()}
         self._pending: dict[int, dict[str, Any]] = {}
         self._gathered: list[str] | None = None
+        self._begun_lines: list[str] = []
         self._agent: dict[str, Any] = {}
         # In one write: a process that is killed leaves a file of which something can be said, or an empty one.
         file.append(HEADER + event("0", self._encoded(self.summary)))
@@ -112,14 +125,28 @@ class RunWriter:
 
     def begin(self, kind: str, **fields: Any) -> int:
         """A step starts now; returns its index."""
-        mark = time.perf_counter()
-        said = self._encoded({"kind": kind, "started_at": now(), **fields})
         with self.file.lock:
-            self.steps += 1
-            index = self.steps
-            self._marks[index] = mark
-            self._append(event(str(index), said))
+            index, line = self._begun(kind, fields)
+            self._append(line)
         return index
+
+    def begin_soon(self, kind: str, **fields: Any) -> int:
+        """The same, written with the next event: whoever lets time pass before that calls `write_begun`."""
+        with self.file.lock:
+            index, line = self._begun(kind, fields)
+            self._begun_lines.append(line)
+        return index
+
+    def write_begun(self) -> None:
+        with self.file.lock:
+            if self._begun_lines:
+                self._append("")
+
+    def _begun(self, kind: str, fields: Mapping[str, Any]) -> tuple[int, str]:
+        self.steps += 1
+        self._marks[self.steps] = time.perf_counter()
+        said = self._encoded({"kind": kind, "started_at": now(), **fields})
+        return self.steps, event(str(self.steps), said)
 
     def started(self, index: int, **fields: Any) -> None:
         """The step really starts only now; written when it ends, for the step itself is there already."""
@@ -184,16 +211,20 @@ class RunWriter:
         """The caller holds the lock."""
         if self._gathered is not None:
             self._gathered.append(text)
-        elif text:
+            return
+        if self._begun_lines:
+            text = "".join(self._begun_lines) + text
+            self._begun_lines.clear()
+        if text:
             self.file.append(text)
 
     def _encoded(self, fields: Mapping[str, Any]) -> list[tuple[str, str]]:
         """The fields as JSON. One that cannot be redacted or written down is left out, and the others stay."""
-        said = []
+        redact, said = self._redact, []
         for field, value in fields.items():
             if value is not None:
                 try:
-                    kept = value if field in STRUCTURE else self.redacted(value)
+                    kept = value if redact is None or field in STRUCTURE else redact(_plain(value))
                     said.append((field, encode(kept)))
                 except Exception as error:
                     FAULTS.note(f"the field {field}", error)

@@ -21,6 +21,10 @@ from replay_recorder.guard import guard
 from replay_recorder.hooks.pydantic_ai_run import RunLog
 from replay_recorder.recorder import active
 
+# Entered at every step, and made once.
+_MODEL_ASKED, _MODEL_ANSWERED = guard("model_asked"), guard("model_answered")
+_TOOL_CALLED, _TOOL_STARTED, _TOOL_ANSWERED = guard("tool_called"), guard("tool_started"), guard("tool_answered")
+_OUTPUT_PROCESSED = guard("output_processed")
 ENTRY_POINTS = frozenset({"run", "run_sync", "run_stream", "run_stream_sync", "run_stream_events", "iter"})
 
 
@@ -99,7 +103,7 @@ class RecordRuns(AbstractCapability[Any]):
     async def wrap_model_request(self, ctx: Any, *, request_context: Any, handler: Any) -> Any:
         if self._log is None:
             return await handler(request_context)
-        with guard("model_asked"):
+        with _MODEL_ASKED:
             self._log.model_asked(ctx, request_context)
         response, failure = None, None
         try:
@@ -110,14 +114,14 @@ class RecordRuns(AbstractCapability[Any]):
             raise
         finally:
             # Only now: the hooks before the request run inside the handler and may change it.
-            with guard("model_answered"):
+            with _MODEL_ANSWERED:
                 self._log.model_answered(ctx, request_context, response, failure)
         return response
 
     async def wrap_tool_validate(self, ctx: Any, *, call: Any, tool_def: Any, args: Any, handler: Any) -> Any:
         if self._log is None:
             return await handler(args)
-        with guard("tool_called"):
+        with _TOOL_CALLED:
             self._log.tool_called(ctx, call)
         try:
             return await handler(args)
@@ -130,7 +134,7 @@ class RecordRuns(AbstractCapability[Any]):
         if self._log is None:
             return await handler(args)
         place = None
-        with guard("tool_started"):
+        with _TOOL_STARTED:
             self._log.tool_started(ctx, call)
             place = self._log.place_of(call)
         try:
@@ -140,13 +144,13 @@ class RecordRuns(AbstractCapability[Any]):
             with guard("tool_failed"):
                 self._log.tool_failed(ctx, call, error)
             raise
-        with guard("tool_answered"):
+        with _TOOL_ANSWERED:
             self._log.tool_answered(ctx, call, result)
         return result
 
     async def wrap_output_process(self, ctx: Any, *, output_context: Any, output: Any, handler: Any) -> Any:
         if self._log is not None:
-            with guard("output_processed"):
+            with _OUTPUT_PROCESSED:
                 self._log.output_processed(ctx, output_context)
         return await handler(output)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from functools import cache
 from importlib import metadata
 from typing import Any
 
@@ -12,7 +13,7 @@ from pydantic_ai.exceptions import ApprovalRequired, CallDeferred, ModelRetry, T
 
 from replay_recorder.context import Identity, current_identity
 from replay_recorder.guard import guard
-from replay_recorder.hooks.pydantic_ai_messages import json_value, message_text
+from replay_recorder.hooks.pydantic_ai_messages import answer_value, json_value, message_text
 from replay_recorder.json_text import JsonText, name
 from replay_recorder.recorder import Recorder
 from replay_recorder.run_writer import NULL
@@ -47,7 +48,9 @@ def output_value(output: Any) -> Any:
     return output if isinstance(output, str) else json_value(output)
 
 
+@cache
 def version() -> str | None:
+    """Reading it takes a millisecond."""
     try:
         return metadata.version("pydantic-ai-slim")
     except metadata.PackageNotFoundError:
@@ -130,7 +133,7 @@ def arguments_value(part: Any) -> Any:
     """As the model sent them: a string stays that string."""
     if part.args is None:
         return NULL
-    return part.args if isinstance(part.args, str) else json_value(part.args)
+    return part.args if isinstance(part.args, str) else answer_value(part.args)
 
 
 def retry_value(part: Any) -> JsonText | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from datetime import datetime, timedelta, timezone
 from typing import Any
@@ -38,6 +39,8 @@ from replay_recorder.recorder import Recorder, active
 from replay_recorder.regions import region_in
 from replay_recorder.run_writer import RunWriter
 
+_MOMENT = 0.1
+"""Seconds."""
 _open_runs: set[str] = set()
 
 
@@ -57,6 +60,7 @@ class RunLog:
         """The streamed answer of the request that is under way."""
         self.is_streaming = False
         self._recorder = recorder
+        self._who = who
         self._parent = parent
         self._parent_step: int | None = None
         self._entry_point = entry_point
@@ -65,9 +69,12 @@ class RunLog:
         self._step = 0
         """The model step that is under way, or was last."""
         self._asked_at = 0.0
+        self._request: tuple[int | None, list[Any]] | None = None
+        """What the request that is under way adds, until it is written: beside the answer, where it costs least."""
         self._answer: tuple[Any, dict[str, Any]] | None = None
         """An answer that is not written yet, with the other fields of its step."""
         self._is_stream_open = False
+        self._alarm: asyncio.TimerHandle | None = None
         self._parameters: tuple[Any, int] | None = None
         self._tools: tuple[Any, JsonText] | None = None
         self._settings: tuple[Any, Any] | None = None
@@ -107,9 +114,9 @@ class RunLog:
         )
 
     @property
-    def place(self) -> Place:
-        """The model request that is under way."""
-        return Place(run=self.run, step=self._step or None)
+    def place(self) -> Place | None:
+        """The model request that is under way, where what it sends is recorded."""
+        return Place(self.run, self._step) if self._recorder.settings.http else None
 
     def place_of(self, call: Any) -> Place:
         return Place(run=self.run, step=self.calls.step_of(call) or self._step or None)
@@ -162,7 +169,10 @@ class RunLog:
     # --- requests to the model
 
     def model_asked(self, ctx: Any, request_context: Any) -> None:
-        """That a request begins; what it holds is known when the hooks inside have changed it."""
+        """That a request begins; what it holds is known when the hooks inside have changed it.
+
+        Written once the model has taken a moment to answer: an answer that comes at once is written with it.
+        """
         if self._recorder.settings.http:
             patch_transports()
         self._messages = ctx.messages
@@ -170,14 +180,21 @@ class RunLog:
         self.stream, self.is_streaming = None, bool(getattr(request_context, "streaming", False))
         self._asked_at = time.perf_counter()
         asked = name(getattr(request_context.model, "model_name", None))
-        self._step = self.run.begin("model", name=asked or "model", model=asked)
+        self._step = self.run.begin_soon("model", name=asked or "model", model=asked)
+        self._alarm = asyncio.get_running_loop().call_later(_MOMENT, self._write_begun)
+
+    def _write_begun(self) -> None:
+        with guard("write_begun"):
+            self.run.write_begun()
 
     def model_answered(self, ctx: Any, request_context: Any, response: Any, error: BaseException | None) -> None:
         """`error` where no answer came; a stream that its reader left is settled when the reader's reason is known."""
+        if self._alarm is not None:
+            self._alarm.cancel()
         self._messages = ctx.messages
         self._put_start(ctx, request_context)
+        self._request = self._history.new_in(ctx.messages)
         fields = {
-            "request": self._request(ctx.messages),
             **self._parameter_fields(ctx, request_context.model_request_parameters),
             **self._model_fields(request_context, response),
             "duration_ms": self.run.elapsed(self._step),
@@ -188,9 +205,10 @@ class RunLog:
             self._answer = (response, fields)
         elif error is not None and was_stopped(error):
             self._is_stream_open = True
-            self.run.amend(self._step, **fields)
+            self.run.amend(self._step, request=self._request_text(), **fields)
         else:
-            self.run.end(self._step, error=None if error is None else error_value(error), **fields)
+            why = None if error is None else error_value(error)
+            self.run.end(self._step, request=self._request_text(), error=why, **fields)
 
     def _model_fields(self, request_context: Any, response: Any) -> dict[str, Any]:
         model = request_context.model
@@ -217,9 +235,11 @@ class RunLog:
         tools = None if registered is None or self._tools is None else self._tools[1]
         return {"parameters": self._parameters[1], "tools": tools}
 
-    def _request(self, messages: list[Any]) -> JsonText:
-        """The messages of this request as far as they are new."""
-        after, new = self._history.new_in(messages)
+    def _request_text(self) -> JsonText | None:
+        """The messages of the request as far as they are new; once."""
+        if self._request is None:
+            return None
+        (after, new), self._request = self._request, None
         self._history.put(after, new)
         return history_value(after, new)
 
@@ -257,7 +277,8 @@ class RunLog:
     def tool_started(self, ctx: Any, call: Any) -> None:
         if self._recorder.settings.http:
             patch_transports()
-        self.calls.started(call, identity_of(self._recorder, ctx).step_fields())
+        who = identity_of(self._recorder, ctx)
+        self.calls.started(call, {} if who is self._who else who.step_fields())
 
     def tool_answered(self, ctx: Any, call: Any, result: Any) -> None:
         self.calls.answered(call, result)
@@ -281,14 +302,16 @@ class RunLog:
             self._write_answer(self._stamped(response, messages), fields)
 
     def _write_answer(self, response: Any, fields: dict[str, Any]) -> None:
+        request = self._request_text()
         with self.run.together():
-            self.run.end(self._step, response=message_text(response), **{**fields, **answer_facts(response)})
+            fields = {**fields, **answer_facts(response), "request": request, "response": message_text(response)}
+            self.run.end(self._step, **fields)
             self.calls.open(response, parent=self._step)
         self._history.answered(response, step=self._step)
 
     def _stamped(self, response: Any, messages: list[Any]) -> Any:
         """The answer as it stands in the history; itself while it is not there."""
-        position = len(self._history.known)
+        position = self._history.end_of(self._request)
         if position >= len(messages) or messages[position].kind != "response":
             return response
         return messages[position] if messages[position].parts == response.parts else response

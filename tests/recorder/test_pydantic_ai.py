@@ -8,21 +8,28 @@ import subprocess
 import sys
 import threading
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
-from pydantic_ai import Agent, RunContext, ToolReturn
+from pydantic_ai import Agent, RunContext, ToolReturn, capture_run_messages
 from pydantic_ai.capabilities import ProcessHistory
-from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, ToolReturnPart
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelMessagesTypeAdapter,
+    ModelRequest,
+    ModelResponse,
+    ToolReturnPart,
+)
 from pydantic_ai.models import CompletedStreamedResponse
 
 import replay_recorder
 from replay_recorder.guard import FAULTS
 from replay_recorder.hooks import pydantic_ai_run
 from replay_recorder.hooks.pydantic_ai import RecordRuns
+from replay_recorder.hooks.pydantic_ai_messages import message_text
 from sessions_app.core.formats.native import parse_native
 from sessions_app.core.judge.kit import audit_kit
 from sessions_app.core.run import AgentCall, Retrieval
@@ -30,7 +37,7 @@ from tests.recorder.floor import ROOT
 from tests.recorder.local_server import Answer, local_server
 from tests.recorder.playing import WAYS, record_of, recorded
 from tests.recorder.replaying import assert_reproduced
-from tests.recorder.scenarios import Play, Scripted, call, parallel_tools, says, support_agent, thinking
+from tests.recorder.scenarios import SCENARIOS, Play, Scripted, call, parallel_tools, says, support_agent, thinking
 
 
 def one_lookup(**arguments: Any) -> Agent[Any, Any]:
@@ -408,3 +415,39 @@ def test_raw_http_belongs_to_the_model_or_tool_that_sent_it(way: str):
     assert exchanges[1][1]["response_body"] == '{"order": "ORD-1"}'
     assert "planted-secret" not in json.dumps(record)
     assert_reproduced(json.dumps(record).encode())
+
+
+# --- values that JSON does not know ------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("odd", "kept"),
+    [(float("nan"), None), ("half \ud83d pair", "half ? pair"), ({"n": float("inf")}, {"n": None})],
+    ids=["nan", "surrogate", "infinity"],
+)
+def test_an_answer_that_is_no_json_does_not_cost_the_recording(odd: Any, kept: Any):
+    agent = Agent(Scripted(says(call("odd", {}, "a")), says("Odd.")))
+
+    @agent.tool_plain
+    def odd_one() -> Any:
+        return odd
+
+    agent.tool_plain(name="odd")(odd_one)
+    (record,) = recorded(Play(agent, "Go"))
+
+    steps = parse_native(record).steps
+    assert steps[-1].kind == "model"
+    assert json.loads(record)["steps"][1]["result"] == kept
+
+
+def test_messages_are_written_as_the_library_writes_them():
+    for scenario in SCENARIOS:
+        play = scenario.make()
+        for message in asyncio.run(messages_of(play)):
+            assert json.loads(message_text(message)) == json.loads(ModelMessagesTypeAdapter.dump_json([message]))[0]
+
+
+async def messages_of(play: Play) -> list[ModelMessage]:
+    with capture_run_messages() as messages, suppress(Exception):
+        await play.agent.run(play.prompt, **play.arguments)
+    return messages
