@@ -61,10 +61,14 @@ def _lines(content: bytes) -> list[str]:
     return whole.decode().split("\n")[1:-1]
 
 
-def event(place: str, said: Iterable[tuple[str, str]]) -> str:
-    """A line: fields with their values as JSON on one line without tabs; no line when there are none."""
-    columns = [f"\t{_printable(field)}\t{value}" for field, value in said]
-    return f"{place}{''.join(columns)}\n" if columns else ""
+def event(place: str, columns: str) -> str:
+    """A line; no line when there are no columns."""
+    return f"{place}{columns}\n" if columns else ""
+
+
+def columns(said: Iterable[tuple[str, str]]) -> str:
+    """Fields with their values as JSON on one line without tabs."""
+    return "".join([f"\t{_printable(field)}\t{value}" for field, value in said])
 
 
 def _printable(field: str) -> str:

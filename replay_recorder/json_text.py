@@ -38,7 +38,7 @@ def encode(value: Any) -> str:
     if kind is JsonText:
         return value.replace("\n", " ").replace("\r", " ").replace("\t", " ")
     if kind is str and value.isascii():
-        return encode_basestring(value)
+        return str(encode_basestring(value))
     if kind is int and -_SMALL < value < _SMALL:
         return str(value)
     if isinstance(value, (dict, list, tuple)):

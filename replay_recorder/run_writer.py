@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
-from replay_recorder.assembly import HEADER, event
+from replay_recorder.assembly import HEADER, columns, event
 from replay_recorder.guard import FAULTS
 from replay_recorder.json_text import JsonText, encode
 from replay_recorder.run_file import RunFile
@@ -75,7 +75,7 @@ class RunWriter:
         self._begun_lines: list[str] = []
         self._agent: dict[str, Any] = {}
         # In one write: a process that is killed leaves a file of which something can be said, or an empty one.
-        file.append(HEADER + event("0", self._encoded(self.summary)))
+        file.append(HEADER + event("0", self.columns(**self.summary)))
 
     # --- the run
 
@@ -96,7 +96,7 @@ class RunWriter:
         """The messages that the run started from."""
         lines = [("+", encode(self.redacted(message))) for message in messages]
         with self.file.lock:
-            self.file.append(event("prior", lines))
+            self.file.append(event("prior", columns(lines)))
 
     def row(self, table: str, row: JsonText) -> int:
         """The position of this row in `tools` or `parameters`; equal rows are written once."""
@@ -105,7 +105,7 @@ class RunWriter:
             if known is not None:
                 return known
             position = self._sizes.get(table, 0)
-            self._append(event(table, [("+", encode(self.redacted(row)))]))
+            self._append(event(table, columns([("+", encode(self.redacted(row)))])))
             self._sizes[table] = position + 1
             self._tables[table, row] = position
             return position
@@ -146,7 +146,7 @@ class RunWriter:
         self.steps += 1
         self._marks[self.steps] = time.perf_counter()
         said = self._encoded({"kind": kind, "started_at": now(), **fields})
-        return self.steps, event(str(self.steps), said)
+        return self.steps, event(str(self.steps), columns(said))
 
     def started(self, index: int, **fields: Any) -> None:
         """The step really starts only now; written when it ends, for the step itself is there already."""
@@ -157,18 +157,22 @@ class RunWriter:
         """Milliseconds since the step began; the run for 0."""
         return round((time.perf_counter() - self._marks[index]) * 1000, 3)
 
-    def amend(self, index: int, **fields: Any) -> None:
-        """More fields of a step."""
-        self._write(str(index), fields)
+    def amend(self, index: int, same: str = "", /, **fields: Any) -> None:
+        """More fields of a step; `same` as for `end`."""
+        self._write(str(index), fields, same)
 
-    def end(self, index: int, **fields: Any) -> None:
-        """The step is over; its duration is taken unless it is among the fields."""
+    def columns(self, **fields: Any) -> str:
+        """Fields as they are written, for `end`: those that come again at each step are encoded once."""
+        return columns(self._encoded(fields))
+
+    def end(self, index: int, same: str = "", /, **fields: Any) -> None:
+        """The step is over; its duration is taken unless it is among the fields. `same` is made by `columns`."""
         mark = self._marks.pop(index, None)
         if mark is not None:
             fields.setdefault("duration_ms", round((time.perf_counter() - mark) * 1000, 3))
         if fields.get("error") is not None:
             self.failed = True
-        self._write(str(index), {**self._pending.pop(index, {}), **fields})
+        self._write(str(index), {**self._pending.pop(index, {}), **fields}, same)
         if self.on_step_end is not None and mark is not None:
             self.on_step_end(index)
 
@@ -197,12 +201,12 @@ class RunWriter:
     def put_last(self, fields: Mapping[str, Any]) -> None:
         """Small fields of the run that are written also when a limit was reached."""
         with self.file.lock:
-            self.file.append_last(event("0", self._encoded(fields)))
+            self.file.append_last(event("0", columns(self._encoded(fields))))
 
     # --- writing
 
-    def _write(self, place: str, fields: Mapping[str, Any]) -> None:
-        line = event(place, self._encoded(fields))
+    def _write(self, place: str, fields: Mapping[str, Any], same: str = "") -> None:
+        line = event(place, same + columns(self._encoded(fields)))
         if line:
             with self.file.lock:
                 self._append(line)

@@ -29,8 +29,6 @@ class CallLog:
         self._who = who
         """For whom the run acts; a tool may find that it acts for somebody else."""
         self._has_http = has_http
-        self.output_names: frozenset[str] = frozenset()
-        """Tools that carry the agent's structured output."""
         self.carried: dict[str, str] = {}
         """Outcome of each call that an earlier run had left open, by call id."""
         self._unsettled: dict[str, list[int]] = {}
@@ -47,20 +45,20 @@ class CallLog:
             self._begin(part, parent=None)
             self.carried[part.tool_call_id] = "success"
 
-    def open(self, response: Any, *, parent: int) -> None:
+    def open(self, response: Any, *, parent: int, output_names: frozenset[str]) -> None:
         """The calls that an answer asks for; those of the answer before have had their turn."""
         self._unsettled.clear()
         for part in calls_in(response):
-            self._begin(part, parent=parent)
+            self._begin(part, parent=parent, is_output=part.tool_name in output_names)
 
-    def _begin(self, part: Any, *, parent: int | None) -> int:
+    def _begin(self, part: Any, *, parent: int | None, is_output: bool = False) -> int:
         step = self.run.begin(
             "tool",
             tool_name=name(part.tool_name),
             call_id=name(part.tool_call_id),
             parent=parent,
             arguments=arguments_value(part),
-            **({"is_output": True} if part.tool_name in self.output_names else self._who),
+            **({"is_output": True} if is_output else self._who),
         )
         self._unsettled.setdefault(part.tool_call_id, []).append(step)
         return step

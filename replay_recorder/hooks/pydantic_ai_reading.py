@@ -95,12 +95,9 @@ def registered_tools(ctx: Any) -> list[Any] | None:
 
 
 def answer_facts(response: Any) -> dict[str, Any]:
-    """Who answered, why the answer ended, and what it cost."""
+    """Why the answer ended, and what it cost."""
     usage = response.usage
-    provider = name(response.provider_name)
     return {
-        "answered_model": name(response.model_name),
-        **({"provider": provider} if provider else {}),
         "finish_reason": name(response.finish_reason),
         "input_tokens": usage.input_tokens or None,
         "output_tokens": usage.output_tokens or None,

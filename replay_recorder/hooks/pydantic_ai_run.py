@@ -15,9 +15,7 @@ from replay_recorder.guard import guard
 from replay_recorder.hooks.pydantic_ai_calls import CallLog
 from replay_recorder.hooks.pydantic_ai_messages import (
     History,
-    definition_text,
     message_text,
-    parameters_text,
     prompt_value,
 )
 from replay_recorder.hooks.pydantic_ai_reading import (
@@ -28,15 +26,13 @@ from replay_recorder.hooks.pydantic_ai_reading import (
     instructions,
     limits,
     output_value,
-    registered_tools,
-    settings_value,
     version,
     was_stopped,
 )
+from replay_recorder.hooks.pydantic_ai_surroundings import Surroundings
 from replay_recorder.http_tee import first_byte_at, http_fields, patch_transports
-from replay_recorder.json_text import JsonText, dumps, name
+from replay_recorder.json_text import JsonText, name
 from replay_recorder.recorder import Recorder, active
-from replay_recorder.regions import region_in
 from replay_recorder.run_writer import RunWriter
 
 _MOMENT = 0.1
@@ -75,9 +71,8 @@ class RunLog:
         """An answer that is not written yet, with the other fields of its step."""
         self._is_stream_open = False
         self._alarm: asyncio.TimerHandle | None = None
-        self._parameters: tuple[Any, int] | None = None
-        self._tools: tuple[Any, JsonText] | None = None
-        self._settings: tuple[Any, Any] | None = None
+        self._surroundings = Surroundings(run)
+        self._same = ""
         self._output_facts: tuple[str | None, int | None] = (None, None)
         self._has_start = False
 
@@ -194,46 +189,18 @@ class RunLog:
         self._messages = ctx.messages
         self._put_start(ctx, request_context)
         self._request = self._history.new_in(ctx.messages)
-        fields = {
-            **self._parameter_fields(ctx, request_context.model_request_parameters),
-            **self._model_fields(request_context, response),
-            "duration_ms": self.run.elapsed(self._step),
-            "first_token_at": self._first_token(),
-            **(http_fields(self.run, self._step) if self._recorder.settings.http else {}),
-        }
+        self._same = self._surroundings.columns(ctx, request_context, response)
+        fields: dict[str, Any] = {"duration_ms": self.run.elapsed(self._step), "first_token_at": self._first_token()}
+        if self._recorder.settings.http:
+            fields |= http_fields(self.run, self._step)
         if response is not None:
             self._answer = (response, fields)
         elif error is not None and was_stopped(error):
             self._is_stream_open = True
-            self.run.amend(self._step, request=self._request_text(), **fields)
+            self.run.amend(self._step, self._same, request=self._request_text(), **fields)
         else:
             why = None if error is None else error_value(error)
-            self.run.end(self._step, request=self._request_text(), error=why, **fields)
-
-    def _model_fields(self, request_context: Any, response: Any) -> dict[str, Any]:
-        model = request_context.model
-        return {
-            "settings": self._settings_text(request_context.model_settings),
-            "provider": name(getattr(model, "system", None)),
-            "region": region_in(getattr(response, "provider_url", None) or getattr(model, "base_url", None)),
-        }
-
-    def _settings_text(self, settings: Any) -> Any:
-        if self._settings is None or self._settings[0] != settings:
-            self._settings = (settings, settings_value(settings))
-        return self._settings[1]
-
-    def _parameter_fields(self, ctx: Any, parameters: Any) -> dict[str, Any]:
-        """Positions in the tables; what is equal to the last request's is not written again."""
-        if self._parameters is None or self._parameters[0] != parameters:
-            self._parameters = (parameters, self.run.row("parameters", parameters_text(parameters)))
-            self.calls.output_names = frozenset(tool.name for tool in parameters.output_tools)
-        registered = registered_tools(ctx)
-        if registered is not None and (self._tools is None or self._tools[0] != registered):
-            rows = [self.run.row("tools", definition_text(definition)) for definition in registered]
-            self._tools = (registered, JsonText(dumps(rows)))
-        tools = None if registered is None or self._tools is None else self._tools[1]
-        return {"parameters": self._parameters[1], "tools": tools}
+            self.run.end(self._step, self._same, request=self._request_text(), error=why, **fields)
 
     def _request_text(self) -> JsonText | None:
         """The messages of the request as far as they are new; once."""
@@ -305,8 +272,8 @@ class RunLog:
         request = self._request_text()
         with self.run.together():
             fields = {**fields, **answer_facts(response), "request": request, "response": message_text(response)}
-            self.run.end(self._step, **fields)
-            self.calls.open(response, parent=self._step)
+            self.run.end(self._step, self._same, **fields)
+            self.calls.open(response, parent=self._step, output_names=self._surroundings.output_names)
         self._history.answered(response, step=self._step)
 
     def _stamped(self, response: Any, messages: list[Any]) -> Any:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from replay_recorder.assembly import HEADER, SpoolError, assemble, event, is_empty
+from replay_recorder.assembly import HEADER, SpoolError, assemble, columns, event, is_empty
 from replay_recorder.json_text import JsonText
 from replay_recorder.run_writer import RunWriter
 from replay_recorder.settings import Settings
@@ -15,7 +15,7 @@ from sessions_app.core.json_text import Limits, load_strict
 
 
 def lines(*given: tuple[object, str, str]) -> bytes:
-    return (HEADER + "".join(event(str(place), [(field, value)]) for place, field, value in given)).encode()
+    return (HEADER + "".join(event(str(place), columns([(field, value)])) for place, field, value in given)).encode()
 
 
 def make_file(folder):
