@@ -35,7 +35,7 @@ from pydantic_ai.providers.openai import OpenAIProvider
 from pydantic_ai.usage import UsageLimits
 
 import replay_recorder
-from replay_recorder.assembly import assemble
+from replay_recorder.writing.assembly import assemble
 
 SIZES = (10, 100, 300)
 ROUNDS = {10: 15, 100: 7, 300: 3}

@@ -17,11 +17,12 @@ from replay_recorder.context import context
 from replay_recorder.functions import record
 from replay_recorder.recorder import Recorder, activate, active, deactivate
 from replay_recorder.redaction import compose, mask
-from replay_recorder.retrieval import record_retrieval
 from replay_recorder.settings import VERSION as __version__
 from replay_recorder.settings import Redact, Settings, settings_from
 from replay_recorder.state import AgentStateSnapshot, StatefulAgent, snapshot
-from replay_recorder.tool_files import (
+from replay_recorder.tools.recorded import RecordedTool, ToolRegistry, recorded_tool
+from replay_recorder.tools.retrieval import record_retrieval
+from replay_recorder.tools.tool_files import (
     RecordedToolError,
     RecordingError,
     RecordingExhausted,
@@ -29,10 +30,9 @@ from replay_recorder.tool_files import (
     ToolRecorder,
     ToolReplayer,
 )
-from replay_recorder.tools import RecordedTool, ToolRegistry, recorded_tool
 
 if TYPE_CHECKING:
-    from replay_recorder.idempotent import IdempotentTask, OutcomeUnknown
+    from replay_recorder.tools.idempotent import IdempotentTask, OutcomeUnknown
 
 __all__ = [
     "AgentStateSnapshot",
@@ -68,7 +68,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     """Idempotent tasks keep their results in SQLite, which some builds of Python lack; others do not need it."""
     if name in ("IdempotentTask", "OutcomeUnknown"):
-        from replay_recorder import idempotent
+        from replay_recorder.tools import idempotent
 
         return getattr(idempotent, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -8,12 +8,12 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from replay_recorder.assembly import SpoolError, assemble, is_empty, is_spool_file
-from replay_recorder.http_client import Client, Delivered, Later, Outcome, Refused
+from replay_recorder.delivery.http_client import Client, Delivered, Later, Outcome, Refused
+from replay_recorder.delivery.parcels import Parcel
+from replay_recorder.delivery.spool import Spool, is_spool
 from replay_recorder.inspection import described_file, described_folder, printable
-from replay_recorder.parcels import Parcel
 from replay_recorder.settings import Settings, settings_from
-from replay_recorder.spool import Spool, is_spool
+from replay_recorder.writing.assembly import SpoolError, assemble, is_empty, is_spool_file
 
 _TIMEOUT = 60.0
 

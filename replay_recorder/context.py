@@ -8,10 +8,10 @@ from contextvars import ContextVar, Token
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from replay_recorder.json_text import identifier, name
+from replay_recorder.writing.json_text import identifier, name
 
 if TYPE_CHECKING:
-    from replay_recorder.run_writer import RunWriter
+    from replay_recorder.writing.run_writer import RunWriter
 
 
 @dataclass(frozen=True)

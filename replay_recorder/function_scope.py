@@ -12,13 +12,13 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from replay_recorder.calls import error_of
 from replay_recorder.context import Place, Surroundings, inside, place_for_step, surround, surroundings
 from replay_recorder.fork_lock import ForkLock
 from replay_recorder.guard import guard
-from replay_recorder.json_text import JsonText
 from replay_recorder.recorder import Recorder
-from replay_recorder.run_writer import RunWriter, now
+from replay_recorder.tools.calls import error_of
+from replay_recorder.writing.json_text import JsonText
+from replay_recorder.writing.run_writer import RunWriter, now
 
 
 class FunctionScope:

@@ -15,12 +15,12 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapp
 from contextlib import nullcontext
 from typing import Any, ParamSpec, TypeVar, overload
 
-from replay_recorder.calls import bound_arguments, is_coroutine_function, name_of, written, written_answer
 from replay_recorder.function_scope import FunctionScope
 from replay_recorder.guard import guard
-from replay_recorder.json_text import JsonText
 from replay_recorder.recorder import active
-from replay_recorder.run_writer import NULL
+from replay_recorder.tools.calls import bound_arguments, is_coroutine_function, name_of, written, written_answer
+from replay_recorder.writing.json_text import JsonText
+from replay_recorder.writing.run_writer import NULL
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from replay_recorder.assembly import SpoolError, assemble, is_spool_file
+from replay_recorder.delivery.spool import Spool, is_spool
 from replay_recorder.settings import Settings
-from replay_recorder.spool import Spool, is_spool
+from replay_recorder.writing.assembly import SpoolError, assemble, is_spool_file
 
 _ANSWERS = {"model": "response", "tool": "result", "retrieval": "chunks", "agent": "result", "other": "result"}
 _OF_RUN = ("input", "output", "instructions", "model", "user_id", "tenant_id", "code.commit", "agent.version")

@@ -7,17 +7,17 @@ import os
 import uuid
 from typing import Any
 
-from replay_recorder.code_facts import commit_facts, versions
 from replay_recorder.context import Identity, Place, current_identity, current_scope
+from replay_recorder.delivery.http_client import Client
+from replay_recorder.delivery.sampling import tree_of
+from replay_recorder.delivery.sender import Sender
+from replay_recorder.delivery.spool import Spool
 from replay_recorder.guard import FAULTS, guard, logger
-from replay_recorder.http_client import Client
-from replay_recorder.json_text import identifier, name
-from replay_recorder.run_writer import RunWriter, now
-from replay_recorder.sampling import tree_of
-from replay_recorder.sender import Sender
 from replay_recorder.settings import VERSION, Settings
-from replay_recorder.spool import Spool
 from replay_recorder.state import watch
+from replay_recorder.writing.code_facts import commit_facts, versions
+from replay_recorder.writing.json_text import identifier, name
+from replay_recorder.writing.run_writer import RunWriter, now
 
 
 class Recorder:

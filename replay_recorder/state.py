@@ -14,11 +14,11 @@ from weakref import WeakKeyDictionary
 from replay_recorder.context import Place, inside, place_for_step
 from replay_recorder.fork_lock import ForkLock
 from replay_recorder.guard import guard, logger
-from replay_recorder.json_patch import diff
-from replay_recorder.json_text import dumps, jsonable, name
-from replay_recorder.run_writer import RunWriter
 from replay_recorder.settings import Settings
-from replay_recorder.whole_file import write_whole
+from replay_recorder.tools.whole_file import write_whole
+from replay_recorder.writing.json_patch import diff
+from replay_recorder.writing.json_text import dumps, jsonable, name
+from replay_recorder.writing.run_writer import RunWriter
 
 EMPTY: Mapping[str, Any] = {
     "step_number": 0,

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from replay_recorder.calls import error_of, written
 from replay_recorder.guard import guard
 from replay_recorder.hooks.openai_agents_items import Json, KnownCalls, call_id_of, is_answer, parts_of
-from replay_recorder.http_tee import http_fields
-from replay_recorder.json_text import name
-from replay_recorder.run_writer import RunWriter
+from replay_recorder.raw_http.tee import http_fields
+from replay_recorder.tools.calls import error_of, written
+from replay_recorder.writing.json_text import name
+from replay_recorder.writing.run_writer import RunWriter
 
 
 @dataclass(eq=False)

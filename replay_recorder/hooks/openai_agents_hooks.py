@@ -15,8 +15,8 @@ from replay_recorder.context import Place, current_place
 from replay_recorder.guard import guard
 from replay_recorder.hooks.openai_agents_models import watch_models
 from replay_recorder.hooks.openai_agents_run import RunLog
-from replay_recorder.json_text import name
 from replay_recorder.recorder import active
+from replay_recorder.writing.json_text import name
 
 Done = Coroutine[Any, Any, None]
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
 
-from replay_recorder.json_text import dumps, jsonable
+from replay_recorder.writing.json_text import dumps, jsonable
 
 Json = dict[str, Any]
 

@@ -7,8 +7,8 @@ import dataclasses
 from typing import Any
 
 from replay_recorder.hooks.openai_agents_items import FAKE_ID, Json, row_of
-from replay_recorder.json_text import jsonable, name
 from replay_recorder.redaction import REDACTED, safe_url
+from replay_recorder.writing.json_text import jsonable, name
 
 ALWAYS_SAID = ("temperature", "top_p", "seed")
 """Settings that are written also when they were left to the provider, as null."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from replay_recorder.calls import error_of
 from replay_recorder.guard import guard
 from replay_recorder.hooks.openai_agents_items import FAKE_ID, Conversation, Json
 from replay_recorder.hooks.openai_agents_reading import (
@@ -23,10 +22,11 @@ from replay_recorder.hooks.openai_agents_reading import (
     settings_value,
     usage_value,
 )
-from replay_recorder.http_tee import http_fields
-from replay_recorder.json_text import JsonText, dumps
-from replay_recorder.regions import region_in
-from replay_recorder.run_writer import RunWriter, now
+from replay_recorder.raw_http.tee import http_fields
+from replay_recorder.tools.calls import error_of
+from replay_recorder.writing.json_text import JsonText, dumps
+from replay_recorder.writing.regions import region_in
+from replay_recorder.writing.run_writer import RunWriter, now
 
 
 class ModelRequest:

@@ -11,7 +11,6 @@ from functools import cache
 from importlib import metadata
 from typing import Any
 
-from replay_recorder.calls import error_of, written
 from replay_recorder.context import Identity, Place, current_identity, current_place, placed_from_now, surround
 from replay_recorder.guard import guard
 from replay_recorder.hooks.openai_agents_calls import CallLog, current_call
@@ -27,10 +26,11 @@ from replay_recorder.hooks.openai_agents_items import (
 from replay_recorder.hooks.openai_agents_models import current_attempts
 from replay_recorder.hooks.openai_agents_reading import model_name
 from replay_recorder.hooks.openai_agents_request import ModelRequest
-from replay_recorder.http_tee import patch_transports
-from replay_recorder.json_text import JsonText, dumps, identifier, name
+from replay_recorder.raw_http.tee import patch_transports
 from replay_recorder.recorder import Recorder
-from replay_recorder.run_writer import RunWriter
+from replay_recorder.tools.calls import error_of, written
+from replay_recorder.writing.json_text import JsonText, dumps, identifier, name
+from replay_recorder.writing.run_writer import RunWriter
 
 _STOPPED = (asyncio.CancelledError, GeneratorExit, KeyboardInterrupt)
 _GUARDRAILS = ("input", "output", "tool_input", "tool_output")

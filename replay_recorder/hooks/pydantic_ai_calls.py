@@ -15,10 +15,10 @@ from replay_recorder.hooks.pydantic_ai_reading import (
     requests_at_the_end,
     retry_value,
 )
-from replay_recorder.http_tee import http_fields
-from replay_recorder.json_text import jsonable, name
-from replay_recorder.retrieval import record_retrieval
-from replay_recorder.run_writer import RunWriter
+from replay_recorder.raw_http.tee import http_fields
+from replay_recorder.tools.retrieval import record_retrieval
+from replay_recorder.writing.json_text import jsonable, name
+from replay_recorder.writing.run_writer import RunWriter
 
 
 class CallLog:

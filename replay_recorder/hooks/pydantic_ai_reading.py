@@ -14,9 +14,9 @@ from pydantic_ai.exceptions import ApprovalRequired, CallDeferred, ModelRetry, T
 from replay_recorder.context import Identity, current_identity
 from replay_recorder.guard import guard
 from replay_recorder.hooks.pydantic_ai_messages import answer_value, json_value, message_text
-from replay_recorder.json_text import JsonText, name
 from replay_recorder.recorder import Recorder
-from replay_recorder.run_writer import NULL
+from replay_recorder.writing.json_text import JsonText, name
+from replay_recorder.writing.run_writer import NULL
 
 ALWAYS_SAID = ("temperature", "top_p", "seed")
 """Settings that are written also when they were left to the provider, as null."""

@@ -30,10 +30,10 @@ from replay_recorder.hooks.pydantic_ai_reading import (
     was_stopped,
 )
 from replay_recorder.hooks.pydantic_ai_surroundings import Surroundings
-from replay_recorder.http_tee import first_byte_at, http_fields, patch_transports
-from replay_recorder.json_text import JsonText, name
+from replay_recorder.raw_http.tee import first_byte_at, http_fields, patch_transports
 from replay_recorder.recorder import Recorder, active
-from replay_recorder.run_writer import RunWriter
+from replay_recorder.writing.json_text import JsonText, name
+from replay_recorder.writing.run_writer import RunWriter
 
 _MOMENT = 0.1
 """Seconds."""

@@ -6,9 +6,9 @@ from typing import Any
 
 from replay_recorder.hooks.pydantic_ai_messages import definition_text, parameters_text
 from replay_recorder.hooks.pydantic_ai_reading import registered_tools, settings_value
-from replay_recorder.json_text import name
-from replay_recorder.regions import region_in
-from replay_recorder.run_writer import RunWriter
+from replay_recorder.writing.json_text import name
+from replay_recorder.writing.regions import region_in
+from replay_recorder.writing.run_writer import RunWriter
 
 
 class Surroundings:

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from replay_recorder.assembly import assemble
+from replay_recorder.writing.assembly import assemble
 from sessions_app.core.formats.native import parse_native
 from sessions_app.core.run import Checkpoint, Run
 from sessions_app.core.state import state_after

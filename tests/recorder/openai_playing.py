@@ -23,7 +23,7 @@ from openai.types.responses import (
 )
 
 import replay_recorder
-from replay_recorder.assembly import assemble
+from replay_recorder.writing.assembly import assemble
 
 # Nothing is uploaded from tests.
 set_trace_processors([])

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import replay_recorder
-from replay_recorder.assembly import assemble
+from replay_recorder.writing.assembly import assemble
 from tests.recorder.scenarios import SCENARIOS, Play, Scenario
 
 

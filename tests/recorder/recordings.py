@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 import replay_recorder
-from replay_recorder.assembly import assemble
+from replay_recorder.delivery.spool import RunFile
 from replay_recorder.recorder import Recorder
-from replay_recorder.run_writer import RunWriter
-from replay_recorder.spool import RunFile
+from replay_recorder.writing.assembly import assemble
+from replay_recorder.writing.run_writer import RunWriter
 from sessions_app.core.formats.native import parse_native
 from sessions_app.core.payload import Payload
 from sessions_app.core.run import Run

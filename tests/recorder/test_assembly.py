@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from replay_recorder.assembly import HEADER, SpoolError, assemble, columns, event, is_empty
-from replay_recorder.json_text import JsonText
-from replay_recorder.run_writer import RunWriter
+from replay_recorder.delivery.spool import Spool
 from replay_recorder.settings import Settings
-from replay_recorder.spool import Spool
+from replay_recorder.writing.assembly import HEADER, SpoolError, assemble, columns, event, is_empty
+from replay_recorder.writing.json_text import JsonText
+from replay_recorder.writing.run_writer import RunWriter
 from sessions_app.core.formats.detect import parser_of
 from sessions_app.core.json_text import Limits, load_strict
 

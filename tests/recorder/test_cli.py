@@ -4,11 +4,11 @@ import json
 
 import pytest
 
-from replay_recorder.assembly import assemble
 from replay_recorder.cli import main
-from replay_recorder.run_writer import RunWriter
+from replay_recorder.delivery.spool import Spool
 from replay_recorder.settings import Settings
-from replay_recorder.spool import Spool
+from replay_recorder.writing.assembly import assemble
+from replay_recorder.writing.run_writer import RunWriter
 from tests.recorder.receiving import Answer, free_port, receiving
 
 

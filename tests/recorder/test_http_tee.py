@@ -20,15 +20,17 @@ from typing import Any
 import httpx2
 import pytest
 
-from replay_recorder import http_exchange, http_log, http_tee
-from replay_recorder.assembly import assemble
 from replay_recorder.context import placed
 from replay_recorder.guard import FAULTS
-from replay_recorder.http_exchange import Body, Exchange
-from replay_recorder.http_tee import first_byte_at, http_fields, patch_transports, take_exchanges
+from replay_recorder.raw_http import exchange as http_exchange
+from replay_recorder.raw_http import log as http_log
+from replay_recorder.raw_http import tee as http_tee
+from replay_recorder.raw_http.exchange import Body, Exchange
+from replay_recorder.raw_http.tee import first_byte_at, http_fields, patch_transports, take_exchanges
 from replay_recorder.recorder import activate, active, deactivate
-from replay_recorder.run_writer import RunWriter
 from replay_recorder.settings import Settings
+from replay_recorder.writing.assembly import assemble
+from replay_recorder.writing.run_writer import RunWriter
 from sessions_app.core.formats.native import parse_native
 from sessions_app.core.run import HttpExchange, Run, Step
 from tests.recorder.local_server import Answer, LocalServer, local_server

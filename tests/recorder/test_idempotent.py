@@ -19,9 +19,10 @@ from uuid import UUID
 
 import pytest
 
-from replay_recorder import IdempotentTask, OutcomeUnknown, idempotent
-from replay_recorder.locks import try_lock
-from replay_recorder.operation_keys import comparable, operation_key
+from replay_recorder import IdempotentTask, OutcomeUnknown
+from replay_recorder.delivery.locks import try_lock
+from replay_recorder.tools import idempotent
+from replay_recorder.tools.operation_keys import comparable, operation_key
 from tests.recorder.floor import ROOT
 
 sent: list[Any] = []
@@ -421,7 +422,7 @@ def test_operations_without_a_name_of_their_own_are_refused(task: IdempotentTask
 
 def test_comparable_values_are_the_same_after_a_restart():
     program = (
-        "from replay_recorder.operation_keys import comparable; "
+        "from replay_recorder.tools.operation_keys import comparable; "
         "print(comparable({'b': {'x', 'y', 'z'}, 'a': [1.5, b'0']}))"
     )
     texts = {

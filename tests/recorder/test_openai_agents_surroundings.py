@@ -41,7 +41,7 @@ from replay_recorder.hooks.openai_agents_hooks import pass_on
 from replay_recorder.hooks.openai_agents_models import current_attempts, watch_models
 from replay_recorder.recorder import Recorder
 from replay_recorder.redaction import mask
-from replay_recorder.run_writer import RunWriter
+from replay_recorder.writing.run_writer import RunWriter
 from tests.recorder.openai_playing import (
     WAYS,
     Scripted,

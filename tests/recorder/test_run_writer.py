@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from replay_recorder.assembly import assemble
+from replay_recorder.delivery.spool import Spool
 from replay_recorder.guard import FAULTS
-from replay_recorder.json_text import JsonText, encode
-from replay_recorder.run_writer import NULL, RunWriter
 from replay_recorder.settings import Settings
-from replay_recorder.spool import Spool
+from replay_recorder.writing.assembly import assemble
+from replay_recorder.writing.json_text import JsonText, encode
+from replay_recorder.writing.run_writer import NULL, RunWriter
 
 
 @pytest.fixture

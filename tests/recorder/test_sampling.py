@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 import replay_recorder
-from replay_recorder.assembly import assemble
 from replay_recorder.context import Place
-from replay_recorder.sampling import is_sampled
+from replay_recorder.delivery.sampling import is_sampled
+from replay_recorder.writing.assembly import assemble
 from replay_web.supervisor.home import PROJECT_ROOT
 
 IN_ID, OUT_ID = "r5", "r2"

@@ -5,11 +5,11 @@ import threading
 
 import pytest
 
-from replay_recorder.http_client import Client
-from replay_recorder.run_writer import RunWriter
-from replay_recorder.sender import Sender, pause_after
+from replay_recorder.delivery.http_client import Client
+from replay_recorder.delivery.sender import Sender, pause_after
+from replay_recorder.delivery.spool import Spool
 from replay_recorder.settings import Settings
-from replay_recorder.spool import Spool
+from replay_recorder.writing.run_writer import RunWriter
 from tests.recorder.receiving import Answer, Die, Hang, free_port, receiving
 
 KEY = "rpk_very-secret"

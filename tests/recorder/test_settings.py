@@ -155,7 +155,9 @@ def make_commit(folder):
 
 
 def facts(folder, **environment):
-    source = "import json; from replay_recorder.code_facts import commit_facts; print(json.dumps(commit_facts()))"
+    source = (
+        "import json; from replay_recorder.writing.code_facts import commit_facts; print(json.dumps(commit_facts()))"
+    )
     clean = {"PATH": os.environ["PATH"], "PYTHONPATH": str(PROJECT_ROOT), "GIT_CEILING_DIRECTORIES": str(folder.parent)}
     done = subprocess.run(
         [sys.executable, "-c", source], cwd=folder, env=clean | environment, capture_output=True, text=True, check=True

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from replay_recorder import parcels, run_file
-from replay_recorder.assembly import assemble
-from replay_recorder.run_writer import RunWriter
+from replay_recorder.delivery import parcels, run_file
+from replay_recorder.delivery.spool import Spool
 from replay_recorder.settings import Settings
-from replay_recorder.spool import Spool
+from replay_recorder.writing.assembly import assemble
+from replay_recorder.writing.run_writer import RunWriter
 
 
 def make_spool(folder, **settings):

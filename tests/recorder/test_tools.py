@@ -13,8 +13,8 @@ import pytest
 import replay_recorder
 from replay_recorder import RecordedTool, ToolRecorder, ToolRegistry, context, record, recorded_tool
 from replay_recorder.context import current_place
-from replay_recorder.run_writer import RunWriter
-from replay_recorder.tools import REGISTRY
+from replay_recorder.tools.recorded import REGISTRY
+from replay_recorder.writing.run_writer import RunWriter
 from sessions_app.core.run import Run, Step, ToolCall
 from tests.recorder.recordings import BREAKING_POINTS, break_at, only_run_of, value
 

@@ -8,10 +8,10 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from replay_recorder.locks import unlock
+from replay_recorder.delivery.locks import unlock
 
 if TYPE_CHECKING:
-    from replay_recorder.spool import Spool
+    from replay_recorder.delivery.spool import Spool
 
 
 class RunFile:

@@ -7,11 +7,11 @@ import threading
 import time
 from collections.abc import Iterator
 
-from replay_recorder.assembly import SpoolError, assemble, is_empty
+from replay_recorder.delivery.http_client import Client, Later, Outcome, Refused
+from replay_recorder.delivery.parcels import Parcel
+from replay_recorder.delivery.spool import Spool
 from replay_recorder.guard import guard, logger
-from replay_recorder.http_client import Client, Later, Outcome, Refused
-from replay_recorder.parcels import Parcel
-from replay_recorder.spool import Spool
+from replay_recorder.writing.assembly import SpoolError, assemble, is_empty
 
 BATCH_RUNS = 50
 BATCH_BYTES = 3 * 1024 * 1024

@@ -20,11 +20,11 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from replay_recorder.delivery.locks import try_lock
+from replay_recorder.delivery.losses import Losses
+from replay_recorder.delivery.parcels import FileParcel, MemoryParcel, Parcel
+from replay_recorder.delivery.run_file import DiskFile, MemoryFile, RunFile
 from replay_recorder.guard import logger
-from replay_recorder.locks import try_lock
-from replay_recorder.losses import Losses
-from replay_recorder.parcels import FileParcel, MemoryParcel, Parcel
-from replay_recorder.run_file import DiskFile, MemoryFile, RunFile
 from replay_recorder.settings import Settings
 
 _MEASURE_EVERY = 60.0

@@ -7,8 +7,8 @@ from functools import wraps
 from typing import Any
 
 from replay_recorder.guard import guard
-from replay_recorder.http_exchange import Body, Exchange, ends
-from replay_recorder.http_log import open_exchange, recorded_step
+from replay_recorder.raw_http.exchange import Body, Exchange, ends
+from replay_recorder.raw_http.log import open_exchange, recorded_step
 
 Tee = Callable[[Any, Body], Any]
 """Makes a stream, and the body it is noted in, a stream that passes the same bytes on."""

@@ -6,11 +6,11 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from replay_recorder.calls import written
 from replay_recorder.context import place_for_step
 from replay_recorder.guard import guard
-from replay_recorder.json_text import jsonable
-from replay_recorder.json_text import name as as_name
+from replay_recorder.tools.calls import written
+from replay_recorder.writing.json_text import jsonable
+from replay_recorder.writing.json_text import name as as_name
 
 _IDS = ("id", "chunk_id", "doc_id", "document_id", "_id")
 _SCORES = ("score", "similarity", "relevance_score", "_score")

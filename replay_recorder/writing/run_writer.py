@@ -9,14 +9,14 @@ from contextlib import contextmanager
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
-from replay_recorder.assembly import HEADER, columns, event
+from replay_recorder.delivery.run_file import RunFile
 from replay_recorder.guard import FAULTS
-from replay_recorder.json_text import JsonText, encode
-from replay_recorder.run_file import RunFile
 from replay_recorder.settings import Redact
+from replay_recorder.writing.assembly import HEADER, columns, event
+from replay_recorder.writing.json_text import JsonText, encode
 
 if TYPE_CHECKING:
-    from replay_recorder.sampling import Tree
+    from replay_recorder.delivery.sampling import Tree
 
 STRUCTURE = frozenset(
     {"kind", "parent", "started_at", "first_token_at", "duration_ms", "status", "run_id", "session_id", "origin",

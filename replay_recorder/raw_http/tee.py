@@ -21,13 +21,13 @@ from types import ModuleType
 from typing import Any
 
 from replay_recorder.guard import guard
-from replay_recorder.http_aiohttp import patch_aiohttp
-from replay_recorder.http_exchange import Exchange
-from replay_recorder.http_log import LOG
-from replay_recorder.http_transports import patch_httpx
-from replay_recorder.http_urllib3 import patch_urllib3
-from replay_recorder.json_text import name
-from replay_recorder.run_writer import RunWriter
+from replay_recorder.raw_http.aiohttp_sessions import patch_aiohttp
+from replay_recorder.raw_http.exchange import Exchange
+from replay_recorder.raw_http.httpx_transports import patch_httpx
+from replay_recorder.raw_http.log import LOG
+from replay_recorder.raw_http.urllib3_pools import patch_urllib3
+from replay_recorder.writing.json_text import name
+from replay_recorder.writing.run_writer import RunWriter
 
 _PATCHES: dict[str, Callable[[Any], bool]] = {
     "httpx": patch_httpx,

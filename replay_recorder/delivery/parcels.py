@@ -7,10 +7,10 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from replay_recorder.locks import try_lock, unlock
+from replay_recorder.delivery.locks import try_lock, unlock
 
 if TYPE_CHECKING:
-    from replay_recorder.spool import Spool
+    from replay_recorder.delivery.spool import Spool
 
 
 class Parcel(Protocol):

@@ -10,8 +10,8 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 from replay_recorder.guard import guard
-from replay_recorder.json_text import JsonText, encode, name, value_of, whole_text
-from replay_recorder.run_writer import NULL
+from replay_recorder.writing.json_text import JsonText, encode, name, value_of, whole_text
+from replay_recorder.writing.run_writer import NULL
 
 _FRAMEWORKS = frozenset({"pydantic_ai", "agents"})
 _ANSWERS = ("output", "final_output")

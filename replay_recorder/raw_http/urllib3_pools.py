@@ -8,8 +8,8 @@ from functools import partial, wraps
 from typing import Any
 
 from replay_recorder.guard import guard
-from replay_recorder.http_exchange import Body, Exchange
-from replay_recorder.http_log import open_exchange, recorded_step
+from replay_recorder.raw_http.exchange import Body, Exchange
+from replay_recorder.raw_http.log import open_exchange, recorded_step
 
 _BODY = "_replay_recorder_body"
 """The attribute of a response under which its reads find where to note what they read."""

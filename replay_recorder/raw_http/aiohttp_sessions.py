@@ -7,8 +7,8 @@ from functools import wraps
 from typing import Any
 
 from replay_recorder.guard import guard
-from replay_recorder.http_exchange import Exchange
-from replay_recorder.http_log import open_exchange, recorded_step
+from replay_recorder.raw_http.exchange import Exchange
+from replay_recorder.raw_http.log import open_exchange, recorded_step
 
 _NOT_READ = "it was not read at once"
 

@@ -8,7 +8,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from replay_recorder.run_writer import RunWriter
+    from replay_recorder.writing.run_writer import RunWriter
 
 
 def is_sampled(run_id: str, share: float) -> bool:

@@ -9,7 +9,7 @@ import sys
 from importlib import metadata
 from typing import Any
 
-from replay_recorder.json_text import name
+from replay_recorder.writing.json_text import name
 
 COMMIT_VARIABLES = (
     "REPLAY_COMMIT", "GIT_COMMIT", "COMMIT_SHA", "GIT_SHA", "SOURCE_COMMIT", "SOURCE_VERSION", "GITHUB_SHA",

@@ -27,10 +27,10 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
-from replay_recorder.calls import is_coroutine_function
-from replay_recorder.json_text import dumps
-from replay_recorder.locks import try_lock
-from replay_recorder.operation_keys import name_of_operation, operation_key
+from replay_recorder.delivery.locks import try_lock
+from replay_recorder.tools.calls import is_coroutine_function
+from replay_recorder.tools.operation_keys import name_of_operation, operation_key
+from replay_recorder.writing.json_text import dumps
 
 P = ParamSpec("P")
 T = TypeVar("T")

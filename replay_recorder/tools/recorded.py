@@ -14,7 +14,10 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Literal, ParamSpec, TypeVar, overload
 from weakref import WeakKeyDictionary
 
-from replay_recorder.calls import (
+from replay_recorder.context import Place, current_identity, inside, place_for_step
+from replay_recorder.fork_lock import ForkLock
+from replay_recorder.guard import guard
+from replay_recorder.tools.calls import (
     answer_in,
     error_of,
     is_answer,
@@ -24,13 +27,10 @@ from replay_recorder.calls import (
     written,
     written_answer,
 )
-from replay_recorder.context import Place, current_identity, inside, place_for_step
-from replay_recorder.fork_lock import ForkLock
-from replay_recorder.guard import guard
-from replay_recorder.json_text import JsonText, jsonable
-from replay_recorder.json_text import name as as_name
-from replay_recorder.run_writer import RunWriter
-from replay_recorder.tool_files import ToolRecorder
+from replay_recorder.tools.tool_files import ToolRecorder
+from replay_recorder.writing.json_text import JsonText, jsonable
+from replay_recorder.writing.json_text import name as as_name
+from replay_recorder.writing.run_writer import RunWriter
 
 P = ParamSpec("P")
 T = TypeVar("T")

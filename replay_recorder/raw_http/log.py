@@ -5,10 +5,10 @@ from __future__ import annotations
 from weakref import WeakKeyDictionary
 
 from replay_recorder.context import current_place
-from replay_recorder.http_exchange import Exchange, Headers
+from replay_recorder.raw_http.exchange import Exchange, Headers
 from replay_recorder.recorder import active
-from replay_recorder.run_writer import RunWriter
 from replay_recorder.settings import Settings
+from replay_recorder.writing.run_writer import RunWriter
 
 MOST = 100
 """Exchanges that are kept for one step; of more, the latest."""

@@ -16,8 +16,8 @@ from typing import Any
 from urllib.parse import quote
 
 from replay_recorder.fork_lock import ForkLock
-from replay_recorder.json_text import jsonable
-from replay_recorder.whole_file import write_whole
+from replay_recorder.tools.whole_file import write_whole
+from replay_recorder.writing.json_text import jsonable
 
 Recording = dict[str, Any]
 _LONGEST_NAME = 200

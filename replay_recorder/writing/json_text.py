@@ -36,7 +36,7 @@ def encode(value: Any) -> str:
     form."""
     kind = type(value)
     if kind is JsonText:
-        return value.replace("\n", " ").replace("\r", " ").replace("\t", " ")
+        return str(value).replace("\n", " ").replace("\r", " ").replace("\t", " ")
     if kind is str and value.isascii():
         return str(encode_basestring(value))
     if kind is int and -_SMALL < value < _SMALL:

@@ -13,9 +13,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from replay_recorder.guard import guard
-from replay_recorder.json_text import name
 from replay_recorder.redaction import safe_headers, safe_url
-from replay_recorder.run_writer import now
+from replay_recorder.writing.json_text import name
+from replay_recorder.writing.run_writer import now
 
 Headers = Mapping[Any, Any] | Iterable[tuple[Any, Any]]
 

@@ -1,0 +1,1 @@
+"""Tools without a framework: recorded, replayed from files, run once."""
