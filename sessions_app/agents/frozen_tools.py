@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -21,6 +22,8 @@ from sessions_app.core.replay.fixture_book import FixtureBook, FixtureMiss
 from sessions_app.core.run import WAITING, ErrorInfo, Fixture
 
 _ANY_OBJECT = SchemaValidator(core_schema.dict_schema(core_schema.str_schema()))
+_IS_INTERRUPTED_WITHIN = 5.0
+"""Seconds; a call that nobody interrupts in this time was never answered."""
 OnCall = Callable[[str | None, str, JsonObject, Fixture], None]
 
 
@@ -58,6 +61,9 @@ class FrozenToolset(AbstractToolset[None]):
         found = self._book.find(name, ctx.tool_call_id, tool_args)
         if isinstance(found, FixtureMiss):
             raise FixtureNotFound(found)
+        if found.call.outcome == "interrupted" and found.call.result is None:
+            # Something beside it ended the run meanwhile, and will do so again.
+            await asyncio.sleep(_IS_INTERRUPTED_WITHIN)
         if found.call.result is None and found.error is None and found.call.outcome not in WAITING | {"crashed"}:
             raise FixtureNotFound(_unanswered(found, tool_args))
         self._on_call(ctx.tool_call_id, name, tool_args, found)

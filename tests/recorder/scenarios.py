@@ -433,6 +433,18 @@ def _asking_outside(*then: ModelResponse) -> Agent[None, Any]:
     return agent
 
 
+def crash_beside_a_running_tool() -> Play:
+    agent = support_agent(says(call("wait", {}, "slow"), call("crm_note", {"text": "x"}, "crash")))
+
+    @agent.tool_plain
+    async def wait() -> str:
+        """Wait for ever."""
+        await asyncio.Event().wait()
+        return "late"
+
+    return Play(agent, "Both")
+
+
 def sixty_requests() -> Play:
     looks = [says(call("search", {"query": f"q{i}", "limit": 1}, f"s{i}")) for i in range(60)]
     return Play(support_agent(*looks, says("Done.")), "Search", usage_limits=UsageLimits(request_limit=None))
@@ -458,5 +470,6 @@ SCENARIOS = [
         text_beside_a_call, output_retries_exhausted, text_output_refused_for_good, output_function_crash,
         output_function, tool_retries_exhausted, validation_retries_exhausted, request_limit, tool_calls_limit,
         outside_result_first, outside_result_second,
+        crash_beside_a_running_tool,
     )
 ]  # fmt: skip
