@@ -40,7 +40,7 @@ class Identity:
             "user_id": name(self.user_id),
             "tenant_id": name(self.tenant_id),
             "session_id": identifier(self.session_id),
-            "flags": None if self.flags is None else dict(self.flags),
+            "flags": dict(self.flags) if isinstance(self.flags, Mapping) else None,
             "region": name(self.region),
             **{f"context.{key}": value for key, value in self.extra.items()},
         }

@@ -7,6 +7,7 @@ The server redacts once more; what is taken out here never leaves the process.
 
 from __future__ import annotations
 
+import base64
 import re
 from collections.abc import Iterable, Mapping
 from re import Pattern
@@ -16,6 +17,8 @@ from urllib.parse import unquote_plus
 from replay_recorder.settings import Redact
 
 REDACTED = "[redacted]"
+_BYTES = frozenset({"base64", "data"})
+"""Keys under which records and messages hold bytes as base64."""
 
 
 def mask(*patterns: str | Pattern[str], with_: str = REDACTED) -> Redact:
@@ -30,11 +33,20 @@ def mask(*patterns: str | Pattern[str], with_: str = REDACTED) -> Redact:
             text = pattern.sub(lambda _: with_, text)
         return text
 
+    def masked_bytes(value: Any) -> Any:
+        """Base64 of a text; anything else is left as it is."""
+        try:
+            text = base64.b64decode(value, validate=True).decode()
+        except (TypeError, ValueError):
+            return masked(value)
+        found = masked_text(text)
+        return value if found == text else base64.b64encode(found.encode()).decode()
+
     def masked(value: Any) -> Any:
         if isinstance(value, str):
             return masked_text(value)
         if isinstance(value, dict):
-            return {key: masked(item) for key, item in value.items()}
+            return {key: masked_bytes(item) if key in _BYTES else masked(item) for key, item in value.items()}
         if isinstance(value, list):
             return [masked(item) for item in value]
         return value

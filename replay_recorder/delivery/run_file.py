@@ -41,8 +41,8 @@ class RunFile:
             self._lose(reason)
 
     def append_last(self, text: str) -> None:
-        """The few bytes that end a run; they are written also when a limit was reached."""
-        if self.is_open:
+        """The few bytes that end a run; they are written also when a limit was reached, unless nothing was before."""
+        if self.is_open and self.size:
             self._keep(_utf8(text))
 
     def _keep(self, content: bytes) -> None:

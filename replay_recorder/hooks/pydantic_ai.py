@@ -103,11 +103,12 @@ class RecordRuns(AbstractCapability[Any]):
     async def wrap_model_request(self, ctx: Any, *, request_context: Any, handler: Any) -> Any:
         if self._log is None:
             return await handler(request_context)
+        place, response, failure = None, None, None
         with _MODEL_ASKED:
             self._log.model_asked(ctx, request_context)
-        response, failure = None, None
+            place = self._log.place
         try:
-            with placed_from_now(self._log.place):
+            with placed_from_now(place):
                 response = await handler(request_context)
         except BaseException as error:
             failure = error
@@ -164,7 +165,10 @@ class StreamedModel(WrapperModel):
 
     @asynccontextmanager
     async def request_stream(self, *arguments: Any, **named: Any) -> Any:
-        with placed_from_now(self._log.place):
+        place = None
+        with guard("request_stream"):
+            place = self._log.place
+        with placed_from_now(place):
             async with self.wrapped.request_stream(*arguments, **named) as stream:
                 self._log.stream = stream
                 yield stream

@@ -14,7 +14,7 @@ from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.tools import ToolDefinition
 from pydantic_core import to_json
 
-from replay_recorder.writing.json_text import JsonText, dumps, jsonable
+from replay_recorder.writing.json_text import JsonText, dumps, jsonable, value_of
 
 _MESSAGE: TypeAdapter[ModelMessage] = TypeAdapter(ModelMessage)
 _PARAMETERS: TypeAdapter[ModelRequestParameters] = TypeAdapter(ModelRequestParameters)
@@ -56,7 +56,7 @@ def answer_value(value: Any) -> JsonText:
     """What a tool gave, as a message would hold it, taken at once: the tool may change the object later."""
     try:
         # Plain JSON needs none of the library's types; anything else is refused here.
-        return JsonText(_PLAIN.encode(value))
+        return JsonText(_PLAIN.encode(value_of(value)))
     except (TypeError, ValueError, RecursionError):
         return _typed_answer(value)
 

@@ -39,7 +39,11 @@ def was_stopped(error: BaseException) -> bool:
 
 
 def error_value(error: BaseException) -> dict[str, Any]:
-    return {"type": name(type(error).__name__), "message": str(error)}
+    """As a field of a record; the message is empty where the exception cannot say one."""
+    message = ""
+    with guard("error"):
+        message = str(error)
+    return {"type": name(type(error).__name__), "message": message}
 
 
 def output_value(output: Any) -> Any:

@@ -22,7 +22,7 @@ from sessions_app.core.replay.fixture_book import FixtureBook, FixtureMiss
 from sessions_app.core.run import WAITING, ErrorInfo, Fixture
 
 _ANY_OBJECT = SchemaValidator(core_schema.dict_schema(core_schema.str_schema()))
-_IS_INTERRUPTED_WITHIN = 5.0
+_IS_INTERRUPTED_WITHIN = 1.0
 """Seconds; a call that nobody interrupts in this time was never answered."""
 OnCall = Callable[[str | None, str, JsonObject, Fixture], None]
 

@@ -23,7 +23,7 @@ from sessions_app.core.replay.ending import Ending, conclude
 from sessions_app.core.replay.fixture_book import FixtureBook
 from sessions_app.core.replay.observed import Observations, Result
 from sessions_app.core.replay.plan import ReplayPlan, make_plan
-from sessions_app.core.run import ErrorInfo, Run
+from sessions_app.core.run import ErrorInfo, Run, broke_off_at
 
 _LIMITS = ("request_limit", "tool_calls_limit", "input_tokens_limit", "output_tokens_limit", "total_tokens_limit")
 
@@ -91,7 +91,7 @@ def _facts(transcript: Transcript) -> dict[str, Any]:
 
 def _expected_end(plan: ReplayPlan, ending: Ending) -> Any:
     """An early end is a verdict of its own; comparing the tail would only repeat it."""
-    return plan.run.final if ending.is_regular else None
+    return plan.run.final if ending.is_regular and broke_off_at(plan.run) is None else None
 
 
 async def _run(agent: Any, start: Start, plan: ReplayPlan) -> tuple[Ending, list[ModelMessage]]:

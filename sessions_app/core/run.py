@@ -340,18 +340,28 @@ def _outside(run: Run, calls: tuple[type, ...]) -> list[Step]:
 
 
 def broke_off_at(run: Run) -> int | None:
-    """The step at which the recording broke off, as when its process was killed; None when the run came to an end.
+    """The step at which the recording broke off: its process was killed, or the run was stopped from outside.
 
-    A run that came to an end has its last history, also one that waits for somebody.
+    None when the run came to an end of its own: then it has its last history, also when it waits for somebody.
     """
-    if run.status != "cut_off" or run.final is not None or not run.steps:
+    if run.status != "cut_off" or not run.steps or (run.final is not None and not was_stopped(run.error)):
         return None
     return next((step.index for step in main_steps(run) if not _has_end(step)), len(run.steps) + 1)
 
 
+STOPPED = frozenset({"CancelledError", "GeneratorExit", "KeyboardInterrupt"})
+"""Exceptions by which a run is ended from outside."""
+
+
+def was_stopped(error: ErrorInfo | None) -> bool:
+    return error is not None and error.type in STOPPED
+
+
 def _has_end(step: Step) -> bool:
     if isinstance(step.call, ToolCall) and step.call.outcome is not None:
-        return True
+        return step.call.outcome != "interrupted"
+    if was_stopped(step.error):
+        return answered(step) is not None
     return step.error is not None or step.duration_ms is not None or answered(step) is not None
 
 

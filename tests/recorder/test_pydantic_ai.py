@@ -32,11 +32,12 @@ from replay_recorder.hooks.pydantic_ai import RecordRuns
 from replay_recorder.hooks.pydantic_ai_messages import message_text
 from sessions_app.core.formats.native import parse_native
 from sessions_app.core.judge.kit import audit_kit
+from sessions_app.core.judge.verdict import judge
 from sessions_app.core.run import AgentCall, Retrieval
 from tests.recorder.floor import ROOT
 from tests.recorder.local_server import Answer, local_server
 from tests.recorder.playing import WAYS, record_of, recorded
-from tests.recorder.replaying import assert_reproduced
+from tests.recorder.replaying import assert_reproduced, replayed
 from tests.recorder.scenarios import SCENARIOS, Play, Scripted, call, parallel_tools, says, support_agent, thinking
 
 
@@ -451,3 +452,83 @@ async def messages_of(play: Play) -> list[ModelMessage]:
     with capture_run_messages() as messages, suppress(Exception):
         await play.agent.run(play.prompt, **play.arguments)
     return messages
+
+
+def test_an_object_that_looks_like_bytes_is_no_bytes():
+    agent = Agent(Scripted(says(call("odd", {}, "a")), says("Odd.")))
+
+    @agent.tool_plain
+    def odd() -> Any:
+        return {"base64": "not base64"}
+
+    (record,) = recorded(Play(agent, "Go"))
+
+    answer = parse_native(record).tool_calls[0][1].result
+    assert answer is not None
+    assert answer.value == {"base64": "not base64"}
+    assert_reproduced(record)
+
+
+def test_one_wrong_fact_costs_only_itself():
+    record = one_record(Play(one_lookup(), "Where?"), context=lambda ctx: {"user_id": "u1", "flags": ["a"]})
+
+    assert (record["user_id"], record["input"], record.get("flags")) == ("u1", "Where?", None)
+
+
+@pytest.mark.parametrize("where", ["tool", "model"])
+def test_a_run_that_was_stopped_is_the_same_up_to_there(where: str):
+    began = asyncio.Event()
+    agent = Agent(Stalling(began, says(call("hang", {}, "a")), stalls=where == "model"))
+
+    @agent.tool_plain
+    async def hang() -> str:
+        if where == "tool":
+            began.set()
+            await asyncio.Event().wait()
+        return "done"
+
+    async def stopped() -> None:
+        running = asyncio.create_task(agent.run("Go"))
+        await began.wait()
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+
+    (record,) = record_of(stopped)
+
+    last = 2 if where == "tool" else 3
+    assert judge(parse_native(record)).step == last - 1
+    assert replayed(record)[0].verdict == "unknown_from_step"
+    assert replayed(record)[0].facts["broke_off_at"] == last
+
+
+class Stalling(Scripted):
+    """Does not answer once its script is at its end."""
+
+    def __init__(self, began: asyncio.Event, *script: ModelResponse, stalls: bool) -> None:
+        super().__init__(*script, *(() if stalls else [says("Never.")]))
+        self._began = began
+        self._stalls = stalls
+
+    async def request(self, *arguments: Any) -> ModelResponse:
+        if self._stalls and not self._script:
+            self._began.set()
+            await asyncio.Event().wait()
+        return await super().request(*arguments)
+
+
+class Speechless(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("no words")
+
+
+def test_an_exception_without_words_is_recorded_by_its_type():
+    agent = Agent(Scripted(says(call("fail", {}, "a"))))
+
+    @agent.tool_plain
+    def fail() -> str:
+        raise Speechless
+
+    record = one_record(Play(agent, "Go"))
+
+    assert (record["status"], record["error"]) == ("error", {"type": "Speechless", "message": ""})

@@ -1,5 +1,6 @@
 """What is taken out before anything is written."""
 
+import base64
 import re
 from typing import Any
 
@@ -146,3 +147,15 @@ def test_what_a_failing_hook_has_not_redacted_is_not_written():
     (written,) = records_of(ask, redact=failing)
 
     assert b"secret" not in written
+
+
+def test_mask_looks_into_bytes_that_are_text():
+    def said(text: bytes) -> str:
+        return base64.b64encode(text).decode()
+
+    hook = mask(r"sk-\w+")
+
+    assert hook({"base64": said(b"token sk-leak123")}) == {"base64": said(b"token [redacted]")}
+    assert hook({"data": said(b"a sk-x"), "kind": "binary"}) == {"data": said(b"a [redacted]"), "kind": "binary"}
+    assert hook({"base64": said(b"\xff\xfe")}) == {"base64": said(b"\xff\xfe")}
+    assert hook({"data": "sk-plain, no base64"}) == {"data": "[redacted], no base64"}

@@ -14,7 +14,16 @@ from sessions_app.core.judge.reading import (
     step_name,
 )
 from sessions_app.core.payload import JsonObject
-from sessions_app.core.run import ModelCall, Run, Step, ToolCall, broke_off_at, main_model_calls, main_steps
+from sessions_app.core.run import (
+    ModelCall,
+    Run,
+    Step,
+    ToolCall,
+    broke_off_at,
+    main_model_calls,
+    main_steps,
+    was_stopped,
+)
 
 VerdictName = Literal["replayable", "replayable_to_step", "cold"]
 
@@ -213,7 +222,14 @@ def _broken_off(run: Run) -> Iterator[Reason]:
     if at is not None:
         open_steps = [step for step in run.steps if step.index == at]
         where = f"in {step_name(open_steps[0])}" if open_steps else f"after step {at - 1}"
-        yield Reason(code="broke_off", message=f"The recording breaks off {where}: its process ended there.", step=at)
+        yield Reason(code="broke_off", message=f"The recording breaks off {where}: {_why(run)}.", step=at)
+
+
+def _why(run: Run) -> str:
+    lost = run.extra.get("recorder.lost")
+    if isinstance(lost, str):
+        return lost[:200]
+    return "the run was stopped from outside" if was_stopped(run.error) else "its process ended there"
 
 
 GapCheck = Callable[[Run], Iterator[Reason]]

@@ -40,7 +40,7 @@ def conclude(
 ) -> Result:
     """The first thing that went another way decides the verdict."""
     facts = {**facts, **_source_facts(plan, observations)}
-    if divergence is None and _is_where_it_broke_off(plan, ending):
+    if divergence is None and _is_where_it_broke_off(plan, ending, unused, left_over):
         return _broke_off(plan, observations, facts)
     if ending.ran_past is not None and divergence is None:
         return _ran_past(plan, observations, ending.ran_past, facts)
@@ -53,14 +53,17 @@ def conclude(
     return Result(verdict=verdict, divergence=divergence, facts=facts, observations=observations)
 
 
-def _is_where_it_broke_off(plan: ReplayPlan, ending: Ending) -> bool:
-    """The loop asked for exactly the step that the recording has no end of."""
-    at, run = broke_off_at(plan.run), plan.run
-    if at is None or ending.is_regular:
+def _is_where_it_broke_off(
+    plan: ReplayPlan, ending: Ending, unused: tuple[PlannedAnswer, ...], left_over: list[Fixture]
+) -> bool:
+    """The loop did all that is recorded before that step, and did not ask for anything else."""
+    at = broke_off_at(plan.run)
+    rest = [*(answer.step for answer in unused), *(fixture.step for fixture in left_over)]
+    if at is None or any(step < at for step in rest):
         return False
-    if ending.miss is not None:
-        return any(step.index >= at and call.call_id == ending.miss.call_id for step, call in run.tool_calls)
-    return ending.ran_past is not None and all(answer.step < at for answer in plan.answers[: ending.ran_past])
+    if ending.miss is None:
+        return True
+    return any(step.index >= at and call.call_id == ending.miss.call_id for step, call in plan.run.tool_calls)
 
 
 def _broke_off(plan: ReplayPlan, observations: Observations, facts: JsonObject) -> Result:
