@@ -23,6 +23,10 @@ _LOOK_EVERY = 30.0
 Batch = list[tuple[Parcel, bytes]]
 
 
+_SPREAD = random.Random()
+"""Its own: the agent may have seeded the common one, and counts on what it gives."""
+
+
 class Sender:
     """Sends what waits, oldest first, then rests until it is woken. Only its thread ever waits for the server."""
 
@@ -212,7 +216,7 @@ class Sender:
         if outcome.is_suspect:
             self._suspects.update({parcel.name: self._attempts for parcel in parcels})
         self._is_told_to_wait = outcome.after is not None
-        self._not_before = time.monotonic() + pause_after(self._failures, outcome.after, random.random())
+        self._not_before = time.monotonic() + pause_after(self._failures, outcome.after, _SPREAD.random())
         self._failures += 1
 
 

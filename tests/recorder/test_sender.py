@@ -1,10 +1,12 @@
 """Delivery within one process: batches, waiting, refusals, and servers that fail in every way."""
 
 import logging
+import random
 import threading
 
 import pytest
 
+import replay_recorder
 from replay_recorder.delivery.http_client import Client
 from replay_recorder.delivery.sender import Sender, pause_after
 from replay_recorder.delivery.spool import Spool
@@ -325,3 +327,17 @@ def test_recordings_in_memory_are_sent_too(tmp_path):
 
     assert list(receiver.stored) == ["a"]
     assert spool.losses.counts == {"the server refused it (409: Another run has this id.)": 1}
+
+
+def test_waiting_takes_nothing_from_the_random_numbers_of_the_agent(tmp_path):
+    random.seed(7)
+    expected = random.random()
+    random.seed(7)
+
+    recorder = replay_recorder.install(spool=tmp_path, url="http://127.0.0.1:9", flush_timeout=0.5)
+    run = recorder.begin("r1")
+    recorder.end(run, "ok")
+    recorder.flush(1)
+    replay_recorder.uninstall()
+
+    assert random.random() == expected
