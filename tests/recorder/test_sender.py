@@ -336,6 +336,7 @@ def test_waiting_takes_nothing_from_the_random_numbers_of_the_agent(tmp_path):
 
     recorder = replay_recorder.install(spool=tmp_path, url="http://127.0.0.1:9", flush_timeout=0.5)
     run = recorder.begin("r1")
+    assert run is not None
     recorder.end(run, "ok")
     recorder.flush(1)
     replay_recorder.uninstall()
