@@ -113,11 +113,13 @@ def test_a_field_that_cannot_be_redacted_is_left_out_and_the_others_stay(record)
         return f"seen {value}" if isinstance(value, str) else value
 
     before = FAULTS.counts.get("the field result", 0)
-    found, text = record(lambda run: run.step("tool", tool_name="t", result="secret", outcome="success"), redact=redact)
+    found, text = record(
+        lambda run: run.step("tool", tool_name="t", arguments="a", result="secret", outcome="success"), redact=redact
+    )
 
     assert "secret" not in text
     [step] = found["steps"]
-    assert (step["kind"], step["tool_name"], step["outcome"]) == ("tool", "seen t", "success")
+    assert (step["tool_name"], step["arguments"], step["outcome"]) == ("t", "seen a", "success")
     assert "result" not in step
     assert FAULTS.counts["the field result"] == before + 1
 
