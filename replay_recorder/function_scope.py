@@ -12,6 +12,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from replay_recorder.agent_step import AgentStep
 from replay_recorder.context import Place, Surroundings, inside, place_for_step, surround, surroundings
 from replay_recorder.fork_lock import ForkLock
 from replay_recorder.guard import guard
@@ -40,9 +41,7 @@ class FunctionScope:
         self._is_decided = False
         self._is_over = False
         self._run: RunWriter | None = None
-        self._step: int | None = None
-        """The step in the run around this one, when there is one."""
-        self._parent: Place | None = None
+        self._agent_step: AgentStep | None = None
         self._inner: list[Mapping[str, Any]] = []
         """Summaries of runs that began inside before this one had a run itself."""
         self._session_id: str | None = None
@@ -95,30 +94,19 @@ class FunctionScope:
 
     def _open(self) -> None:
         with inside(self._outer):
-            self._parent = place_for_step()
+            parent = place_for_step()
             run = self._recorder.begin(
-                identity=self._identity, parent=self._parent, session_id=self.session_id, input=self._input
+                identity=self._identity, parent=parent, session_id=self.session_id, input=self._input
             )
         if run is not None:
             self._run = run
             self._session_id = run.session_id
             run.put(started_at=self._started_at)
             run.put_agent(name=self._name)
-            self._enter_parent(run)
+            fields = {"started_at": self._started_at, "arguments": self._input}
+            self._agent_step = AgentStep(parent, run, name=self._name, **fields)
             for inner in self._inner:
                 self._add(run, inner)
-
-    def _enter_parent(self, run: RunWriter) -> None:
-        """A run inside a run is a step of it, with a record of its own."""
-        if self._parent is not None:
-            self._step = self._parent.run.begin(
-                "agent",
-                name=self._name,
-                parent=self._parent.step,
-                started_at=self._started_at,
-                run_id=run.run_id,
-                arguments=self._input,
-            )
 
     def _add(self, run: RunWriter, inner: Mapping[str, Any]) -> None:
         """An earlier run inside, as a step; without a duration while it goes on."""
@@ -145,7 +133,8 @@ class FunctionScope:
             self._is_over = True
             if run is not None:
                 with guard("function_parent"):
-                    self._leave_parent(duration_ms=duration, result=output, error=error)
+                    if self._agent_step is not None:
+                        self._agent_step.end(duration_ms=duration, result=output, error=error)
                 self._recorder.end(run, status, duration_ms=duration, output=output, error=error)
 
     def _is_needed(self, status: str, error: Mapping[str, Any] | None) -> bool:
@@ -159,10 +148,6 @@ class FunctionScope:
         if self._outer is not None and not isinstance(self._outer, Place) and self._session_id is not None:
             for run in self._inner:
                 self._outer.note(self._session_id, run)
-
-    def _leave_parent(self, **fields: Any) -> None:
-        if self._parent is not None and self._step is not None:
-            self._parent.run.end(self._step, **fields)
 
 
 def _ended_like(run: Mapping[str, Any], status: str, error: Mapping[str, Any] | None) -> bool:

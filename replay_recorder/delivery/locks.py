@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from pathlib import Path
 
 if sys.platform == "win32":
 
@@ -27,3 +29,11 @@ else:
     def unlock(descriptor: int) -> None:
         """Let go, also when a child process has inherited the descriptor."""
         fcntl.flock(descriptor, fcntl.LOCK_UN)
+
+
+def is_same_file(path: Path, descriptor: int) -> bool:
+    """Whether the locked file is still the one of this name: whoever held the lock before may have removed it."""
+    try:
+        return os.path.samestat(os.stat(path), os.fstat(descriptor))
+    except OSError:
+        return False

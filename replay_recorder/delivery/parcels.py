@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from replay_recorder.delivery.locks import try_lock, unlock
+from replay_recorder.delivery.locks import is_same_file, try_lock, unlock
 
 if TYPE_CHECKING:
     from replay_recorder.delivery.spool import Spool
@@ -46,7 +46,7 @@ class FileParcel:
         except OSError:
             return False
         self._spool.hold(self)
-        if try_lock(self._descriptor) and _is_same_file(self._path, self._descriptor):
+        if try_lock(self._descriptor) and is_same_file(self._path, self._descriptor):
             return True
         self.abandon()
         return False
@@ -103,11 +103,3 @@ class MemoryParcel:
 
     def release(self) -> None:
         return None
-
-
-def _is_same_file(path: Path, descriptor: int) -> bool:
-    """Whoever held the lock before may have delivered and removed it."""
-    try:
-        return os.path.samestat(os.stat(path), os.fstat(descriptor))
-    except OSError:
-        return False

@@ -11,6 +11,7 @@ from functools import cache
 from importlib import metadata
 from typing import Any
 
+from replay_recorder.agent_step import AgentStep
 from replay_recorder.context import Identity, Place, current_identity, current_place, placed_from_now, surround
 from replay_recorder.guard import guard
 from replay_recorder.hooks.openai_agents_calls import CallLog, current_call
@@ -49,8 +50,7 @@ class RunLog:
         self._conversation = conversation
         self._calls = CallLog(run, conversation.calls)
         self._request: ModelRequest | None = None
-        self._parent: Place | None = None
-        self._parent_step: int | None = None
+        self._agent_step: AgentStep | None = None
         self._has_trace = False
         self._has_model = False
         self._is_over = False
@@ -71,7 +71,7 @@ class RunLog:
         log = cls(recorder, run, identity, Conversation(is_kept_by_provider=is_kept))
         with guard("run_facts"):
             log._put_facts(agent, input, options, entry)
-            log._enter_parent(parent, agent, prompt)
+            log._agent_step = AgentStep(parent, run, name=name(agent.name), arguments=prompt)
             if state is not None:
                 log._calls.carry(row_of(item.raw_item) for item in state.get_interruptions())
         return log
@@ -85,18 +85,6 @@ class RunLog:
             previous_response_id=options.get("previous_response_id"),
             conversation_id=options.get("conversation_id"),
         )
-
-    def _enter_parent(self, parent: Place | None, agent: Any, prompt: Any) -> None:
-        """A run inside a run is a step of it, with a record of its own."""
-        if parent is not None:
-            self._parent = parent
-            self._parent_step = parent.run.begin(
-                "agent",
-                name=name(agent.name) or "agent",
-                parent=parent.step,
-                run_id=self.run.run_id,
-                arguments=prompt,
-            )
 
     def trace_began(self, trace: Any) -> None:
         """`trace` is the SDK's, which exists only from the first hook on; None when tracing is off."""
@@ -238,8 +226,8 @@ class RunLog:
                 self._put_model(self._request)
             self._calls.close()
         with guard("parent"):
-            if self._parent is not None and self._parent_step is not None:
-                self._parent.run.end(self._parent_step, result=fields.get("output"), error=fields.get("error"))
+            if self._agent_step is not None:
+                self._agent_step.end(result=fields.get("output"), error=fields.get("error"))
         self._recorder.end(self.run, status, **fields)
 
 

@@ -49,8 +49,6 @@ def patch(module: ModuleType) -> None:
 def _entry_point(frame: FrameType | None) -> str | None:
     """The method of the library that the team called; streaming with `run_stream` follows rules of its own."""
     for _ in range(6):
-        while frame is not None and frame.f_code.co_name == "__enter__":
-            frame = frame.f_back
         if frame is None or "pydantic_ai" not in frame.f_code.co_filename:
             return "iter"
         if frame.f_code.co_name in ENTRY_POINTS and frame.f_code.co_name != "iter":

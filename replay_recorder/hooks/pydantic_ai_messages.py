@@ -14,7 +14,7 @@ from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.tools import ToolDefinition
 from pydantic_core import to_json
 
-from replay_recorder.writing.json_text import JsonText, dumps, jsonable, value_of
+from replay_recorder.writing.json_text import JsonText, dumps, exact, jsonable, value_of
 
 _MESSAGE: TypeAdapter[ModelMessage] = TypeAdapter(ModelMessage)
 _PARAMETERS: TypeAdapter[ModelRequestParameters] = TypeAdapter(ModelRequestParameters)
@@ -48,7 +48,6 @@ def prompt_value(prompt: Any) -> Any:
     return _content(_PROMPT.dump_json(UserPromptPart(content=prompt)))
 
 
-_PLAIN = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 _BEFORE, _BEHIND = '{"tool_name":"-","content":', ',"tool_call_id":"-"'
 
 
@@ -56,7 +55,7 @@ def answer_value(value: Any) -> JsonText:
     """What a tool gave, as a message would hold it, taken at once: the tool may change the object later."""
     try:
         # Plain JSON needs none of the library's types; anything else is refused here.
-        return JsonText(_PLAIN.encode(value_of(value)))
+        return JsonText(exact(value_of(value)))
     except (TypeError, ValueError, RecursionError):
         return _typed_answer(value)
 

@@ -15,6 +15,7 @@ from replay_recorder.context import Identity, current_identity
 from replay_recorder.guard import guard
 from replay_recorder.hooks.pydantic_ai_messages import answer_value, json_value, message_text
 from replay_recorder.recorder import Recorder
+from replay_recorder.tools.calls import error_of
 from replay_recorder.writing.json_text import JsonText, name
 from replay_recorder.writing.run_writer import NULL
 
@@ -36,14 +37,6 @@ def identity_of(recorder: Recorder, ctx: Any) -> Identity:
 def was_stopped(error: BaseException) -> bool:
     """Whether the run was ended from outside and did not fail by itself."""
     return isinstance(error, _STOPPED)
-
-
-def error_value(error: BaseException) -> dict[str, Any]:
-    """As a field of a record; the message is empty where the exception cannot say one."""
-    message = ""
-    with guard("error"):
-        message = str(error)
-    return {"type": name(type(error).__name__), "message": message}
 
 
 def output_value(output: Any) -> Any:
@@ -155,7 +148,7 @@ def failure(ctx: Any, error: BaseException) -> tuple[str, dict[str, Any]]:
         return "deferred" if isinstance(error, CallDeferred) else "unapproved", {}
     if was_stopped(error):
         return "interrupted", {}
-    return "crashed", {"error": error_value(error)}
+    return "crashed", {"error": error_of(error)}
 
 
 def _attempt(ctx: Any, cause: str) -> dict[str, Any]:

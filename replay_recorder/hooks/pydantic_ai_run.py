@@ -10,6 +10,7 @@ from typing import Any
 from pydantic_ai.exceptions import ToolRetryError
 from pydantic_ai.tools import DeferredToolRequests
 
+from replay_recorder.agent_step import AgentStep
 from replay_recorder.context import Identity, Place
 from replay_recorder.guard import guard
 from replay_recorder.hooks.pydantic_ai_calls import CallLog
@@ -20,7 +21,6 @@ from replay_recorder.hooks.pydantic_ai_messages import (
 )
 from replay_recorder.hooks.pydantic_ai_reading import (
     answer_facts,
-    error_value,
     history_value,
     identity_of,
     instructions,
@@ -32,6 +32,7 @@ from replay_recorder.hooks.pydantic_ai_reading import (
 from replay_recorder.hooks.pydantic_ai_surroundings import Surroundings
 from replay_recorder.raw_http.tee import first_byte_at, http_fields, patch_transports
 from replay_recorder.recorder import Recorder, active
+from replay_recorder.tools.calls import error_of
 from replay_recorder.writing.json_text import JsonText, name
 from replay_recorder.writing.run_writer import RunWriter
 
@@ -47,9 +48,7 @@ class RunLog:
     written when the loop goes on, which is before the first tool is called.
     """
 
-    def __init__(
-        self, recorder: Recorder, run: RunWriter, who: Identity, parent: Place | None, entry_point: str | None
-    ) -> None:
+    def __init__(self, recorder: Recorder, run: RunWriter, who: Identity, entry_point: str | None) -> None:
         self.run = run
         self.calls = CallLog(run, who=who.step_fields(), has_http=recorder.settings.http)
         self.stream: Any = None
@@ -57,8 +56,7 @@ class RunLog:
         self.is_streaming = False
         self._recorder = recorder
         self._who = who
-        self._parent = parent
-        self._parent_step: int | None = None
+        self._agent_step: AgentStep | None = None
         self._entry_point = entry_point
         self._history = History([])
         self._messages: list[Any] = []
@@ -93,9 +91,11 @@ class RunLog:
         if run is None:
             return None
         _open_runs.add(ctx.run_id)
-        log = cls(recorder, run, who, parent, entry_point)
+        log = cls(recorder, run, who, entry_point)
         log._put_agent(ctx)
-        log._enter_parent(ctx)
+        log._agent_step = AgentStep(
+            parent, run, name=name(getattr(ctx.agent, "name", None)), arguments=prompt_value(ctx.prompt)
+        )
         return log
 
     def _put_agent(self, ctx: Any) -> None:
@@ -136,30 +136,16 @@ class RunLog:
         with guard("end_history"):
             self._end_history(self._messages, error)
         self.run.failed = True
-        self._close("cut_off" if was_stopped(error) else "error", error=error_value(error))
+        self._close("cut_off" if was_stopped(error) else "error", error=error_of(error))
 
     def _close(self, status: str, **fields: Any) -> None:
         _open_runs.discard(self.run.run_id)
         if self._history.is_rewritten_in_place:
             fields["recorder.rewritten_in_place"] = True
         with guard("parent"):
-            self._leave_parent(**fields)
+            if self._agent_step is not None:
+                self._agent_step.end(result=fields.get("output"), error=fields.get("error"))
         self._recorder.end(self.run, status, deferred=self.calls.carried or None, **fields)
-
-    def _enter_parent(self, ctx: Any) -> None:
-        """A run inside a run is a step of it, with a record of its own."""
-        if self._parent is not None:
-            self._parent_step = self._parent.run.begin(
-                "agent",
-                name=name(getattr(ctx.agent, "name", None)) or "agent",
-                parent=self._parent.step,
-                run_id=self.run.run_id,
-                arguments=prompt_value(ctx.prompt),
-            )
-
-    def _leave_parent(self, output: Any = None, error: Any = None, **fields: Any) -> None:
-        if self._parent is not None and self._parent_step is not None:
-            self._parent.run.end(self._parent_step, result=output, error=error)
 
     # --- requests to the model
 
@@ -199,7 +185,7 @@ class RunLog:
             self._is_stream_open = True
             self.run.amend(self._step, self._same, request=self._request_text(), **fields)
         else:
-            why = None if error is None else error_value(error)
+            why = None if error is None else error_of(error)
             self.run.end(self._step, self._same, request=self._request_text(), error=why, **fields)
 
     def _request_text(self) -> JsonText | None:
@@ -298,7 +284,7 @@ class RunLog:
             self._write_answer(messages[position], {})
         if error is not None and not isinstance(error.__cause__, ToolRetryError):
             # Otherwise the answer was there and the loop refused it as output.
-            self.run.end(self._step, error=error_value(error))
+            self.run.end(self._step, error=error_of(error))
 
     def _end_history(self, messages: list[Any], error: BaseException | None = None) -> None:
         self._settle(messages, error)

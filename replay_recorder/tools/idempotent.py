@@ -27,7 +27,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
-from replay_recorder.delivery.locks import try_lock
+from replay_recorder.delivery.locks import is_same_file, try_lock
 from replay_recorder.tools.calls import is_coroutine_function
 from replay_recorder.tools.operation_keys import name_of_operation, operation_key
 from replay_recorder.writing.json_text import dumps
@@ -251,15 +251,7 @@ def _lock_at_once(path: Path) -> int:
 def _lock(path: Path) -> int | None:
     """A descriptor that has the lock, or None while another one has it."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-    if try_lock(descriptor) and _is_same_file(path, descriptor):
+    if try_lock(descriptor) and is_same_file(path, descriptor):
         return descriptor
     os.close(descriptor)
     return None
-
-
-def _is_same_file(path: Path, descriptor: int) -> bool:
-    """Whoever had the lock before has removed the file."""
-    try:
-        return os.path.samestat(os.stat(path), os.fstat(descriptor))
-    except OSError:
-        return False

@@ -69,11 +69,16 @@ def _mixed(value: Any) -> str:
 def dumps(value: Any) -> str:
     """Exact for what JSON knows; everything else goes through `jsonable` first."""
     try:
-        text = _ENCODER.encode(value)
-        if not text.isascii():
-            text.encode()
+        return exact(value)
     except (TypeError, ValueError, RecursionError):
-        text = _ENCODER.encode(jsonable(value))
+        return _ENCODER.encode(jsonable(value))
+
+
+def exact(value: Any) -> str:
+    """Raises `TypeError`, `ValueError` or `RecursionError` for what JSON in UTF-8 does not know."""
+    text = _ENCODER.encode(value)
+    if not text.isascii():
+        text.encode()
     return text
 
 

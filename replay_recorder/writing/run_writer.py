@@ -9,13 +9,13 @@ from contextlib import contextmanager
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
-from replay_recorder.delivery.run_file import RunFile
 from replay_recorder.guard import FAULTS
 from replay_recorder.settings import Redact
 from replay_recorder.writing.assembly import HEADER, columns, event
 from replay_recorder.writing.json_text import JsonText, encode
 
 if TYPE_CHECKING:
+    from replay_recorder.delivery.run_file import RunFile
     from replay_recorder.delivery.sampling import Tree
 
 STRUCTURE = frozenset(
@@ -71,8 +71,10 @@ class RunWriter:
         self._sizes: dict[str, int] = {}
         self._marks: dict[int, float] = {0: time.perf_counter()}
         self._pending: dict[int, dict[str, Any]] = {}
-        self._gathered: list[str] | None = None
-        self._begun_lines: list[str] = []
+        self._held: list[str] = []
+        """Lines that are written with the next event."""
+        self._blocks = 0
+        """How many `together` are open."""
         self._agent: dict[str, Any] = {}
         # In one write: a process that is killed leaves a file of which something can be said, or an empty one.
         file.append(HEADER + event("0", self.columns(**self.summary)))
@@ -96,7 +98,7 @@ class RunWriter:
         """The messages that the run started from."""
         lines = [("+", encode(self.redacted(message))) for message in messages]
         with self.file.lock:
-            self.file.append(event("prior", columns(lines)))
+            self._append(event("prior", columns(lines)))
 
     def row(self, table: str, row: JsonText) -> int:
         """The position of this row in `tools` or `parameters`; equal rows are written once."""
@@ -114,12 +116,12 @@ class RunWriter:
     def together(self) -> Iterator[None]:
         """What is said inside the block is one event, written in one go at its end."""
         with self.file.lock:
-            outer, self._gathered = self._gathered, []
+            self._blocks += 1
             try:
                 yield
             finally:
-                lines, self._gathered = self._gathered, outer
-                self._append("".join(lines))
+                self._blocks -= 1
+                self._append("")
 
     # --- steps
 
@@ -134,13 +136,12 @@ class RunWriter:
         """The same, written with the next event: whoever lets time pass before that calls `write_begun`."""
         with self.file.lock:
             index, line = self._begun(kind, fields)
-            self._begun_lines.append(line)
+            self._held.append(line)
         return index
 
     def write_begun(self) -> None:
         with self.file.lock:
-            if self._begun_lines:
-                self._append("")
+            self._append("")
 
     def _begun(self, kind: str, fields: Mapping[str, Any]) -> tuple[int, str]:
         self.steps += 1
@@ -155,7 +156,7 @@ class RunWriter:
 
     def elapsed(self, index: int) -> float:
         """Milliseconds since the step began; the run for 0."""
-        return round((time.perf_counter() - self._marks[index]) * 1000, 3)
+        return _since(self._marks[index])
 
     def amend(self, index: int, same: str = "", /, **fields: Any) -> None:
         """More fields of a step; `same` as for `end`."""
@@ -169,7 +170,7 @@ class RunWriter:
         """The step is over; its duration is taken unless it is among the fields. `same` is made by `columns`."""
         mark = self._marks.pop(index, None)
         if mark is not None:
-            fields.setdefault("duration_ms", round((time.perf_counter() - mark) * 1000, 3))
+            fields.setdefault("duration_ms", _since(mark))
         if fields.get("error") is not None:
             self.failed = True
         self._write(str(index), {**self._pending.pop(index, {}), **fields}, same)
@@ -189,7 +190,7 @@ class RunWriter:
 
     def finish(self, status: str, **fields: Any) -> None:
         """The last lines. What was lost above a limit makes the run a cut-off one."""
-        fields.setdefault("duration_ms", round((time.perf_counter() - self._marks[0]) * 1000, 3))
+        fields.setdefault("duration_ms", self.elapsed(0))
         self.failed = self.failed or status != "ok"
         self.summary.update(status=status, duration_ms=fields["duration_ms"], error=fields.get("error"))
         self._write("0", {**fields, "status": status})
@@ -213,22 +214,20 @@ class RunWriter:
 
     def _append(self, text: str) -> None:
         """The caller holds the lock."""
-        if self._gathered is not None:
-            self._gathered.append(text)
-            return
-        if self._begun_lines:
-            text = "".join(self._begun_lines) + text
-            self._begun_lines.clear()
-        if text:
-            self.file.append(text)
+        self._held.append(text)
+        if not self._blocks:
+            held = "".join(self._held)
+            self._held.clear()
+            if held:
+                self.file.append(held)
 
     def _encoded(self, fields: Mapping[str, Any]) -> list[tuple[str, str]]:
         """The fields as JSON. One that cannot be redacted or written down is left out, and the others stay."""
-        redact, said = self._redact, []
+        said = []
         for field, value in fields.items():
             if value is not None:
                 try:
-                    kept = value if redact is None or field in STRUCTURE else redact(_plain(value))
+                    kept = value if field in STRUCTURE else self.redacted(value)
                     said.append((field, encode(kept)))
                 except Exception as error:
                     FAULTS.note(f"the field {field}", error)
@@ -237,6 +236,11 @@ class RunWriter:
     def redacted(self, value: Any) -> Any:
         """The value as the redaction hook leaves it; without a hook as it is."""
         return value if self._redact is None else self._redact(_plain(value))
+
+
+def _since(mark: float) -> float:
+    """Milliseconds."""
+    return round((time.perf_counter() - mark) * 1000, 3)
 
 
 def _plain(value: Any) -> Any:

@@ -40,8 +40,9 @@ def conclude(
 ) -> Result:
     """The first thing that went another way decides the verdict."""
     facts = {**facts, **_source_facts(plan, observations)}
-    if divergence is None and _is_where_it_broke_off(plan, ending, unused, left_over):
-        return _broke_off(plan, observations, facts)
+    at = broke_off_at(plan.run)
+    if at is not None and divergence is None and _is_where_it_broke_off(at, plan, ending, unused, left_over):
+        return _broke_off(at, observations, facts)
     if ending.ran_past is not None and divergence is None:
         return _ran_past(plan, observations, ending.ran_past, facts)
     if ending.miss is not None and divergence is None:
@@ -54,20 +55,18 @@ def conclude(
 
 
 def _is_where_it_broke_off(
-    plan: ReplayPlan, ending: Ending, unused: tuple[PlannedAnswer, ...], left_over: list[Fixture]
+    at: int, plan: ReplayPlan, ending: Ending, unused: tuple[PlannedAnswer, ...], left_over: list[Fixture]
 ) -> bool:
     """The loop did all that is recorded before that step, and did not ask for anything else."""
-    at = broke_off_at(plan.run)
     rest = [*(answer.step for answer in unused), *(fixture.step for fixture in left_over)]
-    if at is None or any(step < at for step in rest):
+    if any(step < at for step in rest):
         return False
     if ending.miss is None:
         return True
     return any(step.index >= at and call.call_id == ending.miss.call_id for step, call in plan.run.tool_calls)
 
 
-def _broke_off(plan: ReplayPlan, observations: Observations, facts: JsonObject) -> Result:
-    at = broke_off_at(plan.run)
+def _broke_off(at: int, observations: Observations, facts: JsonObject) -> Result:
     found = Divergence(step=at, path=f"steps[{at}]", recorded=None, replayed="what came next was not recorded")
     facts = {**facts, "broke_off_at": at}
     return Result(verdict="unknown_from_step", divergence=found, facts=facts, observations=observations)
