@@ -288,6 +288,15 @@ def test_nothing_is_recorded_after_uninstall(tmp_path: Path):
     assert list((tmp_path / "ready").iterdir()) == []
 
 
+async def stopped(agent: Agent[Any, Any], began: asyncio.Event) -> None:
+    """Run the agent and cancel it once it is where it was waited for."""
+    running = asyncio.create_task(agent.run("Go"))
+    await began.wait()
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+
+
 def test_a_cancelled_run_is_cut_off_with_what_it_did():
     agent, began = Agent(Scripted(says(call("hang", {}, "a")), says("Never."))), asyncio.Event()
 
@@ -297,14 +306,7 @@ def test_a_cancelled_run_is_cut_off_with_what_it_did():
         await asyncio.Event().wait()
         return "late"
 
-    async def cancelled() -> None:
-        running = asyncio.create_task(agent.run("Go"))
-        await began.wait()
-        running.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await running
-
-    (record,) = record_of(cancelled)
+    (record,) = record_of(lambda: stopped(agent, began))
     run = parse_native(record)
     assert (run.status, [step.kind for step in run.steps]) == ("cut_off", ["model", "tool"])
 
@@ -487,14 +489,7 @@ def test_a_run_that_was_stopped_is_the_same_up_to_there(where: str):
             await asyncio.Event().wait()
         return "done"
 
-    async def stopped() -> None:
-        running = asyncio.create_task(agent.run("Go"))
-        await began.wait()
-        running.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await running
-
-    (record,) = record_of(stopped)
+    (record,) = record_of(lambda: stopped(agent, began))
 
     last = 2 if where == "tool" else 3
     assert judge(parse_native(record)).step == last - 1
