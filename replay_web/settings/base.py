@@ -153,10 +153,15 @@ REPLAY_TIME_LIMIT_SECONDS = env.number("REPLAY_TIME_LIMIT_SECONDS", 600, at_leas
 
 REPLAY_MAX_BODY_BYTES = env.number("REPLAY_MAX_BODY_BYTES", 4 * 1024 * 1024, at_least=1024)
 REPLAY_MAX_INFLATED_BYTES = env.number("REPLAY_MAX_INFLATED_BYTES", 20 * 1024 * 1024, at_least=1024)
+# Of one web process; beyond them OTLP senders are told to come back. Fewer requests than threads: pages want some too.
+OTLP_MAX_REQUESTS_IN_FLIGHT = env.number("OTLP_MAX_REQUESTS_IN_FLIGHT", 6, at_least=1)
+OTLP_MAX_BYTES_IN_FLIGHT = env.number("OTLP_MAX_BYTES_IN_FLIGHT", 64 * 1024 * 1024, at_least=1024)
 DATA_UPLOAD_MAX_MEMORY_SIZE = REPLAY_MAX_BODY_BYTES
 # Larger payloads (compressed) lie in a folder and not in the database.
 REPLAY_BLOBS = env.text("REPLAY_BLOBS", str(HOME.path / "blobs"))
 REPLAY_BLOB_THRESHOLD_BYTES = env.number("REPLAY_BLOB_THRESHOLD_BYTES", 1024 * 1024, at_least=1024)
+# A trace whose topmost span has not come for so long is shown as incomplete.
+OTLP_QUIET_SECONDS = env.number("OTLP_QUIET_SECONDS", 60, at_least=1)
 REPLAY_ERROR_WORDS = env.words("REPLAY_ERROR_WORDS")
 
 # --- Logging: never a payload

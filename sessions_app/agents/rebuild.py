@@ -26,7 +26,7 @@ from sessions_app.core.payload import JsonObject, Payload
 from sessions_app.core.replay.budgets import Budgets
 from sessions_app.core.replay.fixture_book import FixtureBook
 from sessions_app.core.replay.plan import PlannedAnswer, ReplayPlan, prior_messages
-from sessions_app.core.run import WAITING
+from sessions_app.core.run import SPANS, WAITING
 
 _PLACEHOLDER: JsonObject = {"type": "object", "additionalProperties": True}
 """Recorded output schemas may be recursive, which `StructuredDict` refuses; the observer puts the
@@ -99,8 +99,10 @@ def _is_plain(first: Payload) -> bool:
 
 
 def _prompt(plan: ReplayPlan, first: Payload) -> Any:
-    """The recorded input; the message that carried it where the input was not captured."""
-    if plan.run.input is not None and (plan.run.input.is_text or plan.run.input.is_json):
+    """The recorded input; the message that carried it where the input was not captured, and where other code than
+    this loop made the message of it."""
+    is_own = plan.run.source_format != SPANS
+    if is_own and plan.run.input is not None and (plan.run.input.is_text or plan.run.input.is_json):
         return load_prompt(plan.run.input.value)
     return next(p.content for p in load_request(first).parts if isinstance(p, UserPromptPart))
 

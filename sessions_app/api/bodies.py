@@ -14,6 +14,9 @@ from sessions_app.api.errors import Refused
 _MAX_MEMBERS = 1000
 """Of one gzip body. Each costs a copy of what follows it, and a member may be 20 bytes of nothing."""
 
+_PIECE = 512
+"""Bytes of zstd that are inflated at a time: 16 MiB of zeros at most."""
+
 _DRAINED = 64 * 1024 * 1024
 """Bytes of a refused body that are read and thrown away."""
 
@@ -94,8 +97,24 @@ def _zlib(packed: bytes, limit: int) -> bytes:
 
 
 def _unzstd(packed: bytes, limit: int) -> bytes:
-    reader = zstandard.ZstdDecompressor(max_window_size=2**23).stream_reader(packed, read_across_frames=True)
-    return reader.read(limit + 1)
+    """All frames of the stream; trailing junk is an error. A piece comes out as a whole, however much that is."""
+    unpacker = zstandard.ZstdDecompressor(max_window_size=2**23)
+    frame, frames, at, body = unpacker.decompressobj(), 0, 0, bytearray()
+    while at < len(packed) and len(body) <= limit:
+        if frame.eof:
+            frame, frames = unpacker.decompressobj(), _one_more(frames)
+        piece = packed[at : at + _PIECE]
+        body += frame.decompress(piece)
+        at += len(piece) - len(frame.unused_data)
+    if packed and not frame.eof and len(body) <= limit:
+        raise EOFError
+    return bytes(body)
+
+
+def _one_more(frames: int) -> int:
+    if frames >= _MAX_MEMBERS:
+        raise Refused(413, "too_large", f"The body has more than {_MAX_MEMBERS} zstd frames.")
+    return frames + 1
 
 
 _INFLATERS = {"gzip": _gunzip, "x-gzip": _gunzip, "deflate": _zlib, "zstd": _unzstd}

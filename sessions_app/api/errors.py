@@ -19,6 +19,8 @@ from sessions_app.core.errors import (
     RunConflict,
 )
 from sessions_app.core.redaction import RedactionFailed
+from sessions_app.models import ApiKey
+from sessions_app.services import ingest_log
 
 logger = logging.getLogger(__name__)
 
@@ -43,6 +45,7 @@ def add_handlers(api: NinjaAPI) -> None:
     """Turn errors into answers. Anything unforeseen is a 500 with a reference and no details."""
 
     def answer(request: HttpRequest, status: int, code: str, message: str, field: str | None = None) -> HttpResponse:
+        note_refusal(request, status, message, field)
         body = {"error": {"code": code, "message": message, "field": field}}
         return api.create_response(request, body, status=status)
 
@@ -109,6 +112,23 @@ def add_handlers(api: NinjaAPI) -> None:
         # The type and the place are enough to find it; the message may quote recorded text.
         logger.error("Reference %s: %s at %s", reference, type(error).__name__, _place(error))
         return answer(request, 500, "internal", f"Something went wrong here. Reference {reference}.")
+
+
+_DOORS = {"post_run": "runs"}
+"""By the name of the route: where recordings come in, and refusals are kept for people to see."""
+
+
+def note_refusal(request: HttpRequest, status: int, message: str, field: str | None) -> None:
+    door = _DOORS.get(request.resolver_match.url_name or "") if request.resolver_match else None
+    key = getattr(request, "auth", None)
+    if door is None:
+        return
+    if isinstance(key, ApiKey):
+        words = message if field is None or field in message else f"{field}: {message}"
+        ingest_log.note(key.project, door=door, status=status, words=words)
+    elif status == 401:
+        words = ingest_log.unknown_key_words(request.headers.get("Authorization", ""))
+        ingest_log.note(None, door=door, status=status, words=words)
 
 
 def _place(error: Exception) -> str:

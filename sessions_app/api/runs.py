@@ -35,9 +35,10 @@ from sessions_app.core.report import ReproductionReport, as_json, as_markdown, a
 from sessions_app.mapping.load import load_facts, load_run, load_steps
 from sessions_app.models import Run
 from sessions_app.services.cold_cases import mark_cold, take_back
-from sessions_app.services.ingest import Ingested, ingest_batch, ingest_checked, limits
+from sessions_app.services.ingest import ingest_batch, ingest_checked, limits
 from sessions_app.services.replays import request_replay
 from sessions_app.services.reports import report_of_run
+from sessions_app.services.run_store import Ingested
 
 router = Router(auth=FullKeyHolder(), tags=["runs"])
 

@@ -10,11 +10,12 @@ from django.urls import URLPattern, path, re_path
 from django.views.decorators.csrf import csrf_exempt
 from ninja import NinjaAPI
 
-from sessions_app.api import docs, reads, runs
+from sessions_app.api import docs, exports, otlp, reads, runs
 from sessions_app.api.errors import add_handlers
 from sessions_app.api.metrics import get_metrics
 
 api = NinjaAPI(title="Agent replay", version="1", docs_url=None, urls_namespace="api-1")
+api.add_router("", exports.router)  # first, for the address of a run takes all that follows it
 api.add_router("", runs.router)
 api.add_router("", reads.router)
 add_handlers(api)
@@ -59,4 +60,5 @@ urlpatterns = [
     path("api/v1/", (routes, api_name, api_namespace)),
     re_path(r"^api/v1/", nothing_here),
     path("metrics", get_metrics, name="metrics"),
+    *otlp.urlpatterns,
 ]

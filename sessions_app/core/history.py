@@ -11,6 +11,9 @@ from collections.abc import Iterable, Iterator
 
 from sessions_app.core.payload import Payload
 
+Link = tuple[str | None, str]
+"""A node as it is stored under its digest: the digests of its parent and of the message that it adds."""
+
 
 class History:
     """An immutable list of messages that shares its beginning with the list it was made from."""

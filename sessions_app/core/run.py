@@ -312,6 +312,8 @@ class Checkpoint:
     taken_at: datetime | None
 
 
+SPANS = "otlp"
+"""The source format of runs that were put together from spans."""
 WAITING = frozenset({"deferred", "unapproved"})
 """Outcomes of calls that were left open for somebody outside the run."""
 FRAMEWORK_CAUSES = frozenset({"unknown_tool", "unavailable_tool"})

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from django.db import connection
 from django.db.models import F, Func, IntegerField, Value
 
 from sessions_app import models
@@ -12,25 +11,14 @@ from sessions_app.core.errors import PayloadMissing
 from sessions_app.core.formats.fields import Fields
 from sessions_app.core.formats.native import read_header
 from sessions_app.core.formats.native_steps import read_step
-from sessions_app.core.history import History
+from sessions_app.core.history import History, Link
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.run import Run, StateChange, Step
 from sessions_app.core.state import PatchError, apply_patch, changed_keys
 from sessions_app.mapping import payloads
+from sessions_app.mapping.history_nodes import read_nodes
 from sessions_app.mapping.references import payload_references
 from sessions_app.mapping.stored import Lookup, WithoutHistories
-
-_CHAIN = """
-WITH RECURSIVE chain AS (
-    SELECT digest, parent, message FROM sessions_app_historynode
-    WHERE project_id = %(project)s AND digest = ANY(%(heads)s)
-  UNION
-    SELECT node.digest, node.parent, node.message FROM sessions_app_historynode node
-    JOIN chain ON node.project_id = %(project)s AND node.digest = chain.parent
-)
-SELECT digest, parent, message FROM chain
-"""
-"""UNION and not UNION ALL: each node once, however many steps lead to it."""
 
 
 def load_run(row: models.Run) -> Run:
@@ -146,7 +134,7 @@ Digest = bytes | memoryview
 
 
 def _fetch(project_id: int, texts: list[bytes], heads: Iterable[Digest | None]) -> tuple[Lookup, dict[str, History]]:
-    chain = _chain(project_id, [bytes(head) for head in heads if head is not None])
+    chain = read_nodes(project_id, map(_hex, heads))
     wanted = {digest for text in texts for digest in payload_references(text)}
     wanted |= {message for _, message in chain.values()}
     contents = payloads.read_many(project_id, wanted)
@@ -154,16 +142,7 @@ def _fetch(project_id: int, texts: list[bytes], heads: Iterable[Digest | None]) 
     return Lookup(contents, histories), histories
 
 
-def _chain(project_id: int, heads: list[bytes]) -> dict[str, tuple[str | None, str]]:
-    """Node digest to (parent, message), for all nodes that the heads lead to."""
-    if not heads:
-        return {}
-    with connection.cursor() as cursor:
-        cursor.execute(_CHAIN, {"project": project_id, "heads": heads})
-        return {bytes(d).hex(): (_hex(parent), bytes(m).hex()) for d, parent, m in cursor.fetchall()}
-
-
-def _histories(chain: dict[str, tuple[str | None, str]], contents: dict[str, bytes]) -> dict[str, History]:
+def _histories(chain: dict[str, Link], contents: dict[str, bytes]) -> dict[str, History]:
     """Builds each node after its parent, without recursion: chains are long."""
     built: dict[str, History] = {}
     for digest in chain:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from sessions_app.core.errors import PayloadMissing
 from sessions_app.core.formats.fields import Fields
 from sessions_app.core.formats.json_writer import object_text, scalar
-from sessions_app.core.history import History, nodes
+from sessions_app.core.history import History, Link, nodes
 from sessions_app.core.payload import JSON, Payload
 from sessions_app.core.run import Step
 
@@ -43,6 +43,13 @@ class Collector:
                 return
             self.nodes[node.digest] = node
             self.payloads.setdefault(node.message.digest, node.message)
+
+    def links(self) -> dict[str, Link]:
+        """The nodes as rows hold them."""
+        return {
+            digest: (node.parent.digest if node.parent else None, node.message.digest)
+            for digest, node in self.nodes.items()
+        }
 
     def step_written(self, step: Step) -> None:
         """Nothing to remember: nodes name themselves."""

@@ -1,20 +1,25 @@
 """The tables."""
 
+from sessions_app.models.ingest_log import IngestNote
 from sessions_app.models.projects import ApiKey, Membership, Project
 from sessions_app.models.recordings import ColdCase, HistoryNode, Run, Session, Step, StoredPayload
 from sessions_app.models.replays import Replay
 from sessions_app.models.sharing import ShareLink
+from sessions_app.models.traces import SpanBatch, Trace
 
 __all__ = [
     "ApiKey",
     "ColdCase",
     "HistoryNode",
+    "IngestNote",
     "Membership",
     "Project",
     "Replay",
     "Run",
     "Session",
     "ShareLink",
+    "SpanBatch",
     "Step",
     "StoredPayload",
+    "Trace",
 ]

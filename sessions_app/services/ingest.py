@@ -7,41 +7,20 @@ derived from redacted bytes. When redaction fails, nothing is stored.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import datetime
 
 from django.conf import settings
-from django.db import connection, transaction
-from django.db.models import Value
-from django.db.models.functions import Greatest, Least
-from django.utils import timezone
+from django.db import transaction
 
 from sessions_app import models
-from sessions_app.core.errors import RecordError, RecordTooLarge, RunConflict
+from sessions_app.core.errors import RecordError, RecordTooLarge
 from sessions_app.core.formats.detect import parser_of
-from sessions_app.core.formats.native import run_digest
 from sessions_app.core.json_text import Limits, load_strict
-from sessions_app.core.payload import JsonValue, Payload, compact_json
+from sessions_app.core.payload import JsonValue, compact_json
 from sessions_app.core.redaction import Redactor
 from sessions_app.core.run import Run
-from sessions_app.mapping import payloads
-from sessions_app.mapping.rows import clean, digest_bytes, run_columns, step_row, storable
-from sessions_app.mapping.stored import Collector
-from sessions_app.services.judgement import judgement_columns
+from sessions_app.services.run_store import Ingested, store_run
 
-_BATCH = 500
 _MAX_STATE_BYTES = 64 * 1024 * 1024
-_SEARCH_CHARACTERS = 100_000
-"""How much of a run's texts the full-text index reads; a tsvector holds 1 MB at most."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Ingested:
-    """What became of a document."""
-
-    run: models.Run
-    created: bool
-    """False when the same run was stored before."""
 
 
 def limits() -> Limits:
@@ -105,106 +84,3 @@ def _check_growth(run: Run) -> None:
     start = run.initial_state.size if run.initial_state else 0
     if (start + len(compact_json(operations))) << min(copies, 64) > _MAX_STATE_BYTES:
         raise RecordTooLarge("The state could grow too large by copy operations; write them as add.", field="steps")
-
-
-def store_run(project: models.Project, run: Run, *, source: bytes) -> Ingested:
-    """Store a run whose texts are redacted already; `source` is the document it was read from."""
-    digest = run_digest(run)
-    with transaction.atomic():
-        _lock(project, run.run_id)
-        stored = models.Run.objects.filter(project=project, run_id=run.run_id).first()
-        if stored is not None and bytes(stored.content_digest).hex() == digest:
-            return Ingested(run=stored, created=_adopt(stored))
-        if stored is not None and stored.status != "running":
-            raise RunConflict(run.run_id)
-        if stored is not None:
-            stored.delete()
-        return Ingested(run=_insert(project, run, digest, source), created=True)
-
-
-def _adopt(run: models.Run) -> bool:
-    """Whether this is the first time that somebody sends the run: an example was there before anybody."""
-    was_example, run.is_example = run.is_example, False
-    if was_example:
-        run.save(update_fields=["is_example"])
-    return was_example
-
-
-def _lock(project: models.Project, run_id: str) -> None:
-    """Two posts of one run id take turns; others do not wait."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, %s))", [run_id, project.pk])
-
-
-def _insert(project: models.Project, run: Run, digest: str, source: bytes) -> models.Run:
-    collector = Collector()
-    received = Payload(content=source)
-    collector.payload(received)
-    columns = storable({**run_columns(run, collector), **judgement_columns(run)})
-    steps = [step_row(step, collector) for step in run.steps]
-    payloads.write_many(project.pk, {d: p.content for d, p in collector.payloads.items()})
-    _write_nodes(project, collector)
-    row = models.Run.objects.create(
-        project=project,
-        session=_session(project, run),
-        run_id=run.run_id,
-        content_digest=digest_bytes(digest),
-        source_digest=digest_bytes(received.digest),
-        **columns,
-    )
-    _write_steps(row, steps)
-    _index_text(row, run)
-    return row
-
-
-def _session(project: models.Project, run: Run) -> models.Session:
-    at = run.started_at or timezone.now()
-    session, created = models.Session.objects.get_or_create(
-        project=project, session_id=run.session_id, defaults={"started_at": at, "last_at": at}
-    )
-    if not created and run.origin == "recorded":
-        _widen(session, at)
-    return session
-
-
-def _widen(session: models.Session, at: datetime) -> None:
-    """In the database, for two runs of one session may arrive at once."""
-    models.Session.objects.filter(pk=session.pk).update(
-        started_at=Least("started_at", Value(at)), last_at=Greatest("last_at", Value(at))
-    )
-
-
-def _write_nodes(project: models.Project, collector: Collector) -> None:
-    rows = [
-        models.HistoryNode(
-            project=project,
-            digest=digest_bytes(node.digest),
-            parent=digest_bytes(node.parent.digest if node.parent else None),
-            message=digest_bytes(node.message.digest),
-        )
-        for node in sorted(collector.nodes.values(), key=lambda node: node.digest)
-    ]
-    models.HistoryNode.objects.bulk_create(rows, ignore_conflicts=True, batch_size=_BATCH)
-
-
-def _write_steps(row: models.Run, steps: list[models.Step]) -> None:
-    for step in steps:
-        step.run = row
-    models.Step.objects.bulk_create(steps, batch_size=_BATCH)
-
-
-def _index_text(row: models.Run, run: Run) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "UPDATE sessions_app_run SET search = to_tsvector('simple', %s) WHERE id = %s",
-            [_searchable(run), row.pk],
-        )
-
-
-def _searchable(run: Run) -> str:
-    """Input, output, errors and ids: what a person types into the query bar."""
-    ids = [run.run_id, run.session_id, run.user_id, run.tenant_id, run.code.commit]
-    errors = [run.error, *(step.error for step in run.steps)]
-    texts = [p.as_text() for p in (run.input, run.output) if p is not None]
-    words = [f"{e.type or ''} {e.message or ''}" for e in errors if e is not None]
-    return clean("\n".join([text for text in ids if text] + texts + words)[:_SEARCH_CHARACTERS])

@@ -21,7 +21,7 @@ from sessions_app.mapping.rows import storable
 from sessions_app.models import Replay, Run
 from sessions_app.models.replays import ReplayState
 from sessions_app.services import leases
-from sessions_app.services.ingest import store_run
+from sessions_app.services.run_store import store_run
 
 logger = logging.getLogger(__name__)
 _POLL_SECONDS = 0.25

@@ -11,7 +11,7 @@ from celery.signals import worker_init, worker_ready, worker_shutdown
 from django.conf import settings
 from django.db import close_old_connections
 
-from sessions_app.services import leases, replay_work
+from sessions_app.services import leases, replay_work, spans
 from sessions_app.services.wakeups import wake
 from sessions_app.tasks.replays import children, worker_name
 
@@ -46,11 +46,12 @@ class StandIn:
 
 
 def sweep(stand_in: StandIn) -> None:
-    """Take back what dead workers held and announce what nobody took up."""
+    """Take back what dead workers held, announce what nobody took up, make the runs that wait for it."""
     leases.take_back_expired()
     for replay in leases.unheard():
         if not wake(replay):
             stand_in.take(replay.pk)
+    spans.make_waiting_runs()
 
 
 def _sweep_until_stopped(stand_in: StandIn) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
+from django.conf import settings
 from django.contrib import messages
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
@@ -15,13 +16,14 @@ from django.views.decorators.http import require_GET, require_POST
 
 from sessions_app.models import ApiKey, Project, Run
 from sessions_app.models.projects import KeyScope
+from sessions_app.queries import ingest_log
 from sessions_app.queries.access import has_role
 from sessions_app.services import bootstrap
 from sessions_app.services.keys import create_key as make_key
 from sessions_app.web.access import project_page
+from sessions_app.web.capture_scores import capture_scores
 from sessions_app.web.live import live_part
-
-PLACEHOLDER = "$REPLAY_KEY"
+from sessions_app.web.send_ways import way_asked_for, ways_to_send
 
 
 class KeyForm(forms.Form):
@@ -47,7 +49,7 @@ def create_key(request: HttpRequest, project: Project) -> HttpResponse:
     made, text = make_key(
         project=project, name=form.cleaned_data["name"], scope=form.cleaned_data["scope"], user=request.user
     )
-    return render(request, "setup/setup.html", page_facts(request, project) | {"made": made, "key": text})
+    return render(request, "setup/setup.html", page_facts(request, project, text) | {"made": made})
 
 
 @require_GET
@@ -72,17 +74,20 @@ def load_examples(request: HttpRequest, project: Project) -> HttpResponse:
     return redirect("sessions", project.slug)
 
 
-def page_facts(request: HttpRequest, project: Project) -> dict[str, Any]:
+def page_facts(request: HttpRequest, project: Project, new_key: str | None = None) -> dict[str, Any]:
+    """A key that was made just now is in the code to paste, too."""
+    ways = ways_to_send(request.build_absolute_uri("/").rstrip("/"), new_key)
     return {
-        "project": project,
         "section": "setup",
-        "address": request.build_absolute_uri("/").rstrip("/"),
-        "key": PLACEHOLDER,
+        "ways": ways,
+        "shown_way": way_asked_for(request.GET.get("tab", ""), ways),
+        "key": new_key,
         "keys": keys_in_use(project),
         "form": KeyForm(),
         "may_make_keys": has_role(request.user, project, "member"),
         "is_admin": has_role(request.user, project, "admin"),
         "has_examples": Run.objects.filter(project=project, is_example=True).exists(),
+        "upload_limit": settings.REPLAY_MAX_INFLATED_BYTES,
         "scores": capture_scores(project),
         **arrival_facts(project),
     }
@@ -93,27 +98,14 @@ def keys_in_use(project: Project) -> QuerySet[ApiKey]:
 
 
 def arrival_facts(project: Project) -> dict[str, Any]:
-    """The newest recording; examples came with the house and are not waited for."""
+    """The newest recording, what came after it by OpenTelemetry, and refusals. Examples came with the house."""
     recorded = Run.objects.filter(project=project, origin="recorded").select_related("session").order_by("-pk")
-    return {"project": project, "newest": recorded.only("run_id", "received_at", "step_count", "session").first()}
-
-
-SAMPLE = 200
-"""Newest runs that the capture score looks at."""
-
-
-def capture_scores(project: Project) -> dict[str, Any]:
-    """How much of the replay kit the newest runs hold, line by line."""
-    newest = Run.objects.filter(project=project, origin="recorded").order_by("-pk")
-    kits = list(newest.values_list("kit", flat=True)[:SAMPLE])
-    lines: dict[str, dict[str, Any]] = {}
-    for kit in kits:
-        for line in kit.get("lines", []):
-            entry = lines.setdefault(line["key"], {"title": line["title"], "captured": 0, "line": line})
-            entry["captured"] += line["status"] == "captured"
-            if line["status"] != "captured":
-                entry["line"] = line
-    for entry in lines.values():
-        entry["percent"] = 100 * entry["captured"] // len(kits)
-    lacking = sorted((entry for entry in lines.values() if entry["percent"] < 100), key=lambda entry: entry["percent"])
-    return {"runs": len(kits), "lines": list(lines.values()), "fixes": lacking[:2]}
+    newest = recorded.only("run_id", "received_at", "step_count", "session").first()
+    delivery = ingest_log.last_received(project)
+    is_news = delivery is not None and (newest is None or delivery.last_at > newest.received_at)
+    return {
+        "project": project,
+        "newest": newest,
+        "delivery": delivery if is_news else None,
+        "refusals": ingest_log.recent(project),
+    }

@@ -8,6 +8,7 @@ from sessions_app.web import (
     account_views,
     cold_views,
     diff_views,
+    export_views,
     find_views,
     list_bulk_views,
     replay_views,
@@ -17,6 +18,7 @@ from sessions_app.web import (
     share_views,
     shared_views,
     step_views,
+    upload_views,
 )
 from sessions_app.web.recorded_ids import RecordedId, ReportSuffix
 
@@ -28,6 +30,7 @@ of_a_project: list[URLPattern | URLResolver] = [
     path("setup", setup_views.setup, name="setup"),
     path("setup/waiting", setup_views.waiting, name="setup_waiting"),
     path("setup/keys", setup_views.create_key, name="create_key"),
+    path("upload", upload_views.upload, name="upload"),
     path("examples/remove", setup_views.remove_examples, name="remove_examples"),
     path("examples/load", setup_views.load_examples, name="load_examples"),
     path("sessions", session_list_views.sessions, name="sessions"),
@@ -37,6 +40,8 @@ of_a_project: list[URLPattern | URLResolver] = [
     path("s/<recorded_id:session_id>/steps/<int:n>", step_views.step, name="step"),
     path("s/<recorded_id:session_id>/replay", replay_views.replay_session, name="replay_session"),
     path("s/<recorded_id:session_id>/record", session_views.record, name="record"),
+    path("s/<recorded_id:session_id>/otlp", export_views.otlp, name="otlp"),
+    path("s/<recorded_id:session_id>/case-file", export_views.case_file, name="case_file"),
     path("s/<recorded_id:session_id>/share", share_views.share, name="share"),
     path("s/<recorded_id:session_id>/share/<int:link>/revoke", share_views.revoke, name="revoke_share"),
     path("s/<recorded_id:session_id>/cold", cold_views.mark, name="mark_cold"),

@@ -15,6 +15,7 @@ from sessions_app.core.judge.reading import (
 )
 from sessions_app.core.payload import JsonObject
 from sessions_app.core.run import (
+    SPANS,
     ModelCall,
     Run,
     Step,
@@ -229,7 +230,9 @@ def _why(run: Run) -> str:
     lost = run.extra.get("recorder.lost")
     if isinstance(lost, str):
         return lost[:200]
-    return "the run was stopped from outside" if was_stopped(run.error) else "its process ended there"
+    if was_stopped(run.error):
+        return "the run was stopped from outside"
+    return "its spans end there" if run.source_format == SPANS else "its process ended there"
 
 
 GapCheck = Callable[[Run], Iterator[Reason]]

@@ -1,0 +1,1 @@
+"""From the spans of a trace to a run."""

@@ -1,0 +1,350 @@
+"""Messages of any framework in the shape of the record format (Pydantic AI's), each call's history on the one before.
+
+Conventions write the same message in several ways: an answer as one message or as several, arguments as text or as an
+object, an empty text or none. A history that goes on from an earlier call is told apart from a new one by what the
+messages say; the earlier call's own messages are then taken, so that spelling is no difference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from sessions_app.core.conventions.attributes import parsed
+from sessions_app.core.history import History
+from sessions_app.core.payload import JsonObject, JsonValue, Payload, canonical_json
+from sessions_app.core.spans.reading import (
+    CallPart,
+    ChatMessage,
+    OtherPart,
+    Part,
+    ResultPart,
+    TextPart,
+    ThinkingPart,
+)
+
+_LOOK_BACK = 32
+"""Earlier calls that a history may go on from; sub-agents take turns."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Turn:
+    """Neighbouring messages of one side: what went to the model, or what came from it."""
+
+    is_answer: bool
+    messages: tuple[ChatMessage, ...]
+
+    @property
+    def parts(self) -> list[Part]:
+        return [part for message in self.messages for part in message.parts]
+
+    def calls(self) -> list[CallPart]:
+        return [part for part in self.parts if isinstance(part, CallPart)]
+
+    def results(self) -> list[ResultPart]:
+        return [part for part in self.parts if isinstance(part, ResultPart)]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Converted:
+    """One model call in the record's words."""
+
+    history: History | None
+    response: Payload | None
+    instructions: str | None
+    calls: tuple[tuple[CallPart, str], ...]
+    """What the answer asks for, each with its call id."""
+    results: dict[str, JsonValue]
+    """Answers of tools that this request brought, by call id."""
+    prompt: ChatMessage | None
+    """The newest message of a user."""
+    start: History | None
+    """What stands before the newest request, where the conversation has no earlier call here."""
+    is_reordered: bool
+    """Whether the request's results of tools were put into the order of their calls, as a replay gives them."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Known:
+    """A conversation up to and with an answer."""
+
+    keys: tuple[int, ...]
+    texts: tuple[int, ...]
+    """What was said beside calls of tools, 0 for nothing."""
+    history: History
+    ids: tuple[tuple[CallPart, str], ...]
+
+
+class Conversations:
+    """The conversations of one trace, as its model calls come in order of time."""
+
+    def __init__(self) -> None:
+        self._known: list[_Known] = []
+        self._numbers: dict[bytes, int] = {}
+
+    def take(
+        self,
+        messages: Sequence[ChatMessage] | None,
+        answer: ChatMessage | None,
+        *,
+        apart: str | None,
+        model: str | None,
+    ) -> Converted:
+        """`apart` is the system prompt that the convention keeps apart, `model` the one that answered."""
+        if messages is None:
+            return self._answer_alone(answer, apart, model)
+        instructions, said = _without_system(messages, apart)
+        turns = _turns(said)
+        keys, texts = tuple(map(self._key, turns)), tuple(map(self._text, turns))
+        known = self._newest_start_of(keys, texts)
+        history, results, start, is_reordered = self._extended(known, turns, instructions)
+        response, calls = _response(answer, len(turns), model)
+        if history is not None and response is not None and answer is not None:
+            said_last = Turn(is_answer=True, messages=(answer,))
+            ended = _Known(
+                keys=(*keys, self._key(said_last)),
+                texts=(*texts, self._text(said_last)),
+                history=History(history, response),
+                ids=calls,
+            )
+            self._known.append(ended)
+        return Converted(
+            history=history,
+            response=response,
+            instructions=instructions,
+            calls=calls,
+            results=results,
+            prompt=_newest_prompt(said),
+            start=start,
+            is_reordered=is_reordered,
+        )
+
+    def _answer_alone(self, answer: ChatMessage | None, apart: str | None, model: str | None) -> Converted:
+        response, calls = _response(answer, 0, model)
+        return Converted(
+            history=None,
+            response=response,
+            instructions=apart,
+            calls=calls,
+            results={},
+            prompt=None,
+            start=None,
+            is_reordered=False,
+        )
+
+    def _newest_start_of(self, keys: tuple[int, ...], texts: tuple[int, ...]) -> _Known | None:
+        for known in reversed(self._known[-_LOOK_BACK:]):
+            if keys[: len(known.keys)] == known.keys and _agree(known.texts, texts):
+                return known
+        return None
+
+    def _extended(
+        self, known: _Known | None, turns: list[Turn], instructions: str | None
+    ) -> tuple[History | None, dict[str, JsonValue], History | None, bool]:
+        history = known.history if known else None
+        ids = list(known.ids) if known else []
+        start = history
+        results: dict[str, JsonValue] = {}
+        first = len(known.keys) if known else 0
+        is_reordered = False
+        for position, turn in enumerate(turns[first:], start=first):
+            if turn.is_answer:
+                response, calls = _response_of_turn(turn, position, None)
+                history, ids = History(history, response), list(calls)
+            else:
+                start = history
+                request, results, is_reordered = _request(turn, instructions, ids)
+                history = History(history, request)
+        return history, results, start, is_reordered
+
+    def _key(self, turn: Turn) -> int:
+        """Equal for turns that say the same. Words beside calls of tools are left out by some conventions."""
+        calls = [part for part in turn.parts if isinstance(part, CallPart)] if turn.is_answer else []
+        return self._number([turn.is_answer, [key for part in calls or turn.parts if (key := _part_key(part))]])
+
+    def _text(self, turn: Turn) -> int:
+        if not turn.is_answer or not turn.calls():
+            return 0
+        words = "".join(_text_of(message) for message in turn.messages).strip()
+        return self._number(words) if words else 0
+
+    def _number(self, value: JsonValue) -> int:
+        return self._numbers.setdefault(canonical_json(value), len(self._numbers) + 1)
+
+
+def _agree(known: tuple[int, ...], texts: tuple[int, ...]) -> bool:
+    """Whether nothing was said otherwise; `texts` may be longer."""
+    if texts[: len(known)] == known:
+        return True
+    return all(left == right or 0 in (left, right) for left, right in zip(known, texts, strict=False))
+
+
+def _part_key(part: Part) -> JsonValue:
+    match part:
+        case TextPart():
+            return ["text", part.text.strip()] if part.text.strip() else None
+        case ThinkingPart():
+            return None  # many leave it out when they send an answer back
+        case CallPart():
+            return ["call", part.tool_name, _comparable(part.arguments)]
+        case ResultPart():
+            return ["result", _comparable(part.content)]
+        case OtherPart():
+            return ["other", part.kind, _comparable(part.value)]
+
+
+def _comparable(value: JsonValue) -> JsonValue:
+    value = parsed(value)
+    return {} if value in (None, "") else value
+
+
+# --- turns -------------------------------------------------------------------------------------
+
+
+def _without_system(messages: Sequence[ChatMessage], apart: str | None) -> tuple[str | None, list[ChatMessage]]:
+    """The system prompt that stands before everything else, and the messages after it."""
+    count = 0
+    while count < len(messages) and messages[count].role == "system":
+        count += 1
+    texts = [_text_of(message) for message in messages[:count]]
+    if apart is not None and apart not in texts:
+        texts.insert(0, apart)
+    return "\n\n".join(texts) if texts else None, list(messages[count:])
+
+
+def _turns(messages: Sequence[ChatMessage]) -> list[Turn]:
+    groups = groupby(messages, key=lambda message: message.role == "assistant")
+    return [Turn(is_answer=is_answer, messages=tuple(group)) for is_answer, group in groups]
+
+
+def _text_of(message: ChatMessage) -> str:
+    return "\n".join(part.text for part in message.parts if isinstance(part, TextPart))
+
+
+def _newest_prompt(messages: Sequence[ChatMessage]) -> ChatMessage | None:
+    return next((message for message in reversed(messages) if message.role == "user"), None)
+
+
+# --- messages of the record --------------------------------------------------------------------
+
+
+def _request(
+    turn: Turn, instructions: str | None, ids: list[tuple[CallPart, str]]
+) -> tuple[Payload, dict[str, JsonValue], bool]:
+    """The message, the results in it by call id, and whether they had to be put into the order of their calls.
+
+    `ids` are the calls that wait; each is answered once.
+    """
+    order = [call_id for _, call_id in ids]
+    parts: list[JsonObject] = []
+    results: dict[str, JsonValue] = {}
+    for message in turn.messages:
+        if message.role == "system":
+            parts.append({"part_kind": "system-prompt", "content": _text_of(message)})
+        else:
+            for part in message.parts:
+                if isinstance(part, ResultPart):
+                    call_id, tool_name = _answered_call(part, ids)
+                    results[call_id] = part.content
+                    parts.append(_tool_return(part, call_id, tool_name))
+            parts += _user_prompt(message)
+    in_order = _in_order_of_calls(parts, order)
+    said: JsonObject = {"parts": in_order, "kind": "request"}
+    whole = said if instructions is None else {**said, "instructions": instructions}
+    return Payload.of_json(whole), results, in_order != parts
+
+
+def _in_order_of_calls(parts: list[JsonObject], order: list[str]) -> list[JsonObject]:
+    """Answers of tools that ran at once may stand in the order in which they ended; a loop gives them as asked."""
+    places = [place for place, part in enumerate(parts) if part.get("tool_call_id") in order]
+    answers = sorted((parts[place] for place in places), key=lambda part: order.index(part["tool_call_id"]))
+    sorted_parts = list(parts)
+    for place, answer in zip(places, answers, strict=True):
+        sorted_parts[place] = answer
+    return sorted_parts
+
+
+def _tool_return(part: ResultPart, call_id: str, tool_name: str) -> JsonObject:
+    return {"part_kind": "tool-return", "tool_name": tool_name, "content": part.content, "tool_call_id": call_id}
+
+
+def _answered_call(part: ResultPart, waiting: list[tuple[CallPart, str]]) -> tuple[str, str]:
+    """The call that this result answers: by id, else by name in order, else the first that waits."""
+    for fits in (
+        lambda call, call_id: part.call_id is not None and part.call_id == call_id,
+        lambda call, call_id: part.tool_name is not None and part.tool_name == call.tool_name,
+        lambda call, call_id: part.tool_name is None,
+    ):
+        for pair in waiting:
+            if fits(*pair):
+                waiting.remove(pair)
+                return pair[1], pair[0].tool_name
+    return part.call_id or "unknown", part.tool_name or "unknown"
+
+
+def _user_prompt(message: ChatMessage) -> list[JsonObject]:
+    content = [_content(part) for part in message.parts if not isinstance(part, ResultPart)]
+    if not content:
+        return [] if message.parts else [{"part_kind": "user-prompt", "content": ""}]
+    is_text = len(content) == 1 and isinstance(content[0], str)
+    return [{"part_kind": "user-prompt", "content": content[0] if is_text else content}]
+
+
+def _content(part: Part) -> JsonValue:
+    match part:
+        case TextPart() | ThinkingPart():
+            return part.text
+        case OtherPart():
+            return _file(part) or f"[{part.kind}] {canonical_json(part.value).decode(errors='replace')}"
+        case CallPart() | ResultPart():
+            return f"[{part.tool_name}]"
+
+
+def _file(part: OtherPart) -> JsonObject | None:
+    """An image by its address, as Pydantic AI writes it; other kinds of files are kept as their JSON."""
+    value = part.value if isinstance(part.value, dict) else {}
+    image = value.get("image_url")
+    url = image.get("url") if isinstance(image, dict) else image
+    return {"kind": "image-url", "url": url} if isinstance(url, str) else None
+
+
+def _response(
+    answer: ChatMessage | None, position: int, model: str | None
+) -> tuple[Payload | None, tuple[tuple[CallPart, str], ...]]:
+    if answer is None:
+        return None, ()
+    return _response_of_turn(Turn(is_answer=True, messages=(answer,)), position, model)
+
+
+def _response_of_turn(turn: Turn, position: int, model: str | None) -> tuple[Payload, tuple[tuple[CallPart, str], ...]]:
+    calls = tuple((call, call.call_id or f"call_{position}_{n}") for n, call in enumerate(turn.calls(), start=1))
+    ids = iter(call_id for _, call_id in calls)
+    parts = [part for said in turn.parts for part in _answer_part(said, ids)]
+    message: JsonObject = {"parts": parts, "kind": "response"}
+    return Payload.of_json(message if model is None else {**message, "model_name": model}), calls
+
+
+def _answer_part(part: Part, ids: Iterator[str]) -> Iterator[JsonObject]:
+    match part:
+        case TextPart():
+            if part.text:
+                yield {"part_kind": "text", "content": part.text}
+        case ThinkingPart():
+            yield {"part_kind": "thinking", "content": part.text, "id": part.id, "signature": part.signature}
+        case CallPart():
+            yield {
+                "part_kind": "tool-call",
+                "tool_name": part.tool_name,
+                "args": part.arguments if isinstance(part.arguments, str | dict) else None,
+                "tool_call_id": next(ids),
+            }
+        case ResultPart():
+            yield {
+                "part_kind": "builtin-tool-return",
+                "tool_name": part.tool_name or "unknown",
+                "content": part.content,
+                "tool_call_id": part.call_id or "unknown",
+            }
+        case OtherPart():
+            yield {"part_kind": part.kind, "value": part.value}

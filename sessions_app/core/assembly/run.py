@@ -1,0 +1,240 @@
+"""A run from all spans of a trace that are there. The order in which they came does not matter."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+from sessions_app.core.assembly.conversation import Converted
+from sessions_app.core.assembly.steps import Draft, StepWriter, numbered, payload_of, put_output_tools, span_facts
+from sessions_app.core.assembly.tree import Node, forest, in_order_of_time, join_twins
+from sessions_app.core.conventions.attributes import as_text, parsed
+from sessions_app.core.history import History
+from sessions_app.core.payload import JsonObject, JsonValue, Payload
+from sessions_app.core.run import SPANS, AgentInfo, CodeInfo, ErrorInfo, ModelCall, Run, RunStatus, ToolCall
+from sessions_app.core.spans.reading import ChatMessage, Reading, TextPart
+from sessions_app.core.spans.span import Span
+
+_COMMIT = ("vcs.ref.head.revision", "vcs.repository.ref.revision", "git.commit.sha", "git.commit", "commit")
+_REGION = ("cloud.region", "gen_ai.request.region")
+_SHORTEST_INPUT = 3
+_Fact = TypeVar("_Fact")
+
+
+def assemble(spans: Sequence[Span], *, is_closed: bool) -> Run:
+    """`spans` are those of one trace, each once, at least one. `is_closed`: nobody waits for more of them; a run
+    whose topmost span never came counts as cut off then, and as running before."""
+    roots = forest(spans)
+    join_twins(roots)
+    nodes = in_order_of_time(roots)
+    outermost = _own_span(roots)
+    writer = StepWriter()
+    for node in nodes:
+        if node is not outermost:
+            writer.take(node)
+    for node in nodes:
+        writer.agent_ended(node)
+    drafts = writer.finished()
+    _mark_output(drafts, outermost)
+    put_output_tools(drafts)
+    return _Assembled(spans, roots, nodes, outermost, drafts).run(is_closed=is_closed)
+
+
+def _own_span(roots: list[Node]) -> Node | None:
+    """The span that stands for the run itself; None where the topmost span is one of its steps."""
+    if len(roots) == 1 and roots[0].kind not in ("model", "tool", "retrieval", "embedding", "handoff"):
+        return roots[0]
+    return None
+
+
+def _mark_output(drafts: list[Draft], outermost: Node | None) -> None:
+    """A run with an output whose last answer asks for a tool that nobody ran: that call carries the output."""
+    models = [draft for draft in drafts if isinstance(draft.call, ModelCall)]
+    if not models or outermost is None or outermost.reading.output is None or outermost.reading.error is not None:
+        return
+    for draft in drafts:
+        call = draft.call
+        if isinstance(call, ToolCall) and draft.node is None and draft.parent is models[-1] and call.outcome is None:
+            draft.call = replace(call, is_output=True)
+
+
+class _Assembled:
+    """Puts the facts of the run together."""
+
+    def __init__(
+        self,
+        spans: Sequence[Span],
+        roots: list[Node],
+        nodes: list[Node],
+        outermost: Node | None,
+        drafts: list[Draft],
+    ) -> None:
+        self._spans = spans
+        self._roots = roots
+        self._nodes = nodes
+        self._outermost = outermost
+        self._drafts = drafts
+        self._models = [draft for draft in drafts if isinstance(draft.call, ModelCall)]
+
+    def run(self, *, is_closed: bool) -> Run:
+        trace_id = self._spans[0].trace_id
+        status, error = self._end(is_closed)
+        first = self._first_converted()
+        steps = numbered(self._drafts)
+        return Run(
+            run_id=trace_id,
+            session_id=self._fact(lambda reading: reading.session_id) or trace_id,
+            status=status,
+            source_format=SPANS,
+            input=self._input(first),
+            output=self._output() if status != "running" else None,
+            error=error,
+            agent=self._agent(),
+            code=CodeInfo(commit=self._resource(*_COMMIT)),
+            region=self._resource(*_REGION),
+            model=self._fact(lambda reading: reading.model),
+            provider=self._fact(lambda reading: reading.provider),
+            instructions=first.instructions if first else None,
+            user_id=self._fact(lambda reading: reading.user_id),
+            tenant_id=self._fact(lambda reading: reading.tenant_id),
+            flags=self._fact(lambda reading: reading.flags),
+            started_at=self._first_span.started_at,
+            duration_ms=self._duration(),
+            prior=first.start if first else None,
+            steps=steps,
+            final=self._final(status),
+            extra=self._extra(),
+        )
+
+    # --- facts
+
+    def _fact(self, read: Callable[[Reading], _Fact | None]) -> _Fact | None:
+        return next((fact for node in self._nodes if (fact := read(node.reading)) is not None), None)
+
+    def _resource(self, *names: str) -> str | None:
+        holders = (span.resource for span in self._spans)
+        return next((text for said in holders for name in names if (text := as_text(said.get(name)))), None)
+
+    def _agent(self) -> AgentInfo:
+        named = self._fact(lambda reading: reading.agent_name if reading.kind == "agent" else None)
+        return AgentInfo(
+            name=named or self._fact(lambda reading: reading.agent_name) or self._resource("service.name"),
+            version=self._fact(lambda reading: reading.agent_version) or self._resource("service.version"),
+            framework=self._fact(lambda reading: reading.framework),
+            framework_version=self._fact(lambda reading: reading.framework_version),
+        )
+
+    @property
+    def _first_span(self) -> Span:
+        return self._nodes[0].span
+
+    def _duration(self) -> float | None:
+        if self._outermost is not None:
+            return self._outermost.span.duration_ms
+        ends = [span.end_ns for span in self._spans if span.end_ns]
+        start = self._first_span.start_ns
+        return (max(ends) - start) / 1_000_000 if ends and start and max(ends) >= start else None
+
+    def _first_converted(self) -> Converted | None:
+        return next((draft.converted for draft in self._models if draft.converted and draft.converted.history), None)
+
+    # --- beginning and end
+
+    def _input(self, first: Converted | None) -> Payload | None:
+        said = self._fact(lambda reading: reading.input)
+        if first is None or first.prompt is None:
+            return payload_of(said)
+        prompt = _words(first.prompt)
+        return Payload.of_text(_input_within(prompt, said) or prompt)
+
+    def _end(self, is_closed: bool) -> tuple[RunStatus, ErrorInfo | None]:
+        has_ended = any(node.span.parent_id is None and node.span.end_ns for node in self._roots)
+        if not has_ended:
+            return ("cut_off" if is_closed else "running"), None
+        error = self._error() or self._last_failure()
+        if error is not None:
+            return "error", error
+        return ("cut_off" if self._waits_for_tools() else "ok"), None
+
+    def _last_failure(self) -> ErrorInfo | None:
+        """Of the step that the trace ends with, where its failure was given to no model."""
+        work = [draft for draft in self._drafts if isinstance(draft.call, ModelCall | ToolCall)]
+        last = max(work, key=lambda draft: draft.node.start if draft.node else -1, default=None)
+        if last is None or last.error is None:
+            return None
+        was_told = isinstance(last.call, ToolCall) and last.call.result is not None
+        return None if was_told else last.error
+
+    def _waits_for_tools(self) -> bool:
+        """The trace ends with an answer that asks for tools, and nothing tells of them."""
+        last = self._models[-1] if self._models else None
+        calls = [draft.call for draft in self._drafts if draft.parent is last and isinstance(draft.call, ToolCall)]
+        return any(call.outcome is None and not call.is_output for call in calls)
+
+    def _error(self) -> ErrorInfo | None:
+        """The topmost span's own; its words may stand further inside."""
+        failed = [node for node in self._roots if node.reading.error and not node.reading.is_error_harmless]
+        if not failed or not self._is_topmost(failed[0]):
+            return None
+        error = failed[0].reading.error
+        assert error is not None
+        inside = [draft.error for draft in self._drafts if draft.error is not None]
+        return inside[-1] if error.type is None and error.message is None and inside else error
+
+    def _is_topmost(self, node: Node) -> bool:
+        return node.span.parent_id is None and len(self._roots) == 1
+
+    def _output(self) -> Payload | None:
+        last = self._models[-1] if self._models else None
+        answer = last.node.reading.answer if last and last.node else None
+        text = None if answer is None else _text_of(answer)
+        if text and last is not None and not last.children_asked:
+            return Payload.of_text(text)
+        return payload_of(self._outermost.reading.output) if self._outermost else None
+
+    def _final(self, status: RunStatus) -> History | None:
+        last = self._models[-1] if self._models else None
+        if status != "ok" or last is None or not isinstance(last.call, ModelCall) or last.children_asked:
+            return None
+        return last.call.output_history if last.call.history else None
+
+    def _extra(self) -> JsonObject:
+        conventions = Counter(node.reading.convention for node in self._nodes)
+        unknown = sum(len(node.span.attributes.keys() - node.reading.used) for node in self._nodes)
+        facts: JsonObject = {
+            "trace_id": self._spans[0].trace_id,
+            "spans": len(self._spans),
+            "conventions": dict(sorted(conventions.items())),
+            "attributes_not_understood": unknown,
+            "resource": self._first_span.resource,
+            "scopes": sorted({f"{span.scope.name} {span.scope.version}".strip() for span in self._spans}),
+        }
+        if self._outermost is not None:
+            facts["root"] = span_facts(self._outermost.span, self._outermost.reading)
+        return {"trace": facts}
+
+
+def _text_of(message: ChatMessage) -> str:
+    return "".join(part.text for part in message.parts if isinstance(part, TextPart))
+
+
+def _words(message: ChatMessage) -> str:
+    return "\n".join(part.text for part in message.parts if isinstance(part, TextPart))
+
+
+def _input_within(prompt: str, said: JsonValue) -> str | None:
+    """What the run's own span was given, where the prompt is a template around it: the longest text that is in both."""
+    texts = [text for text in leaves(parsed(said)) if len(text) >= _SHORTEST_INPUT and text.strip() in prompt]
+    return max(texts, key=len, default=None)
+
+
+def leaves(value: JsonValue) -> Iterator[str]:
+    stack = [value]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, str):
+            yield item
+        elif isinstance(item, dict | list):
+            stack += item.values() if isinstance(item, dict) else item

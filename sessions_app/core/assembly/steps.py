@@ -1,0 +1,305 @@
+"""The nodes of a trace as steps."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+
+from sessions_app.core.assembly.conversation import Conversations, Converted
+from sessions_app.core.assembly.requests import Asked, OpenCalls, same_value
+from sessions_app.core.assembly.tree import Node
+from sessions_app.core.formats.conversation import OUTPUT_PROCESSED
+from sessions_app.core.payload import JsonObject, JsonValue, Payload
+from sessions_app.core.run import (
+    AgentCall,
+    Call,
+    Chunk,
+    ErrorInfo,
+    ModelCall,
+    OtherCall,
+    Retrieval,
+    Step,
+    ToolCall,
+)
+from sessions_app.core.spans.reading import ChatMessage, Reading, ResultPart, ToolDefinition
+from sessions_app.core.spans.span import Span, SpanEvent, moment
+
+
+@dataclass(eq=False)
+class Draft:
+    """A step before it has its number."""
+
+    name: str
+    call: Call
+    node: Node | None
+    """None for a call that no span tells of."""
+    parent: Draft | None = None
+    error: ErrorInfo | None = None
+    asked: Asked | None = None
+    converted: Converted | None = None
+    children_asked: list[Asked] = field(default_factory=list)
+
+
+class StepWriter:
+    """Takes nodes in order of time."""
+
+    def __init__(self) -> None:
+        self.drafts: list[Draft] = []
+        self._of_node: dict[int, Draft] = {}
+        self._asked_by: dict[int, Draft] = {}
+        self._conversations = Conversations()
+        self._open = OpenCalls()
+
+    def take(self, node: Node) -> None:
+        draft = _MAKERS.get(node.kind, StepWriter._other)(self, node)
+        draft.parent = draft.parent or self._around(node)
+        draft.error = None if node.reading.is_error_harmless else node.reading.error
+        self._of_node[id(node)] = draft
+        self.drafts.append(draft)
+
+    def _around(self, node: Node) -> Draft | None:
+        return next((draft for outer in node.above() if (draft := self._of_node.get(id(outer)))), None)
+
+    # --- kinds
+
+    def _model(self, node: Node) -> Draft:
+        reading = node.reading
+        converted = self._conversations.take(
+            reading.messages,
+            _answer(reading),
+            apart=reading.instructions,
+            model=reading.answered_model or reading.model,
+        )
+        self._open.answered(converted.results)
+        draft = Draft(reading.answered_model or reading.model or "model", model_call(reading, converted), node)
+        draft.converted = converted
+        draft.children_asked = [Asked(part, call_id) for part, call_id in converted.calls]
+        self._asked_by.update({id(asked): draft for asked in draft.children_asked})
+        self._open.add(draft.children_asked)
+        return draft
+
+    def _tool(self, node: Node) -> Draft:
+        asked = self._open.take(node.reading)
+        name = node.reading.tool_name or (asked.part.tool_name if asked else None) or node.span.name or "tool"
+        draft = Draft(name, ToolCall(tool_name=name), node, asked=asked)
+        draft.parent = self._asked_by.get(id(asked)) if asked else None
+        return draft
+
+    def _agent(self, node: Node) -> Draft:
+        reading = node.reading
+        call = AgentCall(run_id=None, arguments=payload_of(reading.input), result=payload_of(reading.output))
+        return Draft(reading.agent_name or reading.name or node.span.name or "agent", call, node)
+
+    def _retrieval(self, node: Node) -> Draft:
+        reading = node.reading
+        chunks = (
+            None
+            if reading.chunks is None
+            else tuple(
+                Chunk(chunk_id=each.chunk_id, score=each.score, content=payload_of(each.content), extra=each.extra)
+                for each in reading.chunks
+            )
+        )
+        query = reading.query if reading.query is not None else reading.input
+        call = Retrieval(query=payload_of(query), chunks=chunks, embedding_version=reading.embedding_model)
+        return Draft(reading.name or node.span.name or "retrieval", call, node)
+
+    def _other(self, node: Node) -> Draft:
+        reading = node.reading
+        call = OtherCall(arguments=payload_of(reading.input), result=payload_of(reading.output))
+        return Draft(reading.name or node.span.name or "span", call, node)
+
+    # --- the end
+
+    def agent_ended(self, node: Node) -> None:
+        """An agent's own span may tell what the last calls gave."""
+        parts = [part for message in node.reading.conversation or () for part in message.parts]
+        results = {part.call_id: part.content for part in parts if isinstance(part, ResultPart) and part.call_id}
+        self._open.answered(results)
+
+    def finished(self) -> list[Draft]:
+        """All steps in order: calls that no span tells of stand behind the answer that asked for them."""
+        for draft in self.drafts:
+            if isinstance(draft.call, ToolCall) and draft.node is not None:
+                draft.call = _tool_call(draft)
+        return [each for draft in self.drafts for each in (draft, *_untold(draft))]
+
+
+def put_output_tools(drafts: Sequence[Draft]) -> None:
+    """A tool that carries the output is none that the loop runs: requests name it apart."""
+    names = {draft.name for draft in drafts if isinstance(draft.call, ToolCall) and draft.call.is_output}
+    for draft in drafts if names else ():
+        if draft.node is not None and draft.converted is not None:
+            draft.call = model_call(draft.node.reading, draft.converted, output_tools=names)
+
+
+_MAKERS = {
+    "model": StepWriter._model,
+    "tool": StepWriter._tool,
+    "agent": StepWriter._agent,
+    "retrieval": StepWriter._retrieval,
+}
+
+
+def _untold(draft: Draft) -> list[Draft]:
+    return [
+        Draft(
+            asked.part.tool_name,
+            ToolCall(
+                tool_name=asked.part.tool_name,
+                call_id=asked.call_id,
+                arguments=payload_of(asked.part.arguments),
+                result=payload_of(asked.result, null_is_value=True) if asked.has_result else None,
+                outcome="success" if asked.has_result else None,
+                is_output=asked.has_result and asked.result == OUTPUT_PROCESSED,
+            ),
+            node=None,
+            parent=draft,
+        )
+        for asked in draft.children_asked
+        if not asked.is_taken
+    ]
+
+
+def _tool_call(draft: Draft) -> ToolCall:
+    """What the model asked and was given counts, for that is what a replay gives again; the span fills gaps."""
+    assert draft.node is not None
+    assert isinstance(draft.call, ToolCall)
+    reading, asked = draft.node.reading, draft.asked
+    said = reading.arguments if reading.has_arguments else None
+    arguments = said if asked is None or asked.part.arguments is None else asked.part.arguments
+    given = asked is not None and asked.has_result
+    result = asked.result if asked is not None and given else reading.result
+    has_result = given or reading.has_result
+    return ToolCall(
+        tool_name=asked.part.tool_name if asked else draft.call.tool_name,
+        call_id=asked.call_id if asked else reading.call_id,
+        arguments=payload_of(arguments, null_is_value=reading.has_arguments),
+        result=payload_of(result, null_is_value=True) if has_result else None,
+        outcome=_outcome(draft, result) if has_result else ("crashed" if draft.error else None),
+    )
+
+
+def _outcome(draft: Draft, result: JsonValue) -> str:
+    """A failed call whose words the model was given failed; other values were an answer all the same."""
+    return "failed" if draft.error is not None and isinstance(result, str) else "success"
+
+
+def own_result(draft: Draft) -> JsonObject:
+    """What the tool's span says the tool gave, where the model was given something else."""
+    if draft.node is None or draft.asked is None or not draft.asked.has_result or not draft.node.reading.has_result:
+        return {}
+    said = draft.node.reading.result
+    return {} if same_value(said, draft.asked.result) else {"tool_result": said}
+
+
+# --- model calls -------------------------------------------------------------------------------
+
+
+def _answer(reading: Reading) -> ChatMessage | None:
+    """An empty answer beside an error is none."""
+    is_empty = reading.answer is not None and not reading.answer.parts
+    return None if is_empty and reading.error is not None else reading.answer
+
+
+def model_call(reading: Reading, converted: Converted, output_tools: Collection[str] = ()) -> ModelCall:
+    tools = None if reading.tools is None else [definition(tool) for tool in reading.tools]
+    functions = None if tools is None else [tool for tool in tools if tool["name"] not in output_tools]
+    outputs = [{**tool, "kind": "output"} for tool in tools or () if tool["name"] in output_tools]
+    return ModelCall(
+        history=converted.history,
+        response=converted.response,
+        parameters=None if functions is None else _parameters(functions, outputs),
+        tools=None if functions is None else tuple(map(Payload.of_json, functions)),
+        settings=Payload.of_json(reading.settings) if reading.settings else None,
+        model=reading.model,
+        answered_model=reading.answered_model,
+        provider=reading.provider,
+        finish_reason=reading.finish_reason,
+        input_tokens=reading.input_tokens,
+        output_tokens=reading.output_tokens,
+    )
+
+
+def definition(tool: ToolDefinition) -> JsonObject:
+    """In the shape of Pydantic AI."""
+    said: JsonObject = {"name": tool.name, "description": tool.description}
+    return said if tool.parameters is None else {**said, "parameters_json_schema": tool.parameters}
+
+
+def _parameters(functions: list[JsonObject], outputs: list[JsonObject]) -> Payload:
+    mode = "tool" if outputs else "text"
+    return Payload.of_json(
+        {"function_tools": functions, "output_mode": mode, "output_tools": outputs, "allow_text_output": True}
+    )
+
+
+def payload_of(value: JsonValue, *, null_is_value: bool = False) -> Payload | None:
+    if value is None:
+        return Payload.of_json(None) if null_is_value else None
+    return Payload.of_text(value) if isinstance(value, str) else Payload.of_json(value)
+
+
+# --- numbers -----------------------------------------------------------------------------------
+
+
+def numbered(drafts: Sequence[Draft]) -> tuple[Step, ...]:
+    indexes = {id(draft): index for index, draft in enumerate(drafts, start=1)}
+    return tuple(_step(draft, indexes) for draft in drafts)
+
+
+def _step(draft: Draft, indexes: dict[int, int]) -> Step:
+    index = indexes[id(draft)]
+    parent = indexes.get(id(draft.parent)) if draft.parent is not None else None
+    span = draft.node.span if draft.node else None
+    return Step(
+        index=index,
+        name=draft.name,
+        call=draft.call,
+        parent=parent if parent is not None and parent < index else None,
+        started_at=span.started_at if span else None,
+        first_token_at=moment(draft.node.reading.first_token_ns) if draft.node else None,
+        duration_ms=span.duration_ms if span else None,
+        error=draft.error,
+        user_id=draft.node.reading.user_id if draft.node else None,
+        tenant_id=draft.node.reading.tenant_id if draft.node else None,
+        extra=_extra(draft),
+    )
+
+
+def _extra(draft: Draft) -> JsonObject:
+    if draft.node is None:
+        return {}
+    reordered = draft.converted is not None and draft.converted.is_reordered
+    order = {"tool_results": "stood in another order than the calls"} if reordered else {}
+    return {**told_by(draft.node), **own_result(draft), **order}
+
+
+def told_by(node: Node) -> JsonObject:
+    """The span behind a step, with everything in it that no convention understood."""
+    return {"span": {**span_facts(node.span, node.reading), **_twins(node)}}
+
+
+def _twins(node: Node) -> JsonObject:
+    return {"twins": [span_facts(twin, node.reading) for twin in node.twins]} if node.twins else {}
+
+
+def span_facts(span: Span, reading: Reading) -> JsonObject:
+    unknown = {name: value for name, value in span.attributes.items() if name not in reading.used}
+    facts: JsonObject = {
+        "span_id": span.span_id,
+        "parent_id": span.parent_id,
+        "name": span.name,
+        "convention": reading.convention,
+        "status": None if span.status == "unset" else span.status,
+        "status_message": span.status_message or None,
+        "attributes": unknown or None,
+        "events": [_event(event) for event in span.events if event.name != "exception"] or None,
+        "links": [{"trace_id": link.trace_id, "span_id": link.span_id} for link in span.links] or None,
+        "dropped": span.dropped or None,
+    }
+    return {name: value for name, value in facts.items() if value is not None}
+
+
+def _event(event: SpanEvent) -> JsonObject:
+    return {"name": event.name, "attributes": event.attributes}

@@ -1,0 +1,146 @@
+"""The spans of a trace as a tree, each with what its conventions say of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from sessions_app.core.conventions.reading_order import merged, read_span
+from sessions_app.core.spans.reading import Reading
+from sessions_app.core.spans.span import Span
+
+_FAR = 1 << 80
+"""Later than any time: where a span without a start stands."""
+
+
+@dataclass(eq=False)
+class Node:
+    """A span in its place."""
+
+    span: Span
+    reading: Reading
+    parent: Node | None = None
+    children: list[Node] = field(default_factory=list)
+    twins: list[Span] = field(default_factory=list)
+    """Spans that told of the same operation and were taken together with this one."""
+
+    @property
+    def kind(self) -> str:
+        return self.reading.kind or "other"
+
+    @property
+    def start(self) -> int:
+        return self.span.start_ns or _FAR
+
+    def above(self) -> Iterator[Node]:
+        """The nodes around this one, from the inside out."""
+        node = self.parent
+        while node is not None:
+            yield node
+            node = node.parent
+
+
+def forest(spans: Sequence[Span]) -> list[Node]:
+    """The topmost nodes in order of time: spans without a parent, and those whose parent is not there.
+
+    The order of `spans` does not matter.
+    """
+    ordered = sorted(spans, key=lambda span: (span.start_ns or _FAR, span.span_id))
+    nodes = {span.span_id: Node(span, read_span(span)) for span in ordered}
+    for node in nodes.values():
+        node.parent = nodes.get(node.span.parent_id or "")
+    _break_circles(nodes.values())
+    for node in nodes.values():
+        if node.parent is not None:
+            node.parent.children.append(node)
+    return [node for node in nodes.values() if node.parent is None]
+
+
+def _break_circles(nodes: Iterable[Node]) -> None:
+    """Spans that claim to be inside each other: the first of them counts as topmost."""
+    settled: set[int] = set()
+    for node in nodes:
+        path: list[Node] = []
+        at: Node | None = node
+        while at is not None and id(at) not in settled:
+            settled.add(id(at))
+            path.append(at)
+            at = at.parent
+        if at is not None and at in path:
+            at.parent = None
+
+
+def walk(roots: Sequence[Node]) -> Iterator[Node]:
+    """Each node before those inside it, without recursion: trees may be deep."""
+    stack = list(reversed(roots))
+    while stack:
+        node = stack.pop()
+        yield node
+        stack.extend(reversed(node.children))
+
+
+def in_order_of_time(roots: Sequence[Node]) -> list[Node]:
+    """All nodes in the order in which they began; none before the one around it, whatever the clocks say."""
+    began: dict[int, int] = {}
+    ordered = list(walk(roots))
+    for node in ordered:
+        outer = began[id(node.parent)] if node.parent is not None else 0
+        began[id(node)] = max(outer, node.start)
+    return sorted(ordered, key=lambda node: began[id(node)])
+
+
+# --- twins -------------------------------------------------------------------------------------
+
+_OWN_WORK = frozenset({"tool", "agent", "retrieval"})
+
+
+def join_twins(roots: Sequence[Node]) -> None:
+    """One call of a model may be told by several spans: an SDK's own and an instrumentation's around it."""
+    for node in list(walk(roots)):
+        if node.kind == "model":
+            other = _model_around(node) or _model_beside(node)
+            if other is not None:
+                _join(other, node)
+
+
+def _model_around(node: Node) -> Node | None:
+    for outer in node.above():
+        if outer.kind == "model":
+            return outer
+        if outer.kind in _OWN_WORK:
+            return None
+    return None
+
+
+def _model_beside(node: Node) -> Node | None:
+    """A neighbour that tells the same with contents, for one that has none."""
+    if node.parent is None or _has_content(node.reading):
+        return None
+    for other in node.parent.children:
+        if other is not node and other.kind == "model" and _has_content(other.reading) and _covers(other, node):
+            return other
+    return None
+
+
+def _has_content(reading: Reading) -> bool:
+    return reading.messages is not None or reading.answer is not None
+
+
+def _covers(outer: Node, inner: Node) -> bool:
+    ends = outer.span.end_ns, inner.span.end_ns
+    return None not in ends and outer.start <= inner.start and inner.span.end_ns <= outer.span.end_ns  # type: ignore[operator]
+
+
+def _join(kept: Node, twin: Node) -> None:
+    """What the kept one says counts, unless only the other has contents."""
+    readings = [kept.reading, twin.reading]
+    if _has_content(twin.reading) and not _has_content(kept.reading):
+        readings.reverse()
+    kept.reading = merged(readings)
+    kept.twins += [twin.span, *twin.twins]
+    assert twin.parent is not None
+    twin.parent.children.remove(twin)
+    for child in twin.children:
+        child.parent = twin.parent
+    twin.parent.children += twin.children
+    twin.parent.children.sort(key=lambda node: (node.start, node.span.span_id))

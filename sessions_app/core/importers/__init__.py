@@ -1,0 +1,1 @@
+"""Exports of other products in, spans out that carry that product's own attributes."""

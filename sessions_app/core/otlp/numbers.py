@@ -1,0 +1,16 @@
+"""Numbers that JSON cannot say."""
+
+from __future__ import annotations
+
+import math
+
+from sessions_app.core.payload import JsonValue
+
+
+def sayable(number: float) -> JsonValue:
+    """The number itself, or `{"double": "NaN" | "Infinity" | "-Infinity"}`."""
+    if math.isfinite(number):
+        return number
+    if math.isnan(number):
+        return {"double": "NaN"}
+    return {"double": "Infinity" if number > 0 else "-Infinity"}

@@ -1,0 +1,209 @@
+"""An export of ours as the run that it was made from.
+
+The texts are read from the GenAI attributes, the rest from those of ours. What is not wholly ours is left to the
+general way of reading spans: spans of another origin, a part of an export, an export that was changed beyond that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from sessions_app.core.errors import RecordError
+from sessions_app.core.formats.json_writer import array_text, object_text, scalar
+from sessions_app.core.formats.native import FORMAT, parse_native
+from sessions_app.core.formats.native import VERSION as RECORD_VERSION
+from sessions_app.core.json_text import Limits, load_strict
+from sessions_app.core.otlp_export import names
+from sessions_app.core.otlp_export.attributes import value_of
+from sessions_app.core.otlp_export.messages import read_messages
+from sessions_app.core.otlp_export.said import Said
+from sessions_app.core.otlp_export.tools import read_definitions
+from sessions_app.core.payload import JSON
+from sessions_app.core.run import Run
+from sessions_app.core.spans.span import Span
+
+Written = list[tuple[str, bytes | None]]
+EXPORTED_ID = "exported_run_id"
+"""Among the unknown fields of a run that came back as a trace: the id that it had."""
+_TABLES = ("parameters", "tools")
+
+
+def is_export(spans: Sequence[Span]) -> bool:
+    """Whether one of them is the span of an exported run."""
+    return any(names.VERSION in span.attributes for span in spans)
+
+
+def run_of_trace(spans: Sequence[Span], *, source_format: str) -> Run | None:
+    """The same for a trace that came in: its run has the id of the trace, as any other run that is made of spans.
+
+    Its texts have to be as they were sent; None where a text became the list that it spells.
+    """
+    run = restored_run(spans)
+    if run is None:
+        return None
+    trace_id = spans[0].trace_id
+    kept = {} if run.run_id == trace_id else {EXPORTED_ID: run.extra.get(EXPORTED_ID, run.run_id)}
+    return replace(run, run_id=trace_id, source_format=source_format, extra={**run.extra, **kept})
+
+
+def restored_run(spans: Sequence[Span], limits: Limits = Limits()) -> Run | None:
+    """The exported run; None when these spans are not one whole export. Their order does not matter."""
+    try:
+        record = _record(spans)
+        load_strict(record, limits)
+        return parse_native(record, limits)
+    except (RecordError, ValueError, RecursionError):
+        return None
+
+
+def _record(spans: Sequence[Span]) -> bytes:
+    root, steps = _in_order(spans)
+    tables = _Tables()
+    written = array_text([_step(Said(step), tables) for step in steps])
+    said = Said(root)
+    fields: Written = [
+        ("format", scalar(FORMAT)),
+        ("version", scalar(RECORD_VERSION)),
+        *_header(said),
+        ("prior", _conversation(said, names.PRIOR)),
+        *((name, tables.text(name)) for name in _TABLES),
+        ("steps", written),
+        ("final", _history(_conversation(said, names.FINAL))),
+    ]
+    return _joined(fields, said.facts(names.RUN))
+
+
+def _in_order(spans: Sequence[Span]) -> tuple[Span, list[Span]]:
+    """The span of the run and those of its steps, each there once."""
+    roots = [span for span in spans if names.VERSION in span.attributes]
+    count = roots[0].attributes.get(names.STEPS) if len(roots) == 1 else None
+    if not isinstance(count, int) or roots[0].attributes[names.VERSION] != 1 or len(spans) != count + 1:
+        raise RecordError("These spans are not one whole export.")
+    steps = sorted((span for span in spans if span is not roots[0]), key=_index)
+    if [_index(span) for span in steps] != list(range(1, count + 1)):
+        raise RecordError("Spans of steps are missing.")
+    return roots[0], steps
+
+
+def _index(span: Span) -> int:
+    index = span.attributes.get(names.INDEX)
+    if not isinstance(index, int):
+        raise RecordError("A span does not say which step it is.")
+    return index
+
+
+def _joined(fields: Written, facts: dict[str, bytes]) -> bytes:
+    """What GenAI says stands before our facts of the same name."""
+    said = {name for name, text in fields if text is not None}
+    return object_text([*fields, *((name, text) for name, text in facts.items() if name not in said)])
+
+
+# --- the run -----------------------------------------------------------------------------------
+
+
+def _header(said: Said) -> Written:
+    return [
+        ("session_id", scalar(said.text("gen_ai.conversation.id"))),
+        ("input", said.message("input", "gen_ai.input.messages")),
+        ("output", said.message("output", "gen_ai.output.messages")),
+        ("model", scalar(said.text("gen_ai.request.model"))),
+        ("provider", scalar(said.text("gen_ai.provider.name"))),
+        ("instructions", scalar(said.instructions())),
+        ("user_id", scalar(said.text("user.id"))),
+    ]
+
+
+def _conversation(said: Said, name: str) -> bytes | None:
+    written = said.json(name)
+    return None if written is None else array_text(read_messages(written))
+
+
+def _history(messages: bytes | None) -> bytes | None:
+    return None if messages is None else object_text([("messages", messages)])
+
+
+# --- steps -------------------------------------------------------------------------------------
+
+
+class _Tables:
+    """Values that many steps share stand once in a record, and steps name their position."""
+
+    def __init__(self) -> None:
+        self._rows: dict[str, dict[bytes, int]] = {name: {} for name in _TABLES}
+
+    def position(self, table: str, row: bytes) -> bytes:
+        rows = self._rows[table]
+        return b"%d" % rows.setdefault(row, len(rows))
+
+    def text(self, table: str) -> bytes | None:
+        return array_text(self._rows[table]) if self._rows[table] else None
+
+
+def _step(said: Said, tables: _Tables) -> bytes:
+    facts = said.facts(names.STEP)
+    parameters = facts.get("parameters")
+    if parameters is not None:
+        facts["parameters"] = tables.position("parameters", parameters)
+    fields = [("user_id", scalar(said.text("user.id"))), *_call(facts.get("kind", b""), said, tables)]
+    return _joined(fields, facts)
+
+
+def _call(kind: bytes, said: Said, tables: _Tables) -> Written:
+    match kind:
+        case b'"model"':
+            return _model(said, tables)
+        case b'"tool"':
+            return [
+                ("tool_name", scalar(said.text("gen_ai.tool.name"))),
+                ("call_id", scalar(said.text("gen_ai.tool.call.id"))),
+                ("arguments", said.value("arguments", "gen_ai.tool.call.arguments")),
+                ("result", said.value("result", "gen_ai.tool.call.result")),
+            ]
+        case b'"retrieval"':
+            documents = said.json("gen_ai.retrieval.documents")
+            return [
+                ("query", said.value("query", "gen_ai.retrieval.query.text")),
+                ("chunks", scalar(documents)),
+            ]
+        case b'"agent"':
+            return [
+                ("arguments", said.message("arguments", "gen_ai.input.messages")),
+                ("result", said.message("result", "gen_ai.output.messages")),
+            ]
+        case _:
+            return [
+                ("arguments", said.value("arguments", names.ARGUMENTS)),
+                ("result", said.value("result", names.RESULT)),
+            ]
+
+
+def _model(said: Said, tables: _Tables) -> Written:
+    return [
+        ("request", _history(_conversation(said, "gen_ai.input.messages"))),
+        ("response", _response(said)),
+        ("tools", _tools(said, tables)),
+        ("model", scalar(said.text("gen_ai.request.model"))),
+        ("answered_model", scalar(said.text("gen_ai.response.model"))),
+        ("provider", scalar(said.text("gen_ai.provider.name"))),
+        ("finish_reason", scalar(said.first("gen_ai.response.finish_reasons"))),
+        ("input_tokens", scalar(said.count("gen_ai.usage.input_tokens"))),
+        ("output_tokens", scalar(said.count("gen_ai.usage.output_tokens"))),
+    ]
+
+
+def _response(said: Said) -> bytes | None:
+    written, media_type = said.json("gen_ai.output.messages"), said.media_type("response")
+    if written is None or media_type is None:
+        return None
+    answers = read_messages(written)
+    if len(answers) != 1:
+        raise RecordError("An exported model call has not one answer.")
+    return value_of(answers[0].decode(), JSON) if media_type == JSON else answers[0]
+
+
+def _tools(said: Said, tables: _Tables) -> bytes | None:
+    definitions = said.json("gen_ai.tool.definitions")
+    if definitions is None or said.attributes.get(names.TOOLS_REGISTERED) is not True:
+        return None
+    return array_text(tables.position("tools", tool) for tool in read_definitions(definitions))

@@ -1,0 +1,1 @@
+"""Spans as OpenTelemetry means them, and what they say of an agent's work."""

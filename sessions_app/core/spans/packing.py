@@ -1,0 +1,300 @@
+"""Spans as they are stored: what comes again and again is kept once.
+
+Each span of a model call carries the whole conversation so far, so a trace of n calls repeats its messages n times. A
+text that is a JSON list, or an object that holds lists, becomes its elements in a hash chain (core/history.py), and a
+skeleton in which `["~0"]` stands for the first list. Attributes with numbers (`llm.input_messages.0.message.role`)
+become chains likewise. Unpacking gives every text back to the letter.
+
+    {"~": skeleton, "lists": [[node, separator], …]}     a text with lists taken out
+    {"~text": payload}                                   a long text
+    {"~list": node}                                      a real list
+    {"~value": …}                                        an object that would be taken for one of these
+    {"~numbered": {prefix: node}}                        among the attributes: those with numbers
+
+Payloads and nodes are named by their position in a list of digests that is kept beside: digests must not go through
+redaction, which could take one for a card number.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import msgspec
+
+from sessions_app.core.history import Link, node_digest
+from sessions_app.core.payload import JsonObject, JsonValue, compact_json, sha256_hex
+from sessions_app.core.spans.span import Attributes
+
+LONG = 200
+"""Characters from which a text is looked at."""
+_WHOLE = 400
+"""Characters from which a text without lists is kept by its digest."""
+_SEPARATORS = (", ", ",", ",\n")
+_NUMBERED = re.compile(r"^(.{1,200}?)\.(\d{1,6})\.(.+)$", re.DOTALL)
+_MIN_NUMBERED = 2
+
+
+@dataclass
+class Pieces:
+    """What packed attributes refer to."""
+
+    payloads: dict[str, bytes] = field(default_factory=dict)
+    """Redacted bytes by digest."""
+    nodes: dict[str, Link] = field(default_factory=dict)
+
+    def add(self, other: Pieces) -> None:
+        self.payloads.update(other.payloads)
+        self.nodes.update(other.nodes)
+
+
+class References:
+    """The digests that a batch names, each by its position."""
+
+    def __init__(self) -> None:
+        self.digests: list[str] = []
+        self._positions: dict[str, int] = {}
+
+    def position(self, digest: str) -> int:
+        known = self._positions.get(digest)
+        if known is None:
+            known = self._positions[digest] = len(self.digests)
+            self.digests.append(digest)
+        return known
+
+
+class Packer:
+    """Packs the attributes of one request.
+
+    `redact` takes bytes, and whether they are a JSON document or a text; `is_secret` the name of an attribute.
+    """
+
+    def __init__(self, redact: Callable[[bytes, bool], bytes], is_secret: Callable[[str], bool]) -> None:
+        self.pieces = Pieces()
+        self.nodes = References()
+        self.payloads = References()
+        self._redact = redact
+        self._is_secret = is_secret
+        self._digests: dict[bytes, str] = {}
+
+    def attributes(self, said: Attributes) -> JsonObject:
+        """The attributes with long values packed; those whose name says that they are secret stay as they are."""
+        plain, numbered = _numbered(said)
+        packed = {
+            _escaped(name): value if self._is_secret(name) else self._value(value) for name, value in plain.items()
+        }
+        if numbered:
+            packed["~numbered"] = {prefix: self._chain_at(rows) for prefix, rows in numbered.items()}
+        return packed
+
+    def _value(self, value: JsonValue) -> JsonValue:
+        if isinstance(value, str):
+            return value if len(value) < LONG else self.text(value)
+        if isinstance(value, list) and len(value) > 1:
+            rows = [compact_json(item) for item in value]
+            return {"~list": self._chain_at(rows)} if sum(map(len, rows)) >= LONG else value
+        if isinstance(value, dict) and any(key.startswith("~") for key in value):
+            return {"~value": value}
+        return value
+
+    def text(self, text: str) -> JsonValue:
+        """A text, as it stands in a packed span."""
+        content = text.encode("utf-8", "replace")
+        skeleton, lists = _skeleton(content)
+        if lists:
+            return {"~": skeleton.decode(), "lists": [[self._chain_at(rows), sep] for rows, sep in lists]}
+        if len(text) < _WHOLE:
+            return text
+        return {"~text": self.payloads.position(self._piece(content, is_json=_is_json(content)))}
+
+    def redacted(self, document: bytes) -> bytes:
+        """A whole JSON document without its secrets."""
+        return self._redact(document, True)
+
+    def _chain_at(self, rows: list[bytes]) -> int:
+        return self.nodes.position(self._chain(rows))
+
+    def _chain(self, rows: list[bytes]) -> str:
+        node: str | None = None
+        for row in rows:
+            element = self._piece(row, is_json=True)
+            parent, node = node, node_digest(node, element)
+            self.pieces.nodes[node] = (parent, element)
+        return node or ""
+
+    def _piece(self, content: bytes, *, is_json: bool) -> str:
+        known = self._digests.get(content)
+        if known is None:
+            redacted = self._redact(content, is_json)
+            known = self._digests[content] = sha256_hex(redacted)
+            self.pieces.payloads[known] = redacted
+        return known
+
+
+def _escaped(name: str) -> str:
+    """Names of our own begin with one `~`."""
+    return f"~~{name}" if name.startswith("~") else name
+
+
+def _is_json(content: bytes) -> bool:
+    if content[:1] not in b'{["':
+        return False
+    try:
+        msgspec.json.decode(content)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+_ROWS = msgspec.json.Decoder(list[msgspec.Raw])
+_MEMBERS = msgspec.json.Decoder(dict[str, msgspec.Raw])
+
+
+def _skeleton(content: bytes) -> tuple[bytes, list[tuple[list[bytes], str]]]:
+    """The text with its lists taken out, and those lists; no lists where it cannot be put together again exactly."""
+    if b'["~' in content:
+        return content, []
+    try:
+        if content[:1] == b"[":
+            members = [content]
+        elif content[:1] == b"{":
+            members = [bytes(raw) for raw in _MEMBERS.decode(content).values() if bytes(raw)[:1] == b"["]
+        else:
+            return content, []
+        found = [(member, split) for member in members if len(member) >= LONG and (split := _split(member))]
+    except (ValueError, RecursionError):
+        return content, []
+    return _taken_out(content, found)
+
+
+def _taken_out(
+    content: bytes, found: list[tuple[bytes, tuple[list[bytes], str]]]
+) -> tuple[bytes, list[tuple[list[bytes], str]]]:
+    skeleton = b""
+    lists: list[tuple[list[bytes], str]] = []
+    for member, split in found:
+        before, hit, after = content.partition(member)
+        if hit:
+            skeleton += before + f'["~{len(lists)}"]'.encode()
+            lists.append(split)
+            content = after
+    return skeleton + content, lists
+
+
+def _split(text: bytes) -> tuple[list[bytes], str] | None:
+    """The elements of a JSON list and what stands between them; None when that is not always the same."""
+    rows = [bytes(raw) for raw in _ROWS.decode(text)]
+    for separator in _SEPARATORS:
+        if rows and b"[" + separator.encode().join(rows) + b"]" == text:
+            return rows, separator
+    return None
+
+
+def _numbered(said: Attributes) -> tuple[Attributes, dict[str, list[bytes]]]:
+    """Attributes that count from 0 without a gap, as one JSON object for each number."""
+    groups: dict[str, dict[int, JsonObject]] = {}
+    for name, value in said.items():
+        match = _NUMBERED.match(name)
+        if match is not None:
+            groups.setdefault(match[1], {}).setdefault(int(match[2]), {})[match[3]] = value
+    whole = {prefix: rows for prefix, rows in groups.items() if _is_whole(prefix, rows, said)}
+    taken = {f"{prefix}.{n}.{rest}" for prefix, rows in whole.items() for n, row in rows.items() for rest in row}
+    plain = {name: value for name, value in said.items() if name not in taken}
+    return plain, {prefix: [compact_json(rows[n]) for n in range(len(rows))] for prefix, rows in whole.items()}
+
+
+def _is_whole(prefix: str, rows: dict[int, JsonObject], said: Attributes) -> bool:
+    """Also the names must come back as they were: `a.00.b` counts as 0 and is another name."""
+    if len(rows) < _MIN_NUMBERED or max(rows) != len(rows) - 1 or prefix.startswith("~"):
+        return False
+    return all(f"{prefix}.{n}.{rest}" in said for n, row in rows.items() for rest in row)
+
+
+# --- back --------------------------------------------------------------------------------------
+
+
+class Unpacker:
+    """Gives packed attributes back; lists whose text nobody needs stay lists, which share their elements."""
+
+    def __init__(self, pieces: Pieces) -> None:
+        self._pieces = pieces
+        self._lists: dict[str, list[JsonValue]] = {}
+        self._values: dict[str, JsonValue] = {}
+
+    def of(self, *, nodes: list[str], payloads: list[str], exact: bool) -> BatchUnpacker:
+        """For one batch, with the digests that it names. With `exact` every text comes back as it was; without, a text
+        that is nothing but a list is given as that list."""
+        return BatchUnpacker(self, nodes, payloads, exact)
+
+    def text(self, digest: str) -> str:
+        return self._pieces.payloads[digest].decode("utf-8", "replace")
+
+    def rows(self, node: str) -> list[bytes]:
+        """The elements of a chain as they were spelled."""
+        elements, at = [], node or None
+        while at:
+            at, element = self._pieces.nodes[at]
+            elements.append(self._pieces.payloads[element])
+        return elements[::-1]
+
+    def parsed(self, node: str) -> list[JsonValue]:
+        """Shares the list of an earlier node as far as that is known."""
+        path, at = [], node
+        while at and at not in self._lists:
+            path.append(at)
+            at = self._pieces.nodes[at][0] or ""
+        rows = [*self._lists.get(at, []), *(self._element(self._pieces.nodes[each][1]) for each in reversed(path))]
+        self._lists[node] = rows
+        return rows
+
+    def _element(self, digest: str) -> JsonValue:
+        if digest not in self._values:
+            self._values[digest] = _loaded(self._pieces.payloads[digest])
+        return self._values[digest]
+
+
+def _loaded(content: bytes) -> JsonValue:
+    """What Python cannot read, such as a number of 5,000 digits, stays text."""
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError):
+        return content.decode("utf-8", "replace")
+
+
+class BatchUnpacker:
+    """Gives the attributes of one batch back."""
+
+    def __init__(self, unpacker: Unpacker, nodes: list[str], payloads: list[str], exact: bool) -> None:
+        self._all = unpacker
+        self._nodes = nodes
+        self._payloads = payloads
+        self._exact = exact
+
+    def attributes(self, packed: JsonObject) -> Attributes:
+        said = {
+            name.removeprefix("~~"): self._value(value) for name, value in packed.items() if name != "~numbered"
+        }
+        for prefix, node in (packed.get("~numbered") or {}).items():
+            for position, row in enumerate(self._all.parsed(self._nodes[node])):
+                said.update({f"{prefix}.{position}.{rest}": value for rest, value in row.items()})
+        return said
+
+    def _value(self, value: JsonValue) -> JsonValue:
+        if not isinstance(value, dict):
+            return value
+        if "~text" in value:
+            return self._all.text(self._payloads[value["~text"]])
+        if "~list" in value:
+            return self._all.parsed(self._nodes[value["~list"]])
+        return self._with_lists(value) if "~" in value else value.get("~value", value)
+
+    def _with_lists(self, value: JsonObject) -> JsonValue:
+        if not self._exact and value["~"] == '["~0"]':
+            return self._all.parsed(self._nodes[value["lists"][0][0]])
+        text: str = value["~"]
+        for number, (node, separator) in enumerate(value["lists"]):
+            rows = separator.encode().join(self._all.rows(self._nodes[node])).decode("utf-8", "replace")
+            text = text.replace(f'["~{number}"]', f"[{rows}]", 1)
+        return text

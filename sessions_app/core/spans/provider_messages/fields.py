@@ -1,0 +1,25 @@
+"""Fields of objects that are spelled differently by each provider."""
+
+from __future__ import annotations
+
+from sessions_app.core.payload import JsonObject, JsonValue
+
+
+def first(item: JsonObject, *names: str) -> JsonValue:
+    """The first of these fields that is not None."""
+    return next((value for name in names if (value := item.get(name)) is not None), None)
+
+
+def text(item: JsonObject, *names: str) -> str | None:
+    """The first of these fields that is a text and not empty."""
+    return next((value for name in names if isinstance(value := item.get(name), str) and value), None)
+
+
+def entry(item: JsonObject, *names: str) -> JsonObject:
+    """The first of these fields that is an object; an empty one when none is."""
+    return next((value for name in names if isinstance(value := item.get(name), dict)), {})
+
+
+def entries(item: JsonObject, *names: str) -> list[JsonValue]:
+    """The first of these fields that is a list; an empty one when none is."""
+    return next((value for name in names if isinstance(value := item.get(name), list)), [])

@@ -1,0 +1,174 @@
+"""Messages of a conversation, each read by its own shape."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import groupby
+
+from sessions_app.core.conventions.attributes import parsed
+from sessions_app.core.payload import JsonObject, JsonValue
+from sessions_app.core.spans.provider_messages.fields import entries, entry, text
+from sessions_app.core.spans.provider_messages.parts import call_of, part_of, parts_of, plain, result_of
+from sessions_app.core.spans.reading import CallPart, ChatMessage, OtherPart, Part, ResultPart, Role
+
+ROLES: dict[str, Role] = {
+    **dict.fromkeys(("system", "developer"), "system"),
+    **dict.fromkeys(("user", "human"), "user"),
+    **dict.fromkeys(("assistant", "ai", "model"), "assistant"),
+    **dict.fromkeys(("tool", "function"), "tool"),
+}
+_CLASSES: dict[str, Role] = {
+    f"{name}message{chunk}": ROLES[name]
+    for name in ("system", "human", "ai", "tool", "function")
+    for chunk in ("", "chunk")
+}
+"""LangChain's own names of its messages."""
+_TYPES = ROLES | _CLASSES
+
+
+def messages_of(value: JsonValue) -> tuple[ChatMessage, ...] | None:
+    """A list of messages, oldest first; the first of several lists (LangChain's batches); None if it is neither.
+
+    Results of tools always make a message of role `tool` of their own.
+    """
+    items = _items(parsed(value))
+    found = [message_of(item) for item in items]
+    if not any(found) or not all(each or _is_item(item) for item, each in zip(items, found, strict=True)):
+        return None
+    read = [each or [_unknown(item)] for item, each in zip(items, found, strict=True)]
+    return tuple(_joined(items, read))
+
+
+def message_of(item: JsonValue) -> list[ChatMessage] | None:
+    """The messages that one item makes, several when it mixes a tool's results with others; None if it is none."""
+    if isinstance(item, list):
+        return _of_pair(item)
+    if not isinstance(item, dict):
+        return None
+    said = langchain_fields(item)
+    role = _role(said)
+    if role is None:
+        return _of_item(said)
+    return _split(role, _parts(role, said))
+
+
+def langchain_fields(item: JsonObject) -> JsonObject:
+    """A message without LangChain's wrapping: `{"lc": 1, "id": [..., class], "kwargs": {}}`, `{"type", "data": {}}`."""
+    path, kwargs = item.get("id"), item.get("kwargs")
+    if isinstance(kwargs, dict) and isinstance(path, list) and path and isinstance(path[-1], str):
+        return {"type": path[-1], **kwargs} if path[-1].lower() in _CLASSES else item
+    data = item.get("data")
+    if isinstance(data, dict) and "content" in data and _kind(item) in _TYPES:
+        return {"type": item["type"], **data}
+    return item
+
+
+def _items(value: JsonValue) -> list[JsonValue]:
+    if not isinstance(value, list) or not value:
+        return []
+    is_batch = isinstance(value[0], list) and _of_pair(value[0]) is None
+    return value[0] if is_batch else value
+
+
+def _of_pair(item: list[JsonValue]) -> list[ChatMessage] | None:
+    """LangChain takes `["user", "words"]` for a message."""
+    if len(item) != 2 or not isinstance(item[0], str) or item[0].lower() not in _TYPES:
+        return None
+    return _split(_TYPES[item[0].lower()], parts_of(item[1]))
+
+
+def _role(said: JsonObject) -> Role | None:
+    """None when this is no message; a role that nobody here knows counts as the user's."""
+    role = text(said, "role")
+    if role is not None:
+        return ROLES.get(role.lower(), "user") if any(name in said for name in _CONTENTS) else None
+    if "content" in said and _kind(said) in _TYPES:
+        return _TYPES[_kind(said)]
+    google = entries(said, "parts")
+    return "user" if google and all(_is_known(each) for each in google) else None
+
+
+_CONTENTS = ("content", "parts", "tool_calls", "toolCalls", "function_call")
+
+
+def _kind(item: JsonObject) -> str:
+    return (text(item, "type") or "").lower()
+
+
+def _is_known(part: JsonValue) -> bool:
+    return isinstance(part, dict) and not isinstance(part_of(part), OtherPart)
+
+
+def _parts(role: Role, said: JsonObject) -> list[Part]:
+    parts = parts_of(said.get("content")) + parts_of(said.get("parts"))
+    if role == "tool" and not any(isinstance(part, ResultPart) for part in parts):
+        content = said.get("content")
+        return [replace(result_of({**said, "output": None, "content": None}), content=plain(content))]
+    calls = _calls(said)
+    named = {call.call_id for call in calls if call.call_id}
+    # LangChain keeps Anthropic's own blocks in the content and says the same calls again.
+    kept = [part for part in parts if not (isinstance(part, CallPart) and part.call_id in named)]
+    return [*_reasoning(said), *kept, *parts_of(said.get("refusal")), *calls]
+
+
+def _reasoning(said: JsonObject) -> list[Part]:
+    """OpenAI-compatible servers put a model's thinking beside the content."""
+    thought = text(said, "reasoning_content", "reasoning")
+    return [part_of({"type": "thinking", "thinking": thought})] if thought else []
+
+
+def _calls(said: JsonObject) -> list[CallPart]:
+    extra = entry(said, "additional_kwargs")
+    items = entries(said, "tool_calls", "toolCalls") or entries(extra, "tool_calls")
+    items = items + entries(said, "invalid_tool_calls") or [entry(said, "function_call")]
+    return [call for item in items if isinstance(item, dict) and (call := call_of(item))]
+
+
+def _split(role: Role, parts: list[Part]) -> list[ChatMessage]:
+    if not parts:
+        return [ChatMessage(role=role, parts=())]
+    return [
+        ChatMessage(role="tool" if is_result else _unless_tool(role), parts=tuple(group))
+        for is_result, group in groupby(parts, key=lambda part: isinstance(part, ResultPart))
+    ]
+
+
+def _unless_tool(role: Role) -> Role:
+    return "user" if role == "tool" else role
+
+
+def _of_item(item: JsonObject) -> list[ChatMessage] | None:
+    """An item of OpenAI Responses that has no role: a call, its output, a reasoning."""
+    if not _is_item(item) or item["type"] not in _ITEMS:
+        return None
+    return _split("assistant", [part_of(item)])
+
+
+_ITEMS = frozenset(
+    {"function_call", "function_call_output", "custom_tool_call", "custom_tool_call_output", "reasoning"}
+)
+
+
+def _is_item(item: JsonValue) -> bool:
+    return isinstance(item, dict) and isinstance(item.get("type"), str) and "role" not in item
+
+
+def _unknown(item: JsonObject) -> ChatMessage:
+    return ChatMessage(role="assistant", parts=(OtherPart(kind=item["type"], value=item),))
+
+
+def _joined(items: list[JsonValue], read: list[list[ChatMessage]]) -> list[ChatMessage]:
+    """All messages in order; the items that OpenAI Responses makes of one answer are one message again."""
+    roles: list[Role] = []
+    parts: list[list[Part]] = []
+    was_item = False
+    for item, messages in zip(items, read, strict=True):
+        is_item = _is_item(item) and _role(langchain_fields(item)) is None
+        for message in messages:
+            if (is_item or was_item) and roles and roles[-1] == message.role == "assistant":
+                parts[-1].extend(message.parts)
+            else:
+                roles.append(message.role)
+                parts.append(list(message.parts))
+        was_item = is_item
+    return [ChatMessage(role=role, parts=tuple(said)) for role, said in zip(roles, parts, strict=True)]

@@ -1,0 +1,154 @@
+"""Whole answers of a model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from sessions_app.core.conventions.attributes import parsed
+from sessions_app.core.payload import JsonObject, JsonValue
+from sessions_app.core.spans.provider_messages.fields import entries, entry, text
+from sessions_app.core.spans.provider_messages.messages import langchain_fields, message_of, messages_of
+from sessions_app.core.spans.provider_messages.streams import merged
+from sessions_app.core.spans.provider_messages.usage import usage_of
+from sessions_app.core.spans.reading import ChatMessage
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ProviderResponse:
+    """What a model answered; None where the response does not say."""
+
+    answer: ChatMessage
+    model: str | None = None
+    response_id: str | None = None
+    finish_reason: str | None = None
+    input_tokens: int | None = None
+    """With those that came from a cache."""
+    output_tokens: int | None = None
+
+
+def response_of(value: JsonValue) -> ProviderResponse | None:
+    """A response object, the chunks of a stream, an answer message, or what LangChain made of one.
+
+    None when it holds no answer. Of several choices, candidates or generations it is the first.
+    """
+    value = parsed(value)
+    if isinstance(value, list):
+        whole = merged(value)
+        return response_of(whole) if whole else _last_answer(value)
+    if not isinstance(value, dict):
+        return None
+    answers = (
+        read(value) for read in (_of_choices, _of_output, _of_candidates, _of_generations, _of_message, _of_state)
+    )
+    return next((found for found in answers if found), None)
+
+
+def _of_choices(said: JsonObject) -> ProviderResponse | None:
+    """OpenAI chat completions."""
+    choice = _first_object(said, "choices")
+    message = entry(choice, "message") or {"content": choice.get("text")}
+    return _response(_answer([{"role": "assistant", **message}]) if choice else None, said, choice)
+
+
+def _of_output(said: JsonObject) -> ProviderResponse | None:
+    """OpenAI Responses: a list of items. Bedrock Converse: an object with a message."""
+    output = said.get("output")
+    if isinstance(output, dict):
+        return _response(_answer([entry(output, "message")]), said, said) or _of_message(output)
+    return _response(_answer(entries(said, "output")), said, said)
+
+
+def _of_candidates(said: JsonObject) -> ProviderResponse | None:
+    """Google generateContent."""
+    candidate = _first_object(said, "candidates")
+    content = {**entry(candidate, "content"), "role": "assistant"}
+    return _response(_answer([content]) if candidate else None, said, candidate)
+
+
+def _of_generations(said: JsonObject) -> ProviderResponse | None:
+    """LangChain's LLMResult: `{"generations": [[{"text", "message", "generation_info"}]], "llm_output": {}}`."""
+    batch = entries(said, "generations")
+    inner = batch[0] if batch and isinstance(batch[0], list) else batch
+    generation = inner[0] if inner and isinstance(inner[0], dict) else {}
+    message = entry(generation, "message") or _plain_text(generation)
+    found = _of_message(message)
+    if found is None:
+        return None
+    return _filled(found, _response(found.answer, entry(said, "llm_output"), entry(generation, "generation_info")))
+
+
+def _plain_text(generation: JsonObject) -> JsonObject:
+    words = text(generation, "text")
+    return {"role": "assistant", "content": words} if words else {}
+
+
+def _of_message(said: JsonObject) -> ProviderResponse | None:
+    """An answer that is a message itself (Anthropic, LangChain), or holds one as `message` (Ollama)."""
+    fields = langchain_fields(entry(said, "message") or said)
+    metadata = entry(fields, "response_metadata")
+    outer = {**metadata, **said, **fields, "usage": _usage(fields) or _usage(metadata) or _usage(said)}
+    # LangChain numbers its messages itself; the provider's id is in the metadata.
+    outer["id"] = text(outer, "id") if "role" in fields else text(metadata, "id")
+    return _response(_answer([fields]), outer, outer)
+
+
+def _of_state(said: JsonObject) -> ProviderResponse | None:
+    """The state that a LangGraph agent ends with: its last answer."""
+    return _last_answer(entries(said, "messages"))
+
+
+def _last_answer(items: list[JsonValue]) -> ProviderResponse | None:
+    answers = [message for message in messages_of(items) or () if message.role == "assistant"]
+    if not answers:
+        return None
+    facts = (_of_message(item) for item in reversed(items) if isinstance(item, dict))
+    found = next((each for each in facts if each), None)
+    return replace(found, answer=answers[-1]) if found else ProviderResponse(answer=answers[-1])
+
+
+def _answer(items: list[JsonValue]) -> ChatMessage | None:
+    """All that an assistant says here, as one message."""
+    read = [message for item in items for message in message_of(item) or ()] if len(items) == 1 else messages_of(items)
+    said = [message for message in read or () if message.role == "assistant"]
+    if not said:
+        return None
+    return replace(said[0], parts=tuple(part for message in said for part in message.parts))
+
+
+def _response(answer: ChatMessage | None, said: JsonObject, choice: JsonObject) -> ProviderResponse | None:
+    if answer is None:
+        return None
+    input_tokens, output_tokens = usage_of(_usage(said))
+    return ProviderResponse(
+        answer=answer,
+        model=text(said, *_MODELS),
+        response_id=text(said, "id", "responseId", "response_id"),
+        finish_reason=text(choice, *_REASONS),
+        input_tokens=input_tokens,
+        output_tokens=output_tokens,
+    )
+
+
+_MODELS = ("model", "modelVersion", "model_version", "model_name", "model_id")
+_REASONS = ("finish_reason", "finishReason", "stop_reason", "stopReason", "done_reason")
+_USAGES = ("usage", "usageMetadata", "usage_metadata", "token_usage")
+
+
+def _usage(said: JsonObject) -> JsonObject:
+    return entry(said, *_USAGES) or {name: said[name] for name in ("prompt_eval_count", "eval_count") if name in said}
+
+
+def _filled(found: ProviderResponse, other: ProviderResponse | None) -> ProviderResponse:
+    """What the first does not say, the second may."""
+    if other is None:
+        return found
+    gaps = {name: getattr(other, name) for name in _FACTS if getattr(found, name) is None}
+    return replace(found, **gaps)
+
+
+_FACTS = ("model", "response_id", "finish_reason", "input_tokens", "output_tokens")
+
+
+def _first_object(said: JsonObject, name: str) -> JsonObject:
+    items = entries(said, name)
+    return items[0] if items and isinstance(items[0], dict) else {}

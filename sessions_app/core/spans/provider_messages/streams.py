@@ -1,0 +1,151 @@
+"""Answers that came in pieces, put together again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import groupby
+
+from sessions_app.core.conventions.attributes import parsed
+from sessions_app.core.payload import JsonObject, JsonValue
+from sessions_app.core.spans.provider_messages.fields import entries, entry, text
+from sessions_app.core.spans.provider_messages.messages import langchain_fields
+
+
+def merged(chunks: list[JsonValue]) -> JsonObject | None:
+    """The whole response that came as chunks of OpenAI (both interfaces), Anthropic, Google or LangChain.
+
+    None if these are no chunks. They may be JSON inside text. Of several choices it is the first.
+    """
+    objects = [chunk for each in chunks if isinstance(chunk := parsed(each), dict)]
+    readers = (_completed, _of_deltas, _of_events, _of_candidates, _of_messages)
+    return next((whole for read in readers if (whole := read(objects))), None)
+
+
+def _completed(chunks: list[JsonObject]) -> JsonObject | None:
+    """OpenAI Responses sends the whole response at the end."""
+    whole = [entry(chunk, "response") for chunk in chunks if str(chunk.get("type")).startswith("response.")]
+    return next((response for response in reversed(whole) if entries(response, "output")), None)
+
+
+def _of_deltas(chunks: list[JsonObject]) -> JsonObject | None:
+    choices = [choice for chunk in chunks for choice in entries(chunk, "choices")[:1] if isinstance(choice, dict)]
+    deltas = [entry(choice, "delta") for choice in choices if isinstance(choice.get("delta"), dict)]
+    if not deltas:
+        return None
+    return {**_facts(chunks), "choices": [{"message": _message(deltas), "finish_reason": _last(choices, _REASON)}]}
+
+
+_REASON = "finish_reason"
+
+
+def _message(deltas: list[JsonObject]) -> JsonObject:
+    words = {name: _joined(deltas, name) for name in ("content", "refusal", "reasoning_content")}
+    return {"role": "assistant", **words, "tool_calls": _calls(deltas)}
+
+
+def _facts(chunks: list[JsonObject]) -> JsonObject:
+    return {
+        "id": _last(chunks, "id"),
+        "model": _last(chunks, "model"),
+        "usage": next((usage for chunk in reversed(chunks) if (usage := entry(chunk, "usage"))), None),
+    }
+
+
+def _joined(pieces: Iterable[JsonObject], name: str) -> str | None:
+    said = [piece[name] for piece in pieces if isinstance(piece.get(name), str)]
+    return "".join(said) if said else None
+
+
+def _last(items: list[JsonObject], name: str) -> str | None:
+    return next((said for item in reversed(items) if (said := text(item, name))), None)
+
+
+def _calls(deltas: list[JsonObject]) -> list[JsonObject]:
+    """Calls by their index: the first piece names the tool, all hold a piece of its arguments."""
+    pieces: dict[str, list[JsonObject]] = {}
+    for delta in deltas:
+        for position, piece in enumerate(entries(delta, "tool_calls")):
+            if isinstance(piece, dict):
+                pieces.setdefault(str(piece.get("index", position)), []).append(piece)
+    return [_call(each) for each in pieces.values()]
+
+
+def _call(pieces: list[JsonObject]) -> JsonObject:
+    functions = [entry(piece, "function") for piece in pieces]
+    function = {"name": _last(functions, "name"), "arguments": _joined(functions, "arguments")}
+    return {"id": _last(pieces, "id"), "type": "function", "function": function}
+
+
+def _of_events(events: list[JsonObject]) -> JsonObject | None:
+    """Anthropic: `message_start`, then deltas of content blocks by index, then `message_delta`."""
+    started = next((entry(event, "message") for event in events if event.get("type") == "message_start"), None)
+    if started is None:
+        return None
+    ended = [event for event in events if event.get("type") == "message_delta"]
+    usage = {key: value for event in ended for key, value in entry(event, "usage").items() if value is not None}
+    return {
+        **started,
+        "role": "assistant",
+        "content": _blocks(events),
+        "stop_reason": _last([entry(event, "delta") for event in ended], "stop_reason"),
+        "usage": {**entry(started, "usage"), **usage},
+    }
+
+
+def _blocks(events: list[JsonObject]) -> list[JsonObject]:
+    blocks: dict[str, list[JsonObject]] = {}
+    for event in events:
+        if event.get("type") in ("content_block_start", "content_block_delta"):
+            blocks.setdefault(str(event.get("index")), []).append(entry(event, "content_block", "delta"))
+    return [_block(pieces) for pieces in blocks.values()]
+
+
+def _block(pieces: list[JsonObject]) -> JsonObject:
+    block = pieces[0]
+    words: JsonObject = {name: _joined(pieces, name) for name in ("text", "thinking", "signature") if name in block}
+    arguments = _joined(pieces[1:], "partial_json")
+    return {**block, **words, **({"input": arguments} if arguments else {})}
+
+
+def _of_candidates(chunks: list[JsonObject]) -> JsonObject | None:
+    """Google: each chunk is a response with some more parts."""
+    candidates = [each for chunk in chunks for each in entries(chunk, "candidates")[:1] if isinstance(each, dict)]
+    if not candidates:
+        return None
+    parts = [part for each in candidates for part in entries(entry(each, "content"), "parts")]
+    ends = {name: _last(candidates, name) for name in ("finishReason", _REASON)}
+    content = {"role": "model", "parts": _with_joined_texts(parts)}
+    facts = {key: value for chunk in chunks for key, value in chunk.items() if value is not None}
+    return {**facts, "candidates": [{"content": content, **ends}]}
+
+
+def _with_joined_texts(parts: list[JsonValue]) -> list[JsonValue]:
+    joined: list[JsonValue] = []
+    for is_words, group in groupby(parts, key=_is_words):
+        found = list(group)
+        joined += [{"text": "".join(part["text"] for part in found)}] if is_words else found
+    return joined
+
+
+def _is_words(part: JsonValue) -> bool:
+    return isinstance(part, dict) and isinstance(part.get("text"), str) and not part.get("thought")
+
+
+def _of_messages(chunks: list[JsonObject]) -> JsonObject | None:
+    """LangChain: a list of `AIMessageChunk`."""
+    messages = [langchain_fields(entry(chunk, "message") or chunk) for chunk in chunks]
+    if not messages or any(message.get("type") != "AIMessageChunk" for message in messages):
+        return None
+    calls = [{**call, "function": {**call, "arguments": call.get("args")}} for call in _pieces(messages)]
+    deltas = [{"content": message.get("content")} for message in messages]
+    whole = _message([*deltas, {"tool_calls": calls}])
+    metadata = {key: value for message in messages for key, value in entry(message, "response_metadata").items()}
+    usage = next((found for message in reversed(messages) if (found := entry(message, "usage_metadata"))), None)
+    return {"content": whole["content"], "tool_calls": whole["tool_calls"], "type": "ai"} | {
+        "response_metadata": metadata,
+        "usage_metadata": usage,
+    }
+
+
+def _pieces(messages: list[JsonObject]) -> list[JsonObject]:
+    return [call for message in messages for call in entries(message, "tool_call_chunks") if isinstance(call, dict)]

@@ -1,0 +1,160 @@
+"""What a convention makes of one span: the same words for every framework.
+
+None always means that the span does not say it. Nothing here is guessed from other spans; that is the assembly's part.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from sessions_app.core.payload import JsonObject, JsonValue
+from sessions_app.core.run import ErrorInfo
+
+Role = Literal["system", "user", "assistant", "tool"]
+ReadingKind = Literal["model", "tool", "retrieval", "embedding", "agent", "handoff", "chain"]
+"""`agent`: a span around a whole run or sub-agent. `chain`: work that only holds others together. `embedding`: texts
+turned into vectors. `handoff`: one agent passes the conversation on to another."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TextPart:
+    """Words that were said."""
+
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ThinkingPart:
+    """What a model thought before it answered."""
+
+    text: str
+    id: str | None = None
+    signature: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CallPart:
+    """A model asks for a tool."""
+
+    tool_name: str
+    call_id: str | None = None
+    arguments: JsonValue = None
+    """A text stays that text (models send JSON as text); None when it was not captured."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ResultPart:
+    """What a tool answered, as the model was given it."""
+
+    call_id: str | None = None
+    tool_name: str | None = None
+    content: JsonValue = None
+    is_error: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class OtherPart:
+    """Images, files, audio, and kinds that nobody here knows; `value` is the part as it came."""
+
+    kind: str
+    value: JsonValue
+
+
+Part = TextPart | ThinkingPart | CallPart | ResultPart | OtherPart
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ChatMessage:
+    """One message of a conversation with a model."""
+
+    role: Role
+    parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ToolDefinition:
+    """A tool as it was offered to the model."""
+
+    name: str
+    description: str | None = None
+    parameters: JsonObject | None = None
+    """Its JSON Schema; None when the span names the tool alone."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RetrievedChunk:
+    """A piece of text that a retrieval returned."""
+
+    chunk_id: str | None = None
+    score: float | None = None
+    content: JsonValue = None
+    extra: JsonObject = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Reading:
+    """One span in the words of this product."""
+
+    convention: str
+    """The convention's key, as in docs/integrations.md."""
+    kind: ReadingKind | None = None
+    name: str | None = None
+    """Of the agent, or of the operation where it has one better than the span's name."""
+    framework: str | None = None
+    framework_version: str | None = None
+
+    # A call of a model.
+    messages: tuple[ChatMessage, ...] | None = None
+    """All that went in, oldest first, with system messages where the convention has them among the others."""
+    answer: ChatMessage | None = None
+    instructions: str | None = None
+    """System prompt, where the convention keeps it apart from the messages."""
+    tools: tuple[ToolDefinition, ...] | None = None
+    model: str | None = None
+    answered_model: str | None = None
+    provider: str | None = None
+    response_id: str | None = None
+    settings: JsonObject | None = None
+    """temperature, top_p, seed, max_tokens …, without prefixes."""
+    finish_reason: str | None = None
+    input_tokens: int | None = None
+    """With those that came from a cache."""
+    output_tokens: int | None = None
+    first_token_ns: int | None = None
+    """Nanoseconds since 1970."""
+
+    # A call of a tool.
+    tool_name: str | None = None
+    call_id: str | None = None
+    arguments: JsonValue = None
+    result: JsonValue = None
+    has_arguments: bool = False
+    """Null is an argument like any other: this says whether it was captured. Likewise `has_result`."""
+    has_result: bool = False
+
+    # A search.
+    query: JsonValue = None
+    chunks: tuple[RetrievedChunk, ...] | None = None
+    embedding_model: str | None = None
+
+    # The operation as a whole, mostly of agents and chains.
+    input: JsonValue = None
+    output: JsonValue = None
+    conversation: tuple[ChatMessage, ...] | None = None
+    """All messages of a run that its own span carries."""
+    session_id: str | None = None
+    user_id: str | None = None
+    tenant_id: str | None = None
+    agent_name: str | None = None
+    agent_version: str | None = None
+    flags: JsonObject | None = None
+    error: ErrorInfo | None = None
+    """What went wrong, from the span's status, its exception event or the convention's own words."""
+    is_error_harmless: bool = False
+    """The span ended with an exception that only steers the framework, such as a handoff."""
+    used: frozenset[str] = frozenset()
+    """Names of the attributes that were understood; the others are kept and shown as they came."""
+
+
+NOTHING = Reading(convention="none")

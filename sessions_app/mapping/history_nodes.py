@@ -1,0 +1,50 @@
+"""Reading and writing the nodes of hash chains."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from django.db import connection
+
+from sessions_app.core.history import Link
+from sessions_app.models import HistoryNode
+
+_BATCH = 1000
+_CHAIN = """
+WITH RECURSIVE chain AS (
+    SELECT digest, parent, message FROM sessions_app_historynode
+    WHERE project_id = %(project)s AND digest = ANY(%(heads)s)
+  UNION
+    SELECT node.digest, node.parent, node.message FROM sessions_app_historynode node
+    JOIN chain ON node.project_id = %(project)s AND node.digest = chain.parent
+)
+SELECT digest, parent, message FROM chain
+"""
+"""UNION and not UNION ALL: each node once, however many heads lead to it."""
+
+
+def write_nodes(project_id: int, nodes: Mapping[str, Link]) -> None:
+    """Store those that are not stored yet; in the order of digests, so that two writers never wait in a circle."""
+    rows = [
+        HistoryNode(
+            project_id=project_id,
+            digest=bytes.fromhex(digest),
+            parent=None if parent is None else bytes.fromhex(parent),
+            message=bytes.fromhex(message),
+        )
+        for digest, (parent, message) in sorted(nodes.items())
+    ]
+    HistoryNode.objects.bulk_create(rows, ignore_conflicts=True, batch_size=_BATCH)
+
+
+def read_nodes(project_id: int, heads: Iterable[str | None]) -> dict[str, Link]:
+    """All nodes that these lead to, by digest; one query."""
+    wanted = [bytes.fromhex(head) for head in heads if head]
+    if not wanted:
+        return {}
+    with connection.cursor() as cursor:
+        cursor.execute(_CHAIN, {"project": project_id, "heads": wanted})
+        return {
+            bytes(digest).hex(): (None if parent is None else bytes(parent).hex(), bytes(message).hex())
+            for digest, parent, message in cursor.fetchall()
+        }

@@ -1,0 +1,58 @@
+"""Spans as they arrived; the runs that are made of them are in `recordings`."""
+
+from __future__ import annotations
+
+from django.db import models
+
+from sessions_app.models.projects import Project
+from sessions_app.models.recordings import Run
+
+
+class Trace(models.Model):
+    """All that arrived of one trace, and how far it was made into a run."""
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="traces")
+    trace_id = models.CharField(max_length=32)
+    run = models.OneToOneField(Run, null=True, on_delete=models.SET_NULL, related_name="trace")
+    batches_received = models.IntegerField(default=0)
+    batches_assembled = models.IntegerField(default=0)
+    """How many of them the run was made of; fewer than received while it waits to be made again."""
+    span_count = models.IntegerField(default=0)
+    """Spans of all batches; one that came twice in different batches counts twice."""
+    changed_at = models.DateTimeField(auto_now_add=True)
+    is_closed = models.BooleanField(default=False)
+    """Whether nobody waits for its topmost span any more."""
+    problem = models.TextField(null=True)
+    """Why no run could be made of it; the spans are kept."""
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["project", "trace_id"], name="one_trace_an_id")]
+        indexes = [
+            models.Index(
+                fields=["changed_at"],
+                name="traces_to_assemble",
+                condition=models.Q(batches_assembled__lt=models.F("batches_received")),
+            ),
+            models.Index(fields=["changed_at"], name="traces_open", condition=models.Q(is_closed=False)),
+        ]
+
+    def __str__(self) -> str:
+        return self.trace_id
+
+
+class SpanBatch(models.Model):
+    """Spans and log records of one trace that came in one request (core/spans/batch.py)."""
+
+    trace = models.ForeignKey(Trace, on_delete=models.CASCADE, related_name="batches")
+    digest = models.BinaryField()
+    """SHA-256 of the content."""
+    content = models.BinaryField()
+    """Compressed with zstd when `is_compressed`."""
+    is_compressed = models.BooleanField()
+    received_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["trace", "digest"], name="one_batch_a_digest")]
+
+    def __str__(self) -> str:
+        return bytes(self.digest).hex()

@@ -1,0 +1,73 @@
+"""The ways to send recordings, each as code to paste with this server's address and the key in it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.template.loader import render_to_string
+
+PLACEHOLDER = "$REPLAY_KEY"
+"""Shells put the key in its place; code in Python reads the same variable."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Snippet:
+    """A few lines of code; `name` is that of its template and of its element in the page."""
+
+    name: str
+    about: str
+    code: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Way:
+    """One tab."""
+
+    slug: str
+    title: str
+    snippets: tuple[Snippet, ...]
+
+
+_WAYS: tuple[tuple[str, str, dict[str, str]], ...] = (
+    (
+        "opentelemetry",
+        "OpenTelemetry",
+        {
+            "opentelemetry": "For whatever is instrumented already, in any language; exporters append /v1/traces to "
+            "the address. Without the last line most leave prompts and answers out."
+        },
+    ),
+    (
+        "pydantic-ai",
+        "Pydantic AI",
+        {
+            "pydantic_ai": "Best: the recorder. Every run whole, with all that a replay needs.",
+            "pydantic_otel": "Or OpenTelemetry, nothing of ours in your process: "
+            "pip install opentelemetry-exporter-otlp-proto-http.",
+        },
+    ),
+    ("openai-agents", "OpenAI Agents SDK", {"openai_agents": "Every run, recorded whole."}),
+    ("recorder", "Recorder", {"recorder": "For an agent of your own: any function, any tool."}),
+    (
+        "curl",
+        "curl",
+        {"curl": "A session file.", "dump": "The messages of a run in Pydantic AI, with who asked."},
+    ),
+)
+
+
+def ways_to_send(address: str, new_key: str | None) -> tuple[Way, ...]:
+    """`address` is this server's, without a slash at its end; `new_key` a key that was made just now."""
+    facts = {"address": address, "key": new_key or PLACEHOLDER, "made": new_key is not None}
+    return tuple(
+        Way(slug=slug, title=title, snippets=tuple(_snippet(*each, facts) for each in snippets.items()))
+        for slug, title, snippets in _WAYS
+    )
+
+
+def way_asked_for(slug: str, ways: tuple[Way, ...]) -> Way:
+    return next((way for way in ways if way.slug == slug), ways[0])
+
+
+def _snippet(name: str, about: str, facts: dict[str, object]) -> Snippet:
+    return Snippet(name=name, about=about, code=render_to_string(f"setup/ways/{name}.txt", facts).rstrip("\n"))

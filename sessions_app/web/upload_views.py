@@ -1,0 +1,94 @@
+"""A file with recordings, sent from the page: what was stored of it, or why nothing was."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from django import forms
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.csrf import csrf_exempt, csrf_protect
+from django.views.decorators.http import require_POST
+
+from sessions_app.core.errors import RecordTooLarge, RunConflict
+from sessions_app.models import Project
+from sessions_app.services.recording_files import REFUSALS, refusal_words, take_in_file
+from sessions_app.services.run_store import Ingested
+from sessions_app.web.access import project_page
+from sessions_app.web.run_pages import run_address
+
+View = Callable[[HttpRequest, Project], HttpResponse]
+
+_FORM_BYTES = 64 * 1024
+"""What a form needs beside the file."""
+
+_DRAINED = 64 * 1024 * 1024
+"""Bytes of a refused upload that are read and thrown away: browsers listen only when they have sent everything."""
+
+
+class UploadForm(forms.Form):
+    file = forms.FileField(
+        allow_empty_file=True,
+        error_messages={"required": "Choose a file first.", "invalid": "The form holds no file."},
+    )
+
+
+def within_limit(view: View) -> View:
+    """Looks at the length before anything reads the form, which would write a large file to the disk."""
+
+    @wraps(view)
+    def inner(request: HttpRequest, project: Project) -> HttpResponse:
+        length = request.headers.get("Content-Length", "")
+        if length.isdecimal() and int(length) <= settings.REPLAY_MAX_INFLATED_BYTES + _FORM_BYTES:
+            return view(request, project)
+        _drain(request)
+        words = f"The file is larger than {settings.REPLAY_MAX_INFLATED_BYTES} bytes."
+        return _answer(request, project, {"refusal": words}, 413)
+
+    return inner
+
+
+def _drain(request: HttpRequest) -> None:
+    left = _DRAINED
+    while left > 0 and (chunk := request.read(min(left, 64 * 1024))):
+        left -= len(chunk)
+
+
+@csrf_exempt  # checked below, when the length is known
+@require_POST
+@project_page("member")
+@within_limit
+@csrf_protect
+def upload(request: HttpRequest, project: Project) -> HttpResponse:
+    form = UploadForm(request.POST, request.FILES)
+    if not form.is_valid():
+        return _answer(request, project, {"refusal": form.errors["file"].as_data()[0].messages[0]}, 400)
+    file = form.cleaned_data["file"]
+    try:
+        stored = take_in_file(project, file.read(), file.content_type, file.name)
+    except REFUSALS as error:
+        return _answer(request, project, {"name": file.name, "refusal": refusal_words(error)}, _status(error))
+    return _answer(request, project, {"name": file.name, "stored": [_line(project, each) for each in stored]}, 200)
+
+
+def _line(project: Project, ingested: Ingested) -> dict[str, Any]:
+    return {"run": ingested.run, "is_new": ingested.created, "address": run_address(ingested.run, project)}
+
+
+def _status(error: Exception) -> int:
+    if isinstance(error, RecordTooLarge):
+        return 413
+    return 409 if isinstance(error, RunConflict) else 400
+
+
+def _answer(request: HttpRequest, project: Project, facts: dict[str, Any], status: int) -> HttpResponse:
+    context = {
+        "project": project,
+        "section": "setup",
+        "upload_limit": settings.REPLAY_MAX_INFLATED_BYTES,
+        **facts,
+    }
+    return render(request, "setup/uploaded.html", context, status=status)
