@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from contextlib import suppress
 from typing import IO, cast
 
 import zstandard
@@ -34,6 +35,13 @@ def read_body(request: HttpRequest) -> bytes:
     return _inflate(encoding, _read(request, limit))
 
 
+def discard_body(request: HttpRequest) -> None:
+    """Read what was refused unseen, if it is of an allowed size: a sender that is cut off never sees the answer."""
+    with suppress(OSError):
+        has_length = bool(request.headers.get("Content-Length"))
+        _drain(_stream(request, has_length=has_length), settings.REPLAY_MAX_BODY_BYTES)
+
+
 def _read(request: HttpRequest, limit: int) -> bytes:
     length = request.headers.get("Content-Length", "")
     stream = _stream(request, has_length=bool(length))
@@ -44,12 +52,13 @@ def _read(request: HttpRequest, limit: int) -> bytes:
     if len(body) > limit:
         _drain(stream)
         raise _too_large(limit)
+    if length.isdecimal() and len(body) < int(length):
+        raise Refused(400, "cut_off", "The body is shorter than its Content-Length.")
     return body
 
 
-def _drain(stream: IO[bytes]) -> None:
+def _drain(stream: IO[bytes], left: int = _DRAINED) -> None:
     """Many clients read the answer only when they have sent everything; bounded, and nothing is kept."""
-    left = _DRAINED
     while left > 0 and (chunk := stream.read(min(left, 64 * 1024))):
         left -= len(chunk)
 

@@ -13,7 +13,7 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern, re_path
 from django.views.decorators.csrf import csrf_exempt
 
-from sessions_app.api.bodies import read_body
+from sessions_app.api.bodies import discard_body, read_body
 from sessions_app.api.errors import Refused
 from sessions_app.api.otlp_gate import GATE, expected_size
 from sessions_app.api.otlp_keys import sending_project
@@ -83,6 +83,7 @@ class _Export:
         # With 503 the database has enough to do, and the sender comes back.
         if refused.status not in (405, 503):
             self._note(refused.status, refused.message)
+        discard_body(self._request)
         response = self._response(refused.status, error_answer(refused.status, refused.message, is_json=self._is_json))
         if refused.status == 401:
             response["WWW-Authenticate"] = "Bearer"
@@ -93,7 +94,10 @@ class _Export:
         return response
 
     def _response(self, status: int, content: bytes) -> HttpResponse:
-        return HttpResponse(content, status=status, content_type=JSON_TYPE if self._is_json else PROTOBUF_TYPE)
+        response = HttpResponse(content, status=status, content_type=JSON_TYPE if self._is_json else PROTOBUF_TYPE)
+        # Else Django logs every refusal: thousands of lines at the very moment that there is too much to do.
+        response._has_been_logged = True  # type: ignore[attr-defined]
+        return response
 
     def _note(self, status: int, words: str, count: int = 0) -> None:
         note(self._project, door=self._signal, status=status, words=words, count=count)

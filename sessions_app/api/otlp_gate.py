@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Lock
@@ -11,6 +12,7 @@ from django.http import HttpRequest
 
 from sessions_app.api.errors import Refused
 
+logger = logging.getLogger(__name__)
 _INFLATED = 10
 """What packed bytes are counted as; traces shrink about so much."""
 
@@ -22,21 +24,29 @@ class Gate:
         self._lock = Lock()
         self._requests = 0
         self._bytes = 0
+        self._turned_away = 0
 
     @contextmanager
     def enter(self, size: int) -> Iterator[None]:
         """For as long as a request of this many bytes is served; raises `Refused` when there is no room for it."""
         with self._lock:
-            if not self._has_room(size):
-                raise Refused(503, "overloaded", "Too much arrives at once; send it again a little later.")
-            self._requests += 1
-            self._bytes += size
+            self._admit(size)
         try:
             yield
         finally:
             with self._lock:
                 self._requests -= 1
                 self._bytes -= size
+
+    def _admit(self, size: int) -> None:
+        if not self._has_room(size):
+            self._turned_away += 1
+            raise Refused(503, "overloaded", "Too much arrives at once; send it again a little later.")
+        if self._turned_away:
+            logger.warning("Too much arrived at once: %d OTLP requests were told to come back.", self._turned_away)
+        self._turned_away = 0
+        self._requests += 1
+        self._bytes += size
 
     def _has_room(self, size: int) -> bool:
         """A large request that is alone always has."""

@@ -27,15 +27,13 @@ from sessions_app.api.schemas import (
     StepList,
 )
 from sessions_app.api.shapes import cold_case_body, run_body, shown, step_body, verdict_body
-from sessions_app.core.formats.batch import split_batch
 from sessions_app.core.formats.native import encode_native
-from sessions_app.core.json_text import load_strict
 from sessions_app.core.payload import JsonObject, compact_json
 from sessions_app.core.report import ReproductionReport, as_json, as_markdown, as_text
 from sessions_app.mapping.load import load_facts, load_run, load_steps
 from sessions_app.models import Run
 from sessions_app.services.cold_cases import mark_cold, take_back
-from sessions_app.services.ingest import ingest_batch, ingest_checked, limits
+from sessions_app.services.imports import take_in
 from sessions_app.services.replays import request_replay
 from sessions_app.services.reports import report_of_run
 from sessions_app.services.run_store import Ingested
@@ -57,18 +55,15 @@ router = Router(auth=FullKeyHolder(), tags=["runs"])
 def post_run(request: HttpRequest) -> Status[JsonObject]:
     """Send one recording, or several as `{"runs": [...]}`: all of them are stored or none.
 
-    A recording is a native record, a session file, items of the OpenAI Agents SDK or a Pydantic AI
-    message dump. 201 when a run is new, 200 for the same again, 409 when another run has its id.
+    A recording is a native record, a session file, items of the OpenAI Agents SDK, a Pydantic AI message dump or a
+    vcrpy cassette. Exports of other products (OTLP JSON, OpenAI Agents traces, Langfuse, LangSmith, Phoenix), logged
+    requests to model providers and case files are taken as well, and answered by a list of the runs that they gave.
+    201 when a run is new, 200 for the same again, 409 when another run has its id.
     """
-    project, body = project_of(request), read_body(request)
-    value = load_strict(body, limits())
-    documents = split_batch(body, value)
-    if documents is None:
-        ingested = ingest_checked(project, body, value)
-        return Status(201 if ingested.created else 200, _accepted(request, ingested))
-    batch = ingest_batch(project, documents)
-    items = [_accepted(request, ingested) for ingested in batch]
-    return Status(201 if any(each.created for each in batch) else 200, {"items": items})
+    imported = take_in(project_of(request), read_body(request), request.headers.get("Content-Type", ""))
+    status = 201 if any(each.created for each in imported.items) else 200
+    items = [_accepted(request, ingested) for ingested in imported.items]
+    return Status(status, {"items": items} if imported.is_list else items[0])
 
 
 def _accepted(request: HttpRequest, ingested: Ingested) -> JsonObject:

@@ -21,6 +21,7 @@ from sessions_app.core.run import (
     asked,
 )
 from sessions_app.core.state import changed_keys
+from sessions_app.mapping.span_ids import span_id_of_run, span_ids_of_step
 from sessions_app.mapping.stored import Collector
 
 PREVIEW = 240
@@ -51,6 +52,7 @@ def run_columns(run: Run, into: Collector) -> dict[str, object]:
         "header": header,
         "prior_node": digest_bytes(run.prior.digest) if run.prior else None,
         "final_node": digest_bytes(run.final.digest) if run.final else None,
+        "span_id": span_id_of_run(run),
         **_fact_columns(run),
         **_count_columns(run),
     }
@@ -119,6 +121,7 @@ def step_row(step: Step, into: Collector) -> models.Step:
         result_preview=model_preview(model) if model else preview(result),
         error_preview=error_preview(step.error),
         state_changes=clean(" ".join(changed_keys(step))) or None,
+        span_ids=span_ids_of_step(step) or None,
     )
 
 

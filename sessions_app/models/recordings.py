@@ -86,6 +86,8 @@ class Run(models.Model):
     """All facts of the run as JSON, payloads by digest (mapping/rows.py)."""
     prior_node = models.BinaryField(null=True)
     final_node = models.BinaryField(null=True)
+    span_id = models.CharField(max_length=16, null=True)
+    """Of the span that stands for the run itself, where the run was made of spans."""
 
     agent_name = models.TextField(null=True)
     agent_version = models.TextField(null=True)
@@ -125,6 +127,7 @@ class Run(models.Model):
             models.Index(fields=["session", "id"], name="runs_of_a_session"),
             models.Index(fields=["run_id"], name="run_prefix", opclasses=["text_pattern_ops"]),
             models.Index(fields=["project", "parent_run_id"], name="runs_of_a_parent"),
+            models.Index(fields=["span_id"], name="runs_of_a_span", condition=models.Q(span_id__isnull=False)),
             models.Index(fields=["project", "-id"], name="runs_with_errors", condition=~models.Q(status="ok")),
             GinIndex(fields=["search"], name="runs_search"),
             GinIndex(fields=["tool_names"], name="runs_tools"),
@@ -163,11 +166,14 @@ class Step(models.Model):
     error_preview = models.TextField(null=True)
     state_changes = models.TextField(null=True)
     """Which keys of the state this step changed, as `+docs −plan ~count`."""
+    span_ids = ArrayField(models.TextField(), null=True)
+    """Ids of the spans that told of this step; null for most: only runs made of spans have them."""
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["run", "index"], name="one_step_an_index")]
         indexes = [
             models.Index(fields=["arguments_key"], name="equal_calls", condition=models.Q(arguments_key__isnull=False)),
+            GinIndex(fields=["span_ids"], name="steps_of_a_span", condition=models.Q(span_ids__isnull=False)),
         ]
 
     def __str__(self) -> str:

@@ -34,6 +34,17 @@ class Trace(models.Model):
                 condition=models.Q(batches_assembled__lt=models.F("batches_received")),
             ),
             models.Index(fields=["changed_at"], name="traces_open", condition=models.Q(is_closed=False)),
+            models.Index(
+                fields=["trace_id"],
+                name="traces_without_run",
+                opclasses=["text_pattern_ops"],
+                condition=models.Q(run__isnull=True),
+            ),
+            models.Index(
+                fields=["project", "-changed_at"],
+                name="traces_not_read",
+                condition=models.Q(problem__isnull=False),
+            ),
         ]
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""From any id to its page: sessions, runs and replays of the user's projects."""
+"""From any id to its page: sessions, runs, replays, traces and spans of the user's projects."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from typing import Any, Literal, TypeVar
 from django.db.models import Model, OuterRef, Q, QuerySet, Subquery
 
 from sessions_app.core.id_words import SHORTEST, id_candidates, looks_generated
-from sessions_app.models import Project, Replay, Run, Session
+from sessions_app.models import Project, Replay, Run, Session, Step, Trace
+from sessions_app.queries.find_spans import runs_of_spans, steps_of_spans, telemetry_ids, traces_without_run
 
-Kind = Literal["session", "run", "replay"]
+Kind = Literal["session", "run", "replay", "span", "trace"]
 RUN_FIELDS = ("run_id", "status", "received_at", "input_preview", "project", "session")
 MOST = 20
 """Hits of each kind."""
@@ -30,7 +31,11 @@ class Hit:
     """The session whose page shows it; for a replay the one that it replays."""
     status: str
     words: str | None
-    """First words of the input."""
+    """First words of the input; of a trace that could not be read, why."""
+    run_id: str = ""
+    """Of a span: the run that it belongs to."""
+    step: int | None = None
+    """Of a span: the step that it tells of; None when it stands for the run itself."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -42,9 +47,12 @@ class Found:
 
 
 def find_ids(projects: QuerySet[Project], text: str) -> Found:
-    """Whole ids first; beginnings of at least six characters when there is none."""
-    tried = id_candidates(text)
+    """Whole ids first; beginnings of at least six characters when there is none. Spans are found by whole ids alone."""
+    candidates = id_candidates(text)
+    spans = telemetry_ids(candidates)
+    tried = list(dict.fromkeys([*candidates, *spans]))
     exact = _hits(projects, lambda column: Q(**{f"{column}__in": tried})) if tried else []
+    exact = [*_span_hits(projects, spans), *exact]
     if exact:
         return Found(tried=tried, hits=_without_doubles(exact), is_exact=True)
     beginnings = _beginnings(tried)
@@ -65,6 +73,7 @@ def _begins(column: str, beginnings: list[str]) -> Q:
 
 def _hits(projects: QuerySet[Project], condition: Callable[[str], Q]) -> list[Hit]:
     """One query for each kind of id."""
+    traces = traces_without_run(projects, condition)
     mine = {"project__in": projects}
     runs = Run.objects.filter(condition("run_id"), **mine).select_related("project", "session")
     sessions = (
@@ -75,7 +84,19 @@ def _hits(projects: QuerySet[Project], condition: Callable[[str], Q]) -> list[Hi
         *(_session_hit(row) for row in _newest(sessions)),
         *(_run_hit(row) for row in _newest(runs.only(*RUN_FIELDS))),
         *(_replay_hit(row) for row in _newest(replays)),
+        *map(_trace_hit, traces),
     ]
+
+
+def _span_hits(projects: QuerySet[Project], ids: list[str]) -> list[Hit]:
+    return [
+        *(_span_hit(step.run, _asked(step, ids), step.index) for step in steps_of_spans(projects, ids)),
+        *(_span_hit(run, run.span_id or "", None) for run in runs_of_spans(projects, ids)),
+    ]
+
+
+def _asked(step: Step, ids: list[str]) -> str:
+    return next((found for found in ids if found in (step.span_ids or ())), "")
 
 
 Row = TypeVar("Row", bound=Model)
@@ -112,10 +133,31 @@ def _replay_hit(row: Replay) -> Hit:
     )  # fmt: skip
 
 
+def _span_hit(run: Run, span_id: str, step: int | None) -> Hit:
+    return Hit(
+        kind="span", found_id=span_id, at=run.received_at, project=run.project, session_id=run.session.session_id,
+        status=run.status, words=run.input_preview, run_id=run.run_id, step=step,
+    )  # fmt: skip
+
+
+def _trace_hit(row: Trace) -> Hit:
+    return Hit(
+        kind="trace", found_id=row.trace_id, at=row.changed_at, project=row.project, session_id="",
+        status="", words=row.problem,
+    )  # fmt: skip
+
+
 def _without_doubles(hits: list[Hit]) -> list[Hit]:
-    """A session of one run often carries the run's id: that is one place, and one hit."""
-    runs = {(hit.project.pk, hit.found_id, hit.session_id) for hit in hits if hit.kind == "run"}
-    return [hit for hit in hits if hit.kind != "session" or (hit.project.pk, hit.found_id, hit.session_id) not in runs]
+    """A session of one run often carries the run's id, and a log line names a span beside its trace: that is one
+    place, and one hit."""
+    inside = {(hit.project.pk, hit.run_id, hit.session_id) for hit in hits if hit.kind == "span"}
+    kept = [hit for hit in hits if hit.kind != "run" or _place(hit) not in inside]
+    covered = inside | {_place(hit) for hit in kept if hit.kind == "run"}
+    return [hit for hit in kept if hit.kind != "session" or _place(hit) not in covered]
+
+
+def _place(hit: Hit) -> tuple[int, str, str]:
+    return hit.project.pk, hit.found_id, hit.session_id
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -19,6 +19,7 @@ from django.utils import timezone
 
 from sessions_app.core.assembly.run import assemble
 from sessions_app.core.errors import RunConflict
+from sessions_app.core.otlp_export.restore import is_export
 from sessions_app.core.payload import compact_json, sha256_hex
 from sessions_app.core.redaction import Redactor
 from sessions_app.core.spans.batch import Batch, read_batch, references_of, write_batch
@@ -181,6 +182,9 @@ def _make_run(trace: Trace, just_stored: Batch | None, close: bool) -> None:
     received, is_closed = trace.batches_received, trace.is_closed or close
     contents, pieces = _contents(trace, just_stored if received == 1 else None)
     spans = _spans(trace.trace_id, contents, pieces, exact=False)
+    if is_export(spans):
+        # A run that was exported from here comes back to the letter.
+        spans = _spans(trace.trace_id, contents, pieces, exact=True)
     if not spans:
         Trace.objects.filter(pk=trace.pk).update(batches_assembled=received, is_closed=is_closed)
         return

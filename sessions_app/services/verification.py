@@ -12,10 +12,12 @@ from sessions_app.core.errors import ReplayProductError
 from sessions_app.core.formats.native import run_digest
 from sessions_app.core.history import node_digest
 from sessions_app.core.payload import sha256_hex
+from sessions_app.core.spans.batch import references_of
 from sessions_app.mapping.load import load_run
 from sessions_app.mapping.payloads import blob_folder, content
 from sessions_app.mapping.references import payload_references
-from sessions_app.models import HistoryNode, Project, Run, Step, StoredPayload
+from sessions_app.models import HistoryNode, Project, Run, SpanBatch, Step, StoredPayload
+from sessions_app.payloads.compression import unpack
 
 _CHUNK = 200
 
@@ -40,6 +42,7 @@ def problems() -> Iterator[str]:
         known = set(_digests(StoredPayload.objects.filter(project=project)))
         yield from _payload_problems(project)
         yield from _node_problems(project, known)
+        yield from _batch_problems(project, known)
         for run in Run.objects.filter(project=project).select_related("session").order_by("pk").iterator(_CHUNK):
             yield from _run_problems(run, known)
 
@@ -73,6 +76,18 @@ def _node_problems(project: Project, payloads: set[str]) -> Iterator[str]:
             yield f"{project}: history node {node} follows {parent}, which is not stored."
         if message not in payloads:
             yield f"{project}: history node {node} adds message {message}, which is not stored."
+
+
+def _batch_problems(project: Project, payloads: set[str]) -> Iterator[str]:
+    nodes = set(_digests(HistoryNode.objects.filter(project=project)))
+    for batch in SpanBatch.objects.filter(trace__project=project).order_by("pk").iterator(_CHUNK):
+        data = unpack(bytes(batch.content), is_compressed=batch.is_compressed)
+        if sha256_hex(data) != str(batch):
+            yield f"{project}: spans {batch} do not match their digest."
+            continue
+        heads, digests = references_of(data)
+        for digest in sorted({*heads} - nodes | {*digests} - payloads):
+            yield f"{project}: spans {batch} refer to {digest}, which is not stored."
 
 
 def _run_problems(run: Run, payloads: set[str]) -> Iterator[str]:

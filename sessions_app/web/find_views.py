@@ -15,7 +15,7 @@ from sessions_app.queries.find import Hit, arrivals, find_ids
 from sessions_app.web.access import signed_in
 
 LONGEST = 4000
-PAGES = frozenset({"session", "step", "replay", "diff", "sessions", "replays", "cold"})
+PAGES = frozenset({"session", "step", "replay", "diff", "sessions", "replays", "cold", "trace"})
 """Pages that a pasted address of this server may lead to."""
 
 
@@ -73,5 +73,10 @@ def decoded(path: str) -> str:
 def hit_address(hit: Hit) -> str:
     if hit.kind == "replay":
         return reverse("replay", args=[hit.project.slug, hit.found_id])
+    if hit.kind == "trace":
+        return reverse("trace", args=[hit.project.slug, hit.found_id])
     address = reverse("session", args=[hit.project.slug, hit.session_id])
-    return f"{address}?{urlencode({'run': hit.found_id})}" if hit.kind == "run" else address
+    if hit.kind == "session":
+        return address
+    step = {} if hit.step is None else {"step": hit.step}
+    return f"{address}?{urlencode({'run': hit.run_id or hit.found_id, **step})}"

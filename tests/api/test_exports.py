@@ -16,6 +16,7 @@ from sessions_app.services.case_files import case_of, import_case
 from sessions_app.services.ingest import ingest_document
 from sessions_app.services.spans import receive
 from tests.builders import (
+    RECORDS,
     SAMPLES,
     each_sample,
     make_client,
@@ -54,7 +55,8 @@ def judged(project, *names):
 def replay_of(project, run):
     """The run that one replay gives, stored as the worker stores it."""
     result, produced = replayed(encode_native(load_run(run)))
-    assert produced is not None and result.verdict == "reproduced"
+    assert produced is not None
+    assert result.verdict == "reproduced"
     return ingest_document(project, encode_native(produced)).run
 
 
@@ -175,10 +177,10 @@ def test_a_run_is_given_as_otlp_json(client):
     ]
 
 
-def taken_back(client, run_id):
-    """The run that the export of a run gives in another project."""
+def taken_back(export):
+    """The run that an export gives in another project."""
     other = make_project("other")
-    receive(other, decode_traces(client.get(f"/api/v1/runs/{run_id}/otlp").content, is_json=True).spans)
+    receive(other, decode_traces(export, is_json=True).spans)
     return Run.objects.get(project=other)
 
 
@@ -186,12 +188,25 @@ def taken_back(client, run_id):
 def test_an_export_that_comes_in_again_has_the_same_verdict_and_replays_alike(client, sample):
     run_id = post_run(client, sample).json()["run_id"]
 
-    copy = taken_back(client, run_id)
+    copy = taken_back(client.get(f"/api/v1/runs/{run_id}/otlp").content)
 
     names = ("verdict", "verdict_step", "verdict_reasons", "story")
     assert judged(copy.project, *names) == judged(Run.objects.get(run_id=run_id, project__slug="shop").project, *names)
     result, _ = replayed(encode_native(load_run(copy)))
     assert (result.verdict, result.divergence) == ("reproduced", None)
+
+
+def test_an_export_with_a_changed_tool_result_replays_otherwise(client):
+    run_id = post_run(client, RECORDS / "parallel-tools.messages.json").json()["run_id"]
+    request = client.get(f"/api/v1/runs/{run_id}/otlp").json()
+    attributes = request["resourceSpans"][0]["scopeSpans"][0]["spans"][2]["attributes"]
+    result = next(each for each in attributes if each["key"] == "gen_ai.tool.call.result")
+    result["value"]["stringValue"] = '"something else"'
+
+    copy = taken_back(json.dumps(request).encode())
+
+    replay, _ = replayed(encode_native(load_run(copy)))
+    assert replay.verdict == "diverged"
 
 
 # --- pages and keys ----------------------------------------------------------------------------

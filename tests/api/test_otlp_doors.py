@@ -250,6 +250,21 @@ def test_the_gate_counts_requests_and_bytes(settings):
         pass
 
 
+def test_the_gate_tells_how_many_it_turned_away(settings, caplog):
+    settings.OTLP_MAX_REQUESTS_IN_FLIGHT = 1
+    gate = Gate()
+
+    with gate.enter(1):
+        for _ in range(3):
+            with pytest.raises(Refused), gate.enter(1):
+                pass
+    assert caplog.text == ""
+    with gate.enter(1):
+        pass
+
+    assert "3 OTLP requests" in caplog.text
+
+
 def test_the_gate_opens_again_after_an_error(settings):
     settings.OTLP_MAX_REQUESTS_IN_FLIGHT = 1
     gate = Gate()

@@ -29,6 +29,8 @@ TABLE = {
     ("GET", f"{RUN}/record"): (403, 200, 404),
     ("GET", f"{RUN}/kit"): (403, 200, 404),
     ("GET", f"{RUN}/report"): (403, 200, 404),
+    ("GET", f"{RUN}/otlp"): (403, 200, 404),
+    ("GET", f"{RUN}/case-file"): (403, 200, 404),
     ("POST", f"{RUN}/replays"): (403, 202, 404),
     ("POST", f"{RUN}/cold-case"): (403, 200, 404),
     ("DELETE", f"{RUN}/cold-case"): (403, 204, 404),

@@ -112,13 +112,18 @@ def test_a_forged_seal_is_found(content):
         {**manifest, "runs": ["r2"]},
         {**manifest, "entries": manifest["entries"][:-1]},
         {**manifest, "entries": [{**entry, "size": True} for entry in manifest["entries"]]},
+        {**manifest, "entries": [{**entry, "sha256": "x" * 100_000} for entry in manifest["entries"]]},
+        {**manifest, "seal": "x" * 100_000},
         {**manifest, "version": 2},
+        {**manifest, "version": "x" * 100_000},
         {**manifest, "more": 1},
         {},
         [],
     ):
         text = json.dumps(forged, separators=(",", ":")).encode()
-        assert refusal(write_archive({**entries, "manifest.json": text})).field == "manifest.json"
+        refused = refusal(write_archive({**entries, "manifest.json": text}))
+        assert refused.field == "manifest.json"
+        assert len(refused.message) < 400
 
 
 def test_a_size_that_is_not_that_of_the_entry_is_found(content):

@@ -199,6 +199,18 @@ def test_calls_in_pieces_of_a_stream_are_asked_once():
     )
 
 
+def test_finished_message_after_pieces_without_text_keeps_its_order():
+    thought = {"type": "reasoning", "content": "A kettle."}
+    said = [
+        wire("assistant", thought, finish_reason=""),
+        wire("assistant", thought, text("Yes."), finish_reason="stop"),
+    ]
+
+    reading = reading_of({"gen_ai.output.messages": json.dumps(said)})
+
+    assert reading.answer == message("assistant", ThinkingPart(text="A kettle."), TextPart(text="Yes."))
+
+
 def test_empty_finish_reasons_alone_make_no_stream():
     said = [wire("assistant", text("Let me see."), finish_reason=""), wire("assistant", CALL, finish_reason="")]
 

@@ -298,6 +298,28 @@ RESPONSES: dict[str, tuple[Any, tuple[Any, ...]]] = {
         },
         ("m", "r", None, 9, 2),
     ),
+    "openai responses, with the status": (
+        {
+            "id": "r",
+            "model": "m",
+            "output": [{"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Gone."}]}],
+            "status": "completed",
+            "incomplete_details": None,
+            "usage": {"input_tokens": 9, "output_tokens": 2},
+        },
+        ("m", "r", "completed", 9, 2),
+    ),
+    "openai responses, cut short": (
+        {
+            "id": "r",
+            "model": "m",
+            "output": [{"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Gone."}]}],
+            "status": "incomplete",
+            "incomplete_details": {"reason": "max_output_tokens"},
+            "usage": {"input_tokens": 9, "output_tokens": 2},
+        },
+        ("m", "r", "max_output_tokens", 9, 2),
+    ),
     "anthropic": (
         {
             "id": "r",

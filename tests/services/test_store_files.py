@@ -11,7 +11,7 @@ from django.db import DatabaseError
 from sessions_app.mapping import payloads
 from sessions_app.mapping.load import load_run
 from sessions_app.models import HistoryNode, Run, Step, StoredPayload
-from sessions_app.services import ingest
+from sessions_app.services import run_store
 from sessions_app.services.ingest import ingest_document
 from tests.builders import EXAMPLES, make_project, make_record, make_tool_step, row_counts
 
@@ -71,7 +71,7 @@ def test_a_crash_between_file_and_commit_leaves_a_file_that_verify_removes(blobs
     project = make_project()
     before = row_counts()
     with monkeypatch.context() as patched:
-        patched.setattr(ingest, "_write_nodes", fail)
+        patched.setattr(run_store, "write_nodes", fail)
         with pytest.raises(DatabaseError):
             ingest_large(project)
 

@@ -8,14 +8,17 @@ from dataclasses import replace
 from typing import TypeVar
 
 from sessions_app.core.assembly.conversation import Converted
+from sessions_app.core.assembly.names import identifier, name
 from sessions_app.core.assembly.steps import Draft, StepWriter, numbered, payload_of, put_output_tools, span_facts
+from sessions_app.core.assembly.surroundings import fill_from_around
 from sessions_app.core.assembly.tree import Node, forest, in_order_of_time, join_twins
 from sessions_app.core.conventions.attributes import as_text, parsed
 from sessions_app.core.history import History
+from sessions_app.core.otlp_export.restore import run_of_trace
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.run import SPANS, AgentInfo, CodeInfo, ErrorInfo, ModelCall, Run, RunStatus, ToolCall
 from sessions_app.core.spans.reading import ChatMessage, Reading, TextPart
-from sessions_app.core.spans.span import Span
+from sessions_app.core.spans.span import Span, moment
 
 _COMMIT = ("vcs.ref.head.revision", "vcs.repository.ref.revision", "git.commit.sha", "git.commit", "commit")
 _REGION = ("cloud.region", "gen_ai.request.region")
@@ -26,9 +29,13 @@ _Fact = TypeVar("_Fact")
 def assemble(spans: Sequence[Span], *, is_closed: bool) -> Run:
     """`spans` are those of one trace, each once, at least one. `is_closed`: nobody waits for more of them; a run
     whose topmost span never came counts as cut off then, and as running before."""
+    exported = run_of_trace(spans, source_format=SPANS)
+    if exported is not None:
+        return exported
     roots = forest(spans)
     join_twins(roots)
     nodes = in_order_of_time(roots)
+    fill_from_around(nodes)
     outermost = _own_span(roots)
     writer = StepWriter()
     for node in nodes:
@@ -85,7 +92,7 @@ class _Assembled:
         steps = numbered(self._drafts)
         return Run(
             run_id=trace_id,
-            session_id=self._fact(lambda reading: reading.session_id) or trace_id,
+            session_id=identifier(self._fact(lambda reading: reading.session_id)) or trace_id,
             status=status,
             source_format=SPANS,
             input=self._input(first),
@@ -94,13 +101,13 @@ class _Assembled:
             agent=self._agent(),
             code=CodeInfo(commit=self._resource(*_COMMIT)),
             region=self._resource(*_REGION),
-            model=self._fact(lambda reading: reading.model),
-            provider=self._fact(lambda reading: reading.provider),
+            model=name(self._fact(lambda reading: reading.model or reading.answered_model)),
+            provider=name(self._fact(lambda reading: reading.provider)),
             instructions=first.instructions if first else None,
-            user_id=self._fact(lambda reading: reading.user_id),
-            tenant_id=self._fact(lambda reading: reading.tenant_id),
+            user_id=name(self._fact(lambda reading: reading.user_id)),
+            tenant_id=name(self._fact(lambda reading: reading.tenant_id)),
             flags=self._fact(lambda reading: reading.flags),
-            started_at=self._first_span.started_at,
+            started_at=moment(min((span.start_ns for span in self._spans if span.start_ns), default=None)),
             duration_ms=self._duration(),
             prior=first.start if first else None,
             steps=steps,
@@ -115,15 +122,16 @@ class _Assembled:
 
     def _resource(self, *names: str) -> str | None:
         holders = (span.resource for span in self._spans)
-        return next((text for said in holders for name in names if (text := as_text(said.get(name)))), None)
+        found = (text for said in holders for key in names if (text := as_text(said.get(key))))
+        return name(next(found, None))
 
     def _agent(self) -> AgentInfo:
         named = self._fact(lambda reading: reading.agent_name if reading.kind == "agent" else None)
         return AgentInfo(
-            name=named or self._fact(lambda reading: reading.agent_name) or self._resource("service.name"),
-            version=self._fact(lambda reading: reading.agent_version) or self._resource("service.version"),
-            framework=self._fact(lambda reading: reading.framework),
-            framework_version=self._fact(lambda reading: reading.framework_version),
+            name=name(named or self._fact(lambda reading: reading.agent_name)) or self._resource("service.name"),
+            version=name(self._fact(lambda reading: reading.agent_version)) or self._resource("service.version"),
+            framework=name(self._fact(lambda reading: reading.framework)),
+            framework_version=name(self._fact(lambda reading: reading.framework_version)),
         )
 
     @property
@@ -131,11 +139,12 @@ class _Assembled:
         return self._nodes[0].span
 
     def _duration(self) -> float | None:
-        if self._outermost is not None:
-            return self._outermost.span.duration_ms
+        own = self._outermost.span.duration_ms if self._outermost else None
+        starts = [span.start_ns for span in self._spans if span.start_ns]
         ends = [span.end_ns for span in self._spans if span.end_ns]
-        start = self._first_span.start_ns
-        return (max(ends) - start) / 1_000_000 if ends and start and max(ends) >= start else None
+        if own is not None or not starts or not ends:
+            return own
+        return (max(ends) - min(starts)) / 1_000_000 if max(ends) >= min(starts) else None
 
     def _first_converted(self) -> Converted | None:
         return next((draft.converted for draft in self._models if draft.converted and draft.converted.history), None)
@@ -150,8 +159,7 @@ class _Assembled:
         return Payload.of_text(_input_within(prompt, said) or prompt)
 
     def _end(self, is_closed: bool) -> tuple[RunStatus, ErrorInfo | None]:
-        has_ended = any(node.span.parent_id is None and node.span.end_ns for node in self._roots)
-        if not has_ended:
+        if not any(node.span.parent_id is None and _has_ended(node) for node in self._roots):
             return ("cut_off" if is_closed else "running"), None
         error = self._error() or self._last_failure()
         if error is not None:
@@ -218,6 +226,13 @@ class _Assembled:
 
 def _text_of(message: ChatMessage) -> str:
     return "".join(part.text for part in message.parts if isinstance(part, TextPart))
+
+
+def _has_ended(root: Node) -> bool:
+    """Some topmost spans only hold the others together, and have no times of their own."""
+    if root.span.start_ns is None and root.span.status == "unset" and root.children:
+        return all(child.span.end_ns or child.span.status == "ok" for child in root.children)
+    return root.span.end_ns is not None or root.span.status == "ok"
 
 
 def _words(message: ChatMessage) -> str:

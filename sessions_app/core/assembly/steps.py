@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from sessions_app.core.assembly.conversation import Conversations, Converted
+from sessions_app.core.assembly.names import name
 from sessions_app.core.assembly.requests import Asked, OpenCalls, same_value
 from sessions_app.core.assembly.tree import Node
 from sessions_app.core.formats.conversation import OUTPUT_PROCESSED
@@ -80,8 +81,8 @@ class StepWriter:
 
     def _tool(self, node: Node) -> Draft:
         asked = self._open.take(node.reading)
-        name = node.reading.tool_name or (asked.part.tool_name if asked else None) or node.span.name or "tool"
-        draft = Draft(name, ToolCall(tool_name=name), node, asked=asked)
+        told = node.reading.tool_name or (asked.part.tool_name if asked else None) or node.span.name
+        draft = Draft(name(told) or "tool", ToolCall(tool_name=name(told) or "tool"), node, asked=asked)
         draft.parent = self._asked_by.get(id(asked)) if asked else None
         return draft
 
@@ -96,12 +97,14 @@ class StepWriter:
             None
             if reading.chunks is None
             else tuple(
-                Chunk(chunk_id=each.chunk_id, score=each.score, content=payload_of(each.content), extra=each.extra)
+                Chunk(
+                    chunk_id=name(each.chunk_id), score=each.score, content=payload_of(each.content), extra=each.extra
+                )
                 for each in reading.chunks
             )
         )
         query = reading.query if reading.query is not None else reading.input
-        call = Retrieval(query=payload_of(query), chunks=chunks, embedding_version=reading.embedding_model)
+        call = Retrieval(query=payload_of(query), chunks=chunks, embedding_version=name(reading.embedding_model))
         return Draft(reading.name or node.span.name or "retrieval", call, node)
 
     def _other(self, node: Node) -> Draft:
@@ -146,8 +149,8 @@ def _untold(draft: Draft) -> list[Draft]:
         Draft(
             asked.part.tool_name,
             ToolCall(
-                tool_name=asked.part.tool_name,
-                call_id=asked.call_id,
+                tool_name=name(asked.part.tool_name) or "tool",
+                call_id=name(asked.call_id),
                 arguments=payload_of(asked.part.arguments),
                 result=payload_of(asked.result, null_is_value=True) if asked.has_result else None,
                 outcome="success" if asked.has_result else None,
@@ -162,18 +165,23 @@ def _untold(draft: Draft) -> list[Draft]:
 
 
 def _tool_call(draft: Draft) -> ToolCall:
-    """What the model asked and was given counts, for that is what a replay gives again; the span fills gaps."""
+    """What the model asked and was given counts, as it was spelled there; the span fills gaps.
+
+    Where the span tells another answer than the model was given, it is the tool's: a replay then shows the difference.
+    """
     assert draft.node is not None
     assert isinstance(draft.call, ToolCall)
     reading, asked = draft.node.reading, draft.asked
     said = reading.arguments if reading.has_arguments else None
     arguments = said if asked is None or asked.part.arguments is None else asked.part.arguments
-    given = asked is not None and asked.has_result
-    result = asked.result if asked is not None and given else reading.result
-    has_result = given or reading.has_result
+    is_given = asked is not None and asked.has_result
+    result = asked.result if asked is not None and is_given else reading.result
+    if is_given and reading.has_result and not same_value(result, reading.result):
+        result = reading.result
+    has_result = is_given or reading.has_result
     return ToolCall(
-        tool_name=asked.part.tool_name if asked else draft.call.tool_name,
-        call_id=asked.call_id if asked else reading.call_id,
+        tool_name=(name(asked.part.tool_name) if asked else None) or draft.call.tool_name,
+        call_id=name(asked.call_id if asked else reading.call_id),
         arguments=payload_of(arguments, null_is_value=reading.has_arguments),
         result=payload_of(result, null_is_value=True) if has_result else None,
         outcome=_outcome(draft, result) if has_result else ("crashed" if draft.error else None),
@@ -185,14 +193,6 @@ def _outcome(draft: Draft, result: JsonValue) -> str:
     return "failed" if draft.error is not None and isinstance(result, str) else "success"
 
 
-def own_result(draft: Draft) -> JsonObject:
-    """What the tool's span says the tool gave, where the model was given something else."""
-    if draft.node is None or draft.asked is None or not draft.asked.has_result or not draft.node.reading.has_result:
-        return {}
-    said = draft.node.reading.result
-    return {} if same_value(said, draft.asked.result) else {"tool_result": said}
-
-
 # --- model calls -------------------------------------------------------------------------------
 
 
@@ -202,6 +202,10 @@ def _answer(reading: Reading) -> ChatMessage | None:
     return None if is_empty and reading.error is not None else reading.answer
 
 
+_OUTPUT = ("output_mode", "output_schema")
+"""What the settings of a reading say of structured output."""
+
+
 def model_call(reading: Reading, converted: Converted, output_tools: Collection[str] = ()) -> ModelCall:
     tools = None if reading.tools is None else [definition(tool) for tool in reading.tools]
     functions = None if tools is None else [tool for tool in tools if tool["name"] not in output_tools]
@@ -209,13 +213,13 @@ def model_call(reading: Reading, converted: Converted, output_tools: Collection[
     return ModelCall(
         history=converted.history,
         response=converted.response,
-        parameters=None if functions is None else _parameters(functions, outputs),
+        parameters=None if functions is None else _parameters(functions, outputs, reading.settings or {}),
         tools=None if functions is None else tuple(map(Payload.of_json, functions)),
-        settings=Payload.of_json(reading.settings) if reading.settings else None,
-        model=reading.model,
-        answered_model=reading.answered_model,
-        provider=reading.provider,
-        finish_reason=reading.finish_reason,
+        settings=_settings(reading),
+        model=name(reading.model),
+        answered_model=name(reading.answered_model),
+        provider=name(reading.provider),
+        finish_reason=name(reading.finish_reason),
         input_tokens=reading.input_tokens,
         output_tokens=reading.output_tokens,
     )
@@ -227,11 +231,17 @@ def definition(tool: ToolDefinition) -> JsonObject:
     return said if tool.parameters is None else {**said, "parameters_json_schema": tool.parameters}
 
 
-def _parameters(functions: list[JsonObject], outputs: list[JsonObject]) -> Payload:
-    mode = "tool" if outputs else "text"
-    return Payload.of_json(
-        {"function_tools": functions, "output_mode": mode, "output_tools": outputs, "allow_text_output": True}
-    )
+def _settings(reading: Reading) -> Payload | None:
+    settings = {key: value for key, value in (reading.settings or {}).items() if key not in _OUTPUT}
+    return Payload.of_json(settings) if settings else None
+
+
+def _parameters(functions: list[JsonObject], outputs: list[JsonObject], settings: JsonObject) -> Payload:
+    schema, mode = settings.get("output_schema"), settings.get("output_mode")
+    said: JsonObject = {"function_tools": functions, "output_tools": outputs}
+    if not outputs and mode in ("native", "prompted", "auto") and isinstance(schema, dict):
+        return Payload.of_json({**said, "output_mode": mode, "output_object": {"json_schema": schema}})
+    return Payload.of_json({**said, "output_mode": "tool" if outputs else "text", "allow_text_output": True})
 
 
 def payload_of(value: JsonValue, *, null_is_value: bool = False) -> Payload | None:
@@ -254,15 +264,15 @@ def _step(draft: Draft, indexes: dict[int, int]) -> Step:
     span = draft.node.span if draft.node else None
     return Step(
         index=index,
-        name=draft.name,
+        name=name(draft.name) or "step",
         call=draft.call,
         parent=parent if parent is not None and parent < index else None,
         started_at=span.started_at if span else None,
         first_token_at=moment(draft.node.reading.first_token_ns) if draft.node else None,
         duration_ms=span.duration_ms if span else None,
         error=draft.error,
-        user_id=draft.node.reading.user_id if draft.node else None,
-        tenant_id=draft.node.reading.tenant_id if draft.node else None,
+        user_id=name(draft.node.reading.user_id) if draft.node else None,
+        tenant_id=name(draft.node.reading.tenant_id) if draft.node else None,
         extra=_extra(draft),
     )
 
@@ -272,7 +282,7 @@ def _extra(draft: Draft) -> JsonObject:
         return {}
     reordered = draft.converted is not None and draft.converted.is_reordered
     order = {"tool_results": "stood in another order than the calls"} if reordered else {}
-    return {**told_by(draft.node), **own_result(draft), **order}
+    return {**told_by(draft.node), **order}
 
 
 def told_by(node: Node) -> JsonObject:

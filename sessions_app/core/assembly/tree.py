@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from sessions_app.core.conventions.reading_order import merged, read_span
+from sessions_app.core.conventions.merging import merged
+from sessions_app.core.conventions.reading_order import read_span
 from sessions_app.core.spans.reading import Reading
 from sessions_app.core.spans.span import Span
 
@@ -85,7 +86,7 @@ def in_order_of_time(roots: Sequence[Node]) -> list[Node]:
     ordered = list(walk(roots))
     for node in ordered:
         outer = began[id(node.parent)] if node.parent is not None else 0
-        began[id(node)] = max(outer, node.start)
+        began[id(node)] = max(outer, node.span.start_ns or outer)
     return sorted(ordered, key=lambda node: began[id(node)])
 
 

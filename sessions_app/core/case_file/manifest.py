@@ -9,6 +9,7 @@ the seal where the file is not.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 from sessions_app.core.errors import RecordError
@@ -18,6 +19,7 @@ from sessions_app.core.payload import JsonObject, JsonValue, compact_json, sha25
 FORMAT = "agent-replay.case"
 VERSION = 1
 NAME = "manifest.json"
+_DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
 def write_manifest(entries: Mapping[str, bytes], *, runs: Sequence[str], made_by: str) -> bytes:
@@ -56,7 +58,7 @@ def checked_manifest(entries: Mapping[str, bytes]) -> JsonObject:
 
 def _check_names(listed: set[str], there: set[str]) -> None:
     for name in sorted(listed - there):
-        raise RecordError(f"{name} is in the manifest and not in the case file.", field=name)
+        raise RecordError(f"{name[:80]} is in the manifest and not in the case file.", field=name[:80])
     for name in sorted(there - listed):
         raise RecordError(f"{name} is in the case file and not in the manifest.", field=name)
 
@@ -70,16 +72,15 @@ def _read(content: bytes) -> JsonObject:
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise _changed(f"expected the format {FORMAT!r}")
     if manifest.get("version") != VERSION:
-        raise RecordError(
-            f"This case file has version {manifest.get('version')!r}; this server reads {VERSION}.", field=NAME
-        )
+        said = str(manifest.get("version"))[:40]
+        raise RecordError(f"This case file has version {said}; this server reads {VERSION}.", field=NAME)
     entries, runs = _typed(manifest)
     digests = {entry["name"]: entry["sha256"] for entry in entries}
     sizes = {entry["name"]: entry["size"] for entry in entries}
     expected = _text(digests, sizes, runs=runs, made_by=manifest["made_by"])
     if expected != content:
         seal = load_strict(expected)["seal"]
-        raise _changed(f"expected the seal {seal}, found {manifest.get('seal')!r}, or a link differs")
+        raise _changed(f"expected the seal {seal}, found {str(manifest.get('seal'))[:64]!r}, or a link differs")
     return manifest
 
 
@@ -97,7 +98,8 @@ def _typed(manifest: JsonObject) -> tuple[list[JsonObject], list[str]]:
 def _is_entry(entry: JsonValue) -> bool:
     if not isinstance(entry, dict) or type(entry.get("size")) is not int:
         return False
-    return isinstance(entry.get("name"), str) and isinstance(entry.get("sha256"), str)
+    name, digest = entry.get("name"), entry.get("sha256")
+    return isinstance(name, str) and isinstance(digest, str) and _DIGEST.fullmatch(digest) is not None
 
 
 def _changed(what: str) -> RecordError:

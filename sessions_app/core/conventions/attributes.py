@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Iterable, Mapping
 
-from sessions_app.core.payload import JsonObject, JsonValue
+from sessions_app.core.payload import JsonObject, JsonValue, compact_json
 from sessions_app.core.run import ErrorInfo
 from sessions_app.core.spans.span import Attributes, Span, SpanEvent
 
@@ -77,7 +77,18 @@ def parsed(value: JsonValue) -> JsonValue:
         found = json.loads(stripped, parse_constant=_refuse, parse_float=_finite)
     except (ValueError, RecursionError):
         return value
-    return found if is_shallow(found) else value
+    return found if is_shallow(found) and _is_text_whole(stripped, found) else value
+
+
+def _is_text_whole(text: str, value: JsonValue) -> bool:
+    """JSON may spell half a surrogate pair, which is no text that could be written again."""
+    if "\\u" not in text:
+        return True
+    try:
+        compact_json(value)
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 _STARTS = frozenset('{["-0123456789tfn')

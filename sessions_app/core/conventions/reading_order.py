@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import fields, replace
+from collections.abc import Callable
+from dataclasses import replace
 
 from sessions_app.core.conventions import (
     genai,
@@ -16,6 +16,9 @@ from sessions_app.core.conventions import (
     traceloop,
     vercel,
 )
+from sessions_app.core.conventions.attributes import error_of
+from sessions_app.core.conventions.merging import merged
+from sessions_app.core.conventions.raw_bodies import with_bodies
 from sessions_app.core.spans.reading import NOTHING, Reading
 from sessions_app.core.spans.span import Span
 
@@ -31,29 +34,9 @@ READERS: tuple[Callable[[Span], Reading | None], ...] = (
     genai.read,
 )
 """What was written for one product on purpose comes before what it passes on from others."""
-_TOGETHER = {"result": "has_result", "arguments": "has_arguments"}
-"""A value, and whether it was captured."""
-_APART = {"convention", "used", *_TOGETHER, *_TOGETHER.values()}
-_ALONE = tuple(each.name for each in fields(Reading) if each.name not in _APART)
 
 
 def read_span(span: Span) -> Reading:
-    """Field by field what the first convention says that says anything; `NOTHING` where none knows the span."""
+    """Field by field what the first convention says that says anything; where none knows the span, its error alone."""
     readings = [reading for read in READERS if (reading := read(span)) is not None]
-    return merged(readings) if readings else NOTHING
-
-
-def merged(readings: Sequence[Reading]) -> Reading:
-    """The first one, with its gaps filled by the others in their order."""
-    first, *others = readings
-    for other in others:
-        gaps = {name: getattr(other, name) for name in _ALONE if not _is_said(getattr(first, name))}
-        for name, captured in _TOGETHER.items():
-            if not getattr(first, captured):
-                gaps |= {name: getattr(other, name), captured: getattr(other, captured)}
-        first = replace(first, used=first.used | other.used, **gaps)
-    return first
-
-
-def _is_said(value: object) -> bool:
-    return value is not None and value is not False
+    return with_bodies(merged(readings)) if readings else replace(NOTHING, error=error_of(span))

@@ -49,6 +49,8 @@ def _kind_of(read: Read) -> ReadingKind | None:
     request, own = read.text(_REQUEST), read.text("traceloop.span.kind")
     if request is not None and request in _REQUESTS:
         return _REQUESTS[request]
+    if own == "task" and read.has("gen_ai.operation.name"):
+        return None  # The other convention says what the task did, such as a search.
     if own is not None:
         return _KINDS.get(own, "chain")
     return "model" if any(name.startswith((_PROMPT, _COMPLETION)) for name in read.names()) else None

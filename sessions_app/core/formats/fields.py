@@ -19,7 +19,7 @@ T = TypeVar("T")
 _OBJECT = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _ARRAY = msgspec.json.Decoder(list[msgspec.Raw])
 _MAX_ID = 512
-_MAX_NAME = 1024
+MAX_NAME = 1024
 _MAX_INTEGER = 2**53
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -84,7 +84,7 @@ class Fields:
 
     def name(self, name: str) -> str | None:
         """A short text that is shown and indexed; control characters have no place in it."""
-        value = self.text(name, limit=_MAX_NAME)
+        value = self.text(name, limit=MAX_NAME)
         if value is not None and not is_name(value):
             raise self.error(name, "must not hold a NUL character")
         return value
@@ -177,7 +177,7 @@ class Fields:
 
 
 def is_name(value: JsonValue) -> bool:
-    return isinstance(value, str) and len(value) <= _MAX_NAME and "\x00" not in value
+    return isinstance(value, str) and len(value) <= MAX_NAME and "\x00" not in value
 
 
 def is_identifier(value: JsonValue) -> bool:

@@ -113,11 +113,11 @@ def is_request(value: JsonValue) -> bool:
 
 def _are_messages(value: JsonValue) -> bool:
     """Messages with roles; those of Pydantic AI have a `kind` in its place."""
-    return _are_all(value, lambda item: isinstance(item.get("role"), str) and "kind" not in item)
+    return _are_all(value, lambda item: isinstance(item.get("role"), str))
 
 
 def _are_contents(value: JsonValue) -> bool:
-    return _are_all(value, lambda item: isinstance(item.get("parts"), list) and "kind" not in item)
+    return _are_all(value, lambda item: isinstance(item.get("parts"), list))
 
 
 def _are_items(value: JsonValue) -> bool:

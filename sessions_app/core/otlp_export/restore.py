@@ -16,6 +16,7 @@ from sessions_app.core.formats.native import VERSION as RECORD_VERSION
 from sessions_app.core.json_text import Limits, load_strict
 from sessions_app.core.otlp_export import names
 from sessions_app.core.otlp_export.attributes import value_of
+from sessions_app.core.otlp_export.histories import Histories
 from sessions_app.core.otlp_export.messages import read_messages
 from sessions_app.core.otlp_export.said import Said
 from sessions_app.core.otlp_export.tools import read_definitions
@@ -59,17 +60,19 @@ def restored_run(spans: Sequence[Span], limits: Limits = Limits()) -> Run | None
 
 def _record(spans: Sequence[Span]) -> bytes:
     root, steps = _in_order(spans)
-    tables = _Tables()
-    written = array_text([_step(Said(step), tables) for step in steps])
-    said = Said(root)
+    said, writer = Said(root), _StepWriter()
+    prior, final = _conversation(said, names.PRIOR), _conversation(said, names.FINAL)
+    if prior is not None:
+        writer.histories.add(prior, 0)
+    written = array_text([writer.step(Said(step), index) for index, step in enumerate(steps, start=1)])
     fields: Written = [
         ("format", scalar(FORMAT)),
         ("version", scalar(RECORD_VERSION)),
         *_header(said),
-        ("prior", _conversation(said, names.PRIOR)),
-        *((name, tables.text(name)) for name in _TABLES),
+        ("prior", None if prior is None else array_text(prior)),
+        *((name, writer.table(name)) for name in _TABLES),
         ("steps", written),
-        ("final", _history(_conversation(said, names.FINAL))),
+        ("final", None if final is None else writer.histories.text(final)),
     ]
     return _joined(fields, said.facts(names.RUN))
 
@@ -114,82 +117,57 @@ def _header(said: Said) -> Written:
     ]
 
 
-def _conversation(said: Said, name: str) -> bytes | None:
+def _conversation(said: Said, name: str) -> list[bytes] | None:
     written = said.json(name)
-    return None if written is None else array_text(read_messages(written))
-
-
-def _history(messages: bytes | None) -> bytes | None:
-    return None if messages is None else object_text([("messages", messages)])
+    return None if written is None else read_messages(written)
 
 
 # --- steps -------------------------------------------------------------------------------------
 
 
-class _Tables:
-    """Values that many steps share stand once in a record, and steps name their position."""
+class _StepWriter:
+    """Writes steps in their order; values that many of them share stand once in a table of the record."""
 
     def __init__(self) -> None:
+        self.histories = Histories()
         self._rows: dict[str, dict[bytes, int]] = {name: {} for name in _TABLES}
 
-    def position(self, table: str, row: bytes) -> bytes:
+    def table(self, name: str) -> bytes | None:
+        return array_text(self._rows[name]) if self._rows[name] else None
+
+    def step(self, said: Said, index: int) -> bytes:
+        facts = said.facts(names.STEP)
+        if "parameters" in facts:
+            facts["parameters"] = self._position("parameters", facts["parameters"])
+        own = self._model(said, index) if facts.get("kind") == b'"model"' else _call(facts.get("kind"), said)
+        return _joined([("user_id", scalar(said.text("user.id"))), *own], facts)
+
+    def _position(self, table: str, row: bytes) -> bytes:
         rows = self._rows[table]
         return b"%d" % rows.setdefault(row, len(rows))
 
-    def text(self, table: str) -> bytes | None:
-        return array_text(self._rows[table]) if self._rows[table] else None
+    def _model(self, said: Said, index: int) -> Written:
+        messages, response = _conversation(said, "gen_ai.input.messages"), _response(said)
+        request = None if messages is None else self.histories.text(messages)
+        if response is not None and said.media_type("response") == JSON:
+            self.histories.add([*(messages or []), response], index)
+        return [
+            ("request", request),
+            ("response", response),
+            ("tools", self._tools(said)),
+            ("model", scalar(said.text("gen_ai.request.model"))),
+            ("answered_model", scalar(said.text("gen_ai.response.model"))),
+            ("provider", scalar(said.text("gen_ai.provider.name"))),
+            ("finish_reason", scalar(said.first("gen_ai.response.finish_reasons"))),
+            ("input_tokens", scalar(said.count("gen_ai.usage.input_tokens"))),
+            ("output_tokens", scalar(said.count("gen_ai.usage.output_tokens"))),
+        ]
 
-
-def _step(said: Said, tables: _Tables) -> bytes:
-    facts = said.facts(names.STEP)
-    parameters = facts.get("parameters")
-    if parameters is not None:
-        facts["parameters"] = tables.position("parameters", parameters)
-    fields = [("user_id", scalar(said.text("user.id"))), *_call(facts.get("kind", b""), said, tables)]
-    return _joined(fields, facts)
-
-
-def _call(kind: bytes, said: Said, tables: _Tables) -> Written:
-    match kind:
-        case b'"model"':
-            return _model(said, tables)
-        case b'"tool"':
-            return [
-                ("tool_name", scalar(said.text("gen_ai.tool.name"))),
-                ("call_id", scalar(said.text("gen_ai.tool.call.id"))),
-                ("arguments", said.value("arguments", "gen_ai.tool.call.arguments")),
-                ("result", said.value("result", "gen_ai.tool.call.result")),
-            ]
-        case b'"retrieval"':
-            documents = said.json("gen_ai.retrieval.documents")
-            return [
-                ("query", said.value("query", "gen_ai.retrieval.query.text")),
-                ("chunks", scalar(documents)),
-            ]
-        case b'"agent"':
-            return [
-                ("arguments", said.message("arguments", "gen_ai.input.messages")),
-                ("result", said.message("result", "gen_ai.output.messages")),
-            ]
-        case _:
-            return [
-                ("arguments", said.value("arguments", names.ARGUMENTS)),
-                ("result", said.value("result", names.RESULT)),
-            ]
-
-
-def _model(said: Said, tables: _Tables) -> Written:
-    return [
-        ("request", _history(_conversation(said, "gen_ai.input.messages"))),
-        ("response", _response(said)),
-        ("tools", _tools(said, tables)),
-        ("model", scalar(said.text("gen_ai.request.model"))),
-        ("answered_model", scalar(said.text("gen_ai.response.model"))),
-        ("provider", scalar(said.text("gen_ai.provider.name"))),
-        ("finish_reason", scalar(said.first("gen_ai.response.finish_reasons"))),
-        ("input_tokens", scalar(said.count("gen_ai.usage.input_tokens"))),
-        ("output_tokens", scalar(said.count("gen_ai.usage.output_tokens"))),
-    ]
+    def _tools(self, said: Said) -> bytes | None:
+        definitions = said.json("gen_ai.tool.definitions")
+        if definitions is None or said.attributes.get(names.TOOLS_REGISTERED) is not True:
+            return None
+        return array_text(self._position("tools", tool) for tool in read_definitions(definitions))
 
 
 def _response(said: Said) -> bytes | None:
@@ -202,8 +180,27 @@ def _response(said: Said) -> bytes | None:
     return value_of(answers[0].decode(), JSON) if media_type == JSON else answers[0]
 
 
-def _tools(said: Said, tables: _Tables) -> bytes | None:
-    definitions = said.json("gen_ai.tool.definitions")
-    if definitions is None or said.attributes.get(names.TOOLS_REGISTERED) is not True:
-        return None
-    return array_text(tables.position("tools", tool) for tool in read_definitions(definitions))
+def _call(kind: bytes | None, said: Said) -> Written:
+    match kind:
+        case b'"tool"':
+            return [
+                ("tool_name", scalar(said.text("gen_ai.tool.name"))),
+                ("call_id", scalar(said.text("gen_ai.tool.call.id"))),
+                ("arguments", said.value("arguments", "gen_ai.tool.call.arguments")),
+                ("result", said.value("result", "gen_ai.tool.call.result")),
+            ]
+        case b'"retrieval"':
+            return [
+                ("query", said.value("query", "gen_ai.retrieval.query.text")),
+                ("chunks", scalar(said.json("gen_ai.retrieval.documents"))),
+            ]
+        case b'"agent"':
+            return [
+                ("arguments", said.message("arguments", "gen_ai.input.messages")),
+                ("result", said.message("result", "gen_ai.output.messages")),
+            ]
+        case _:
+            return [
+                ("arguments", said.value("arguments", names.ARGUMENTS)),
+                ("result", said.value("result", names.RESULT)),
+            ]

@@ -100,17 +100,7 @@ class Line:
 
     @property
     def offset(self) -> str:
-        """Narrow and exact, so that a column of them can be read downwards."""
-        if self.offset_ms is None:
-            return ""
-        seconds = self.offset_ms / 1000
-        if abs(seconds) < 60:
-            return f"{seconds:+.2f} s"
-        minutes, rest = divmod(abs(seconds), 60)
-        sign = "-" if seconds < 0 else "+"
-        if minutes < 60:
-            return f"{sign}{minutes:.0f}:{rest:05.2f}"
-        return f"{sign}{minutes // 60:.0f}:{minutes % 60:02.0f}:{rest:02.0f}"
+        return offset_words(self.offset_ms)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -181,6 +171,20 @@ class Fold:
 Entry = Line | Fold
 
 
+def offset_words(offset_ms: float | None) -> str:
+    """Narrow and exact, so that a column of them can be read downwards."""
+    if offset_ms is None:
+        return ""
+    seconds = offset_ms / 1000
+    if abs(seconds) < 60:
+        return f"{seconds:+.2f} s"
+    minutes, rest = divmod(abs(seconds), 60)
+    sign = "-" if seconds < 0 else "+"
+    if minutes < 60:
+        return f"{sign}{minutes:.0f}:{rest:05.2f}"
+    return f"{sign}{minutes // 60:.0f}:{minutes % 60:02.0f}:{rest:02.0f}"
+
+
 def clip(text: str | None, length: int) -> str | None:
     """Prose is cut at its end. None stays None: it was not captured."""
     return text if text is None or len(text) <= length else f"{text[: length - 1]}…"
@@ -193,9 +197,11 @@ def outline(
     asked: int | None = None,
     unfolded: Collection[int] = (),
     hits: Mapping[int, int] | None = None,
+    hidden: Mapping[int, int | None] | None = None,
 ) -> list[Entry]:
-    """`asked` is the step that is shown beside the list; `unfolded` holds first steps of open loops."""
-    lines = _lines(rows, started_at, hits or {})
+    """`asked` is the step that is shown beside the list; `unfolded` holds first steps of open loops; `hidden` has the
+    steps that are left out, each with its parent."""
+    lines = _lines(rows, started_at, hits or {}, hidden or {})
     marks = [_signature(line) for line in lines]
     entries: list[Entry] = []
     at = 0
@@ -220,15 +226,26 @@ def _fold(lines: list[Line], cycle: int, times: int, asked: int | None, unfolded
     )
 
 
-def _lines(rows: Sequence[Step], started_at: datetime | None, hits: Mapping[int, int]) -> list[Line]:
+def _lines(
+    rows: Sequence[Step], started_at: datetime | None, hits: Mapping[int, int], hidden: Mapping[int, int | None]
+) -> list[Line]:
     depths: dict[int, int] = {}
     lines = []
     for i, row in enumerate(rows):
-        depths[row.index] = 0 if row.parent is None else min(depths.get(row.parent, 0) + 1, DEEPEST)
+        parent = _shown_parent(row, hidden)
+        depths[row.index] = 0 if parent is None else min(depths.get(parent, 0) + 1, DEEPEST)
         offset = offset_ms(row, started_at)
         depth, found = depths[row.index], hits.get(row.index, 0)
         lines.append(Line(step=row, depth=depth, brace=_brace(rows, i), offset_ms=offset, hits=found))
     return lines
+
+
+def _shown_parent(row: Step, hidden: Mapping[int, int | None]) -> int | None:
+    """The nearest step around it that is in the list. A parent stands before its children, or it is none."""
+    at, parent = row.index, row.parent
+    while parent is not None and parent in hidden and parent < at:
+        at, parent = parent, hidden[parent]
+    return parent
 
 
 def offset_ms(row: Step, started_at: datetime | None) -> float | None:

@@ -55,7 +55,14 @@ def _of_output(said: JsonObject) -> ProviderResponse | None:
     output = said.get("output")
     if isinstance(output, dict):
         return _response(_answer([entry(output, "message")]), said, said) or _of_message(output)
-    return _response(_answer(entries(said, "output")), said, said)
+    return _response(_answer(entries(said, "output")), said, {**said, **_end(said)})
+
+
+def _end(said: JsonObject) -> JsonObject:
+    """The Responses API gives a reason for answers that were cut short alone; of others the status says how they
+    ended."""
+    reason = text(entry(said, "incomplete_details"), "reason") or text(said, "status")
+    return {"finish_reason": reason} if reason and not text(said, *_REASONS) else {}
 
 
 def _of_candidates(said: JsonObject) -> ProviderResponse | None:

@@ -1,0 +1,88 @@
+"""What the spans around a call of a model say of it, where its own span is silent.
+
+An agent's span may tell which tools it has and with which settings it asks; a framework's span around the call may hold
+the answer as the framework understood it, with more facts than the call's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from sessions_app.core.assembly.requests import same_value
+from sessions_app.core.assembly.tree import Node
+from sessions_app.core.conventions.attributes import parsed
+from sessions_app.core.conventions.merging import merged
+from sessions_app.core.payload import JsonObject, JsonValue
+from sessions_app.core.spans.provider_messages import response_of
+from sessions_app.core.spans.reading import CallPart, ChatMessage, Reading, TextPart, ToolDefinition
+
+_NEAR = 2
+"""Spans around a call that may hold its answer."""
+
+
+def fill_from_around(nodes: Sequence[Node]) -> None:
+    """Only gaps are filled: what a call says of itself counts."""
+    definitions = {tool.name: tool for node in nodes if node.kind == "tool" for tool in node.reading.tools or ()}
+    for node in nodes:
+        if node.kind == "model":
+            agent = next((outer.reading for outer in node.above() if outer.kind == "agent"), None)
+            node.reading = _with_agent(_with_answer(node), agent, definitions)
+
+
+def _with_agent(reading: Reading, agent: Reading | None, definitions: dict[str, ToolDefinition]) -> Reading:
+    if agent is None:
+        return reading
+    offered = reading.tools if reading.tools is not None else agent.tools
+    return replace(
+        reading,
+        tools=None if offered is None else tuple(_whole(tool, definitions) for tool in offered),
+        settings=_settings(reading.settings, agent.settings),
+    )
+
+
+def _whole(tool: ToolDefinition, definitions: dict[str, ToolDefinition]) -> ToolDefinition:
+    """A tool that is only named, as its own span describes it."""
+    return definitions.get(tool.name, tool) if tool.parameters is None else tool
+
+
+def _settings(own: JsonObject | None, agents: JsonObject | None) -> JsonObject | None:
+    return {**(agents or {}), **(own or {})} or None
+
+
+def _with_answer(node: Node) -> Reading:
+    reading = node.reading
+    if reading.answer is None or (reading.finish_reason and reading.answered_model):
+        return reading
+    around = [outer.reading.output for outer in list(node.above())[:_NEAR] if outer.kind in ("chain", "other")]
+    for found in (response_of(output) for said in around for output in _states(said)):
+        if found is not None and _says_the_same(found.answer, reading.answer):
+            named = Reading(
+                convention=reading.convention,
+                finish_reason=found.finish_reason,
+                answered_model=found.model,
+                response_id=found.response_id,
+            )
+            return merged([reading, named])
+    return reading
+
+
+def _states(output: JsonValue) -> Iterator[JsonValue]:
+    """The output, and where it is a step of a graph what that changed: `{"update": {"messages": […]}}`."""
+    output = parsed(output)
+    yield output
+    for item in output if isinstance(output, list) else [output]:
+        if isinstance(item, dict) and isinstance(item.get("update"), dict):
+            yield item["update"]
+
+
+def _says_the_same(left: ChatMessage, right: ChatMessage) -> bool:
+    return _words(left) == _words(right) and same_value(_calls(left), _calls(right))
+
+
+def _words(message: ChatMessage) -> str:
+    return "".join(part.text for part in message.parts if isinstance(part, TextPart)).strip()
+
+
+def _calls(message: ChatMessage) -> list[list[object]]:
+    return [[part.tool_name, part.call_id] for part in message.parts if isinstance(part, CallPart)]

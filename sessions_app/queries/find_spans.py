@@ -1,0 +1,53 @@
+"""Trace and span ids as tracing tools write them, and where their spans are shown."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+
+from django.db.models import Q, QuerySet
+
+from sessions_app.models import Project, Run, Step, Trace
+
+MOST = 20
+_TRACEPARENT = re.compile(r"[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}", re.ASCII | re.IGNORECASE)
+"""Source: W3C Trace Context."""
+_ID = re.compile(r"[0-9a-f]{32}|[0-9a-f]{16}", re.ASCII)
+_SPAN_LENGTH = 16
+_RUN = ("run_id", "status", "received_at", "input_preview", "project__slug", "project__name", "session__session_id")
+
+
+def telemetry_ids(candidates: Iterable[str]) -> list[str]:
+    """The trace and span ids among them, in lower case and without dashes, as they are stored."""
+    found: list[str] = []
+    for word in candidates:
+        if header := _TRACEPARENT.search(word):
+            found += [header[1].lower(), header[2].lower()]
+        plain = word.replace("-", "").lower()
+        found += [plain] if _ID.fullmatch(plain) else []
+    return list(dict.fromkeys(found))
+
+
+def steps_of_spans(projects: QuerySet[Project], ids: Iterable[str]) -> list[Step]:
+    """Steps with their runs, newest first; by the index of the spans' ids."""
+    wanted = [found for found in ids if len(found) == _SPAN_LENGTH]
+    if not wanted:
+        return []
+    steps = Step.objects.filter(span_ids__overlap=wanted, run__project__in=projects)
+    shown = steps.select_related("run__project", "run__session").only("index", "span_ids", *(f"run__{name}" for name in _RUN))
+    return list(shown.order_by("-run_id", "index")[:MOST])
+
+
+def runs_of_spans(projects: QuerySet[Project], ids: Iterable[str]) -> list[Run]:
+    """Runs whose own span has one of these ids."""
+    wanted = [found for found in ids if len(found) == _SPAN_LENGTH]
+    if not wanted:
+        return []
+    runs = Run.objects.filter(span_id__in=wanted, project__in=projects)
+    return list(runs.select_related("project", "session").only("span_id", *_RUN).order_by("-pk")[:MOST])
+
+
+def traces_without_run(projects: QuerySet[Project], condition: Callable[[str], Q]) -> list[Trace]:
+    """Of which no run was made, or not yet: their spans have a page of their own."""
+    traces = Trace.objects.filter(condition("trace_id"), run=None, project__in=projects)
+    return list(traces.select_related("project").order_by("-pk")[:MOST])
