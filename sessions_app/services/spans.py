@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import lru_cache
 
 from django.conf import settings
 from django.db import DatabaseError, connection, transaction
@@ -25,18 +26,23 @@ from sessions_app.core.redaction import Redactor
 from sessions_app.core.spans.batch import Batch, read_batch, references_of, write_batch
 from sessions_app.core.spans.merging import merge
 from sessions_app.core.spans.packing import Packer, Pieces, Unpacker
+from sessions_app.core.spans.remembered import RememberedPieces, key_of
+from sessions_app.core.spans.shared_values import shared_values
 from sessions_app.core.spans.span import LogRecord, Span
 from sessions_app.mapping import payloads
 from sessions_app.mapping.history_nodes import read_nodes, write_nodes
 from sessions_app.models import Project, Trace
 from sessions_app.payloads.compression import pack, unpack
 from sessions_app.services.run_store import lock_name, store_assembled
+from sessions_app.services.wakeups import wake_for_spans
 
 logger = logging.getLogger(__name__)
 _SMALL = 200
 """Spans. A trace up to here is made into a run again at each request that adds to it."""
 _GROWTH = 10
 """A longer one when it grew by one part in so many; otherwise the sweeper does it."""
+_AT_ONCE = 2_000
+"""Spans of traces that one request makes runs of while its sender waits; a worker makes the others."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -60,10 +66,14 @@ def receive(project: Project, spans: Sequence[Span], logs: Sequence[LogRecord] =
     arrivals = _arrivals(project, spans, logs)
     with transaction.atomic():
         traces = _store(project, arrivals)
+    left = _AT_ONCE
     for arrival in arrivals:
         trace = traces.get(arrival.trace_id)
-        if trace is not None and _is_due(trace, arrival):
+        if trace is not None and left > 0 and _is_due(trace, arrival):
+            left -= trace.span_count
             make_run(trace, just_stored=arrival.batch)
+    if left <= 0:
+        wake_for_spans()
 
 
 def _arrivals(project: Project, spans: Sequence[Span], logs: Sequence[LogRecord]) -> list[_Arrival]:
@@ -84,24 +94,42 @@ def _arrivals(project: Project, spans: Sequence[Span], logs: Sequence[LogRecord]
     ]
 
 
+_REMEMBERED = RememberedPieces(16 * 1024 * 1024)
+
+
 class _Redact:
     """The project's redaction, as the packer asks for it."""
 
     def __init__(self, project: Project) -> None:
-        self._redactor = Redactor(bytes(project.redaction_secret))
-        self._names: dict[str, bool] = {}
+        self._secret = bytes(project.redaction_secret)
+        self._redactor = Redactor(self._secret)
 
     def __call__(self, content: bytes, is_json: bool) -> bytes:
+        key = key_of(self._secret, content, is_json=is_json)
+        known = _REMEMBERED.get(key)
+        if known is None:
+            known = self._redacted(content, is_json)
+            _REMEMBERED.put(key, known)
+        return known
+
+    def _redacted(self, content: bytes, is_json: bool) -> bytes:
         if is_json:
             return self._redactor.redact(content).content
         return self._redactor.redact_text(content.decode()).encode()
 
     def is_secret(self, name: str) -> bool:
-        """Whether a value is a secret for the name of its attribute alone."""
-        if name not in self._names:
-            probe = compact_json({name: "a word"})
-            self._names[name] = self._redactor.redact(probe).content != probe
-        return self._names[name]
+        return _is_secret(name) if len(name) <= _LONGEST_NAME else _is_secret.__wrapped__(name)
+
+
+_LONGEST_NAME = 200
+"""Characters; longer names are not remembered."""
+
+
+@lru_cache(maxsize=4096)
+def _is_secret(name: str) -> bool:
+    """Whether a value is a secret for the name of its attribute alone."""
+    probe = compact_json({name: "a word"})
+    return Redactor(b"any").redact(probe).content != probe
 
 
 # --- storing -----------------------------------------------------------------------------------
@@ -119,6 +147,13 @@ SELECT row.*, %(now)s
 FROM unnest(%(traces)s::bigint[], %(digests)s::bytea[], %(contents)s::bytea[], %(packed)s::bool[]) AS row
 ON CONFLICT (trace_id, digest) DO NOTHING
 RETURNING trace_id
+"""
+
+_COUNT_BATCHES = """
+UPDATE sessions_app_trace trace
+SET batches_received = batches_received + 1, span_count = span_count + row.spans
+FROM unnest(%(traces)s::bigint[], %(spans)s::int[]) AS row(id, spans)
+WHERE trace.id = row.id
 """
 
 
@@ -146,11 +181,9 @@ def _store(project: Project, arrivals: list[_Arrival]) -> dict[str, Trace]:
             },
         )
         added = {key for (key,) in cursor.fetchall()}
-    for arrival in arrivals:
-        if keys[arrival.trace_id] in added:
-            Trace.objects.filter(pk=keys[arrival.trace_id]).update(
-                batches_received=F("batches_received") + 1, span_count=F("span_count") + arrival.span_count
-            )
+        new = [arrival for arrival in arrivals if keys[arrival.trace_id] in added]
+        counts = {"traces": [keys[each.trace_id] for each in new], "spans": [each.span_count for each in new]}
+        cursor.execute(_COUNT_BATCHES, counts)
     return {trace.trace_id: trace for trace in Trace.objects.filter(pk__in=added).select_related("project")}
 
 
@@ -180,6 +213,8 @@ def _make_run(trace: Trace, just_stored: Batch | None, close: bool) -> None:
     lock_name(trace.project, f"trace {trace.trace_id}")
     trace.refresh_from_db()
     received, is_closed = trace.batches_received, trace.is_closed or close
+    if trace.batches_assembled == received and is_closed == trace.is_closed:
+        return  # somebody else was faster
     contents, pieces = _contents(trace, just_stored if received == 1 else None)
     spans = _spans(trace.trace_id, contents, pieces, exact=False)
     if is_export(spans):
@@ -188,7 +223,8 @@ def _make_run(trace: Trace, just_stored: Batch | None, close: bool) -> None:
     if not spans:
         Trace.objects.filter(pk=trace.pk).update(batches_assembled=received, is_closed=is_closed)
         return
-    run = assemble(spans, is_closed=is_closed)
+    with shared_values():
+        run = assemble(spans, is_closed=is_closed)
     source = compact_json({"trace_id": trace.trace_id, "batches": sorted(map(sha256_hex, contents))})
     row = store_assembled(trace.project, run, source=source)
     Trace.objects.filter(pk=trace.pk).update(
@@ -236,12 +272,16 @@ def spans_of(trace: Trace) -> list[Span]:
 # --- what was left -----------------------------------------------------------------------------
 
 
-def make_waiting_runs(limit: int = 50) -> int:
-    """For the sweeper: runs that wait to be made, and traces whose topmost span nobody waits for any more."""
+def make_waiting_runs() -> int:
+    """Make the runs that wait for it, and end those whose topmost span nobody waits for any more; how many."""
     quiet = timezone.now() - timedelta(seconds=settings.OTLP_QUIET_SECONDS)
-    waiting = Q(batches_assembled__lt=F("batches_received"), changed_at__lt=timezone.now() - timedelta(seconds=1))
-    forgotten = Q(is_closed=False, changed_at__lt=quiet)
-    traces = Trace.objects.filter(waiting | forgotten).select_related("project").order_by("changed_at")[:limit]
-    for trace in traces:
+    waiting = Q(batches_assembled__lt=F("batches_received")) | Q(is_closed=False, changed_at__lt=quiet)
+    keys = Trace.objects.filter(waiting).order_by("changed_at").values_list("pk", flat=True)[:_A_SWEEP]
+    for key in keys:
+        trace = Trace.objects.select_related("project").get(pk=key)
         make_run(trace, close=trace.changed_at < quiet)
-    return len(traces)
+    return len(keys)
+
+
+_A_SWEEP = 1_000
+"""Traces that are taken up at a time; the next round comes soon."""

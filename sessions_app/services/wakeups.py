@@ -13,6 +13,7 @@ from sessions_app.models import Replay
 
 logger = logging.getLogger(__name__)
 TASK = "sessions_app.run_replay"
+SPANS_TASK = "sessions_app.make_runs"
 
 _IMPATIENT = {"max_retries": 0, "socket_connect_timeout": 0.3, "socket_timeout": 0.3}
 """Somebody waits for the answer to the request that queued the replay. Celery's own connection tries
@@ -21,11 +22,20 @@ for six seconds (measured) before it says that there is no broker."""
 
 def wake(replay: Replay) -> bool:
     """False when the broker is away; the sweeper sees the row and sends again."""
+    return _send(TASK, f"replay {replay.replay_id}", replay_id=replay.pk)
+
+
+def wake_for_spans() -> bool:
+    """Runs wait to be made of spans; likewise."""
+    return _send(SPANS_TASK, "spans")
+
+
+def _send(task: str, what: str, **arguments: int) -> bool:
     try:
         with pools.producers[_connection()].acquire(block=True, timeout=0.3) as producer:
-            current_app.send_task(TASK, kwargs={"replay_id": replay.pk}, producer=producer, retry=False)
+            current_app.send_task(task, kwargs=arguments, producer=producer, retry=False)
     except (OperationalError, OSError) as error:
-        logger.warning("No wake-up for replay %s: %s", replay.replay_id, type(error).__name__)
+        logger.warning("No wake-up for %s: %s", what, type(error).__name__)
         return False
     return True
 

@@ -2,5 +2,6 @@
 
 from sessions_app.tasks import sweeper
 from sessions_app.tasks.replays import run_replay
+from sessions_app.tasks.spans import make_runs
 
-__all__ = ["run_replay", "sweeper"]
+__all__ = ["make_runs", "run_replay", "sweeper"]

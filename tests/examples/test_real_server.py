@@ -60,3 +60,19 @@ def test_a_wrong_key_is_not_called_sent(tmp_path: Path, running_instance: Instan
 
     assert ran.lines[-1].partition(", ")[2].startswith("replay-recorder inspect /")
     assert len(ran.recordings) == 1
+
+
+def test_spans_of_a_real_exporter_arrive_as_a_run_with_both_attempts(tmp_path: Path, running_instance: Instance):
+    ran = run_example(
+        tmp_path, "opentelemetry_spans.py", REPLAY_URL=running_instance.url, REPLAY_KEY=running_instance.api_key
+    )
+
+    found = answer(running_instance, "GET", "sessions?q=agent:docs_bot%20steps:3")["items"]
+    (run,) = [run for session in found for run in session["runs"] if run["agent"] == "docs_bot"]
+    steps = answer(running_instance, "GET", f"runs/{run['run_id']}/steps")["items"]
+    failed, again = [step for step in steps if step["kind"] == "tool"]
+    (model,) = [step for step in steps if step["kind"] == "model"]
+    assert (ran.status, run["status"], run["session_id"][:4]) == (0, "ok", "run_")
+    assert [step["name"] for step in steps if step["kind"] == "other"] == ["retrieve_docs", "rerank", "generate"]
+    assert (failed["error"]["type"], again["error"], len(again["result"])) == ("TimeoutError", None, 2)
+    assert (model["tokens"]["output"], failed["call_id"]) == (8, again["call_id"])

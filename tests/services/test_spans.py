@@ -232,3 +232,17 @@ def test_log_records_without_spans_make_no_run():
 
     assert Run.objects.count() == 0
     assert make_waiting_runs() == 0
+
+
+@pytest.mark.django_db
+def test_many_traces_at_once_are_left_to_a_worker_which_is_told(monkeypatch):
+    project, told = make_project(), []
+    monkeypatch.setattr(service, "_AT_ONCE", 1)
+    monkeypatch.setattr(service, "wake_for_spans", lambda: told.append("now"))
+    other = [replace(span, trace_id="ef" * 16) for span in ORDER.spans]
+
+    receive(project, [*ORDER.spans, *other])
+    made_at_once = Run.objects.count()
+    make_waiting_runs()
+
+    assert (made_at_once, told, Run.objects.count()) == (1, ["now"], 2)
