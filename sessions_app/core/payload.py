@@ -100,10 +100,14 @@ def _finite(text: str) -> float:
     return number if math.isfinite(number) else _refuse(text)
 
 
+_compact = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+_canonical = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True).encode
+
+
 def compact_json(value: JsonValue) -> bytes:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+    return _compact(value).encode()
 
 
 def canonical_json(value: JsonValue) -> bytes:
     """One spelling for equal values: sorted keys, no spaces. For digests and matching only."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True).encode()
+    return _canonical(value).encode()

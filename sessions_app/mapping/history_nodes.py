@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 from django.db import connection
 
 from sessions_app.core.history import Link
+from sessions_app.mapping.binary_rows import insert_new, known_digests
 from sessions_app.models import HistoryNode
 
-_BATCH = 1000
 _CHAIN = """
 WITH RECURSIVE chain AS (
     SELECT digest, parent, message FROM sessions_app_historynode
@@ -25,16 +25,15 @@ SELECT digest, parent, message FROM chain
 
 def write_nodes(project_id: int, nodes: Mapping[str, Link]) -> None:
     """Store those that are not stored yet; in the order of digests, so that two writers never wait in a circle."""
-    rows = [
-        HistoryNode(
-            project_id=project_id,
-            digest=bytes.fromhex(digest),
-            parent=None if parent is None else bytes.fromhex(parent),
-            message=bytes.fromhex(message),
-        )
-        for digest, (parent, message) in sorted(nodes.items())
-    ]
-    HistoryNode.objects.bulk_create(rows, ignore_conflicts=True, batch_size=_BATCH)
+    new = sorted(nodes.keys() - known_digests(HistoryNode, project_id, nodes))
+    links = [nodes[digest] for digest in new]
+    columns: dict[str, list[object]] = {
+        "project_id": [project_id] * len(new),
+        "digest": [bytes.fromhex(digest) for digest in new],
+        "parent": [None if parent is None else bytes.fromhex(parent) for parent, _ in links],
+        "message": [bytes.fromhex(message) for _, message in links],
+    }
+    insert_new(HistoryNode, columns)
 
 
 def read_nodes(project_id: int, heads: Iterable[str | None]) -> dict[str, Link]:

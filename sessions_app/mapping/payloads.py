@@ -9,11 +9,13 @@ from django.conf import settings
 
 from sessions_app.core.errors import PayloadMissing
 from sessions_app.core.payload import sha256_hex
+from sessions_app.mapping.binary_rows import insert_new, known_digests
 from sessions_app.models import StoredPayload
 from sessions_app.payloads.blobs import BlobFolder
 from sessions_app.payloads.compression import pack, unpack
 
-_BATCH = 1000
+_BATCH = 500
+"""Payloads that are held compressed at a time."""
 
 
 def blob_folder() -> BlobFolder:
@@ -23,25 +25,32 @@ def blob_folder() -> BlobFolder:
 def write_many(project_id: int, contents: dict[str, bytes]) -> None:
     """Store what is not stored yet; call it inside the transaction that adds the references.
 
-    Blobs are complete on disk before their rows are written, so no row ever names a missing blob.
+    Blobs are complete on disk before their rows are written, so no row ever names a missing blob. Rows are written in
+    the order of digests, so that two writers never wait in a circle.
     """
-    rows = [_row(project_id, digest, content) for digest, content in sorted(contents.items())]
-    StoredPayload.objects.bulk_create(rows, ignore_conflicts=True, batch_size=_BATCH)
+    new = sorted(contents.keys() - known_digests(StoredPayload, project_id, contents))
+    for start in range(0, len(new), _BATCH):
+        insert_new(StoredPayload, _columns(project_id, {digest: contents[digest] for digest in new[start:][:_BATCH]}))
 
 
-def _row(project_id: int, digest: str, content: bytes) -> StoredPayload:
-    packed = pack(content)
-    in_database = len(packed.data) <= settings.REPLAY_BLOB_THRESHOLD_BYTES
-    if not in_database:
-        blob_folder().write(project_id, digest, packed.data)
-    return StoredPayload(
-        project_id=project_id,
-        digest=bytes.fromhex(digest),
-        size=len(content),
-        stored_size=len(packed.data),
-        data=packed.data if in_database else None,
-        is_compressed=packed.is_compressed,
-    )
+def _columns(project_id: int, contents: dict[str, bytes]) -> dict[str, list[object]]:
+    packed = {digest: pack(content) for digest, content in contents.items()}
+    return {
+        "project_id": [project_id] * len(contents),
+        "digest": [bytes.fromhex(digest) for digest in contents],
+        "size": [len(content) for content in contents.values()],
+        "stored_size": [len(each.data) for each in packed.values()],
+        "data": [_in_row(project_id, digest, each.data) for digest, each in packed.items()],
+        "is_compressed": [each.is_compressed for each in packed.values()],
+    }
+
+
+def _in_row(project_id: int, digest: str, data: bytes) -> bytes | None:
+    """What the row holds; None when the bytes lie in the blob folder."""
+    if len(data) <= settings.REPLAY_BLOB_THRESHOLD_BYTES:
+        return data
+    blob_folder().write(project_id, digest, data)
+    return None
 
 
 def read_many(project_id: int, digests: Iterable[str]) -> dict[str, bytes]:

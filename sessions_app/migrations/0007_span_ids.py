@@ -6,36 +6,48 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('sessions_app', '0006_traces'),
+        ("sessions_app", "0006_traces"),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='run',
-            name='span_id',
+            model_name="run",
+            name="span_id",
             field=models.CharField(max_length=16, null=True),
         ),
         migrations.AddField(
-            model_name='step',
-            name='span_ids',
+            model_name="step",
+            name="span_ids",
             field=django.contrib.postgres.fields.ArrayField(base_field=models.TextField(), null=True, size=None),
         ),
         migrations.AddIndex(
-            model_name='run',
-            index=models.Index(condition=models.Q(('span_id__isnull', False)), fields=['span_id'], name='runs_of_a_span'),
+            model_name="run",
+            index=models.Index(
+                condition=models.Q(("span_id__isnull", False)), fields=["span_id"], name="runs_of_a_span"
+            ),
         ),
         migrations.AddIndex(
-            model_name='step',
-            index=django.contrib.postgres.indexes.GinIndex(condition=models.Q(('span_ids__isnull', False)), fields=['span_ids'], name='steps_of_a_span'),
+            model_name="step",
+            index=django.contrib.postgres.indexes.GinIndex(
+                condition=models.Q(("span_ids__isnull", False)), fields=["span_ids"], name="steps_of_a_span"
+            ),
         ),
         migrations.AddIndex(
-            model_name='trace',
-            index=models.Index(condition=models.Q(('run__isnull', True)), fields=['trace_id'], name='traces_without_run', opclasses=['text_pattern_ops']),
+            model_name="trace",
+            index=models.Index(
+                condition=models.Q(("run__isnull", True)),
+                fields=["trace_id"],
+                name="traces_without_run",
+                opclasses=["text_pattern_ops"],
+            ),
         ),
         migrations.AddIndex(
-            model_name='trace',
-            index=models.Index(condition=models.Q(('problem__isnull', False)), fields=['project', '-changed_at'], name='traces_not_read'),
+            model_name="trace",
+            index=models.Index(
+                condition=models.Q(("problem__isnull", False)),
+                fields=["project", "-changed_at"],
+                name="traces_not_read",
+            ),
         ),
     ]

@@ -19,6 +19,9 @@ class Trace(models.Model):
     """How many of them the run was made of; fewer than received while it waits to be made again."""
     span_count = models.IntegerField(default=0)
     """Spans of all batches; one that came twice in different batches counts twice."""
+    said_bytes = models.BigIntegerField(default=0)
+    """Attributes of these spans, their events and log records as they were sent (core/spans/sizes.py); 0 for what came
+    before this was counted."""
     changed_at = models.DateTimeField(auto_now_add=True)
     is_closed = models.BooleanField(default=False)
     """Whether nobody waits for its topmost span any more."""
@@ -49,6 +52,12 @@ class Trace(models.Model):
 
     def __str__(self) -> str:
         return self.trace_id
+
+    @property
+    def problem_words(self) -> str | None:
+        """The problem for people: an error of the product itself is noted by its class alone."""
+        is_class = self.problem is not None and self.problem.isidentifier()
+        return f"the product failed on it ({self.problem})" if is_class else self.problem
 
 
 class SpanBatch(models.Model):

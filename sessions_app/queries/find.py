@@ -143,7 +143,7 @@ def _span_hit(run: Run, span_id: str, step: int | None) -> Hit:
 def _trace_hit(row: Trace) -> Hit:
     return Hit(
         kind="trace", found_id=row.trace_id, at=row.changed_at, project=row.project, session_id="",
-        status="", words=row.problem,
+        status="", words=row.problem_words,
     )  # fmt: skip
 
 

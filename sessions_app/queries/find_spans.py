@@ -34,7 +34,9 @@ def steps_of_spans(projects: QuerySet[Project], ids: Iterable[str]) -> list[Step
     if not wanted:
         return []
     steps = Step.objects.filter(span_ids__overlap=wanted, run__project__in=projects)
-    shown = steps.select_related("run__project", "run__session").only("index", "span_ids", *(f"run__{name}" for name in _RUN))
+    shown = steps.select_related("run__project", "run__session").only(
+        "index", "span_ids", *(f"run__{name}" for name in _RUN)
+    )
     return list(shown.order_by("-run_id", "index")[:MOST])
 
 

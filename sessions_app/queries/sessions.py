@@ -30,7 +30,9 @@ from sessions_app.queries.search import matching_runs
 
 PAGE = 50
 HEAVY = ("header", "search", "prior_node", "final_node", "content_digest", "source_digest", "kit", "verdict_reasons")
-"""Columns of a run that no list shows."""
+"""Columns of a run that no page shows in a list."""
+_HEAVY_FOR_SCRIPTS = tuple(name for name in HEAVY if name not in ("verdict_reasons", "content_digest"))
+"""Likewise no list of the API."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -166,8 +168,8 @@ def count_newer(project: Project, query: Query, cursor: str, at_most: int = 100,
 
 
 def with_runs(sessions: Iterable[Session]) -> list[Session]:
-    """All recorded runs of these sessions, in the order of their arrival, as `session.recorded_runs`."""
-    light = Run.objects.filter(origin="recorded").defer(*HEAVY).select_related("cold_case").order_by("pk")
+    """All recorded runs of these sessions, in the order of their arrival, as `session.recorded_runs`; for the API."""
+    light = Run.objects.filter(origin="recorded").defer(*_HEAVY_FOR_SCRIPTS).select_related("cold_case").order_by("pk")
     listed = list(sessions)
     prefetch_related_objects(listed, Prefetch("runs", queryset=light, to_attr="recorded_runs"))
     return listed

@@ -73,6 +73,67 @@ def rows_around(run: models.Run, index: int) -> list[models.Step]:
     return list(rows.defer("detail").order_by("index"))
 
 
+@dataclass(frozen=True, kw_only=True)
+class RowPage:
+    """A page of rows; the steps before and after it are named by an index that lies on the page next to it."""
+
+    rows: list[models.Step]
+    before: int | None
+    after: int | None
+    following: int
+    """Rows of the next page."""
+
+
+def row_page(run: models.Run, index: int, last: int) -> RowPage:
+    rows = rows_around(run, index)
+    first, end = rows[0].index, rows[-1].index
+    return RowPage(
+        rows=rows,
+        before=first - 1 if first > 1 else None,
+        after=end + 1 if end < last else None,
+        following=min(ROWS, last - end),
+    )
+
+
+def row_page_without_inner(run: models.Run, index: int, shown: int) -> RowPage:
+    """As `row_page`, of the steps that are not of kind `other`, and of the step that is shown beside the list."""
+    listed = run.steps.exclude(kind="other") | run.steps.filter(index=shown)
+    at = max(listed.filter(index__lte=index).count() - 1, 0) // ROWS * ROWS
+    rows = list(listed.defer("detail").order_by("index")[at : at + ROWS])
+    following = list(listed.order_by("index").values_list("index", flat=True)[at + ROWS : at + 2 * ROWS])
+    return RowPage(
+        rows=rows,
+        before=rows[0].index - 1 if at else None,
+        after=following[0] if following else None,
+        following=len(following),
+    )
+
+
+def inner_steps(run: models.Run, shown: int) -> dict[int, int | None]:
+    """The steps that are left out, each with its parent."""
+    return dict(run.steps.filter(kind="other").exclude(index=shown).values_list("index", "parent"))
+
+
+def inner_count(run: models.Run) -> int:
+    return run.steps.filter(kind="other").count()
+
+
+def first_listed(run: models.Run) -> int | None:
+    """The first step that is not of kind `other`."""
+    return run.steps.exclude(kind="other").order_by("index").values_list("index", flat=True).first()
+
+
+def neighbours(run: models.Run, index: int, last: int, *, without_inner: bool) -> dict[str, int | None]:
+    """The steps before and after this one in the list."""
+    if not without_inner:
+        return {"step_above": index - 1 if index > 1 else None, "step_below": index + 1 if index < last else None}
+    listed = run.steps.exclude(kind="other").values_list("index", flat=True)
+    return {
+        "step_above": listed.filter(index__lt=index).order_by("-index").first(),
+        "step_below": listed.filter(index__gt=index).order_by("index").first(),
+    }
+
+
 def failed_indices(run: models.Run) -> list[int]:
     return list(run.steps.filter(has_error=True).order_by("index").values_list("index", flat=True)[:MARKS])
 

@@ -15,7 +15,6 @@ from sessions_app.models import Project, Run, Trace
 _ENVIRONMENT = ("deployment.environment.name", "deployment.environment")
 _TOPMOST_AMONG = 200
 """Steps that are looked at for a span without a parent."""
-NEWEST = 5
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -76,14 +75,14 @@ class UnreadTraces:
         return self.count - len(self.newest)
 
 
-def unread_traces(project: Project) -> UnreadTraces | None:
+def unread_traces(project: Project, limit: int) -> UnreadTraces | None:
     traces = Trace.objects.filter(project=project, problem__isnull=False).select_related("run__session")
     shown = traces.defer("run__header").order_by("-changed_at", "-pk")
-    newest = list(shown[: NEWEST + 1])
+    newest = list(shown[: limit + 1])
     if not newest:
         return None
-    count = traces.count() if len(newest) > NEWEST else len(newest)
-    return UnreadTraces(count=count, newest=newest[:NEWEST])
+    count = traces.count() if len(newest) > limit else len(newest)
+    return UnreadTraces(count=count, newest=newest[:limit])
 
 
 def _object(value: JsonValue) -> dict[str, JsonValue]:

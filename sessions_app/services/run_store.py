@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
 
+from django.contrib.postgres.search import SearchVector
 from django.db import connection, transaction
-from django.db.models import Value
-from django.db.models.functions import Greatest, Least
+from django.db.models import TextField, Value
 from django.utils import timezone
 
 from sessions_app import models
@@ -18,10 +17,11 @@ from sessions_app.core.run import Run
 from sessions_app.mapping import payloads
 from sessions_app.mapping.history_nodes import write_nodes
 from sessions_app.mapping.rows import clean, digest_bytes, run_columns, step_row, storable
+from sessions_app.mapping.step_rows import write_steps
 from sessions_app.mapping.stored import Collector
 from sessions_app.services.judgement import judgement_columns
 
-_BATCH = 500
+_TEXT = TextField()
 _SEARCH_CHARACTERS = 100_000
 """How much of a run's texts the full-text index reads; a tsvector holds 1 MB at most."""
 
@@ -57,7 +57,8 @@ def store_assembled(project: models.Project, run: Run, *, source: bytes) -> mode
     somebody sent a whole recording under this id.
     """
     digest = run_digest(run)
-    with transaction.atomic():
+    # Whoever calls this in a transaction gives all of it up when it fails.
+    with transaction.atomic(savepoint=False):
         lock_name(project, run.run_id)
         stored = _stored(project, run)
         if stored is None:
@@ -90,8 +91,7 @@ def lock_name(project: models.Project, name: str) -> None:
 def _insert(project: models.Project, run: Run, digest: str, source: bytes) -> models.Run:
     columns, steps = _written(project, run, digest, source)
     row = models.Run.objects.create(project=project, run_id=run.run_id, **columns)
-    _write_steps(row, steps)
-    _index_text(row, run)
+    write_steps(row, steps)
     return row
 
 
@@ -102,8 +102,7 @@ def _write_over(row: models.Run, project: models.Project, run: Run, digest: str,
         setattr(row, name, value)
     row.save()
     row.steps.all().delete()
-    _write_steps(row, steps)
-    _index_text(row, run)
+    write_steps(row, steps)
     if before.pk != row.session.pk and not before.runs.exists():
         before.delete()
 
@@ -123,39 +122,28 @@ def _written(
         "session": _session(project, run),
         "content_digest": digest_bytes(digest),
         "source_digest": digest_bytes(received.digest),
+        "search": SearchVector(Value(_searchable(run), output_field=_TEXT), config="simple"),
     }
     return {**columns, **facts}, steps
 
 
+_ADD_SESSION = """\
+INSERT INTO sessions_app_session (project_id, session_id, started_at, last_at)
+VALUES (%(project)s, %(session)s, %(at)s, %(at)s)
+ON CONFLICT (project_id, session_id) DO UPDATE SET
+    started_at = CASE WHEN %(widens)s THEN least(sessions_app_session.started_at, EXCLUDED.started_at)
+                      ELSE sessions_app_session.started_at END,
+    last_at = CASE WHEN %(widens)s THEN greatest(sessions_app_session.last_at, EXCLUDED.last_at)
+                   ELSE sessions_app_session.last_at END
+RETURNING id, project_id, session_id, started_at, last_at
+"""
+
+
 def _session(project: models.Project, run: Run) -> models.Session:
+    """The run's session, which reaches from its first recorded run to its last; two may arrive at once."""
     at = run.started_at or timezone.now()
-    session, created = models.Session.objects.get_or_create(
-        project=project, session_id=run.session_id, defaults={"started_at": at, "last_at": at}
-    )
-    if not created and run.origin == "recorded":
-        _widen(session, at)
-    return session
-
-
-def _widen(session: models.Session, at: datetime) -> None:
-    """In the database, for two runs of one session may arrive at once."""
-    models.Session.objects.filter(pk=session.pk).update(
-        started_at=Least("started_at", Value(at)), last_at=Greatest("last_at", Value(at))
-    )
-
-
-def _write_steps(row: models.Run, steps: list[models.Step]) -> None:
-    for step in steps:
-        step.run = row
-    models.Step.objects.bulk_create(steps, batch_size=_BATCH)
-
-
-def _index_text(row: models.Run, run: Run) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "UPDATE sessions_app_run SET search = to_tsvector('simple', %s) WHERE id = %s",
-            [_searchable(run), row.pk],
-        )
+    facts = {"project": project.pk, "session": run.session_id, "at": at, "widens": run.origin == "recorded"}
+    return models.Session.objects.raw(_ADD_SESSION, facts)[0]
 
 
 def _searchable(run: Run) -> str:

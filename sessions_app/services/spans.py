@@ -38,7 +38,7 @@ from sessions_app.services.wakeups import wake_for_spans
 
 logger = logging.getLogger(__name__)
 _SMALL = 200
-"""Spans. A trace up to here is made into a run again at each request that adds to it."""
+"""Spans. A trace up to here is made into a run again at each request that brings its end or comes later."""
 _GROWTH = 10
 """A longer one when it grew by one part in so many; otherwise the sweeper does it."""
 _AT_ONCE = 2_000
@@ -52,6 +52,8 @@ class _Arrival:
     trace_id: str
     batch: Batch
     span_count: int
+    has_end: bool
+    """Whether a topmost span that ended is among them."""
 
     @property
     def digest(self) -> str:
@@ -89,6 +91,7 @@ def _arrivals(project: Project, spans: Sequence[Span], logs: Sequence[LogRecord]
             trace_id=trace_id,
             batch=write_batch(spans_of[trace_id], logs_of[trace_id], Packer(redact, redact.is_secret)),
             span_count=len(spans_of[trace_id]),
+            has_end=any(span.parent_id is None and span.end_ns for span in spans_of[trace_id]),
         )
         for trace_id in sorted({*spans_of, *logs_of})
     ]
@@ -136,8 +139,8 @@ def _is_secret(name: str) -> bool:
 
 _ADD_TRACES = """
 INSERT INTO sessions_app_trace
-    (project_id, trace_id, batches_received, batches_assembled, span_count, changed_at, is_closed)
-SELECT %(project)s, trace_id, 0, 0, 0, %(now)s, false FROM unnest(%(traces)s::text[]) AS trace_id
+    (project_id, trace_id, batches_received, batches_assembled, span_count, said_bytes, changed_at, is_closed)
+SELECT %(project)s, trace_id, 0, 0, 0, 0, %(now)s, false FROM unnest(%(traces)s::text[]) AS trace_id
 ON CONFLICT (project_id, trace_id) DO UPDATE SET changed_at = EXCLUDED.changed_at
 RETURNING trace_id, id
 """
@@ -151,8 +154,9 @@ RETURNING trace_id
 
 _COUNT_BATCHES = """
 UPDATE sessions_app_trace trace
-SET batches_received = batches_received + 1, span_count = span_count + row.spans
-FROM unnest(%(traces)s::bigint[], %(spans)s::int[]) AS row(id, spans)
+SET batches_received = batches_received + 1, span_count = span_count + row.spans,
+    said_bytes = trace.said_bytes + row.said
+FROM unnest(%(traces)s::bigint[], %(spans)s::int[], %(said)s::bigint[]) AS row(id, spans, said)
 WHERE trace.id = row.id
 """
 
@@ -182,13 +186,20 @@ def _store(project: Project, arrivals: list[_Arrival]) -> dict[str, Trace]:
         )
         added = {key for (key,) in cursor.fetchall()}
         new = [arrival for arrival in arrivals if keys[arrival.trace_id] in added]
-        counts = {"traces": [keys[each.trace_id] for each in new], "spans": [each.span_count for each in new]}
+        counts = {
+            "traces": [keys[each.trace_id] for each in new],
+            "spans": [each.span_count for each in new],
+            "said": [each.batch.said_bytes for each in new],
+        }
         cursor.execute(_COUNT_BATCHES, counts)
     return {trace.trace_id: trace for trace in Trace.objects.filter(pk__in=added).select_related("project")}
 
 
 def _is_due(trace: Trace, arrival: _Arrival) -> bool:
-    """Making a run anew costs what the whole trace costs, so a long one waits until it has grown enough."""
+    """Making a run anew costs what the whole trace costs. One that is under way is made when it begins and when it
+    ends, and by the sweeper in between; a long one waits until it has grown enough."""
+    if trace.batches_received > 1 and not arrival.has_end and not trace.is_closed:
+        return False
     return trace.span_count <= _SMALL or arrival.span_count * _GROWTH >= trace.span_count
 
 

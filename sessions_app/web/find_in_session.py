@@ -56,9 +56,15 @@ def asked_text(request: HttpRequest, place: RunPlace) -> str:
 
 
 def kept(request: HttpRequest, place: RunPlace) -> str:
-    """The part of an address that keeps the search: `find=…&`, or nothing."""
+    """The part of an address that keeps the search and what is hidden: `find=…&inner=hide&`, or less."""
     text = asked_text(request, place)
-    return f"{urlencode({'find': text})}&" if text else ""
+    search = f"{urlencode({'find': text})}&" if text else ""
+    return search + ("inner=hide&" if hides_inner(request) else "")
+
+
+def hides_inner(request: HttpRequest) -> bool:
+    """Whether the address leaves out steps of kind `other`, such as the inner spans of a framework."""
+    return request.GET.get("inner") == "hide"
 
 
 def search(request: HttpRequest, place: RunPlace) -> Find | None:

@@ -78,5 +78,5 @@ def hit_address(hit: Hit) -> str:
     address = reverse("session", args=[hit.project.slug, hit.session_id])
     if hit.kind == "session":
         return address
-    step = {} if hit.step is None else {"step": hit.step}
-    return f"{address}?{urlencode({'run': hit.run_id or hit.found_id, **step})}"
+    step = "" if hit.step is None else f"&step={hit.step}"
+    return f"{address}?{urlencode({'run': hit.run_id or hit.found_id})}{step}"

@@ -14,6 +14,7 @@ from sessions_app.core.errors import PayloadMissing
 from sessions_app.core.payload import JsonValue, Payload
 from sessions_app.mapping import payloads
 from sessions_app.models import Project
+from sessions_app.queries.storage import kept_as
 from sessions_app.web.access import project_page
 from sessions_app.web.downloads import attachment
 from sessions_app.web.render import spelled
@@ -40,7 +41,8 @@ def payload(request: HttpRequest, project: Project, digest: str) -> HttpResponse
     asked = request.GET.get("as", "pretty")
     form: Form = asked if asked in FORMS else "pretty"
     shown = show(found, form, start=whole_number(request.GET.get("from"), 0))
-    return render(request, "steps/payload.html", _context(project, found, form) | {"shown": shown})
+    context = _context(project, found, form) | {"shown": shown, "kept": kept_as(project, found.digest)}
+    return render(request, "steps/payload.html", context)
 
 
 def _read(project: Project, digest: str) -> Payload:

@@ -24,16 +24,26 @@ class RecordedId:
         return text.replace(".", "%2E") if needs_dots_hidden(value) else text
 
 
-class ReportSuffix:
-    """The forms of a report that are files."""
-
-    regex = "md|txt|json"
+class OneOf:
+    """One of a few words, as it stands."""
 
     def to_python(self, value: str) -> str:
         return value
 
     def to_url(self, value: str) -> str:
         return value
+
+
+class ReportSuffix(OneOf):
+    """The forms of a report that are files."""
+
+    regex = "md|txt|json"
+
+
+class Signal(OneOf):
+    """What arrived of a trace."""
+
+    regex = "spans|logs"
 
 
 def needs_dots_hidden(value: str) -> bool:

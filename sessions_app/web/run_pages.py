@@ -100,7 +100,7 @@ def _meant(asked: str, turns: tuple[Run, ...]) -> dict[str, object]:
 
 
 def _whole(session: Session) -> QuerySet[Run]:
-    found = session.runs.select_related("session", "cold_case", "produced_by__run__session")
+    found = session.runs.select_related("session", "cold_case", "trace", "produced_by__run__session")
     return found.defer("produced_by__run__header")
 
 

@@ -21,10 +21,13 @@ from sessions_app.models import Project, Replay, Run
 from sessions_app.queries import steps
 from sessions_app.queries.access import has_role
 from sessions_app.queries.run_ends import ends_of
+from sessions_app.queries.trace_facts import trace_facts
 from sessions_app.web.access import project_page
+from sessions_app.web.arrival import arrival_of, arriving_context
 from sessions_app.web.diff_partners import diff_partners
 from sessions_app.web.downloads import attachment
-from sessions_app.web.find_in_session import kept, search
+from sessions_app.web.find_in_session import hides_inner, kept, search
+from sessions_app.web.raw_spans import spans_context
 from sessions_app.web.render.oddities import folded_anomalies
 from sessions_app.web.render.outline import Fold, outline
 from sessions_app.web.render.payloads import show
@@ -58,7 +61,7 @@ def _frame(request: HttpRequest, project: Project, place: RunPlace, view: str) -
     return {
         "project": project,
         "section": "sessions",
-        **above_steps(project, place, view),
+        **above_steps(request, project, place, view),
         "q": place.query + kept(request, place),
         "kept_find": kept(request, place),
         "replays": replays,
@@ -71,16 +74,17 @@ def _frame(request: HttpRequest, project: Project, place: RunPlace, view: str) -
     }
 
 
-def above_steps(project: Project, place: RunPlace, view: str) -> dict[str, Any]:
+def above_steps(request: HttpRequest, project: Project, place: RunPlace, view: str) -> dict[str, Any]:
     """Who, what, the story, what was asked and answered, can it be replayed, what is odd."""
     run = place.run
+    facts = trace_facts(run)
     anomalies = [_anomaly(item) for item in run.anomalies]
     odd = folded_anomalies(anomalies)
     ends = ends_of(run)
     return {
+        **arriving_context(request, project, run, arrival_of(run, facts)),
         "place": place,
-        "run": run,
-        "session_id": run.session.session_id,
+        "facts": facts,
         "view": view,
         "q": place.query,
         "panel_address": place.panel_address(project),
@@ -126,11 +130,14 @@ def steps_context(request: HttpRequest, project: Project, place: RunPlace) -> di
     found = search(request, place)
     hits = found.hits.counts if found else {}
     first = next(iter(hits), None) or first_odd_step([_anomaly(item) for item in run.anomalies])
+    hides = hides_inner(request)
+    first = first or (steps.first_listed(run) if hides else None)
     shown = min(max(whole_number(request.GET.get("step"), first or 1), 1), last)
     at = min(whole_number(request.GET.get("at"), shown), last)
-    rows = steps.rows_around(run, at)
-    unfolded = _unfolded(request)
-    entries = outline(rows, started_at=run.started_at, asked=shown, unfolded=unfolded, hits=hits)
+    page = steps.row_page_without_inner(run, at, shown) if hides else steps.row_page(run, at, last)
+    rows, unfolded = page.rows, _unfolded(request)
+    hidden = steps.inner_steps(run, shown) if hides else {}
+    entries = outline(rows, started_at=run.started_at, asked=shown, unfolded=unfolded, hits=hits, hidden=hidden)
     folds = [entry.first for entry in entries if isinstance(entry, Fold)]
     query = place.query + kept(request, place)
     return {
@@ -143,11 +150,14 @@ def steps_context(request: HttpRequest, project: Project, place: RunPlace) -> di
         "rows": rows,
         "shown": shown,
         "rows_last": rows[-1].index,
-        "rows_before": rows[0].index - 1 if rows[0].index > 1 else None,
-        "rows_after": rows[-1].index + 1 if rows[-1].index < last else None,
-        "rows_next": min(steps.ROWS, last - rows[-1].index),
+        "rows_before": page.before,
+        "rows_after": page.after,
+        "rows_next": page.following,
+        "hides_inner": hides,
+        "q_without_inner": query.replace("inner=hide&", ""),
+        "inner_count": steps.inner_count(run),
         "ruler": ruler_of(steps.failed_indices(run), run.anomalies, last, rows, hits),
-        **step_context(project, place, shown, for_panel=True),
+        **step_context(project, place, shown, for_panel=True, hides_inner=hides),
         "q_session": place.session_address(project) + kept(request, place),
     }
 
@@ -161,7 +171,9 @@ def _unfolded(request: HttpRequest) -> set[int]:
 
 
 def _raw(request: HttpRequest, project: Project, place: RunPlace) -> dict[str, Any]:
-    """The document as it was received, redacted before it was stored, a part at a time."""
+    """What was received, redacted before it was stored: spans as a tree, a document a part at a time."""
+    if trace := getattr(place.run, "trace", None):
+        return spans_context(request, trace) | {"q_raw": place.query + "view=raw&"}
     digest = bytes(place.run.source_digest).hex()
     try:
         content = payloads.read(project.pk, digest)

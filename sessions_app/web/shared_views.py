@@ -56,7 +56,7 @@ def shared_page(view: View) -> View:
 
 def _place(request: HttpRequest, link: ShareLink, token: str) -> RunPlace:
     """The run of the link, whatever the address asks for; its siblings are not even read."""
-    run = Run.objects.select_related("session", "cold_case", "produced_by").get(pk=link.run_id)
+    run = Run.objects.select_related("session", "cold_case", "trace", "produced_by").get(pk=link.run_id)
     if request.GET.get("run", run.run_id) != run.run_id:
         raise Http404
     return RunPlace(run=run, number=1, siblings=(run,), token=token)
@@ -66,7 +66,7 @@ def _place(request: HttpRequest, link: ShareLink, token: str) -> RunPlace:
 def session(request: HttpRequest, link: ShareLink, place: RunPlace) -> HttpResponse:
     asked = request.GET.get("view", "steps")
     view = asked if asked in VIEWS else "steps"
-    context = above_steps(link.project, place, view) | VIEWS[view](request, link.project, place)
+    context = above_steps(request, link.project, place, view) | VIEWS[view](request, link.project, place)
     note_view(link)
     replays = {"replays": replays_of(place.run)}
     return render(request, "shared/session.html", context | replays | _frame(link, place))

@@ -14,6 +14,7 @@ from sessions_app.core.run import ModelCall, ToolCall
 from sessions_app.models import Project, Run, Step
 from sessions_app.queries import steps
 from sessions_app.web.access import project_page
+from sessions_app.web.find_in_session import hides_inner
 from sessions_app.web.payload_views import payload
 from sessions_app.web.render.outline import ICONS, OTHER_ICON, offset_ms
 from sessions_app.web.render.payloads import Form
@@ -23,7 +24,7 @@ from sessions_app.web.step_states import states_around
 
 __all__ = ["payload", "step", "step_context"]
 
-LAYOUT = "1"
+LAYOUT = "2"
 """Part of the ETag: grows when the panel is drawn in another way."""
 TAIL = 12
 """New messages that a step shows; all are in the messages view."""
@@ -48,7 +49,7 @@ def _panel(request: HttpRequest, project: Project, place: RunPlace, n: int) -> H
     response = (
         HttpResponse(status=304)
         if is_known
-        else render(request, "steps/_panel.html", step_context(project, place, n, for_panel=True))
+        else render(request, "steps/_panel.html", _panel_context(request, project, place, n))
     )
     response.headers["ETag"] = etag
     response.headers["Cache-Control"] = "private, no-cache"
@@ -56,11 +57,23 @@ def _panel(request: HttpRequest, project: Project, place: RunPlace, n: int) -> H
     return response
 
 
+def _panel_context(request: HttpRequest, project: Project, place: RunPlace, n: int) -> dict[str, Any]:
+    hides = hides_inner(request)
+    kept = {"q_session": place.session_address(project) + "inner=hide&"} if hides else {}
+    return step_context(project, place, n, for_panel=True, hides_inner=hides) | kept
+
+
 def step_context(
-    project: Project, place: RunPlace, n: int, *, form: Form = "pretty", for_panel: bool = False
+    project: Project,
+    place: RunPlace,
+    n: int,
+    *,
+    form: Form = "pretty",
+    for_panel: bool = False,
+    hides_inner: bool = False,
 ) -> dict[str, Any]:
     """The same number of queries for every step: row, payloads, messages, neighbours."""
-    run = place.run
+    run, last = place.run, steps.last_index(place.run)
     row = steps.step_row(run, n)
     if row is None:
         raise Http404
@@ -79,13 +92,21 @@ def step_context(
         "asked_by": steps.step_row(run, row.parent) if row.parent else None,
         "offset_ms": offset_ms(row, run.started_at),
         "first_token_ms": _first_token(body),
-        "last_index": steps.last_index(run),
+        "last_index": last,
+        "spans_address": spans_address(project, place),
         "q_session": place.session_address(project),
         "own_address": place.step_address(project, n),
+        **steps.neighbours(run, n, last, without_inner=hides_inner),
         **steps.failed_neighbours(run, n),
         **_odd_neighbours(run, n),
         **own,
     }
+
+
+def spans_address(project: Project, place: RunPlace) -> str:
+    """Where spans of the run are opened; shared pages do not show them."""
+    has_trace = not place.token and getattr(place.run, "trace", None) is not None
+    return f"{place.session_address(project)}view=raw&" if has_trace else ""
 
 
 def _own_page(project: Project, place: RunPlace, row: Step, body: core.Step) -> dict[str, Any]:

@@ -6,11 +6,13 @@ from django.urls import URLPattern, URLResolver, include, path, register_convert
 
 from sessions_app.web import (
     account_views,
+    arrival,
     cold_views,
     diff_views,
     export_views,
     find_views,
     list_bulk_views,
+    raw_spans,
     replay_views,
     session_list_views,
     session_views,
@@ -18,12 +20,14 @@ from sessions_app.web import (
     share_views,
     shared_views,
     step_views,
+    storage_views,
     upload_views,
 )
-from sessions_app.web.recorded_ids import RecordedId, ReportSuffix
+from sessions_app.web.recorded_ids import RecordedId, ReportSuffix, Signal
 
 register_converter(RecordedId, "recorded_id")
 register_converter(ReportSuffix, "suffix")
+register_converter(Signal, "signal")
 
 of_a_project: list[URLPattern | URLResolver] = [
     path("", session_list_views.project_home, name="project"),
@@ -42,11 +46,17 @@ of_a_project: list[URLPattern | URLResolver] = [
     path("s/<recorded_id:session_id>/record", session_views.record, name="record"),
     path("s/<recorded_id:session_id>/otlp", export_views.otlp, name="otlp"),
     path("s/<recorded_id:session_id>/case-file", export_views.case_file, name="case_file"),
+    path("s/<recorded_id:session_id>/arriving", arrival.arriving, name="arriving"),
     path("s/<recorded_id:session_id>/share", share_views.share, name="share"),
     path("s/<recorded_id:session_id>/share/<int:link>/revoke", share_views.revoke, name="revoke_share"),
     path("s/<recorded_id:session_id>/cold", cold_views.mark, name="mark_cold"),
     path("s/<recorded_id:session_id>/cold/take-back", cold_views.take_back, name="take_back_cold"),
+    path("traces", raw_spans.unread, name="unread_traces"),
+    path("traces/<slug:trace_id>", raw_spans.trace, name="trace"),
+    path("traces/<slug:trace_id>/<signal:signal>.json", raw_spans.spans_file, name="spans_file"),
+    path("traces/<slug:trace_id>/<slug:span_id>/<int:number>", raw_spans.span_value, name="span_value"),
     path("cold", cold_views.cold, name="cold"),
+    path("storage", storage_views.storage, name="storage"),
     path("replays", replay_views.replays, name="replays"),
     path("replays/<slug:replay_id>", replay_views.replay, name="replay"),
     path("replays/<slug:replay_id>/cancel", replay_views.cancel, name="cancel_replay"),

@@ -8,8 +8,11 @@ const KEEP = 60;
 const shownStep = () => Number(panel?.querySelector("[data-shown]")?.dataset.shown ?? 0);
 
 function panelAddress(index) {
+  const query = new URLSearchParams();
+  if (body.dataset.run) query.set("run", body.dataset.run);
+  if (new URL(location.href).searchParams.get("inner") === "hide") query.set("inner", "hide");
   const address = body.dataset.panel.replace(/\/0$/, `/${index}`);
-  return body.dataset.run ? `${address}?run=${encodeURIComponent(body.dataset.run)}` : address;
+  return query.size ? `${address}?${query}` : address;
 }
 
 // A run that still grows may change its steps, so nothing of it is kept.

@@ -278,6 +278,16 @@ def test_what_nobody_knows_arrives_whole():
     assert run.extra["trace"]["attributes_not_understood"] == 2
 
 
+def test_a_span_whose_parent_never_came_is_an_orphan():
+    run = made([span(1, name="root"), span(2, 1, name="child"), span(3, 99, name="lost")])
+
+    assert [("is_orphan" in step.extra["span"], step.name) for step in run.steps] == [
+        (False, "root"),
+        (False, "child"),
+        (True, "lost"),
+    ]
+
+
 # --- beginning and end -------------------------------------------------------------------------
 
 

@@ -77,6 +77,8 @@ def test_read_knows_nothing_of_other_spans(attributes: dict[str, Any]):
         ({"traceloop.span.kind": "handoff"}, "handoff"),
         ({"traceloop.span.kind": "workflow"}, "chain"),
         ({"traceloop.span.kind": "task"}, "chain"),
+        ({"traceloop.span.kind": "task", "gen_ai.operation.name": "vector_db_retrieve"}, None),
+        ({"traceloop.span.kind": "agent", "gen_ai.operation.name": "invoke_agent"}, "agent"),
         ({"traceloop.span.kind": "anything"}, "chain"),
         ({"traceloop.workflow.name": "support"}, None),
     ],

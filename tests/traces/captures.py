@@ -56,6 +56,8 @@ class Capture:
     """What one run of one instrumented agent sent."""
 
     folder: Path
+    change: Callable[[list[Span]], list[Span]] = list
+    """Done to the spans before they are read: checks of the checks use it."""
 
     @property
     def variant(self) -> str:
@@ -75,6 +77,11 @@ class Capture:
 
     @cached_property
     def spans(self) -> list[Span]:
+        return self.change(self.sent)
+
+    @cached_property
+    def sent(self) -> list[Span]:
+        """The spans of all requests, each once, with their log records."""
         spans: list[Span] = []
         logs: list[LogRecord] = []
         for request in self.requests:

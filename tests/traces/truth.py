@@ -52,7 +52,7 @@ def wrong_facts(capture: Capture) -> dict[str, tuple[Any, Any]]:
         for name, (_, check) in FACTS.items()
         if is_held(capture, name)
         for true, told in [check(capture)]
-        if not _is_told(true, told)
+        if not is_told(true, told)
     }
 
 
@@ -62,6 +62,6 @@ def is_held(capture: Capture, fact: str) -> bool:
     return all(held.get(name) is True for name in FACTS[fact][0])
 
 
-def _is_told(true: Any, told: Any) -> bool:
+def is_told(true: Any, told: Any) -> bool:
     """More may be told than is known to be true where things are counted by their contents."""
     return not (true - told) if isinstance(true, Counter) else bool(true == told)

@@ -112,7 +112,9 @@ def finish(capture: Capture) -> tuple[Any, Any]:
 
 
 def offered(capture: Capture) -> tuple[Any, Any]:
+    """Which tools models were offered, with their schemas."""
     true = {name for call in true_calls(capture) for name in call["tools_offered"]}
-    tools = [tool.value["name"] for _, call in model_calls(capture) for tool in call.tools or ()]
+    offered = [tool.value for _, call in model_calls(capture) for tool in call.tools or ()]
+    tools = [tool["name"] for tool in offered if tool.get("parameters_json_schema") is not None]
     parameters = [call.parameters.value for _, call in model_calls(capture) if call.parameters]
     return true, true & {*tools, *(tool["name"] for said in parameters for tool in said["output_tools"])}

@@ -47,7 +47,10 @@ def _told_before(run: Run, expected: list[str]) -> list[str]:
     """All texts of the earlier turns; a text that was cut apart or joined counts when it is there."""
     parts = [part for message in messages(run.prior) for part in message.value["parts"]]
     told = [
-        str(part["content"]).strip() for part in parts if part["part_kind"] in ("user-prompt", "text") if part["content"]
+        str(part["content"]).strip()
+        for part in parts
+        if part["part_kind"] in ("user-prompt", "text")
+        if part["content"]
     ]
     return expected if told and all(text in "\n".join(told) for text in expected) and expected else told
 

@@ -14,7 +14,7 @@ from tests.traces.sides import agent_runs, same
 
 def spans(capture: Capture) -> tuple[Any, Any]:
     """Each span is the run's own, or behind a step, alone or with others that tell of the same call: once."""
-    true = sorted(span.span_id for span in capture.spans)
+    true = sorted(span.span_id for span in capture.sent)
     return true, sorted(str(told["span_id"]) for run in capture.runs for told in _told_spans(run))
 
 

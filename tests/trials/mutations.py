@@ -25,22 +25,69 @@ from tests.otlp_requests import JSON, PROTOBUF, as_json
 from tests.traces.captures import captures
 
 _IDS = {"traceId", "spanId", "parentSpanId"}
-_MESSAGES = {"/v1/traces": ExportTraceServiceRequest, "/v1/logs": ExportLogsServiceRequest}
+_MESSAGES: dict[str, Any] = {"/v1/traces": ExportTraceServiceRequest, "/v1/logs": ExportLogsServiceRequest}
 _BLOCKS = {"/v1/traces": "resourceSpans", "/v1/logs": "resourceLogs"}
+_DEEP = 6
+"""Levels of a request down to the spans."""
+_WAY = {"scopeSpans", "spans", "scopeLogs", "logRecords", "steps"}
 HOSTILE: list[Any] = [
     *(None, True, False, 0, -1, 2**31, 2**53 + 1, 2**63 - 1, 2**63, 2**64, -(2**63), 10**30, 10**400),
     *(1.5, -0.0, 1e308, 5e-324, math.nan, math.inf, -math.inf),
-    *("", " ", "\x00", "\ud800", "\udfff\ud800", "\u202e", "\u200b", "\ufeff", "\x1b[31m", "\ufffd", "e" + "\u0301" * 300),
-    *("NaN", "null", "true", "[]", "{}", "[null]", '{"a":', "[[[[", '"', "[" * 600 + "]" * 600, '{"a":1,"a":2}', "1e999"),
-    *("../..", "<script>alert(1)</script>", "9" * 60, "-", "%00", "http://[::1", "data:;base64,%%%", "=" * 5, "x" * 70_000),
+    *(
+        "",
+        " ",
+        "\x00",
+        "\ud800",
+        "\udfff\ud800",
+        "\u202e",
+        "\u200b",
+        "\ufeff",
+        "\x1b[31m",
+        "\ufffd",
+        "e" + "\u0301" * 300,
+    ),
+    *(
+        "NaN",
+        "null",
+        "true",
+        "[]",
+        "{}",
+        "[null]",
+        '{"a":',
+        "[[[[",
+        '"',
+        "[" * 600 + "]" * 600,
+        '{"a":1,"a":2}',
+        "1e999",
+    ),
+    *(
+        "../..",
+        "<script>alert(1)</script>",
+        "9" * 60,
+        "-",
+        "%00",
+        "http://[::1",
+        "data:;base64,%%%",
+        "=" * 5,
+        "x" * 70_000,
+    ),
     *("0001-01-01T00:00:00Z", "9999-12-31T23:59:59.999999999+23:59", "2026-02-30", "18446744073709551616"),
     *([], {}, [None], [[]], [{}], {"": ""}, {"base64": "x"}, {"double": "NaN"}, {"type": 7}, [1, "a", None, {"b": []}]),
     *({"role": "user"}, {"role": ["user"], "content": {}}, {"content": [None, 1, {"text": None}]}, {"parts": "x"}),
 ]
 HEADERS: list[dict[str, Any]] = [
-    *({"CONTENT_TYPE": text} for text in ("", "text/plain", JSON, PROTOBUF, "application/json;charset=\xff", "x" * 5000)),
-    *({"HTTP_CONTENT_ENCODING": text} for text in ("gzip", "GZIP", "zstd", "deflate", "br", "identity", "gzip, gzip", "\x00")),
-    *({"HTTP_AUTHORIZATION": text} for text in ("", "Bearer", "Bearer rpk_x", "Basic x", "Basic /w==", "\xff", "Bearer " * 900)),
+    *(
+        {"CONTENT_TYPE": text}
+        for text in ("", "text/plain", JSON, PROTOBUF, "application/json;charset=\xff", "x" * 5000)
+    ),
+    *(
+        {"HTTP_CONTENT_ENCODING": text}
+        for text in ("gzip", "GZIP", "zstd", "deflate", "br", "identity", "gzip, gzip", "\x00")
+    ),
+    *(
+        {"HTTP_AUTHORIZATION": text}
+        for text in ("", "Bearer", "Bearer rpk_x", "Basic x", "Basic /w==", "\xff", "Bearer " * 900)
+    ),
     *({"CONTENT_LENGTH": text} for text in ("", "-1", "0", "7", "1e3", "\u00b2", "9" * 30)),
     *({"HTTP_X_API_KEY": text} for text in ("", "\x00", "rpk_\ud800", "\xff")),
 ]
@@ -84,7 +131,7 @@ class Fuzzer:
     def seeds(self) -> list[Seed]:
         found = [Seed("/api/v1/runs", json.loads(sample.read_bytes())) for sample in SAMPLES]
         for capture in captures():
-            spans, logs = (_whole(capture.requests, path) for path in _MESSAGES)
+            spans, logs = (whole_request(capture.requests, path) for path in _MESSAGES)
             found += [Seed("/v1/traces", spans)] * 2 if spans else []
             found += [Seed("/v1/logs", logs, json.dumps(spans).encode())] if logs and spans else []
         return [seed for seed in found if len(json.dumps(seed.tree)) < 150_000]
@@ -107,21 +154,30 @@ class Fuzzer:
             body = _damaged(random, body)
         return _sent(random, number, seed, body, content_type)
 
-    def _changed(self, random: Random, tree: Any) -> Any:
+    def _changed(self, random: Random, tree: Any, depth: int = 0) -> Any:
         """With one place of the tree changed; also places inside of JSON that lies in a text."""
-        if isinstance(tree, dict | list) and tree and random.random() > 0.04:
-            key = random.choice(list(tree) if isinstance(tree, dict) else range(len(tree)))
-            if random.random() < 0.06:
+        rarely = 0.1 if depth < _DEEP else 1.0  # else most bodies are broken at their top, and nothing is left to read
+        if isinstance(tree, dict | list) and tree and random.random() > 0.05 * rarely:
+            if isinstance(tree, dict) and list(tree) == ["stringValue"] and random.random() < 0.6:
+                return _any_value(self._changed(random, tree["stringValue"], _DEEP))
+            key = _place(random, tree)
+            if random.random() < 0.06 * rarely:
                 return _without(tree, key)
-            tree[key] = self._changed(random, tree[key])
+            tree[key] = self._changed(random, tree[key], depth + 1)
             return tree
         inner = _embedded(tree)
         if inner is not None and random.random() < 0.85:
-            return _spelt(self._changed(random, inner))
+            return _spelt(self._changed(random, inner, _DEEP))
         return random.choice(_CHANGES)(self, random, tree)
 
     def _other(self, random: Random) -> Any:
         return random.choice((random.choice(HOSTILE), random.choice(self.values)))
+
+
+def _place(random: Random, tree: Any) -> Any:
+    """A key or position; most often on the way to the records."""
+    keys = list(tree) if isinstance(tree, dict) else range(len(tree))
+    return next((key for key in keys if key in _WAY and random.random() < 0.9), random.choice(keys))
 
 
 def _any_value(value: Any) -> Any:
@@ -172,7 +228,7 @@ _CHANGES = (
 )
 
 
-def _whole(requests: Any, path: str) -> Any:
+def whole_request(requests: Any, path: str) -> Any:
     """All that a capture sent to one address, as one request; None for nothing."""
     blocks: list[Any] = []
     for request in requests:

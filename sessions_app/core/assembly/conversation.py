@@ -82,6 +82,8 @@ class Conversations:
     def __init__(self) -> None:
         self._known: list[_Known] = []
         self._numbers: dict[bytes, int] = {}
+        self._known_turns: dict[tuple[int, ...], tuple[Turn, int, int]] = {}
+        """By the identity of their messages, which calls of one conversation share; the turn keeps these alive."""
 
     def take(
         self,
@@ -96,15 +98,16 @@ class Conversations:
             return self._answer_alone(answer, apart, model)
         instructions, said = _without_system(messages, apart)
         turns = _turns(said)
-        keys, texts = tuple(map(self._key, turns)), tuple(map(self._text, turns))
+        told = [self._key_and_text(turn) for turn in turns]
+        keys, texts = tuple(key for key, _ in told), tuple(text for _, text in told)
         known = self._newest_start_of(keys, texts)
         history, results, start, is_reordered = self._extended(known, turns, instructions)
         response, calls = _response(answer, len(turns), model)
         if history is not None and response is not None and answer is not None:
-            said_last = Turn(is_answer=True, messages=(answer,))
+            key, text = self._key_and_text(Turn(is_answer=True, messages=(answer,)))
             ended = _Known(
-                keys=(*keys, self._key(said_last)),
-                texts=(*texts, self._text(said_last)),
+                keys=(*keys, key),
+                texts=(*texts, text),
                 history=History(history, response),
                 ids=calls,
             )
@@ -157,6 +160,13 @@ class Conversations:
                 request, results, is_reordered = _request(turn, instructions, ids)
                 history = History(history, request)
         return history, results, start, is_reordered
+
+    def _key_and_text(self, turn: Turn) -> tuple[int, int]:
+        identity = tuple(map(id, turn.messages))
+        known = self._known_turns.get(identity)
+        if known is None:
+            known = self._known_turns[identity] = (turn, self._key(turn), self._text(turn))
+        return known[1], known[2]
 
     def _key(self, turn: Turn) -> int:
         """Equal for turns that say the same. Words beside calls of tools are left out by some conventions."""

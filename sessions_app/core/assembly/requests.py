@@ -76,8 +76,14 @@ def _same_name(asked: Asked, reading: Reading) -> bool:
 
 
 def same_value(left: JsonValue, right: JsonValue) -> bool:
-    """Whether both say the same, be it as JSON or as text that holds it; nothing and `{}` are the same."""
-    return _canonical(left) == _canonical(right)
+    """Whether both say the same, be it as JSON, as text that holds it, or as Python prints it; nothing and `{}` are
+    the same."""
+    return _canonical(left) == _canonical(right) or _is_print_of(left, right) or _is_print_of(right, left)
+
+
+def _is_print_of(text: JsonValue, value: JsonValue) -> bool:
+    value = parsed(value)
+    return isinstance(text, str) and isinstance(value, dict | list) and text.strip() == str(value)
 
 
 def _canonical(value: JsonValue) -> bytes:

@@ -287,7 +287,8 @@ def _extra(draft: Draft) -> JsonObject:
 
 def told_by(node: Node) -> JsonObject:
     """The span behind a step, with everything in it that no convention understood."""
-    return {"span": {**span_facts(node.span, node.reading), **_twins(node)}}
+    orphan = {"is_orphan": True} if node.parent is None and node.span.parent_id is not None else {}
+    return {"span": {**span_facts(node.span, node.reading), **orphan, **_twins(node)}}
 
 
 def _twins(node: Node) -> JsonObject:

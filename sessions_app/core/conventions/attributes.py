@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 
 from sessions_app.core.payload import JsonObject, JsonValue, compact_json
 from sessions_app.core.run import ErrorInfo
+from sessions_app.core.spans.shared_values import once_each
 from sessions_app.core.spans.span import Attributes, Span, SpanEvent
 
 MAX_DEPTH = 100
@@ -68,8 +69,11 @@ class Read:
 
 def parsed(value: JsonValue) -> JsonValue:
     """JSON inside a text; the text itself when it holds none, or one that cannot be read without a change."""
-    if not isinstance(value, str):
-        return value
+    return _read(value) if isinstance(value, str) else value
+
+
+@once_each
+def _read(value: str) -> JsonValue:
     stripped = value.strip()
     if stripped[:1] not in _STARTS:
         return value

@@ -12,6 +12,7 @@ from sessions_app.core.spans.provider_messages import messages_of
 from sessions_app.core.spans.provider_messages.messages import message_of
 from sessions_app.core.spans.provider_messages.parts import parts_of
 from sessions_app.core.spans.reading import ChatMessage, Part, TextPart
+from sessions_app.core.spans.shared_values import once_each
 
 _CONTENTS = {
     "text": ("content", "text"),
@@ -82,6 +83,7 @@ def _lacks_content(part: JsonValue) -> bool:
     return names is not None and not any(name in part for name in names)
 
 
+@once_each
 def _is_hollow(item: JsonValue) -> bool:
     return any(map(_lacks_content, _parts(item)))
 

@@ -9,7 +9,7 @@ from typing import Literal
 from sessions_app.core.history import messages
 from sessions_app.core.judge import kit_environment as environment
 from sessions_app.core.judge import kit_side_effects
-from sessions_app.core.judge.fixes import FIXES
+from sessions_app.core.judge.conventions import fix_for
 from sessions_app.core.judge.grading import (
     Finding,
     captured,
@@ -180,5 +180,5 @@ def _row(entry: tuple[str, str, BucketName, str, Audit], run: Run, lines: Findin
         bucket=bucket,
         captured=_WORDS[found.status],
         detail=found.detail,
-        fix=None if found.status == "captured" else FIXES[fix].sentence,
+        fix=None if found.status == "captured" else fix_for(run, fix).sentence,
     )

@@ -9,7 +9,7 @@ from typing import Literal
 from sessions_app.core.judge import kit_environment as environment
 from sessions_app.core.judge import kit_input, kit_side_effects
 from sessions_app.core.judge.buckets import BUCKETS, BucketName, BucketRow, bucket_rows
-from sessions_app.core.judge.fixes import FIXES
+from sessions_app.core.judge.conventions import fix_for
 from sessions_app.core.judge.grading import Finding, Status
 from sessions_app.core.payload import JsonObject
 from sessions_app.core.run import Run
@@ -80,7 +80,7 @@ class Kit:
 
 def audit_kit(run: Run) -> Kit:
     found: dict[str, Finding] = {key: audit(run) for key, _, _, audit in KIT_LINES}
-    lines = tuple(_line(key, title, bucket, found[key]) for key, title, bucket, _ in KIT_LINES)
+    lines = tuple(_line(run, key, title, bucket, found[key]) for key, title, bucket, _ in KIT_LINES)
     return Kit(lines=lines, rows=bucket_rows(run, found))
 
 
@@ -101,8 +101,8 @@ KIT_LINES: tuple[tuple[KitKey, str, BucketName, Audit], ...] = (
 )
 
 
-def _line(key: KitKey, title: str, bucket: BucketName, found: Finding) -> KitLine:
-    fix = None if found.status == "captured" else FIXES[key]
+def _line(run: Run, key: KitKey, title: str, bucket: BucketName, found: Finding) -> KitLine:
+    fix = None if found.status == "captured" else fix_for(run, key)
     return KitLine(
         key=key,
         title=title,

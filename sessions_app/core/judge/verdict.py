@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from sessions_app.core.judge.fixes import FIXES
+from sessions_app.core.judge.conventions import fix_for
 from sessions_app.core.judge.reading import (
     is_framework_written,
     own_tools,
@@ -126,8 +126,8 @@ def _no_steps(run: Run) -> Reason | None:
     if run.steps:
         return None
     if run.output is None:
-        return _reason("nothing_recorded", "Neither messages nor steps were recorded.")
-    return _reason("only_final_output", "Only the final output was saved: no messages, no steps.")
+        return _reason(run, "nothing_recorded", "Neither messages nor steps were recorded.")
+    return _reason(run, "only_final_output", "Only the final output was saved: no messages, no steps.")
 
 
 def _no_model_answers(run: Run) -> Reason | None:
@@ -136,7 +136,7 @@ def _no_model_answers(run: Run) -> Reason | None:
         return None
     if any(step.error for step, _ in models) or (models and run.error):
         return None
-    return _reason("model_answers_missing", "No answer of a model was recorded.")
+    return _reason(run, "model_answers_missing", "No answer of a model was recorded.")
 
 
 def _first_answer_missing(run: Run) -> Reason | None:
@@ -146,7 +146,7 @@ def _first_answer_missing(run: Run) -> Reason | None:
         return None
     step = models[0][0]
     message = f"The first model call, {step_name(step)}, has no recorded answer."
-    return _reason("first_model_answer_missing", message, step)
+    return _reason(run, "first_model_answer_missing", message, step)
 
 
 def _no_tool_answers(run: Run) -> Reason | None:
@@ -155,14 +155,14 @@ def _no_tool_answers(run: Run) -> Reason | None:
     if not gaps or any(_is_answered(step, call) for step, call in ran):
         return None
     message = "The tools' answers were not recorded, from the first call on."
-    return _reason("tool_answers_missing", message, gaps[0])
+    return _reason(run, "tool_answers_missing", message, gaps[0])
 
 
 def _no_input(run: Run) -> Reason | None:
     models = _main_models(run)
     if run.input is not None or run.prior is not None or not models or models[0][1].history:
         return None
-    return _reason("input_missing", "The input was not recorded, and no request that holds it.")
+    return _reason(run, "input_missing", "The input was not recorded, and no request that holds it.")
 
 
 ColdCheck = Callable[[Run], Reason | None]
@@ -185,13 +185,13 @@ def _missing_model_answers(run: Run) -> Iterator[Reason]:
         is_end = step is models[-1][0] and run.error is not None
         if _has_no_answer(step, call) and not is_end:
             message = f"The model's answer of {step_name(step)} was not recorded."
-            yield _reason("model_answer_missing", message, step)
+            yield _reason(run, "model_answer_missing", message, step)
 
 
 def _missing_tool_answers(run: Run) -> Iterator[Reason]:
     for step in _tool_gaps(run):
         message = f"The answer of {step_name(step)} was not recorded."
-        yield _reason("tool_answer_missing", message, step)
+        yield _reason(run, "tool_answer_missing", message, step)
 
 
 def _unknown_parts(run: Run) -> Iterator[Reason]:
@@ -271,6 +271,6 @@ def _is_answered(step: Step, call: ToolCall) -> bool:
     return call.result is not None or step.error is not None
 
 
-def _reason(code: str, message: str, step: Step | None = None) -> Reason:
+def _reason(run: Run, code: str, message: str, step: Step | None = None) -> Reason:
     index = None if step is None else step.index
-    return Reason(code=code, message=message, step=index, fix=FIXES[code].sentence)
+    return Reason(code=code, message=message, step=index, fix=fix_for(run, code).sentence)

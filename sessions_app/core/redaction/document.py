@@ -28,8 +28,8 @@ from .text_hits import find_hits
 DEEPEST_JSON_IN_STRING = 5
 MOST_LOOKS = 8
 """A hit taken out can uncover another. A text that still has some then is taken out as a whole."""
-SHORTEST_NUMBER = 12
-"""Digits; only cards and the like are looked for in bare numbers."""
+_REMEMBERED = 4_000_000
+"""Characters of strings that are remembered; then all are forgotten."""
 
 _check_json = json.JSONDecoder(parse_int=str, parse_float=str).decode
 
@@ -41,11 +41,12 @@ class DocumentPass:
         self._placeholders = Placeholders(secret)
         self._text_rules = [rule for rule in rules if isinstance(rule, TextRule)]
         self._meanings = FieldMeanings([rule for rule in rules if isinstance(rule, FieldRule)])
-        self._known: dict[tuple[str, int], list[Edit]] = {}
+        self._known: list[dict[str, list[Edit]]] = [{} for _ in range(DEEPEST_JSON_IN_STRING + 1)]
+        self._room = _REMEMBERED
 
     def document_edits(self, text: str, depth: int) -> list[Edit]:
         """Edits of a JSON text that lies `depth` strings deep."""
-        scanner = Scanner(text, self._meanings)
+        scanner = Scanner(text, self._meanings, self._known[depth])
         edits = [edit for scalar in scanner.scan() for edit in self._scalar_edits(scalar, depth)]
         regions = outermost_regions(scanner.late)
         if not regions:
@@ -87,8 +88,6 @@ class DocumentPass:
         """A number that is replaced becomes a string."""
         if scalar.secret:
             found = [self._replacement(0, len(scalar.raw), scalar.secret, scalar.raw)]
-        elif len(scalar.raw) < SHORTEST_NUMBER:
-            return []
         else:
             found = find_hits(scalar.raw, self._text_rules, self._placeholders)
         return [
@@ -112,11 +111,19 @@ class DocumentPass:
         return [Edit(scalar.start, scalar.end, encoded, rules)]
 
     def _string_edits(self, raw: str, depth: int) -> list[Edit]:
-        known = self._known.get((raw, depth))
+        known = self._known[depth].get(raw)
         if known is None:
             known = escape_edits(raw, self.text_edits(decode_string(raw), depth))
-            self._known[raw, depth] = known
+            self._remember(raw, depth, known)
         return known
+
+    def _remember(self, raw: str, depth: int, edits: list[Edit]) -> None:
+        self._room -= len(raw)
+        if self._room < 0:
+            for known in self._known:
+                known.clear()
+            self._room = _REMEMBERED
+        self._known[depth][raw] = edits
 
     def _replacement(self, start: int, end: int, rule_name: str, value: str) -> Edit:
         return Edit(start, end, self._placeholders.of(rule_name, value), (rule_name,))

@@ -1,6 +1,7 @@
 """Field names that hold secrets, and how names are compared."""
 
 import re
+from functools import cache
 
 from .rules import FieldRule
 
@@ -60,9 +61,14 @@ def fold_name(name: str) -> str:
 
 def is_secret_field(rule: FieldRule, folded: str) -> bool:
     """Whether the name is a field of the rule, run together (`apikey`), or ends in one."""
-    if folded in rule.fields or _run_together(folded) in map(_run_together, rule.fields):
+    if folded in rule.fields or _run_together(folded) in _all_run_together(rule.fields):
         return True
-    return any(folded.endswith("_" + field) for field in rule.fields)
+    return any(folded[place + 1 :] in rule.fields for place, sign in enumerate(folded) if sign == "_")
+
+
+@cache
+def _all_run_together(fields: frozenset[str]) -> frozenset[str]:
+    return frozenset(map(_run_together, fields))
 
 
 def _run_together(name: str) -> str:

@@ -24,13 +24,12 @@ class Redacted:
 
 
 class Redactor:
-    """Redacts with the rules and the secret of one project; keeps nothing between documents."""
+    """Redacts with the rules and the secret of one project; one is made for a request, as it remembers what it saw."""
 
     def __init__(self, secret: bytes, rules: Sequence[Rule] = BUILT_IN_RULES) -> None:
         for rule in rules:
             check_rule_name(rule)
-        self._secret = secret
-        self._rules = tuple(rules)
+        self._pass = DocumentPass(secret, tuple(rules))
 
     def redact(self, document: bytes) -> Redacted:
         """The JSON document without its secrets; the same bytes when it holds none."""
@@ -38,17 +37,14 @@ class Redactor:
 
     def redact_text(self, text: str) -> str:
         """The same for a log line or the text of an exception."""
-        return _fail_closed(lambda: apply_edits(text, self._new_pass().text_edits(text, depth=0)))
+        return _fail_closed(lambda: apply_edits(text, self._pass.text_edits(text, depth=0)))
 
     def _redact(self, document: bytes) -> Redacted:
         text = document.decode()
-        edits = self._new_pass().document_edits(text, depth=0)
+        edits = self._pass.document_edits(text, depth=0)
         counts = Counter(name for edit in edits for name in edit.rules)
         content = apply_edits(text, edits).encode() if edits else document
         return Redacted(content=content, counts=dict(counts))
-
-    def _new_pass(self) -> DocumentPass:
-        return DocumentPass(self._secret, self._rules)
 
 
 def _fail_closed(redact: Callable[[], Result]) -> Result:

@@ -7,7 +7,7 @@ knows under which key a scalar stands. What can only be known when an object or 
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum, auto
 from typing import NamedTuple
 
@@ -24,6 +24,9 @@ TOKEN = re.compile(
     re.DOTALL,
 )
 STRING, KEY, OPEN, CLOSE, NUMBER = 1, 2, 3, 4, 5
+SHORTEST_NUMBER = 12
+"""Digits; only cards and the like are looked for in bare numbers."""
+UNKNOWN = (None,)
 
 
 class Role(Enum):
@@ -161,13 +164,16 @@ class FieldMeanings:
 class Scanner:
     """Reads one JSON text."""
 
-    def __init__(self, text: str, meanings: FieldMeanings) -> None:
+    def __init__(self, text: str, meanings: FieldMeanings, known: Mapping[str, Sequence[object]]) -> None:
+        """`known` has an empty list for each string that was looked at before and holds no secret."""
         self._text = text
         self._meaning_of = meanings.of
+        self._known = known
         self.late: list[Region] = []
         """Regions found secret after they were passed; complete when the scan is."""
 
     def scan(self) -> Iterator[Scalar]:
+        """The scalars that may hold a secret: short numbers and strings known to hold none are left out."""
         return self._scalars(0, len(self._text), Frame(0, False, None, ""))
 
     def scan_region(self, region: Region) -> Iterator[Scalar]:
@@ -176,6 +182,7 @@ class Scanner:
     def _scalars(self, start: int, end: int, frame: Frame) -> Iterator[Scalar]:
         # A plain loop: it runs once for each token, and calls are what it costs.
         stack = [frame]
+        known = self._known
         for match in TOKEN.finditer(self._text, start, end):
             token = match.lastindex
             if token == KEY:
@@ -185,16 +192,19 @@ class Scanner:
                     frame.has_logprob = True
                 elif meaning.role is Role.SCHEMA:
                     frame.looks_like_schema = True
-                yield Scalar(KEY, match.start(1), match.end(1), raw, "", False)
+                if known.get(raw, UNKNOWN):
+                    yield Scalar(KEY, match.start(1), match.end(1), raw, "", False)
             elif token == STRING:
                 raw = match[1]
                 base64 = frame.meaning.role is Role.BASE64
                 secret = frame.secret or _secret_here(frame)
-                yield Scalar(STRING, match.start(1), match.end(1), raw, secret, base64)
+                if secret or base64 or known.get(raw, UNKNOWN):
+                    yield Scalar(STRING, match.start(1), match.end(1), raw, secret, base64)
                 self._note_value(frame, match.start(), match.end(), raw)
             elif token == NUMBER:
                 secret = frame.secret or _secret_here(frame)
-                yield Scalar(NUMBER, match.start(), match.end(), match[0], secret, False)
+                if secret or match.end() - match.start() >= SHORTEST_NUMBER:
+                    yield Scalar(NUMBER, match.start(), match.end(), match[0], secret, False)
                 self._note_value(frame, match.start(), match.end(), None)
             elif token == OPEN:
                 frame = _open_frame(match.start(), match[3] == "{", frame)

@@ -25,6 +25,8 @@ class Batch:
 
     content: bytes
     pieces: Pieces
+    said_bytes: int
+    """Of all attributes before they were packed."""
 
 
 class _Rows:
@@ -50,7 +52,8 @@ def write_batch(spans: Iterable[Span], logs: Iterable[LogRecord], packer: Packer
     """`packer` is a fresh one. The order of spans makes no difference to the result."""
     resources, scopes = _Rows(), _Rows()
     frames, words, log_frames, log_words = [], [], [], []
-    for span in sorted(spans, key=lambda span: (span.span_id, span.start_ns or 0, span.end_ns or 0)):
+    # In order of time a growing history comes after what it grew from.
+    for span in sorted(spans, key=lambda span: (span.start_ns or 0, span.end_ns or 0, span.span_id)):
         frames.append(_frame(span, _resource(resources, span.resource), _scope(scopes, span.scope)))
         words.append(_span_words(span, packer))
     for log in sorted(logs, key=lambda log: (log.span_id or "", log.event.time_ns or 0, log.event.name)):
@@ -65,7 +68,8 @@ def write_batch(spans: Iterable[Span], logs: Iterable[LogRecord], packer: Packer
         "nodes": packer.nodes.digests,
         "payloads": packer.payloads.digests,
     }
-    return Batch(content=compact_json(frame)[:-1] + b',"words":' + redacted + b"}", pieces=packer.pieces)
+    content = compact_json(frame)[:-1] + b',"words":' + redacted + b"}"
+    return Batch(content=content, pieces=packer.pieces, said_bytes=packer.said_bytes)
 
 
 def _resource(rows: _Rows, resource: Attributes) -> int:

@@ -26,6 +26,7 @@ import msgspec
 
 from sessions_app.core.history import Link, node_digest
 from sessions_app.core.payload import JsonObject, JsonValue, compact_json, sha256_hex
+from sessions_app.core.spans.sizes import said_bytes
 from sessions_app.core.spans.span import Attributes
 
 LONG = 200
@@ -65,6 +66,30 @@ class References:
         return known
 
 
+@dataclass(frozen=True, slots=True)
+class _Grown:
+    """The text of a list that was packed, which a later one may begin with."""
+
+    content: bytes
+    node: str
+    separator: str
+
+    def rows_after(self, content: bytes) -> list[bytes] | None:
+        """The elements that the longer list adds; None when it is not this one with more at its end."""
+        begun = len(self.content) - 1
+        separator = self.separator.encode()
+        if not content.startswith(separator, begun) or not content.startswith(self.content[:-1]):
+            return None
+        added = b"[" + content[begun + len(separator) :]
+        if _MARK in added:
+            return None
+        try:
+            rows = [bytes(raw) for raw in _ROWS.decode(added)]
+        except (ValueError, RecursionError):
+            return None
+        return rows if rows and b"[" + separator.join(rows) + b"]" == added else None
+
+
 class Packer:
     """Packs the attributes of one request.
 
@@ -78,20 +103,24 @@ class Packer:
         self._redact = redact
         self._is_secret = is_secret
         self._digests: dict[bytes, str] = {}
+        self._grown: dict[str, _Grown] = {}
+        self.said_bytes = 0
 
     def attributes(self, said: Attributes) -> JsonObject:
         """The attributes with long values packed; those whose name says that they are secret stay as they are."""
+        self.said_bytes += said_bytes(said)
         plain, numbered = _numbered(said)
         packed = {
-            _escaped(name): value if self._is_secret(name) else self._value(value) for name, value in plain.items()
+            _escaped(name): value if self._is_secret(name) else self._value(name, value)
+            for name, value in plain.items()
         }
         if numbered:
             packed["~numbered"] = {prefix: self._chain_at(rows) for prefix, rows in numbered.items()}
         return packed
 
-    def _value(self, value: JsonValue) -> JsonValue:
+    def _value(self, name: str, value: JsonValue) -> JsonValue:
         if isinstance(value, str):
-            return value if len(value) < LONG else self.text(value)
+            return value if len(value) < LONG else self.text(name, value)
         if isinstance(value, list) and len(value) > 1:
             rows = [compact_json(item) for item in value]
             return {"~list": self._chain_at(rows)} if sum(map(len, rows)) >= LONG else value
@@ -99,15 +128,33 @@ class Packer:
             return {"~value": value}
         return value
 
-    def text(self, text: str) -> JsonValue:
-        """A text, as it stands in a packed span."""
+    def text(self, name: str, text: str) -> JsonValue:
+        """The text of this attribute, as it stands in a packed span."""
         content = text.encode("utf-8", "replace")
+        if (grown := self._grown_list(name, content)) is not None:
+            return grown
         skeleton, lists = _skeleton(content)
         if lists:
-            return {"~": skeleton.decode(), "lists": [[self._chain_at(rows), sep] for rows, sep in lists]}
+            chains = [(self._chain(rows), separator) for rows, separator in lists]
+            if skeleton == _ONE_LIST:
+                self._grown[name] = _Grown(content, *chains[0])
+            return self._with_lists(skeleton.decode(), chains)
         if len(text) < _WHOLE:
             return text
         return {"~text": self.payloads.position(self._piece(content, is_json=_is_json(content)))}
+
+    def _grown_list(self, name: str, content: bytes) -> JsonValue:
+        """A list that goes on where the last one of this name ended: only what is new is read. None for any other."""
+        last = self._grown.get(name)
+        rows = last.rows_after(content) if last else None
+        if last is None or rows is None:
+            return None
+        node = self._chain(rows, last.node)
+        self._grown[name] = _Grown(content, node, last.separator)
+        return self._with_lists(_ONE_LIST.decode(), [(node, last.separator)])
+
+    def _with_lists(self, skeleton: str, chains: list[tuple[str, str]]) -> JsonValue:
+        return {"~": skeleton, "lists": [[self.nodes.position(node), separator] for node, separator in chains]}
 
     def redacted(self, document: bytes) -> bytes:
         """A whole JSON document without its secrets."""
@@ -116,8 +163,8 @@ class Packer:
     def _chain_at(self, rows: list[bytes]) -> int:
         return self.nodes.position(self._chain(rows))
 
-    def _chain(self, rows: list[bytes]) -> str:
-        node: str | None = None
+    def _chain(self, rows: list[bytes], start: str | None = None) -> str:
+        node = start
         for row in rows:
             element = self._piece(row, is_json=True)
             parent, node = node, node_digest(node, element)
@@ -148,13 +195,16 @@ def _is_json(content: bytes) -> bool:
     return True
 
 
+_MARK = b'["~'
+_ONE_LIST = b'["~0"]'
+"""The skeleton of a text that is nothing but a list."""
 _ROWS = msgspec.json.Decoder(list[msgspec.Raw])
 _MEMBERS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
 def _skeleton(content: bytes) -> tuple[bytes, list[tuple[list[bytes], str]]]:
     """The text with its lists taken out, and those lists; no lists where it cannot be put together again exactly."""
-    if b'["~' in content:
+    if _MARK in content:
         return content, []
     try:
         if content[:1] == b"[":
@@ -222,6 +272,7 @@ class Unpacker:
         self._pieces = pieces
         self._lists: dict[str, list[JsonValue]] = {}
         self._values: dict[str, JsonValue] = {}
+        self._texts: dict[str, str] = {}
 
     def of(self, *, nodes: list[str], payloads: list[str], exact: bool) -> BatchUnpacker:
         """For one batch, with the digests that it names. With `exact` every text comes back as it was; without, a text
@@ -229,7 +280,13 @@ class Unpacker:
         return BatchUnpacker(self, nodes, payloads, exact)
 
     def text(self, digest: str) -> str:
-        return self._pieces.payloads[digest].decode("utf-8", "replace")
+        if digest not in self._texts:
+            self._texts[digest] = self._pieces.payloads[digest].decode("utf-8", "replace")
+        return self._texts[digest]
+
+    def same_text(self, text: str) -> str:
+        """An equal text that was given before, so that it is the same object."""
+        return self._texts.setdefault(text, text)
 
     def rows(self, node: str) -> list[bytes]:
         """The elements of a chain as they were spelled."""
@@ -273,9 +330,7 @@ class BatchUnpacker:
         self._exact = exact
 
     def attributes(self, packed: JsonObject) -> Attributes:
-        said = {
-            name.removeprefix("~~"): self._value(value) for name, value in packed.items() if name != "~numbered"
-        }
+        said = {name.removeprefix("~~"): self._value(value) for name, value in packed.items() if name != "~numbered"}
         for prefix, node in (packed.get("~numbered") or {}).items():
             for position, row in enumerate(self._all.parsed(self._nodes[node])):
                 said.update({f"{prefix}.{position}.{rest}": value for rest, value in row.items()})
@@ -291,10 +346,10 @@ class BatchUnpacker:
         return self._with_lists(value) if "~" in value else value.get("~value", value)
 
     def _with_lists(self, value: JsonObject) -> JsonValue:
-        if not self._exact and value["~"] == '["~0"]':
+        if not self._exact and value["~"] == _ONE_LIST.decode():
             return self._all.parsed(self._nodes[value["lists"][0][0]])
         text: str = value["~"]
         for number, (node, separator) in enumerate(value["lists"]):
             rows = separator.encode().join(self._all.rows(self._nodes[node])).decode("utf-8", "replace")
             text = text.replace(f'["~{number}"]', f"[{rows}]", 1)
-        return text
+        return text if self._exact else self._all.same_text(text)

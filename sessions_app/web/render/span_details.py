@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import timedelta
 
-from sessions_app.core.payload import JsonValue, compact_json
-from sessions_app.core.spans.span import Attributes, Link, Scope, Span, SpanEvent, moment
+from sessions_app.core.payload import JsonValue
+from sessions_app.core.spans.span import Attributes, Link, Span, SpanEvent, moment
 from sessions_app.web.render import spelled
 from sessions_app.web.render.span_tree import kind_words, reading_of
 from sessions_app.web.render.tree import Node, build_tree
@@ -96,7 +97,7 @@ def exact_time(time_ns: int | None) -> str | None:
 
 
 def _attributes(attributes: Attributes, used: frozenset[str]) -> Iterable[ShownAttribute]:
-    """Those that nobody understood last: the others are in the step already."""
+    """Those that nobody understood first: what the others say is in the step already."""
     rows = [
         ShownAttribute(name=name, node=_node(value), number=number, is_understood=name in used)
         for number, (name, value) in enumerate(attributes.items())
@@ -143,15 +144,11 @@ class Shared:
 
 def resources_of(spans: Iterable[Span]) -> list[Shared]:
     """Each once, the most frequent first."""
-    counts: dict[bytes, int] = {}
-    values: dict[bytes, Attributes] = {}
+    counts: dict[str, int] = {}
+    values: dict[str, Attributes] = {}
     for span in spans:
-        key = compact_json(span.resource) if span.resource else b""
+        key = json.dumps(span.resource, sort_keys=True)
         counts[key] = counts.get(key, 0) + 1
         values[key] = span.resource
     keys = sorted(counts, key=lambda key: -counts[key])[:RESOURCES]
     return [Shared(tree=_tree(values[key]), spans=counts[key]) for key in keys]
-
-
-def scope_words(scope: Scope) -> str:
-    return f"{scope.name} {scope.version}".strip()

@@ -137,9 +137,7 @@ def in_tree_order(spans: Iterable[Span]) -> list[Place]:
     return list(placed.values())
 
 
-def _walk(
-    top: Span, is_orphan: bool, inside: dict[str, list[Span]], placed: dict[str, Place]
-) -> Iterator[Place]:
+def _walk(top: Span, is_orphan: bool, inside: dict[str, list[Span]], placed: dict[str, Place]) -> Iterator[Place]:
     stack = [(top, 0)]
     while stack:
         span, depth = stack.pop()

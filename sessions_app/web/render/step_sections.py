@@ -13,6 +13,7 @@ from sessions_app.queries.steps import GonePayload
 from sessions_app.web.render import spelled
 from sessions_app.web.render.messages import Message, message_of
 from sessions_app.web.render.payloads import Form, Shown, show
+from sessions_app.web.render.step_spans import StepSpan, step_span
 from sessions_app.web.render.tree import Node, build_tree
 
 NODES = 200
@@ -21,7 +22,9 @@ SMALL = 80
 CHUNKS = 50
 OPERATIONS = 100
 
-Body = Literal["payload", "message", "messages", "chunks", "error", "changes", "http", "facts", "tools", "fields"]
+Body = Literal[
+    "payload", "message", "messages", "chunks", "error", "changes", "http", "facts", "tools", "fields", "span"
+]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -84,6 +87,7 @@ class Section:
     tree: Node | None = None
     http: ShownHttp | None = None
     tools: tuple[ToolDefinition, ...] = ()
+    span: StepSpan | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -139,7 +143,7 @@ def sections(step: Step, model_input: ModelInput, asked: Asked = Asked()) -> lis
         *_state(step),
         *_http(step.http, asked),
         *_settings(step.call),
-        *_unknown_fields("extra", "Unknown fields", step.extra),
+        *_beside(step.extra),
     ]
 
 
@@ -389,6 +393,20 @@ def _setting(given: spelled.Pairs, name: str) -> str | None:
 def _other_model(call: ModelCall) -> str:
     is_other = call.model and call.answered_model and call.model != call.answered_model
     return "another name than asked for" if is_other else ""
+
+
+def _beside(extra: JsonObject) -> list[Section]:
+    """What the format has no field for: the span behind the step, and everything else."""
+    span, rest = step_span(extra)
+    unknown = _unknown_fields("extra", "Unknown fields", rest)
+    return [_span_section(span), *unknown] if span else unknown
+
+
+def _span_section(span: StepSpan) -> Section:
+    unknown = len(span.attributes)
+    words = "1 attribute" if unknown == 1 else f"{unknown} attributes"
+    count = f"{words} not understood" if unknown else ""
+    return Section(key="span", title="Span", body="span", span=span, count=count, is_open=bool(span.note))
 
 
 def _unknown_fields(key: str, title: str, extra: JsonObject, *, is_open: bool = False) -> list[Section]:

@@ -10,6 +10,7 @@ from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.core.spans.provider_messages.fields import entries, entry, text
 from sessions_app.core.spans.provider_messages.parts import call_of, part_of, parts_of, plain, result_of
 from sessions_app.core.spans.reading import CallPart, ChatMessage, OtherPart, Part, ResultPart, Role
+from sessions_app.core.spans.shared_values import once_each
 
 ROLES: dict[str, Role] = {
     **dict.fromkeys(("system", "developer"), "system"),
@@ -39,6 +40,7 @@ def messages_of(value: JsonValue) -> tuple[ChatMessage, ...] | None:
     return tuple(_joined(items, read))
 
 
+@once_each
 def message_of(item: JsonValue) -> list[ChatMessage] | None:
     """The messages that one item makes, several when it mixes a tool's results with others; None if it is none."""
     if isinstance(item, list):
@@ -159,16 +161,20 @@ def _unknown(item: JsonObject) -> ChatMessage:
 
 def _joined(items: list[JsonValue], read: list[list[ChatMessage]]) -> list[ChatMessage]:
     """All messages in order; the items that OpenAI Responses makes of one answer are one message again."""
-    roles: list[Role] = []
-    parts: list[list[Part]] = []
+    groups: list[list[ChatMessage]] = []
     was_item = False
     for item, messages in zip(items, read, strict=True):
         is_item = _is_item(item) and _role(langchain_fields(item)) is None
         for message in messages:
-            if (is_item or was_item) and roles and roles[-1] == message.role == "assistant":
-                parts[-1].extend(message.parts)
+            if (is_item or was_item) and groups and groups[-1][0].role == message.role == "assistant":
+                groups[-1].append(message)
             else:
-                roles.append(message.role)
-                parts.append(list(message.parts))
+                groups.append([message])
         was_item = is_item
-    return [ChatMessage(role=role, parts=tuple(said)) for role, said in zip(roles, parts, strict=True)]
+    return list(map(_as_one, groups))
+
+
+def _as_one(group: list[ChatMessage]) -> ChatMessage:
+    first, *others = group
+    parts = tuple(part for message in group for part in message.parts)
+    return replace(first, parts=parts) if others else first

@@ -1,0 +1,62 @@
+"""How to capture next time what is missing, by where a run came from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sessions_app.core.conventions.attributes import parsed
+from sessions_app.core.judge.convention_fixes import BY_ORIGIN, CONTENTS, CUT_OFF, SPAN_FIXES
+from sessions_app.core.judge.fixes import FIXES, Fix
+from sessions_app.core.payload import JsonObject, JsonValue
+from sessions_app.core.run import SPANS, Run
+
+
+def fix_for(run: Run, key: str) -> Fix:
+    """`key` is one of the kit, or the code of a verdict's reason.
+
+    For a run that came as spans it is a setting of the instrumentation that made them, where one is known.
+    """
+    if run.source_format != SPANS:
+        return FIXES[key]
+    if key in CONTENTS and is_cut_off(run):
+        return CUT_OFF
+    return _of_origin(run, key) or SPAN_FIXES.get(key) or FIXES[key]
+
+
+def _of_origin(run: Run, key: str) -> Fix | None:
+    names = list(_origins(run))
+    fitting = (fixes for prefix, fixes in BY_ORIGIN if any(name.startswith(prefix) for name in names))
+    return next((fixes[key] for fixes in fitting if key in fixes), None)
+
+
+def _origins(run: Run) -> Iterator[str]:
+    """Names of the libraries that made the spans, with their versions, and the conventions that were found."""
+    trace = run.extra.get("trace")
+    for held in (trace.get("scopes"), trace.get("conventions")) if isinstance(trace, dict) else ():
+        if isinstance(held, list | dict):
+            yield from (name for name in held if isinstance(name, str))
+
+
+def is_cut_off(run: Run) -> bool:
+    """Whether a value begins as JSON and ends in the middle of it; such values are kept as not understood."""
+    return any(_ends_in_the_middle(value) for value in _not_understood(run))
+
+
+def _not_understood(run: Run) -> Iterator[JsonValue]:
+    trace = run.extra.get("trace")
+    root = trace.get("root") if isinstance(trace, dict) else None
+    for span in (root, *(step.extra.get("span") for step in run.steps)):
+        yield from _attributes(span)
+
+
+def _attributes(span: JsonValue) -> Iterator[JsonValue]:
+    held: JsonObject = span if isinstance(span, dict) else {}
+    attributes = held.get("attributes")
+    if isinstance(attributes, dict):
+        yield from attributes.values()
+
+
+def _ends_in_the_middle(value: JsonValue) -> bool:
+    if not isinstance(value, str) or not value.startswith(('{"', '[{"', '["')):
+        return False
+    return not value.rstrip().endswith(("}", "]")) and isinstance(parsed(value), str)

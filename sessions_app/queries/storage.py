@@ -1,0 +1,320 @@
+"""What a project's recordings cost: what came, what is left when each thing is kept once, what that takes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db import connection
+
+from sessions_app.models import Project, StoredPayload
+
+AT_MOST = 500_000
+"""Rows of a table that one query adds up; a project that holds more learns that it is more."""
+LARGEST = 10
+_AT_MOST_NODES = 10_000
+_NODE_BYTES = 96
+"""Three SHA-256 digests: of the link itself, the one before it, and its message."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Amount:
+    """So many things of so many bytes."""
+
+    count: int
+    size: int | None
+    """None when it was not measured."""
+    stored: int = 0
+    """What they take where they lie: after compression, where that saves bytes."""
+    is_cut: bool = False
+    """There are more than were added up, so that all numbers are too small."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LargeRun:
+    """One of the runs that brought most bytes."""
+
+    pk: int
+    run_id: str
+    session_id: str
+    started_at: datetime | None
+    step_count: int
+    size: int | None
+    """As it was received; None for spans that came before their bytes were counted."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Histories:
+    """What the model was given in some runs, and what of it is stored."""
+
+    requests: int
+    references: int
+    """Messages of all requests together; one that stands in forty requests counts forty times."""
+    links: int
+    """Links of chains that stand for all of these."""
+    messages: int
+    """Different messages that these links name."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Storage:
+    """The sums of one project; bytes everywhere. Row headers and indexes of the database are not in them."""
+
+    documents: Amount
+    spans: Amount
+    payloads: Amount
+    """In the database, each once."""
+    blobs: Amount
+    """In the blob folder, each once."""
+    batches: Amount
+    """What spans say beside payloads."""
+    runs: Amount
+    steps: Amount
+    links: Amount
+    """Of message histories, in runs and in spans."""
+    state_changes: int
+    """Steps that changed the state."""
+    largest: list[LargeRun]
+    histories: Histories | None
+    """Of the largest runs; None when they are too long to be walked for a page."""
+
+    @property
+    def kept(self) -> tuple[Amount, ...]:
+        return self.payloads, self.blobs, self.batches, self.runs, self.steps, self.links
+
+    @property
+    def received_bytes(self) -> int | None:
+        """None when a part of it was never counted."""
+        if self.documents.size is None or self.spans.size is None:
+            return None
+        return self.documents.size + self.spans.size
+
+    @property
+    def stored_bytes(self) -> int:
+        return sum(amount.stored for amount in self.kept)
+
+    @property
+    def is_cut(self) -> bool:
+        return any(amount.is_cut for amount in (self.documents, self.spans, *self.kept))
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self.documents.count or self.spans.count or self.stored_bytes)
+
+    @property
+    def ratio(self) -> float | None:
+        """Received to stored; None when one of them is not known or is nothing."""
+        if self.is_cut or not self.received_bytes or not self.stored_bytes:
+            return None
+        return self.received_bytes / self.stored_bytes
+
+    @property
+    def times(self) -> float | None:
+        """How many times less or more is kept than came; never under 1."""
+        return self.ratio and max(self.ratio, 1 / self.ratio)
+
+    @property
+    def bytes_a_step(self) -> int | None:
+        return None if self.is_cut or not self.steps.count else round(self.stored_bytes / self.steps.count)
+
+    @property
+    def bytes_a_span(self) -> int | None:
+        """None also where documents were stored: spans share payloads with them."""
+        is_apart = self.spans.count and not self.documents.count and not self.is_cut
+        return round(self.stored_bytes / self.spans.count) if is_apart else None
+
+
+def storage_of(project: Project) -> Storage:
+    """Eight queries, whatever is stored; each reads `AT_MOST` rows of a table at most."""
+    payloads, blobs = _payloads(project)
+    documents, runs = _runs(project)
+    steps, state_changes = _steps(project)
+    largest = _largest(project)
+    return Storage(
+        documents=documents,
+        spans=_spans(project),
+        payloads=payloads,
+        blobs=blobs,
+        batches=_batches(project),
+        runs=runs,
+        steps=steps,
+        links=_links(project),
+        state_changes=state_changes,
+        largest=largest,
+        histories=_histories(project, [run.pk for run in largest]),
+    )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Kept:
+    """How one payload is stored."""
+
+    stored: int
+    is_compressed: bool
+
+
+def kept_as(project: Project, digest: str) -> Kept | None:
+    """`digest` in hex; None when there is no such payload."""
+    rows = StoredPayload.objects.filter(project=project, digest=bytes.fromhex(digest))
+    found = rows.values_list("stored_size", "is_compressed").first()
+    return None if found is None else Kept(stored=found[0], is_compressed=found[1])
+
+
+# --- what was received -------------------------------------------------------------------------
+
+_RECEIVED = """
+SELECT run.*, trace.id IS NULL AND run.origin = 'recorded' AS is_document,
+    CASE WHEN trace.id IS NOT NULL THEN nullif(trace.said_bytes, 0) ELSE (
+        SELECT size FROM sessions_app_storedpayload payload
+        WHERE payload.project_id = run.project_id AND payload.digest = run.source_digest
+    ) END AS size
+FROM (
+    SELECT id, project_id, session_id, run_id, origin, source_digest, octet_length(header) AS header, step_count,
+        started_at
+    FROM sessions_app_run WHERE project_id = %(project)s LIMIT %(most)s
+) run
+LEFT JOIN sessions_app_trace trace ON trace.run_id = run.id
+"""
+"""A join with payloads would read all of them, where most runs came as spans."""
+_RUNS = f"""
+SELECT count(*), sum(header), count(*) FILTER (WHERE is_document), sum(size) FILTER (WHERE is_document)
+FROM ({_RECEIVED}) received
+"""
+_LARGEST = f"""
+SELECT received.id, run_id, session.session_id, received.started_at, step_count, size
+FROM ({_RECEIVED}) received JOIN sessions_app_session session ON session.id = received.session_id
+WHERE origin = 'recorded' ORDER BY size DESC NULLS LAST, received.id LIMIT %(largest)s
+"""
+_SPANS = """
+SELECT count(*), sum(span_count), sum(said_bytes), bool_or(said_bytes = 0 AND span_count > 0)
+FROM (SELECT span_count, said_bytes FROM sessions_app_trace WHERE project_id = %(project)s LIMIT %(most)s) trace
+"""
+
+
+def _runs(project: Project) -> tuple[Amount, Amount]:
+    """The documents that were received, and the rows of all runs."""
+    count, header, documents, size = _row(_RUNS, project)
+    is_cut = count >= AT_MOST
+    return (
+        Amount(count=documents, size=int(size or 0), is_cut=is_cut),
+        Amount(count=count, size=int(header or 0), stored=int(header or 0), is_cut=is_cut),
+    )
+
+
+def _largest(project: Project) -> list[LargeRun]:
+    names = ("pk", "run_id", "session_id", "started_at", "step_count", "size")
+    return [LargeRun(**dict(zip(names, row, strict=True))) for row in _rows(_LARGEST, project, largest=LARGEST)]
+
+
+def _spans(project: Project) -> Amount:
+    traces, spans, said, has_uncounted = _row(_SPANS, project)
+    return Amount(count=spans or 0, size=None if has_uncounted else int(said or 0), is_cut=traces >= AT_MOST)
+
+
+# --- what is kept ------------------------------------------------------------------------------
+
+_PAYLOADS = """
+SELECT data IS NULL, count(*), sum(size), sum(stored_size)
+FROM (
+    SELECT data, size, stored_size FROM sessions_app_storedpayload WHERE project_id = %(project)s LIMIT %(most)s
+) payload
+GROUP BY 1
+"""
+_BATCHES = """
+SELECT count(*), sum(bytes) FROM (
+    SELECT octet_length(batch.content) AS bytes FROM sessions_app_spanbatch batch
+    JOIN sessions_app_trace trace ON trace.id = batch.trace_id
+    WHERE trace.project_id = %(project)s LIMIT %(most)s
+) batch
+"""
+_STEPS = """
+SELECT count(*), sum(bytes), count(state_changes) FROM (
+    SELECT octet_length(step.detail) AS bytes, step.state_changes FROM sessions_app_step step
+    JOIN sessions_app_run run ON run.id = step.run_id WHERE run.project_id = %(project)s LIMIT %(most)s
+) step
+"""
+_LINKS = """
+SELECT count(*) FROM (SELECT FROM sessions_app_historynode WHERE project_id = %(project)s LIMIT %(most)s) node
+"""
+
+
+def _payloads(project: Project) -> tuple[Amount, Amount]:
+    """In the database, in the blob folder."""
+    found = {in_folder: facts for in_folder, *facts in _rows(_PAYLOADS, project)}
+    is_cut = sum(count for count, _, _ in found.values()) >= AT_MOST
+    rows = [found.get(in_folder, (0, 0, 0)) for in_folder in (False, True)]
+    first, second = (Amount(count=n, size=int(size), stored=int(took), is_cut=is_cut) for n, size, took in rows)
+    return first, second
+
+
+def _batches(project: Project) -> Amount:
+    count, stored = _row(_BATCHES, project)
+    return Amount(count=count, size=None, stored=int(stored or 0), is_cut=count >= AT_MOST)
+
+
+def _steps(project: Project) -> tuple[Amount, int]:
+    count, size, state_changes = _row(_STEPS, project)
+    return Amount(count=count, size=int(size or 0), stored=int(size or 0), is_cut=count >= AT_MOST), state_changes
+
+
+def _links(project: Project) -> Amount:
+    (count,) = _row(_LINKS, project)
+    size = count * _NODE_BYTES
+    return Amount(count=count, size=size, stored=size, is_cut=count >= AT_MOST)
+
+
+# --- what histories stand for ------------------------------------------------------------------
+
+_CHAINS = """
+WITH RECURSIVE head AS (
+    SELECT input_node AS digest, count(*) AS requests FROM sessions_app_step
+    WHERE run_id = ANY(%(runs)s) AND input_node IS NOT NULL GROUP BY input_node
+), chain AS (
+    SELECT node.digest, node.parent, node.message FROM sessions_app_historynode node
+    JOIN head ON node.project_id = %(project)s AND node.digest = head.digest
+  UNION
+    SELECT node.digest, node.parent, node.message FROM sessions_app_historynode node
+    JOIN chain ON node.project_id = %(project)s AND node.digest = chain.parent
+)
+SELECT chain.digest, chain.parent, chain.message, coalesce(head.requests, 0)
+FROM (SELECT * FROM chain LIMIT %(nodes)s) chain LEFT JOIN head ON head.digest = chain.digest
+"""
+
+
+def _histories(project: Project, runs: list[int]) -> Histories | None:
+    rows = _rows(_CHAINS, project, runs=runs, nodes=_AT_MOST_NODES)
+    if len(rows) >= _AT_MOST_NODES:
+        return None
+    requests = {bytes(digest): count for digest, _, _, count in rows}
+    lengths = _lengths({bytes(digest): parent and bytes(parent) for digest, parent, _, _ in rows})
+    return Histories(
+        requests=sum(requests.values()),
+        references=sum(count * lengths[digest] for digest, count in requests.items()),
+        links=len(rows),
+        messages=len({bytes(message) for _, _, message, _ in rows}),
+    )
+
+
+def _lengths(parents: dict[bytes, bytes | None]) -> dict[bytes, int]:
+    """Messages from the beginning of its chain to each link; each link is looked at once."""
+    lengths: dict[bytes, int] = {}
+    for digest in parents:
+        path, at = [], digest
+        while at in parents and at not in lengths:
+            path.append(at)
+            at = parents[at] or b""
+        for each in reversed(path):
+            lengths[each] = lengths.get(parents[each] or b"", 0) + 1
+    return lengths
+
+
+def _row(query: str, project: Project) -> tuple[Any, ...]:
+    return _rows(query, project)[0]
+
+
+def _rows(query: str, project: Project, **more: Any) -> list[tuple[Any, ...]]:
+    with connection.cursor() as cursor:
+        cursor.execute(query, {"project": project.pk, "most": AT_MOST, **more})
+        found: list[tuple[Any, ...]] = cursor.fetchall()
+    return found

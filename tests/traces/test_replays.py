@@ -1,0 +1,113 @@
+"""Captures of real exporters: what may be replayed is reproduced, and a changed byte is found where it is."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from functools import cache
+
+import pytest
+
+from sessions_app.core.formats.native import encode_native
+from sessions_app.core.judge.verdict import judge
+from sessions_app.core.payload import JsonValue
+from sessions_app.core.run import Run
+from sessions_app.core.spans.span import Span
+from tests.recorder.replaying import replayed
+from tests.traces.captures import CHOICE, Capture, captures
+
+CAPTURES = captures()
+_ANSWER = "messages[2].parts[0].content"
+_OWN_WORDS = "The run ended in words of the framework, where the replay has those of the failed call."
+
+EXPLAINED: dict[tuple[str, str, str], str] = {
+    (
+        "anthropic-sdk-traceloop-legacy/model_error",
+        "ran_past_recording",
+        "response",
+    ): "The call that failed has no span.",
+    (
+        "llama-index-openinference/handoff",
+        "diverged",
+        "messages[2].parts[1]",
+    ): "The second agent has other tools, which the replay's loop writes down and the framework does not.",
+    ("openai-agents-native-chat/handoff", "diverged", _ANSWER): "The SDK's spans list the tools without the handoff, "
+    "which the SDK answers itself.",
+    ("strands/model_error", "diverged", "error.message"): _OWN_WORDS,
+    ("strands-latest-semconv/model_error", "diverged", "error.message"): _OWN_WORDS,
+    (
+        "strands-latest-semconv/handoff",
+        "answers_left_over",
+        "steps[9]",
+    ): "Two agents ran beside each other, each with a loop of its own.",
+}
+"""By variant, or its scenario, with the verdict and the path of the first difference."""
+
+
+@pytest.mark.parametrize("capture", CAPTURES, ids=str)
+def test_replayable_runs_are_reproduced(capture: Capture):
+    found = [key for key in _shortfalls(capture) if _explained(key) is None]
+
+    assert found == []
+
+
+def test_explanations_still_explain_something():
+    names = {capture.name for capture in CAPTURES}
+    there = names | ({capture.variant for capture in CAPTURES} if "TRACE_CORPUS" in os.environ else set())
+    known = {name.partition("/")[0] for name, *_ in EXPLAINED}
+    needed = {_explained(key) for each in CAPTURES if each.variant in known for key in _shortfalls(each)}
+
+    assert [key for key in EXPLAINED if key[0] in there and key not in needed] == []
+
+
+@cache
+def _shortfalls(capture: Capture) -> list[tuple[str, str, str]]:
+    """Runs that may be replayed and are not reproduced."""
+    found = [outcome(run) for run in capture.runs if judge(run).verdict == "replayable"]
+    return [(capture.name, verdict, path or "") for verdict, _, path in found if verdict != "reproduced"]
+
+
+def _explained(key: tuple[str, str, str]) -> tuple[str, str, str] | None:
+    name, *found = key
+    keys = ((name, *found), (name.partition("/")[0], *found))
+    return next((each for each in keys if each in EXPLAINED), None)
+
+
+def outcome(run: Run) -> tuple[str, int | None, str | None]:
+    """Verdict of a replay, and where the first difference is."""
+    result, _ = replayed(encode_native(run))
+    found = result.divergence
+    return (result.verdict, found.step, found.path) if found else (result.verdict, None, None)
+
+
+# --- the check is checked ----------------------------------------------------------------------
+
+ONE_BYTE = {
+    "pydantic-ai-v5/order_lookup": ("gen_ai.tool.call.result", f"{_ANSWER}[2].status"),
+    "openai-sdk-openinference/order_lookup": ("output.value", _ANSWER),
+    "openai-sdk-langfuse-v3/order_lookup": ("langfuse.observation.output", _ANSWER),
+    "openai-sdk-langsmith-otel/order_lookup": ("gen_ai.completion", _ANSWER),
+    "openai-sdk-mlflow-otlp/order_lookup": ("mlflow.spanOutputs", _ANSWER),
+    "openai-sdk-traceloop/order_lookup": ("traceloop.entity.output", _ANSWER),
+    "vercel-ai-v5/order_lookup": ("ai.toolCall.result", f"{_ANSWER}[2].status"),
+}
+"""The attribute of a tool's span that holds its answer, and the path of the difference."""
+
+
+@pytest.mark.parametrize("name", ONE_BYTE)
+def test_one_changed_byte_of_an_answer_diverges_there(name: str):
+    attribute, path = ONE_BYTE[name]
+    sound = Capture(CHOICE / name)
+
+    changed = replace(sound, change=lambda spans: [_changed(span, attribute) for span in spans])
+
+    assert [outcome(run) for run in sound.runs] == [("reproduced", None, None)]
+    told_next = [step.index for step, _ in sound.runs[0].model_calls][1]
+    assert [outcome(run) for run in changed.runs] == [("diverged", told_next, path)]
+
+
+def _changed(span: Span, name: str) -> Span:
+    value: JsonValue = span.attributes.get(name)
+    if not isinstance(value, str):
+        return span
+    return replace(span, attributes={**span.attributes, name: value.replace("in transit", "in transiT")})
