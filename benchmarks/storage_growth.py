@@ -1,8 +1,9 @@
 """What runs with growing histories cost to store, as JSON: `python3 manage.py test benchmarks/storage_growth.py -s`.
 
-A run of N steps sends its whole history with each request: O(N²) bytes of messages. Stored, it has to
-cost O(N). `payloads` is compressed content, `rows` the rows as PostgreSQL packs them. Ratios near 2 from one size to
-the next mean linear.
+A run of N steps sends its whole history with each request: O(N²) bytes of messages. Stored, it has to cost O(N).
+`payloads` is compressed content, `rows` all rows as PostgreSQL packs them, without indexes. For native records the
+ratios from one size to the next near 2 mean linear; for spans `over_shortest` compares the bytes of a span with those
+of a span of the shortest sessions.
 """
 
 from __future__ import annotations
@@ -13,11 +14,19 @@ from itertools import pairwise
 import pytest
 from django.db import connection
 
+from benchmarks.traces import Shape, requests
+from sessions_app.core.otlp.decode import decode_traces
+from sessions_app.core.payload import JsonObject
 from sessions_app.models import Project
 from sessions_app.services.ingest import ingest_document
+from sessions_app.services.spans import make_waiting_runs, receive
 from tests.builders import make_growing_record
 
 SIZES = (200, 400, 800)
+SPAN_SIZES = (10, 50, 200, 1000)
+_SPANS_EACH = 200
+_STEPS = 200
+"""Short sessions are stored several times over, up to so many steps."""
 _ROWS = """
 SELECT (SELECT coalesce(sum(stored_size), 0) FROM sessions_app_storedpayload WHERE project_id = %(project)s),
        (SELECT coalesce(sum(pg_column_size(p.*) - coalesce(pg_column_size(p.data), 0)), 0)
@@ -26,7 +35,18 @@ SELECT (SELECT coalesce(sum(stored_size), 0) FROM sessions_app_storedpayload WHE
      + (SELECT coalesce(sum(pg_column_size(r.*)), 0) FROM sessions_app_run r WHERE project_id = %(project)s)
      + (SELECT coalesce(sum(pg_column_size(s.*)), 0) FROM sessions_app_step s
           JOIN sessions_app_run r ON r.id = s.run_id WHERE r.project_id = %(project)s)
+     + (SELECT coalesce(sum(pg_column_size(t.*)), 0) FROM sessions_app_trace t WHERE project_id = %(project)s)
+     + (SELECT coalesce(sum(pg_column_size(b.*)), 0) FROM sessions_app_spanbatch b
+          JOIN sessions_app_trace t ON t.id = b.trace_id WHERE t.project_id = %(project)s)
 """
+
+
+def stored(project: Project) -> tuple[int, int]:
+    """Bytes of payloads and of rows."""
+    with connection.cursor() as cursor:
+        cursor.execute(_ROWS, {"project": project.pk})
+        payloads, rows = (int(number) for number in cursor.fetchone())
+    return payloads, rows
 
 
 def measure(steps: int) -> dict[str, float]:
@@ -34,9 +54,7 @@ def measure(steps: int) -> dict[str, float]:
     project = Project.objects.create(slug=f"growth-{steps}", name="growth")
     document = json.dumps(make_growing_record(f"growth-{steps}", steps)).encode()
     run = ingest_document(project, document).run
-    with connection.cursor() as cursor:
-        cursor.execute(_ROWS, {"project": project.pk})
-        payloads, rows = (int(number) for number in cursor.fetchone())
+    payloads, rows = stored(project)
     return {"steps": steps, "payloads": payloads, "rows": rows, "bytes": payloads + rows, "id": run.pk}
 
 
@@ -52,6 +70,31 @@ def measure_all() -> dict[str, list[float]]:
     }
 
 
+def measure_spans(steps: int) -> JsonObject:
+    """Sessions of so many steps in a project of their own, in requests as large as exporters send them."""
+    project = Project.objects.create(slug=f"spans-{steps}", name="growth")
+    sent = spans = 0
+    shape = Shape(steps=steps, result_bytes=200)
+    for request in requests(f"growth-{steps}", max(1, _STEPS // steps), shape, spans_each=_SPANS_EACH):
+        receive(project, decode_traces(request.body, is_json=False).spans)
+        sent, spans = sent + len(request.body), spans + request.span_count
+    make_waiting_runs()
+    payloads, rows = stored(project)
+    return {
+        "steps": steps,
+        "spans": spans,
+        "sent_bytes_per_span": round(sent / spans),
+        "stored_bytes_per_span": round((payloads + rows) / spans),
+        "stored_over_sent": round((payloads + rows) / sent, 4),
+    }
+
+
+def measure_all_spans() -> list[JsonObject]:
+    found = [measure_spans(steps) for steps in SPAN_SIZES]
+    shortest = found[0]["stored_bytes_per_span"]
+    return [{**row, "over_shortest": round(row["stored_bytes_per_span"] / shortest, 3)} for row in found]
+
+
 @pytest.mark.django_db
 def test_storage_growth() -> None:
-    print(json.dumps(measure_all()))
+    print(json.dumps({"records": measure_all(), "spans": measure_all_spans()}))
