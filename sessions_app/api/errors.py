@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import logging
+import random
 import secrets
 
 from django.core.exceptions import RequestDataTooBig
+from django.db import DatabaseError, DataError, ProgrammingError
 from django.http import Http404, HttpRequest, HttpResponse
 from ninja import NinjaAPI
 from ninja.errors import AuthenticationError, HttpError, ValidationError
@@ -105,6 +107,15 @@ def add_handlers(api: NinjaAPI) -> None:
     @api.exception_handler(Http404)
     def no_page(request: HttpRequest, error: Http404) -> HttpResponse:
         return answer(request, 404, "not_found", "There is nothing at this address.")
+
+    @api.exception_handler(DatabaseError)
+    def not_now(request: HttpRequest, error: DatabaseError) -> HttpResponse:
+        if isinstance(error, DataError | ProgrammingError):
+            return unforeseen(request, error)
+        logger.error("The database did not answer: %s at %s", type(error).__name__, _place(error))
+        response = answer(request, 503, "unavailable", "The database does not answer now; send it again.")
+        response["Retry-After"] = str(random.randint(1, 5))  # not all of them at the same moment
+        return response
 
     @api.exception_handler(Exception)
     def unforeseen(request: HttpRequest, error: Exception) -> HttpResponse:

@@ -18,7 +18,8 @@ from sessions_app.core.json_text import Limits, load_strict
 from sessions_app.core.payload import JsonValue, compact_json
 from sessions_app.core.redaction import Redactor
 from sessions_app.core.run import Run
-from sessions_app.services.run_store import Ingested, store_run
+from sessions_app.services.deadlocks import again_after_deadlock
+from sessions_app.services.run_store import Ingested, lock_name, store_run
 
 _MAX_STATE_BYTES = 64 * 1024 * 1024
 
@@ -36,12 +37,14 @@ def ingest_document(project: models.Project, content: bytes) -> Ingested:
     return ingest_checked(project, content, load_strict(content, limits()))
 
 
+@again_after_deadlock
 def ingest_checked(project: models.Project, content: bytes, value: JsonValue) -> Ingested:
     """The same for a document that `load_strict` has read already: the check is a whole parse."""
     run, source = _read(project, content, value)
     return store_run(project, run, source=source)
 
 
+@again_after_deadlock
 def ingest_batch(project: models.Project, documents: Sequence[bytes]) -> list[Ingested]:
     """Store several recordings in one transaction: all of them or none.
 
@@ -50,7 +53,8 @@ def ingest_batch(project: models.Project, documents: Sequence[bytes]) -> list[In
     read = [_read_nth(project, document, position) for position, document in enumerate(documents)]
     stored: dict[int, Ingested] = {}
     with transaction.atomic():
-        # In the order of their ids, so that two batches never wait for each other.
+        # Batches take turns: each writes what runs share in an order of its own, and two would wait in a circle.
+        lock_name(project, "batch")
         for position in sorted(range(len(read)), key=lambda each: read[each][0].run_id):
             run, source = read[position]
             stored[position] = store_run(project, run, source=source)

@@ -46,7 +46,7 @@ def gives(value: Any, call_id: str | None = "c1") -> dict[str, Any]:
     return {"role": "tool", "parts": [{"type": "tool_call_response", "id": call_id, "response": value}]}
 
 
-def chat(number: int, messages: list[Any], answer: Any, parent: int | None = 1, **attributes: Any) -> Span:
+def chat(number: int, messages: list[Any], answer: Any, parent: Any = 1, **attributes: Any) -> Span:
     said = {
         "gen_ai.operation.name": "chat",
         "gen_ai.request.model": "m-1",
@@ -57,22 +57,22 @@ def chat(number: int, messages: list[Any], answer: Any, parent: int | None = 1, 
     return span(number, parent, name="chat m-1", attributes={k: v for k, v in said.items() if v is not None})
 
 
-def tool(number: int, parent: int | None = 1, name: str = "lookup", **attributes: Any) -> Span:
+def tool(number: int, parent: Any = 1, name: Any = "lookup", **attributes: Any) -> Span:
     said = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": name, **attributes}
     return span(number, parent, name=f"execute_tool {name}", attributes=said)
 
 
-def agent(number: int = 1, parent: int | None = None, **attributes: Any) -> Span:
+def agent(number: Any = 1, parent: Any = None, **attributes: Any) -> Span:
     said = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "shop", **attributes}
     return span(number, parent, name="invoke_agent shop", attributes=said)
 
 
-def order_run(result: Any = "in Oslo", **call: Any) -> list[Span]:
+def order_run(result: Any = "in Oslo") -> list[Span]:
     question = text("user", "Where is 7?")
     return [
         agent(),
         chat(2, [question], asks(id="7")),
-        tool(3, **{"gen_ai.tool.call.arguments": '{"id": "7"}', "gen_ai.tool.call.result": result, **call}),
+        tool(3, **{"gen_ai.tool.call.arguments": '{"id": "7"}', "gen_ai.tool.call.result": result}),
         chat(4, [question, asks(id="7"), gives(result)], text("assistant", "In Oslo.")),
     ]
 

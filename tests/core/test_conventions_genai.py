@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sessions_app.core.conventions.genai import read
+from sessions_app.core.conventions.genai.span import read
 from sessions_app.core.run import ErrorInfo
 from sessions_app.core.spans.reading import Reading
 from sessions_app.core.spans.span import Attributes, Scope, Span, SpanEvent

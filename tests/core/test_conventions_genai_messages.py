@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from sessions_app.core.conventions.genai import read
+from sessions_app.core.conventions.genai.span import read
 from sessions_app.core.payload import JsonValue
 from sessions_app.core.spans.reading import (
     CallPart,

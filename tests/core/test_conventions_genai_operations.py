@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from sessions_app.core.conventions.genai import read
+from sessions_app.core.conventions.genai.span import read
 from sessions_app.core.spans.reading import ChatMessage, Reading, RetrievedChunk, TextPart, ToolDefinition
 from sessions_app.core.spans.span import Attributes, Span, SpanEvent
 

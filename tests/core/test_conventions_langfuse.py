@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sessions_app.core.conventions.langfuse import read
-from sessions_app.core.conventions.langfuse_times import nanoseconds
-from sessions_app.core.conventions.langfuse_usage import tokens_of
+from sessions_app.core.conventions.langfuse.span import read
+from sessions_app.core.conventions.langfuse.times import nanoseconds
+from sessions_app.core.conventions.langfuse.usage import tokens_of
 from sessions_app.core.run import ErrorInfo
 from sessions_app.core.spans.reading import (
     CallPart,

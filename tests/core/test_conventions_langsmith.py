@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sessions_app.core.conventions.langsmith import read
-from sessions_app.core.conventions.langsmith_errors import error_in
+from sessions_app.core.conventions.langsmith.errors import error_in
+from sessions_app.core.conventions.langsmith.span import read
 from sessions_app.core.run import ErrorInfo
 from sessions_app.core.spans.reading import (
     CallPart,

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sessions_app.core.conventions.mlflow import read
+from sessions_app.core.conventions.mlflow.span import read
 from sessions_app.core.spans.reading import (
     CallPart,
     ChatMessage,

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sessions_app.core.conventions.numbered import below, numbered
-from sessions_app.core.conventions.openinference import read
+from sessions_app.core.conventions.openinference.span import read
 from sessions_app.core.run import ErrorInfo
 from sessions_app.core.spans.reading import (
     CallPart,

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sessions_app.core.conventions.traceloop import read
+from sessions_app.core.conventions.traceloop.span import read
 from sessions_app.core.run import ErrorInfo
 from sessions_app.core.spans.reading import (
     CallPart,

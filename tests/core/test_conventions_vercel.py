@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sessions_app.core.conventions.vercel import read
+from sessions_app.core.conventions.vercel.span import read
 from sessions_app.core.run import ErrorInfo
 from sessions_app.core.spans.reading import (
     CallPart,

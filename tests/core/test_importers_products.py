@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sessions_app.core.conventions.langfuse import read as read_langfuse
-from sessions_app.core.conventions.langsmith import read as read_langsmith
+from sessions_app.core.conventions.langfuse.span import read as read_langfuse
+from sessions_app.core.conventions.langsmith.span import read as read_langsmith
 from sessions_app.core.errors import RecordError
 from sessions_app.core.importers import langfuse, langsmith, langsmith_multipart, phoenix
 from sessions_app.core.importers.documents import load_document

@@ -106,7 +106,6 @@ def batch(turn: int, sender: int) -> bytes:
     return json.dumps({"runs": runs}).encode()
 
 
-@pytest.mark.xfail(reason="a batch writes payloads and sessions run by run, so two wait for each other", strict=True)
 def test_batches_that_share_sessions_and_texts_do_not_lock_each_other_out(running_instance):
     parcels = [
         Parcel(name=f"{turn} {sender}", path="/api/v1/runs", content_type=JSON, body=batch(turn, sender))

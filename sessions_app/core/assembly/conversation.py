@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from sessions_app.core.conventions.attributes import parsed
 from sessions_app.core.history import History
 from sessions_app.core.payload import JsonObject, JsonValue, Payload, canonical_json
+from sessions_app.core.spans.attributes import parsed
 from sessions_app.core.spans.reading import (
     CallPart,
     ChatMessage,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sessions_app.core.conventions.attributes import parsed
 from sessions_app.core.payload import JsonValue, canonical_json
+from sessions_app.core.spans.attributes import parsed
 from sessions_app.core.spans.reading import CallPart, Reading
 
 _ABSENT: JsonValue = object()

@@ -11,9 +11,9 @@ from dataclasses import replace
 
 from sessions_app.core.assembly.requests import same_value
 from sessions_app.core.assembly.tree import Node
-from sessions_app.core.conventions.attributes import parsed
 from sessions_app.core.conventions.merging import merged
 from sessions_app.core.payload import JsonObject, JsonValue
+from sessions_app.core.spans.attributes import parsed
 from sessions_app.core.spans.provider_messages import response_of
 from sessions_app.core.spans.reading import CallPart, ChatMessage, Reading, TextPart, ToolDefinition
 

@@ -19,9 +19,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from sessions_app.core.conventions.attributes import Read, as_text, without_none
 from sessions_app.core.payload import JsonValue
 from sessions_app.core.run import ErrorInfo
+from sessions_app.core.spans.attributes import Read, as_text, without_none
 from sessions_app.core.spans.provider_messages import ProviderResponse, request_of, response_of
 from sessions_app.core.spans.provider_messages.usage import usage_of
 from sessions_app.core.spans.reading import ChatMessage, Reading, ToolDefinition

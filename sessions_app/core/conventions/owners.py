@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sessions_app.core.conventions.attributes import Read
 from sessions_app.core.payload import JsonValue
+from sessions_app.core.spans.attributes import Read
 
 SESSION = ("session_id", "sessionId", "session.id", "conversation_id", "conversationId", "thread_id", "threadId")
 USER = ("user_id", "userId", "user.id")

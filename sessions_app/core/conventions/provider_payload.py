@@ -18,9 +18,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sessions_app.core.conventions.attributes import Read, as_text
 from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.core.run import ErrorInfo
+from sessions_app.core.spans.attributes import Read, as_text
 from sessions_app.core.spans.provider_messages import ProviderResponse, request_of, response_of
 from sessions_app.core.spans.reading import Reading
 from sessions_app.core.spans.span import Span

@@ -16,9 +16,9 @@ from sessions_app.core.conventions import (
     traceloop,
     vercel,
 )
-from sessions_app.core.conventions.attributes import error_of
 from sessions_app.core.conventions.merging import merged
 from sessions_app.core.conventions.raw_bodies import with_bodies
+from sessions_app.core.spans.attributes import error_of
 from sessions_app.core.spans.reading import NOTHING, Reading
 from sessions_app.core.spans.span import Span
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sessions_app.core.conventions.attributes import as_text, parsed
 from sessions_app.core.payload import JsonObject, JsonValue
+from sessions_app.core.spans.attributes import as_text, parsed
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

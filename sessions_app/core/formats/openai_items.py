@@ -102,7 +102,8 @@ def _messages(items: list[_Item], instructions: str | None) -> list[JsonObject]:
 
 def _grouped(rows: list[JsonObject], instructions: str | None) -> list[JsonObject]:
     """Neighbouring items of one side are one message: a model asks for several tools at once."""
-    names = {row.get("call_id"): row.get("name") for row in rows if row.get("type") == "function_call"}
+    calls = [row for row in rows if row.get("type") == "function_call" and isinstance(row.get("call_id"), str)]
+    names = {row["call_id"]: row.get("name") for row in calls}
     parts = [(_is_answer(row), part) for row in rows for part in _parts(row, names)]
     return [
         _response([part for _, part in group]) if is_answer else _request([part for _, part in group], instructions)
@@ -115,7 +116,7 @@ def _is_answer(row: JsonObject) -> bool:
     return row.get("type") in ("function_call", "reasoning") or row.get("role") == "assistant"
 
 
-def _parts(row: JsonObject, names: dict[JsonValue, JsonValue]) -> Iterator[JsonObject]:
+def _parts(row: JsonObject, names: dict[str, JsonValue]) -> Iterator[JsonObject]:
     """The parts that a Responses item stands for, in the names of Pydantic AI's messages."""
     match row.get("type"):
         case "function_call":
@@ -128,7 +129,7 @@ def _parts(row: JsonObject, names: dict[JsonValue, JsonValue]) -> Iterator[JsonO
         case "function_call_output":
             yield {
                 "part_kind": "tool-return",
-                "tool_name": names.get(row.get("call_id")),
+                "tool_name": names.get(str(row.get("call_id"))),
                 "content": row.get("output"),
                 "tool_call_id": row.get("call_id"),
             }

@@ -6,11 +6,11 @@ files that its pages and scheduled exports write (the same fields, there in snak
 
 from __future__ import annotations
 
-from sessions_app.core.conventions.attributes import as_text, without_none
 from sessions_app.core.errors import RecordError
 from sessions_app.core.importers.entry import Entry, entries
 from sessions_app.core.importers.ids import span_id_of, trace_id_of
 from sessions_app.core.payload import JsonObject, JsonValue
+from sessions_app.core.spans.attributes import as_text, without_none
 from sessions_app.core.spans.span import Attributes, Scope, Span
 
 _OBSERVATION = "langfuse.observation."

@@ -18,8 +18,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from sessions_app.core.conventions.attributes import as_text, parsed
 from sessions_app.core.payload import JsonObject, JsonValue
+from sessions_app.core.spans.attributes import as_text, parsed
 
 _REQUESTS = (
     *("request", "requestbody", "fullrequest", "requestpayload", "backendrequestbody", "requestmessages"),

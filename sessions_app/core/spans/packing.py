@@ -26,6 +26,7 @@ import msgspec
 
 from sessions_app.core.history import Link, node_digest
 from sessions_app.core.payload import JsonObject, JsonValue, compact_json, sha256_hex
+from sessions_app.core.spans.attributes import is_shallow
 from sessions_app.core.spans.sizes import said_bytes
 from sessions_app.core.spans.span import Attributes
 
@@ -313,11 +314,12 @@ class Unpacker:
 
 
 def _loaded(content: bytes) -> JsonValue:
-    """What Python cannot read, such as a number of 5,000 digits, stays text."""
+    """What Python cannot read, such as a number of 5,000 digits, stays text; so does what is too deep for a record."""
     try:
-        return json.loads(content)
+        value = json.loads(content)
     except (ValueError, RecursionError):
         return content.decode("utf-8", "replace")
+    return value if is_shallow(value) else content.decode("utf-8", "replace")
 
 
 class BatchUnpacker:

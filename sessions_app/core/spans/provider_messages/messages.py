@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import groupby
 
-from sessions_app.core.conventions.attributes import parsed
 from sessions_app.core.payload import JsonObject, JsonValue
+from sessions_app.core.spans.attributes import parsed
 from sessions_app.core.spans.provider_messages.fields import entries, entry, text
 from sessions_app.core.spans.provider_messages.parts import call_of, part_of, parts_of, plain, result_of
 from sessions_app.core.spans.reading import CallPart, ChatMessage, OtherPart, Part, ResultPart, Role

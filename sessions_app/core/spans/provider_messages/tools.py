@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from sessions_app.core.conventions.attributes import parsed
 from sessions_app.core.payload import JsonObject, JsonValue
+from sessions_app.core.spans.attributes import parsed
 from sessions_app.core.spans.provider_messages.fields import entries, entry, first, text
 from sessions_app.core.spans.reading import ToolDefinition
 

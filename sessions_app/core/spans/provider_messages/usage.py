@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from sessions_app.core.conventions.attributes import as_count
 from sessions_app.core.payload import JsonObject
+from sessions_app.core.spans.attributes import as_count
 from sessions_app.core.spans.provider_messages.fields import first
 
 _INPUT = ("prompt_tokens", "promptTokenCount", "prompt_token_count", "promptTokens", "prompt_eval_count")

@@ -1,0 +1,110 @@
+"""Spans around a whole run, or around work that holds others together: what went in, what came out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from sessions_app.core.conventions.genai.events import Told, told_in_list
+from sessions_app.core.conventions.genai.messages import answer_of, input_of, texts_of
+from sessions_app.core.conventions.genai.requests import count_of
+from sessions_app.core.conventions.genai.said import Said
+from sessions_app.core.payload import JsonValue
+from sessions_app.core.spans.attributes import parsed
+from sessions_app.core.spans.provider_messages import messages_of
+from sessions_app.core.spans.reading import ChatMessage, Reading, ResultPart
+
+_Messages = tuple[ChatMessage, ...]
+
+
+def with_agent_run(reading: Reading, said: Said, told: Told | None) -> Reading:
+    """The reading of such a span; only agents have a conversation of their own."""
+    asked = said.take(input_of, "gen_ai.input.messages") or (told.messages if told else None)
+    answer = said.take(answer_of, "gen_ai.output.messages") or (told.answer if told else None)
+    begun, ended = said.take(_task_input, "gen_ai.task.input"), said.take(_task_output, "gen_ai.task.output")
+    read = replace(
+        reading,
+        input=_first((_new_prompt(said), _newest_prompt(asked), begun)),
+        output=_first((said.take(_final, "final_result"), _text(answer), ended)),
+    )
+    if reading.kind != "agent":
+        return read
+    read = replace(read, conversation=_all_messages(said) or _together(asked, answer))
+    return _of_states(read, _in_state(begun), _in_state(ended))
+
+
+def _of_states(reading: Reading, begun: _Messages | None, ended: _Messages | None) -> Reading:
+    """The words in a graph's states, `{"messages": []}`, where a task began and ended with such states."""
+    last = ended[-1] if ended and ended[-1].role == "assistant" else None
+    return replace(
+        reading,
+        input=_newest_prompt(begun) or reading.input,
+        output=_text(last) or reading.output,
+        conversation=reading.conversation or ended,
+    )
+
+
+def _in_state(state: JsonValue) -> _Messages | None:
+    return messages_of(state.get("messages")) if isinstance(state, dict) else None
+
+
+def _first(values: Iterable[JsonValue]) -> JsonValue:
+    return next((value for value in values if value is not None), None)
+
+
+def _all_messages(said: Said) -> _Messages | None:
+    """Pydantic AI's own attributes, the first one of its newer formats."""
+    return said.take(input_of, "pydantic_ai.all_messages") or said.take(_listed, "all_messages_events")
+
+
+def _listed(value: JsonValue) -> _Messages | None:
+    told = told_in_list(value)
+    return told.messages if told else None
+
+
+def _new_prompt(said: Said) -> str | None:
+    """What the user said first in this run: the conversation may have begun in an earlier one."""
+    items = parsed(said.peek("pydantic_ai.all_messages"))
+    begin = said.take(count_of, "pydantic_ai.new_message_index") or 0
+    if isinstance(items, list):
+        return next(iter(_prompts(input_of(items[begin:]))), None)
+    return _newest_prompt(_listed(said.peek("all_messages_events")))
+
+
+def _newest_prompt(messages: _Messages | None) -> str | None:
+    return next(iter(reversed(_prompts(messages))), None)
+
+
+def _prompts(messages: _Messages | None) -> list[str]:
+    said = (message for message in messages or () if message.role == "user")
+    return [text for message in said if (text := _text(message))]
+
+
+def _text(message: ChatMessage | None) -> str | None:
+    return ("\n".join(texts_of(message.parts)) or None) if message else None
+
+
+def _together(asked: _Messages | None, answer: ChatMessage | None) -> _Messages | None:
+    """Nothing where the output sums up a whole run in one message: its order is not the conversation's."""
+    if asked is None or answer is None or any(isinstance(part, ResultPart) for part in answer.parts):
+        return None
+    return (*asked, answer)
+
+
+def _final(value: JsonValue) -> JsonValue:
+    """A structured output is JSON; any other is the text itself."""
+    found = parsed(value)
+    return found if isinstance(found, dict | list) else value
+
+
+def _task_input(value: JsonValue) -> JsonValue:
+    return _inside(value, "inputs")
+
+
+def _task_output(value: JsonValue) -> JsonValue:
+    return _inside(value, "outputs")
+
+
+def _inside(value: JsonValue, name: str) -> JsonValue:
+    found = parsed(value)
+    return found[name] if isinstance(found, dict) and name in found else found

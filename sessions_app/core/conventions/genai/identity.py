@@ -1,0 +1,64 @@
+"""Whose run a span belongs to: session, user, tenant, agent, framework."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sessions_app.core.conventions.genai.said import Said
+from sessions_app.core.payload import JsonValue
+from sessions_app.core.spans.attributes import as_text, parsed
+from sessions_app.core.spans.reading import Reading
+from sessions_app.core.spans.span import Scope
+
+_SESSION = ("session_id", "sessionId", "session.id", "conversation_id", "conversationId", "thread_id", "threadId")
+_USER = ("user_id", "userId", "user.id", "enduser.id")
+_TENANT = ("tenant_id", "tenantId", "tenant.id")
+_CONTEXT = "ai.settings.context."
+"""What an application told its agent about the run."""
+
+_FRAMEWORKS = {
+    "pydantic-ai": "pydantic-ai",
+    "gcp.vertex.agent": "google-adk",
+    "strands.telemetry.tracer": "strands-agents",
+}
+"""Frameworks that make their own spans: the scope's version is theirs. An instrumentation's version would not be."""
+
+
+def with_identity(reading: Reading, said: Said, scope: Scope) -> Reading:
+    """Names that an application chose come before `gen_ai.conversation.id`, which frameworks make up when they must."""
+    framework = _FRAMEWORKS.get(scope.name)
+    return replace(
+        reading,
+        framework=framework,
+        framework_version=scope.version or None if framework else None,
+        session_id=_named(said, _SESSION) or said.take(_as_id, "gen_ai.conversation.id"),
+        user_id=_named(said, _USER),
+        tenant_id=_named(said, _TENANT),
+        agent_name=said.take(as_text, "gen_ai.agent.name", "agent_name"),
+        agent_version=said.take(as_text, "gen_ai.agent.version"),
+    )
+
+
+def _named(said: Said, names: tuple[str, ...]) -> str | None:
+    """By an attribute of its own, in the run's context, or in its metadata."""
+    dotted = sorted(names, key=lambda name: "." not in name)
+    found = said.take(_as_id, *dotted, *(_CONTEXT + name for name in names))
+    return found or _in_metadata(said, names)
+
+
+def _in_metadata(said: Said, names: tuple[str, ...]) -> str | None:
+    """Metadata that say more than who it was stay as they came too."""
+    metadata = parsed(said.peek("metadata"))
+    if not isinstance(metadata, dict):
+        return None
+    if metadata.keys() <= {*_SESSION, *_USER, *_TENANT}:
+        said.raw("metadata")
+    return next((found for name in names if (found := _as_id(metadata.get(name)))), None)
+
+
+def _as_id(value: JsonValue) -> str | None:
+    """A text or a whole number. Logfire writes over values that look like secrets, sessions among them."""
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 1 << 64:
+        return str(value)
+    found = as_text(value)
+    return None if found is None or found.startswith("[Scrubbed due to ") else found

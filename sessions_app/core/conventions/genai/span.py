@@ -1,0 +1,150 @@
+"""The GenAI semantic conventions of OpenTelemetry, and what frameworks add to them.
+
+Source: https://opentelemetry.io/docs/specs/semconv/gen-ai/ in its forms since 1.27. Messages are attributes of the span
+(`messages`), attributes of one event or log record (`said`), or events and log records of their own
+(`events`). Numbered attributes such as `gen_ai.prompt.0.role` are another family's and not read here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sessions_app.core.conventions.genai import requests
+from sessions_app.core.conventions.genai.agents import with_agent_run
+from sessions_app.core.conventions.genai.events import Told, told_by, told_in_list
+from sessions_app.core.conventions.genai.identity import with_identity
+from sessions_app.core.conventions.genai.kinds import kind_of
+from sessions_app.core.conventions.genai.messages import (
+    answer_of,
+    finish_reason_of,
+    first_of,
+    input_of,
+    instructions_of,
+)
+from sessions_app.core.conventions.genai.retrieval import RESULT, with_retrieval
+from sessions_app.core.conventions.genai.said import Said, said_by
+from sessions_app.core.conventions.genai.tool_runs import with_tool_run
+from sessions_app.core.payload import JsonValue
+from sessions_app.core.run import ErrorInfo
+from sessions_app.core.spans.attributes import as_text, error_of, exception_of, without_none
+from sessions_app.core.spans.reading import ChatMessage, Reading
+from sessions_app.core.spans.span import Span
+
+CONVENTION = "otel-genai"
+
+_NOT_OURS = ("gen_ai.prompt", "gen_ai.completion")
+_ADDED = ("pydantic_ai.all_messages", "all_messages_events", "model_request_parameters")
+"""Names that mark a span of the family where it has no `gen_ai.*`."""
+
+_SHOWN_ELSEWHERE = ("logfire.msg", "logfire.msg_template", "logfire.span_type", "logfire.json_schema")
+"""What says nothing that the span's name and other attributes do not say."""
+
+_STEERING = frozenset(
+    {"ParentCommand", "GraphInterrupt", "NodeInterrupt", "GraphBubbleUp", "CallDeferred", "ApprovalRequired"}
+)
+"""Exceptions by which frameworks hand over, pause or ask a person; nothing went wrong."""
+
+
+def read(span: Span) -> Reading | None:
+    """What the span says, or None when it holds nothing of this convention."""
+    said = said_by(span)
+    listed = said.take(told_in_list, "events")
+    told = listed or told_by(span)
+    if told is None and not _is_ours(said, span):
+        return None
+    reading = Reading(convention=CONVENTION, kind=kind_of(said, has_events=told is not None))
+    reading = _with_facts(with_identity(reading, said, span.scope), said)
+    reading = _with_error(_with_operation(reading, said, told, span), said, span)
+    said.raw(*_SHOWN_ELSEWHERE)
+    return replace(reading, used=frozenset(said.used))
+
+
+def _is_ours(said: Said, span: Span) -> bool:
+    has_name = any(name.startswith("gen_ai.") and not name.startswith(_NOT_OURS) for name in said.names())
+    return has_name or said.has_any(*_ADDED) or any(event.name == RESULT for event in span.events)
+
+
+def _with_facts(reading: Reading, said: Said) -> Reading:
+    """What spans of models and of agents say alike."""
+    if reading.kind == "tool":
+        return reading
+    return replace(
+        reading,
+        name=said.take(as_text, "gen_ai.workflow.name", "gen_ai.task.name"),
+        instructions=said.take(instructions_of, "gen_ai.system_instructions"),
+        tools=requests.tools_offered(said),
+        model=requests.model_of(said),
+        settings=requests.settings_of(said),
+    )
+
+
+def _with_operation(reading: Reading, said: Said, told: Told | None, span: Span) -> Reading:
+    match reading.kind:
+        case "model":
+            return _with_answer(_with_model(reading, said), said, told, span)
+        case "embedding":
+            return replace(_with_model(reading, said), embedding_model=reading.model)
+        case "tool":
+            return with_tool_run(reading, said, told)
+        case "retrieval":
+            return with_retrieval(reading, said, span)
+        case "handoff":
+            return _with_handoff(reading, said)
+        case _:
+            return with_agent_run(reading, said, told)
+
+
+def _with_model(reading: Reading, said: Said) -> Reading:
+    """What only the model's own span says: on spans around it usage is a sum, and the provider may be the framework."""
+    input_tokens, output_tokens = requests.usage_of(said)
+    return replace(
+        reading,
+        provider=said.take(as_text, "gen_ai.provider.name", "gen_ai.system"),
+        answered_model=said.take(as_text, "gen_ai.response.model"),
+        response_id=said.take(as_text, "gen_ai.response.id"),
+        input_tokens=input_tokens,
+        output_tokens=output_tokens,
+    )
+
+
+def _with_answer(reading: Reading, said: Said, told: Told | None, span: Span) -> Reading:
+    told = told or Told()
+    reasons = (requests.finish_reason_of(said), finish_reason_of(said.peek("gen_ai.output.messages")))
+    return replace(
+        reading,
+        messages=said.take(input_of, "gen_ai.input.messages") or told.messages,
+        answer=_answer(said) or told.answer,
+        finish_reason=next((reason for reason in reasons if reason), told.finish_reason),
+        first_token_ns=requests.first_token_ns(said, span),
+    )
+
+
+def _answer(said: Said) -> ChatMessage | None:
+    def first(value: JsonValue) -> ChatMessage | None:
+        return answer_of(first_of(value))
+
+    alternatives = requests.choice_count(said) or 1
+    return said.take(answer_of if alternatives == 1 else first, "gen_ai.output.messages")
+
+
+def _with_handoff(reading: Reading, said: Said) -> Reading:
+    from_agent = said.take(as_text, "gen_ai.handoff.from_agent")
+    to_agent = said.take(as_text, "gen_ai.handoff.to_agent")
+    return replace(reading, name=to_agent, input=without_none({"from_agent": from_agent, "to_agent": to_agent}))
+
+
+def _with_error(reading: Reading, said: Said, span: Span) -> Reading:
+    error = _error(reading, said, span)
+    if error is not None:
+        said.raw("error.type")
+    kind = (error.type or "").rpartition(".")[2] if error else ""
+    return replace(reading, error=error, is_error_harmless=kind in _STEERING)
+
+
+def _error(reading: Reading, said: Said, span: Span) -> ErrorInfo | None:
+    """Of the span, of a log record that tells of an exception, or the status that a framework gives itself."""
+    has_failed = said.take(as_text, "gen_ai.tool.status", "gen_ai.task.status") in ("error", "failure")
+    if span.status == "error":
+        return exception_of(span.events) or exception_of(span.logs) or error_of(span)
+    failed = ErrorInfo(type=None, message=as_text(reading.result)) if has_failed else None
+    return error_of(span) or failed

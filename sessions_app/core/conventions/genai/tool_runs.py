@@ -1,0 +1,112 @@
+"""The run of a tool: its name, the call that it answers, arguments and result."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+from sessions_app.core.conventions.genai.events import Told
+from sessions_app.core.conventions.genai.messages import parts_in
+from sessions_app.core.conventions.genai.said import Said
+from sessions_app.core.payload import JsonObject, JsonValue
+from sessions_app.core.spans.attributes import as_text, parsed
+from sessions_app.core.spans.provider_messages.messages import langchain_fields
+from sessions_app.core.spans.provider_messages.parts import plain
+from sessions_app.core.spans.reading import CallPart, Reading, ResultPart, ToolDefinition
+
+_Captured = list[JsonValue]
+"""One value, which may be null, or none."""
+
+
+def with_tool_run(reading: Reading, said: Said, told: Told | None) -> Reading:
+    """The reading of a tool's span. A result that is nothing but one text block is that text."""
+    wrapped = _wrapped(said)
+    arguments = _attribute(said, "gen_ai.tool.call.arguments", "tool_arguments") or _asked(said, told)
+    result = _attribute(said, "gen_ai.tool.call.result", "tool_response") or _answered(said, told)
+    if wrapped is not None:
+        arguments, result = [_inputs(wrapped)], [_output(value) for value in result]
+    name = said.take(as_text, "gen_ai.tool.name")
+    return replace(
+        reading,
+        tool_name=name,
+        tools=_definition(name, said) if name else None,
+        call_id=said.take(as_text, "gen_ai.tool.call.id") or _wrapped_id(wrapped),
+        arguments=arguments[0] if arguments else None,
+        has_arguments=bool(arguments),
+        result=plain(result[0]) if result else None,
+        has_result=bool(result),
+    )
+
+
+def _definition(name: str, said: Said) -> tuple[ToolDefinition, ...] | None:
+    """What the tool's own span says of it."""
+    schema, description = said.take(_object, "gen_ai.tool.json_schema"), said.take(as_text, "gen_ai.tool.description")
+    if schema is None and description is None:
+        return None
+    return (ToolDefinition(name=name, description=description, parameters=schema),)
+
+
+def _object(value: JsonValue) -> JsonObject | None:
+    found = parsed(value)
+    return found if isinstance(found, dict) else None
+
+
+def _attribute(said: Said, *names: str) -> _Captured:
+    found = said.take(_captured, *names)
+    return found or []
+
+
+def _captured(value: JsonValue) -> _Captured | None:
+    return None if value is None else [value_in(value)]
+
+
+def value_in(value: JsonValue) -> JsonValue:
+    """The JSON value of a text. A number keeps its spelling: `19.90` stays a text, for as JSON it would be 19.9."""
+    found = parsed(value)
+    is_scalar = isinstance(value, str) and not isinstance(found, str | dict | list)
+    return value if is_scalar and json.dumps(found) != value else found
+
+
+def _asked(said: Said, told: Told | None) -> _Captured:
+    """Arguments that stand in the span's messages or events."""
+    calls = [part for part in parts_in(said.peek("gen_ai.input.messages")) if isinstance(part, CallPart)]
+    if calls:
+        said.raw("gen_ai.input.messages")
+        return [calls[0].arguments]
+    return [] if told is None or told.asked is None else [value_in(told.asked)]
+
+
+def _answered(said: Said, told: Told | None) -> _Captured:
+    """A result that stands in the span's messages or events."""
+    results = [part for part in parts_in(said.peek("gen_ai.output.messages")) if isinstance(part, ResultPart)]
+    if results:
+        said.raw("gen_ai.output.messages")
+        return [results[0].content]
+    return [] if told is None or told.choice is None else [value_in(told.choice)]
+
+
+# --- LangChain's callbacks -----------------------------------------------------------------------
+
+
+def _wrapped(said: Said) -> JsonObject | None:
+    """What LangChain's callback was given when the tool began: `{"input_str", "inputs", "metadata", "kwargs"}`."""
+    found = parsed(said.peek("gen_ai.tool.call.arguments"))
+    return found if isinstance(found, dict) and {"input_str", "inputs"} <= found.keys() else None
+
+
+def _inputs(wrapped: JsonObject) -> JsonValue:
+    return wrapped["input_str"] if wrapped["inputs"] is None else wrapped["inputs"]
+
+
+def _wrapped_id(wrapped: JsonObject | None) -> str | None:
+    kwargs = wrapped.get("kwargs") if wrapped else None
+    return as_text(kwargs.get("tool_call_id")) if isinstance(kwargs, dict) else None
+
+
+def _output(value: JsonValue) -> JsonValue:
+    """The content of the tool's message in `{"output": message, "kwargs"}`; another output stays as it is."""
+    if not isinstance(value, dict) or "output" not in value:
+        return value
+    output = value["output"]
+    fields = langchain_fields(output) if isinstance(output, dict) else {}
+    return fields["content"] if fields is not output and "content" in fields else output

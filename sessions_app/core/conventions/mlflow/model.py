@@ -1,0 +1,124 @@
+"""Calls of a model in MLflow's spans."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sessions_app.core.payload import JsonObject
+from sessions_app.core.spans.attributes import Read, as_count, as_text, parsed
+from sessions_app.core.spans.provider_messages import (
+    ProviderRequest,
+    ProviderResponse,
+    request_of,
+    response_of,
+    tools_of,
+)
+from sessions_app.core.spans.provider_messages.fields import first, text
+from sessions_app.core.spans.provider_messages.requests import settings_of
+from sessions_app.core.spans.reading import CallPart, ChatMessage, Reading, ToolDefinition
+from sessions_app.core.spans.span import Span
+
+CONVENTION = "mlflow"
+_CHUNK = "mlflow.chunk.item."
+_SETTINGS = (
+    *("temperature", "top_p", "top_k", "seed", "n", "max_tokens", "max_completion_tokens", "max_output_tokens"),
+    *("stop", "stop_sequences", "frequency_penalty", "presence_penalty", "response_format", "tool_choice"),
+    *("parallel_tool_calls", "reasoning_effort", "reasoning", "thinking", "stream", "dimensions"),
+)
+
+
+def model_reading(said: Read, span: Span) -> Reading:
+    """One request to a model; what the span quotes of it counts before what MLflow says of it."""
+    inputs = said.json("mlflow.spanInputs")
+    request, response = request_of(inputs), _response(said, span)
+    # All fields of the request but its messages stand beside it once more.
+    said.raw(*(inputs if isinstance(inputs, dict) else ()))
+    invocation = said.object("invocation_params") or {}
+    reading = Reading(
+        convention=CONVENTION,
+        tools=_tools(said, invocation),
+        model=_model(said, request, invocation),
+        provider=as_text(said.json("mlflow.llm.provider")),
+        settings=_settings(said, request, invocation),
+    )
+    return _with_usage(said, _with_answer(_with_request(reading, request), response))
+
+
+def embedding_reading(said: Read, span: Span) -> Reading:
+    """Texts turned into vectors; the vectors themselves are of no use to anyone here."""
+    inputs = said.json("mlflow.spanInputs")
+    model = _model(said, None, inputs if isinstance(inputs, dict) else {})
+    reading = Reading(
+        convention=CONVENTION,
+        query=first(inputs, "input", "texts", "text") if isinstance(inputs, dict) else inputs,
+        embedding_model=model,
+        model=model,
+        settings=_settings(said, None, {}),
+    )
+    return _with_usage(said, reading)
+
+
+def _with_request(reading: Reading, request: ProviderRequest | None) -> Reading:
+    if request is None:
+        return reading
+    tools = request.tools or reading.tools
+    return replace(reading, messages=request.messages, instructions=request.instructions, tools=tools)
+
+
+def _with_answer(reading: Reading, response: ProviderResponse | None) -> Reading:
+    if response is None:
+        return reading
+    return replace(
+        reading,
+        answer=response.answer if response.answer.parts else None,
+        answered_model=response.model,
+        response_id=response.response_id,
+        finish_reason=response.finish_reason,
+        input_tokens=response.input_tokens,
+        output_tokens=response.output_tokens,
+    )
+
+
+def _with_usage(said: Read, reading: Reading) -> Reading:
+    usage = said.object("mlflow.chat.tokenUsage") or {}
+    counted = as_count(usage.get("input_tokens")), as_count(usage.get("output_tokens"))
+    return replace(
+        reading,
+        input_tokens=counted[0] if reading.input_tokens is None else reading.input_tokens,
+        output_tokens=counted[1] if reading.output_tokens is None else reading.output_tokens,
+    )
+
+
+def _tools(said: Read, invocation: JsonObject) -> tuple[ToolDefinition, ...] | None:
+    offers = (said.json("tools"), said.json("mlflow.chat.tools"), invocation.get("tools"))
+    return next((tools for offer in offers if (tools := tools_of(offer))), None)
+
+
+def _model(said: Read, request: ProviderRequest | None, invocation: JsonObject) -> str | None:
+    """`mlflow.llm.model` may be the model that answered, so it is asked last."""
+    asked, known = as_text(said.json("model")), as_text(said.json("mlflow.llm.model"))
+    return (request.model if request else None) or asked or text(invocation, "model", "model_name") or known
+
+
+def _settings(said: Read, request: ProviderRequest | None, invocation: JsonObject) -> JsonObject | None:
+    named = {name: said.json(name) for name in _SETTINGS if said.has(name)}
+    own = (request.settings if request else None) or {}
+    return settings_of({**invocation, **named, **own})
+
+
+def _response(said: Read, span: Span) -> ProviderResponse | None:
+    """What MLflow made of a stream lacks the calls for tools, and says it ended with `stop`; its chunks know better."""
+    whole = response_of(said.json("mlflow.spanOutputs"))
+    chunks = [parsed(event.attributes.get("mlflow.chunk.value")) for event in span.events if _is_chunk(event.name)]
+    streamed = response_of(chunks) if chunks and not span.dropped else None
+    if whole is None or streamed is None:
+        return whole or streamed
+    if any(isinstance(part, CallPart) for part in whole.answer.parts):
+        return whole
+    calls = tuple(part for part in streamed.answer.parts if isinstance(part, CallPart))
+    answer = ChatMessage(role="assistant", parts=whole.answer.parts + calls)
+    return replace(whole, answer=answer, finish_reason=streamed.finish_reason or whole.finish_reason)
+
+
+def _is_chunk(name: str) -> bool:
+    return name.startswith(_CHUNK)

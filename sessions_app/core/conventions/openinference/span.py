@@ -1,0 +1,183 @@
+"""OpenInference (Arize Phoenix and others): `openinference.span.kind`, `llm.*`, `tool.*`, `retrieval.documents.*`.
+
+Source: https://arize-ai.github.io/openinference/spec/semantic_conventions.html and what its instrumentations send.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from sessions_app.core.conventions.openinference.messages import HIDDEN, answer_of, input_messages, told
+from sessions_app.core.conventions.openinference.model import model_fields
+from sessions_app.core.conventions.openinference.search import embedding_fields, retrieval_fields
+from sessions_app.core.conventions.owners import SESSION, TENANT, USER, as_identifier, attribute_identifier, identifier
+from sessions_app.core.conventions.steering import is_steering
+from sessions_app.core.conventions.wrapped_tools import unwrapped_answer, unwrapped_arguments
+from sessions_app.core.payload import JsonObject, JsonValue
+from sessions_app.core.run import ErrorInfo
+from sessions_app.core.spans.attributes import Read, as_text, error_of, parsed
+from sessions_app.core.spans.reading import Reading, ReadingKind
+from sessions_app.core.spans.span import Span
+
+CONVENTION = "openinference"
+_SPAN_KIND = "openinference.span.kind"
+_KINDS: dict[str, ReadingKind] = {
+    "LLM": "model",
+    "TOOL": "tool",
+    "AGENT": "agent",
+    "CHAIN": "chain",
+    "RETRIEVER": "retrieval",
+    "RERANKER": "retrieval",
+    "EMBEDDING": "embedding",
+}
+_SIGNS: tuple[tuple[str, ReadingKind], ...] = (
+    ("llm.input_messages.", "model"),
+    ("llm.output_messages.", "model"),
+    ("llm.token_count.", "model"),
+    ("retrieval.documents.", "retrieval"),
+    ("reranker.output_documents.", "retrieval"),
+    ("embedding.embeddings.", "embedding"),
+)
+"""Attributes that no other convention has, for spans that do not name their kind."""
+_OF_A_REQUEST = frozenset({"messages", "input", "contents"})
+_OF_AN_ANSWER = ("messages", "answer", "finish_reason", "input_tokens", "output_tokens")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Whole:
+    """What went into the span's operation and what came out; None for what was not captured."""
+
+    input: JsonValue
+    output: JsonValue
+    has_input: bool
+    has_output: bool
+
+
+def read(span: Span) -> Reading | None:
+    """None for a span that has neither a kind of OpenInference nor attributes that only it has."""
+    read = Read(span.attributes)
+    kind = _kind_of(read)
+    if kind is None:
+        return None
+    whole = _whole(read)
+    fields = _fields(read, kind, whole, span)
+    if kind == "model" and _is_preparation(fields, whole, span):
+        kind = "chain"
+    if kind == "model":
+        read.used -= _not_understood(fields)
+    fields = {"kind": kind, "error": error_of(span), **_names(read, kind, span), **fields}
+    fields["is_error_harmless"] = is_steering(fields["error"])
+    return Reading(convention=CONVENTION, used=frozenset(read.used), **fields)
+
+
+def _kind_of(read: Read) -> ReadingKind | None:
+    if read.has(_SPAN_KIND):
+        named = read.raw(_SPAN_KIND)
+        return _KINDS.get(named.upper(), "chain") if isinstance(named, str) else "chain"
+    names = tuple(read.names())
+    return next((kind for sign, kind in _SIGNS if any(name.startswith(sign) for name in names)), None)
+
+
+def _whole(read: Read) -> _Whole:
+    return _Whole(
+        input=_value(read, "input"),
+        output=_value(read, "output"),
+        has_input=_raw(read, "input.value") is not None,
+        has_output=_raw(read, "output.value") is not None,
+    )
+
+
+def _raw(read: Read, name: str) -> JsonValue:
+    return told(read.raw(name))
+
+
+def _value(read: Read, side: str) -> JsonValue:
+    """JSON where the mime type says so, or where none is given and it looks like an object or a list."""
+    value, mime = _raw(read, f"{side}.value"), read.raw(f"{side}.mime_type")
+    if isinstance(mime, str):
+        return parsed(value) if "json" in mime.lower() else value
+    return parsed(value) if isinstance(value, str) and value.lstrip().startswith(("{", "[")) else value
+
+
+def _fields(read: Read, kind: ReadingKind, whole: _Whole, span: Span) -> dict[str, Any]:
+    around = {"input": whole.input, "output": whole.output}
+    match kind:
+        case "model":
+            return {**around, **model_fields(read)}
+        case "tool":
+            return _tool_fields(read, whole, span)
+        case "retrieval":
+            return {**around, **retrieval_fields(read, whole.input, whole.output)}
+        case "embedding":
+            return {**around, **embedding_fields(read)}
+        case _:
+            return {**around, "conversation": _conversation(read)}
+
+
+def _is_preparation(fields: dict[str, Any], whole: _Whole, span: Span) -> bool:
+    """Some frameworks mark the function that puts a request together as a model's call, beside the call itself.
+
+    It has no messages, no answer and no usage, and its input is no request.
+    """
+    if span.status == "error" or any(fields[name] is not None for name in _OF_AN_ANSWER):
+        return False
+    return isinstance(whole.input, dict) and not _OF_A_REQUEST & whole.input.keys()
+
+
+def _not_understood(fields: dict[str, Any]) -> set[str]:
+    """The raw request and response of a model call, where the messages do not say the same."""
+    return {raw for raw, same in (("input.value", "messages"), ("output.value", "answer")) if fields[same] is None}
+
+
+def _tool_fields(read: Read, whole: _Whole, span: Span) -> dict[str, Any]:
+    arguments, answer = unwrapped_arguments(whole.input), unwrapped_answer(whole.output)
+    said = ErrorInfo(type=None, message=as_text(answer.value)) if answer.is_error else None
+    return {
+        "tool_name": read.text("tool.name") or span.name or None,
+        "call_id": read.text("tool_call.id") or answer.call_id or arguments.call_id,
+        "arguments": arguments.value,
+        "has_arguments": whole.has_input,
+        "result": answer.value,
+        "has_result": whole.has_output,
+        "error": error_of(span) or said,
+    }
+
+
+def _conversation(read: Read) -> Any:
+    """Only where the span carries the end of it too."""
+    if not any(name.startswith("llm.output_messages.") for name in read.names()):
+        return None
+    answer = answer_of(read.under("llm.output_messages."), is_choice=False)
+    said = input_messages(read.under("llm.input_messages.")) or ()
+    return None if answer is None else (*said, answer)
+
+
+def _names(read: Read, kind: ReadingKind, span: Span) -> dict[str, Any]:
+    """Whose work it is. Metadata of the span or of its request is the team's own and stays to be seen as it came."""
+    request = _object(span.attributes.get("llm.invocation_parameters"))
+    own = _object(span.attributes.get("metadata"))
+    inside = {**_object(request.get("metadata")), **own}
+    agent = read.text("agent.name") or as_text(own.get("lc_agent_name"))
+    return {
+        "name": agent if kind == "agent" else None,
+        "agent_name": agent,
+        "session_id": _own(read, "session.id") or _inside(read, inside, SESSION),
+        "user_id": _own(read, "user.id") or _inside(read, inside, USER) or as_identifier(request.get("user")),
+        "tenant_id": _inside(read, inside, TENANT),
+    }
+
+
+def _object(value: JsonValue) -> JsonObject:
+    found = parsed(value)
+    return found if isinstance(found, dict) else {}
+
+
+def _own(read: Read, name: str) -> str | None:
+    value = as_identifier(read.raw(name))
+    return None if value == HIDDEN else value
+
+
+def _inside(read: Read, metadata: JsonObject, names: tuple[str, ...]) -> str | None:
+    """Metadata is one JSON text, or an attribute for each key."""
+    return identifier(metadata, names) or attribute_identifier(read, "metadata.", names)

@@ -1,0 +1,5 @@
+"""The convention's reader; what it reads is said in `span`."""
+
+from sessions_app.core.conventions.traceloop.span import read
+
+__all__ = ["read"]
