@@ -20,6 +20,7 @@ from replay_web.supervisor.leftovers import boot_id, end_leftovers
 from replay_web.supervisor.postgres import Postgres
 from replay_web.supervisor.processes import Program
 from replay_web.supervisor.redis import Redis
+from replay_web.supervisor.stand_in import StandIn
 from replay_web.supervisor.watch import Watched, stop_all
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
@@ -41,6 +42,10 @@ class Supervisor:
     is_durable: bool = True
     services: list[Watched] = field(default_factory=list)
     doors: list[Watched] = field(default_factory=list)
+    stand_in: StandIn = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.stand_in = StandIn(self.host, self.port)
 
     @property
     def url(self) -> str:
@@ -103,6 +108,7 @@ class Supervisor:
         wait_done(preparation)
         write_private(self.home.prepared, code)
         web.wait_ready(60)
+        self.stand_in.watch(web.process.pid)
         self.home.publish_connection()
         self.doors.append(self.started(programs.worker(self.home, environment)))
 
@@ -133,10 +139,18 @@ class Supervisor:
 
     def look(self) -> None:
         """One round of the watch."""
+        if self.stand_in.is_serving:
+            self.see_whether_web_is_back()
         for watched in (*self.services, *self.doors):
             watched.look()
             processes.trim_log(watched.program.log)
         processes.reap_adopted({each.process.pid for each in (*self.services, *self.doors)})
+
+    def see_whether_web_is_back(self) -> None:
+        web = self.doors[0]
+        if web.due is None and web.process.poll() is None and web.program.is_ready(web.process.pid):
+            self.stand_in.step_aside()
+            self.stand_in.watch(web.process.pid)
 
     def stop(self) -> None:
         self.say("Stopping ...")

@@ -28,7 +28,7 @@ from sessions_app.core.run import ErrorInfo
 from sessions_app.mapping.payloads import read
 from sessions_app.models import Replay, Run, Session
 from sessions_app.queries.cold_cases import ColdGroup, MissingThing, cold_board
-from sessions_app.queries.sessions import session_page, with_runs
+from sessions_app.queries.sessions import sessions_with_runs
 from sessions_app.services.comparisons import compare
 from sessions_app.services.replays import cancel_replay
 
@@ -39,9 +39,8 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 @router.get("/sessions", response={200: SessionList, 400: ErrorAnswer}, tags=["sessions"])
 def get_sessions(request: HttpRequest, q: str = "", cursor: str | None = None, limit: PageSize = 50) -> JsonObject:
     """Sessions, newest first. `q` is the query of the sessions page; inputs and outputs are cut here."""
-    page = session_page(project_of(request), parse_query(q), cursor, limit)
-    sessions = with_runs(row.session for row in page.items)
-    return {"items": [_listed(session) for session in sessions], "next_cursor": page.next_cursor}
+    sessions, next_cursor = sessions_with_runs(project_of(request), parse_query(q), cursor, limit)
+    return {"items": [_listed(session) for session in sessions], "next_cursor": next_cursor}
 
 
 def _listed(session: Session) -> JsonObject:

@@ -122,11 +122,26 @@ def session_page(
     sessions = matching_sessions(project, query, span).annotate(shown_run=_newest(query), run_count=_run_count())
     if order.run_column:
         sessions = sessions.annotate(place=_place(query, order))
+    shown, next_cursor = _cut(sessions, cursor, limit, sort)
+    return Page(items=_rows(shown), next_cursor=next_cursor)
+
+
+def sessions_with_runs(
+    project: Project, query: Query, cursor: str | None = None, limit: int = PAGE
+) -> tuple[list[Session], str | None]:
+    """Newest first, each with its recorded runs as `recorded_runs` in the order of their arrival; and the next cursor."""
+    listed, next_cursor = _cut(matching_sessions(project, query), cursor, limit, NEWEST)
+    light = Run.objects.filter(origin="recorded").defer(*_HEAVY_FOR_SCRIPTS).select_related("cold_case").order_by("pk")
+    prefetch_related_objects(listed, Prefetch("runs", queryset=light, to_attr="recorded_runs"))
+    return listed, next_cursor
+
+
+def _cut(sessions: QuerySet[Session], cursor: str | None, limit: int, sort: str) -> tuple[list[Session], str | None]:
+    order = ORDERS[sort]
     if cursor:
         sessions = sessions.filter(order.after(*read_cursor(cursor, sort)))
     found = list(sessions.order_by(*order.keys())[: limit + 1])
-    shown = found[:limit]
-    return Page(items=_rows(shown), next_cursor=make_cursor(shown[-1], sort) if len(found) > limit else None)
+    return found[:limit], make_cursor(found[limit - 1], sort) if len(found) > limit else None
 
 
 def matching_sessions(project: Project, query: Query, span: Span = ALWAYS) -> QuerySet[Session]:
@@ -165,14 +180,6 @@ def count_newer(project: Project, query: Query, cursor: str, at_most: int = 100,
     last_at, pk = read_cursor(cursor)
     is_newer = Q(last_at__gt=last_at) | Q(last_at=last_at, pk__gt=pk)
     return matching_sessions(project, query, span).filter(is_newer)[:at_most].count()
-
-
-def with_runs(sessions: Iterable[Session]) -> list[Session]:
-    """All recorded runs of these sessions, in the order of their arrival, as `session.recorded_runs`; for the API."""
-    light = Run.objects.filter(origin="recorded").defer(*_HEAVY_FOR_SCRIPTS).select_related("cold_case").order_by("pk")
-    listed = list(sessions)
-    prefetch_related_objects(listed, Prefetch("runs", queryset=light, to_attr="recorded_runs"))
-    return listed
 
 
 def _has_match(query: Query) -> Exists:

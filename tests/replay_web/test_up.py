@@ -7,7 +7,9 @@ import socket
 import stat
 import time
 import urllib.request
+from collections import Counter
 from collections.abc import Iterator
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
@@ -124,6 +126,37 @@ def test_what_dies_is_started_again(running_instance, name):
     while running_instance.pids(name) == [before] or not is_ready(running_instance):
         assert time.monotonic() < until
         time.sleep(0.1)
+
+
+def test_somebody_answers_while_the_web_server_is_down(running_instance):
+    """Nothing is refused: some senders throw a batch away when nobody listens."""
+    [before] = running_instance.pids("web")
+    port = int(running_instance.url.rpartition(":")[2])
+
+    os.kill(before, signal.SIGKILL)
+    answers = Counter(answer_of(port) for _ in range(50))
+    until = time.monotonic() + 15
+    while answer_of(port) != 401:
+        assert time.monotonic() < until
+        time.sleep(0.05)
+
+    assert set(answers) <= {"503 after 1", "ConnectionResetError", 401}  # one that it had begun, or had just ended
+    assert answers["503 after 1"] > 0
+    assert {answer_of(port) for _ in range(20)} == {401}
+
+
+def answer_of(port: int) -> int | str:
+    """The status, with the pause that is asked for, or what went wrong."""
+    connection = HTTPConnection("127.0.0.1", port, timeout=10)
+    try:
+        connection.request("POST", "/v1/traces", b"x" * 100_000, {"Content-Type": "application/x-protobuf"})
+        answer = connection.getresponse()
+    except OSError as error:
+        return type(error).__name__
+    finally:
+        connection.close()
+    pause = answer.headers["Retry-After"]
+    return answer.status if pause is None else f"{answer.status} after {pause}"
 
 
 def is_ready(instance: Instance) -> bool:
