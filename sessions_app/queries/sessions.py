@@ -129,7 +129,7 @@ def session_page(
 def sessions_with_runs(
     project: Project, query: Query, cursor: str | None = None, limit: int = PAGE
 ) -> tuple[list[Session], str | None]:
-    """Newest first, each with its recorded runs as `recorded_runs` in the order of their arrival; and the next cursor."""
+    """Newest first, each with its recorded runs as `recorded_runs` in the order of their arrival; the next cursor."""
     listed, next_cursor = _cut(matching_sessions(project, query), cursor, limit, NEWEST)
     light = Run.objects.filter(origin="recorded").defer(*_HEAVY_FOR_SCRIPTS).select_related("cold_case").order_by("pk")
     prefetch_related_objects(listed, Prefetch("runs", queryset=light, to_attr="recorded_runs"))

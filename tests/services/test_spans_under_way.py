@@ -1,0 +1,52 @@
+"""A trace that is under way is made into a run when it begins and when it ends, and in between by the sweeper."""
+
+from __future__ import annotations
+
+import pytest
+
+from sessions_app.models import Run, Trace
+from sessions_app.services.spans import make_waiting_runs, receive
+from tests.builders import make_project
+from tests.traces.captures import CHOICE, Capture
+
+pytestmark = pytest.mark.django_db
+ORDER = Capture(CHOICE / "pydantic-ai-v5" / "order_lookup")
+TOP = [span for span in ORDER.spans if span.parent_id is None]
+INNER = [span for span in ORDER.spans if span.parent_id is not None]
+
+
+def made_of() -> tuple[int, int]:
+    trace = Trace.objects.get()
+    return trace.batches_assembled, trace.batches_received
+
+
+def test_spans_that_trickle_in_wait_for_the_sweeper():
+    project = make_project()
+
+    receive(project, INNER[:2])
+    first = made_of()
+    receive(project, INNER[2:])
+    between = made_of()
+    make_waiting_runs()
+
+    assert (first, between, made_of()) == ((1, 1), (1, 2), (2, 2))
+    assert Run.objects.get().status == "running"
+
+
+def test_the_end_makes_the_run_of_all_that_came():
+    project = make_project()
+
+    for spans in (INNER[:2], INNER[2:], TOP):
+        receive(project, spans)
+
+    assert made_of() == (3, 3)
+    assert Run.objects.get().status == "ok"
+
+
+def test_a_span_that_comes_after_the_end_makes_the_run_anew():
+    project = make_project()
+
+    receive(project, [*INNER[1:], *TOP])
+    receive(project, INNER[:1])
+
+    assert made_of() == (2, 2)
