@@ -19,7 +19,8 @@ from sessions_app.core.otlp.decode import decode_traces
 from sessions_app.core.payload import JsonObject
 from sessions_app.models import Project
 from sessions_app.services.ingest import ingest_document
-from sessions_app.services.spans import make_waiting_runs, receive
+from sessions_app.services.spans import receive
+from sessions_app.services.trace_runs import make_waiting_runs
 from tests.builders import make_growing_record
 
 SIZES = (200, 400, 800)

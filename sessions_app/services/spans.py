@@ -1,39 +1,30 @@
-"""Taking in spans: redact, pack, store; then make a run of each trace.
+"""Taking in spans: redact, pack, store; then have a run made of each trace.
 
-Storing is one transaction and what the sender gets its answer for. Making the run comes after it in transactions of
-their own: what fails there, or is cut off by a crash, is done again by the sweeper.
+Storing is one transaction and what the sender gets its answer for. Making the run comes after it (`trace_runs`).
 """
 
 from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 from functools import lru_cache
 
-from django.conf import settings
-from django.db import DatabaseError, connection, transaction
-from django.db.models import F, Q
+from django.db import connection, transaction
 from django.utils import timezone
 
-from sessions_app.core.assembly.run import assemble
-from sessions_app.core.errors import RunConflict
-from sessions_app.core.otlp_export.restore import is_export
 from sessions_app.core.payload import compact_json, sha256_hex
 from sessions_app.core.redaction import Redactor
-from sessions_app.core.spans.batch import Batch, read_batch, references_of, write_batch
-from sessions_app.core.spans.merging import merge
-from sessions_app.core.spans.packing import Packer, Pieces, Unpacker
+from sessions_app.core.spans.batch import Batch, write_batch
+from sessions_app.core.spans.packing import Packer, Pieces
 from sessions_app.core.spans.remembered import RememberedPieces, key_of
-from sessions_app.core.spans.shared_values import shared_values
 from sessions_app.core.spans.span import LogRecord, Span
 from sessions_app.mapping import payloads
-from sessions_app.mapping.history_nodes import read_nodes, write_nodes
+from sessions_app.mapping.history_nodes import write_nodes
 from sessions_app.models import Project, Trace
-from sessions_app.payloads.compression import pack, unpack
-from sessions_app.services.run_store import lock_name, store_assembled
+from sessions_app.payloads.compression import pack
+from sessions_app.services.trace_runs import make_run
 from sessions_app.services.wakeups import wake_for_spans
 
 logger = logging.getLogger(__name__)
@@ -201,98 +192,3 @@ def _is_due(trace: Trace, arrival: _Arrival) -> bool:
     if trace.batches_received > 1 and not arrival.has_end and not trace.is_closed:
         return False
     return trace.span_count <= _SMALL or arrival.span_count * _GROWTH >= trace.span_count
-
-
-# --- making runs -------------------------------------------------------------------------------
-
-
-def make_run(trace: Trace, *, just_stored: Batch | None = None, close: bool = False) -> None:
-    """Make the run of a trace, or make it again. Whatever goes wrong is noted on the trace; the spans are kept."""
-    try:
-        with transaction.atomic():
-            _make_run(trace, just_stored, close)
-    except DatabaseError as error:
-        logger.warning("The run of a trace waits for the sweeper: %s", type(error).__name__)
-    except Exception as error:
-        # Its text may quote what was recorded.
-        logger.exception("No run could be made of trace %s: %s", trace.trace_id, type(error).__name__, exc_info=False)
-        words = "another recording has this id" if isinstance(error, RunConflict) else type(error).__name__
-        Trace.objects.filter(pk=trace.pk).update(batches_assembled=F("batches_received"), is_closed=True, problem=words)
-
-
-def _make_run(trace: Trace, just_stored: Batch | None, close: bool) -> None:
-    lock_name(trace.project, f"trace {trace.trace_id}")
-    trace.refresh_from_db()
-    received, is_closed = trace.batches_received, trace.is_closed or close
-    if trace.batches_assembled == received and is_closed == trace.is_closed:
-        return  # somebody else was faster
-    contents, pieces = _contents(trace, just_stored if received == 1 else None)
-    spans = _spans(trace.trace_id, contents, pieces, exact=False)
-    if is_export(spans):
-        # A run that was exported from here comes back to the letter.
-        spans = _spans(trace.trace_id, contents, pieces, exact=True)
-    if not spans:
-        Trace.objects.filter(pk=trace.pk).update(batches_assembled=received, is_closed=is_closed)
-        return
-    with shared_values():
-        run = assemble(spans, is_closed=is_closed)
-    source = compact_json({"trace_id": trace.trace_id, "batches": sorted(map(sha256_hex, contents))})
-    row = store_assembled(trace.project, run, source=source)
-    Trace.objects.filter(pk=trace.pk).update(
-        run=row, batches_assembled=received, is_closed=is_closed or run.status != "running", problem=None
-    )
-
-
-def _contents(trace: Trace, just_stored: Batch | None) -> tuple[list[bytes], Pieces]:
-    """All batches of a trace with what they refer to."""
-    if just_stored is not None:
-        return [just_stored.content], just_stored.pieces
-    rows = trace.batches.order_by("digest").values_list("content", "is_compressed")
-    contents = [unpack(bytes(content), is_compressed=packed) for content, packed in rows]
-    return contents, _pieces(trace.project_id, contents)
-
-
-def _pieces(project_id: int, contents: Iterable[bytes]) -> Pieces:
-    nodes, wanted = set(), set()
-    for content in contents:
-        heads, digests = references_of(content)
-        nodes.update(heads)
-        wanted.update(digests)
-    links = read_nodes(project_id, nodes)
-    wanted.update(element for _, element in links.values())
-    return Pieces(payloads=payloads.read_many(project_id, wanted), nodes=links)
-
-
-def _spans(trace_id: str, contents: list[bytes], pieces: Pieces, *, exact: bool) -> list[Span]:
-    unpacker = Unpacker(pieces)
-    spans: list[Span] = []
-    logs: list[LogRecord] = []
-    for content in contents:
-        more_spans, more_logs = read_batch(content, trace_id, unpacker, exact=exact)
-        spans += more_spans
-        logs += more_logs
-    return merge(spans, logs)
-
-
-def spans_of(trace: Trace) -> list[Span]:
-    """The spans of a trace as they arrived, after redaction, with every text to the letter."""
-    contents, pieces = _contents(trace, None)
-    return _spans(trace.trace_id, contents, pieces, exact=True)
-
-
-# --- what was left -----------------------------------------------------------------------------
-
-
-def make_waiting_runs() -> int:
-    """Make the runs that wait for it, and end those whose topmost span nobody waits for any more; how many."""
-    quiet = timezone.now() - timedelta(seconds=settings.OTLP_QUIET_SECONDS)
-    waiting = Q(batches_assembled__lt=F("batches_received")) | Q(is_closed=False, changed_at__lt=quiet)
-    keys = Trace.objects.filter(waiting).order_by("changed_at").values_list("pk", flat=True)[:_A_SWEEP]
-    for key in keys:
-        trace = Trace.objects.select_related("project").get(pk=key)
-        make_run(trace, close=trace.changed_at < quiet)
-    return len(keys)
-
-
-_A_SWEEP = 1_000
-"""Traces that are taken up at a time; the next round comes soon."""

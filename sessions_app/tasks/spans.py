@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from celery import shared_task
 
-from sessions_app.services.spans import make_waiting_runs
+from sessions_app.services.trace_runs import make_waiting_runs
 from sessions_app.services.wakeups import SPANS_TASK
 
 

@@ -11,7 +11,8 @@ from celery.signals import worker_init, worker_ready, worker_shutdown
 from django.conf import settings
 from django.db import close_old_connections
 
-from sessions_app.services import leases, replay_work, spans
+from sessions_app.services import leases, replay_work
+from sessions_app.services.trace_runs import make_waiting_runs
 from sessions_app.services.wakeups import wake
 from sessions_app.tasks.replays import children, worker_name
 
@@ -51,7 +52,7 @@ def sweep(stand_in: StandIn) -> None:
     for replay in leases.unheard():
         if not wake(replay):
             stand_in.take(replay.pk)
-    spans.make_waiting_runs()
+    make_waiting_runs()
 
 
 def _sweep_until_stopped(stand_in: StandIn) -> None:

@@ -14,7 +14,7 @@ from sessions_app.core.errors import PayloadMissing
 from sessions_app.core.spans.span import Span
 from sessions_app.models import Project, Run, Trace
 from sessions_app.queries.trace_facts import unread_traces
-from sessions_app.services.spans import spans_of
+from sessions_app.services.trace_runs import spans_of
 from sessions_app.web.access import project_page
 from sessions_app.web.downloads import attachment
 from sessions_app.web.render.span_details import resources_of, shown_span

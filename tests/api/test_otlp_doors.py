@@ -18,7 +18,7 @@ from sessions_app.core.redaction import RedactionFailed
 from sessions_app.models import ApiKey, IngestNote, Project, Trace
 from sessions_app.models.projects import KeyScope
 from sessions_app.services.keys import revoke_key
-from sessions_app.services.spans import spans_of
+from sessions_app.services.trace_runs import spans_of
 from tests.builders import make_client, make_key, make_project
 from tests.otlp_requests import (
     JSON,

@@ -16,8 +16,10 @@ from sessions_app.core.spans.span import LogRecord, Span, SpanEvent
 from sessions_app.mapping.load import load_run
 from sessions_app.models import ColdCase, Project, Run, Session, SpanBatch, Step, StoredPayload, Trace
 from sessions_app.services import spans as service
+from sessions_app.services import trace_runs
 from sessions_app.services.ingest import ingest_document
-from sessions_app.services.spans import make_waiting_runs, receive, spans_of
+from sessions_app.services.spans import receive
+from sessions_app.services.trace_runs import make_waiting_runs, spans_of
 from sessions_app.services.verification import problems
 from tests.builders import make_project, make_record
 from tests.traces.captures import CHOICE, Capture, decoded
@@ -180,7 +182,7 @@ def test_secrets_are_gone_before_anything_is_stored():
 @pytest.mark.django_db
 def test_what_cannot_be_made_into_a_run_keeps_its_spans(monkeypatch):
     project = make_project()
-    monkeypatch.setattr(service, "assemble", lambda spans, is_closed: 1 / 0)
+    monkeypatch.setattr(trace_runs, "assemble", lambda spans, is_closed: 1 / 0)
     receive(project, ORDER.spans)
     failed = Trace.objects.get()
     monkeypatch.undo()
@@ -205,19 +207,20 @@ def test_a_recording_that_somebody_sent_is_not_written_over():
 
 
 @pytest.mark.django_db
-def test_a_long_trace_waits_for_the_sweeper_instead_of_being_made_again_each_time(monkeypatch):
+@pytest.mark.parametrize(("growth", "made"), [(1, 1), (100, 2)])
+def test_a_long_trace_that_ended_is_made_again_only_when_it_grew_enough(monkeypatch, growth, made):
     project = make_project()
     monkeypatch.setattr(service, "_SMALL", 3)
-    inner = [span for span in ORDER.spans if span.parent_id is not None]
-    receive(project, inner[:4])
-    monkeypatch.setattr(service, "_GROWTH", 1)
-
-    receive(project, inner[4:])
-    waiting = Trace.objects.get()
-    wait(waiting, 2)
+    monkeypatch.setattr(service, "_GROWTH", growth)
+    late, *rest = sorted(ORDER.spans, key=lambda span: span.parent_id is None)
+    receive(project, rest)
     make_waiting_runs()
 
-    assert (waiting.batches_received, waiting.batches_assembled) == (2, 1)
+    receive(project, [late])
+    waiting = Trace.objects.get()
+    make_waiting_runs()
+
+    assert (waiting.batches_received, waiting.batches_assembled) == (2, made)
     assert Trace.objects.get().batches_assembled == 2
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from sessions_app.models import Run, Trace
-from sessions_app.services.spans import make_waiting_runs, receive
+from sessions_app.services.spans import receive
+from sessions_app.services.trace_runs import make_waiting_runs
 from tests.builders import make_project
 from tests.traces.captures import CHOICE, Capture
 

@@ -15,9 +15,10 @@ from playwright.sync_api import Page, expect
 from sessions_app.core.otlp.decode import decode_traces
 from sessions_app.core.spans.span import Link, LogRecord, Scope, Span, SpanEvent
 from sessions_app.models import Run, Step, Trace
-from sessions_app.services import spans as spans_service
+from sessions_app.services import trace_runs
 from sessions_app.services.ingest import ingest_document
-from sessions_app.services.spans import make_run, make_waiting_runs, receive
+from sessions_app.services.spans import receive
+from sessions_app.services.trace_runs import make_run, make_waiting_runs
 from tests.builders import make_record, make_tool_step
 from tests.traces.captures import CHOICE, Capture
 from tests.web.making import HOSTILE, client_of, make_project, make_user, match
@@ -170,9 +171,7 @@ def test_the_spans_are_downloaded_as_otlp_and_give_the_same_spans_again(shop, bo
     document = bob.get(reverse("spans_file", args=["shop", TRACE, "spans"])).content
     receive(other, decode_traces(document, is_json=True).spans)
 
-    assert spans_service.spans_of(Trace.objects.get(project=other)) == spans_service.spans_of(
-        Trace.objects.get(project=shop)
-    )
+    assert trace_runs.spans_of(Trace.objects.get(project=other)) == trace_runs.spans_of(Trace.objects.get(project=shop))
 
 
 # --- the step ----------------------------------------------------------------------------------
@@ -353,7 +352,7 @@ def test_a_reader_that_fails_leaves_the_page_of_the_trace_standing(shop, bob, mo
     def fail(*_: object, **__: object) -> None:
         raise KeyError("no")
 
-    monkeypatch.setattr(spans_service, "assemble", fail)
+    monkeypatch.setattr(trace_runs, "assemble", fail)
     monkeypatch.setattr("sessions_app.web.render.span_tree.read_span", fail)
     receive(shop, [agent(1), tool(2, 1)])
 
