@@ -7,6 +7,7 @@ what came of every twentieth.
 import io
 import json
 import os
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
@@ -138,6 +139,7 @@ def test_hostile_requests_are_refused_or_open():
 def test_what_does_not_open_is_told(monkeypatch):
     """The control of the test above."""
     monkeypatch.setattr(exports, "export_run", lambda run: 1 / 0)
+    monkeypatch.setattr(sys.modules[__name__], "OPEN", 1)
     body = as_protobuf(make_traces(make_span({"gen_ai.operation.name": "chat"})))
     request = Request(number=2, path="/v1/traces", body=body, extra={"CONTENT_TYPE": PROTOBUF})
 
