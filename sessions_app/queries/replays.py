@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from django.db.models import F, Min, Q, QuerySet
 from django.utils import timezone
 
-from sessions_app.models import Project, Replay, Run
+from sessions_app.models import Project, Replay, Run, SpanBatch
 from sessions_app.models.replays import HELD_STATES, OPEN_STATES, ReplayState
 
 PAGE = 50
@@ -99,3 +99,8 @@ def run_by_id(project: Project, run_id: str) -> Run | None:
     if "\x00" in run_id:  # PostgreSQL's text cannot hold it, so no run has it
         return None
     return Run.objects.select_related("session").filter(project=project, run_id=run_id).first()
+
+
+def has_grown_since(replay: Replay) -> bool:
+    """Whether spans of the run came after the replay was asked for: then it was of a run that was less."""
+    return SpanBatch.objects.filter(trace__run=replay.run_id, received_at__gt=replay.created_at).exists()

@@ -50,11 +50,11 @@ def store_run(project: models.Project, run: Run, *, source: bytes) -> Ingested:
         return Ingested(run=_insert(project, run, digest, source), created=True)
 
 
-def store_assembled(project: models.Project, run: Run, *, source: bytes) -> models.Run:
+def store_assembled(project: models.Project, run: Run, *, source: bytes, made_before: int | None) -> models.Run:
     """Store a run that was put together from what arrived so far.
 
-    The same run made of less is written over and keeps what people and replays said of it. Raises `RunConflict` when
-    somebody sent a whole recording under this id.
+    `made_before` is the key of the run that was made of less: it is written over and keeps what people and replays
+    said of it. Raises `RunConflict` when somebody sent a whole recording under this id.
     """
     digest = run_digest(run)
     # Whoever calls this in a transaction gives all of it up when it fails.
@@ -63,10 +63,11 @@ def store_assembled(project: models.Project, run: Run, *, source: bytes) -> mode
         stored = _stored(project, run)
         if stored is None:
             return _insert(project, run, digest, source)
-        if stored.source_format != run.source_format:
+        if bytes(stored.content_digest).hex() == digest:
+            return stored
+        if stored.pk != made_before:
             raise RunConflict(run.run_id)
-        if bytes(stored.content_digest).hex() != digest:
-            _write_over(stored, project, run, digest, source)
+        _write_over(stored, project, run, digest, source)
         return stored
 
 

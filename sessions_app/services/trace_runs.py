@@ -65,7 +65,7 @@ def _make_run(trace: Trace, just_stored: Batch | None, close: bool) -> None:
     with shared_values():
         run = assemble(spans, is_closed=is_closed)
     source = compact_json({"trace_id": trace.trace_id, "batches": sorted(map(sha256_hex, contents))})
-    row = store_assembled(trace.project, run, source=source)
+    row = store_assembled(trace.project, run, source=source, made_before=trace.run_id)
     Trace.objects.filter(pk=trace.pk).update(
         run=row, batches_assembled=received, is_closed=is_closed or run.status != "running", problem=None
     )

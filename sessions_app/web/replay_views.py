@@ -19,7 +19,7 @@ from sessions_app.core.errors import NotReplayable, PayloadMissing
 from sessions_app.core.report import ReproductionReport, as_json, as_markdown, as_text
 from sessions_app.models import Project, Replay, Run
 from sessions_app.queries.access import has_role
-from sessions_app.queries.replays import FILTERS, PAGE, queue_of, replay_by_id, replay_page
+from sessions_app.queries.replays import FILTERS, PAGE, has_grown_since, queue_of, replay_by_id, replay_page
 from sessions_app.services.replays import cancel_replay, request_replay
 from sessions_app.services.reports import report_of
 from sessions_app.web.access import project_page
@@ -97,6 +97,7 @@ def _context(request: HttpRequest, project: Project, row: Replay) -> dict[str, A
         "run_link": run_address(row.run, project),
         "queue": None if row.is_over else queue_of(project),
         "max_attempts": settings.REPLAY_MAX_ATTEMPTS,
+        "is_outdated": row.is_over and has_grown_since(row),
         "may_change": has_role(request.user, project, "member"),
     }
     return frame | (_report_context(project, row) if row.is_over else {})

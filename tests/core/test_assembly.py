@@ -288,6 +288,22 @@ def test_a_span_whose_parent_never_came_is_an_orphan():
     ]
 
 
+def test_whom_the_work_was_for_is_read_off_spans_of_no_known_convention():
+    run = made([span(1, name="root"), span(2, 1, name="own", attributes={"session.id": "S1", "user.id": "U1"})])
+
+    assert (run.session_id, run.user_id) == ("S1", "U1")
+
+
+def test_plain_text_in_and_out_of_a_model_is_a_prompt_and_its_answer():
+    plain = {"openinference.span.kind": "LLM", "input.value": "Where is 7?", "output.value": "In Oslo."}
+    unknown = {**plain, "input.value": '{"state": 1}'}
+
+    run, other = made([agent(), span(2, 1, attributes=plain)]), made([agent(), span(2, 1, attributes=unknown)])
+
+    assert (run.input.value, run.output.value, judge(run).verdict) == ("Where is 7?", "In Oslo.", "replayable")
+    assert [call.history for _, call in other.model_calls if call.history] == []
+
+
 # --- beginning and end -------------------------------------------------------------------------
 
 

@@ -207,6 +207,18 @@ def test_a_recording_that_somebody_sent_is_not_written_over():
 
 
 @pytest.mark.django_db
+def test_a_late_span_does_not_empty_a_run_that_came_as_a_record():
+    origin, project = make_project("origin"), make_project()
+    receive(origin, ORDER.spans)
+    ingest_document(project, stored(origin))
+
+    receive(project, [span for span in ORDER.spans if span.name.startswith("execute_tool")][:1])
+
+    assert Run.objects.get(project=project).model_call_count == 3
+    assert Trace.objects.get(project=project).problem == "another recording has this id"
+
+
+@pytest.mark.django_db
 @pytest.mark.parametrize(("growth", "made"), [(1, 1), (100, 2)])
 def test_a_long_trace_that_ended_is_made_again_only_when_it_grew_enough(monkeypatch, growth, made):
     project = make_project()

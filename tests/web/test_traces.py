@@ -14,7 +14,7 @@ from playwright.sync_api import Page, expect
 
 from sessions_app.core.otlp.decode import decode_traces
 from sessions_app.core.spans.span import Link, LogRecord, Scope, Span, SpanEvent
-from sessions_app.models import Run, Step, Trace
+from sessions_app.models import Replay, Run, Step, Trace
 from sessions_app.services import trace_runs
 from sessions_app.services.ingest import ingest_document
 from sessions_app.services.spans import receive
@@ -491,3 +491,21 @@ def test_a_span_is_opened_by_its_address_and_left_again(signed_in, live_server, 
 
     expect(signed_in.locator(".spans")).to_be_visible()
     expect(signed_in.locator(".span-open")).to_have_count(0)
+
+
+# --- replays
+
+
+def test_a_replay_of_a_run_that_grew_says_so(shop, bob):
+    receive(shop, [span(1), span(2, 1)])
+    run = Run.objects.get()
+    replay = Replay.objects.create(
+        project=shop, run=run, replay_id="p_1", number=1, mode="recording", state="done", verdict="reproduced"
+    )
+    address = reverse("replay", args=[shop.slug, replay.replay_id])
+    before = bob.get(address).content.decode()
+
+    receive(shop, [span(3, 1)])
+
+    assert "More spans of this run" not in before
+    assert "More spans of this run" in bob.get(address).content.decode()

@@ -74,7 +74,7 @@ class _Rebuilt:
             call,
             history=self._projection.pair(call.history, request.history),
             response=self._response(call.response, request.response),
-            parameters=_same_spelling(call.parameters, request.parameters) if call.parameters else None,
+            parameters=_parameters(call.parameters, request.parameters),
         )
         return replace(step, call=rebuilt)
 
@@ -92,6 +92,12 @@ class _Rebuilt:
             return step if call.result is None and step.error is None else None
         part = answers.pop(0) if answers else None
         return replace(step, call=_rebuilt_call(call, observed, part))
+
+
+def _parameters(recorded: Payload | None, rebuilt: Payload | None) -> Payload | None:
+    if recorded is None or rebuilt is None:
+        return None if recorded is None else rebuilt
+    return in_shape_of(recorded, rebuilt, path="parameters")
 
 
 def _rebuilt_call(call: ToolCall, observed: ObservedCall | None, part: JsonObject | None) -> ToolCall:

@@ -33,8 +33,9 @@ class Projection:
         return shaped
 
 
-def in_shape_of(recorded: Payload, rebuilt: Payload) -> Payload:
-    shaped = _shape(recorded.value, rebuilt.value, "messages[0]")
+def in_shape_of(recorded: Payload, rebuilt: Payload, *, path: str = "messages[0]") -> Payload:
+    """`path` says what it is: a message, or `parameters` of a request."""
+    shaped = _shape(recorded.value, rebuilt.value, path)
     return recorded if shaped == recorded.value and _spelled_alike(recorded, shaped) else Payload.of_json(shaped)
 
 
