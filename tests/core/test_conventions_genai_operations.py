@@ -408,3 +408,12 @@ def test_handoff_names_both_agents():
 
     assert (reading.kind, reading.name) == ("handoff", "billing")
     assert reading.input == {"from_agent": "triage", "to_agent": "billing"}
+
+
+def test_a_word_of_its_own_for_running_a_tool_is_a_tool():
+    said = {"gen_ai.operation.name": "tool.run", "gen_ai.tool.name": "lookup"}
+
+    ran = read(Span(trace_id="ab" * 16, span_id="cd" * 8, attributes={**said, "gen_ai.tool.call.result": "x"}))
+    named = read(Span(trace_id="ab" * 16, span_id="cd" * 8, attributes=said))
+
+    assert (ran.kind, named.kind) == ("tool", "chain")

@@ -19,6 +19,7 @@ _ANSWERS = (
     *("gen_ai.output.messages", "gen_ai.response.model", "gen_ai.response.id", "gen_ai.response.finish_reasons"),
     *("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "gen_ai.usage.output_tokens"),
 )
+_CALL = ("gen_ai.tool.call.arguments", "gen_ai.tool.call.result", "gen_ai.tool.call.id")
 _AGENT_RUN = ("pydantic_ai.all_messages", "all_messages_events", "final_result")
 
 
@@ -29,6 +30,8 @@ def kind_of(said: Said, *, has_events: bool) -> ReadingKind | None:
     """
     word = said.take(as_text, "gen_ai.operation.name")
     kind = _of_word(word.lower()) if word else _of_contents(said, has_events=has_events)
+    if kind == "chain" and said.has("gen_ai.tool.name") and said.has_any(*_CALL):
+        kind = "tool"  # a word of its own for running a tool
     return "chain" if kind == "tool" and _is_label(said) else kind
 
 
