@@ -197,6 +197,7 @@ HARMLESS = [
     {"long": "41111111111111111111111"},
     {"bar code that fits Visa, too": "4006381000093"},
     {"phone": "+4111111111111111"},
+    "run it with --token=$TOKEN and --password option required, or --max-tokens 4096",
     "git clone git@github.com:org/repo.git",
     "npm install react@18.2.0 @types/node@20",
     "icon@2x.png and @app.route('/x')",
@@ -266,3 +267,9 @@ def test_redact_leaves_harmless_values(value):
 
     assert redacted.content == document
     assert redacted.counts == {}
+
+
+@pytest.mark.parametrize("line", ["deploy --password hunter8secret now", "deploy --api-key=hunter8secret"])
+def test_a_secret_on_a_command_line_is_taken(line):
+    assert "hunter8secret" not in REDACTOR.redact_text(line)
+    assert "deploy --" in REDACTOR.redact_text(line)

@@ -22,15 +22,25 @@ TEMPLATE = re.compile(r"\$?\{.*\}|<.*>|%.{0,20}|[*x.…]+", re.DOTALL | re.IGNOR
 """What stands for a secret in documentation and code: `${PASSWORD}`, `<password>`, `****`."""
 
 
-def _is_no_template(match: re.Match[str]) -> bool:
-    return TEMPLATE.fullmatch(match["secret"]) is None
+OPTION = re.compile(
+    r"(?<![\w-])--(?:password|passwd|secret|token|api-?key|access-?token|client-?secret)(?:=|\s{1,4})"
+    r"(?P<secret>[^\s\"'\\-][^\s\"'\\]{3,127})",
+    re.IGNORECASE,
+)
+"""On a command line."""
+
+
+def _is_password(match: re.Match[str]) -> bool:
+    """After an option may stand a word of a sentence: there it has to look like a secret."""
+    is_plain_word = match.re is OPTION and not any(sign.isdigit() for sign in match["secret"])
+    return not is_plain_word and TEMPLATE.fullmatch(match["secret"]) is None
 
 
 PASSWORD_RULE = TextRule(
     name="password",
-    patterns=(URL_PASSWORD,),
-    may_hit=lambda text: "://" in text and "@" in text,
-    accepts=_is_no_template,
+    patterns=(URL_PASSWORD, OPTION),
+    may_hit=lambda text: "--" in text or ("://" in text and "@" in text),
+    accepts=_is_password,
 )
 
 EMAIL = re.compile(
