@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from sessions_app.core.conventions.bodies import with_request, with_response
 from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.core.run import ErrorInfo
 from sessions_app.core.spans.attributes import Read, as_text
@@ -59,7 +60,9 @@ def _conversation(said: Read) -> Reading:
 def _invocation(said: Read) -> Reading:
     body = said.object("provider.request") or {}
     response = _response(said)
-    reading = _answered(Reading(convention=CONVENTION, kind="model", user_id=_user(body)), response)
+    reading = Reading(convention=CONVENTION, kind="model", user_id=_user(body))
+    if response is not None:
+        reading = with_response(reading, response)
     request = request_of(body)
     reading = replace(
         reading,
@@ -72,34 +75,13 @@ def _invocation(said: Read) -> Reading:
     )
     if request is None:
         return reading
-    return replace(
-        reading,
-        messages=request.messages,
-        instructions=request.instructions,
-        tools=request.tools,
-        settings=request.settings,
-        model=request.model or reading.model,
-    )
+    return replace(with_request(reading, request), model=request.model or reading.model)
 
 
 def _response(said: Read) -> ProviderResponse | None:
     answer = said.list("provider.answer")
     body = said.json("provider.response")
     return response_of(body) if answer is None else response_of({"output": answer})
-
-
-def _answered(reading: Reading, response: ProviderResponse | None) -> Reading:
-    if response is None:
-        return reading
-    return replace(
-        reading,
-        answer=response.answer,
-        answered_model=response.model,
-        response_id=response.response_id,
-        finish_reason=response.finish_reason,
-        input_tokens=response.input_tokens,
-        output_tokens=response.output_tokens,
-    )
 
 
 def _either(count: int | None, other: int | None) -> int | None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from sessions_app.core.conventions.bodies import with_request, with_response
 from sessions_app.core.conventions.merging import merged
 from sessions_app.core.payload import JsonValue
 from sessions_app.core.spans.attributes import parsed
@@ -15,22 +18,20 @@ def with_bodies(reading: Reading) -> Reading:
         return reading
     request = request_of(reading.input) if reading.messages is None or reading.tools is None else None
     response = response_of(reading.output)
-    asked, answered = _words(reading.input, "user"), _words(reading.output, "assistant")
-    bodies = Reading(
-        convention=reading.convention,
-        messages=request.messages if request else (None if asked is None else (asked,)),
-        instructions=request.instructions if request and reading.messages is None else None,
-        tools=request.tools if request else None,
-        model=request.model if request else None,
-        settings=request.settings if request else None,
-        answer=response.answer if response else answered,
-        answered_model=response.model if response else None,
-        response_id=response.response_id if response else None,
-        finish_reason=response.finish_reason if response else None,
-        input_tokens=response.input_tokens if response else None,
-        output_tokens=response.output_tokens if response else None,
-    )
+    bodies = _plain(reading)
+    if request is not None:
+        bodies = with_request(bodies, request)
+    if response is not None:
+        bodies = with_response(bodies, response)
+    if reading.messages is not None:
+        bodies = replace(bodies, instructions=None)
     return merged([reading, bodies])
+
+
+def _plain(reading: Reading) -> Reading:
+    asked, answered = _words(reading.input, "user"), _words(reading.output, "assistant")
+    messages = None if asked is None else (asked,)
+    return Reading(convention=reading.convention, messages=messages, answer=answered)
 
 
 def _words(value: JsonValue, role: Role) -> ChatMessage | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
+from sessions_app.core.conventions import bodies
 from sessions_app.core.conventions.langsmith.values import first_argument, unwrapped_output
 from sessions_app.core.conventions.wrapped_tools import Unwrapped
 from sessions_app.core.payload import JsonValue
@@ -21,14 +22,7 @@ def with_request(reading: Reading, given: JsonValue) -> Reading:
     asked = request_of({"prompt": given} if isinstance(given, str) else given)
     if asked is None:
         return replace(reading, input=reading.input if given is None else given)
-    return replace(
-        reading,
-        messages=asked.messages,
-        instructions=asked.instructions,
-        tools=asked.tools,
-        model=asked.model,
-        settings=asked.settings,
-    )
+    return bodies.with_request(reading, asked)
 
 
 def with_response(reading: Reading, said: JsonValue) -> Reading:
@@ -38,15 +32,7 @@ def with_response(reading: Reading, said: JsonValue) -> Reading:
         text = _as_text(unwrapped_output(said))
         parts = (TextPart(text=text),) if text else None
         return replace(reading, answer=ChatMessage(role="assistant", parts=parts) if parts else None)
-    return replace(
-        reading,
-        answer=answered.answer,
-        answered_model=answered.model,
-        response_id=answered.response_id,
-        finish_reason=answered.finish_reason,
-        input_tokens=answered.input_tokens,
-        output_tokens=answered.output_tokens,
-    )
+    return bodies.with_response(reading, answered)
 
 
 def _as_text(value: JsonValue) -> str | None:

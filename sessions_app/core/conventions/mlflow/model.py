@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from sessions_app.core.conventions.bodies import with_response
 from sessions_app.core.payload import JsonObject
 from sessions_app.core.spans.attributes import Read, as_count, as_text, parsed
 from sessions_app.core.spans.provider_messages import (
@@ -68,15 +69,7 @@ def _with_request(reading: Reading, request: ProviderRequest | None) -> Reading:
 def _with_answer(reading: Reading, response: ProviderResponse | None) -> Reading:
     if response is None:
         return reading
-    return replace(
-        reading,
-        answer=response.answer if response.answer.parts else None,
-        answered_model=response.model,
-        response_id=response.response_id,
-        finish_reason=response.finish_reason,
-        input_tokens=response.input_tokens,
-        output_tokens=response.output_tokens,
-    )
+    return replace(with_response(reading, response), answer=response.answer if response.answer.parts else None)
 
 
 def _with_usage(said: Read, reading: Reading) -> Reading:
