@@ -67,7 +67,7 @@ def test_spans_of_a_real_exporter_arrive_as_a_run_with_both_attempts(tmp_path: P
         tmp_path, "opentelemetry_spans.py", REPLAY_URL=running_instance.url, REPLAY_KEY=running_instance.api_key
     )
 
-    found = answer(running_instance, "GET", "sessions?q=agent:docs_bot%20steps:3")["items"]
+    found = answer(running_instance, "GET", "sessions?q=model:scripted-1")["items"]
     (run,) = [run for session in found for run in session["runs"] if run["agent"] == "docs_bot"]
     steps = answer(running_instance, "GET", f"runs/{run['run_id']}/steps")["items"]
     failed, again = [step for step in steps if step["kind"] == "tool"]
