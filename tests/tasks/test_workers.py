@@ -60,7 +60,7 @@ def assert_each_done_once(count: int = COUNT) -> None:
     replays = list(Replay.objects.select_related("produced_run"))
     assert [replay.error for replay in replays if replay.state != "done"] == []
     assert len(replays) == count
-    assert max(replay.attempt for replay in replays) <= 3
+    assert max(replay.attempt for replay in replays) <= KILLS + 1
     assert {replay.verdict for replay in replays} == {"reproduced"}
     produced = {replay.produced_run_id for replay in replays}
     assert len(produced) == count
@@ -75,7 +75,9 @@ def test_nothing_is_lost_or_doubled_by_kills(project, redis):
     queue_replays(make_runs(project, COUNT))
     killed: list[tuple[int, datetime]] = []
     started = time.monotonic()
-    with working(Worker(redis.url)) as worker:
+    # One replay may be under way at three kills, after which a worker rightly gives it up.
+    patient = {"REPLAY_MAX_ATTEMPTS": str(KILLS + 1)}
+    with working(Worker(redis.url, settings=patient)) as worker:
         for kill in range(KILLS):
             wait_for(over() + dice.randrange(1, 7))
             time.sleep(dice.uniform(0, 0.2))
