@@ -86,9 +86,14 @@ class Payload:
 
 def _load_exactly(text: str) -> JsonValue:
     """The value, if JSON can say it again. Python would also read NaN, 1e999 and half a surrogate pair."""
-    value = json.loads(text, parse_constant=_refuse, parse_float=_finite)
+    value = load_finite(text)
     compact_json(value)
     return value
+
+
+def load_finite(text: str) -> JsonValue:
+    """The value; raises `ValueError` for NaN and for numbers that are out of range."""
+    return json.loads(text, parse_constant=_refuse, parse_float=_finite)
 
 
 def _refuse(name: str) -> NoReturn:

@@ -4,19 +4,9 @@ from __future__ import annotations
 
 from sessions_app.core.errors import RecordError, RunConflict
 from sessions_app.core.redaction import RedactionFailed
-from sessions_app.models import Project
-from sessions_app.services.imports import take_in
-from sessions_app.services.run_store import Ingested
 
 REFUSALS = (RecordError, RunConflict, RedactionFailed)
 """What taking in a file may raise; nothing is stored then."""
-
-_IMPORTS = "sessions_app.services.imports"
-
-
-def take_in_file(project: Project, content: bytes, content_type: str | None, name: str) -> list[Ingested]:
-    """Store what a file holds, in any accepted format. Raises one of `REFUSALS`."""
-    return take_in(project, content, content_type or "").items
 
 
 def refusal_words(error: Exception) -> str:

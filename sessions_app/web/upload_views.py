@@ -15,7 +15,8 @@ from django.views.decorators.http import require_POST
 
 from sessions_app.core.errors import RecordTooLarge, RunConflict
 from sessions_app.models import Project
-from sessions_app.services.recording_files import REFUSALS, refusal_words, take_in_file
+from sessions_app.services.imports import take_in
+from sessions_app.services.recording_files import REFUSALS, refusal_words
 from sessions_app.services.run_store import Ingested
 from sessions_app.web.access import project_page
 from sessions_app.web.run_pages import run_address
@@ -68,7 +69,7 @@ def upload(request: HttpRequest, project: Project) -> HttpResponse:
         return _answer(request, project, {"refusal": form.errors["file"].as_data()[0].messages[0]}, 400)
     file = form.cleaned_data["file"]
     try:
-        stored = take_in_file(project, file.read(), file.content_type, file.name)
+        stored = take_in(project, file.read(), file.content_type or "").items
     except REFUSALS as error:
         return _answer(request, project, {"name": file.name, "refusal": refusal_words(error)}, _status(error))
     return _answer(request, project, {"name": file.name, "stored": [_line(project, each) for each in stored]}, 200)

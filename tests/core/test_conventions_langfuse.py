@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sessions_app.core.conventions.langfuse.span import read
-from sessions_app.core.conventions.langfuse.times import nanoseconds
 from sessions_app.core.conventions.langfuse.usage import tokens_of
 from sessions_app.core.run import ErrorInfo
 from sessions_app.core.spans.reading import (
@@ -19,6 +18,7 @@ from sessions_app.core.spans.reading import (
     ToolDefinition,
 )
 from sessions_app.core.spans.span import Span, SpanEvent
+from sessions_app.core.spans.times import nanoseconds
 
 TOOL = {"type": "function", "function": {"name": "find", "parameters": {"type": "object"}}}
 OFFERED = (ToolDefinition(name="find", parameters={"type": "object"}),)

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+from sessions_app.core.assembly.requests import comparable
 from sessions_app.core.history import History
 from sessions_app.core.payload import JsonObject, JsonValue, Payload, canonical_json
-from sessions_app.core.spans.attributes import parsed
 from sessions_app.core.spans.reading import (
     CallPart,
     ChatMessage,
@@ -41,9 +41,6 @@ class Turn:
 
     def calls(self) -> list[CallPart]:
         return [part for part in self.parts if isinstance(part, CallPart)]
-
-    def results(self) -> list[ResultPart]:
-        return [part for part in self.parts if isinstance(part, ResultPart)]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -176,7 +173,7 @@ class Conversations:
     def _text(self, turn: Turn) -> int:
         if not turn.is_answer or not turn.calls():
             return 0
-        words = "".join(_text_of(message) for message in turn.messages).strip()
+        words = "".join(message.words("\n") for message in turn.messages).strip()
         return self._number(words) if words else 0
 
     def _number(self, value: JsonValue) -> int:
@@ -197,16 +194,11 @@ def _part_key(part: Part) -> JsonValue:
         case ThinkingPart():
             return None  # many leave it out when they send an answer back
         case CallPart():
-            return ["call", part.tool_name, _comparable(part.arguments)]
+            return ["call", part.tool_name, comparable(part.arguments)]
         case ResultPart():
-            return ["result", _comparable(part.content)]
+            return ["result", comparable(part.content)]
         case OtherPart():
-            return ["other", part.kind, _comparable(part.value)]
-
-
-def _comparable(value: JsonValue) -> JsonValue:
-    value = parsed(value)
-    return {} if value in (None, "") else value
+            return ["other", part.kind, comparable(part.value)]
 
 
 # --- turns -------------------------------------------------------------------------------------
@@ -217,7 +209,7 @@ def _without_system(messages: Sequence[ChatMessage], apart: str | None) -> tuple
     count = 0
     while count < len(messages) and messages[count].role == "system":
         count += 1
-    texts = [_text_of(message) for message in messages[:count]]
+    texts = [message.words("\n") for message in messages[:count]]
     if apart is not None and apart not in texts:
         texts.insert(0, apart)
     return "\n\n".join(texts) if texts else None, list(messages[count:])
@@ -226,10 +218,6 @@ def _without_system(messages: Sequence[ChatMessage], apart: str | None) -> tuple
 def _turns(messages: Sequence[ChatMessage]) -> list[Turn]:
     groups = groupby(messages, key=lambda message: message.role == "assistant")
     return [Turn(is_answer=is_answer, messages=tuple(group)) for is_answer, group in groups]
-
-
-def _text_of(message: ChatMessage) -> str:
-    return "\n".join(part.text for part in message.parts if isinstance(part, TextPart))
 
 
 def _newest_prompt(messages: Sequence[ChatMessage]) -> ChatMessage | None:
@@ -251,7 +239,7 @@ def _request(
     results: dict[str, JsonValue] = {}
     for message in turn.messages:
         if message.role == "system":
-            parts.append({"part_kind": "system-prompt", "content": _text_of(message)})
+            parts.append({"part_kind": "system-prompt", "content": message.words("\n")})
         else:
             for part in message.parts:
                 if isinstance(part, ResultPart):

@@ -86,9 +86,14 @@ def _is_print_of(text: JsonValue, value: JsonValue) -> bool:
     return isinstance(text, str) and isinstance(value, dict | list) and text.strip() == str(value)
 
 
-def _canonical(value: JsonValue) -> bytes:
+def comparable(value: JsonValue) -> JsonValue:
+    """The value in the form in which it is compared: text that holds JSON is read, and nothing is `{}`."""
     value = parsed(value)
+    return {} if value in (None, "") else value
+
+
+def _canonical(value: JsonValue) -> bytes:
     try:
-        return canonical_json({} if value in (None, "") else value)
+        return canonical_json(comparable(value))
     except (ValueError, RecursionError):
-        return repr(value).encode(errors="replace")
+        return repr(parsed(value)).encode(errors="replace")

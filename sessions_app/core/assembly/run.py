@@ -17,7 +17,7 @@ from sessions_app.core.otlp_export.restore import run_of_trace
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.run import SPANS, AgentInfo, CodeInfo, ErrorInfo, ModelCall, Run, RunStatus, ToolCall
 from sessions_app.core.spans.attributes import as_text, parsed
-from sessions_app.core.spans.reading import ChatMessage, Reading, TextPart
+from sessions_app.core.spans.reading import Reading
 from sessions_app.core.spans.span import Span, moment
 
 _COMMIT = ("vcs.ref.head.revision", "vcs.repository.ref.revision", "git.commit.sha", "git.commit", "commit")
@@ -155,7 +155,7 @@ class _Assembled:
         said = self._fact(lambda reading: reading.input)
         if first is None or first.prompt is None:
             return payload_of(said)
-        prompt = _words(first.prompt)
+        prompt = first.prompt.words("\n")
         return Payload.of_text(_input_within(prompt, said) or prompt)
 
     def _end(self, is_closed: bool) -> tuple[RunStatus, ErrorInfo | None]:
@@ -197,7 +197,7 @@ class _Assembled:
     def _output(self) -> Payload | None:
         last = self._models[-1] if self._models else None
         answer = last.node.reading.answer if last and last.node else None
-        text = None if answer is None else _text_of(answer)
+        text = None if answer is None else answer.words()
         if text and last is not None and not last.children_asked:
             return Payload.of_text(text)
         return payload_of(self._outermost.reading.output) if self._outermost else None
@@ -224,19 +224,11 @@ class _Assembled:
         return {"trace": facts}
 
 
-def _text_of(message: ChatMessage) -> str:
-    return "".join(part.text for part in message.parts if isinstance(part, TextPart))
-
-
 def _has_ended(root: Node) -> bool:
     """Some topmost spans only hold the others together, and have no times of their own."""
     if root.span.start_ns is None and root.span.status == "unset" and root.children:
         return all(child.span.end_ns or child.span.status == "ok" for child in root.children)
     return root.span.end_ns is not None or root.span.status == "ok"
-
-
-def _words(message: ChatMessage) -> str:
-    return "\n".join(part.text for part in message.parts if isinstance(part, TextPart))
 
 
 def _input_within(prompt: str, said: JsonValue) -> str | None:

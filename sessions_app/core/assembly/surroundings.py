@@ -15,7 +15,7 @@ from sessions_app.core.conventions.merging import merged
 from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.core.spans.attributes import parsed
 from sessions_app.core.spans.provider_messages import response_of
-from sessions_app.core.spans.reading import CallPart, ChatMessage, Reading, TextPart, ToolDefinition
+from sessions_app.core.spans.reading import CallPart, ChatMessage, Reading, ToolDefinition
 
 _NEAR = 2
 """Spans around a call that may hold its answer."""
@@ -77,11 +77,7 @@ def _states(output: JsonValue) -> Iterator[JsonValue]:
 
 
 def _says_the_same(left: ChatMessage, right: ChatMessage) -> bool:
-    return _words(left) == _words(right) and same_value(_calls(left), _calls(right))
-
-
-def _words(message: ChatMessage) -> str:
-    return "".join(part.text for part in message.parts if isinstance(part, TextPart)).strip()
+    return left.words().strip() == right.words().strip() and same_value(_calls(left), _calls(right))
 
 
 def _calls(message: ChatMessage) -> list[list[object]]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from sessions_app.core.conventions.langfuse.times import nanoseconds
 from sessions_app.core.errors import RecordError
 from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.core.spans.attributes import parsed
+from sessions_app.core.spans.times import nanoseconds
 
 
 class Entry:

@@ -7,13 +7,13 @@ of the run's (see `ids.span_id_of`).
 
 from __future__ import annotations
 
-from sessions_app.core.conventions.langfuse.times import nanoseconds
 from sessions_app.core.errors import RecordError
 from sessions_app.core.importers.entry import Entry, entries
 from sessions_app.core.importers.ids import span_id_of, trace_id_of
 from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.core.spans.attributes import as_text, without_none
 from sessions_app.core.spans.span import Attributes, Scope, Span, SpanEvent
+from sessions_app.core.spans.times import nanoseconds
 
 
 def matches(value: JsonValue) -> bool:

@@ -16,12 +16,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
 
 from sessions_app.core.errors import RecordError
 from sessions_app.core.formats.fields import parse_time
 from sessions_app.core.payload import JsonObject, JsonValue, sha256_hex
-from sessions_app.core.spans.span import Attributes, Scope, Span
+from sessions_app.core.spans.span import Attributes, Scope, Span, nanoseconds_of
 
 TRACE = "trace"
 SPAN = "trace.span"
@@ -29,7 +28,6 @@ PREFIX = "openai_agents."
 
 _TRACE_ID = re.compile(r"trace_([0-9a-f]{32})")
 _SCOPE = Scope(name="openai-agents")
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _TRACE_FIELDS = frozenset({"object", "id", "metadata"})
 _SPAN_FIELDS = _TRACE_FIELDS | {"trace_id", "parent_id", "started_at", "ended_at", "span_data"}
 
@@ -172,7 +170,7 @@ def _time(item: JsonObject, name: str, path: str) -> int | None:
     if value is None:
         return None
     try:
-        return (parse_time(value) - _EPOCH) // timedelta(microseconds=1) * 1000
+        return nanoseconds_of(parse_time(value))
     except (TypeError, ValueError, OverflowError):
         raise _error(path, name, "must be a time in ISO 8601") from None
 

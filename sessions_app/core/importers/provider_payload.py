@@ -9,7 +9,6 @@ of the spans are in the order of the calls. Which forms are read: `importers.pro
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime, timedelta
 from itertools import accumulate, groupby
 
 from sessions_app.core.errors import RecordError, RecordTooLarge
@@ -19,10 +18,9 @@ from sessions_app.core.payload import JsonObject, JsonValue, sha256_hex
 from sessions_app.core.spans.attributes import as_count, as_text, is_shallow
 from sessions_app.core.spans.provider_messages import response_of
 from sessions_app.core.spans.reading import CallPart
-from sessions_app.core.spans.span import Attributes, Scope, Span, SpanStatus
+from sessions_app.core.spans.span import Attributes, Scope, Span, SpanStatus, nanoseconds_of
 
 _SCOPE = Scope(name="provider-payload")
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MAX_DEPTH = 200
 _MAX_ITEMS = 50_000
 """Messages in all histories together: each turn repeats what came before it. About 220 turns of two messages."""
@@ -197,8 +195,7 @@ def _trace_id(value: JsonValue, log: JsonObject) -> str:
 def _time(log: JsonObject) -> int | None:
     """Nanoseconds since 1970."""
     try:
-        moment = parse_time(_first(log, "timestamp", "loggingtime", "starttime", "time"))
-        return (moment - _EPOCH) // timedelta(microseconds=1) * 1000
+        return nanoseconds_of(parse_time(_first(log, "timestamp", "loggingtime", "starttime", "time")))
     except (TypeError, ValueError, OverflowError):
         return None
 

@@ -6,9 +6,10 @@ claimed that a clock could have shown.
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 from sessions_app.core.run import Run
+from sessions_app.core.spans.span import nanoseconds_of
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LATEST = 2**63 - 1
@@ -31,7 +32,7 @@ def times_of(run: Run) -> tuple[Times, list[Times]]:
 
 def _nanoseconds(at: datetime) -> int:
     """At least 1, as 0 stands for an unknown time."""
-    return max(1, (at - _EPOCH) // timedelta(microseconds=1) * 1000)
+    return max(1, nanoseconds_of(at))
 
 
 def _end(start: int, duration_ms: float | None) -> int:

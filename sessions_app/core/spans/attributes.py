@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable, Mapping
 
-from sessions_app.core.payload import JsonObject, JsonValue, compact_json
+from sessions_app.core.payload import JsonObject, JsonValue, compact_json, load_finite
 from sessions_app.core.run import ErrorInfo
 from sessions_app.core.spans.shared_values import once_each
 from sessions_app.core.spans.span import Attributes, Span, SpanEvent
@@ -78,7 +77,7 @@ def _read(value: str) -> JsonValue:
     if stripped[:1] not in _STARTS:
         return value
     try:
-        found = json.loads(stripped, parse_constant=_refuse, parse_float=_finite)
+        found = load_finite(stripped)
     except (ValueError, RecursionError):
         return value
     return found if is_shallow(found) and _is_text_whole(stripped, found) else value
@@ -96,17 +95,6 @@ def _is_text_whole(text: str, value: JsonValue) -> bool:
 
 
 _STARTS = frozenset('{["-0123456789tfn')
-
-
-def _refuse(name: str) -> JsonValue:
-    raise ValueError(name)
-
-
-def _finite(text: str) -> float:
-    number = float(text)
-    if not math.isfinite(number):
-        raise ValueError(text)
-    return number
 
 
 def is_shallow(value: JsonValue, limit: int = MAX_DEPTH) -> bool:

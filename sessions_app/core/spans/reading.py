@@ -71,6 +71,10 @@ class ChatMessage:
     role: Role
     parts: tuple[Part, ...]
 
+    def words(self, between: str = "") -> str:
+        """All text in it as one."""
+        return between.join(part.text for part in self.parts if isinstance(part, TextPart))
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ToolDefinition:

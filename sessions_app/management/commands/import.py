@@ -7,7 +7,8 @@ from typing import Any
 from django.core.management import BaseCommand, CommandError
 
 from sessions_app.models import Project, Run
-from sessions_app.services.recording_files import REFUSALS, refusal_words, take_in_file
+from sessions_app.services.imports import take_in
+from sessions_app.services.recording_files import REFUSALS, refusal_words
 
 
 class Command(BaseCommand):
@@ -25,7 +26,7 @@ class Command(BaseCommand):
 
     def _take_in(self, project: Project, file: Path) -> bool:
         try:
-            stored = take_in_file(project, file.read_bytes(), None, file.name)
+            stored = take_in(project, file.read_bytes()).items
         except OSError as error:
             self.stderr.write(f"{file}: {error.strerror}")
         except REFUSALS as error:

@@ -24,6 +24,7 @@ from sessions_app.core.conventions.genai.messages import (
 from sessions_app.core.conventions.genai.retrieval import RESULT, with_retrieval
 from sessions_app.core.conventions.genai.said import Said, said_by
 from sessions_app.core.conventions.genai.tool_runs import with_tool_run
+from sessions_app.core.conventions.steering import is_steering
 from sessions_app.core.payload import JsonValue
 from sessions_app.core.run import ErrorInfo
 from sessions_app.core.spans.attributes import as_text, error_of, exception_of, without_none
@@ -39,10 +40,8 @@ _ADDED = ("pydantic_ai.all_messages", "all_messages_events", "model_request_para
 _SHOWN_ELSEWHERE = ("logfire.msg", "logfire.msg_template", "logfire.span_type", "logfire.json_schema")
 """What says nothing that the span's name and other attributes do not say."""
 
-_STEERING = frozenset(
-    {"ParentCommand", "GraphInterrupt", "NodeInterrupt", "GraphBubbleUp", "CallDeferred", "ApprovalRequired"}
-)
-"""Exceptions by which frameworks hand over, pause or ask a person; nothing went wrong."""
+_PAUSES = frozenset({"CallDeferred", "ApprovalRequired"})
+"""Exceptions by which Pydantic AI waits for somebody; nothing went wrong."""
 
 
 def read(span: Span) -> Reading | None:
@@ -138,7 +137,7 @@ def _with_error(reading: Reading, said: Said, span: Span) -> Reading:
     if error is not None:
         said.raw("error.type")
     kind = (error.type or "").rpartition(".")[2] if error else ""
-    return replace(reading, error=error, is_error_harmless=kind in _STEERING)
+    return replace(reading, error=error, is_error_harmless=is_steering(error) or kind in _PAUSES)
 
 
 def _error(reading: Reading, said: Said, span: Span) -> ErrorInfo | None:

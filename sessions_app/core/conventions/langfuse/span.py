@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sessions_app.core.conventions.langfuse.times import nanoseconds
 from sessions_app.core.conventions.langfuse.usage import tokens_of
 from sessions_app.core.conventions.langsmith.chunks import chunks_of
 from sessions_app.core.conventions.langsmith.metadata import RunMetadata
@@ -23,6 +22,7 @@ from sessions_app.core.spans.attributes import Read, as_text, error_of
 from sessions_app.core.spans.provider_messages.requests import settings_of
 from sessions_app.core.spans.reading import Reading, ReadingKind
 from sessions_app.core.spans.span import Span
+from sessions_app.core.spans.times import nanoseconds
 
 _OBSERVATION = "langfuse.observation."
 _TRACE = "langfuse.trace."

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 from sessions_app.core.payload import JsonValue
+from sessions_app.core.spans.span import nanoseconds_of
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND = timedelta(microseconds=1)
 _SECONDS_FROM_1973_ON = 100_000_000
 """Below it a number counts nothing that a recording could mean; its thousandfolds part the units from each other."""
 
@@ -27,7 +26,7 @@ def _of_text(text: str) -> int | None:
     try:
         moment = datetime.fromisoformat(text)
         moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-        return _positive((moment - _EPOCH) // _MICROSECOND * 1000)
+        return _positive(nanoseconds_of(moment))
     except (ValueError, OverflowError):
         return None
 
