@@ -20,6 +20,7 @@ from sessions_app.core.errors import (
     RecordTooLarge,
     RunConflict,
 )
+from sessions_app.core.fork.changes import ForkError
 from sessions_app.core.redaction import RedactionFailed
 from sessions_app.models import ApiKey
 from sessions_app.services import ingest_log
@@ -62,6 +63,10 @@ def add_handlers(api: NinjaAPI) -> None:
     @api.exception_handler(RecordError)
     def bad_record(request: HttpRequest, error: RecordError) -> HttpResponse:
         return answer(request, 400, "bad_record", error.message, error.field)
+
+    @api.exception_handler(ForkError)
+    def bad_fork(request: HttpRequest, error: ForkError) -> HttpResponse:
+        return answer(request, 400, "bad_fork", error.message, error.field)
 
     @api.exception_handler(RunConflict)
     def conflict(request: HttpRequest, error: RunConflict) -> HttpResponse:

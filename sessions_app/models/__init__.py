@@ -3,7 +3,7 @@
 from sessions_app.models.ingest_log import IngestNote
 from sessions_app.models.projects import ApiKey, Membership, Project
 from sessions_app.models.recordings import ColdCase, HistoryNode, Run, Session, Step, StoredPayload
-from sessions_app.models.replays import Replay
+from sessions_app.models.replays import Replay, ToolExecution
 from sessions_app.models.sharing import ShareLink
 from sessions_app.models.traces import SpanBatch, Trace
 
@@ -21,5 +21,6 @@ __all__ = [
     "SpanBatch",
     "Step",
     "StoredPayload",
+    "ToolExecution",
     "Trace",
 ]

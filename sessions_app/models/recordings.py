@@ -153,6 +153,8 @@ class Step(models.Model):
     result_key = models.BinaryField(null=True)
     input_node = models.BinaryField(null=True)
     output_node = models.BinaryField(null=True)
+    request_key = models.BinaryField(null=True)
+    """Of a model step: equal for requests that ask for the same (core/replay/request_key.py)."""
     model = models.TextField(null=True)
     outcome = models.TextField(null=True)
     source = models.CharField(max_length=10)
@@ -173,6 +175,7 @@ class Step(models.Model):
         constraints = [models.UniqueConstraint(fields=["run", "index"], name="one_step_an_index")]
         indexes = [
             models.Index(fields=["arguments_key"], name="equal_calls", condition=models.Q(arguments_key__isnull=False)),
+            models.Index(fields=["request_key"], name="equal_requests", condition=models.Q(request_key__isnull=False)),
             GinIndex(fields=["span_ids"], name="steps_of_a_span", condition=models.Q(span_ids__isnull=False)),
         ]
 

@@ -31,6 +31,29 @@ HELD_STATES = (ReplayState.CLAIMED, ReplayState.RUNNING)
 """States in which a worker holds the lease."""
 
 
+class ReplayMode(models.TextChoices):
+    RECORDING = "recording"
+    """An agent rebuilt from the recording, nothing changed: it proves the recording."""
+    CODE = "code"
+    """The team's own agent with the recorded answers."""
+    FORK = "fork"
+    RESUME = "resume"
+    """A fork that changes nothing: a run that broke off goes on."""
+    SAMPLING = "sampling"
+    """A fork that a live model answers, several times."""
+
+
+FORK_MODES = (ReplayMode.FORK, ReplayMode.RESUME, ReplayMode.SAMPLING)
+
+
+class ReplayQueue(models.TextChoices):
+    """Who may take it up."""
+
+    REPLAYS = "replays"
+    CODE = "code"
+    """Runners, which have the team's own code."""
+
+
 class Replay(models.Model):
     """One request to replay a run, from queue to result."""
 
@@ -39,7 +62,14 @@ class Replay(models.Model):
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="replays")
     number = models.IntegerField()
     """Which attempt at reproducing this run it is, from 1."""
-    mode = models.CharField(max_length=10, default="recording")
+    mode = models.CharField(max_length=10, choices=ReplayMode, default=ReplayMode.RECORDING)
+    queue = models.CharField(max_length=10, choices=ReplayQueue, default=ReplayQueue.REPLAYS)
+    order = models.JSONField(default=dict)
+    """What was asked for beside the mode (core/fork/order.py); never changes."""
+    course = models.JSONField(default=dict)
+    """How far it has come over its stops, and the answers that were given by hand."""
+    fork_id = models.CharField(max_length=512, null=True)
+    """Id of the run that a fork makes, given when it is asked for."""
     state = models.CharField(max_length=10, choices=ReplayState, default=ReplayState.QUEUED)
     requested_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL)
     request_key = models.CharField(max_length=120, null=True)
@@ -70,9 +100,15 @@ class Replay(models.Model):
     """What the engine found out: sources, fields compared, fields not captured, isolation."""
     produced_run = models.OneToOneField(Run, null=True, on_delete=models.SET_NULL, related_name="produced_by")
     error = models.TextField(null=True)
+    stopped_at = models.JSONField(null=True)
+    """What it waits for while it is paused, or what nothing could answer: `at`, `asked`, `kind`, `step`, `name`,
+    `arguments`, `why`, `nearest`."""
+    expectation_met = models.BooleanField(null=True)
+    """Of a fork; null when only a person can say, and before its end."""
 
     class Meta:
         constraints = [
+            models.UniqueConstraint(fields=["project", "fork_id"], name="one_fork_an_id"),
             models.UniqueConstraint(fields=["run", "number"], name="one_attempt_a_number"),
             models.UniqueConstraint(fields=["project", "request_key"], name="one_replay_a_request_key"),
         ]
@@ -87,3 +123,26 @@ class Replay(models.Model):
     @property
     def is_over(self) -> bool:
         return self.state not in OPEN_STATES
+
+    @property
+    def waits_for_answer(self) -> bool:
+        """Whether it stopped at a request that nothing could answer; an answer by hand lets it go on."""
+        return self.verdict == "unknown_from_step" and self.mode in FORK_MODES
+
+
+class ToolExecution(models.Model):
+    """A tool of the team's own that was allowed to change something, in one replay, once."""
+
+    replay = models.ForeignKey(Replay, on_delete=models.CASCADE, related_name="executions")
+    tool_name = models.TextField()
+    key = models.BinaryField()
+    """SHA-256 of the tool's name and its canonical arguments."""
+    result = models.BinaryField(null=True)
+    """What it answered, as JSON; null while it runs and when it never came back."""
+    started_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["replay", "key"], name="one_execution_a_call")]
+
+    def __str__(self) -> str:
+        return f"{self.tool_name} in {self.replay_id}"

@@ -1,0 +1,291 @@
+"""The changes that a fork may make, and how they are written in JSON (docs: `POST /runs/{id}/forks`).
+
+    {"kind": "instructions", "value": text}
+    {"kind": "message", "step": 4, "index": 0, "value": text or whole message}
+    {"kind": "tool_result", "step": 3, "value": any JSON} or {…, "error": text or {"type", "message"}}
+    {"kind": "model_answer", "step": 2, "value": {"text", "tool_calls": [{"name", "arguments"}]}}
+    {"kind": "state", "step": 2, "patch": [JSON Patch]}
+    {"kind": "model", "value": {"model", "settings"}}
+    {"kind": "clock", "value": ISO 8601 time, or seconds to shift it by}
+    {"kind": "agent", "value": name of a registered agent}
+    {"kind": "rule", "when": condition, "answer": {"text", "tool_calls"}}
+
+Steps count from 1 and are those of the parent run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from sessions_app.core.errors import ReplayProductError
+from sessions_app.core.fork.conditions import Condition, ConditionError, read_condition
+from sessions_app.core.payload import JsonObject, JsonValue
+
+
+class ForkError(ReplayProductError):
+    """A fork cannot be made as it was asked for; `field` is a JSON path such as `changes[0].step`."""
+
+    def __init__(self, message: str, *, field: str) -> None:
+        super().__init__(message)
+        self.message = message
+        self.field = field
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AskedCall:
+    """A tool call that an answer asks for."""
+
+    name: str
+    arguments: JsonObject
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Answer:
+    """What a model says: a text, tool calls, or both."""
+
+    text: str | None = None
+    tool_calls: tuple[AskedCall, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ToolFailure:
+    """How a tool fails instead of answering."""
+
+    message: str
+    type: str | None = None
+    crashes: bool = False
+    """True ends the run with this error, as an exception of the tool does; else the model is told of it."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NewInstructions:
+    """Another system prompt, for every request from the fork's step on."""
+
+    value: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NewMessage:
+    """Another message in what a model step was sent; `index` counts from 0."""
+
+    step: int
+    index: int
+    value: str | JsonObject
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NewToolResult:
+    """Another answer of the tool at a step."""
+
+    step: int
+    value: JsonValue = None
+    failure: ToolFailure | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NewModelAnswer:
+    """Another answer of the model at a step, written by hand."""
+
+    step: int
+    answer: Answer
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NewState:
+    """The state that a step begins with, changed by a JSON Patch (RFC 6902)."""
+
+    step: int
+    patch: tuple[JsonObject, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NewModel:
+    """Another model, or other settings, from the fork's step on; None leaves them as they were."""
+
+    model: str | None = None
+    settings: JsonObject | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NewClock:
+    """Another time at the fork's step: a moment, or a shift of the recorded one."""
+
+    at: datetime | None = None
+    shift: timedelta | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NewAgent:
+    """The team's own code: an agent that the server's settings register under this name."""
+
+    name: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Rule:
+    """From the fork's step on: when the condition holds, the model answers this."""
+
+    when: Condition
+    answer: Answer
+
+
+Change = (
+    NewInstructions | NewMessage | NewToolResult | NewModelAnswer | NewState | NewModel | NewClock | NewAgent | Rule
+)
+
+MAX_CHANGES = 50
+_MAX_SHIFT = 100 * 365 * 24 * 3600
+
+
+def read_changes(items: JsonValue, *, field: str = "changes") -> tuple[Change, ...]:
+    """Raises `ForkError` naming the field."""
+    if not isinstance(items, list):
+        raise ForkError("changes must be a list.", field=field)
+    if len(items) > MAX_CHANGES:
+        raise ForkError(f"A fork makes at most {MAX_CHANGES} changes.", field=field)
+    return tuple(_read(item, f"{field}[{position}]") for position, item in enumerate(items))
+
+
+def _read(item: JsonValue, field: str) -> Change:
+    kind = item.get("kind") if isinstance(item, dict) else None
+    if not isinstance(kind, str) or kind not in _READERS:
+        raise ForkError(f"{field}.kind must be one of {', '.join(_READERS)}.", field=f"{field}.kind")
+    return _READERS[kind](item, field)
+
+
+def _instructions(item: JsonObject, field: str) -> Change:
+    return NewInstructions(value=_text(item, "value", field))
+
+
+def _message(item: JsonObject, field: str) -> Change:
+    value = item.get("value")
+    if not isinstance(value, str | dict):
+        raise ForkError(f"{field}.value must be a text or a whole message.", field=f"{field}.value")
+    return NewMessage(step=_number(item, "step", field), index=_number(item, "index", field, low=0), value=value)
+
+
+def _tool_result(item: JsonObject, field: str) -> Change:
+    step = _number(item, "step", field)
+    if ("value" in item) == (item.get("error") is not None):
+        raise ForkError(f"{field} needs either value or error.", field=f"{field}.value")
+    if "value" in item:
+        return NewToolResult(step=step, value=item["value"])
+    return NewToolResult(step=step, failure=read_failure(item["error"], f"{field}.error"))
+
+
+def read_failure(error: JsonValue, field: str) -> ToolFailure:
+    if isinstance(error, str) and error:
+        return ToolFailure(message=error)
+    if isinstance(error, dict) and isinstance(error.get("message"), str):
+        kind, crashes = error.get("type"), error.get("crashes", False)
+        if (kind is None or isinstance(kind, str)) and isinstance(crashes, bool):
+            return ToolFailure(message=error["message"], type=kind, crashes=crashes)
+    raise ForkError(f"{field} must be a text or an object with message, type and crashes.", field=field)
+
+
+def _model_answer(item: JsonObject, field: str) -> Change:
+    return NewModelAnswer(step=_number(item, "step", field), answer=read_answer(item.get("value"), f"{field}.value"))
+
+
+def read_answer(value: JsonValue, field: str) -> Answer:
+    """`{"text", "tool_calls": [{"name", "arguments"}]}`; a bare text is an answer too."""
+    if isinstance(value, str):
+        value = {"text": value}
+    if not isinstance(value, dict):
+        raise ForkError(f"{field} must be an object with text, tool_calls or both.", field=field)
+    text, calls = value.get("text"), value.get("tool_calls") or []
+    if text is not None and not isinstance(text, str):
+        raise ForkError(f"{field}.text must be a text.", field=f"{field}.text")
+    if not isinstance(calls, list):
+        raise ForkError(f"{field}.tool_calls must be a list.", field=f"{field}.tool_calls")
+    if not text and not calls:
+        raise ForkError(f"{field} needs a text, tool_calls or both.", field=field)
+    asked = tuple(_asked_call(call, f"{field}.tool_calls[{position}]") for position, call in enumerate(calls))
+    return Answer(text=text or None, tool_calls=asked)
+
+
+def _asked_call(call: JsonValue, field: str) -> AskedCall:
+    if not isinstance(call, dict) or not isinstance(call.get("name"), str) or not call["name"]:
+        raise ForkError(f"{field}.name must be the name of a tool.", field=f"{field}.name")
+    arguments = call.get("arguments", {})
+    if not isinstance(arguments, dict):
+        raise ForkError(f"{field}.arguments must be an object.", field=f"{field}.arguments")
+    return AskedCall(name=call["name"], arguments=arguments)
+
+
+def _state(item: JsonObject, field: str) -> Change:
+    patch = item.get("patch")
+    if not isinstance(patch, list) or not patch or not all(isinstance(operation, dict) for operation in patch):
+        raise ForkError(f"{field}.patch must be a list of JSON Patch operations.", field=f"{field}.patch")
+    return NewState(step=_number(item, "step", field), patch=tuple(patch))
+
+
+def _model(item: JsonObject, field: str) -> Change:
+    value = item.get("value")
+    if isinstance(value, str):
+        value = {"model": value}
+    model = value.get("model") if isinstance(value, dict) else None
+    settings = value.get("settings") if isinstance(value, dict) else None
+    if not (model is None or isinstance(model, str)) or not (settings is None or isinstance(settings, dict)):
+        raise ForkError(f"{field}.value needs model (a text) and settings (an object).", field=f"{field}.value")
+    if not model and settings is None:
+        raise ForkError(f"{field}.value needs a model, settings or both.", field=f"{field}.value")
+    return NewModel(model=model or None, settings=settings)
+
+
+def _clock(item: JsonObject, field: str) -> Change:
+    value = item.get("value")
+    if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= _MAX_SHIFT:
+        return NewClock(shift=timedelta(seconds=value))
+    try:
+        at = datetime.fromisoformat(value)  # type: ignore[arg-type]  # anything else is refused below
+    except (TypeError, ValueError):
+        at = None
+    if at is None or at.tzinfo is None:
+        words = "must be an ISO 8601 time with offset, or a number of seconds to shift the clock by"
+        raise ForkError(f"{field}.value {words}.", field=f"{field}.value")
+    return NewClock(at=at)
+
+
+def _agent(item: JsonObject, field: str) -> Change:
+    return NewAgent(name=_text(item, "value", field))
+
+
+def _rule(item: JsonObject, field: str) -> Change:
+    try:
+        when = read_condition(item.get("when"), root="result")
+    except ConditionError as error:
+        raise ForkError(error.message, field=f"{field}.when") from None
+    return Rule(when=when, answer=read_answer(item.get("answer"), f"{field}.answer"))
+
+
+_READERS: dict[str, Callable[[JsonObject, str], Change]] = {
+    "instructions": _instructions,
+    "message": _message,
+    "tool_result": _tool_result,
+    "model_answer": _model_answer,
+    "state": _state,
+    "model": _model,
+    "clock": _clock,
+    "agent": _agent,
+    "rule": _rule,
+}
+
+
+def _text(item: JsonObject, name: str, field: str) -> str:
+    value = item.get(name)
+    if not isinstance(value, str) or not value.strip():
+        raise ForkError(f"{field}.{name} must be a text.", field=f"{field}.{name}")
+    return value
+
+
+def _number(item: JsonObject, name: str, field: str, *, low: int = 1) -> int:
+    """A step may also be written as its id, `step_3`."""
+    value = item.get(name)
+    if isinstance(value, str) and name == "step":
+        value = int(digits) if (digits := value.removeprefix("step_")).isdecimal() and len(digits) < 10 else None
+    if not isinstance(value, int) or isinstance(value, bool) or value < low:
+        raise ForkError(f"{field}.{name} must be a number from {low} on.", field=f"{field}.{name}")
+    return value
