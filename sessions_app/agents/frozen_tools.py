@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from typing import Any
 
 from pydantic_ai.exceptions import ApprovalRequired, CallDeferred, ModelRetry, ToolFailed
@@ -16,36 +15,31 @@ from pydantic_core import SchemaValidator, core_schema
 from sessions_app.agents.library import load_definition, load_prompt
 from sessions_app.agents.outcomes import FixtureNotFound, RecordedError
 from sessions_app.agents.replay_model import ReplayModel
+from sessions_app.agents.stage import Stage
 from sessions_app.core.payload import JsonObject
 from sessions_app.core.replay.budgets import Budgets
-from sessions_app.core.replay.fixture_book import FixtureBook, FixtureMiss
+from sessions_app.core.replay.fixture_book import FixtureMiss
 from sessions_app.core.run import WAITING, ErrorInfo, Fixture
 
 _ANY_OBJECT = SchemaValidator(core_schema.dict_schema(core_schema.str_schema()))
 _IS_INTERRUPTED_WITHIN = 1.0
 """Seconds; a call that nobody interrupts in this time was never answered."""
-OnCall = Callable[[str | None, str, JsonObject, Fixture], None]
 
 
 class FrozenToolset(AbstractToolset[None]):
     """Offers the tools of the recorded moment and gives their recorded answers."""
 
-    def __init__(self, model: ReplayModel, book: FixtureBook, budgets: Budgets, on_call: OnCall) -> None:
+    def __init__(self, model: ReplayModel, stage: Stage, budgets: Budgets) -> None:
         self._model = model
-        self._book = book
+        self._stage = stage
         self._budgets = budgets
-        self._on_call = on_call
-        self._definitions: tuple[JsonObject, ...] = ()
 
     @property
     def id(self) -> str | None:
         return None
 
     async def get_tools(self, ctx: RunContext[None]) -> dict[str, ToolsetTool[None]]:
-        current = self._model.current
-        if current is not None:
-            self._definitions = current.tools
-        return {d["name"]: self._tool(load_definition(d)) for d in self._definitions}
+        return {d["name"]: self._tool(load_definition(d)) for d in self._model.nearest.tools}
 
     def _tool(self, definition: ToolDefinition) -> ToolsetTool[None]:
         return ToolsetTool(
@@ -58,15 +52,13 @@ class FrozenToolset(AbstractToolset[None]):
     async def call_tool(
         self, name: str, tool_args: dict[str, Any], ctx: RunContext[None], tool: ToolsetTool[None]
     ) -> Any:
-        found = self._book.find(name, ctx.tool_call_id, tool_args)
-        if isinstance(found, FixtureMiss):
-            raise FixtureNotFound(found)
+        found = self._stage.fixture(name, ctx.tool_call_id, tool_args)
         if found.call.outcome == "interrupted" and found.call.result is None:
             # Something beside it ended the run meanwhile, and will do so again.
             await asyncio.sleep(_IS_INTERRUPTED_WITHIN)
         if found.call.result is None and found.error is None and found.call.outcome not in WAITING | {"crashed"}:
             raise FixtureNotFound(_unanswered(found, tool_args))
-        self._on_call(ctx.tool_call_id, name, tool_args, found)
+        self._stage.called(name, ctx.tool_call_id, tool_args, found)
         return reenact(found)
 
 

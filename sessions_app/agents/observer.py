@@ -16,6 +16,7 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 from sessions_app.agents.library import dump_parameters, load_messages, load_parameters
 from sessions_app.agents.outcomes import RecordedError
 from sessions_app.agents.replay_model import ReplayModel
+from sessions_app.agents.stage import Stage
 from sessions_app.agents.transcript import Transcript
 from sessions_app.core.history import History, messages
 from sessions_app.core.payload import JsonObject, JsonValue
@@ -30,9 +31,10 @@ class Observer(AbstractCapability[None]):
     """One for each replay; see `Transcript` for what it writes down."""
 
     def __init__(
-        self, model: ReplayModel, transcript: Transcript, book: FixtureBook, refusal: ErrorInfo | None
+        self, model: ReplayModel, stage: Stage, transcript: Transcript, book: FixtureBook, refusal: ErrorInfo | None
     ) -> None:
         self._model = model
+        self._stage = stage
         self._transcript = transcript
         self._book = book
         self._refusal = refusal
@@ -59,19 +61,22 @@ class Observer(AbstractCapability[None]):
         self, ctx: RunContext[None], *, request_context: ModelRequestContext, handler: Any
     ) -> ModelResponse:
         planned, response = self._model.current, None
+
+        def look() -> tuple[list[ModelMessage], JsonObject]:
+            return list(ctx.messages), dump_parameters(request_context.model_request_parameters)
+
+        self._stage.watch(look)
         try:
             response = cast(ModelResponse, await handler(request_context))
         finally:
             # Only now: the hooks before the request run inside the handler and may change it.
-            parameters = dump_parameters(request_context.model_request_parameters)
-            self._transcript.request(planned, list(ctx.messages), parameters, response)
+            self._stage.requested(planned, *look(), response)
         return response
 
     async def prepare_output_tools(
         self, ctx: RunContext[None], tool_defs: list[ToolDefinition]
     ) -> list[ToolDefinition]:
-        planned = self._model.current
-        recorded = _parameters(planned).get("output_tools") if planned else None
+        recorded = _parameters(self._model.nearest).get("output_tools")
         if not recorded:
             return tool_defs
         by_name = {tool.name: tool for tool in load_parameters({"output_tools": recorded}).output_tools}
@@ -82,7 +87,7 @@ class Observer(AbstractCapability[None]):
     ) -> Any:
         refused = self._book.take_refused(call.tool_call_id, call.tool_name)
         if refused is not None and refused.call.result is not None:
-            self._transcript.call(call.tool_call_id, call.tool_name, _raw_arguments(call), refused)
+            self._stage.called(call.tool_name, call.tool_call_id, _raw_arguments(call), refused)
             raise _validation_error(call.tool_name, refused.call.result.value)
         return await handler(args)
 

@@ -3,6 +3,7 @@ otherwise turn them into an answer for the model."""
 
 from __future__ import annotations
 
+from sessions_app.core.fork.stops import Stopped
 from sessions_app.core.replay.fixture_book import FixtureMiss
 from sessions_app.core.run import ErrorInfo
 
@@ -21,6 +22,14 @@ class FixtureNotFound(BaseException):
     def __init__(self, miss: FixtureMiss) -> None:
         super().__init__(f"No recorded answer for {miss.tool_name!r} with these arguments.")
         self.miss = miss
+
+
+class Paused(BaseException):
+    """The replay waits at a stop: for somebody to go on, or for an answer that nothing knows."""
+
+    def __init__(self, stopped: Stopped) -> None:
+        super().__init__(f"Stopped before {stopped.stop.name}.")
+        self.stopped = stopped
 
 
 class RecordedError(Exception):

@@ -15,16 +15,16 @@ from pydantic_ai.tools import (
     RunContext,
     ToolDenied,
 )
+from pydantic_ai.usage import RunUsage
 
-from sessions_app.agents.frozen_tools import FrozenToolset, OnCall
+from sessions_app.agents.frozen_tools import FrozenToolset
 from sessions_app.agents.library import load_messages, load_prompt, load_request
 from sessions_app.agents.observer import Observer
 from sessions_app.agents.replay_model import ReplayModel
-from sessions_app.agents.transcript import Transcript
+from sessions_app.agents.stage import Stage
 from sessions_app.core.history import messages
 from sessions_app.core.payload import JsonObject, Payload
 from sessions_app.core.replay.budgets import Budgets
-from sessions_app.core.replay.fixture_book import FixtureBook
 from sessions_app.core.replay.plan import PlannedAnswer, ReplayPlan, prior_messages
 from sessions_app.core.run import SPANS, WAITING
 
@@ -40,28 +40,31 @@ class Start:
     prompt: Any
     history: list[ModelMessage]
     deferred: DeferredToolResults | None
-    system_prompts: tuple[str, ...]
+    system_prompts: tuple[str, ...] = ()
+    instructions: str | None = None
+    """In place of the recorded ones."""
+    usage: RunUsage | None = None
+    """What was used up before, as limits count it."""
 
 
 def rebuild_agent(
-    plan: ReplayPlan, model: ReplayModel, transcript: Transcript, book: FixtureBook, on_call: OnCall
-) -> tuple[Agent[None, Any], Start]:
-    """The agent, and how to start it."""
-    budgets, start = Budgets(plan.run), _start(plan)
+    plan: ReplayPlan, model: ReplayModel, stage: Stage, observer: Observer, start: Start
+) -> Agent[None, Any]:
+    budgets = Budgets(plan.run)
     agent: Agent[None, Any] = Agent(
         model,
         name=plan.run.agent.name,
         output_type=_output_type(plan),
-        instructions=_instructions(plan, model),
+        instructions=_instructions(plan, model) if start.instructions is None else [start.instructions],
         system_prompt=start.system_prompts,
         model_settings=_settings(model),
         retries={"tools": budgets.default, "output": budgets.of_output},
-        toolsets=[FrozenToolset(model, book, budgets, on_call)],
+        toolsets=[FrozenToolset(model, stage, budgets)],
         end_strategy=_end_strategy(plan),
-        capabilities=[Observer(model, transcript, book, plan.refusal)],
+        capabilities=[observer],
         deps_type=type(None),
     )
-    return agent, start
+    return agent
 
 
 def _end_strategy(plan: ReplayPlan) -> Any:
@@ -71,7 +74,8 @@ def _end_strategy(plan: ReplayPlan) -> Any:
 # --- how it began ------------------------------------------------------------------------------
 
 
-def _start(plan: ReplayPlan) -> Start:
+def recorded_start(plan: ReplayPlan) -> Start:
+    """As the recorded run was started."""
     history, first = load_messages(prior_messages(plan.run)), _first_request(plan)
     deferred = _deferred(plan)
     if deferred is not None:
@@ -138,7 +142,7 @@ def _following(
     model: ReplayModel, read: Callable[[PlannedAnswer], str | None]
 ) -> Callable[[RunContext[None]], str | None]:
     def instructions(ctx: RunContext[None]) -> str | None:
-        return read(model.current) if model.current else None
+        return read(model.nearest)
 
     return instructions
 
@@ -164,7 +168,7 @@ def _instruction_parts(planned: PlannedAnswer) -> list[JsonObject]:
 
 def _settings(model: ReplayModel) -> Any:
     def settings(ctx: RunContext[None]) -> Any:
-        return (model.current.settings if model.current else None) or {}
+        return model.nearest.settings or {}
 
     return settings
 

@@ -13,11 +13,15 @@ from pydantic_ai.tools import DeferredToolRequests
 from pydantic_ai.usage import UsageLimits
 
 from sessions_app.agents.clock import PinnedClock
-from sessions_app.agents.outcomes import FixtureNotFound, RanPastRecording, RecordedError
-from sessions_app.agents.rebuild import Start, rebuild_agent
+from sessions_app.agents.observer import Observer
+from sessions_app.agents.outcomes import FixtureNotFound, Paused, RanPastRecording, RecordedError
+from sessions_app.agents.rebuild import Start, rebuild_agent, recorded_start
 from sessions_app.agents.replay_model import ReplayModel
+from sessions_app.agents.stage import RecordedStage, Stage
 from sessions_app.agents.transcript import Transcript
+from sessions_app.core.fork.stops import Stops
 from sessions_app.core.formats.json_writer import iso
+from sessions_app.core.history import History
 from sessions_app.core.payload import Payload
 from sessions_app.core.replay.ending import Ending, conclude
 from sessions_app.core.replay.fixture_book import FixtureBook
@@ -30,44 +34,54 @@ _LIMITS = ("request_limit", "tool_calls_limit", "input_tokens_limit", "output_to
 Progress = Callable[[int, int], None]
 
 
-async def replay_recording(run: Run, on_progress: Progress, clock: PinnedClock) -> Result:
+async def replay_recording(run: Run, on_progress: Progress, clock: PinnedClock, stops: Stops | None = None) -> Result:
     """Replay a run with the world off. A divergence is a result; only `could_not_run` carries an error."""
     plan = make_plan(run)
     if not plan.answers:
         return Result(verdict="could_not_run", error="The recording holds no model answers.")
     try:
-        return await _replay(plan, on_progress, clock)
+        return await _replay(plan, on_progress, clock, stops or Stops())
     except ValidationError as error:
-        return Result(verdict="could_not_run", error=_unreadable(error))
+        return Result(verdict="could_not_run", error=unreadable(error))
 
 
-async def _replay(plan: ReplayPlan, on_progress: Progress, clock: PinnedClock) -> Result:
-    transcript, book = Transcript(), FixtureBook(plan.fixtures)
-    tick = _Ticker(plan.total, on_progress)
+async def _replay(plan: ReplayPlan, on_progress: Progress, clock: PinnedClock, stops: Stops) -> Result:
+    transcript, book, ticker = Transcript(), FixtureBook(plan.fixtures), Ticker(plan.total, on_progress)
 
-    def on_answer(step: int) -> None:
+    def on_step(step: int) -> None:
         clock.move_to(plan.run.steps[step - 1].started_at)
-        tick.step()
+        ticker.step()
 
-    model = ReplayModel(
-        plan.answers,
-        name=plan.run.model or "recorded",
-        system=plan.run.provider or "recorded",
-        has_output_tool=any(call.is_output for _, call in plan.run.tool_calls),
-        on_answer=on_answer,
-    )
-
-    def on_call(*seen: Any) -> None:
-        transcript.call(*seen)
-        tick.step()
-
-    agent, start = rebuild_agent(plan, model, transcript, book, on_call)
-    ending, messages = await _run(agent, start, plan)
+    stage = RecordedStage(transcript, book, stops, on_step)
+    model = replay_model(plan, stage)
+    observer = Observer(model, stage, transcript, book, plan.refusal)
+    start = recorded_start(plan)
+    ending, messages = await run_loop(rebuild_agent(plan, model, stage, observer, start), start, plan.run)
     last = plan.answers[min(model.cursor, len(plan.answers)) - 1].step if model.cursor else 1
     unused, left_over = plan.answers[model.cursor :], book.left_over
     has_rest = bool(unused or left_over)
     final = transcript.end(None if has_rest else _expected_end(plan, ending), messages, step=last)
-    observations = Observations(
+    observations = observations_of(transcript, final, ending)
+    facts = {**_facts(transcript), "clock": iso(clock.pinned_at) if clock.pinned_at else None}
+    if ending.stopped is not None:
+        stopped = ending.stopped.to_json()
+        return Result(verdict="paused", facts=facts, observations=observations, stopped=stopped)
+    return conclude(plan, observations, ending, transcript.divergence, unused, left_over, facts)
+
+
+def replay_model(plan: ReplayPlan, stage: Stage, *, cursor: int = 0, name: str | None = None) -> ReplayModel:
+    return ReplayModel(
+        plan.answers,
+        name=name or plan.run.model or "recorded",
+        system=plan.run.provider or "recorded",
+        has_output_tool=any(call.is_output for _, call in plan.run.tool_calls),
+        stage=stage,
+        cursor=cursor,
+    )
+
+
+def observations_of(transcript: Transcript, final: History | None, ending: Ending) -> Observations:
+    return Observations(
         requests=tuple(transcript.requests),
         calls=tuple(transcript.calls),
         final=final,
@@ -75,8 +89,6 @@ async def _replay(plan: ReplayPlan, on_progress: Progress, clock: PinnedClock) -
         error=ending.error,
         ended_open=ending.is_open,
     )
-    facts = {**_facts(transcript), "clock": iso(clock.pinned_at) if clock.pinned_at else None}
-    return conclude(plan, observations, ending, transcript.divergence, unused, left_over, facts)
 
 
 def _facts(transcript: Transcript) -> dict[str, Any]:
@@ -94,10 +106,13 @@ def _expected_end(plan: ReplayPlan, ending: Ending) -> Any:
     return plan.run.final if ending.is_regular and broke_off_at(plan.run) is None else None
 
 
-async def _run(agent: Any, start: Start, plan: ReplayPlan) -> tuple[Ending, list[ModelMessage]]:
+async def run_loop(agent: Any, start: Start, run: Run) -> tuple[Ending, list[ModelMessage]]:
+    """Let the agent run to its end; how it ended, and the messages there were then."""
     with capture_run_messages() as messages:
         try:
-            output = await _start_run(agent, start, plan)
+            output = await _start_run(agent, start, run)
+        except Paused as stop:
+            return Ending(stopped=stop.stopped), messages
         except RanPastRecording as stop:
             return Ending(ran_past=stop.cursor), messages
         except FixtureNotFound as stop:
@@ -111,17 +126,18 @@ async def _run(agent: Any, start: Start, plan: ReplayPlan) -> tuple[Ending, list
     return _ended(output), messages
 
 
-async def _start_run(agent: Any, start: Start, plan: ReplayPlan) -> Any:
+async def _start_run(agent: Any, start: Start, run: Run) -> Any:
     arguments = {
         "message_history": start.history or None,
         "deferred_tool_results": start.deferred,
-        "usage_limits": _limits(plan),
+        "usage_limits": _limits(run),
+        "usage": start.usage,
     }
-    if plan.run.agent.entry_point == "run_stream":
+    if run.agent.entry_point == "run_stream":
         # Streaming is another algorithm: the first text that comes is final.
         async with agent.run_stream(start.prompt, **arguments) as streamed:
             return await streamed.get_output()
-    if plan.run.agent.entry_point == "run_stream_events":
+    if run.agent.entry_point == "run_stream_events":
         return await _run_with_events(agent, start, arguments)
     return (await agent.run(start.prompt, **arguments)).output
 
@@ -135,9 +151,9 @@ async def _run_with_events(agent: Any, start: Start, arguments: dict[str, Any]) 
     raise AssertionError("a stream of events ends with a result or an exception")
 
 
-def _limits(plan: ReplayPlan) -> UsageLimits:
+def _limits(run: Run) -> UsageLimits:
     """Those of the recorded run; without them nothing may end a replay early."""
-    recorded = plan.run.agent.usage_limits or {}
+    recorded = run.agent.usage_limits or {}
     limits = {name: recorded[name] for name in _LIMITS if isinstance(recorded.get(name), int)}
     return UsageLimits(**{"request_limit": None, **limits})
 
@@ -148,13 +164,15 @@ def _ended(output: Any) -> Ending:
     return Ending(output=Payload.of_text(output) if isinstance(output, str) else Payload.of_json(output))
 
 
-def _unreadable(error: ValidationError) -> str:
+def unreadable(error: ValidationError) -> str:
     place = error.errors(include_input=False, include_url=False)[0]
     path = ".".join(str(part) for part in place["loc"])
     return f"Pydantic AI cannot read a recorded message: {path}: {place['msg']}"
 
 
-class _Ticker:
+class Ticker:
+    """Counts answered steps and tells of each."""
+
     def __init__(self, total: int, on_progress: Progress) -> None:
         self._done = 0
         self._total = total

@@ -1,8 +1,8 @@
-"""A model that answers from the recording and never makes an answer up."""
+"""A model that gives what its stage answers and never makes an answer up."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
@@ -19,7 +19,8 @@ from pydantic_ai.profiles import ModelProfile
 from pydantic_ai.settings import ModelSettings
 
 from sessions_app.agents.library import load_response
-from sessions_app.agents.outcomes import RanPastRecording, RecordedError
+from sessions_app.agents.outcomes import RecordedError
+from sessions_app.agents.stage import Stage
 from sessions_app.core.replay.plan import PlannedAnswer
 from sessions_app.core.run import ErrorInfo
 
@@ -40,7 +41,7 @@ class _BrokenStream(CompletedStreamedResponse):
 
 
 class ReplayModel(Model[Any]):
-    """Gives the recorded answers in order. `cursor` is the number of requests answered so far."""
+    """`cursor` is the number of requests answered so far; the recorded ones are `answers`."""
 
     def __init__(
         self,
@@ -49,16 +50,17 @@ class ReplayModel(Model[Any]):
         name: str,
         system: str,
         has_output_tool: bool,
-        on_answer: Callable[[int], None],
+        stage: Stage,
+        cursor: int = 0,
     ) -> None:
         # What `auto` output was resolved to shows in how the output came.
         mode: StructuredOutputMode = "tool" if has_output_tool else "native"
         super().__init__(profile=ModelProfile(default_structured_output_mode=mode))
         self.answers = answers
-        self.cursor = 0
+        self.cursor = cursor
         self._name = name
         self._system = system
-        self._on_answer = on_answer
+        self._stage = stage
 
     @property
     def model_name(self) -> str:
@@ -76,6 +78,11 @@ class ReplayModel(Model[Any]):
     def current(self) -> PlannedAnswer | None:
         """The recorded call that the next request stands for; None past the end."""
         return self.answers[self.cursor] if self.cursor < len(self.answers) else None
+
+    @property
+    def nearest(self) -> PlannedAnswer:
+        """The recorded call at this place; past the end the last one, whose tools and prompts hold on."""
+        return self.answers[min(self.cursor, len(self.answers) - 1)]
 
     async def request(
         self,
@@ -108,12 +115,9 @@ class ReplayModel(Model[Any]):
         return messages
 
     def _next(self) -> ModelResponse:
-        answer = self.current
-        if answer is None or (answer.response is None and answer.error is None):
-            raise RanPastRecording(self.cursor)
+        given = self._stage.answer(self.current, self.cursor)
         self.cursor += 1
-        self._on_answer(answer.step)
-        if answer.response is None:
-            assert answer.error is not None
-            raise RecordedError(answer.error)
-        return load_response(answer.response)
+        if given.response is None:
+            assert given.error is not None
+            raise RecordedError(given.error)
+        return load_response(given.response)

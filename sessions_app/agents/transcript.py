@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from pydantic_ai.messages import ModelMessage
 
 from sessions_app.agents.library import dump_message, load_messages
-from sessions_app.core.history import History
+from sessions_app.core.history import History, nodes
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.replay.matching import Mismatch, Tally, first_mismatch
 from sessions_app.core.replay.observed import Divergence, ObservedCall, ObservedRequest
 from sessions_app.core.replay.plan import PlannedAnswer
-from sessions_app.core.run import Fixture
 
 
 @dataclass
@@ -35,8 +35,9 @@ class Transcript:
         rebuilt: list[ModelMessage],
         parameters: JsonObject,
         response: ModelMessage | None,
+        **given: Any,
     ) -> None:
-        """One request to the model, as the loop built it."""
+        """One request to the model, as the loop built it; `given` is what else is known of its answer."""
         history = self._extend(rebuilt)
         self.requests.append(
             ObservedRequest(
@@ -44,8 +45,18 @@ class Transcript:
                 history=history,
                 parameters=Payload.of_json(parameters),
                 response=None if response is None else Payload.of_json(dump_message(response)),
+                **given,
             )
         )
+        self._check(planned, rebuilt, parameters)
+
+    def is_recorded(self, planned: PlannedAnswer | None, rebuilt: list[ModelMessage], parameters: JsonObject) -> bool:
+        """Whether everything up to this request, which is about to be made, is as it was recorded."""
+        self._extend(rebuilt)
+        self._check(planned, rebuilt, parameters)
+        return planned is not None and self.divergence is None
+
+    def _check(self, planned: PlannedAnswer | None, rebuilt: list[ModelMessage], parameters: JsonObject) -> None:
         if planned is not None and self.divergence is None:
             self._check_request(planned, rebuilt)
             self._check_parameters(planned, parameters)
@@ -57,15 +68,16 @@ class Transcript:
         else:
             self._check_messages(planned.history, rebuilt, step=planned.step)
 
-    def call(self, call_id: str | None, name: str, arguments: JsonValue, fixture: Fixture) -> None:
+    def call(self, call_id: str | None, name: str, arguments: JsonValue, step: int, **given: Any) -> None:
+        """One tool call; `step` is the recorded one whose answer it got."""
         self.calls.append(
-            ObservedCall(
-                step=fixture.step,
-                call_id=call_id,
-                tool_name=name,
-                arguments=Payload.of_json(arguments),
-            )
+            ObservedCall(step=step, call_id=call_id, tool_name=name, arguments=Payload.of_json(arguments), **given)
         )
+
+    def begin(self, loaded: list[ModelMessage], history: History, *, checked: History | None) -> None:
+        """The loop goes on from these messages; `checked` is how much of them is as recorded."""
+        self._seen, self._chain = list(loaded), list(nodes(history))[::-1]
+        self._checked = checked
 
     def end(self, recorded: History | None, rebuilt: list[ModelMessage], *, step: int) -> History | None:
         """The whole history when the loop stopped, checked against the recorded end."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sessions_app.core.fork.stops import Stopped
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.replay.fixture_book import FixtureMiss, recorded_arguments
 from sessions_app.core.replay.matching import same_value
@@ -22,11 +23,13 @@ class Ending:
     ran_past: int | None = None
     """Number of requests that had been answered when one more was made."""
     miss: FixtureMiss | None = None
+    stopped: Stopped | None = None
+    """It waits at a stop."""
 
     @property
     def is_regular(self) -> bool:
         """Whether the loop came to an end of its own, good or bad."""
-        return self.ran_past is None and self.miss is None
+        return self.ran_past is None and self.miss is None and self.stopped is None
 
 
 def conclude(

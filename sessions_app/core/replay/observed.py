@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from sessions_app.core.history import History
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
-from sessions_app.core.run import ErrorInfo
+from sessions_app.core.run import ErrorInfo, StateChange, StepSource, ToolCall
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -29,16 +29,28 @@ class ObservedRequest:
     parameters: Payload
     response: Payload | None
     """What the loop took as the answer; None when none came."""
+    source: StepSource = "recorded"
+    link: JsonObject | None = None
+    """For a borrowed answer: the run and step that it was recorded in."""
+    error: ErrorInfo | None = None
+    state: StateChange | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ObservedCall:
-    """A tool call of the loop that was answered from the recording."""
+    """A tool call of the loop."""
 
     step: int
+    """The recorded step whose answer it got; 0 for an answer that is not of this recording."""
     call_id: str | None
     tool_name: str
     arguments: Payload
+    source: StepSource = "recorded"
+    link: JsonObject | None = None
+    answer: ToolCall | None = None
+    """What the tool gave, where it is not the recorded answer of `step`; None when nothing was given."""
+    error: ErrorInfo | None = None
+    state: StateChange | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -60,8 +72,10 @@ class Result:
 
     verdict: str
     """`reproduced`, `diverged`, `ran_past_recording`, `answers_left_over`, `fixture_missing`,
-    `could_not_run`."""
+    `could_not_run`, `unknown_from_step`; `paused` for one that goes on later."""
     divergence: Divergence | None = None
     facts: JsonObject = field(default_factory=dict)
     observations: Observations | None = None
     error: str | None = None
+    stopped: JsonObject | None = None
+    """The stop at which it waits, paused or without an answer (`core.fork.stops.Stopped`)."""

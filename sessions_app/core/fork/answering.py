@@ -1,0 +1,230 @@
+"""Who answers after a change, in this order; nothing is ever made up.
+
+    a model's request   by hand · rule · live (sampling) · recorded · borrowed · unknown
+    a tool call         by hand · recorded · borrowed · unknown
+
+Recorded means that the request is the recorded one, borrowed that the same request was answered in another run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from sessions_app.core.errors import ReplayProductError
+from sessions_app.core.fork.changes import Answer, NewModel, NewModelAnswer, NewToolResult, Rule, ToolFailure
+from sessions_app.core.fork.order import Course, HandAnswer, Order
+from sessions_app.core.payload import JsonObject, JsonValue, Payload, canonical_json, sha256_hex
+from sessions_app.core.replay.fixture_book import FixtureBook, FixtureMiss
+from sessions_app.core.replay.plan import PlannedAnswer
+from sessions_app.core.run import ErrorInfo, Fixture, StepSource, ToolCall
+
+
+class LiveModelFailed(ReplayProductError):
+    """The live model gave no answer; the text says why."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ModelAsk:
+    """A request to the model, as the loop built it."""
+
+    at: int
+    planned: PlannedAnswer | None
+    """The recorded request at this place; None past the recording's end."""
+    is_recorded: bool
+    """Whether it is equal to the recorded one."""
+    key: str
+    seen: JsonObject
+    """What rules look at."""
+    messages: Callable[[], list[JsonObject]]
+    parameters: JsonObject
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ToolAsk:
+    """A call of a tool, as the loop makes it."""
+
+    at: int
+    name: str
+    call_id: str | None
+    arguments: JsonValue
+    key: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ModelGiven:
+    """An answer of the model, and where it came from."""
+
+    source: StepSource
+    response: Payload | None
+    error: ErrorInfo | None = None
+    link: JsonObject | None = None
+    """For a borrowed answer: `run_id` and `step` of the run that it was recorded in."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ToolGiven:
+    """An answer of a tool as a fixture, and where it came from. `step` of the fixture is 0 for one not of this run."""
+
+    source: StepSource
+    fixture: Fixture
+    link: JsonObject | None = None
+
+
+class Elsewhere(Protocol):
+    """What lies outside of this run; the parent process knows it."""
+
+    def model_answer(self, key: str) -> JsonObject | None:
+        """`response`, `run_id`, `step` of an equal request that was answered; None when there is none."""
+
+    def tool_answer(self, name: str, arguments: JsonValue) -> JsonObject | None:
+        """`call` (as `tool_call_of` reads it), `run_id`, `step`."""
+
+    def live_answer(self, ask: ModelAsk, *, model: str | None, settings: JsonObject | None) -> JsonObject:
+        """The response of a live model. Raises `LiveModelFailed`."""
+
+
+class Answering:
+    """Decides for one fork. `book` holds the recorded tool answers that are still to be given."""
+
+    def __init__(self, order: Order, course: Course, book: FixtureBook, elsewhere: Elsewhere) -> None:
+        self._order = order
+        self._by_hand = {answer.at: answer for answer in course.answers}
+        self._book = book
+        self._elsewhere = elsewhere
+        self._models = {c.step: c.answer for c in order.changes if isinstance(c, NewModelAnswer)}
+        self._tools = {c.step: c for c in order.changes if isinstance(c, NewToolResult)}
+        self._rules = [c for c in order.changes if isinstance(c, Rule)]
+        self._is_other_model = any(isinstance(c, NewModel) for c in order.changes)
+
+    # --- the model
+
+    def of_model(self, ask: ModelAsk) -> ModelGiven | None:
+        """None when nothing knows the answer."""
+        written = self._written_answer(ask)
+        if written is not None:
+            return written
+        if self._order.samples is not None:
+            return self._live(ask)
+        if ask.is_recorded and not self._is_other_model and ask.planned is not None:
+            return _recorded(ask.planned)
+        found = self._elsewhere.model_answer(ask.key)
+        if found is None:
+            return None
+        return ModelGiven(source="borrowed", response=Payload.of_json(found["response"]), link=_link(found))
+
+    def _written_answer(self, ask: ModelAsk) -> ModelGiven | None:
+        given = self._hand_answer(ask.at, ask.key)
+        if given is not None and given.answer is not None:
+            return ModelGiven(source="by_hand", response=response_of(given.answer, ask.at))
+        if ask.planned is not None and ask.planned.step in self._models:
+            return ModelGiven(source="by_hand", response=response_of(self._models.pop(ask.planned.step), ask.at))
+        rule = next((rule for rule in self._rules if rule.when.holds(ask.seen)), None)
+        return None if rule is None else ModelGiven(source="rule", response=response_of(rule.answer, ask.at))
+
+    def _live(self, ask: ModelAsk) -> ModelGiven:
+        new = next((c for c in self._order.changes if isinstance(c, NewModel)), NewModel())
+        found = self._elsewhere.live_answer(ask, model=new.model, settings=new.settings)
+        return ModelGiven(source="live", response=Payload.of_json(found))
+
+    # --- tools
+
+    def of_tool(self, ask: ToolAsk) -> ToolGiven | FixtureMiss:
+        given = self._hand_answer(ask.at, ask.key)
+        if given is not None:
+            return _by_hand(ask, given.value, given.failure, given.twin)
+        found = self._book.find(ask.name, ask.call_id, ask.arguments)
+        if isinstance(found, Fixture):
+            return self._changed(ask, found)
+        return self._borrowed(ask) or found
+
+    def _changed(self, ask: ToolAsk, fixture: Fixture) -> ToolGiven:
+        change = self._tools.pop(fixture.step, None)
+        if change is None:
+            return ToolGiven(source="recorded", fixture=fixture)
+        return _by_hand(ask, change.value, change.failure, None, step=fixture.step)
+
+    def _borrowed(self, ask: ToolAsk) -> ToolGiven | None:
+        found = self._elsewhere.tool_answer(ask.name, ask.arguments)
+        if found is None:
+            return None
+        fixture = Fixture(step=0, call=tool_call_of(ask, found["call"]), error=_error(found["call"].get("error")))
+        return ToolGiven(source="borrowed", fixture=fixture, link=_link(found))
+
+    def _hand_answer(self, at: int, key: str) -> HandAnswer | None:
+        """An answer that was given to something else is not used."""
+        given = self._by_hand.get(at)
+        return given if given is not None and given.asked == key else None
+
+
+def tool_key(name: str, arguments: JsonValue) -> str:
+    """Of a tool call that is asked for: SHA-256 of its name and canonical arguments, in hex."""
+    return sha256_hex(canonical_json([name, arguments]))
+
+
+def response_of(answer: Answer, at: int) -> Payload:
+    """The answer as a message of the model. Ids of its calls follow from the stop, so that they stay the same."""
+    text = [] if answer.text is None else [{"content": answer.text, "part_kind": "text"}]
+    calls = [
+        {
+            "tool_name": call.name,
+            "args": call.arguments,
+            "tool_call_id": f"call_{at}_{position}",
+            "part_kind": "tool-call",
+        }
+        for position, call in enumerate(answer.tool_calls, start=1)
+    ]
+    return Payload.of_json({"parts": [*text, *calls], "kind": "response"})
+
+
+def tool_call_of(ask: ToolAsk, call: JsonObject) -> ToolCall:
+    """A tool's answer that crossed from another process: `result`, `outcome`, `retry`, `metadata`, `content`."""
+    return ToolCall(
+        tool_name=ask.name,
+        call_id=ask.call_id,
+        arguments=Payload.of_json(ask.arguments),
+        result=_payload(call, "result"),
+        outcome=call.get("outcome"),
+        retry=call.get("retry"),
+        metadata=_payload(call, "metadata"),
+        content=_payload(call, "content"),
+    )
+
+
+def _payload(call: JsonObject, name: str) -> Payload | None:
+    if name not in call:
+        return None
+    value = call[name]
+    return Payload.of_text(value) if isinstance(value, str) else Payload.of_json(value)
+
+
+def _by_hand(
+    ask: ToolAsk, value: JsonValue, failure: ToolFailure | None, twin: JsonObject | None, *, step: int = 0
+) -> ToolGiven:
+    call: JsonObject = {"result": value, "outcome": "success"} if failure is None else _failed(failure)
+    error = ErrorInfo(type=failure.type, message=failure.message) if failure and failure.crashes else None
+    fixture = Fixture(step=step, call=tool_call_of(ask, call), error=error)
+    return ToolGiven(source="by_hand", fixture=fixture, link=None if twin is None else _link(twin))
+
+
+def _failed(failure: ToolFailure) -> JsonObject:
+    if failure.crashes:
+        return {"outcome": "crashed"}
+    words = failure.message if failure.type is None else f"{failure.type}: {failure.message}"
+    return {"result": words, "outcome": "failed"}
+
+
+def _recorded(planned: PlannedAnswer) -> ModelGiven | None:
+    """A recorded request that never got an answer says nothing of what it would have been."""
+    if planned.response is None:
+        return None
+    return ModelGiven(source="recorded", response=planned.response, error=planned.error)
+
+
+def _error(error: JsonObject | None) -> ErrorInfo | None:
+    return None if error is None else ErrorInfo(type=error.get("type"), message=error.get("message"))
+
+
+def _link(found: JsonObject) -> JsonObject:
+    return {"run_id": found.get("run_id"), "step": found.get("step")}

@@ -1,0 +1,184 @@
+"""Where a fork begins: the history that it goes on from, and what of the recording lies before and after it.
+
+The past is not run again. The loop is started with the recorded messages up to the fork's step: those that end in the
+request of a model step, or those that end in the answer whose tool calls are open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from sessions_app.core.errors import ReplayProductError
+from sessions_app.core.fork.changes import NewInstructions, NewMessage, NewModel
+from sessions_app.core.fork.lint import lint_history
+from sessions_app.core.fork.order import Order
+from sessions_app.core.history import History, extend, messages
+from sessions_app.core.payload import JsonObject, JsonValue, Payload
+from sessions_app.core.replay.plan import PlannedAnswer, ReplayPlan, make_plan
+from sessions_app.core.run import Run, main_steps
+
+Edit = Callable[[JsonValue], JsonValue]
+
+
+class CannotFork(ReplayProductError):
+    """A run cannot go on from this step; the text says why."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ForkPlan:
+    """What the loop is started with, and what is known of the rest."""
+
+    replay: ReplayPlan
+    """Of the whole recording, with the fork's settings from its step on."""
+    cursor: int
+    """How many model requests lie before it."""
+    history: History
+    """What it goes on from, edited."""
+    recorded: History
+    """The same as it was recorded."""
+    kept: int
+    """Steps up to this index are as recorded."""
+    instructions: str | None
+    """Other instructions, from here on; None leaves them."""
+    model: str | None
+
+    @property
+    def run(self) -> Run:
+        return self.replay.run
+
+    @property
+    def lint(self) -> list[str]:
+        """What the framework will not take as it stands in an edited history."""
+        return [] if self.history == self.recorded else lint_history([m.value for m in messages(self.history)])
+
+
+def plan_fork(run: Run, order: Order) -> ForkPlan:
+    """Raises `CannotFork`."""
+    assert order.at_step is not None
+    plan, at = make_plan(run), order.at_step
+    if not plan.answers:
+        raise CannotFork("The recording holds no model answers.")
+    cursor = sum(answer.step < at for answer in plan.answers)
+    asks_first = cursor == 0 or not _has_open_calls(run, plan, cursor, at)
+    recorded, kept = _from_request(plan, cursor) if asks_first else _from_calls(plan, cursor)
+    model = next((c for c in order.changes if isinstance(c, NewModel)), NewModel())
+    instructions = next((c.value for c in order.changes if isinstance(c, NewInstructions)), None)
+    history = _instructed(_edited(recorded, order, plan, cursor, asks_first), instructions)
+    return ForkPlan(
+        replay=replace(plan, answers=_with_settings(plan.answers, cursor, model.settings)),
+        cursor=cursor,
+        history=history,
+        recorded=recorded,
+        kept=kept,
+        instructions=instructions,
+        model=model.model,
+    )
+
+
+def _has_open_calls(run: Run, plan: ReplayPlan, cursor: int, at: int) -> bool:
+    """Whether calls that the answer before asked for are still to be made at this step."""
+    if plan.answers[cursor - 1].response is None:
+        return False
+    upto = plan.answers[cursor].step if cursor < len(plan.answers) else len(run.steps) + 1
+    is_last_answer = cursor == len(plan.answers)
+    return is_last_answer or any(step.kind == "tool" and at <= step.index < upto for step in main_steps(run))
+
+
+def _from_request(plan: ReplayPlan, cursor: int) -> tuple[History, int]:
+    if cursor >= len(plan.answers):
+        raise CannotFork("The run had come to its end before this step.")
+    answer = plan.answers[cursor]
+    if answer.history is None:
+        raise CannotFork(f"The request of step {answer.step} was not captured.")
+    return answer.history, answer.step - 1
+
+
+def _from_calls(plan: ReplayPlan, cursor: int) -> tuple[History, int]:
+    answer = plan.answers[cursor - 1]
+    if answer.history is None or answer.response is None:
+        raise CannotFork(f"The request of step {answer.step} was not captured.")
+    return History(answer.history, answer.response), answer.step
+
+
+def _with_settings(
+    answers: tuple[PlannedAnswer, ...], cursor: int, settings: JsonObject | None
+) -> tuple[PlannedAnswer, ...]:
+    if settings is None:
+        return answers
+    changed = (replace(answer, settings={**(answer.settings or {}), **settings}) for answer in answers[cursor:])
+    return (*answers[:cursor], *changed)
+
+
+# --- edited histories --------------------------------------------------------------------------
+
+
+def _edited(history: History, order: Order, plan: ReplayPlan, cursor: int, asks_first: bool) -> History:
+    edits = [change for change in order.changes if isinstance(change, NewMessage)]
+    for edit in edits:
+        if not asks_first or edit.step != plan.answers[cursor].step:
+            raise CannotFork(f"Messages can be changed where the fork begins; step {edit.step} lies elsewhere.")
+        if edit.index >= history.length:
+            raise CannotFork(
+                f"The request of step {edit.step} has {history.length} messages, none of index {edit.index}."
+            )
+    by_index = {edit.index: edit.value for edit in edits}
+    return _replaced(history, {index: _new_message(value) for index, value in by_index.items()})
+
+
+def _new_message(value: str | JsonObject) -> Edit:
+    def edit(message: JsonValue) -> JsonValue:
+        return value if isinstance(value, dict) else _with_text(message, value)
+
+    return edit
+
+
+def _with_text(message: JsonValue, text: str) -> JsonValue:
+    """The text of the message's prompt, or of its first part that has one."""
+    parts = list(message.get("parts") or [])
+    kinds = [part.get("part_kind") for part in parts]
+    for kind in ("user-prompt", "text", "tool-return", *kinds):
+        if kind in kinds:
+            at = kinds.index(kind)
+            parts[at] = {**parts[at], "content": text}
+            return {**message, "parts": parts}
+    return message
+
+
+def _instructed(history: History, instructions: str | None) -> History:
+    """A system prompt stands in the first request, instructions in the newest."""
+    if instructions is None:
+        return history
+    listed = messages(history)
+    places = [index for index, message in enumerate(listed) if _system_parts(message.value)]
+    edits: dict[int, Edit] = {places[0]: lambda message: _with_system(message, instructions)} if places else {}
+    if listed[-1].value.get("kind") == "request" and not places:
+        edits[len(listed) - 1] = lambda message: {**message, "instructions": instructions}
+    return _replaced(history, edits)
+
+
+def _system_parts(message: JsonValue) -> list[int]:
+    parts = message.get("parts") or []
+    return [index for index, part in enumerate(parts) if part.get("part_kind") == "system-prompt"]
+
+
+def _with_system(message: JsonValue, text: str) -> JsonValue:
+    places, parts = _system_parts(message), list(message["parts"])
+    parts[places[0]] = {**parts[places[0]], "content": text}
+    return {**message, "parts": [part for index, part in enumerate(parts) if index not in places[1:]]}
+
+
+def _replaced(history: History, edits: dict[int, Edit]) -> History:
+    """Messages before the first edit stay the very same nodes."""
+    if not edits:
+        return history
+    listed, node = messages(history), history
+    while node.parent is not None and node.length > min(edits) + 1:
+        node = node.parent
+    rest = [
+        Payload.of_json(edits[index](message.value)) if index in edits else message
+        for index, message in enumerate(listed[min(edits) :], start=min(edits))
+    ]
+    found = extend(node.parent, rest)
+    assert found is not None
+    return found
