@@ -97,6 +97,15 @@ class Transcript:
         if message.value.get("kind") == "response":
             self.requests[-1] = replace(last, response=message)
 
+    def dumped(self) -> list[JsonObject]:
+        """The messages that there are now."""
+        return [node.message.value for node in self._chain]
+
+    @property
+    def count(self) -> int:
+        """How many requests and calls were made."""
+        return len(self.requests) + len(self.calls)
+
     def rewritten(self) -> None:
         self.rewrites += 1
 

@@ -60,7 +60,7 @@ def plan_fork(run: Run, order: Order) -> ForkPlan:
     if not plan.answers:
         raise CannotFork("The recording holds no model answers.")
     cursor = sum(answer.step < at for answer in plan.answers)
-    asks_first = cursor == 0 or not _has_open_calls(run, plan, cursor, at)
+    asks_first = not _is_continued(run) if cursor == 0 else not _has_open_calls(run, plan, cursor, at)
     recorded, kept = _from_request(plan, cursor) if asks_first else _from_calls(plan, cursor)
     model = next((c for c in order.changes if isinstance(c, NewModel)), NewModel())
     instructions = next((c.value for c in order.changes if isinstance(c, NewInstructions)), None)
@@ -78,11 +78,17 @@ def plan_fork(run: Run, order: Order) -> ForkPlan:
 
 def _has_open_calls(run: Run, plan: ReplayPlan, cursor: int, at: int) -> bool:
     """Whether calls that the answer before asked for are still to be made at this step."""
-    if plan.answers[cursor - 1].response is None:
-        return False
-    upto = plan.answers[cursor].step if cursor < len(plan.answers) else len(run.steps) + 1
-    is_last_answer = cursor == len(plan.answers)
-    return is_last_answer or any(step.kind == "tool" and at <= step.index < upto for step in main_steps(run))
+    answer = plan.answers[cursor - 1]
+    following = plan.answers[cursor].step if cursor < len(plan.answers) else len(run.steps) + 1
+    between = [step.index for step in main_steps(run) if step.kind == "tool" and answer.step < step.index < following]
+    if between:
+        return at <= between[-1]
+    return cursor == len(plan.answers) and _asks_for_calls(answer)
+
+
+def _asks_for_calls(answer: PlannedAnswer) -> bool:
+    parts = answer.response.value.get("parts") or [] if answer.response else []
+    return any(part.get("part_kind") == "tool-call" for part in parts)
 
 
 def _from_request(plan: ReplayPlan, cursor: int) -> tuple[History, int]:
@@ -94,7 +100,14 @@ def _from_request(plan: ReplayPlan, cursor: int) -> tuple[History, int]:
     return answer.history, answer.step - 1
 
 
+def _is_continued(run: Run) -> bool:
+    """Whether it began with approvals for calls of an earlier run."""
+    return run.deferred is not None and run.prior is not None
+
+
 def _from_calls(plan: ReplayPlan, cursor: int) -> tuple[History, int]:
+    if cursor == 0 and plan.run.prior is not None:
+        return plan.run.prior, 0
     answer = plan.answers[cursor - 1]
     if answer.history is None or answer.response is None:
         raise CannotFork(f"The request of step {answer.step} was not captured.")

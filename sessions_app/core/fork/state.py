@@ -27,9 +27,10 @@ class ForkState:
         """Of the state that the fork started from, SHA-256."""
         self.notes: list[str] = []
 
-    def change(self, recorded_step: int | None) -> StateChange | None:
-        """What the next step of the fork does to the state; `recorded_step` is the one that it repeats."""
-        recorded = self._run.steps[recorded_step - 1].state if recorded_step else None
+    def change(self, recorded_step: int | None, *, is_repeated: bool) -> StateChange | None:
+        """What the next step of the fork does to the state. It stands where `recorded_step` stood, and did what that
+        did to the state if it was answered as recorded."""
+        recorded = self._run.steps[recorded_step - 1].state if recorded_step and is_repeated else None
         before = self._applied(self._patch(recorded_step), recorded_step)
         after = self._applied(list(recorded.after) if recorded else [], recorded_step)
         return StateChange(before=before, after=after) if before or after else None

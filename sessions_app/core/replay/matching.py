@@ -20,6 +20,7 @@ _FILE = re.compile(r"messages\[\d+\]\.parts\[\d+\]\.content\[\d+\]")
 _FILE_KINDS = frozenset(
     {"image-url", "audio-url", "video-url", "document-url", "binary", "uploaded-file", "cache-point", "text-content"}
 )
+_COUNTS = frozenset({"attempt", "max_retries"})
 _RANDOM_TOOLSET = re.compile(r"<toolset:[0-9a-f]+>")
 _ABSENT = object()
 
@@ -40,6 +41,8 @@ class Tally:
     compared: int = 0
     volatile: int = 0
     not_captured: set[str] | None = None
+    counts_anew: bool = False
+    """Whether the loop began in the middle, where it counts retries from one again."""
 
     def note_missing(self, path: str) -> None:
         if self.not_captured is None:
@@ -79,7 +82,7 @@ def _in_objects(
     for key in [*recorded, *(key for key in rebuilt if key not in recorded)]:
         here = f"{path}.{key}" if path else key
         left, right = recorded.get(key, _ABSENT), rebuilt.get(key, _ABSENT)
-        if key in VOLATILE_KEYS and _MESSAGE.fullmatch(path):
+        if _is_volatile(key, path, tally):
             tally.volatile += 1
         elif isinstance(raw, dict) and key not in raw and may_lack_fields(path, raw):
             if left is _ABSENT or not same_value(left, right):
@@ -89,6 +92,12 @@ def _in_objects(
         else:
             inner = raw.get(key) if isinstance(raw, dict) else left
             yield from _mismatches(left, right, inner, here, tally)
+
+
+def _is_volatile(key: str, path: str, tally: Tally) -> bool:
+    if tally.counts_anew and key in _COUNTS:
+        return path.endswith(".retry")
+    return key in VOLATILE_KEYS and bool(_MESSAGE.fullmatch(path))
 
 
 def _in_lists(

@@ -74,7 +74,7 @@ class _Rebuilt:
             call,
             history=self._projection.pair(call.history, request.history),
             response=self._response(call.response, request.response),
-            parameters=_parameters(call.parameters, request.parameters),
+            parameters=parameters_in_shape(call.parameters, request.parameters),
         )
         return replace(step, call=rebuilt)
 
@@ -94,21 +94,21 @@ class _Rebuilt:
         return replace(step, call=_rebuilt_call(call, observed, part))
 
 
-def _parameters(recorded: Payload | None, rebuilt: Payload | None) -> Payload | None:
+def parameters_in_shape(recorded: Payload | None, rebuilt: Payload | None) -> Payload | None:
     if recorded is None or rebuilt is None:
         return None if recorded is None else rebuilt
     return in_shape_of(recorded, rebuilt, path="parameters")
 
 
 def _rebuilt_call(call: ToolCall, observed: ObservedCall | None, part: JsonObject | None) -> ToolCall:
-    arguments = _same_spelling(call.arguments, observed.arguments) if observed else call.arguments
+    arguments = spelled_as(call.arguments, observed.arguments) if observed else call.arguments
     if part is None:
         # The run ended before the answer reached the history; this is what the frozen tool gave.
         return replace(call, arguments=arguments)
     return replace(
         call,
         arguments=arguments,
-        result=_same_spelling(call.result, Payload.of_json(part.get("content"))),
+        result=spelled_as(call.result, Payload.of_json(part.get("content"))),
         outcome=part.get("outcome") if call.outcome is not None else None,
         retry=_shared_keys(call.retry, part.get("retry")),
     )
@@ -144,10 +144,10 @@ def _output(run: Run, rebuilt: Payload | None) -> Payload | None:
         return recorded
     if recorded and rebuilt and recorded.is_json and came_from(recorded.parsed, rebuilt.parsed):
         return recorded
-    return _same_spelling(recorded, rebuilt)
+    return spelled_as(recorded, rebuilt)
 
 
-def _same_spelling(recorded: Payload | None, rebuilt: Payload | None) -> Payload | None:
+def spelled_as(recorded: Payload | None, rebuilt: Payload | None) -> Payload | None:
     """The recorded bytes where the loop built the same value: its JSON has a spelling of its own."""
     if recorded is None or rebuilt is None:
         return rebuilt

@@ -7,7 +7,7 @@ that the loop built, never the recorded ones.
 
 from __future__ import annotations
 
-from sessions_app.core.history import History
+from sessions_app.core.history import History, extend
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.replay.matching import may_lack_fields
 
@@ -19,9 +19,18 @@ class Projection:
         self._done: dict[str, History] = {}
 
     def pair(self, recorded: History | None, rebuilt: History | None) -> History | None:
-        """The rebuilt history in the recorded shape. Histories of other lengths stay as they are built."""
-        if recorded is None or rebuilt is None or recorded.length != rebuilt.length:
+        """The rebuilt history in the recorded shape, as far as the recorded one reaches."""
+        if recorded is None or rebuilt is None:
             return rebuilt
+        added: list[History] = []
+        while rebuilt is not None and rebuilt.length > recorded.length:
+            added.append(rebuilt)
+            rebuilt = rebuilt.parent
+        while recorded is not None and rebuilt is not None and recorded.length > rebuilt.length:
+            recorded = recorded.parent
+        return extend(self._equally_long(recorded, rebuilt), (node.message for node in reversed(added)))
+
+    def _equally_long(self, recorded: History | None, rebuilt: History | None) -> History | None:
         pending: list[tuple[History, History]] = []
         while recorded is not None and rebuilt is not None and rebuilt.digest not in self._done:
             pending.append((recorded, rebuilt))

@@ -1,0 +1,120 @@
+"""From what a fork's loop did to its verdict, the run that it made, and the facts beside it."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from sessions_app.core.compare.json_diff import MISSING, differences
+from sessions_app.core.compare.runs import compare_runs
+from sessions_app.core.fork.order import Order
+from sessions_app.core.fork.plan import ForkPlan
+from sessions_app.core.fork.produce import forked_run
+from sessions_app.core.fork.state import ForkState
+from sessions_app.core.fork.stops import Stopped
+from sessions_app.core.payload import JsonObject, JsonValue
+from sessions_app.core.replay.ending import Ending
+from sessions_app.core.replay.fixture_book import recorded_arguments
+from sessions_app.core.replay.observed import Divergence, Observations, Result
+from sessions_app.core.run import Run, Step, ToolCall
+
+
+def conclude_fork(
+    plan: ForkPlan, order: Order, seen: Observations, ending: Ending, state: ForkState, *, run_id: str
+) -> tuple[Result, Run]:
+    made = forked_run(plan, order, seen, run_id=run_id)
+    facts = _facts(plan, order, made, state, ending.stopped)
+    if ending.stopped is not None:
+        return _stopped(plan, made, ending.stopped, facts, seen), made
+    divergence = _first_difference(plan.run, made)
+    verdict = "reproduced" if divergence is None else "diverged"
+    return Result(verdict=verdict, divergence=divergence, facts=facts, observations=seen), made
+
+
+def _stopped(plan: ForkPlan, made: Run, stopped: Stopped, facts: JsonObject, seen: Observations) -> Result:
+    if stopped.why != "unknown":
+        return Result(verdict="paused", facts=facts, observations=seen, stopped=stopped.to_json())
+    return Result(
+        verdict="unknown_from_step",
+        divergence=_unknown(plan, stopped),
+        facts=facts,
+        observations=seen,
+        stopped=stopped.to_json(),
+    )
+
+
+def _unknown(plan: ForkPlan, stopped: Stopped) -> Divergence:
+    """What was asked for, against the recorded call of the same tool that comes nearest."""
+    stop = stopped.stop
+    if stop.kind == "model":
+        return Divergence(step=stop.step, path="response", recorded=None, replayed="no recorded answer to this request")
+    nearest = _nearest(plan.run, stop.name, stop.arguments)
+    if nearest is None:
+        return Divergence(step=stop.step, path="args", recorded=None, replayed=stop.arguments)
+    path, left, right = nearest
+    return Divergence(step=stop.step, path=path, recorded=left, replayed=right)
+
+
+def _nearest(run: Run, name: str, arguments: JsonValue) -> tuple[str, JsonValue, JsonValue] | None:
+    """The first differing argument of the recorded call that differs least."""
+    found = [
+        list(differences(recorded_arguments(call.arguments), arguments, path="args")) for call in _calls_of(run, name)
+    ]
+    different = sorted((each for each in found if each), key=len)
+    if not different:
+        return None
+    first = different[0][0]
+    return first.path, _or_none(first.left), _or_none(first.right)
+
+
+def _calls_of(run: Run, name: str) -> list[ToolCall]:
+    return [call for _, call in run.tool_calls if call.tool_name == name]
+
+
+def _or_none(value: JsonValue) -> JsonValue:
+    return None if value is MISSING else value
+
+
+def _first_difference(parent: Run, made: Run) -> Divergence | None:
+    found = compare_runs(parent, made).divergence
+    if found is None:
+        return None
+    step = found.right_step or found.left_step
+    return Divergence(
+        step=step.index if step else None,
+        path=found.path,
+        recorded=_or_none(found.left),
+        replayed=_or_none(found.right),
+    )
+
+
+def _facts(plan: ForkPlan, order: Order, made: Run, state: ForkState, stopped: Stopped | None) -> JsonObject:
+    new, answered = made.steps[plan.kept :], _answered(made, stopped)
+    links = [
+        {"step": s.index, "source": s.source, **s.extra["borrowed_from"]} for s in new if "borrowed_from" in s.extra
+    ]
+    return {
+        "sources": dict(Counter(step.source for step in answered if step.kind in ("model", "tool"))),
+        "started_from": {
+            "step": order.at_step,
+            "state_digest": state.digest,
+            "history_digest": plan.recorded.digest,
+            "how": "history",
+        },
+        "lint": [*plan.lint, *state.notes],
+        "steps_after": sum(step.kind != "other" and step.index > (order.at_step or 0) for step in made.steps),
+        "links": links,
+        "expectation": _expectation(order, made),
+    }
+
+
+def _answered(made: Run, stopped: Stopped | None) -> tuple[Step, ...]:
+    """Without the step that a paused fork is about to make."""
+    is_paused = stopped is not None and stopped.why != "unknown"
+    return made.steps[: stopped.stop.step - 1] if stopped is not None and is_paused else made.steps
+
+
+def _expectation(order: Order, made: Run) -> JsonObject | None:
+    if order.expect is None:
+        return None
+    judged = order.expect.judge(made, order.at_step or 0)
+    return {"words": order.expect.words, "met": judged.met, "seen": judged.words}

@@ -1,0 +1,248 @@
+"""The run that a fork makes: the recorded steps before it, and what the loop did from there, each with its source."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import replace
+
+from sessions_app.core.fork.order import Order
+from sessions_app.core.fork.plan import ForkPlan
+from sessions_app.core.history import History
+from sessions_app.core.payload import JsonObject, JsonValue, Payload
+from sessions_app.core.replay.observed import Observations, ObservedCall, ObservedRequest
+from sessions_app.core.replay.produce import parameters_in_shape, spelled_as
+from sessions_app.core.replay.projection import Projection
+from sessions_app.core.run import ModelCall, ParentLink, Run, RunStatus, Step, ToolCall
+
+
+def forked_run(plan: ForkPlan, order: Order, seen: Observations, *, run_id: str) -> Run:
+    """`seen` is what the loop did after the steps that are kept."""
+    parent = plan.run
+    builder = _Builder(plan, seen)
+    steps = (*parent.steps[: plan.kept], *builder.steps())
+    return replace(
+        parent,
+        run_id=run_id,
+        origin="fork",
+        parent=ParentLink(run_id=parent.run_id, step=order.at_step),
+        source_format="native",
+        status=_status(seen),
+        output=spelled_as(parent.output, seen.output),
+        error=seen.error,
+        model=plan.model or parent.model,
+        instructions=plan.instructions or parent.instructions,
+        duration_ms=None,
+        steps=steps,
+        final=builder.final,
+        extra={},
+    )
+
+
+def _status(seen: Observations) -> RunStatus:
+    if seen.error is not None:
+        return "error"
+    return "ok" if seen.output is not None else "cut_off"
+
+
+class _Builder:
+    """Steps in the order of the loop: an answer of the model, then the calls that it asked for."""
+
+    def __init__(self, plan: ForkPlan, seen: Observations) -> None:
+        self._plan = plan
+        self._seen = seen
+        self._projection = Projection()
+        self._calls: dict[tuple[str | None, str], list[ObservedCall]] = defaultdict(list)
+        for call in seen.calls:
+            self._calls[call.call_id, call.tool_name].append(call)
+        self.final = self._shaped(seen.final)
+        self._answers = answer_parts([*(r.history for r in seen.requests), seen.final])
+        self._next = plan.kept + 1
+        self._repeated: int | None = plan.kept
+        """The recorded step that was repeated last; None once the fork goes its own way."""
+
+    def steps(self) -> Iterator[Step]:
+        if not self._asks_first():
+            yield from self._tool_steps(self._plan.history.message, parent=self._plan.kept or None)
+        for request in self._seen.requests:
+            yield from self._beside(request.step if request.source == "recorded" else None)
+            step = self._model_step(request)
+            yield step
+            if request.response is not None:
+                yield from self._tool_steps(request.response, parent=step.index)
+        if self._seen.output is not None or self._seen.error is not None:
+            yield from self._beside(len(self._plan.run.steps) + 1)
+
+    def _beside(self, recorded: int | None) -> Iterator[Step]:
+        """Recorded work that is no part of the loop, such as building a prompt, up to the step that is repeated now.
+        It did not run again and goes with the steps around it, as long as these are the recorded ones."""
+        last, self._repeated = self._repeated, recorded
+        if last is None or recorded is None:
+            return
+        between = self._plan.run.steps[last : recorded - 1]
+        if not any(step.kind in ("model", "tool") for step in between):
+            yield from (self._played_back(step) for step in between)
+
+    def _played_back(self, step: Step) -> Step:
+        self._next += 1
+        return replace(step, index=self._next - 1, parent=None, started_at=None, duration_ms=None)
+
+    def _asks_first(self) -> bool:
+        return bool(self._plan.history.message.value.get("kind") == "request")
+
+    def _model_step(self, request: ObservedRequest) -> Step:
+        recorded = self._recorded_step(request.step) or self._newest_recorded()
+        call = recorded.call
+        assert isinstance(call, ModelCall)
+        usage = (request.response.value.get("usage") if request.response else None) or {}
+        is_live = request.source == "live"
+        repeated = call if request.source == "recorded" else None
+        answered = replace(
+            call,
+            history=self._shaped(request.history),
+            response=repeated.response if repeated and request.response else request.response,
+            parameters=parameters_in_shape(call.parameters, request.parameters),
+            model=self._plan.model or call.model,
+            settings=self._settings(request),
+            answered_model=repeated.answered_model if repeated else None,
+            finish_reason=repeated.finish_reason if repeated else None,
+            input_tokens=repeated.input_tokens if repeated else usage.get("input_tokens") if is_live else None,
+            output_tokens=repeated.output_tokens if repeated else usage.get("output_tokens") if is_live else None,
+        )
+        return self._numbered(recorded.name, answered, request, parent=None)
+
+    def _settings(self, request: ObservedRequest) -> Payload | None:
+        planned = next((a for a in self._plan.replay.answers if a.step == request.step), self._plan.replay.answers[-1])
+        return None if planned.settings is None else Payload.of_json(planned.settings)
+
+    def _tool_steps(self, response: Payload, *, parent: int | None) -> Iterator[Step]:
+        for part in response.value.get("parts") or []:
+            if part.get("part_kind") == "tool-call":
+                yield from self._tool_step(part, parent)
+
+    def _tool_step(self, part: JsonObject, parent: int | None) -> Iterator[Step]:
+        name, call_id = part.get("tool_name", ""), part.get("tool_call_id")
+        waiting = self._calls.get((call_id, name)) or []
+        observed = waiting.pop(0) if waiting else None
+        answered = self._answers.get(call_id or "") or []
+        answer = answered.pop(0) if answered else None
+        if observed is None and answer is None:
+            if self._seen.ended_open:
+                yield from self._open_call(name, call_id)
+            return
+        recorded = self._recorded_step(observed.step) if observed else None
+        is_repeated = observed is not None and observed.source == "recorded"
+        yield from self._beside(recorded.index if recorded and is_repeated else None)
+        call = _tool_call(part, observed, answer, recorded, is_output=name in self._output_tools())
+        yield self._numbered(recorded.name if recorded else name, call, observed, parent=parent)
+        if recorded is not None and is_repeated:
+            yield from self._inside(recorded.index)
+
+    def _open_call(self, name: str, call_id: str | None) -> Iterator[Step]:
+        """A call that waits for somebody, as it waited in the recording."""
+        for recorded, call in self._plan.run.tool_calls:
+            if (call.tool_name, call.call_id) == (name, call_id) and recorded.index > self._plan.kept:
+                yield self._played_back(recorded)
+
+    def _inside(self, index: int) -> Iterator[Step]:
+        """What ran inside a recorded tool comes with its answer."""
+        moved = {index: self._next - 1}
+        for step in self._plan.run.steps[index:]:
+            if step.parent in moved:
+                moved[step.index] = self._next
+                yield replace(step, index=self._next, parent=moved[step.parent])
+                self._next += 1
+                self._repeated = max(self._repeated or 0, step.index)
+
+    def _numbered(
+        self, name: str, call: ModelCall | ToolCall, seen: ObservedRequest | ObservedCall | None, *, parent: int | None
+    ) -> Step:
+        step = Step(
+            index=self._next,
+            name=name,
+            call=call,
+            parent=parent,
+            error=seen.error if seen else None,
+            state=seen.state if seen else None,
+            source=seen.source if seen else "recorded",
+            extra={"borrowed_from": seen.link} if seen and seen.link else {},
+        )
+        self._next += 1
+        return step
+
+    def _recorded_step(self, index: int | None) -> Step | None:
+        return self._plan.run.steps[index - 1] if index else None
+
+    def _newest_recorded(self) -> Step:
+        return self._plan.run.steps[self._plan.replay.answers[-1].step - 1]
+
+    def _output_tools(self) -> set[str]:
+        newest = self._seen.requests[-1].parameters.value if self._seen.requests else {}
+        return {tool["name"] for tool in newest.get("output_tools") or []}
+
+    def _shaped(self, history: History | None) -> History | None:
+        """Messages that are as recorded in the recorded spelling."""
+        longest = self._plan.replay.run.final or self._plan.history
+        reference = longest if _reaches(longest, history) else self._plan.history
+        return self._projection.pair(reference, history)
+
+
+def _reaches(reference: History, history: History | None) -> bool:
+    return history is not None and reference.length >= history.length
+
+
+def answer_parts(histories: list[History | None]) -> dict[str, list[JsonObject]]:
+    """Answers of tools by call id, as they stand in the newest message of each history."""
+    found: dict[str, list[JsonObject]] = {}
+    seen: set[str] = set()
+    for history in histories:
+        if history is None or history.digest in seen:
+            continue
+        seen.add(history.digest)
+        for part in _parts(history.message.value):
+            if part.get("part_kind") == "tool-return":
+                found.setdefault(part.get("tool_call_id") or "", []).append(part)
+    return found
+
+
+def _parts(message: JsonValue) -> list[JsonObject]:
+    parts = message.get("parts") if isinstance(message, dict) else None
+    return [part for part in parts or [] if isinstance(part, dict)]
+
+
+def _tool_call(
+    part: JsonObject,
+    observed: ObservedCall | None,
+    answer: JsonObject | None,
+    recorded: Step | None,
+    *,
+    is_output: bool,
+) -> ToolCall:
+    """The call as it was asked for, with the answer that reached the model, or else the one that was given."""
+    given = observed.answer if observed else None
+    arguments = part.get("args")
+    spelled = Payload.of_text(arguments) if isinstance(arguments, str) else Payload.of_json(arguments or {})
+    if (
+        given is not None
+        and given.result is not None
+        and (answer is None or given.result.value == answer.get("content"))
+    ):
+        call = replace(given, call_id=part.get("tool_call_id"), arguments=spelled)
+    else:
+        call = _answered(part, answer, spelled, given)
+    if recorded is not None and isinstance(recorded.call, ToolCall):
+        call = replace(call, arguments=spelled_as(recorded.call.arguments, spelled))
+    return replace(call, is_output=is_output)
+
+
+def _answered(part: JsonObject, answer: JsonObject | None, arguments: Payload, given: ToolCall | None) -> ToolCall:
+    content = answer.get("content") if answer else None
+    result = Payload.of_text(content) if isinstance(content, str) else Payload.of_json(content)
+    return ToolCall(
+        tool_name=part.get("tool_name", ""),
+        call_id=part.get("tool_call_id"),
+        arguments=arguments,
+        result=result if answer else (given.result if given else None),
+        outcome=answer.get("outcome") if answer else (given.outcome if given else None),
+        retry=answer.get("retry") if answer else None,
+    )
