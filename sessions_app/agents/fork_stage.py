@@ -21,8 +21,8 @@ from sessions_app.core.fork.stops import Stop, Stops
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.replay.fixture_book import FixtureMiss
 from sessions_app.core.replay.plan import PlannedAnswer
-from sessions_app.core.replay.request_key import request_key
-from sessions_app.core.run import Fixture, StepSource
+from sessions_app.core.replay.request_key import RequestKeys
+from sessions_app.core.run import Fixture, ModelCall, StepSource
 
 Look = Callable[[], tuple[list[ModelMessage], JsonObject]]
 
@@ -55,6 +55,8 @@ class ForkStage:
         self._look: Look = lambda: ([], {})
         self._given: dict[str, Any] = {"source": "unknown"}
         self._tool_given: dict[int, ToolGiven] = {}
+        self._keys = RequestKeys()
+        self._models = {step.index: call.model for step, call in plan.run.model_calls}
         _set(clock, plan, order)
 
     # --- the model
@@ -76,29 +78,35 @@ class ForkStage:
 
     def _asked(self, planned: PlannedAnswer | None) -> tuple[ModelAsk, Stop]:
         rebuilt, parameters = self._look()
-        is_recorded = self._transcript.is_recorded(planned, rebuilt, parameters)
-        messages = self._transcript.dumped
-        key = self._key(messages(), parameters, planned)
-        seen = self._seen("model", text=text_of(messages()[-1]) if rebuilt else "")
+        call = self._call(
+            planned, parameters, is_recorded := self._transcript.is_recorded(planned, rebuilt, parameters)
+        )
+        key = self._keys.of(call, self._plan.run.model).hex()
+        seen = self._seen("model", text=text_of(call.history.message.value) if call.history else "")
         ask = ModelAsk(
             at=self._stops.at + 1,
             planned=planned,
             is_recorded=is_recorded,
             key=key,
             seen={**seen, **self._newest_tool},
-            messages=messages,
+            messages=self._transcript.dumped,
             parameters=parameters,
+            model=call.model or self._plan.run.model,
+            settings=call.settings.value if call.settings else None,
         )
         return ask, Stop(kind="model", step=seen["step"], name="model", asked=key, messages=len(rebuilt), seen=seen)
 
-    def _key(self, messages: list[JsonObject], parameters: JsonObject, planned: PlannedAnswer | None) -> str:
+    def _call(self, planned: PlannedAnswer | None, parameters: JsonObject, is_recorded: bool) -> ModelCall:
+        """The request as a call. One that is equal to the recorded one stands for it with all that was captured."""
         recorded = planned or self._plan.replay.answers[-1]
-        model = self._plan.model or self._models.get(recorded.step) or self._plan.run.model
-        return request_key(messages, parameters, model=model, settings=recorded.settings).hex()
-
-    @property
-    def _models(self) -> dict[int, str | None]:
-        return {step.index: call.model for step, call in self._plan.run.model_calls}
+        sent = recorded.parameters if is_recorded else Payload.of_json(parameters)
+        return ModelCall(
+            history=self._transcript.history,
+            response=None,
+            parameters=sent,
+            model=self._plan.model or self._models.get(recorded.step),
+            settings=None if recorded.settings is None else Payload.of_json(recorded.settings),
+        )
 
     def requested(
         self,

@@ -61,10 +61,14 @@ class ReplayChild:
     def is_alive(self) -> bool:
         return self._process.poll() is None
 
-    def send(self, request: JsonObject) -> None:
-        """Does not wait for the child to read it all: one that hangs must not hang its worker."""
+    def begin(self, request: JsonObject) -> None:
+        """Hand it a replay to make."""
         self.served += 1
-        threading.Thread(target=self._write, args=(compact_json(request) + b"\n",), daemon=True).start()
+        self.send(request)
+
+    def send(self, message: JsonObject) -> None:
+        """Does not wait for the child to read it all: one that hangs must not hang its worker."""
+        threading.Thread(target=self._write, args=(compact_json(message) + b"\n",), daemon=True).start()
 
     def answers(self, *, poll_seconds: float) -> Iterator[JsonObject | None]:
         """What the child says; None whenever it has said nothing for a while. Raises `ChildDied`."""

@@ -102,6 +102,10 @@ class Transcript:
         return [node.message.value for node in self._chain]
 
     @property
+    def history(self) -> History | None:
+        return self._chain[-1] if self._chain else None
+
+    @property
     def count(self) -> int:
         """How many requests and calls were made."""
         return len(self.requests) + len(self.calls)

@@ -1,8 +1,8 @@
 """Who works on which replay: claimed by compare-and-set, kept by heartbeat, fenced against latecomers.
 
-queued → claimed → running → done | failed | cancelled | crashed. Each claim raises the fence, and
-every later write names the fence that it was made under, so a worker that was given up for dead can
-wake again and change nothing.
+queued → claimed → running → done | failed | cancelled | crashed, or paused until somebody lets it go on. Each claim
+raises the fence, and every later write names the fence that it was made under, so a worker that was given up for dead
+can wake again and change nothing.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def claim(replay_id: int, worker: str) -> Replay | None:
         lease_until=_lease_end(now),
         progress_done=0,
     )
-    return Replay.objects.select_related("run", "project").get(pk=replay_id) if claimed else None
+    return Replay.objects.select_related("run", "project", "produced_run").get(pk=replay_id) if claimed else None
 
 
 def beat(replay: Replay, *, done: int, total: int) -> bool:
@@ -56,9 +56,17 @@ def beat(replay: Replay, *, done: int, total: int) -> bool:
     return Replay.objects.filter(pk=replay.pk, is_cancel_wanted=True).exists()
 
 
+def note(replay: Replay, **found: object) -> None:
+    """Write down what is known so far. Raises `LeaseLost`."""
+    if not _held(replay).update(lease_until=_lease_end(timezone.now()), **found):
+        raise LeaseLost(replay.replay_id)
+
+
 def finish(replay: Replay, *, state: str, **result: object) -> None:
-    """Write the outcome, once. Call it in the transaction that stores what the replay produced."""
-    finished = _held(replay).update(state=state, finished_at=timezone.now(), lease_until=None, **result)
+    """Write the outcome, once, or that it pauses; no worker holds it any more. Call it in the transaction that stores
+    what the replay produced."""
+    at = None if state == ReplayState.PAUSED else timezone.now()
+    finished = _held(replay).update(state=state, finished_at=at, lease_until=None, **result)
     if not finished:
         raise LeaseLost(replay.replay_id)
 

@@ -1,27 +1,28 @@
-"""Working on a claimed replay: the run goes to the child process, its result into the store."""
+"""Working on a claimed replay: the run goes to a child process, its result into the store."""
 
 from __future__ import annotations
 
 import logging
 import time
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from django.conf import settings
-from django.db import transaction
 
 from sessions_app.agents.sandbox import ChildDied, ChildPool, ReplayChild
 from sessions_app.core.errors import LeaseLost, PayloadMissing
-from sessions_app.core.formats.native import encode_native, parse_native
-from sessions_app.core.json_text import Limits
+from sessions_app.core.formats.native import encode_native
 from sessions_app.core.payload import JsonObject
 from sessions_app.mapping.load import load_run
-from sessions_app.mapping.rows import storable
-from sessions_app.models import Replay, Run
-from sessions_app.models.replays import ReplayState
+from sessions_app.models import Replay
+from sessions_app.models.replays import ReplayMode, ReplayState
 from sessions_app.services import leases
-from sessions_app.services.run_store import store_run
+from sessions_app.services.replay_questions import Questions
+from sessions_app.services.replay_results import produced_run_id, store_result
+from sessions_app.services.samplings import Sampling
 
 logger = logging.getLogger(__name__)
 _POLL_SECONDS = 0.25
@@ -67,39 +68,64 @@ def _run(replay: Replay, children: ChildPool) -> None:
     except PayloadMissing as error:
         _fail(replay, str(error))
         return
-    child = children.take()
     try:
-        result = _converse(replay, child, record)
+        if replay.mode == ReplayMode.SAMPLING:
+            _sample(replay, record, children)
+        else:
+            store_result(replay, _replayed(replay, record, produced_run_id(replay), children, Questions(replay)))
     except Cancelled:
-        child.end()
         leases.finish(replay, state=ReplayState.CANCELLED, verdict="cancelled")
     except OutOfTime:
-        child.end()
         _fail(replay, f"The replay took longer than {settings.REPLAY_TIME_LIMIT_SECONDS} s.")
     except ChildDied as death:
-        child.end()
         leases.give_up(replay, reason=f"The replay process died ({death}).")
+
+
+def _sample(replay: Replay, record: str, children: ChildPool) -> None:
+    """One fork after the other, each with the model's own answers."""
+    sampling, questions = Sampling(replay), Questions(replay)
+    for run_id in sampling.run_ids():
+        sampling.add(run_id, _replayed(replay, record, run_id, children, questions))
+        leases.note(replay, facts=sampling.facts())
+    sampling.finish()
+
+
+def _replayed(replay: Replay, record: str, run_id: str, children: ChildPool, questions: Questions) -> JsonObject:
+    with _child(children) as child:
+        result = _converse(replay, child, record, run_id, questions)
+        if result["verdict"] == "could_not_run":
+            child.end()  # it may be out of memory, or halfway through something
+    return result
+
+
+@contextmanager
+def _child(children: ChildPool) -> Iterator[ReplayChild]:
+    """A child that is left in any other way than well is not used again."""
+    child = children.take()
+    try:
+        yield child
     except BaseException:
         child.end()
         raise
-    else:
-        if result["verdict"] == "could_not_run":
-            child.end()  # it may be out of memory, or halfway through something
-        else:
-            children.give_back(child)
-        _store(replay, result)
+    if child.is_alive:
+        children.give_back(child)
 
 
-def _converse(replay: Replay, child: ReplayChild, record: str) -> JsonObject:
-    """Send the run, keep the lease while the child works, return its result."""
-    child.send({"id": replay.replay_id, "run_id": produced_run_id(replay), "record": record})
+def _converse(replay: Replay, child: ReplayChild, record: str, run_id: str, questions: Questions) -> JsonObject:
+    """Send the run, keep the lease while the child works, answer what it asks, return its result."""
+    what = {"record": record, "run_id": run_id, "order": replay.order, "course": replay.course}
+    child.begin({"id": replay.replay_id, **what})
     progress, deadline = _Progress(total=replay.progress_total), _deadline()
     next_beat = 0.0
     for answer in child.answers(poll_seconds=_POLL_SECONDS):
         if answer is not None and answer.get("id") == replay.replay_id:
             if "result" in answer:
                 return dict(answer["result"])
-            progress.done, progress.total = answer["progress"]
+            if "ask" in answer:
+                reply = questions.reply(answer["ask"])
+                child.send({"id": replay.replay_id, "n": answer["n"], "reply": reply})
+            else:
+                progress.done, progress.total = answer["progress"]
         if time.monotonic() >= next_beat:
             _beat(replay, progress)
             next_beat = time.monotonic() + _BEAT_SECONDS
@@ -115,38 +141,6 @@ def _deadline() -> float:
 def _beat(replay: Replay, progress: _Progress) -> None:
     if leases.beat(replay, done=progress.done, total=progress.total):
         raise Cancelled
-
-
-def produced_run_id(replay: Replay) -> str:
-    """Named after the recording; a name that a recording has already stays with it."""
-    name = f"{replay.run.run_id[:460]}_replay_{replay.number}"
-    is_taken = Run.objects.filter(project=replay.project_id, run_id=name).exists()
-    return f"{name}_{replay.replay_id}" if is_taken else name
-
-
-def _store(replay: Replay, result: JsonObject) -> None:
-    """The produced run and the outcome in one transaction: both or none.
-
-    The produced run is made of redacted texts alone, so it needs no redaction of its own.
-    """
-    state = ReplayState.FAILED if result["verdict"] == "could_not_run" else ReplayState.DONE
-    with transaction.atomic():
-        produced = None
-        if result.get("record"):
-            text = result["record"].encode()
-            run = parse_native(text, Limits(max_bytes=len(text)))
-            produced = store_run(replay.project, run, source=text).run
-        leases.finish(
-            replay,
-            state=state,
-            verdict=result["verdict"],
-            divergence=storable(result.get("divergence")),
-            live_calls=result["live_calls"],
-            facts=storable(result.get("facts") or {}),
-            error=storable(result.get("error")),
-            produced_run=produced,
-            progress_done=(result.get("facts") or {}).get("sources", {}).get("recorded", 0),
-        )
 
 
 def _fail(replay: Replay, reason: str) -> None:

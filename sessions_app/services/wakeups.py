@@ -10,6 +10,7 @@ from kombu.connection import Connection
 from kombu.exceptions import OperationalError
 
 from sessions_app.models import Replay
+from sessions_app.models.replays import ReplayQueue
 
 logger = logging.getLogger(__name__)
 TASK = "sessions_app.run_replay"
@@ -22,18 +23,18 @@ for six seconds (measured) before it says that there is no broker."""
 
 def wake(replay: Replay) -> bool:
     """False when the broker is away; the sweeper sees the row and sends again."""
-    return _send(TASK, f"replay {replay.replay_id}", replay_id=replay.pk)
+    return _send(TASK, f"replay {replay.replay_id}", queue=replay.queue, replay_id=replay.pk)
 
 
 def wake_for_spans() -> bool:
     """Runs wait to be made of spans; likewise."""
-    return _send(SPANS_TASK, "spans")
+    return _send(SPANS_TASK, "spans", queue=ReplayQueue.REPLAYS)
 
 
-def _send(task: str, what: str, **arguments: int) -> bool:
+def _send(task: str, what: str, *, queue: str, **arguments: int) -> bool:
     try:
         with pools.producers[_connection()].acquire(block=True, timeout=0.3) as producer:
-            current_app.send_task(task, kwargs=arguments, producer=producer, retry=False)
+            current_app.send_task(task, kwargs=arguments, queue=str(queue), producer=producer, retry=False)
     except (OperationalError, OSError) as error:
         logger.warning("No wake-up for %s: %s", what, type(error).__name__)
         return False

@@ -22,10 +22,10 @@ def probing_pool() -> ChildPool:
 def main() -> None:
     real = replaying.replay
 
-    async def replay(record: bytes, run_id: str, on_progress: Any) -> Any:
+    async def replay(record: bytes, run_id: str, on_progress: Any, *more: Any) -> Any:
         asked = json.loads(record)["input"]
         if not isinstance(asked, str) or not asked.startswith(PROBE):
-            return await real(record, run_id, on_progress)
+            return await real(record, run_id, on_progress, *more)
         on_progress(1, 2)
         return Result(verdict="reproduced", facts={"found": probes.run(asked.removeprefix(PROBE))}), None
 

@@ -15,7 +15,7 @@ from replay_web.supervisor.processes import wait_gone
 from sessions_app.agents.sandbox import ChildPool
 from sessions_app.mapping.load import load_run
 from sessions_app.models import Project, Replay, Run, StoredPayload
-from sessions_app.services import leases, replay_work
+from sessions_app.services import leases, replay_results, replay_work
 from sessions_app.services.replays import cancel_replay, request_replay
 from tests.agents.probing_child import ProbingChild, probing_pool
 from tests.agents.talking import example
@@ -179,14 +179,14 @@ def test_a_running_replay_is_cancelled_within_a_second(project, command):
 def test_a_result_that_comes_too_late_is_not_stored(project, children, monkeypatch):
     """Between the last beat and the result somebody else has taken the replay over."""
     replay = request_replay(run=make_run(project))
-    real = replay_work._store
+    real = replay_work.store_result
 
     def store_late(late: Replay, result: Any) -> None:
         Replay.objects.filter(pk=late.pk).update(lease_until=timezone.now() - timedelta(seconds=1))
         assert leases.take_back_expired() == 1
         real(late, result)
 
-    monkeypatch.setattr(replay_work, "_store", store_late)
+    monkeypatch.setattr(replay_work, "store_result", store_late)
     work(replay, children)
 
     assert (replay.state, replay.attempt, replay.produced_run, produced(replay)) == ("queued", 1, None, [])
@@ -225,7 +225,7 @@ def test_a_fault_of_ours_hands_the_replay_back_with_its_place(project, children,
     def fail(*_: Any, **__: Any) -> None:
         raise ValueError("secret of the payload")
 
-    monkeypatch.setattr(replay_work, "store_run", fail)
+    monkeypatch.setattr(replay_results, "store_assembled", fail)
     states = [work(replay, children).state for _ in range(3)]
 
     assert states == ["queued", "queued", "crashed"]

@@ -39,6 +39,9 @@ class ModelAsk:
     """What rules look at."""
     messages: Callable[[], list[JsonObject]]
     parameters: JsonObject
+    model: str | None = None
+    settings: JsonObject | None = None
+    """Those that the fork asks for: the recorded ones, or its own."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -81,7 +84,7 @@ class Elsewhere(Protocol):
     def tool_answer(self, name: str, arguments: JsonValue) -> JsonObject | None:
         """`call` (as `tool_call_of` reads it), `run_id`, `step`."""
 
-    def live_answer(self, ask: ModelAsk, *, model: str | None, settings: JsonObject | None) -> JsonObject:
+    def live_answer(self, ask: ModelAsk) -> JsonObject:
         """The response of a live model. Raises `LiveModelFailed`."""
 
 
@@ -124,9 +127,7 @@ class Answering:
         return None if rule is None else ModelGiven(source="rule", response=response_of(rule.answer, ask.at))
 
     def _live(self, ask: ModelAsk) -> ModelGiven:
-        new = next((c for c in self._order.changes if isinstance(c, NewModel)), NewModel())
-        found = self._elsewhere.live_answer(ask, model=new.model, settings=new.settings)
-        return ModelGiven(source="live", response=Payload.of_json(found))
+        return ModelGiven(source="live", response=Payload.of_json(self._elsewhere.live_answer(ask)))
 
     # --- tools
 

@@ -89,9 +89,7 @@ def _first_difference(parent: Run, made: Run) -> Divergence | None:
 
 def _facts(plan: ForkPlan, order: Order, made: Run, state: ForkState, stopped: Stopped | None) -> JsonObject:
     new, answered = made.steps[plan.kept :], _answered(made, stopped)
-    links = [
-        {"step": s.index, "source": s.source, **s.extra["borrowed_from"]} for s in new if "borrowed_from" in s.extra
-    ]
+    links = [_link(step) for step in new if "borrowed_from" in step.extra]
     return {
         "sources": dict(Counter(step.source for step in answered if step.kind in ("model", "tool"))),
         "started_from": {
@@ -105,6 +103,11 @@ def _facts(plan: ForkPlan, order: Order, made: Run, state: ForkState, stopped: S
         "links": links,
         "expectation": _expectation(order, made),
     }
+
+
+def _link(step: Step) -> JsonObject:
+    lender = step.extra["borrowed_from"]
+    return {"step": step.index, "source": step.source, "run_id": lender["run_id"], "from_step": lender["step"]}
 
 
 def _answered(made: Run, stopped: Stopped | None) -> tuple[Step, ...]:

@@ -1,0 +1,129 @@
+"""What a replay's child process asks while it runs, answered from the database and, for samplings, by a live model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from django.conf import settings
+from django.db import IntegrityError, transaction
+
+from sessions_app.agents.chat_completions import ChatCompletions
+from sessions_app.agents.endpoint import Endpoint, ModelUnavailable
+from sessions_app.core.formats.json_writer import iso
+from sessions_app.core.payload import JsonObject, JsonValue, Payload, compact_json
+from sessions_app.core.replay.fixture_book import recorded_arguments
+from sessions_app.core.run import ErrorInfo, ToolCall
+from sessions_app.mapping.rows import value_key
+from sessions_app.models import Replay, ToolExecution
+from sessions_app.models.replays import ReplayMode
+from sessions_app.queries import borrowing
+
+
+class Questions:
+    """Of one replay. What is not asked for by its mode or its order is refused."""
+
+    def __init__(self, replay: Replay) -> None:
+        self._replay = replay
+        self._live: ChatCompletions | None = None
+        self._replies: dict[str, Callable[[JsonObject], JsonValue]] = {
+            "model": self._model,
+            "tool": self._tool,
+            "live": self._live_model,
+            "may_run": self._may_run,
+            "ran": self._ran,
+        }
+
+    def reply(self, question: JsonObject) -> JsonValue:
+        """None when nothing is known."""
+        answer = self._replies.get(str(question.get("what")))
+        return None if answer is None else answer(question)
+
+    def _model(self, question: JsonObject) -> JsonValue:
+        key = bytes.fromhex(question["key"])
+        found = borrowing.model_answer(self._replay.project_id, key, not_in=self._own_runs())
+        if found is None:
+            return None
+        return {"response": Payload(content=found.response.encode()).value, "run_id": found.run_id, "step": found.step}
+
+    def _tool(self, question: JsonObject) -> JsonValue:
+        arguments = Payload.of_json(recorded_arguments(Payload.of_json(question["arguments"])))
+        key = value_key(arguments)
+        if key is None:
+            return None
+        found = borrowing.tool_answer(self._replay.project_id, question["name"], key, not_in=self._own_runs())
+        if found is None:
+            return None
+        return {"call": _call_body(found.call, found.error), "run_id": found.run_id, "step": found.step}
+
+    def _own_runs(self) -> list[int]:
+        """What this replay made so far is no answer to it."""
+        made = self._replay.produced_run_id
+        return [] if made is None else [made]
+
+    # --- a live model
+
+    def _live_model(self, question: JsonObject) -> JsonValue:
+        if self._replay.mode != ReplayMode.SAMPLING:
+            return {"error": "Only a sampling asks a live model."}
+        try:
+            return {"response": self._ask_live(question)}
+        except ModelUnavailable as error:
+            return {"error": error.reason}
+
+    def _ask_live(self, question: JsonObject) -> JsonObject:
+        if self._live is None:
+            self._live = ChatCompletions(live_endpoint())
+        if self._live.requests >= settings.REPLAY_MODEL_MAX_REQUESTS:
+            raise ModelUnavailable(f"The limit of {settings.REPLAY_MODEL_MAX_REQUESTS} requests was reached.")
+        return self._live.answer(
+            question["messages"], question["parameters"], model=question["model"], settings=question["settings"]
+        )
+
+    # --- tools that were allowed to change something
+
+    def _may_run(self, question: JsonObject) -> JsonValue:
+        """Once a replay and call, whatever becomes of the process: what began is never begun again."""
+        name, key = question["tool"], bytes.fromhex(question["key"])
+        if name not in (self._replay.order.get("tools") or {}).get("write", []):
+            return {"allowed": False, "reason": "It was not allowed for this replay."}
+        try:
+            with transaction.atomic():
+                ToolExecution.objects.create(replay=self._replay, tool_name=name, key=key)
+        except IntegrityError:
+            return self._ran_before(key)
+        return {"allowed": True}
+
+    def _ran_before(self, key: bytes) -> JsonObject:
+        known = ToolExecution.objects.get(replay=self._replay, key=key)
+        if known.result is None:
+            since = iso(known.started_at)
+            return {"allowed": False, "reason": f"It began at {since} and never came back; it is not run twice."}
+        return {"allowed": False, "result": Payload(content=bytes(known.result)).value}
+
+    def _ran(self, question: JsonObject) -> JsonValue:
+        key = bytes.fromhex(question["key"])
+        done = ToolExecution.objects.filter(replay=self._replay, key=key, result=None)
+        return {"kept": bool(done.update(result=compact_json(question["result"])))}
+
+
+def live_endpoint() -> Endpoint:
+    """The model that the settings name. Raises `ModelUnavailable` for settings that cannot be."""
+    if not settings.REPLAY_MODEL_ENDPOINT:
+        raise ModelUnavailable("No live model is configured on this server.")
+    return Endpoint(
+        url=settings.REPLAY_MODEL_ENDPOINT,
+        key=settings.REPLAY_MODEL_KEY,
+        model=settings.REPLAY_MODEL_NAME or None,
+        timeout_seconds=settings.REPLAY_MODEL_TIMEOUT_SECONDS,
+        max_answer_bytes=settings.REPLAY_MODEL_MAX_ANSWER_BYTES,
+        allow_private=settings.REPLAY_MODEL_ALLOW_PRIVATE,
+        max_requests=settings.REPLAY_MODEL_MAX_REQUESTS,
+    )
+
+
+def _call_body(call: ToolCall, error: ErrorInfo | None) -> JsonObject:
+    """As `core.fork.answering.tool_call_of` reads it."""
+    payloads = {"result": call.result, "metadata": call.metadata, "content": call.content}
+    values = {name: payload.value for name, payload in payloads.items() if payload is not None}
+    told = None if error is None else {"type": error.type, "message": error.message}
+    return {**values, "outcome": call.outcome, "retry": call.retry, "error": told}

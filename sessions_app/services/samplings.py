@@ -1,0 +1,78 @@
+"""A sampling: one fork several times over, each answered by a live model, counted against what was expected."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from django.db import transaction
+
+from sessions_app.core.fork.order import read_order
+from sessions_app.core.fork.sampling import Samples, estimate, outcome_of
+from sessions_app.core.payload import JsonObject
+from sessions_app.mapping.load import load_run
+from sessions_app.mapping.rows import storable
+from sessions_app.models import Replay, Run
+from sessions_app.models.replays import ReplayState
+from sessions_app.services import leases
+from sessions_app.services.replay_results import store_produced
+
+
+class Sampling:
+    """The samples of one claimed replay."""
+
+    def __init__(self, replay: Replay) -> None:
+        self._replay = replay
+        self._order = read_order(replay.order)
+        self._samples = Samples(n=self._order.samples or 1)
+        self._live_calls = 0
+        self._sources: dict[str, int] = {}
+        self._first: Run | None = None
+
+    def run_ids(self) -> Iterator[str]:
+        """The first sample has the fork's own id."""
+        name = self._replay.fork_id or self._replay.replay_id
+        yield name
+        yield from (f"{name}_{number}" for number in range(2, self._samples.n + 1))
+
+    def add(self, run_id: str, result: JsonObject) -> None:
+        """A sample that came to no end is counted apart."""
+        self._live_calls += result["live_calls"]
+        if result["verdict"] in ("could_not_run", "unknown_from_step", "paused"):
+            self._samples = self._samples.fail(result.get("error") or "It stopped where nothing knew an answer.")
+            return
+        row = self._store(run_id, result["record"])
+        self._first = self._first or row
+        facts = result["facts"]
+        for source, count in (facts.get("sources") or {}).items():
+            self._sources[source] = self._sources.get(source, 0) + count
+        self._samples = self._samples.add(outcome_of(load_run(row), (facts.get("expectation") or {}).get("met")))
+
+    def _store(self, run_id: str, record: str) -> Run:
+        """An attempt before this one may have left a run of this name."""
+        with transaction.atomic():
+            before = Run.objects.filter(project=self._replay.project_id, run_id=run_id).first()
+            row = store_produced(self._replay, record, made_before=before)
+            assert row is not None
+        return row
+
+    def facts(self) -> JsonObject:
+        budget = estimate(load_run(self._replay.run), self._order.at_step or 1, self._samples.n)
+        return {
+            "samples": {**self._samples.to_json(), "budget": budget.to_json()},
+            "sources": self._sources,
+            "parent_digest": bytes(self._replay.run.content_digest).hex(),
+        }
+
+    def finish(self) -> None:
+        """Nothing was sampled when every sample failed."""
+        failed = not self._samples.outcomes
+        leases.finish(
+            self._replay,
+            state=ReplayState.FAILED if failed else ReplayState.DONE,
+            verdict="could_not_run" if failed else "diverged",
+            error=self._samples.errors[0] if failed else None,
+            live_calls=self._live_calls,
+            facts=storable(self.facts()),
+            produced_run=self._first,
+            progress_done=len(self._samples.outcomes),
+        )

@@ -1,0 +1,81 @@
+"""Forks in this process, as the child makes them, with answers from elsewhere given by the test."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sessions_app.agents.replaying import fork
+from sessions_app.core.fork.answering import ModelAsk
+from sessions_app.core.fork.order import read_course, read_order
+from sessions_app.core.formats.detect import parse_document
+from sessions_app.core.formats.native import encode_native, parse_native
+from sessions_app.core.payload import JsonObject, JsonValue
+from sessions_app.core.replay.observed import Result
+from sessions_app.core.run import Run, answered
+
+REFUSAL = "I don't have any documents about refund policy. Please check with support."
+IN_WORDS = {"hypothesis": "a test", "expect": "something"}
+
+
+@dataclass
+class Elsewhere:
+    """Other runs of the project: answers by key of the request, and by tool and arguments."""
+
+    models: dict[str, JsonObject] = field(default_factory=dict)
+    tools: list[tuple[str, JsonValue, JsonObject]] = field(default_factory=list)
+    asked: list[str] = field(default_factory=list)
+
+    def model_answer(self, key: str) -> JsonObject | None:
+        self.asked.append("model")
+        return self.models.get(key)
+
+    def tool_answer(self, name: str, arguments: JsonValue) -> JsonObject | None:
+        self.asked.append(name)
+        return next((found for tool, args, found in self.tools if (tool, args) == (name, arguments)), None)
+
+    def live_answer(self, ask: ModelAsk) -> JsonObject:
+        raise AssertionError("only samplings ask a live model")
+
+
+def example(name: str) -> Run:
+    return parse_document(Path(f"sessions_app/examples/{name}.json").read_bytes())
+
+
+def forked(
+    run: Run, at: int | str, *changes: JsonObject, answers: list[JsonObject] | None = None, **more: Any
+) -> tuple[Result, Run | None]:
+    """The result, and the run that the fork made, through the record format as it crosses from the child."""
+    elsewhere = more.pop("elsewhere", None) or Elsewhere()
+    course = {"answers": answers or [], **more.pop("course", {})}
+    order = read_order({"at_step": at, "changes": list(changes), **IN_WORDS, **more})
+    result, record = asyncio.run(
+        fork(
+            encode_native(run),
+            f"{run.run_id}_fork_00000000",
+            order,
+            read_course(course),
+            elsewhere=elsewhere,
+            on_progress=lambda done, total: None,
+        )
+    )
+    return result, parse_native(record) if record else None
+
+
+def sources(run: Run | None) -> list[str]:
+    assert run is not None
+    return [step.source for step in run.steps if step.kind in ("model", "tool")]
+
+
+def answer_of(run: Run | None, index: int) -> JsonValue:
+    """What was answered at a step."""
+    assert run is not None
+    found = answered(run.steps[index - 1])
+    return None if found is None else found.parsed
+
+
+def outcome(run: Run | None) -> tuple[str, str | None]:
+    assert run is not None
+    return run.status, run.output.as_text() if run.output else None

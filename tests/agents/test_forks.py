@@ -1,0 +1,371 @@
+"""Forks of recordings: what holds after a change, and where every answer came from."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from benchmarks.compare_runs import make_run
+from sessions_app.core.compare.runs import compare_runs
+from sessions_app.core.fork.answering import tool_key
+from sessions_app.core.formats.detect import parse_document
+from sessions_app.core.formats.native import run_digest
+from sessions_app.core.replay.request_key import RequestKeys
+from sessions_app.core.run import Run, ToolCall
+from sessions_app.core.state import state_after
+from tests.agents.forking import REFUSAL, Elsewhere, answer_of, example, forked, outcome, sources
+from tests.growth import LINEAR, growth
+
+RECORDS = [*sorted(Path("tests/records").glob("*.json")), *sorted(Path("sessions_app/examples").glob("*.json"))]
+UNCHANGED = {"kind": "clock", "value": 0}
+COUNTS_ANEW = {("retries.messages.json", 5), ("retries.messages.json", 6)}
+"""Forks in the middle of retries: the loop counts its attempts from one again, and that shows."""
+
+
+def asks_for_user(value: object = "u_7710") -> dict[str, object]:
+    call = {"name": "lookup_order", "arguments": {"query": "my order", "user_id": value}}
+    return {"kind": "model_answer", "step": 2, "value": {"tool_calls": [call]}}
+
+
+# --- nothing changed ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", [path for path in RECORDS if path.name != "manifest.json"], ids=lambda path: path.name)
+def test_a_fork_that_changes_nothing_is_the_recording_again(path: Path):
+    run = parse_document(path.read_bytes())
+
+    for step in range(1, len(run.steps) + 1):
+        result, made = forked(run, step, UNCHANGED)
+        if (path.name, step) in COUNTS_ANEW:
+            assert result.divergence.path.endswith(".retry.attempt")
+        elif _is_behind_the_end(run, step):
+            assert (result.verdict, made) == ("could_not_run", None)
+        elif run.run_id == "run_xyz789":  # its last request was never answered
+            assert (result.verdict, result.stopped["step"]) == ("unknown_from_step", 41)
+        else:
+            assert (result.verdict, result.divergence) == ("reproduced", None), step
+            assert set(sources(made)) <= {"recorded"}
+
+
+def _is_behind_the_end(run: Run, step: int) -> bool:
+    return not any(each.kind in ("model", "tool") for each in run.steps[step - 1 :])
+
+
+def test_the_parent_is_untouched():
+    run = example("cancel_bug")
+    before = run_digest(run)
+
+    forked(run, 3, {"kind": "state", "step": 3, "patch": [{"op": "remove", "path": "/orders"}]})
+
+    assert run_digest(run) == before
+
+
+def test_a_fork_is_linked_to_its_parent():
+    _, made = forked(example("r_8821"), 3, UNCHANGED)
+
+    assert (made.origin, made.parent.run_id, made.parent.step) == ("fork", "r_8821", 3)
+
+
+# --- rules -------------------------------------------------------------------------------------
+
+
+def test_a_rule_ends_the_twenty_searches_after_two_steps():
+    rule = {"kind": "rule", "when": "docs is empty", "answer": {"text": REFUSAL}}
+
+    result, made = forked(
+        example("run_xyz789"), "step_1", rule, expect={"at_most_calls": {"tool": "search_docs", "n": 3}}
+    )
+
+    assert result.verdict == "diverged"
+    assert outcome(made) == ("ok", REFUSAL)
+    assert sources(made) == ["recorded", "recorded", "rule"]
+    assert result.facts["steps_after"] == 2
+    assert result.facts["expectation"] == {
+        "words": "at most 3 calls of search_docs",
+        "met": True,
+        "seen": "search_docs was called 1 ×.",
+    }
+
+
+def test_a_rule_whose_condition_never_holds_changes_nothing():
+    rule = {"kind": "rule", "when": "docs is not empty", "answer": REFUSAL}
+
+    result, made = forked(example("run_xyz789"), 1, rule)
+
+    assert (result.verdict, "rule" in sources(made)) == ("unknown_from_step", False)
+
+
+def test_a_rule_may_count_calls():
+    rule = {"kind": "rule", "when": "calls.search_docs >= 3", "answer": REFUSAL}
+
+    _, made = forked(example("run_xyz789"), 1, rule)
+
+    assert sources(made) == ["recorded"] * 6 + ["rule"]
+
+
+# --- unknown, and answers by hand --------------------------------------------------------------
+
+
+def test_a_call_that_was_never_recorded_stops_the_fork_and_names_what_differs():
+    result, made = forked(example("r_8821"), 2, asks_for_user())
+
+    assert result.verdict == "unknown_from_step"
+    assert (result.divergence.step, result.divergence.path) == (3, "args.user_id")
+    assert (result.divergence.recorded, result.divergence.replayed) == (None, "u_7710")
+    assert result.stopped["arguments"] == {"query": "my order", "user_id": "u_7710"}
+    assert sources(made) == ["by_hand", "unknown"]
+    assert outcome(made) == ("cut_off", None)
+
+
+def test_a_fork_goes_on_with_answers_by_hand():
+    run, change = example("r_8821"), asks_for_user()
+    orders = [{"order": "#4398", "user_id": "u_7710"}]
+    stop = forked(run, 2, change)[0].stopped
+    first = {"at": stop["at"], "asked": stop["asked"], "value": orders}
+    stop = forked(run, 2, change, answers=[first])[0].stopped
+    second = {"at": stop["at"], "asked": stop["asked"], "answer": {"text": "Order #4398 is processing."}}
+
+    result, made = forked(run, 2, change, answers=[first, second])
+
+    assert result.verdict == "diverged"
+    assert sources(made) == ["by_hand", "by_hand", "by_hand"]
+    assert answer_of(made, 3) == orders
+    assert outcome(made) == ("ok", "Order #4398 is processing.")
+
+
+def test_an_answer_serves_only_what_it_was_given_to():
+    run, change = example("r_8821"), asks_for_user()
+    stop = forked(run, 2, change)[0].stopped
+    other = tool_key("lookup_order", {"query": "another"})
+
+    result, _ = forked(run, 2, change, answers=[{"at": stop["at"], "asked": other, "value": []}])
+
+    assert (result.verdict, result.stopped["at"]) == ("unknown_from_step", stop["at"])
+
+
+@pytest.mark.parametrize(
+    ("answer", "seen"),
+    [
+        ({"error": "The index is down."}, ("failed", "The index is down.")),
+        ({"not_found": True}, ("failed", "Not found.")),
+        ({"value": None}, ("success", None)),
+    ],
+)
+def test_an_answer_by_hand_may_be_an_error_or_nothing(answer, seen):
+    run, change = example("r_8821"), asks_for_user()
+    stop = forked(run, 2, change)[0].stopped
+
+    _, made = forked(run, 2, change, answers=[{"at": stop["at"], "asked": stop["asked"], **answer}])
+
+    call = made.steps[2].call
+    assert isinstance(call, ToolCall)
+    assert (call.outcome, call.result.value) == seen
+
+
+# --- borrowed ----------------------------------------------------------------------------------
+
+
+def test_a_call_that_another_run_made_is_borrowed_with_its_link():
+    found = {"call": {"result": [{"order": "#4398"}], "outcome": "success"}, "run_id": "r_8822", "step": 3}
+    elsewhere = Elsewhere(tools=[("lookup_order", {"query": "my order", "user_id": "u_7710"}, found)])
+
+    result, made = forked(example("r_8821"), 2, asks_for_user(), elsewhere=elsewhere)
+
+    assert sources(made) == ["by_hand", "borrowed", "unknown"]
+    assert result.facts["links"] == [{"step": 3, "source": "borrowed", "run_id": "r_8822", "from_step": 3}]
+    assert answer_of(made, 3) == [{"order": "#4398"}]
+
+
+def test_a_request_that_another_run_made_is_borrowed():
+    run = example("r_8821")
+    change = {"kind": "tool_result", "step": 3, "value": []}
+    key = forked(run, 3, change)[0].stopped["asked"]
+    said = {"parts": [{"content": "You have no orders.", "part_kind": "text"}], "kind": "response"}
+    elsewhere = Elsewhere(models={key: {"response": said, "run_id": "r_9000", "step": 4}})
+
+    result, made = forked(run, 3, change, elsewhere=elsewhere)
+
+    assert (sources(made), outcome(made)) == (["recorded", "by_hand", "borrowed"], ("ok", "You have no orders."))
+    assert [link["run_id"] for link in result.facts["links"]] == ["r_9000"]
+
+
+def test_a_forks_request_has_the_key_that_it_will_be_stored_under():
+    """Else nothing could ever be borrowed from a fork's continuation, and a wrong answer could be."""
+    run = example("r_8821")
+    result, made = forked(run, 3, {"kind": "tool_result", "step": 3, "value": []})
+
+    keys = RequestKeys()
+    call = made.steps[3].call
+    assert keys.of(call, made.model).hex() == result.stopped["asked"]
+
+
+# --- each change -------------------------------------------------------------------------------
+
+
+def test_a_tools_answer_is_changed():
+    result, made = forked(example("cancel_bug"), 4, {"kind": "tool_result", "step": 4, "value": "not eligible"})
+
+    assert (answer_of(made, 4), made.steps[3].source) == ("not eligible", "by_hand")
+    assert (result.verdict, result.stopped["step"]) == ("unknown_from_step", 5)
+    assert made.steps[3].state is None, "what the tool did not do it did not do to the state either"
+
+
+def test_a_tool_crashes():
+    failure = {"type": "TimeoutError", "message": "no answer in 10 s", "crashes": True}
+
+    _, made = forked(example("price_429"), 2, {"kind": "tool_result", "step": 2, "error": failure})
+
+    assert (made.status, made.error.type, made.error.message) == ("error", "TimeoutError", "no answer in 10 s")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"kind": "instructions", "value": "Always check eligibility before you cancel."},
+        {"kind": "model", "value": {"model": "gpt-5"}},
+        {"kind": "model", "value": {"settings": {"temperature": 1.0}}},
+        {"kind": "message", "step": 3, "index": 0, "value": "Cancel nothing."},
+    ],
+)
+def test_another_request_has_no_recorded_answer(change):
+    result, made = forked(example("cancel_bug"), 3, change)
+
+    assert (result.verdict, result.stopped["step"], result.stopped["kind"]) == ("unknown_from_step", 3, "model")
+    assert sources(made) == ["recorded", "recorded", "unknown"]
+
+
+def test_what_was_really_sent_is_kept():
+    text = "Always check eligibility before you cancel."
+
+    _, made = forked(example("cancel_bug"), 3, {"kind": "instructions", "value": text})
+
+    request = made.steps[2].call
+    assert request.history.message.value["instructions"] == text
+    assert text in json.dumps(request.parameters.value)
+    assert made.instructions == text
+
+
+def test_an_edited_message_reaches_the_model():
+    _, made = forked(example("cancel_bug"), 3, {"kind": "message", "step": 3, "index": 0, "value": "Cancel nothing."})
+
+    history = made.steps[2].call.history
+    assert history.parent.parent.message.value["parts"][0]["content"] == "Cancel nothing."
+
+
+def test_a_history_that_the_framework_would_repair_is_said():
+    orphan = {"parts": [{"tool_name": "x", "content": "y", "tool_call_id": "none", "part_kind": "tool-return"}]}
+
+    result, _ = forked(
+        example("cancel_bug"), 3, {"kind": "message", "step": 3, "index": 2, "value": {**orphan, "kind": "request"}}
+    )
+
+    assert any("Message 2" in sentence for sentence in result.facts["lint"])
+
+
+def test_a_message_can_only_be_changed_where_the_fork_begins():
+    result, made = forked(example("cancel_bug"), 3, {"kind": "message", "step": 5, "index": 0, "value": "x"})
+
+    assert (result.verdict, made) == ("could_not_run", None)
+    assert "step 5 lies elsewhere" in result.error
+
+
+def test_the_state_is_patched_from_there_on():
+    run = example("cancel_bug")
+    patch = [{"op": "remove", "path": "/orders/ORD-5521/cancellable"}, {"op": "add", "path": "/seen", "value": True}]
+
+    result, made = forked(run, 3, {"kind": "state", "step": 3, "patch": patch})
+
+    assert "cancellable" not in state_after(made, 3)["orders"]["ORD-5521"]
+    assert state_after(made, 5)["seen"] is True
+    assert state_after(made, 5)["orders"]["ORD-5521"]["status"] == "cancelled"
+    assert "seen" not in state_after(made, 2)
+    assert result.facts["started_from"]["state_digest"]
+
+
+def test_a_rule_sees_the_changed_state():
+    run = example("cancel_bug")
+    rule = {"kind": "rule", "when": "state.orders.ORD-5521.cancellable = true", "answer": "It may be cancelled."}
+    patch = {
+        "kind": "state",
+        "step": 3,
+        "patch": [{"op": "replace", "path": "/orders/ORD-5521/cancellable", "value": True}],
+    }
+
+    _, changed = forked(run, 3, rule, patch)
+    _, unchanged = forked(run, 3, rule)
+
+    assert outcome(changed)[1] == "It may be cancelled."
+    assert outcome(unchanged)[1] == outcome(run)[1]
+
+
+def test_changes_hold_together():
+    changes = [
+        {"kind": "tool_result", "step": 4, "error": "not eligible"},
+        {"kind": "rule", "when": 'result contains "not eligible"', "answer": "It is not eligible."},
+        {"kind": "instructions", "value": "Check first."},
+    ]
+
+    _, made = forked(example("cancel_bug"), 4, *changes)
+
+    assert (sources(made), outcome(made)) == (
+        ["recorded", "recorded", "recorded", "by_hand", "rule"],
+        ("ok", "It is not eligible."),
+    )
+
+
+# --- pausing -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("breakpoint_", "step"),
+    [
+        ({"tool": "cancel_order"}, 4),
+        ({"step": 2}, 2),
+        ({"when": 'reason contains "mind"'}, 4),
+        ({"when": 'state.orders.ORD-5521.status = "cancelled"'}, 5),
+        ({"when": 'text contains "non-cancellable" and kind = "model"'}, 3),
+    ],
+)
+def test_a_fork_pauses_at_a_breakpoint_and_goes_on_as_if_it_had_not(breakpoint_, step):
+    run = example("cancel_bug")
+    result, made = forked(run, 1, UNCHANGED, breakpoints=[breakpoint_])
+    assert (result.verdict, result.stopped["step"], result.stopped["why"]) == ("paused", step, "breakpoint")
+    assert len(made.steps) == step
+
+    course = {"passed": result.stopped["at"]}
+    ended, whole = forked(run, 1, UNCHANGED, breakpoints=[breakpoint_], course=course)
+
+    assert (ended.verdict, ended.stopped) == ("reproduced", None)
+    assert compare_runs(forked(run, 1, UNCHANGED)[1], whole).identical
+
+
+def test_stepping_pauses_at_each_stop():
+    run, passed, steps = example("cancel_bug"), 0, []
+    while (result := forked(run, 1, UNCHANGED, course={"passed": passed, "is_stepping": True})[0]).stopped:
+        steps.append(result.stopped["step"])
+        passed = result.stopped["at"]
+
+    assert (steps, result.verdict) == ([1, 2, 3, 4, 5], "reproduced")
+
+
+# --- long runs ---------------------------------------------------------------------------------
+
+
+def test_a_long_run_is_forked_near_its_end_at_a_cost_that_grows_with_its_length():
+    runs = {steps: make_run(steps, stamp="2026-11-01T00:00:00Z") for steps in (250, 1000)}
+
+    def fork_late(steps: int) -> None:
+        forked(runs[steps], steps - 10, {"kind": "tool_result", "step": steps - 10, "value": []})
+
+    assert growth(fork_late, 250, 1000) < LINEAR
+
+
+def test_a_run_without_its_requests_cannot_be_forked():
+    run = example("cancel_bug")
+    steps = [replace(s, call=replace(s.call, history=None)) if s.kind == "model" else s for s in run.steps]
+
+    result, made = forked(replace(run, steps=tuple(steps)), 3, UNCHANGED)
+
+    assert (result.verdict, made) == ("could_not_run", None)
+    assert "was not captured" in result.error
