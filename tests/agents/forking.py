@@ -46,8 +46,8 @@ def example(name: str) -> Run:
 
 def forked(
     run: Run, at: int | str, *changes: JsonObject, answers: list[JsonObject] | None = None, **more: Any
-) -> tuple[Result, Run | None]:
-    """The result, and the run that the fork made, through the record format as it crosses from the child."""
+) -> tuple[Result, Any]:
+    """The result, and the run that the fork made or None, through the record format as it crosses from the child."""
     elsewhere = more.pop("elsewhere", None) or Elsewhere()
     course = {"answers": answers or [], **more.pop("course", {})}
     order = read_order({"at_step": at, "changes": list(changes), **IN_WORDS, **more})

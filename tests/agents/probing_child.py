@@ -29,7 +29,7 @@ def main() -> None:
         on_progress(1, 2)
         return Result(verdict="reproduced", facts={"found": probes.run(asked.removeprefix(PROBE))}), None
 
-    replaying.replay = replay
+    replaying.replay = replay  # type: ignore[assignment]  # it takes whatever the real one takes
     child.main()
 
 

@@ -12,7 +12,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from sessions_app.core.errors import ReplayProductError
 from sessions_app.core.fork.changes import Answer, NewModel, NewModelAnswer, NewToolResult, Rule, ToolFailure
 from sessions_app.core.fork.order import Course, HandAnswer, Order
 from sessions_app.core.payload import JsonObject, JsonValue, Payload, canonical_json, sha256_hex
@@ -21,8 +20,8 @@ from sessions_app.core.replay.plan import PlannedAnswer
 from sessions_app.core.run import ErrorInfo, Fixture, StepSource, ToolCall
 
 
-class LiveModelFailed(ReplayProductError):
-    """The live model gave no answer; the text says why."""
+class LiveModelFailed(BaseException):
+    """The live model gave no answer; the text says why. As an `Exception` the loop would take it for the agent's own."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

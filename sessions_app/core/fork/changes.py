@@ -15,9 +15,10 @@ Steps count from 1 and are those of the parent run.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from sessions_app.core.errors import ReplayProductError
 from sessions_app.core.fork.conditions import Condition, ConditionError, read_condition
@@ -137,6 +138,8 @@ Change = (
 
 MAX_CHANGES = 50
 _MAX_SHIFT = 100 * 365 * 24 * 3600
+_MAX_NUMBER = 999_999_999
+_STEP_ID = re.compile(r"(step_)?[0-9]{1,9}")
 
 
 def read_changes(items: JsonValue, *, field: str = "changes") -> tuple[Change, ...]:
@@ -163,11 +166,11 @@ def _message(item: JsonObject, field: str) -> Change:
     value = item.get("value")
     if not isinstance(value, str | dict):
         raise ForkError(f"{field}.value must be a text or a whole message.", field=f"{field}.value")
-    return NewMessage(step=_number(item, "step", field), index=_number(item, "index", field, low=0), value=value)
+    return NewMessage(step=_step(item, field), index=_number(item, "index", field, low=0), value=value)
 
 
 def _tool_result(item: JsonObject, field: str) -> Change:
-    step = _number(item, "step", field)
+    step = _step(item, field)
     if ("value" in item) == (item.get("error") is not None):
         raise ForkError(f"{field} needs either value or error.", field=f"{field}.value")
     if "value" in item:
@@ -186,7 +189,7 @@ def read_failure(error: JsonValue, field: str) -> ToolFailure:
 
 
 def _model_answer(item: JsonObject, field: str) -> Change:
-    return NewModelAnswer(step=_number(item, "step", field), answer=read_answer(item.get("value"), f"{field}.value"))
+    return NewModelAnswer(step=_step(item, field), answer=read_answer(item.get("value"), f"{field}.value"))
 
 
 def read_answer(value: JsonValue, field: str) -> Answer:
@@ -195,9 +198,10 @@ def read_answer(value: JsonValue, field: str) -> Answer:
         value = {"text": value}
     if not isinstance(value, dict):
         raise ForkError(f"{field} must be an object with text, tool_calls or both.", field=field)
-    text, calls = value.get("text"), value.get("tool_calls") or []
+    text, calls = value.get("text"), value.get("tool_calls")
     if text is not None and not isinstance(text, str):
         raise ForkError(f"{field}.text must be a text.", field=f"{field}.text")
+    calls = [] if calls is None else calls
     if not isinstance(calls, list):
         raise ForkError(f"{field}.tool_calls must be a list.", field=f"{field}.tool_calls")
     if not text and not calls:
@@ -219,7 +223,7 @@ def _state(item: JsonObject, field: str) -> Change:
     patch = item.get("patch")
     if not isinstance(patch, list) or not patch or not all(isinstance(operation, dict) for operation in patch):
         raise ForkError(f"{field}.patch must be a list of JSON Patch operations.", field=f"{field}.patch")
-    return NewState(step=_number(item, "step", field), patch=tuple(patch))
+    return NewState(step=_step(item, field), patch=tuple(patch))
 
 
 def _model(item: JsonObject, field: str) -> Change:
@@ -239,14 +243,19 @@ def _clock(item: JsonObject, field: str) -> Change:
     value = item.get("value")
     if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= _MAX_SHIFT:
         return NewClock(shift=timedelta(seconds=value))
+    return NewClock(at=_moment(value, f"{field}.value"))
+
+
+def _moment(value: JsonValue, field: str) -> datetime:
     try:
-        at = datetime.fromisoformat(value)  # type: ignore[arg-type]  # anything else is refused below
-    except (TypeError, ValueError):
+        at = datetime.fromisoformat(value)
+        at.astimezone(UTC)
+    except (TypeError, ValueError, OverflowError):
         at = None
     if at is None or at.tzinfo is None:
         words = "must be an ISO 8601 time with offset, or a number of seconds to shift the clock by"
-        raise ForkError(f"{field}.value {words}.", field=f"{field}.value")
-    return NewClock(at=at)
+        raise ForkError(f"{field} {words}.", field=field)
+    return at
 
 
 def _agent(item: JsonObject, field: str) -> Change:
@@ -282,10 +291,20 @@ def _text(item: JsonObject, name: str, field: str) -> str:
 
 
 def _number(item: JsonObject, name: str, field: str, *, low: int = 1) -> int:
-    """A step may also be written as its id, `step_3`."""
     value = item.get(name)
-    if isinstance(value, str) and name == "step":
-        value = int(digits) if (digits := value.removeprefix("step_")).isdecimal() and len(digits) < 10 else None
-    if not isinstance(value, int) or isinstance(value, bool) or value < low:
+    if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= _MAX_NUMBER:
         raise ForkError(f"{field}.{name} must be a number from {low} on.", field=f"{field}.{name}")
+    return value
+
+
+def _step(item: JsonObject, field: str) -> int:
+    return read_step(item.get("step"), f"{field}.step")
+
+
+def read_step(value: JsonValue, field: str) -> int:
+    """A number from 1 on, or a step's id such as `step_3`. Raises `ForkError`."""
+    if isinstance(value, str) and _STEP_ID.fullmatch(value):
+        value = int(value.removeprefix("step_"))
+    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= _MAX_NUMBER:
+        raise ForkError(f"{field} must be a step's number, from 1 on.", field=field)
     return value

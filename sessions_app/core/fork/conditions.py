@@ -18,19 +18,21 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from sessions_app.core.compare.strict import Interner, is_number, same_leaf
 from sessions_app.core.errors import ReplayProductError
-from sessions_app.core.payload import JsonObject, JsonValue
+from sessions_app.core.payload import JsonObject, JsonValue, load_finite
 
 ROOTS = ("tool", "result", "args", "text", "state", "step", "calls", "output", "kind")
 """What a path may begin with: name and newest answer of the tool, arguments, text of the newest message, state,
 number of the step, calls so far by tool, output of the run, kind of the step."""
 MAX_LENGTH = 2000
-_COMPARISON = re.compile(
-    r"\s*(?P<path>[^\s=<>!]+)\s*"
-    r"(?:(?P<is>is(?:\s+not)?)\s+(?P<word>empty|missing|null|true|false)|(?P<sign>=|!=|>=|<=|>|<|contains\b)\s*(?P<value>.+?))\s*",
-    re.DOTALL,
-)
-_SEGMENT = re.compile(r"([^.\[\]]+)|\[(\d{1,9})\]")
+_LEFT = re.compile(r'[^\s=<>!"]+')
+_SIGN = re.compile(r"!=|>=|<=|=|>|<|contains(?!\w)")
+_SPLIT = re.compile(r'\\.|"|(?<!\S)and(?!\S)', re.DOTALL)
+_SEGMENT = re.compile(r"([^.\[\]]+)|\[([0-9]{1,9})\]")
+_PATH = re.compile(r"([^.\[\]]+|\[[0-9]{1,9}\])(\.[^.\[\]]+|\[[0-9]{1,9}\])*")
+_WORD = re.compile(r'[^\s=<>!"\[\]{}][^\s"]*')
+_IS = ("empty", "missing", "null", "true", "false")
 _MISSING = object()
 
 
@@ -71,34 +73,53 @@ class Condition:
 def read_condition(text: JsonValue, *, root: str) -> Condition:
     """`root` is where paths begin that name no root. Raises `ConditionError`."""
     if not isinstance(text, str) or not text.strip():
-        raise ConditionError("A condition is a text such as `docs is empty`.", part=str(text)[:80])
+        raise ConditionError("A condition is a text such as `docs is empty`.", part="")
     if len(text) > MAX_LENGTH:
         raise ConditionError(f"A condition has at most {MAX_LENGTH} characters.", part=text[:80])
     parts = _parts(text)
-    return Condition(text=text.strip(), comparisons=tuple(_comparison(part, root) for part in parts))
+    return Condition(text=text.strip(), comparisons=tuple(_comparison(part.strip(), root) for part in parts))
 
 
 def _parts(text: str) -> list[str]:
     """The text at each `and` that stands outside of quotes."""
     parts, quoted, start = [], False, 0
-    for found in re.finditer(r'\\.|"|\band\b', text):
+    for found in _SPLIT.finditer(text):
         if found[0] == '"':
             quoted = not quoted
         elif found[0] == "and" and not quoted:
             parts.append(text[start : found.start()])
             start = found.end()
+    if quoted:
+        raise ConditionError("A quotation mark is not closed.", part=text[start:].strip()[:80])
     return [*parts, text[start:]]
 
 
 def _comparison(part: str, root: str) -> Comparison:
-    found = _COMPARISON.fullmatch(part)
-    if found is None:
-        words = "use `path is empty`, `path = value`, `path contains value` or `path >= number`"
-        raise ConditionError(f"{part.strip()[:80]!r} is no comparison; {words}.", part=part.strip()[:80])
-    path = _path(found["path"], root)
-    if found["is"]:
-        return _is(path, found["word"], negated=found["is"] != "is")
-    return Comparison(path=path, test=found["sign"], value=_value(found["value"]))
+    if not part:
+        raise ConditionError("On one side of `and` stands nothing.", part="and")
+    left = _LEFT.match(part)
+    if left is None:
+        raise _no_comparison(part)
+    path, rest = _path(left[0], root), part[left.end() :].strip()
+    words = rest.split()
+    if words and words[0] == "is" and words[-1] in _IS and words[1:-1] in ([], ["not"]):
+        return _is(path, words[-1], negated=len(words) == 3)
+    sign = _SIGN.match(rest)
+    if sign is None or sign.end() == len(rest):
+        raise _no_comparison(part)
+    return Comparison(path=path, test=sign[0], value=_right(sign[0], rest[sign.end() :].strip()))
+
+
+def _right(sign: str, text: str) -> JsonValue:
+    value = _value(text)
+    if sign[0] in "<>" and not is_number(value):
+        raise ConditionError(f"`{sign}` needs a number on its right side.", part=text[:80])
+    return value
+
+
+def _no_comparison(part: str) -> ConditionError:
+    words = "use `path is empty`, `path = value`, `path contains value` or `path >= number`"
+    return ConditionError(f"{part[:80]!r} is no comparison; {words}.", part=part[:80])
 
 
 def _is(path: tuple[str | int, ...], word: str, *, negated: bool) -> Comparison:
@@ -108,26 +129,21 @@ def _is(path: tuple[str | int, ...], word: str, *, negated: bool) -> Comparison:
 
 
 def _path(text: str, root: str) -> tuple[str | int, ...]:
-    segments: list[str | int] = []
-    at = 0
-    for found in _SEGMENT.finditer(text):
-        if text[at : found.start()] not in ("", "."):
-            break
-        segments.append(found[1] if found[1] is not None else int(found[2]))
-        at = found.end()
-    if at != len(text) or not segments:
+    if _PATH.fullmatch(text) is None:
         raise ConditionError(f"{text[:80]!r} is no path; write it as `orders[0].status`.", part=text[:80])
+    segments = [int(found[2]) if found[2] else found[1] for found in _SEGMENT.finditer(text)]
     return tuple(segments) if segments[0] in ROOTS else (root, *segments)
 
 
 def _value(text: str) -> JsonValue:
-    """JSON; a word without quotes is a text."""
+    """JSON; a single word without quotes is a text."""
     try:
-        return json.loads(text)
+        return load_finite(text)
     except (ValueError, RecursionError):
-        if text[:1] in '"[{':
-            raise ConditionError(f"{text[:80]!r} is no JSON.", part=text[:80]) from None
-        return text
+        if _WORD.fullmatch(text):
+            return text
+    words = "write a value as JSON, and a text of several words in quotation marks"
+    raise ConditionError(f"{text[:80]!r} is no value; {words}.", part=text[:80])
 
 
 def _found(seen: JsonValue, path: tuple[str | int, ...]) -> JsonValue:
@@ -148,8 +164,10 @@ def _has(seen: JsonValue, segment: str | int) -> bool:
 
 
 def _same(found: JsonValue, value: JsonValue) -> bool:
-    """`1`, `1.0` and `true` are three values."""
-    return found is not _MISSING and type(found) is type(value) and bool(found == value)
+    """`1`, `1.0` and `true` are three values, also inside of lists and objects."""
+    if not isinstance(value, dict | list):
+        return same_leaf(found, value)
+    return type(found) is type(value) and Interner().same(found, value)
 
 
 def _is_empty(found: JsonValue, value: JsonValue) -> bool:
@@ -166,8 +184,7 @@ def _contains(found: JsonValue, value: JsonValue) -> bool:
 
 def _ordered(holds: Callable[[float, float], bool]) -> Callable[[JsonValue, JsonValue], bool]:
     def test(found: JsonValue, value: JsonValue) -> bool:
-        numbers = all(isinstance(side, int | float) and not isinstance(side, bool) for side in (found, value))
-        return numbers and holds(found, value)
+        return is_number(found) and is_number(value) and holds(found, value)
 
     return test
 

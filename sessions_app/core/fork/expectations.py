@@ -7,11 +7,14 @@ In JSON an expectation is a text, which a person judges, or one check:
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from sessions_app.core.compare.strict import Interner
 from sessions_app.core.fork.changes import ForkError
-from sessions_app.core.payload import JsonValue, canonical_json, compact_json
+from sessions_app.core.fork.words import short
+from sessions_app.core.payload import JsonValue
 from sessions_app.core.run import Run, main_steps
 
 
@@ -23,6 +26,9 @@ class Judged:
     words: str
 
 
+_MAX_WORDS = 2000
+_SEEN = 300
+_MAX_NUMBER = 999_999_999
 Check = Callable[[Run, int], Judged]
 """Gets the fork's run and the step from which it was forked."""
 
@@ -45,11 +51,11 @@ class Expectation:
 
 def read_expectation(value: JsonValue, *, field: str = "expect") -> Expectation:
     """Raises `ForkError` naming the field."""
-    if isinstance(value, str) and value.strip():
+    if isinstance(value, str) and value.strip() and len(value) <= _MAX_WORDS:
         return Expectation(words=value.strip())
     name = next(iter(value)) if isinstance(value, dict) and len(value) == 1 else None
     if not isinstance(name, str) or name not in _READERS:
-        words = f"must be a text, or an object with one of {', '.join(_READERS)}"
+        words = f"must be a text of at most {_MAX_WORDS:,} characters, or an object with one of {', '.join(_READERS)}"
         raise ForkError(f"{field} {words}.", field=field)
     return _READERS[name](value[name], f"{field}.{name}")
 
@@ -58,19 +64,23 @@ def _contains(value: JsonValue, field: str) -> Expectation:
     if not isinstance(value, str) or not value:
         raise ForkError(f"{field} must be a text.", field=field)
 
-    def check(run: Run, at_step: int) -> Judged:
-        output = _outcome(run)
-        return Judged(met=value.casefold() in output.casefold(), words=f"It ended with: {output}")
+    def holds(run: Run) -> bool:
+        return any(value.casefold() in text.casefold() for text in _texts(run))
 
-    return Expectation(words=f"the outcome contains {value!r}", check=check)
+    return Expectation(words=f"the outcome contains {short(value)}", check=_of_outcome(holds))
 
 
 def _equals(value: JsonValue, field: str) -> Expectation:
-    def check(run: Run, at_step: int) -> Judged:
-        seen = None if run.output is None else run.output.parsed
-        return Judged(met=canonical_json(seen) == canonical_json(value), words=f"It ended with: {_outcome(run)}")
+    """A text that spells JSON may be given as that text or as what it spells."""
 
-    return Expectation(words=f"the outcome equals {compact_json(value).decode()}", check=check)
+    def holds(run: Run) -> bool:
+        seen = [] if run.output is None else [run.output.value, run.output.parsed]
+        return any(Interner().same(each, value) for each in seen)
+
+    try:
+        return Expectation(words=f"the outcome equals {short(value)}", check=_of_outcome(holds))
+    except ValueError:  # a number with thousands of digits
+        raise ForkError(f"{field} must be JSON.", field=field) from None
 
 
 def _at_most_calls(value: JsonValue, field: str) -> Expectation:
@@ -78,23 +88,23 @@ def _at_most_calls(value: JsonValue, field: str) -> Expectation:
     limit = value.get("n") if isinstance(value, dict) else None
     if not isinstance(tool, str) or not tool:
         raise ForkError(f"{field}.tool must be the name of a tool.", field=f"{field}.tool")
-    limit = _count(limit, f"{field}.n", low=0)
+    limit = _number(limit, f"{field}.n", low=0)
 
     def check(run: Run, at_step: int) -> Judged:
         calls = sum(call.tool_name == tool for _, call in run.tool_calls)
-        return Judged(met=calls <= limit, words=f"{tool} was called {calls} ×.")
+        return Judged(met=calls <= limit, words=f"{tool} was called {calls:,} ×.")
 
-    return Expectation(words=f"at most {limit} calls of {tool}", check=check)
+    return Expectation(words=f"at most {_count(limit, 'call')} of {tool}", check=check)
 
 
 def _ends_within(value: JsonValue, field: str) -> Expectation:
-    limit = _count(value, field, low=1)
+    limit = _number(value, field, low=1)
 
     def check(run: Run, at_step: int) -> Judged:
         steps = len([step for step in main_steps(run) if step.kind != "other" and step.index > at_step])
-        return Judged(met=steps <= limit, words=f"It ended {steps} steps after step {at_step}.")
+        return Judged(met=steps <= limit, words=f"It ended {_count(steps, 'step')} after step {at_step}.")
 
-    return Expectation(words=f"ends within {limit} steps", check=check)
+    return Expectation(words=f"ends within {_count(limit, 'step')}", check=check)
 
 
 _READERS: dict[str, Callable[[JsonValue, str], Expectation]] = {
@@ -105,14 +115,35 @@ _READERS: dict[str, Callable[[JsonValue, str], Expectation]] = {
 }
 
 
-def _count(value: JsonValue, field: str, *, low: int) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or value < low:
+def _number(value: JsonValue, field: str, *, low: int) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= _MAX_NUMBER:
         raise ForkError(f"{field} must be a number from {low} on.", field=field)
     return value
 
 
-def _outcome(run: Run) -> str:
-    if run.output is not None:
-        return run.output.as_text()
-    error = run.error
-    return ": ".join(part for part in (error.type, error.message) if part) if error else ""
+def _count(number: int, word: str) -> str:
+    return f"{number:,} {word}{'' if number == 1 else 's'}"
+
+
+# --- the outcome -------------------------------------------------------------------------------
+
+
+def _of_outcome(holds: Callable[[Run], bool]) -> Check:
+    def check(run: Run, at_step: int) -> Judged:
+        if run.output is None and run.error is None:
+            return Judged(met=None, words="How it ended was not captured.")
+        seen = _texts(run)[0]
+        return Judged(met=holds(run), words=f"It ended with: {seen if len(seen) <= _SEEN else seen[: _SEEN - 1] + '…'}")
+
+    return check
+
+
+def _texts(run: Run) -> list[str]:
+    """What it ended with: a text, or JSON as it was spelled and without escapes; else the error."""
+    if run.output is None:
+        error = run.error
+        return [": ".join(part for part in (error.type, error.message) if part) if error else ""]
+    value = run.output.value
+    if isinstance(value, str):
+        return [value]
+    return [run.output.as_text(), json.dumps(value, ensure_ascii=False)]

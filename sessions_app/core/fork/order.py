@@ -21,6 +21,7 @@ from sessions_app.core.fork.changes import (
     read_answer,
     read_changes,
     read_failure,
+    read_step,
 )
 from sessions_app.core.fork.conditions import Condition, ConditionError, read_condition
 from sessions_app.core.fork.expectations import Expectation, read_expectation
@@ -104,16 +105,16 @@ class Course:
 
 def read_order(value: JsonObject) -> Order:
     """Raises `ForkError` naming the field. What only a fork needs is asked for with `at_step`."""
-    changes, at_step = read_changes(value.get("changes") or []), value.get("at_step")
+    changes, at_step = read_changes(_given(value, "changes", [])), value.get("at_step")
     agents = [change.name for change in changes if isinstance(change, NewAgent)]
     return Order(
-        at_step=None if at_step is None else _step(at_step, "at_step"),
+        at_step=None if at_step is None else read_step(at_step, "at_step"),
         changes=changes,
         hypothesis=_words(value.get("hypothesis"), "hypothesis"),
         expect=None if value.get("expect") is None else read_expectation(value["expect"]),
         agent=agents[-1] if agents else _name(value.get("agent"), "agent"),
-        tools=_policy(value.get("tools") or {}),
-        breakpoints=read_breakpoints(value.get("breakpoints") or []),
+        tools=_policy(_given(value, "tools", {})),
+        breakpoints=read_breakpoints(_given(value, "breakpoints", [])),
         samples=None if value.get("samples") is None else _samples(value["samples"]),
     )
 
@@ -151,7 +152,7 @@ def _hand_answer(item: JsonObject) -> HandAnswer:
 def _breakpoint(item: JsonValue, field: str) -> Breakpoint:
     if isinstance(item, dict) and len(item) == 1:
         if "step" in item:
-            return Breakpoint(step=_step(item["step"], f"{field}.step"))
+            return Breakpoint(step=read_step(item["step"], f"{field}.step"))
         if isinstance(item.get("tool"), str) and item["tool"]:
             return Breakpoint(tool=item["tool"])
         if "when" in item:
@@ -173,19 +174,16 @@ def _policy(value: JsonValue) -> ToolPolicy:
 
 
 def _names(value: JsonObject, name: str) -> frozenset[str]:
-    names = value.get(name) or []
+    names = _given(value, name, [])
     if not isinstance(names, list) or not all(isinstance(each, str) for each in names):
         raise ForkError(f"tools.{name} must be a list of names.", field=f"tools.{name}")
     return frozenset(names)
 
 
-def _step(value: JsonValue, field: str) -> int:
-    """A number from 1 on, or a step's id such as `step_3`."""
-    if isinstance(value, str) and (digits := value.removeprefix("step_")).isdecimal() and len(digits) < 10:
-        value = int(digits)
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise ForkError(f"{field} must be a step's number, from 1 on.", field=field)
-    return value
+def _given(value: JsonObject, name: str, default: JsonValue) -> JsonValue:
+    """Only null stands for nothing; an empty text or a zero is a mistake."""
+    found = value.get(name)
+    return default if found is None else found
 
 
 def _words(value: JsonValue, field: str) -> str:

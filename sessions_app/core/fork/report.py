@@ -1,0 +1,132 @@
+"""What a report says of a fork: what was changed, what was expected, and who answered after that."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sessions_app.core.payload import JsonObject
+
+STEPS_IN_WORDS = 30
+MET_WORDS = {True: "met", False: "not met", None: "read the outcome"}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ForkedStep:
+    """One step of the fork, from the step on at which it was forked."""
+
+    index: int
+    name: str
+    source: str
+    taken_from: tuple[str, int] | None = None
+    """Run id and step of the recorded answer that stands in for one of its own."""
+
+    @property
+    def words(self) -> str:
+        source = self.source.replace("_", " ")
+        place = f" from {self.taken_from[0]} step {self.taken_from[1]}" if self.taken_from else ""
+        return f"{self.index} {self.name}: {source}{place}"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Samples:
+    """The outcomes of a fork that ran several times."""
+
+    n: int
+    judged: int
+    """Those that came to an outcome which a check could judge."""
+    met: int | None
+    """None when the expectation is one that only a person can judge."""
+    interval: tuple[float, float] | None = None
+    """Of the share that was met, 95 %; from 0 to 1."""
+
+    @property
+    def words(self) -> str:
+        if self.met is None or not self.judged:
+            return f"{self.n} samples: read the outcomes"
+        share = f"{_percent(self.met / self.judged)} %"
+        low_high = (
+            f", 95 % interval {_percent(self.interval[0])}–{_percent(self.interval[1])} %" if self.interval else ""
+        )
+        return f"{self.met} of {self.judged} as expected ({share}{low_high})"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ForkFacts:
+    """A fork as it was asked for, and what came of it."""
+
+    at_step: int
+    changes: tuple[str, ...] = ()
+    """In words; empty where a run that broke off goes on."""
+    hypothesis: str = ""
+    expected: str | None = None
+    met: bool | None = None
+    """None when only a person can say."""
+    seen: str | None = None
+    steps: tuple[ForkedStep, ...] = ()
+    asked: str | None = None
+    """What nothing could answer: `lookup_order`, or `the model`."""
+    samples: Samples | None = None
+
+    @property
+    def rows(self) -> list[tuple[str, str]]:
+        """Names and words for a text."""
+        rows = [("Forked at step", str(self.at_step)), ("Changes", "; ".join(self.changes) or "none")]
+        rows += [("Hypothesis", self.hypothesis)] if self.hypothesis else []
+        if self.expected is not None:
+            rows.append(("Expected", f"{self.expected}: {MET_WORDS[self.met]}"))
+        return [*rows, ("Samples", self.samples.words)] if self.samples else rows
+
+    @property
+    def answers(self) -> list[str]:
+        """Each step after the fork and who answered it."""
+        more = len(self.steps) - STEPS_IN_WORDS
+        words = [step.words for step in self.steps[:STEPS_IN_WORDS]]
+        return [*words, f"and {more} more"] if more > 0 else words
+
+    def to_json(self) -> JsonObject:
+        return {
+            "at_step": self.at_step,
+            "changes": list(self.changes),
+            "hypothesis": self.hypothesis,
+            "expected": self.expected,
+            "met": self.met,
+            "seen": self.seen,
+            "steps": [_step_json(step) for step in self.steps],
+        }
+
+
+def verdict_words(fork: ForkFacts, verdict: str, *, steps: int, ended_with: str, stopped_at: int | None) -> str | None:
+    """None where the words for any replay say it: it could not run, or was cancelled."""
+    if verdict == "unknown_from_step" and stopped_at is not None:
+        return f"Stopped at step {stopped_at}: nothing knows what {fork.asked or 'comes next'} answers"
+    if verdict not in ("diverged", "reproduced"):
+        return None
+    if fork.samples is not None:
+        return fork.samples.words
+    if fork.met is not None:
+        return f"{'As' if fork.met else 'Not as'} expected: {fork.expected}"
+    if verdict == "reproduced":
+        return f"No other course: the same {_steps(steps)} and the same {ended_with} as without the change"
+    return f"{'Another course' if fork.changes else 'Went on'}: ended with {_ending(ended_with)} after {_steps(steps)}"
+
+
+def _ending(ended_with: str) -> str:
+    return ended_with if ended_with.endswith("s") else f"an {ended_with}"
+
+
+def _steps(number: int) -> str:
+    return f"{number} step{'' if number == 1 else 's'}"
+
+
+def _percent(share: float) -> int:
+    return round(100 * share)
+
+
+def _step_json(step: ForkedStep) -> JsonObject:
+    taken = step.taken_from
+    return {
+        "step": step.index,
+        "name": step.name,
+        "source": step.source,
+        "taken_from": None if taken is None else {"run_id": taken[0], "step": taken[1]},
+    }

@@ -1,0 +1,255 @@
+"""Forks from the request to the stored run: the real child process, the real database, other runs of the project."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.test import override_settings
+
+from sessions_app.agents.sandbox import ChildPool
+from sessions_app.core.payload import compact_json
+from sessions_app.mapping.load import load_run
+from sessions_app.models import Project, Replay, Run, ToolExecution
+from sessions_app.services import replay_work
+from sessions_app.services.forks import answer_by_hand, request_fork
+from sessions_app.services.pauses import continue_replay, edit_and_continue, step_once
+from sessions_app.services.replay_questions import Questions
+from sessions_app.services.replays import cancel_replay, request_replay
+from tests.agents.forking import REFUSAL, sources
+from tests.agents.talking import example
+from tests.fake_provider import fake_provider, says
+from tests.tasks.incidents import make_project, make_run
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+WORDS = {"hypothesis": "a test", "expect": "something"}
+LOOKUP = {"name": "lookup_order", "arguments": {"query": "my order", "user_id": "u_7710"}}
+ASKS_FOR_USER = {"kind": "model_answer", "step": 2, "value": {"tool_calls": [LOOKUP]}}
+
+
+@pytest.fixture(scope="module")
+def children() -> Iterator[ChildPool]:
+    pool = ChildPool()
+    yield pool
+    pool.close()
+
+
+@pytest.fixture
+def project() -> Project:
+    return make_project()
+
+
+def fork(run: Run, at: int, *changes: dict[str, Any], **more: Any) -> Replay:
+    mode = more.pop("mode", "fork")
+    return request_fork(run=run, order={"at_step": at, "changes": list(changes), **WORDS, **more}, mode=mode)
+
+
+def work(replay: Replay, children: ChildPool) -> Replay:
+    assert replay_work.work_on(replay.pk, worker="a", children=children)
+    replay.refresh_from_db()
+    return replay
+
+
+def steps_of(replay: Replay) -> list[str]:
+    assert replay.produced_run is not None
+    return sources(load_run(replay.produced_run))
+
+
+def test_a_fork_leaves_a_run_of_its_own_and_its_parent_as_it_was(project, children):
+    run = make_run(project, example("run_xyz789"))
+    rule = {"kind": "rule", "when": "docs is empty", "answer": {"text": REFUSAL}}
+
+    replay = work(fork(run, 1, rule, expect={"contains": "don't have"}), children)
+
+    assert (replay.state, replay.verdict, replay.expectation_met, replay.live_calls) == ("done", "diverged", True, 0)
+    assert replay.produced_run.run_id == replay.fork_id
+    assert replay.fork_id.startswith("run_xyz789_fork_")
+    assert steps_of(replay) == ["recorded", "recorded", "rule"]
+    assert (replay.produced_run.output_preview, replay.produced_run.origin) == (REFUSAL, "fork")
+    digest = bytes(run.content_digest)
+    run.refresh_from_db()
+    assert replay.facts["parent_digest"] == bytes(run.content_digest).hex() == digest.hex()
+
+
+def test_the_answer_of_another_run_is_borrowed_and_named(project, children):
+    """The other run asked for the same call with the user in it."""
+    run = make_run(project, example("r_8821"))
+    other = example("r_8821")
+    other["steps"][1]["response"]["parts"][0]["args"] = LOOKUP["arguments"]
+    other["steps"][2] |= {"arguments": LOOKUP["arguments"], "result": [{"order": "#4398"}]}
+    make_run(project, other, run_id="r_8822")
+
+    replay = work(fork(run, 2, ASKS_FOR_USER), children)
+
+    assert (steps_of(replay), replay.verdict) == (["by_hand", "borrowed", "unknown"], "unknown_from_step")
+    assert replay.facts["links"] == [{"step": 3, "source": "borrowed", "run_id": "r_8822", "from_step": 3}]
+
+
+def test_nothing_is_borrowed_from_another_project(project, children):
+    run = make_run(project, example("r_8821"))
+    other = example("r_8821")
+    other["steps"][2] |= {"arguments": LOOKUP["arguments"]}
+    make_run(make_project("other"), other, run_id="r_8822")
+
+    replay = work(fork(run, 2, ASKS_FOR_USER), children)
+
+    assert steps_of(replay) == ["by_hand", "unknown"]
+
+
+def test_the_request_of_a_fork_is_answered_by_a_run_that_made_it(project, children):
+    """Another run got an empty answer of the tool, and its model's answer was recorded."""
+    run = make_run(project, example("r_8821"))
+    other = json.loads(json.dumps(example("r_8821")).replace('"toolu_8821"', '"toolu_9"'))
+    other["steps"][2]["result"] = []
+    other["steps"][3]["request"]["messages"][0]["parts"][0]["content"] = []
+    other["steps"][3]["response"]["parts"][0]["content"] = "You have no orders."
+    make_run(project, other, run_id="r_8822", output="You have no orders.")
+
+    replay = work(fork(run, 3, {"kind": "tool_result", "step": 3, "value": []}), children)
+
+    assert steps_of(replay) == ["recorded", "by_hand", "borrowed"]
+    assert replay.produced_run.output_preview == "You have no orders."
+
+
+def test_unknown_names_the_nearest_and_takes_answers_until_the_fork_is_over(project, children):
+    run = make_run(project, example("r_8821"))
+    replay = work(fork(run, 2, ASKS_FOR_USER), children)
+    assert (replay.state, replay.verdict) == ("done", "unknown_from_step")
+    assert [(near["run_id"], near["step"], near["differs"]) for near in replay.stopped_at["nearest"]] == [
+        ("r_8821", 3, ["args.user_id"])
+    ]
+    first_run = replay.produced_run_id
+
+    replay = answer_by_hand(replay=replay, answer={"twin": {"run_id": "r_8821", "step": 3}})
+    assert (replay.state, replay.verdict, replay.stopped_at) == ("queued", None, None)
+    replay = work(replay, children)
+    assert (steps_of(replay), replay.stopped_at["kind"]) == (["by_hand", "by_hand", "unknown"], "model")
+
+    replay = work(answer_by_hand(replay=replay, answer={"answer": {"text": "Order #4398."}}), children)
+
+    assert (replay.state, replay.verdict, replay.stopped_at) == ("done", "diverged", None)
+    assert steps_of(replay) == ["by_hand", "by_hand", "by_hand"]
+    assert replay.produced_run_id == first_run, "one fork is one run"
+    assert Run.objects.filter(origin="fork").count() == 1
+
+
+def test_a_run_that_broke_off_is_resumed_as_a_run_of_its_own(project, children):
+    run = make_run(project, example("run_xyz789"))
+    replay = work(request_fork(run=run, order={"at_step": 41}, mode="resume"), children)
+    assert (replay.verdict, replay.stopped_at["step"]) == ("unknown_from_step", 41)
+
+    replay = work(answer_by_hand(replay=replay, answer={"answer": {"text": REFUSAL}}), children)
+
+    assert replay.produced_run.run_id.startswith("run_xyz789_resume_")
+    assert (replay.produced_run.status, replay.produced_run.parent_run_id) == ("ok", "run_xyz789")
+    assert steps_of(replay) == ["recorded"] * 40 + ["by_hand"]
+
+
+# --- pausing -----------------------------------------------------------------------------------
+
+
+def test_a_replay_pauses_without_a_worker_and_ends_as_if_it_had_not(project, children):
+    run = make_run(project)
+    whole = work(request_replay(run=run), children)
+    replay = work(request_replay(run=run, order={"breakpoints": [{"tool": "cancel_order"}]}), children)
+    assert (replay.state, replay.verdict, replay.lease_until, replay.finished_at) == ("paused", None, None, None)
+    assert (replay.stopped_at["step"], replay.stopped_at["name"]) == (4, "cancel_order")
+    assert replay.stopped_at["arguments"]["order_id"] == "ORD-5521"
+    assert not replay_work.work_on(replay.pk, worker="b", children=children), "nobody takes up what is paused"
+
+    replay = work(continue_replay(replay=replay), children)
+
+    assert (replay.state, replay.verdict) == ("done", "reproduced")
+    assert replay.facts["fields_compared"] == whole.facts["fields_compared"]
+    assert replay.produced_run.step_count == whole.produced_run.step_count == 5
+
+
+def test_one_step_at_a_time(project, children):
+    replay = request_replay(run=make_run(project), order={"breakpoints": [{"step": 1}]})
+    seen = []
+    while work(replay, children).state == "paused":
+        seen.append(replay.stopped_at["step"])
+        replay = step_once(replay=replay)
+
+    assert (seen, replay.verdict) == ([1, 2, 3, 4, 5], "reproduced")
+
+
+def test_an_edit_at_a_breakpoint_makes_a_fork(project, children):
+    run = make_run(project)
+    paused = work(request_replay(run=run, order={"breakpoints": [{"tool": "cancel_order"}]}), children)
+
+    replay = work(edit_and_continue(replay=paused, answer={"value": "not eligible"}), children)
+
+    paused.refresh_from_db()
+    assert (paused.state, replay.mode, replay.verdict) == ("cancelled", "fork", "unknown_from_step")
+    assert steps_of(replay) == ["recorded", "recorded", "recorded", "by_hand", "unknown"]
+
+
+def test_a_paused_replay_is_cancelled_at_once(project, children):
+    replay = work(request_replay(run=make_run(project), order={"breakpoints": [{"step": 2}]}), children)
+
+    assert cancel_replay(replay).state == "cancelled"
+
+
+# --- sampling ----------------------------------------------------------------------------------
+
+
+def test_a_sampling_asks_the_live_model_and_counts(project, children):
+    run = make_run(project, example("r_8821"))
+    answers = iter(["Order #4398 is processing.", "Order #4421 is shipped.", "Order #4398 is processing."])
+    with fake_provider(lambda body: says(next(answers))) as provider:
+        settings = {"REPLAY_MODEL_ENDPOINT": provider.url, "REPLAY_MODEL_KEY": "k", "REPLAY_MODEL_ALLOW_PRIVATE": True}
+        with override_settings(**settings):
+            replay = fork(run, 4, mode="sampling", samples=3, expect={"contains": "#4398"})
+            replay = work(replay, children)
+
+        assert provider.requests == 3
+        assert provider.bodies[0]["messages"][0]["content"].startswith("You help customers")
+    samples = replay.facts["samples"]
+    assert (samples["n"], samples["done"], samples["met"], samples["unjudged"]) == (3, 3, 2, 0)
+    assert [(group["words"], group["count"]) for group in samples["groups"]] == [
+        ("Order #4398 is processing.", 2),
+        ("Order #4421 is shipped.", 1),
+    ]
+    assert samples["interval"][0] < 2 / 3 < samples["interval"][1]
+    assert steps_of(replay) == ["recorded", "recorded", "live"]
+    assert Run.objects.filter(origin="fork").count() == 3
+    assert replay.live_calls == 0, "the child itself reached for nothing"
+
+
+def test_a_live_model_is_asked_in_samplings_only(project):
+    replay = fork(make_run(project), 3, {"kind": "instructions", "value": "x"})
+
+    assert Questions(replay).reply({"what": "live", "messages": []}) == {"error": "Only a sampling asks a live model."}
+
+
+def test_a_model_that_is_away_is_said(project, children):
+    run = make_run(project, example("r_8821"))
+    with override_settings(REPLAY_MODEL_ENDPOINT="http://127.0.0.1:9/v1", REPLAY_MODEL_ALLOW_PRIVATE=True):
+        replay = work(fork(run, 4, mode="sampling", samples=1), children)
+
+    assert (replay.state, replay.verdict, replay.produced_run) == ("failed", "could_not_run", None)
+    assert replay.facts["samples"]["done"] == 0
+
+
+# --- tools that were allowed to change something -----------------------------------------------
+
+
+def test_a_tool_that_was_allowed_runs_once_and_then_gives_its_first_result(project):
+    replay = fork(make_run(project), 3, {"kind": "instructions", "value": "x"})
+    replay.order["tools"] = {"write": ["cancel_order"]}
+    ask = {"what": "may_run", "tool": "cancel_order", "key": "ab" * 32}
+
+    assert Questions(replay).reply(ask) == {"allowed": True}
+    assert "never came back" in Questions(replay).reply(ask)["reason"]
+    assert Questions(replay).reply({"what": "ran", "key": "ab" * 32, "result": {"ok": 1}}) == {"kept": True}
+    assert Questions(replay).reply(ask) == {"allowed": False, "result": {"ok": 1}}
+    assert bytes(ToolExecution.objects.get().result or b"") == compact_json({"ok": 1})
+
+
+def test_a_tool_that_nobody_allowed_never_runs(project):
+    replay = fork(make_run(project), 3, {"kind": "instructions", "value": "x"})
+
+    assert Questions(replay).reply({"what": "may_run", "tool": "cancel_order", "key": "ab" * 32})["allowed"] is False
+    assert not ToolExecution.objects.exists()
