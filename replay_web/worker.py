@@ -1,7 +1,7 @@
 """`python -m replay_web.worker`: what `celery worker` does, without loading its command line (12 MB, half a second).
 
-Threads are enough, for a replay runs in a child process of its own. Gossip and mingle serve workers that talk
-to each other; ours talk to the database.
+It takes up what WORKER_QUEUES names. Threads are enough, for a replay runs in a child process of its own. Gossip and
+mingle serve workers that talk to each other; ours talk to the database.
 """
 
 import os
@@ -18,6 +18,7 @@ from replay_web.celery import app
 def main() -> int:
     worker = app.Worker(
         pool="threads",
+        queues=settings.WORKER_QUEUES,
         concurrency=settings.WORKER_THREADS,
         without_gossip=True,
         without_mingle=True,

@@ -141,6 +141,8 @@ CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_WORKER_REDIRECT_STDOUTS = False
 CELERY_TIMEZONE = "UTC"
 WORKER_THREADS = env.number("WORKER_THREADS", 2, at_least=1)
+# "code" is for replays with the team's own agents; where runners serve it elsewhere, leave it out here.
+WORKER_QUEUES = env.words("WORKER_QUEUES") or ["replays", "code"]
 
 # --- Replays
 
@@ -148,6 +150,29 @@ REPLAY_LEASE_SECONDS = env.number("REPLAY_LEASE_SECONDS", 30, at_least=1)
 REPLAY_SWEEP_SECONDS = env.number("REPLAY_SWEEP_SECONDS", 5, at_least=1)
 REPLAY_MAX_ATTEMPTS = env.number("REPLAY_MAX_ATTEMPTS", 3, at_least=1)
 REPLAY_TIME_LIMIT_SECONDS = env.number("REPLAY_TIME_LIMIT_SECONDS", 600, at_least=1)
+
+# --- The live model that samplings ask; without an endpoint there are none
+
+REPLAY_MODEL_ENDPOINT = env.text("REPLAY_MODEL_ENDPOINT")
+REPLAY_MODEL_KEY = env.secret("REPLAY_MODEL_KEY")
+REPLAY_MODEL_NAME = env.text("REPLAY_MODEL_NAME")
+REPLAY_MODEL_ALLOW_PRIVATE = env.boolean("REPLAY_MODEL_ALLOW_PRIVATE")
+REPLAY_MODEL_TIMEOUT_SECONDS = env.number("REPLAY_MODEL_TIMEOUT_SECONDS", 60, at_least=1)
+REPLAY_MODEL_MAX_ANSWER_BYTES = env.number("REPLAY_MODEL_MAX_ANSWER_BYTES", 1024 * 1024, at_least=1024)
+REPLAY_MODEL_MAX_REQUESTS = env.number("REPLAY_MODEL_MAX_REQUESTS", 200, at_least=1)
+
+# --- The team's own agents, by name; docs/code-replay.md. A fresh installation has those of the example recordings
+
+REPLAY_AGENTS = env.agents(
+    "REPLAY_AGENTS",
+    "order_desk=examples.registered_agents:order_desk, "
+    "order_desk_fixed=examples.registered_agents:order_desk_fixed, "
+    "v2_with_empty_check=examples.registered_agents:v2_with_empty_check",
+)
+REPLAY_AGENT_ENV = env.passed_on("REPLAY_AGENT_ENV")
+REPLAY_CODE_MEMORY_MB = env.number("REPLAY_CODE_MEMORY_MB", 1024, at_least=256)
+REPLAY_CODE_SECONDS = env.number("REPLAY_CODE_SECONDS", 60, at_least=1)
+REPLAY_CODE_OUTPUT_MB = env.number("REPLAY_CODE_OUTPUT_MB", 16, at_least=1)
 
 # --- Limits. The doors for records read their bodies themselves, within these
 

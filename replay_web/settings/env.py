@@ -5,6 +5,13 @@ from pathlib import Path
 
 from django.core.exceptions import ImproperlyConfigured
 
+from sessions_app.agents.registry import read_registrations
+
+OWN_SECRETS = frozenset(
+    f"{name}{end}"
+    for name in ("SECRET_KEY", "DATABASE_URL", "REDIS_URL", "REPLAY_MODEL_KEY", "REPLAY_HOME")
+    for end in ("", "_FILE")
+)
 TRUE, FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 
 
@@ -47,3 +54,20 @@ def number(name: str, default: int, at_least: int = 0) -> int:
 def words(name: str) -> list[str]:
     """A list divided by commas."""
     return [word.strip() for word in text(name).split(",") if word.strip()]
+
+
+def agents(name: str, default: str) -> dict[str, str]:
+    """Where the team's agents are, by name: `name=package.module:attribute, …`."""
+    try:
+        return read_registrations(text(name, default))
+    except ValueError as error:
+        raise ImproperlyConfigured(f"{name}: {error}.") from None
+
+
+def passed_on(name: str) -> dict[str, str]:
+    """Variables for the team's code: `NAME=value` says one, `NAME` passes our own on. Never one of our secrets."""
+    given = [word.partition("=") for word in words(name)]
+    for key, _, _ in given:
+        if key in OWN_SECRETS:
+            raise ImproperlyConfigured(f"{name}: {key} is a secret of this server and is not passed on.")
+    return {key: value if sign else os.environ.get(key, "") for key, sign, value in given}

@@ -12,7 +12,8 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-from sessions_app.agents.chat_bodies import chat_body, error_words, read_answer, settings_not_sent
+from sessions_app.agents.chat_answers import error_words, read_answer
+from sessions_app.agents.chat_bodies import chat_body, settings_not_sent
 from sessions_app.agents.endpoint import Endpoint, ModelUnavailable
 from sessions_app.agents.guarded_http import Deadline, Reply, Resolve, post, resolve
 from sessions_app.core.payload import JsonObject, compact_json

@@ -38,7 +38,7 @@ class Transcript:
         **given: Any,
     ) -> None:
         """One request to the model, as the loop built it; `given` is what else is known of its answer."""
-        history = self._extend(rebuilt)
+        history = self.extend(rebuilt)
         self.requests.append(
             ObservedRequest(
                 step=planned.step if planned else None,
@@ -52,7 +52,7 @@ class Transcript:
 
     def is_recorded(self, planned: PlannedAnswer | None, rebuilt: list[ModelMessage], parameters: JsonObject) -> bool:
         """Whether everything up to this request, which is about to be made, is as it was recorded."""
-        self._extend(rebuilt)
+        self.extend(rebuilt)
         self._check(planned, rebuilt, parameters)
         return planned is not None and self.divergence is None
 
@@ -81,7 +81,7 @@ class Transcript:
 
     def end(self, recorded: History | None, rebuilt: list[ModelMessage], *, step: int) -> History | None:
         """The whole history when the loop stopped, checked against the recorded end."""
-        history = self._extend(rebuilt)
+        history = self.extend(rebuilt)
         self._take_late_answer()
         if recorded is not None and self.divergence is None:
             self._check_messages(recorded, rebuilt, step=step)
@@ -121,7 +121,7 @@ class Transcript:
 
     # --- histories
 
-    def _extend(self, rebuilt: list[ModelMessage]) -> History | None:
+    def extend(self, rebuilt: list[ModelMessage]) -> History | None:
         """Dumps only what is new: comparing object identities is cheap, writing histories is not."""
         same = 0
         for old, new in zip(self._seen, rebuilt, strict=False):

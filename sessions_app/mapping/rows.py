@@ -10,6 +10,7 @@ from sessions_app.core.formats.json_writer import object_text
 from sessions_app.core.formats.native import header_fields
 from sessions_app.core.formats.native_steps import write_step
 from sessions_app.core.payload import JsonValue, Payload, canonical_json, sha256_hex
+from sessions_app.core.replay.request_key import RequestKeys
 from sessions_app.core.run import (
     ErrorInfo,
     ModelCall,
@@ -91,8 +92,19 @@ def _count_columns(run: Run) -> dict[str, object]:
     }
 
 
-def step_row(step: Step, into: Collector) -> models.Step:
-    """The row of a step, but for its run."""
+def step_rows(run: Run, into: Collector) -> list[models.Step]:
+    """The rows of a run's steps, but for the run itself."""
+    keys = RequestKeys()
+    return [_step_row(step, into, _request_key(step, keys, run.model)) for step in run.steps]
+
+
+def _request_key(step: Step, keys: RequestKeys, default_model: str | None) -> bytes | None:
+    """None without a history: what was asked for is not known then."""
+    call = step.call
+    return keys.of(call, default_model) if isinstance(call, ModelCall) and call.history else None
+
+
+def _step_row(step: Step, into: Collector, request_key: bytes | None) -> models.Step:
     arguments, result = asked(step), shown_answer(step)
     call = step.call
     model = call if isinstance(call, ModelCall) else None
@@ -109,6 +121,7 @@ def step_row(step: Step, into: Collector) -> models.Step:
         result_key=value_key(result),
         input_node=digest_bytes(model.history.digest) if model and model.history else None,
         output_node=digest_bytes(output.digest) if output else None,
+        request_key=request_key,
         model=(model.answered_model or model.model) if model else None,
         outcome=call.outcome if isinstance(call, ToolCall) else None,
         source=step.source,

@@ -39,7 +39,7 @@ def store_result(replay: Replay, result: JsonObject) -> None:
         facts = _facts(replay, result)
         leases.finish(
             replay,
-            state=_STATES.get(verdict, ReplayState.DONE),
+            state=_state(result),
             verdict=None if verdict == "paused" else verdict,
             divergence=storable(result.get("divergence")),
             live_calls=result["live_calls"],
@@ -50,6 +50,12 @@ def store_result(replay: Replay, result: JsonObject) -> None:
             produced_run=produced,
             progress_done=_done(replay, facts),
         )
+
+
+def _state(result: JsonObject) -> str:
+    if str(result.get("error") or "").startswith("crashed: "):
+        return ReplayState.CRASHED
+    return _STATES.get(result["verdict"], ReplayState.DONE)
 
 
 def store_produced(replay: Replay, record: str | None, *, made_before: Run | None = None) -> Run | None:

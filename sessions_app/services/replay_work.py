@@ -12,13 +12,16 @@ from pathlib import Path
 
 from django.conf import settings
 
+from sessions_app.agents.code_fence import CodeLimits
+from sessions_app.agents.code_sandbox import CodeChild, CodeCrashed
 from sessions_app.agents.sandbox import ChildDied, ChildPool, ReplayChild
 from sessions_app.core.errors import LeaseLost, PayloadMissing
+from sessions_app.core.fork.order import Order, read_order
 from sessions_app.core.formats.native import encode_native
 from sessions_app.core.payload import JsonObject
 from sessions_app.mapping.load import load_run
 from sessions_app.models import Replay
-from sessions_app.models.replays import ReplayMode, ReplayState
+from sessions_app.models.replays import ReplayMode, ReplayQueue, ReplayState
 from sessions_app.services import leases
 from sessions_app.services.replay_questions import Questions
 from sessions_app.services.replay_results import produced_run_id, store_result
@@ -63,6 +66,10 @@ def work_on(replay_id: int, *, worker: str, children: ChildPool) -> bool:
 
 
 def _run(replay: Replay, children: ChildPool) -> None:
+    agent = read_order(replay.order).agent
+    if agent is not None and agent not in settings.REPLAY_AGENTS:
+        _fail(replay, f"No agent {agent!r} is registered where this replay was taken up.")
+        return
     try:
         record = encode_native(load_run(replay.run)).decode()
     except PayloadMissing as error:
@@ -77,6 +84,8 @@ def _run(replay: Replay, children: ChildPool) -> None:
         leases.finish(replay, state=ReplayState.CANCELLED, verdict="cancelled")
     except OutOfTime:
         _fail(replay, f"The replay took longer than {settings.REPLAY_TIME_LIMIT_SECONDS} s.")
+    except CodeCrashed as crash:  # it would do the same again
+        leases.finish(replay, state=ReplayState.CRASHED, verdict="could_not_run", error=str(crash))
     except ChildDied as death:
         leases.give_up(replay, reason=f"The replay process died ({death}).")
 
@@ -91,7 +100,7 @@ def _sample(replay: Replay, record: str, children: ChildPool) -> None:
 
 
 def _replayed(replay: Replay, record: str, run_id: str, children: ChildPool, questions: Questions) -> JsonObject:
-    with _child(children) as child:
+    with _child(replay, children) as child:
         result = _converse(replay, child, record, run_id, questions)
         if result["verdict"] == "could_not_run":
             child.end()  # it may be out of memory, or halfway through something
@@ -99,8 +108,16 @@ def _replayed(replay: Replay, record: str, run_id: str, children: ChildPool, que
 
 
 @contextmanager
-def _child(children: ChildPool) -> Iterator[ReplayChild]:
-    """A child that is left in any other way than well is not used again."""
+def _child(replay: Replay, children: ChildPool) -> Iterator[ReplayChild]:
+    """The team's code has a process of its own. Another child that is left in any other way than well is not used
+    again."""
+    if replay.queue == ReplayQueue.CODE:
+        child: ReplayChild = _code_child(read_order(replay.order), settings.REPLAY_AGENTS)
+        try:
+            yield child
+        finally:
+            child.end()
+        return
     child = children.take()
     try:
         yield child
@@ -109,6 +126,18 @@ def _child(children: ChildPool) -> Iterator[ReplayChild]:
         raise
     if child.is_alive:
         children.give_back(child)
+
+
+def _code_child(order: Order, agents: dict[str, str]) -> CodeChild:
+    """Only a name comes from the database; the settings say where that agent is."""
+    limits = CodeLimits(
+        memory_mb=settings.REPLAY_CODE_MEMORY_MB,
+        seconds=settings.REPLAY_CODE_SECONDS,
+        output_mb=settings.REPLAY_CODE_OUTPUT_MB,
+    )
+    assert order.agent is not None
+    is_live = bool(order.tools.live or order.tools.write)
+    return CodeChild(agents[order.agent], limits, settings.REPLAY_AGENT_ENV, is_live=is_live)
 
 
 def _converse(replay: Replay, child: ReplayChild, record: str, run_id: str, questions: Questions) -> JsonObject:

@@ -2,65 +2,150 @@
 
 from __future__ import annotations
 
+import secrets
+
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Max
 from django.utils import timezone
 
 from sessions_app.core.errors import NotReplayable
+from sessions_app.core.fork.changes import ForkError
+from sessions_app.core.fork.order import Order, read_order
+from sessions_app.core.payload import JsonObject
 from sessions_app.models import Project, Replay, Run
-from sessions_app.models.replays import HELD_STATES, OPEN_STATES, ReplayState
+from sessions_app.models.replays import FORK_MODES, HELD_STATES, OPEN_STATES, ReplayMode, ReplayQueue, ReplayState
+from sessions_app.queries.access import has_role
+from sessions_app.services.typed_json import without_secrets
 from sessions_app.services.wakeups import wake
 
-MODES = ("recording",)
+MODES = (ReplayMode.RECORDING, ReplayMode.CODE)
+_LONGEST_RUN_ID = 512
+
+
+class RequestKeyUsed(ForkError, NotReplayable):
+    """The key names another replay already."""
 
 
 def request_replay(
-    *, run: Run, user: User | None = None, mode: str = "recording", request_key: str | None = None
+    *,
+    run: Run,
+    user: User | None = None,
+    mode: str = "recording",
+    request_key: str | None = None,
+    order: JsonObject | None = None,
 ) -> Replay:
-    """Queue a replay of a run. The same `request_key` again gives the replay that it gave before.
+    """Queue a replay that changes nothing. The same `request_key` again gives the replay that it gave before.
 
-    Raises `NotReplayable` for a mode that this server does not have, and for a key that was used for
-    another run.
+    `order` may hold breakpoints and, for mode `code`, the agent and which of its tools are live. Raises
+    `NotReplayable` for a mode that is none of `MODES`, `RequestKeyUsed` for a key that was used for something else,
+    and `ForkError` naming the field of the order.
     """
     if mode not in MODES:
         raise NotReplayable(f"Mode {mode!r} is not available here; this server replays: {', '.join(MODES)}.")
+    wanted, read = read_wanted(run.project, order or {})
+    _check_unchanged(read, wanted)
+    check_code(run.project, read, user)
+    if mode == ReplayMode.CODE and read.agent is None:
+        raise ForkError("A code replay needs the name of a registered agent.", field="agent")
+    if mode == ReplayMode.RECORDING and read.agent is not None:
+        raise ForkError("A recording replay runs no agent of the team; ask for mode code.", field="agent")
+    return queue_replay(run=run, user=user, mode=mode, request_key=request_key, order=wanted, agent=read.agent)
+
+
+def read_wanted(project: Project, typed: JsonObject) -> tuple[JsonObject, Order]:
+    """An order as it may be stored, and what it says. Raises `ForkError` and `RedactionFailed`."""
+    wanted = without_secrets(project, typed)
+    tools = wanted.get("tools")
+    for name in tools if isinstance(tools, dict) else ():
+        if name not in ("live", "write"):
+            raise ForkError(f"tools has live and write, each a list of names, and no {name!r}.", field=f"tools.{name}")
+    return wanted, read_order(wanted)
+
+
+def _check_unchanged(order: Order, wanted: JsonObject) -> None:
+    for name in ("at_step", "changes", "samples"):
+        if wanted.get(name):
+            raise ForkError(f"A replay has no {name}; ask for a fork.", field=name)
+
+
+def check_code(project: Project, order: Order, user: User | None) -> None:
+    """That the agent is registered, and its tools allowed by somebody who may allow them."""
+    if order.agent is not None and order.agent not in registered_agents():
+        known = ", ".join(registered_agents()) or "none"
+        raise ForkError(f"No agent {order.agent!r} is registered on this server; there are: {known}.", field="agent")
+    for name in ("live", "write"):
+        if order.agent is None and getattr(order.tools, name):
+            raise ForkError("Only the team's own agent has tools that can run; name one as agent.", field="tools")
+    if order.tools.write and (user is None or not has_role(user, project, "admin")):
+        words = "A tool that changes something needs a signed-in admin of the project to allow it; a key cannot."
+        raise ForkError(words, field="tools.write")
+
+
+def registered_agents() -> list[str]:
+    """Names of the agents that the server's settings know."""
+    return sorted(settings.REPLAY_AGENTS)
+
+
+def queue_replay(
+    *,
+    run: Run,
+    user: User | None,
+    mode: str,
+    request_key: str | None,
+    order: JsonObject,
+    agent: str | None,
+    course: JsonObject | None = None,
+) -> Replay:
+    """Queue a replay whose order has been checked; a worker is told after the commit."""
     with transaction.atomic():
         # Numbers and keys are given one after the other; who only refers to the project does not wait.
         Project.objects.select_for_update(no_key=True).get(pk=run.project_id)
-        known = _known(run, request_key)
+        known = _known(run, mode, order, request_key)
         if known is not None:
             return known
-        replay = _queue(run, user, mode, request_key)
+        replay = Replay.objects.create(
+            project_id=run.project_id,
+            run=run,
+            number=(Replay.objects.filter(run=run).aggregate(last=Max("number"))["last"] or 0) + 1,
+            mode=mode,
+            queue=ReplayQueue.REPLAYS if agent is None else ReplayQueue.CODE,
+            order=order,
+            course=course or {},
+            fork_id=_fork_id(run, mode) if mode in FORK_MODES else None,
+            requested_by=user,
+            request_key=request_key,
+            woken_at=timezone.now(),
+            progress_total=run.model_call_count + run.tool_call_count,
+        )
         transaction.on_commit(lambda: wake(replay))
     return replay
 
 
-def _known(run: Run, request_key: str | None) -> Replay | None:
+def _known(run: Run, mode: str, order: JsonObject, request_key: str | None) -> Replay | None:
     if request_key is None:
         return None
     known = Replay.objects.filter(project=run.project_id, request_key=request_key).first()
     if known is not None and known.run_id != run.pk:
-        raise NotReplayable(f"The request key {request_key!r} was used for a replay of another run.")
+        raise RequestKeyUsed(f"The request key {request_key!r} was used for another run.", field="request_key")
+    if known is not None and (known.mode, known.order) != (mode, order):
+        raise RequestKeyUsed(f"The request key {request_key!r} was used for another order.", field="request_key")
     return known
 
 
-def _queue(run: Run, user: User | None, mode: str, request_key: str | None) -> Replay:
-    last = Replay.objects.filter(run=run).aggregate(last=Max("number"))["last"] or 0
-    return Replay.objects.create(
-        project_id=run.project_id,
-        run=run,
-        number=last + 1,
-        mode=mode,
-        requested_by=user,
-        request_key=request_key,
-        woken_at=timezone.now(),
-        progress_total=run.model_call_count + run.tool_call_count,
-    )
+def _fork_id(run: Run, mode: str) -> str:
+    """Free while the project is locked, which it is here."""
+    infix = "_resume_" if mode == ReplayMode.RESUME else "_fork_"
+    while True:
+        name = f"{run.run_id[: _LONGEST_RUN_ID - len(infix) - 8]}{infix}{secrets.token_hex(4)}"
+        is_taken = Replay.objects.filter(project=run.project_id, fork_id=name).exists()
+        if not is_taken and not Run.objects.filter(project=run.project_id, run_id=name).exists():
+            return name
 
 
 def cancel_replay(replay: Replay) -> Replay:
-    """A waiting replay is cancelled at once; a running one as soon as its worker sees the wish."""
+    """A waiting or paused replay is cancelled at once; a running one as soon as its worker sees the wish."""
     open_replay = Replay.objects.filter(pk=replay.pk, state__in=OPEN_STATES)
     waiting = open_replay.exclude(state__in=HELD_STATES)
     waiting.update(state=ReplayState.CANCELLED, verdict="cancelled", finished_at=timezone.now())

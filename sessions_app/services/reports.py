@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from django.db.models import QuerySet
+
 from sessions_app.core.formats.fields import Fields
 from sessions_app.core.judge.anomalies import find_anomalies
 from sessions_app.core.judge.kit import audit_kit
@@ -19,7 +21,8 @@ from sessions_app.mapping.load import load_run
 from sessions_app.mapping.payloads import read_many
 from sessions_app.mapping.stored import reference
 from sessions_app.models import Replay, Run
-from sessions_app.models.replays import ReplayState
+from sessions_app.models.replays import FORK_MODES, ReplayState
+from sessions_app.services.fork_facts import fork_facts
 from sessions_app.services.judgement import rules
 
 _PREPARED = ("load_run", "stub_tools", "pin_model")
@@ -28,27 +31,33 @@ _STOPPED_SHORT = ("fixture_missing", "could_not_run", "unknown_from_step")
 
 
 def report_of_run(run: Run) -> ReproductionReport:
-    """The report of a run with all its replays so far; the newest finished one is told in full."""
-    replays = list(run.replays.select_related("produced_run").order_by("number"))
+    """The report of a run with all its replays so far; the newest finished one is told in full.
+
+    Forks are reports of their own: what differs there was changed on purpose.
+    """
+    replays = list(_attempts_at(run))
     finished = [replay for replay in replays if replay.is_over]
     return _report(load_run(run), finished, finished[-1] if finished else None)
 
 
 def report_of(replay: Replay) -> ReproductionReport:
     """The report of one replay, beside the other attempts at its run."""
-    attempts = replay.run.replays.select_related("produced_run").order_by("number")
-    finished = [attempt for attempt in attempts if attempt.is_over]
+    finished = [attempt for attempt in _attempts_at(replay.run) if attempt.is_over]
     return _report(load_run(replay.run), finished, replay if replay.is_over else None)
 
 
+def _attempts_at(run: Run) -> QuerySet[Replay]:
+    return run.replays.exclude(mode__in=FORK_MODES).select_related("produced_run").order_by("number")
+
+
 def _report(run: RecordedRun, finished: list[Replay], told: Replay | None) -> ReproductionReport:
-    outputs = _outputs(finished)
+    outputs = _outputs([*finished, told] if told else finished)
     return build_report(
         run,
         anomalies=find_anomalies(run, rules()),
         kit=audit_kit(run),
         attempts=[_attempt(replay, outputs.get(replay.pk)) for replay in finished],
-        replay=replay_facts(told) if told else None,
+        replay=replay_facts(told, run, outputs.get(told.pk)) if told else None,
     )
 
 
@@ -103,13 +112,13 @@ def _steps_done(replay: Replay) -> tuple[str, ...]:
     return _PREPARED if replay.verdict in _STOPPED_SHORT else (*_PREPARED, "diff_output")
 
 
-def replay_facts(replay: Replay) -> ReplayFacts:
+def replay_facts(replay: Replay, run: RecordedRun, output: Payload | None) -> ReplayFacts:
     """What the engine wrote down, as the report wants it."""
     facts, found = replay.facts, replay.divergence
     return ReplayFacts(
         verdict=replay.verdict or "could_not_run",  # type: ignore[arg-type]  # one of ours, from a column
         steps=replay.produced_run.step_count if replay.produced_run else 0,
-        stopped_at=found["step"] if found else None,
+        stopped_at=(replay.stopped_at or found or {}).get("step"),
         broke_off_at=facts.get("broke_off_at"),
         left_over=len(facts.get("left_over", [])),
         difference=_difference(found) if found and replay.verdict == "diverged" else None,
@@ -119,6 +128,8 @@ def replay_facts(replay: Replay) -> ReplayFacts:
         error=replay.error,
         steps_done=_steps_done(replay),
         run_id=replay.produced_run.run_id if replay.produced_run else None,
+        output=output,
+        fork=fork_facts(replay, run),
     )
 
 

@@ -16,7 +16,7 @@ from sessions_app.core.payload import Payload
 from sessions_app.core.run import Run
 from sessions_app.mapping import payloads
 from sessions_app.mapping.history_nodes import write_nodes
-from sessions_app.mapping.rows import clean, digest_bytes, run_columns, step_row, storable
+from sessions_app.mapping.rows import clean, digest_bytes, run_columns, step_rows, storable
 from sessions_app.mapping.step_rows import write_steps
 from sessions_app.mapping.stored import Collector
 from sessions_app.services.judgement import judgement_columns
@@ -116,7 +116,7 @@ def _written(
     received = Payload(content=source)
     collector.payload(received)
     columns = storable({**run_columns(run, collector), **judgement_columns(run)})
-    steps = [step_row(step, collector) for step in run.steps]
+    steps = step_rows(run, collector)
     payloads.write_many(project.pk, {d: p.content for d, p in collector.payloads.items()})
     write_nodes(project.pk, collector.links())
     facts = {

@@ -50,7 +50,7 @@ def sweep(stand_in: StandIn) -> None:
     """Take back what dead workers held, announce what nobody took up, make the runs that wait for it."""
     leases.take_back_expired()
     for replay in leases.unheard():
-        if not wake(replay):
+        if not wake(replay) and replay.queue in settings.WORKER_QUEUES:
             stand_in.take(replay.pk)
     make_waiting_runs()
 

@@ -76,7 +76,7 @@ class _Rebuilt:
             response=self._response(call.response, request.response),
             parameters=parameters_in_shape(call.parameters, request.parameters),
         )
-        return replace(step, call=rebuilt)
+        return replace(step, call=rebuilt, source=request.source)
 
     def _response(self, recorded: Payload | None, given: Payload | None) -> Payload | None:
         if recorded is None or given is None:
@@ -91,7 +91,8 @@ class _Rebuilt:
         if observed is None and not answers:
             return step if call.result is None and step.error is None else None
         part = answers.pop(0) if answers else None
-        return replace(step, call=_rebuilt_call(call, observed, part))
+        source = observed.source if observed else step.source
+        return replace(step, call=_rebuilt_call(call, observed, part), source=source)
 
 
 def parameters_in_shape(recorded: Payload | None, rebuilt: Payload | None) -> Payload | None:
@@ -103,8 +104,9 @@ def parameters_in_shape(recorded: Payload | None, rebuilt: Payload | None) -> Pa
 def _rebuilt_call(call: ToolCall, observed: ObservedCall | None, part: JsonObject | None) -> ToolCall:
     arguments = spelled_as(call.arguments, observed.arguments) if observed else call.arguments
     if part is None:
-        # The run ended before the answer reached the history; this is what the frozen tool gave.
-        return replace(call, arguments=arguments)
+        # The run ended before the answer reached the history; this is what the tool gave.
+        given = (observed.answer if observed else None) or call
+        return replace(call, arguments=arguments, result=given.result, outcome=given.outcome)
     return replace(
         call,
         arguments=arguments,

@@ -1,0 +1,101 @@
+"""Agents to try a code replay with: the order desk and the docs assistant of the example recordings, and their repairs.
+
+A fresh installation has them registered (`REPLAY_AGENTS` puts a team's own in their place):
+
+    order_desk            the one that was recorded as cancel_5521: it cancels what cannot be cancelled
+    order_desk_fixed      checks an order before its tool cancels it
+    v2_with_empty_check   the assistant of run_xyz789, which says that it found nothing instead of searching on
+
+They look like any agent of a team: nothing here knows that it is replayed. A replay answers for the model, and for the
+tools, of which none runs.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import Field
+from pydantic_ai import Agent, ModelRetry, RunContext
+from pydantic_ai.capabilities import AbstractCapability
+from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, TextPart, ToolReturnPart
+
+MODEL = "openai:gpt-4o"
+OrderId = Annotated[str, Field(description="The order number, such as ORD-1234.")]
+Reason = Annotated[str, Field(description="Why the customer wants to cancel.")]
+Query = Annotated[str, Field(description="What to search for.")]
+
+orders = {"ORD-5521": {"item": "Widget Pro", "status": "delivered", "cancellable": False}}
+cancelled: list[str] = []
+"""What the tool that cancels was run for; in a replay it stays empty."""
+
+
+def order_desk() -> Agent[None, str]:
+    return _order_desk(checks_eligibility=False)
+
+
+def order_desk_fixed() -> Agent[None, str]:
+    return _order_desk(checks_eligibility=True)
+
+
+def _order_desk(*, checks_eligibility: bool) -> Agent[None, str]:
+    agent = Agent(
+        MODEL, name="order_desk", instructions="You help customers with order management.", defer_model_check=True
+    )
+
+    @agent.tool_plain(metadata={"replay": "read"}, description="Look up an order by its number.")
+    def lookup_order(order_id: OrderId) -> str:
+        order = orders[order_id]
+        can_be = "cancellable" if order["cancellable"] else "non-cancellable"
+        return f"Order {order_id}: {order['item']}, status: {order['status']}, {can_be}"
+
+    @agent.tool_plain(description="Cancel an order.", args_validator=_eligible if checks_eligibility else None)
+    def cancel_order(order_id: OrderId, reason: Reason) -> str:
+        cancelled.append(order_id)
+        orders[order_id].update(status="cancelled", cancellable=False)
+        return f"Order {order_id} cancelled. Reason: {reason}"
+
+    return agent
+
+
+def _eligible(ctx: RunContext[Any], order_id: str, reason: str) -> None:
+    """The repair. It runs before the tool does, in a replay as well."""
+    order = orders[order_id]
+    if not order["cancellable"]:
+        raise ModelRetry(f"Order {order_id} is not eligible for cancellation (status: {order['status']}).")
+
+
+def v2_with_empty_check() -> Agent[None, str]:
+    agent = Agent(
+        MODEL,
+        name="docs-assistant",
+        instructions="You answer questions about our policies. Search the docs with search_docs before you answer.",
+        capabilities=[SaysWhenNothingIsFound()],
+        defer_model_check=True,
+    )
+
+    @agent.tool_plain(metadata={"replay": "read"}, description="Search the documentation.")
+    def search_docs(query: Query) -> dict[str, Any]:
+        return {"docs": [], "count": 0}
+
+    return agent
+
+
+class SaysWhenNothingIsFound(AbstractCapability[Any]):
+    """The repair: after an empty search the model is not asked again."""
+
+    async def wrap_model_request(self, ctx: Any, *, request_context: Any, handler: Any) -> ModelResponse:
+        found = _newest_search(request_context.messages)
+        if found is not None and not found.get("docs"):
+            words = "I don't have any documents about refund policy. Please check with support."
+            return ModelResponse(parts=[TextPart(words)])
+        answer: ModelResponse = await handler(request_context)
+        return answer
+
+
+def _newest_search(messages: list[ModelMessage]) -> dict[str, Any] | None:
+    newest = messages[-1]
+    part = newest.parts[-1] if isinstance(newest, ModelRequest) and newest.parts else None
+    if not isinstance(part, ToolReturnPart) or part.tool_name != "search_docs":
+        return None
+    content: Any = part.content
+    return content if isinstance(content, dict) else None

@@ -1,0 +1,93 @@
+"""The process in which a team's own agent is replayed: `python -m sessions_app.agents.code_child LIFELINE SETUP`.
+
+It talks as `pipe` says, and its requests and results are those of `child`. SETUP is JSON: `target` of the agent
+(`package.module:attribute`), `limits` (`CodeLimits`), `folder` in which it may write, `is_live`. It serves one replay
+and no other, for the team's code leaves traces in a process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from sessions_app.agents.child import result_body
+from sessions_app.agents.code_fence import CodeFence, CodeLimits, fence_code
+from sessions_app.agents.pipe import Pipe
+from sessions_app.core.payload import JsonObject
+from sessions_app.core.replay.observed import Result
+
+
+def main() -> None:
+    setup = json.loads(sys.argv[2])
+    from sessions_app.agents import own_replaying, sub_agents  # the library loads before the world goes off
+
+    limits = CodeLimits(**setup["limits"])
+    fence = fence_code(limits, Path(setup["folder"]), is_live=setup["is_live"])
+    pipe = Pipe(lifeline=int(sys.argv[1]))
+    os.dup2(2, 1)  # what is printed goes to the parent, which counts it and keeps nothing
+    pipe.say({"ready": True})
+    request = next(pipe.requests())
+    with sub_agents.every_run_frozen():
+        body = _serve(request, setup["target"], fence, limits, pipe, own_replaying)
+    pipe.say({"id": request["id"], "result": body})
+    next(pipe.requests())
+
+
+def _serve(
+    request: JsonObject, target: str, fence: CodeFence, limits: CodeLimits, pipe: Pipe, own_replaying: Any
+) -> JsonObject:
+    def on_progress(done: int, total: int) -> None:
+        pipe.say({"id": request["id"], "progress": [done, total]})
+
+    ask = partial(pipe.ask, request["id"])
+    try:
+        own = _loaded(target)
+        result, record = asyncio.run(own_replaying.replay_with_code(request, own, on_progress, ask))
+    except BaseException as error:  # the team's code is foreign; whatever it raises, SystemExit too, is the outcome
+        result, record = Result(verdict="could_not_run", error=crash_words(error, limits, fence)), None
+    body = result_body(_as_crash(result, limits, fence), record, fence)
+    return {**body, "live_calls": body["live_calls"] + sum(result.facts.get("live_tools", {}).values())}
+
+
+def _loaded(target: str) -> Any:
+    from pydantic_ai import Agent, models
+
+    from sessions_app.agents.registry import load_agent
+
+    models.ALLOW_MODEL_REQUESTS = False
+    own = load_agent(target)
+    models.ALLOW_MODEL_REQUESTS = False
+    Agent.instrument_all(False)
+    return own
+
+
+def _as_crash(result: Result, limits: CodeLimits, fence: CodeFence) -> Result:
+    """An error that only the replay's own limits make says nothing of the agent."""
+    error = result.observations.error if result.observations else None
+    words = _of_limit(error.type, limits, fence) if error is not None else None
+    return result if words is None else Result(verdict="could_not_run", error=words, facts=result.facts)
+
+
+def _of_limit(kind: str | None, limits: CodeLimits, fence: CodeFence) -> str | None:
+    """What an exception of this name means here; None when it is the team's own."""
+    if kind == "MemoryError":
+        return f"crashed: memory limit {limits.memory_mb} MB"
+    if kind == "WorldIsOff" and fence.attempts:
+        return f"crashed: reached for the world, which is off in a replay ({', '.join(dict.fromkeys(fence.attempts))})"
+    return None
+
+
+def crash_words(error: BaseException, limits: CodeLimits, fence: CodeFence) -> str:
+    if isinstance(error, SystemExit):
+        return f"crashed: sys.exit({'' if error.code is None else error.code})"
+    words = _of_limit(type(error).__name__, limits, fence)
+    return words or f"crashed: {type(error).__name__}: {error}"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,120 @@
+"""Decides for each tool call of the team's agent whether the tool itself runs. By default none does."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic_ai.messages import ModelResponse, ToolCallPart
+from pydantic_ai.tools import RunContext, ToolDefinition
+from pydantic_core import to_jsonable_python
+
+from sessions_app.agents.code_fence import live_window
+from sessions_app.agents.outcomes import FixtureNotFound
+from sessions_app.core.fork.answering import tool_key
+from sessions_app.core.fork.order import ToolPolicy
+from sessions_app.core.payload import JsonObject, JsonValue, Payload
+from sessions_app.core.replay.fixture_book import FixtureMiss, matches, recorded_arguments
+from sessions_app.core.run import Fixture
+
+Ask = Callable[[JsonObject], JsonValue]
+"""A question to the parent process: `{"what": "may_run", "tool", "key"}` is answered by `{"allowed": true}` or by
+`{"allowed": false}` with `result` or `reason`; `{"what": "ran", "key", "result"}` tells it of the end. Keys are hex
+SHA-256 of the tool's name and its arguments."""
+MARK = "replay"
+"""A tool whose metadata say `{"replay": "read"}` only reads."""
+Body = Callable[[], Awaitable[Any]]
+
+
+class BodyReached(BaseException):
+    """The call has come through all checks, and here the tool itself would begin."""
+
+
+class WriteRefused(BaseException):
+    """A tool that writes may not run: it was begun in an earlier attempt, and what came of it is not known."""
+
+    def __init__(self, tool: str, reason: str) -> None:
+        super().__init__(f"{tool} was not run. {reason}")
+
+
+@dataclass
+class Gate:
+    """`ran` holds the ids of the calls whose tools did run, in order."""
+
+    policy: ToolPolicy
+    fixtures: tuple[Fixture, ...]
+    ask: Ask
+    ran: list[str] = field(default_factory=list)
+    kept_frozen: set[str] = field(default_factory=set)
+    """Tools that were asked for live and do not say that they only read."""
+    known: set[str] = field(default_factory=set)
+    """Names of all tools that were offered."""
+    reading: set[str] = field(default_factory=set)
+    """Those that say that they only read."""
+
+    def offered(self, name: str, tool: ToolDefinition) -> None:
+        self.known.add(name)
+        if (tool.metadata or {}).get(MARK) == "read":
+            self.reading.add(name)
+
+    async def body(self, name: str, ctx: RunContext[Any], run: Body) -> Any:
+        """In the tool's place. Raises `BodyReached` for one that is frozen."""
+        if not self._may_run(name):
+            raise BodyReached
+        call = next(call for call in _newest_calls(ctx) if call.tool_call_id == ctx.tool_call_id)
+        self._hold_back_for_misses(ctx)
+        if name in self.policy.write:
+            return await self._write(name, call, run)
+        return await self._live(call, run)
+
+    def _may_run(self, name: str) -> bool:
+        if name in self.policy.live - self.policy.write - self.reading:
+            self.kept_frozen.add(name)
+        return name in self.policy.write or name in self.policy.live & self.reading
+
+    async def _live(self, call: ToolCallPart, run: Body) -> Any:
+        self.ran.append(call.tool_call_id)
+        with live_window():
+            return await run()
+
+    async def _write(self, name: str, call: ToolCallPart, run: Body) -> Any:
+        """At most once: the parent keeps the books, for this process may die at any time."""
+        key = tool_key(name, raw_arguments(call))
+        reply = self.ask({"what": "may_run", "tool": name, "key": key}) or {}
+        if not reply.get("allowed"):
+            if "result" in reply:
+                return reply["result"]
+            raise WriteRefused(name, str(reply.get("reason") or ""))
+        value = await self._live(call, run)
+        self.ask({"what": "ran", "key": key, "result": plain(value)})
+        return value
+
+    def _hold_back_for_misses(self, ctx: RunContext[Any]) -> None:
+        """Before any tool runs it is clear what the calls beside it are answered: a missing answer ends the replay."""
+        for call in _newest_calls(ctx):
+            name, arguments = call.tool_name, raw_arguments(call)
+            is_frozen = name in self.known and not self._may_run(name)
+            if is_frozen and not any(matches(fixture, name, arguments) for fixture in self.fixtures):
+                raise FixtureNotFound(missing(name, call.tool_call_id, arguments, self.fixtures))
+
+
+def _newest_calls(ctx: RunContext[Any]) -> list[ToolCallPart]:
+    newest = next((message for message in reversed(ctx.messages) if isinstance(message, ModelResponse)), None)
+    return [part for part in newest.parts if isinstance(part, ToolCallPart)] if newest else []
+
+
+def missing(name: str, call_id: str | None, arguments: JsonValue, fixtures: tuple[Fixture, ...]) -> FixtureMiss:
+    nearest = tuple(fixture for fixture in fixtures if fixture.call.tool_name == name)[:3]
+    return FixtureMiss(tool_name=name, call_id=call_id, arguments=arguments, nearest=nearest)
+
+
+def raw_arguments(call: ToolCallPart) -> JsonValue:
+    """As the model sent them, read; what is no JSON stays text."""
+    sent = call.args
+    return recorded_arguments(Payload.of_text(sent) if isinstance(sent, str) else Payload.of_json(sent))
+
+
+def plain(value: Any) -> JsonValue:
+    """What a tool or an agent gave, as JSON."""
+    return to_jsonable_python(value, serialize_unknown=True, bytes_mode="base64", inf_nan_mode="null")

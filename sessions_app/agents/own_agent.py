@@ -1,0 +1,206 @@
+"""The code replay: the team's own agent of today with the recorded answers, its tools frozen."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_ai.run import AgentRunResultEvent
+from pydantic_ai.tools import DeferredToolRequests
+
+from sessions_app.agents.clock import PinnedClock
+from sessions_app.agents.frozen_leaves import Leaves
+from sessions_app.agents.gate import Ask, Gate, WriteRefused, plain
+from sessions_app.agents.observer import Observer
+from sessions_app.agents.own_calls import OwnCalls
+from sessions_app.agents.own_outputs import OwnOutputs
+from sessions_app.agents.own_stage import OwnStage
+from sessions_app.agents.policy import FrozenPolicy
+from sessions_app.agents.rebuild import Start, recorded_start
+from sessions_app.agents.recording_replay import Progress, Ticker, observations_of, replay_model, run_loop, unreadable
+from sessions_app.agents.registry import OwnAgent
+from sessions_app.agents.replay_model import ReplayModel
+from sessions_app.agents.sub_agents import Misses, every_run_frozen
+from sessions_app.agents.transcript import Transcript
+from sessions_app.core.fork.order import ToolPolicy
+from sessions_app.core.fork.stops import Stops
+from sessions_app.core.formats.json_writer import iso
+from sessions_app.core.payload import JsonObject
+from sessions_app.core.replay.budgets import Budgets
+from sessions_app.core.replay.ending import Ending, conclude
+from sessions_app.core.replay.fixture_book import FixtureBook
+from sessions_app.core.replay.observed import Result
+from sessions_app.core.replay.plan import ReplayPlan, make_plan
+from sessions_app.core.run import Run, broke_off_at
+
+
+async def replay_with_own_agent(
+    run: Run,
+    own: OwnAgent,
+    *,
+    tools: ToolPolicy,
+    ask: Ask,
+    on_progress: Progress,
+    clock: PinnedClock,
+    stops: Stops | None = None,
+) -> Result:
+    """Nothing is made up: where today's code leads elsewhere, the replay ends with what is known."""
+    plan = make_plan(run)
+    if not plan.answers:
+        return Result(verdict="could_not_run", error="The recording holds no model answers.")
+    try:
+        return await OwnReplay(plan, own, tools, ask, on_progress, clock, stops or Stops()).run()
+    except ValidationError as error:
+        return Result(verdict="could_not_run", error=unreadable(error))
+    except WriteRefused as refused:
+        return Result(verdict="could_not_run", error=str(refused))
+
+
+class OwnReplay:
+    """The parts of one replay, put together."""
+
+    stage_type: type[OwnStage] = OwnStage
+
+    def __init__(
+        self,
+        plan: ReplayPlan,
+        own: OwnAgent,
+        tools: ToolPolicy,
+        ask: Ask,
+        on_progress: Progress,
+        clock: PinnedClock,
+        stops: Stops,
+    ) -> None:
+        ticker = Ticker(plan.total, on_progress)
+
+        def on_step(step: int) -> None:
+            clock.move_to(plan.run.steps[step - 1].started_at)
+            ticker.step()
+
+        self.plan, self.own, self.clock = plan, own, clock
+        self.transcript, self.book = Transcript(), FixtureBook(plan.fixtures)
+        self.stage = self.stage_type(self.transcript, self.book, stops, on_step)
+        self.model = replay_model(plan, self.stage)
+        self.gate = Gate(tools, plan.fixtures, ask)
+        self.calls = OwnCalls(self.transcript, self.stage, self.book, self.gate)
+
+    async def run(self) -> Result:
+        start = recorded_start(self.plan)
+        with every_run_frozen() as misses:
+            ending, messages = await self.loop(start, misses)
+        unused, left_over = self.plan.answers[self.model.cursor :], self.book.left_over
+        expected = None if unused or left_over else _expected_end(self.plan, ending)
+        final = self.transcript.end(expected, messages, step=self._last_step())
+        seen = observations_of(self.transcript, final, ending)
+        if ending.stopped is not None:
+            stopped = ending.stopped.to_json()
+            return Result(verdict="paused", facts=self.facts(), observations=seen, stopped=stopped)
+        divergence = self.stage.divergence or self.transcript.divergence
+        result = conclude(self.plan, seen, ending, divergence, unused, left_over, self.facts())
+        return replace(result, facts={**result.facts, "sources": self._sources()})
+
+    async def loop(self, start: Start, misses: Misses) -> tuple[Ending, list[Any]]:
+        agent = PreparedAgent(self.own, self.model, self._policy())
+        try:
+            ending, messages = await run_loop(agent, start, self.plan.run)
+        except BaseExceptionGroup:
+            if not misses:
+                raise
+            ending, messages = Ending(), []
+        if misses and ending.is_regular:
+            ending = Ending(miss=misses[0].miss)  # the team's code swallowed what should have ended the run
+        return ending, messages
+
+    def _policy(self) -> FrozenPolicy:
+        observer = Observer(self.model, self.stage, self.transcript, self.book, self.plan.refusal)
+        outputs = OwnOutputs(self.plan.run, observer, self.stage)
+        leaves = Leaves(self.model, Budgets(self.plan.run))
+        return FrozenPolicy(self.model, self.stage, self.gate, leaves, self.calls, outputs)
+
+    def _last_step(self) -> int:
+        return self.plan.answers[min(self.model.cursor, len(self.plan.answers)) - 1].step if self.model.cursor else 1
+
+    def _sources(self) -> JsonObject:
+        answered = [request.source for request in self.transcript.requests if request.response is not None]
+        given = [*answered, *(call.source for call in self.transcript.calls)]
+        return {source: given.count(source) for source in dict.fromkeys(given)}
+
+    def _prompt_difference(self) -> JsonObject | None:
+        """Instructions or tools that are others today."""
+        found = self.transcript.divergence
+        is_prompt = found is not None and (found.path.startswith("parameters") or found.path.endswith(".instructions"))
+        return {"step": found.step, "path": found.path} if found is not None and is_prompt else None
+
+    def facts(self) -> JsonObject:
+        tally = self.transcript.tally
+        return {
+            "fields_compared": tally.compared,
+            "volatile_fields": tally.volatile,
+            "not_captured": sorted(tally.not_captured or ()),
+            "clock": iso(self.clock.pinned_at) if self.clock.pinned_at else None,
+            "drift": self.calls.drift,
+            "live_tools": self.calls.live,
+            "own_code": self.stage.own_acts,
+            "stopped_before": self.stage.stopped_before,
+            "prompt_differs": self._prompt_difference(),
+            "lint": [_kept_frozen(name) for name in sorted(self.gate.kept_frozen)],
+        }
+
+
+def _expected_end(plan: ReplayPlan, ending: Ending) -> Any:
+    """An early end is a verdict of its own; comparing the tail would only repeat it."""
+    return plan.run.final if ending.is_regular and broke_off_at(plan.run) is None else None
+
+
+def _kept_frozen(name: str) -> str:
+    return f'{name} was asked for live and stayed frozen: it does not say metadata={{"replay": "read"}}.'
+
+
+@dataclass(frozen=True, slots=True)
+class _Ended:
+    output: Any
+
+
+class _Streamed:
+    def __init__(self, get_output: Callable[[], Any]) -> None:
+        self._get_output = get_output
+
+    async def get_output(self) -> Any:
+        return _plain_output(await self._get_output())
+
+
+class PreparedAgent:
+    """The team's agent with all that a replay adds to its runs; outputs come as JSON."""
+
+    def __init__(self, own: OwnAgent, model: ReplayModel, policy: FrozenPolicy) -> None:
+        self._agent = own.agent
+        capabilities = [*(own.arguments.get("capabilities") or ()), policy]
+        self._added = {**own.arguments, "deps": own.deps, "model": model, "capabilities": capabilities}
+
+    async def run(self, prompt: Any, **given: Any) -> _Ended:
+        return _Ended(_plain_output((await self._agent.run(prompt, **self._added, **given)).output))
+
+    @asynccontextmanager
+    async def run_stream(self, prompt: Any, **given: Any) -> AsyncIterator[_Streamed]:
+        async with self._agent.run_stream(prompt, **self._added, **given) as streamed:
+            yield _Streamed(streamed.get_output)
+
+    @asynccontextmanager
+    async def run_stream_events(self, prompt: Any, **given: Any) -> AsyncIterator[AsyncIterator[Any]]:
+        async with self._agent.run_stream_events(prompt, **self._added, **given) as events:
+            yield _with_plain_output(events)
+
+
+async def _with_plain_output(events: Any) -> AsyncIterator[Any]:
+    async for event in events:
+        if isinstance(event, AgentRunResultEvent):
+            yield AgentRunResultEvent(result=_Ended(_plain_output(event.result.output)))  # type: ignore[arg-type]
+        else:
+            yield event
+
+
+def _plain_output(output: Any) -> Any:
+    return output if isinstance(output, DeferredToolRequests) else plain(output)

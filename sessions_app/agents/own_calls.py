@@ -1,0 +1,116 @@
+"""Tool calls that did not end in a recorded answer: today's code refused them, answered them, or ran live."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_ai.exceptions import ApprovalRequired, CallDeferred, ModelRetry, ToolFailed, ToolRetryError
+from pydantic_ai.messages import ToolCallPart, ToolReturn
+
+from sessions_app.agents.gate import Gate, plain, raw_arguments
+from sessions_app.agents.own_stage import OwnStage
+from sessions_app.agents.transcript import Transcript
+from sessions_app.core.fork.answering import ToolAsk, tool_call_of
+from sessions_app.core.payload import JsonObject, JsonValue
+from sessions_app.core.replay.fixture_book import FixtureBook
+from sessions_app.core.replay.matching import Mismatch, Tally, first_mismatch
+from sessions_app.core.run import Fixture, StepSource
+
+
+class OwnCalls:
+    """Compares them with what was recorded in their place."""
+
+    def __init__(self, transcript: Transcript, stage: OwnStage, book: FixtureBook, gate: Gate) -> None:
+        self._transcript = transcript
+        self._stage = stage
+        self._book = book
+        self._gate = gate
+        self.drift: list[JsonObject] = []
+        """Where live tools answer another thing than then: `tool`, `step`, `path`, `recorded`, `now`."""
+        self.live: dict[str, int] = {}
+        """How often each tool ran live."""
+
+    def refused(self, call: ToolCallPart, refusal: Exception) -> None:
+        """A check of the team's, or a live tool, ended this call with an exception."""
+        self._count(call)
+        fixture = self._take(call)
+        if fixture is None:
+            return
+        outcome, words = _refusal(refusal)
+        source: StepSource = "live" if call.tool_call_id in self._gate.ran else "own_code"
+        is_as_then = fixture.call.outcome in (None, outcome)
+        self._write_down(call, fixture, "recorded" if is_as_then else source, {"result": words, "outcome": outcome})
+        if not is_as_then:
+            self._diverged(fixture, words)
+
+    def answered(self, call: ToolCallPart, value: Any) -> None:
+        """The tool ran live, or a hook of the team's answered for it."""
+        self._count(call)
+        now = plain(value.return_value if isinstance(value, ToolReturn) else value)
+        ran, fixture = call.tool_call_id in self._gate.ran, self._take(call)
+        self._write_down(call, fixture, "live" if ran else "own_code", {"result": now, "outcome": "success"})
+        if fixture is None:
+            return
+        found = _difference(fixture, now)
+        if found is not None and ran:
+            place = {"tool": call.tool_name, "step": fixture.step, "path": found.path}
+            self.drift.append({**place, "recorded": found.recorded, "now": found.rebuilt})
+        elif found is not None:
+            self._diverged(fixture, now)
+
+    def was_refused_then(self, fixture: Fixture) -> bool:
+        """The arguments were refused then and pass today: what the tool would answer is not known."""
+        if (fixture.call.retry or {}).get("cause") != "validation_error":
+            return False
+        self._diverged(fixture, "the arguments are accepted now")
+        return True
+
+    def _count(self, call: ToolCallPart) -> None:
+        if call.tool_call_id in self._gate.ran:
+            self.live[call.tool_name] = self.live.get(call.tool_name, 0) + 1
+
+    def _take(self, call: ToolCallPart) -> Fixture | None:
+        found = self._book.find(call.tool_name, call.tool_call_id, raw_arguments(call))
+        return found if isinstance(found, Fixture) else None
+
+    def _write_down(self, call: ToolCallPart, fixture: Fixture | None, source: StepSource, now: JsonObject) -> None:
+        arguments, step = raw_arguments(call), fixture.step if fixture else 0
+        ask = ToolAsk(at=0, name=call.tool_name, call_id=call.tool_call_id, arguments=arguments, key="")
+        given = {} if source == "recorded" else {"source": source, "answer": tool_call_of(ask, now)}
+        self._transcript.call(call.tool_call_id, call.tool_name, arguments, step, **given)
+
+    def _diverged(self, fixture: Fixture, now: JsonValue) -> None:
+        act = {"step": fixture.step, "kind": "tool", "name": fixture.call.tool_name}
+        self._stage.acted({**act, "recorded": _result(fixture), "now": now}, "result")
+
+
+def _result(fixture: Fixture) -> JsonValue:
+    if fixture.call.result is not None:
+        return fixture.call.result.value
+    return fixture.error.message if fixture.error else None
+
+
+def _difference(fixture: Fixture, now: JsonValue) -> Mismatch | None:
+    recorded = _result(fixture)
+    return first_mismatch(recorded, now, raw=recorded, path="", tally=Tally())
+
+
+def _refusal(error: Exception) -> tuple[str, JsonValue]:
+    """The outcome as recordings name it, and its words."""
+    cause = getattr(error, "deferral", error)
+    match cause:
+        case ApprovalRequired():
+            return "unapproved", "waits for approval"
+        case CallDeferred():
+            return "deferred", "waits for an answer from outside"
+        case ValidationError():
+            return "retried", json.loads(cause.json(include_url=False))
+        case ToolRetryError():
+            return "retried", plain(cause.tool_retry.content)
+        case ModelRetry():
+            return "retried", cause.message
+        case ToolFailed():
+            return "failed", str(cause)
+    return "crashed", f"{type(cause).__name__}: {cause}"

@@ -1,0 +1,132 @@
+"""A fork with the team's own code: it builds its own past from the recorded answers, and goes on with what holds after
+the change."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pydantic_ai.messages import ModelMessage, ModelResponse
+
+from sessions_app.agents.clock import PinnedClock
+from sessions_app.agents.elsewhere import AskParent
+from sessions_app.agents.fork_stage import ForkStage
+from sessions_app.agents.gate import Ask
+from sessions_app.agents.own_agent import OwnReplay
+from sessions_app.agents.own_stage import Look, OwnStage
+from sessions_app.agents.rebuild import recorded_start
+from sessions_app.agents.recording_replay import Progress, Ticker, observations_of
+from sessions_app.agents.registry import OwnAgent
+from sessions_app.agents.sub_agents import every_run_frozen
+from sessions_app.core.fork.answering import Answering, ModelGiven
+from sessions_app.core.fork.changes import NewInstructions, NewMessage, NewModel
+from sessions_app.core.fork.conclude import conclude_fork
+from sessions_app.core.fork.order import Course, Order
+from sessions_app.core.fork.plan import CannotFork, ForkPlan, plan_fork
+from sessions_app.core.fork.state import ForkState
+from sessions_app.core.fork.stops import Stops
+from sessions_app.core.payload import JsonObject, JsonValue
+from sessions_app.core.replay.observed import Result
+from sessions_app.core.replay.plan import PlannedAnswer
+from sessions_app.core.run import Fixture, Run
+
+
+class OwnForkStage(OwnStage):
+    """What the team's code does by itself is its own; all else is answered as in any fork."""
+
+    fork: ForkStage
+
+    def watch(self, look: Look) -> None:
+        super().watch(look)
+        self.fork.watch(look)
+
+    def answer(self, planned: PlannedAnswer | None, cursor: int) -> ModelGiven:
+        self._was_asked = True
+        return self.fork.answer(planned, cursor)
+
+    def is_same_conversation(
+        self, planned: PlannedAnswer | None, rebuilt: list[ModelMessage], parameters: JsonObject
+    ) -> bool:
+        """Another prompt or other tools are no other conversation: what the model said to it stands."""
+        return planned is not None and self._conversation.first_difference(planned.history, rebuilt) is None
+
+    def fixture(self, name: str, call_id: str | None, arguments: JsonObject) -> Fixture:
+        return self.fork.fixture(name, call_id, arguments)
+
+    def called(self, name: str, call_id: str | None, arguments: JsonValue, fixture: Fixture) -> None:
+        self.fork.called(name, call_id, arguments, fixture)
+
+    def requested(
+        self,
+        planned: PlannedAnswer | None,
+        rebuilt: list[ModelMessage],
+        parameters: JsonObject,
+        response: ModelResponse | None,
+    ) -> None:
+        if response is not None and not self._was_asked:
+            super().requested(planned, rebuilt, parameters, response)
+        else:
+            self.fork.requested(planned, rebuilt, parameters, response)
+
+
+async def fork_with_own_agent(
+    run: Run,
+    run_id: str,
+    own: OwnAgent,
+    order: Order,
+    course: Course,
+    *,
+    ask: Ask,
+    on_progress: Progress,
+    clock: PinnedClock,
+) -> tuple[Result, Run | None]:
+    try:
+        plan = _from_its_beginning(run, order)
+        return await _OwnFork(plan, own, order, course, ask, on_progress, clock).fork(run_id)
+    except CannotFork as error:
+        return Result(verdict="could_not_run", error=str(error)), None
+
+
+def _from_its_beginning(run: Run, order: Order) -> ForkPlan:
+    for change in order.changes:
+        if isinstance(change, NewInstructions | NewMessage | NewModel):
+            raise CannotFork("The team's own code says what its model is asked; change that in the code.")
+    return plan_fork(run, replace(order, at_step=1))
+
+
+class _OwnFork(OwnReplay):
+    stage_type = OwnForkStage
+
+    def __init__(
+        self,
+        plan: ForkPlan,
+        own: OwnAgent,
+        order: Order,
+        course: Course,
+        ask: Ask,
+        on_progress: Progress,
+        clock: PinnedClock,
+    ) -> None:
+        stops = Stops(order.breakpoints, course)
+        super().__init__(plan.replay, own, order.tools, ask, on_progress, clock, stops)
+        assert isinstance(self.stage, OwnForkStage)
+        self._plan, self._order = plan, order
+        self._state = ForkState(plan.run, order, plan.kept)
+        self.stage.fork = ForkStage(
+            plan,
+            order,
+            answering=Answering(order, course, self.book, AskParent(ask)),
+            transcript=self.transcript,
+            stops=stops,
+            state=self._state,
+            clock=clock,
+            on_progress=Ticker(len(plan.run.steps), on_progress).step,
+            is_recorded=self.stage.is_same_conversation,
+        )
+
+    async def fork(self, run_id: str) -> tuple[Result, Run]:
+        with every_run_frozen() as misses:
+            ending, messages = await self.loop(recorded_start(self._plan.replay), misses)
+        final = self.transcript.end(None, messages, step=0)
+        seen = observations_of(self.transcript, final, ending)
+        result, made = conclude_fork(self._plan, self._order, seen, ending, self._state, run_id=run_id)
+        return replace(result, facts={**self.facts(), **result.facts}), made

@@ -1,0 +1,43 @@
+"""One code replay from record text to result and produced record; what the code child serves."""
+
+from __future__ import annotations
+
+from sessions_app.agents.clock import PinnedClock
+from sessions_app.agents.gate import Ask
+from sessions_app.agents.own_agent import replay_with_own_agent
+from sessions_app.agents.own_fork import fork_with_own_agent
+from sessions_app.agents.recording_replay import Progress
+from sessions_app.agents.registry import OwnAgent
+from sessions_app.agents.replaying import Replayed
+from sessions_app.core.fork.order import read_course, read_order
+from sessions_app.core.fork.stops import Stops
+from sessions_app.core.formats.native import encode_native, parse_native
+from sessions_app.core.payload import JsonObject
+from sessions_app.core.replay.produce import produced_run
+
+
+async def replay_with_code(request: JsonObject, own: OwnAgent, on_progress: Progress, ask: Ask) -> Replayed:
+    """What a worker asks for when its order names an agent."""
+    order, course = read_order(request.get("order") or {}), read_course(request.get("course") or {})
+    run = parse_native(request["record"].encode())
+    clock = PinnedClock(run.started_at)
+    try:
+        if order.is_fork:
+            result, made = await fork_with_own_agent(
+                run, request["run_id"], own, order, course, ask=ask, on_progress=on_progress, clock=clock
+            )
+            return result, encode_native(made) if made else None
+        result = await replay_with_own_agent(
+            run,
+            own,
+            tools=order.tools,
+            ask=ask,
+            on_progress=on_progress,
+            clock=clock,
+            stops=Stops(order.breakpoints, course),
+        )
+    finally:
+        clock.release()
+    if result.observations is None:
+        return result, None
+    return result, encode_native(produced_run(run, result.observations, run_id=request["run_id"]))

@@ -1,0 +1,184 @@
+"""Whether a fork fits the run that it is to be made of. Every error names the field of the order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any, TypeVar
+
+from sessions_app import models
+from sessions_app.core.fork.changes import (
+    Change,
+    ForkError,
+    NewMessage,
+    NewModelAnswer,
+    NewState,
+    NewToolResult,
+    Rule,
+)
+from sessions_app.core.fork.order import Order
+from sessions_app.core.payload import compact_json
+from sessions_app.core.run import (
+    AgentCall,
+    Call,
+    ModelCall,
+    OtherCall,
+    Retrieval,
+    Run,
+    Step,
+    ToolCall,
+    is_answered_by_tool,
+    main_steps,
+)
+from sessions_app.core.state import PatchError, apply_patch
+from sessions_app.mapping.load import load_step, load_steps
+from sessions_app.models.replays import ReplayMode
+from sessions_app.queries.steps import chain_of
+
+_MAX_STATE_BYTES = 64 * 1024 * 1024
+_Stepped = TypeVar("_Stepped", NewMessage, NewModelAnswer, NewState, NewToolResult)
+
+_CALLS: dict[str, Call] = {
+    "model": ModelCall(history=None, response=None),
+    "tool": ToolCall(tool_name=""),
+    "retrieval": Retrieval(query=None, chunks=None),
+    "agent": AgentCall(run_id=None),
+    "other": OtherCall(),
+}
+
+
+class Parent:
+    """The run that is to be forked, read as far as the checks need it."""
+
+    def __init__(self, row: models.Run) -> None:
+        self.row = row
+
+    @cached_property
+    def kinds(self) -> dict[int, str]:
+        """Kind by index of every step."""
+        return {step.index: step.kind for step in self._skeleton.steps}
+
+    @cached_property
+    def main(self) -> set[int]:
+        """Indices of the steps of the agent's own loop."""
+        return {step.index for step in main_steps(self._skeleton)}
+
+    @cached_property
+    def _skeleton(self) -> Run:
+        rows = self.row.steps.order_by("index").values_list("index", "kind", "parent")
+        steps = (Step(index=index, name="", call=_CALLS[kind], parent=parent) for index, kind, parent in rows)
+        return Run(run_id=self.row.run_id, session_id="", status="ok", steps=tuple(steps))
+
+    def has_model_answers(self) -> bool:
+        return self.row.steps.filter(kind="model", result_key__isnull=False).exists()
+
+
+def check_fork(row: models.Run, order: Order, mode: str) -> None:
+    """Raises `ForkError`, and `PayloadMissing` when bytes of a step that is to be changed are gone."""
+    parent = Parent(row)
+    if not parent.has_model_answers():
+        raise ForkError("The run holds no answer of a model, so nothing can go on from it.", field="run_id")
+    at_step = _check_step(parent, order, mode)
+    _check_words(order, mode)
+    if mode == ReplayMode.RESUME and order.changes:
+        raise ForkError("A run that is resumed has no changes; ask for a fork.", field="changes")
+    if mode == ReplayMode.FORK and not order.changes:
+        raise ForkError("A fork needs at least one change.", field="changes")
+    _check_doubles(order.changes)
+    for position, change in enumerate(order.changes):
+        if type(change) in _CHECKS:
+            _check_change(parent, change, at_step, f"changes[{position}]")
+
+
+def _check_step(parent: Parent, order: Order, mode: str) -> int:
+    """A run that is resumed may go on after its last step."""
+    last = len(parent.kinds) + (mode == ReplayMode.RESUME)
+    if order.at_step is None:
+        raise ForkError("at_step is needed: the step from which to go on.", field="at_step")
+    if order.at_step > last:
+        raise ForkError(f"There is no step {order.at_step}; the run has {len(parent.kinds)}.", field="at_step")
+    return order.at_step
+
+
+def _check_words(order: Order, mode: str) -> None:
+    if mode == ReplayMode.RESUME:
+        return
+    if not order.hypothesis:
+        raise ForkError("hypothesis is needed: why the change should matter.", field="hypothesis")
+    if order.expect is None:
+        raise ForkError("expect is needed: the outcome that is expected.", field="expect")
+
+
+def _check_doubles(changes: tuple[Change, ...]) -> None:
+    """Of two changes of one thing it would not be clear which one holds. Rules have an order."""
+    seen = set()
+    for position, change in enumerate(changes):
+        what = (type(change), getattr(change, "step", None), getattr(change, "index", None))
+        if what in seen and not isinstance(change, Rule):
+            raise ForkError("The same thing is changed twice.", field=f"changes[{position}]")
+        seen.add(what)
+
+
+def _check_change(parent: Parent, change: Any, at_step: int, field: str) -> None:
+    kind = parent.kinds.get(change.step)
+    if kind is None:
+        raise ForkError(f"There is no step {change.step}; the run has {len(parent.kinds)}.", field=f"{field}.step")
+    if change.step < at_step:
+        words = f"Step {change.step} comes before step {at_step}, from which the fork goes on"
+        raise ForkError(f"{words}; what came before stays as it was recorded.", field=f"{field}.step")
+    _CHECKS[type(change)](parent, change, at_step, field)
+
+
+def _check_kind(parent: Parent, change: _Stepped, field: str, kind: str) -> None:
+    found = parent.kinds[change.step]
+    if found != kind:
+        raise ForkError(f"Step {change.step} is a {found} step; this needs a {kind} step.", field=f"{field}.step")
+    if change.step not in parent.main:
+        words = f"Step {change.step} ran inside another step, whose answer is recorded as a whole"
+        raise ForkError(f"{words}; change that one.", field=f"{field}.step")
+
+
+def _check_tool_result(parent: Parent, change: NewToolResult, at_step: int, field: str) -> None:
+    _check_kind(parent, change, field, "tool")
+    call = load_step(parent.row, change.step).call
+    if isinstance(call, ToolCall) and not is_answered_by_tool(call):
+        words = f"Step {change.step} was answered by the framework and not by a tool"
+        raise ForkError(f"{words}; change the model's answer before it.", field=f"{field}.step")
+
+
+def _check_model_answer(parent: Parent, change: NewModelAnswer, at_step: int, field: str) -> None:
+    _check_kind(parent, change, field, "model")
+
+
+def _check_message(parent: Parent, change: NewMessage, at_step: int, field: str) -> None:
+    _check_kind(parent, change, field, "model")
+    between = parent.main & set(range(at_step, change.step))
+    if any(parent.kinds[index] in ("model", "tool") for index in between):
+        words = f"Messages are changed where the fork begins; set at_step to {change.step}"
+        raise ForkError(f"{words} or change another step.", field=f"{field}.step")
+    head = parent.row.steps.values_list("input_node", flat=True).get(index=change.step)
+    count = len(chain_of(parent.row.project_id, None if head is None else bytes(head)).messages)
+    if change.index >= count:
+        words = f"Step {change.step} was sent {count} messages, counted from 0"
+        raise ForkError(f"{words}; there is no message {change.index}.", field=f"{field}.index")
+
+
+def _check_state(parent: Parent, change: NewState, at_step: int, field: str) -> None:
+    [(before, _, _)] = load_steps(parent.row, after=change.step - 1, limit=1)[1]
+    if before is None:
+        raise ForkError(f"No state is recorded for step {change.step}.", field=f"{field}.step")
+    copies = sum(operation.get("op") == "copy" for operation in change.patch)
+    if copies and len(compact_json([before, change.patch])) << min(copies, 64) > _MAX_STATE_BYTES:
+        raise ForkError("The state could grow too large by copy operations; use add.", field=f"{field}.patch")
+    try:
+        apply_patch(before, change.patch)
+    except PatchError as error:
+        raise ForkError(str(error), field=f"{field}.patch[{error.position}]") from None
+
+
+_CHECKS: dict[type, Callable[[Parent, Any, int, str], None]] = {
+    NewToolResult: _check_tool_result,
+    NewModelAnswer: _check_model_answer,
+    NewMessage: _check_message,
+    NewState: _check_state,
+}

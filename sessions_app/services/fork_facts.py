@@ -1,0 +1,64 @@
+"""What a report says of a fork, from its row, the run that it was forked from and the steps that it made."""
+
+from __future__ import annotations
+
+from sessions_app.core.fork.report import ForkedStep, ForkFacts, Samples
+from sessions_app.core.fork.words import describe
+from sessions_app.core.run import Run as RecordedRun
+from sessions_app.models import Replay
+from sessions_app.models.replays import FORK_MODES
+from sessions_app.queries.forks import expectation_words
+
+STEPS = 500
+"""Steps after the fork that are told one by one."""
+
+
+def fork_facts(replay: Replay, run: RecordedRun) -> ForkFacts | None:
+    """None for a replay that changes nothing. One query, for the steps that the fork made."""
+    if replay.mode not in FORK_MODES:
+        return None
+    order = replay.order
+    return ForkFacts(
+        at_step=order.get("at_step") or 1,
+        changes=tuple(describe(change, run) for change in order.get("changes") or []),
+        hypothesis=order.get("hypothesis") or "",
+        expected=expectation_words(replay) or None,
+        met=replay.expectation_met,
+        seen=(replay.facts.get("expectation") or {}).get("seen"),
+        steps=forked_steps(replay),
+        asked=_asked(replay),
+        samples=samples_of(replay),
+    )
+
+
+def forked_steps(replay: Replay) -> tuple[ForkedStep, ...]:
+    """The steps from the fork's own on, each with where its answer came from."""
+    if replay.produced_run is None:
+        return ()
+    first = (replay.facts.get("started_from") or {}).get("step") or replay.order.get("at_step") or 1
+    rows = replay.produced_run.steps.filter(index__gte=first).order_by("index")
+    taken = {link["step"]: (link["run_id"], link["from_step"]) for link in replay.facts.get("links") or []}
+    return tuple(
+        ForkedStep(index=index, name=name, source=source, taken_from=taken.get(index))
+        for index, name, source in rows.values_list("index", "name", "source")[:STEPS]
+    )
+
+
+def _asked(replay: Replay) -> str | None:
+    stop = replay.stopped_at
+    if stop is None:
+        return None
+    return "the model" if stop.get("kind") == "model" else stop.get("name")
+
+
+def samples_of(replay: Replay) -> Samples | None:
+    found = replay.facts.get("samples")
+    if not found:
+        return None
+    interval = found.get("interval")
+    return Samples(
+        n=found.get("n") or 0,
+        judged=(found.get("done") or 0) - (found.get("unjudged") or 0),
+        met=found.get("met"),
+        interval=(interval[0], interval[1]) if interval else None,
+    )

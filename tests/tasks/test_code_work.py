@@ -1,0 +1,107 @@
+"""Code replays from the request to the stored run: the team's own agent in a process of its own."""
+
+from typing import Any
+
+import pytest
+
+from sessions_app.agents.sandbox import ChildPool
+from sessions_app.mapping.load import load_run
+from sessions_app.models import Project, Replay, Run
+from sessions_app.services import replay_work
+from sessions_app.services.forks import answer_by_hand, request_fork
+from sessions_app.services.replays import request_replay
+from tests.agents.forking import REFUSAL, sources
+from tests.agents.talking import example
+from tests.tasks.incidents import make_project, make_run
+
+pytestmark = pytest.mark.django_db(transaction=True)
+WORDS = {"hypothesis": "a test", "expect": "something"}
+
+
+@pytest.fixture
+def project() -> Project:
+    return make_project()
+
+
+def sources_of(replay: Replay) -> list[str]:
+    assert replay.produced_run is not None
+    return sources(load_run(replay.produced_run))
+
+
+def work(replay: Replay) -> Replay:
+    assert replay_work.work_on(replay.pk, worker="a", children=ChildPool())
+    replay.refresh_from_db()
+    return replay
+
+
+def test_the_agent_as_it_was_reproduces_the_recording(project):
+    replay = work(request_replay(run=make_run(project), mode="code", order={"agent": "order_desk"}))
+
+    assert (replay.state, replay.verdict, replay.error) == ("done", "reproduced", None)
+    assert replay.live_calls == 0
+
+
+def test_the_repaired_agent_diverges_where_it_refuses_and_writes_nothing(project):
+    replay = work(request_replay(run=make_run(project), mode="code", order={"agent": "order_desk_fixed"}))
+
+    assert (replay.state, replay.verdict) == ("done", "diverged")
+    assert replay.divergence["step"] == 4
+    assert "not eligible" in replay.divergence["replayed"]
+    assert replay.live_calls == 0
+
+
+def test_own_code_that_answers_by_itself_is_named_as_the_source(project):
+    run = make_run(project, example("run_xyz789"))
+
+    replay = work(request_replay(run=run, mode="code", order={"agent": "v2_with_empty_check"}))
+
+    assert (replay.verdict, replay.divergence["step"]) == ("diverged", 3)
+    assert replay.produced_run.output_preview == REFUSAL
+    assert sources_of(replay) == ["recorded", "recorded", "own_code"]
+
+
+# --- forks with the team's own code ------------------------------------------------------------
+
+
+def code_fork(run: Run, at: int, agent: str, *changes: dict[str, Any], **more: Any) -> Replay:
+    order = {"at_step": at, "changes": [{"kind": "agent", "value": agent}, *changes], **WORDS, **more}
+    return request_fork(run=run, order=order)
+
+
+def test_the_repaired_assistant_refuses_two_steps_after_the_first(project):
+    run = make_run(project, example("run_xyz789"))
+
+    replay = work(code_fork(run, 1, "v2_with_empty_check", expect={"ends_within": 2}))
+
+    assert (replay.state, replay.verdict, replay.error, replay.expectation_met) == ("done", "diverged", None, True)
+    assert (replay.produced_run.run_id, replay.produced_run.origin) == (replay.fork_id, "fork")
+    assert replay.produced_run.output_preview == REFUSAL
+    assert sources_of(replay) == ["recorded", "recorded", "own_code"]
+    assert replay.facts["steps_after"] == 2
+
+
+def test_own_code_meets_a_changed_answer_of_a_tool_and_stops_at_what_nobody_knows(project):
+    replay = work(code_fork(make_run(project), 2, "order_desk", {"kind": "tool_result", "step": 2, "value": "Gone."}))
+
+    assert replay.verdict == "unknown_from_step"
+    assert (replay.stopped_at["kind"], replay.stopped_at["step"]) == ("model", 3)
+    assert sources_of(replay) == ["recorded", "by_hand", "unknown"]
+
+    replay = work(answer_by_hand(replay=replay, answer={"answer": {"text": "That order is gone."}}))
+
+    assert (replay.verdict, replay.produced_run.output_preview) == ("diverged", "That order is gone.")
+
+
+def test_an_unchanged_fork_of_own_code_is_the_recording_again(project):
+    replay = work(code_fork(make_run(project), 3, "order_desk", {"kind": "clock", "value": 0}))
+
+    assert (replay.verdict, replay.divergence, replay.error) == ("reproduced", None, None)
+
+
+def test_own_code_says_itself_what_its_model_is_asked(project):
+    change = {"kind": "instructions", "value": "x"}
+
+    replay = work(code_fork(make_run(project), 3, "order_desk", change))
+
+    assert (replay.state, replay.verdict) == ("failed", "could_not_run")
+    assert "change that in the code" in str(replay.error)
