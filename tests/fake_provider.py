@@ -9,13 +9,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+import pytest
+
+from sessions_app.agents.chat_completions import ChatCompletions
+from sessions_app.agents.endpoint import Endpoint, ModelUnavailable
 from tests.recorder.local_server import Answer, LocalServer, local_server
 
 Reply = Callable[[dict[str, Any]], Answer]
 """From the body of a request to its answer."""
 
 PATH = "/v1/chat/completions"
-BUSY = Answer(status=503)
 
 
 @dataclass
@@ -133,3 +136,24 @@ def dripping(answer: Answer, *, seconds: float) -> Answer:
 def huge(size: int) -> Answer:
     """A right answer with a text of so many characters."""
     return says("x" * size)
+
+
+# --- asking it ---------------------------------------------------------------------------------
+
+KEY = "sk-very-secret-0123456789"
+PROMPT = [{"kind": "request", "parts": [{"part_kind": "user-prompt", "content": "Is it late?"}]}]
+
+
+def make_endpoint(url: str, **fields: Any) -> Endpoint:
+    return Endpoint(url=url, **{"key": KEY, "allow_private": True, "timeout_seconds": 20, **fields})
+
+
+def ask(provider: FakeProvider, messages: Any = PROMPT, parameters: Any = None, **fields: Any) -> dict[str, Any]:
+    """One answer of a model; `fields` are those of the endpoint."""
+    return ChatCompletions(make_endpoint(provider.url, **fields)).answer(messages, parameters, model="gpt-4o")
+
+
+def refusal(provider: FakeProvider, messages: Any = PROMPT, **fields: Any) -> str:
+    with pytest.raises(ModelUnavailable) as caught:
+        ask(provider, messages, **fields)
+    return caught.value.reason

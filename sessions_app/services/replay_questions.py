@@ -73,8 +73,6 @@ class Questions:
     def _ask_live(self, question: JsonObject) -> JsonObject:
         if self._live is None:
             self._live = ChatCompletions(live_endpoint())
-        if self._live.requests >= settings.REPLAY_MODEL_MAX_REQUESTS:
-            raise ModelUnavailable(f"The limit of {settings.REPLAY_MODEL_MAX_REQUESTS} requests was reached.")
         return self._live.answer(
             question["messages"], question["parameters"], model=question["model"], settings=question["settings"]
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 import time
 import traceback
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from django.conf import settings
+from django.db import connection
 
 from sessions_app.agents.code_fence import CodeLimits
 from sessions_app.agents.code_sandbox import CodeChild, CodeCrashed
@@ -151,8 +153,7 @@ def _converse(replay: Replay, child: ReplayChild, record: str, run_id: str, ques
             if "result" in answer:
                 return dict(answer["result"])
             if "ask" in answer:
-                reply = questions.reply(answer["ask"])
-                child.send({"id": replay.replay_id, "n": answer["n"], "reply": reply})
+                _reply(replay, child, answer, questions)
             else:
                 progress.done, progress.total = answer["progress"]
         if time.monotonic() >= next_beat:
@@ -161,6 +162,23 @@ def _converse(replay: Replay, child: ReplayChild, record: str, run_id: str, ques
         if time.monotonic() > deadline:
             raise OutOfTime
     raise ChildDied("no answer")
+
+
+def _reply(replay: Replay, child: ReplayChild, answer: JsonObject, questions: Questions) -> None:
+    """In a thread: a live model may think for longer than a lease lasts, and somebody may cancel meanwhile."""
+
+    def reply() -> None:
+        try:
+            found = questions.reply(answer["ask"])
+        except Exception as error:
+            logger.error("A question of replay %s could not be answered: %s.", replay.replay_id, type(error).__name__)
+            child.end()
+        else:
+            child.send({"id": replay.replay_id, "n": answer["n"], "reply": found})
+        finally:
+            connection.close()
+
+    threading.Thread(target=reply, daemon=True).start()
 
 
 def _deadline() -> float:

@@ -58,8 +58,9 @@ def read_wanted(project: Project, typed: JsonObject) -> tuple[JsonObject, Order]
     """An order as it may be stored, and what it says. Raises `ForkError` and `RedactionFailed`."""
     wanted = without_secrets(project, typed)
     tools = wanted.get("tools")
-    for name in tools if isinstance(tools, dict) else ():
-        if name not in ("live", "write"):
+    for name, value in tools.items() if isinstance(tools, dict) else ():
+        # That a tool is frozen may be said of each of them; they all are.
+        if name not in ("live", "write") and value != "frozen":
             raise ForkError(f"tools has live and write, each a list of names, and no {name!r}.", field=f"tools.{name}")
     return wanted, read_order(wanted)
 
@@ -128,7 +129,8 @@ def _known(run: Run, mode: str, order: JsonObject, request_key: str | None) -> R
         return None
     known = Replay.objects.filter(project=run.project_id, request_key=request_key).first()
     if known is not None and known.run_id != run.pk:
-        raise RequestKeyUsed(f"The request key {request_key!r} was used for another run.", field="request_key")
+        words = f"The request key {request_key!r} was used for a replay of another run."
+        raise RequestKeyUsed(words, field="request_key")
     if known is not None and (known.mode, known.order) != (mode, order):
         raise RequestKeyUsed(f"The request key {request_key!r} was used for another order.", field="request_key")
     return known

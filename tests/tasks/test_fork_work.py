@@ -1,11 +1,14 @@
 """Forks from the request to the stored run: the real child process, the real database, other runs of the project."""
 
 import json
+import time
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.test import override_settings
+from django.utils import timezone
 
 from sessions_app.agents.sandbox import ChildPool
 from sessions_app.core.payload import compact_json
@@ -18,7 +21,7 @@ from sessions_app.services.replay_questions import Questions
 from sessions_app.services.replays import cancel_replay, request_replay
 from tests.agents.forking import REFUSAL, sources
 from tests.agents.talking import example
-from tests.fake_provider import fake_provider, says
+from tests.fake_provider import Answer, fake_provider, says
 from tests.tasks.incidents import make_project, make_run
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -253,3 +256,21 @@ def test_a_tool_that_nobody_allowed_never_runs(project):
 
     assert Questions(replay).reply({"what": "may_run", "tool": "cancel_order", "key": "ab" * 32})["allowed"] is False
     assert not ToolExecution.objects.exists()
+
+
+def test_a_model_that_thinks_for_longer_than_a_lease_does_not_lose_it(project, children):
+    run, seen = make_run(project, example("r_8821")), []
+
+    def think(body: dict[str, Any]) -> Answer:
+        time.sleep(2.5)
+        held = Replay.objects.get()
+        seen.append((held.state, held.lease_until > timezone.now()))
+        connection.close()
+        return says("Order #4398.")
+
+    with fake_provider(think) as provider:
+        settings = {"REPLAY_MODEL_ENDPOINT": provider.url, "REPLAY_MODEL_ALLOW_PRIVATE": True}
+        with override_settings(**settings, REPLAY_LEASE_SECONDS=1):
+            work(fork(run, 4, mode="sampling", samples=1), children)
+
+    assert seen == [("running", True)]

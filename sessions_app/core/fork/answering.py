@@ -21,7 +21,7 @@ from sessions_app.core.run import ErrorInfo, Fixture, StepSource, ToolCall
 
 
 class LiveModelFailed(BaseException):
-    """The live model gave no answer; the text says why. As an `Exception` the loop would take it for the agent's own."""
+    """The live model gave no answer; the text says why. An `Exception` the loop would take for the agent's own."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -122,8 +122,12 @@ class Answering:
             return ModelGiven(source="by_hand", response=response_of(given.answer, ask.at))
         if ask.planned is not None and ask.planned.step in self._models:
             return ModelGiven(source="by_hand", response=response_of(self._models.pop(ask.planned.step), ask.at))
-        rule = next((rule for rule in self._rules if rule.when.holds(ask.seen)), None)
+        rule = next((rule for rule in self._rules if self._has_begun(ask) and rule.when.holds(ask.seen)), None)
         return None if rule is None else ModelGiven(source="rule", response=response_of(rule.answer, ask.at))
+
+    def _has_begun(self, ask: ModelAsk) -> bool:
+        """The team's own code runs from its beginning, which lies before the fork's step."""
+        return bool(ask.seen["step"] >= (self._order.at_step or 1))
 
     def _live(self, ask: ModelAsk) -> ModelGiven:
         return ModelGiven(source="live", response=Payload.of_json(self._elsewhere.live_answer(ask)))

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from sessions_app.core.compare.strict import Interner
 from sessions_app.core.fork.changes import ForkError
-from sessions_app.core.fork.words import short
+from sessions_app.core.fork.spelling import short
 from sessions_app.core.payload import JsonValue
 from sessions_app.core.run import Run, main_steps
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable
 from datetime import timedelta
-from itertools import chain
 from typing import Any
 
 from sessions_app.core.errors import ReplayProductError
@@ -25,33 +23,26 @@ from sessions_app.core.fork.changes import (
     ToolFailure,
     read_changes,
 )
+from sessions_app.core.fork.spelling import MINUS, NOTHING, arrow, clipped, listed, one_line, operation_words, short
 from sessions_app.core.history import messages
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.run import ModelCall, Run, Step, ToolCall
 from sessions_app.core.state import diff_state, input_state
 
-LENGTH = 80
-_NOTHING = object()
-_MINUS = "\N{MINUS SIGN}"
-_ENCODER = json.JSONEncoder(ensure_ascii=False)
 _SHOWN = 3
 _MAX_COMPARED = 100_000
-_CLOSING: dict[type, str] = {str: '"', list: "]", dict: "}"}
 
 
 def describe(change: JsonObject, run: Run | None = None) -> str:
     """With the parent `run`, what was recorded stands before the arrow. A change that cannot be read is its kind."""
     try:
         (read,) = read_changes([change])
-        return _line(_WRITERS[type(read)](read, run))
-    except (ReplayProductError, ValueError):
+        return one_line(_WRITERS[type(read)](read, run))
+    except (ReplayProductError, ValueError, RecursionError):
+        if run is not None:
+            return describe(change)
         kind = change.get("kind") if isinstance(change, dict) else None
-        return _line(_clipped(kind)) if isinstance(kind, str) and kind.strip() else "unknown change"
-
-
-def _line(text: str) -> str:
-    """Without line breaks, which only names, conditions and texts in single quotes may hold."""
-    return " ".join(text.split()) if text.splitlines() != [text] else text
+        return one_line(clipped(kind)) if isinstance(kind, str) and kind.strip() else "unknown change"
 
 
 # --- kinds -------------------------------------------------------------------------------------
@@ -59,25 +50,25 @@ def _line(text: str) -> str:
 
 def _instructions(change: NewInstructions, run: Run | None) -> str:
     before = short(run.instructions) if run and run.instructions is not None else ""
-    return f"instructions: {_arrow(before, short(change.value))}"
+    return f"instructions: {arrow(before, short(change.value))}"
 
 
 def _message(change: NewMessage, run: Run | None) -> str:
     before, after = _recorded_message(run, change), change.value
     is_text = isinstance(after, str)
     spelled = "" if before is None else short(_content(before) if is_text else before)
-    return f"message {change.index} of step {change.step}: {_arrow(spelled, short(after))}"
+    return f"message {change.index} of step {change.step}: {arrow(spelled, short(after))}"
 
 
 def _tool_result(change: NewToolResult, run: Run | None) -> str:
     step = _step(run, change.step)
     call = step.call if step and isinstance(step.call, ToolCall) else None
-    name = f"answer of {_clipped(call.tool_name)}" if call else "tool answer"
+    name = f"answer of {clipped(call.tool_name)}" if call else "tool answer"
     if change.failure is not None:
-        edit = _arrow(_recorded_answer(step), _failure(change.failure))
+        edit = arrow(_recorded_answer(step), _failure(change.failure))
     else:
         fields = _changed_fields(call.result, change.value) if call else ""
-        edit = fields or _arrow(_recorded_answer(step), short(change.value))
+        edit = fields or arrow(_recorded_answer(step), short(change.value))
     return f"{name} at step {change.step}: {edit}"
 
 
@@ -100,29 +91,31 @@ def _changed_fields(recorded: Payload | None, after: JsonValue) -> str:
     edits = diff_state(before, edited)
     if len(edits) > _SHOWN and _payload(recorded) != short(after):
         return ""
-    more = f" and {len(edits) - _SHOWN:,} more" if len(edits) > _SHOWN else ""
-    return ", ".join(_operation(each, before) for each in edits[:_SHOWN]) + more
+    return listed(edits, lambda each: operation_words(each, before), _SHOWN)
 
 
 def _model_answer(change: NewModelAnswer, run: Run | None) -> str:
     step = _step(run, change.step)
     recorded = step.call.response if step and isinstance(step.call, ModelCall) else None
     before = "" if recorded is None else _response(recorded.value)
-    return f"model answer at step {change.step}: {_arrow(before, _answer(change.answer))}"
+    return f"model answer at step {change.step}: {arrow(before, _answer(change.answer))}"
 
 
 def _state(change: NewState, run: Run | None) -> str:
-    state = input_state(run, change.step) if run and _step(run, change.step) else _NOTHING
-    state = _NOTHING if state is None else state
-    return f"state at step {change.step}: {', '.join(_operation(each, state) for each in change.patch)}"
+    state = input_state(run, change.step) if run and _step(run, change.step) else NOTHING
+    state = NOTHING if state is None else state
+    return f"state at step {change.step}: {listed(change.patch, lambda each: operation_words(each, state))}"
 
 
 def _model(change: NewModel, run: Run | None) -> str:
-    parts = [_arrow(_clipped(run.model) if run and run.model else "", _clipped(change.model))] if change.model else []
-    recorded = _settings(run)
-    for name, value in (change.settings or {}).items():
-        before = short(recorded[name]) if name in recorded else ""
-        parts.append(f"{_clipped(name)} {_arrow(before, short(value))}")
+    before = clipped(run.model) if run and run.model else ""
+    model = [arrow(before, clipped(change.model))] if change.model else []
+    recorded, settings = _settings(run), change.settings or {}
+
+    def setting(name: str) -> str:
+        return f"{clipped(name)} {arrow(short(recorded[name]) if name in recorded else '', short(settings[name]))}"
+
+    parts = [*model, *([listed(settings, setting)] if settings else [])]
     return f"model: {', '.join(parts) or 'no settings'}"
 
 
@@ -133,7 +126,7 @@ def _clock(change: NewClock, run: Run | None) -> str:
 
 
 def _agent(change: NewAgent, run: Run | None) -> str:
-    return f"own code: {_clipped(change.name)}"
+    return f"own code: {clipped(change.name)}"
 
 
 def _rule(change: Rule, run: Run | None) -> str:
@@ -156,57 +149,26 @@ _WRITERS: dict[type[Change], Callable[[Any, Run | None], str]] = {
 # --- parts -------------------------------------------------------------------------------------
 
 
-def _operation(operation: JsonObject, state: JsonValue) -> str:
-    op, path = operation.get("op"), _dotted(operation.get("path"))
-    if op == "remove":
-        return f"{_MINUS}{path}"
-    if op in ("move", "copy"):
-        return f"+{path} ({op} of {_dotted(operation.get('from'))})"
-    value = short(operation.get("value"))
-    if op == "replace":
-        return f"~{path} {_arrow(_spelled_at(state, operation.get('path')), value)}"
-    return f"+{path} {value}" if op == "add" else f"{_clipped(str(op))} {path} = {value}"
-
-
-def _dotted(pointer: JsonValue) -> str:
-    """`/orders/0/status` as `orders.0.status`; the whole state is called so."""
-    return _clipped(".".join(_segments(pointer))) or "state"
-
-
-def _spelled_at(state: JsonValue, pointer: JsonValue) -> str:
-    """The value at a JSON Pointer; nothing where there is none."""
-    for segment in _segments(pointer):
-        if isinstance(state, list) and segment.isdecimal() and len(segment) < 10:
-            state = next(iter(state[int(segment) :]), _NOTHING)
-        else:
-            state = state.get(segment, _NOTHING) if isinstance(state, dict) else _NOTHING
-    return "" if state is _NOTHING else short(state)
-
-
-def _segments(pointer: JsonValue) -> list[str]:
-    return [part.replace("~1", "/").replace("~0", "~") for part in str(pointer or "").split("/")[1:]]
-
-
 def _answer(answer: Answer) -> str:
-    calls = map(_asked, answer.tool_calls)
-    return ", ".join(chain([] if answer.text is None else [short(answer.text)], calls))
+    text = [] if answer.text is None else [short(answer.text)]
+    return ", ".join([*text, *([listed(answer.tool_calls, _asked)] if answer.tool_calls else [])])
 
 
 def _asked(call: AskedCall) -> str:
-    return f"{_clipped(call.name)}({short(call.arguments)})"
+    return f"{clipped(call.name)}({short(call.arguments)})"
 
 
 def _response(message: JsonValue) -> str:
     """What a recorded answer says: its texts and its calls."""
-    return ", ".join(_said(part) for part in _parts(message) if part.get("part_kind") in ("text", "tool-call"))
+    return listed([part for part in _parts(message) if part.get("part_kind") in ("text", "tool-call")], _said)
 
 
 def _said(part: JsonObject) -> str:
     if part["part_kind"] == "text":
         return short(part.get("content"))
     arguments = part.get("args")
-    spelled = _clipped(arguments) if isinstance(arguments, str) else short(arguments or {})
-    return f"{_clipped(str(part.get('tool_name')))}({spelled})"
+    spelled = clipped(arguments) if isinstance(arguments, str) else short(arguments or {})
+    return f"{clipped(str(part.get('tool_name')))}({spelled})"
 
 
 def _content(message: JsonValue) -> JsonValue:
@@ -221,17 +183,13 @@ def _parts(message: JsonValue) -> list[JsonObject]:
 
 
 def _failure(failure: ToolFailure) -> str:
-    words = ": ".join(_clipped(part) for part in (failure.type, failure.message) if part)
+    words = ": ".join(clipped(part) for part in (failure.type, failure.message) if part)
     return f"error {words}".strip() + (" (ends the run)" if failure.crashes else "")
 
 
 def _seconds(shift: timedelta) -> str:
     seconds = shift.total_seconds()
-    return f"{_MINUS if seconds < 0 else '+'}{abs(seconds):,.6f}".rstrip("0").rstrip(".")
-
-
-def _arrow(before: str, after: str) -> str:
-    return f"{before} → {after}".lstrip()
+    return f"{MINUS if seconds < 0 else '+'}{abs(seconds):,.6f}".rstrip("0").rstrip(".")
 
 
 # --- what was recorded -------------------------------------------------------------------------
@@ -256,26 +214,3 @@ def _settings(run: Run | None) -> JsonObject:
 def _payload(payload: Payload | None) -> str:
     is_readable = payload is not None and (payload.is_json or payload.is_text)
     return short(payload.value) if payload and is_readable else ""
-
-
-# --- cutting -----------------------------------------------------------------------------------
-
-
-def short(value: JsonValue, length: int = LENGTH) -> str:
-    """JSON on one line; what is long is cut in its middle and closed: `[{"order": …]`.
-
-    A text that holds JSON, whole or broken off, stands in single quotes and without escapes.
-    """
-    if isinstance(value, str) and value.startswith(("{", "[")):
-        return f"'{_clipped(_line(value[: 4 * length]), length - 2)}'"
-    text = ""
-    for piece in _ENCODER.iterencode(value[: length + 1] if isinstance(value, str) else value):
-        text += piece
-        if len(text) > length:
-            closing = _CLOSING.get(type(value), "")
-            return f"{text[: length - 1 - len(closing)]}…{closing}"
-    return text
-
-
-def _clipped(text: str, length: int = LENGTH) -> str:
-    return text if len(text) <= length else f"{text[: length - 1]}…"
