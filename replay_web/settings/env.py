@@ -5,7 +5,7 @@ from pathlib import Path
 
 from django.core.exceptions import ImproperlyConfigured
 
-from sessions_app.agents.registry import read_registrations
+from sessions_app.core.registrations import read_registrations
 
 OWN_SECRETS = frozenset(
     f"{name}{end}"

@@ -69,7 +69,8 @@ def _loaded(target: str) -> Any:
 def _as_crash(result: Result, limits: CodeLimits, fence: CodeFence) -> Result:
     """An error that only the replay's own limits make says nothing of the agent."""
     error = result.observations.error if result.observations else None
-    words = _of_limit(error.type, limits, fence) if error is not None else None
+    kind = error.type if error else (result.error or "").partition(":")[0]
+    words = _of_limit(kind, limits, fence)
     return result if words is None else Result(verdict="could_not_run", error=words, facts=result.facts)
 
 

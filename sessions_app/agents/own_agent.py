@@ -91,6 +91,9 @@ class OwnReplay:
         start = recorded_start(self.plan)
         with every_run_frozen() as misses:
             ending, messages = await self.loop(start, misses)
+        if ending.error is not None and not self.transcript.requests:
+            words = f"{ending.error.type}: {ending.error.message}"
+            return Result(verdict="could_not_run", error=words, facts=self.facts())  # it never came to a request
         unused, left_over = self.plan.answers[self.model.cursor :], self.book.left_over
         expected = None if unused or left_over else _expected_end(self.plan, ending)
         final = self.transcript.end(expected, messages, step=self._last_step())

@@ -112,7 +112,7 @@ async def run_loop(agent: Any, start: Start, run: Run) -> tuple[Ending, list[Mod
         try:
             output = await _start_run(agent, start, run)
         except Paused as stop:
-            return Ending(stopped=stop.stopped), messages
+            return Ending(stopped=stop.stopped), _without_open_end(messages)
         except RanPastRecording as stop:
             return Ending(ran_past=stop.cursor), messages
         except FixtureNotFound as stop:
@@ -124,6 +124,11 @@ async def run_loop(agent: Any, start: Start, run: Run) -> tuple[Ending, list[Mod
         except Exception as error:
             return Ending(error=ErrorInfo(type=type(error).__name__, message=str(error))), messages
     return _ended(output), messages
+
+
+def _without_open_end(messages: list[ModelMessage]) -> list[ModelMessage]:
+    """A loop that is left among its tool calls has begun a request that holds nothing yet."""
+    return messages if messages and messages[-1].parts else messages[:-1]
 
 
 async def _start_run(agent: Any, start: Start, run: Run) -> Any:

@@ -1,21 +1,14 @@
-"""The team's own agents, as the settings register them: a name, and where in the team's code the agent is.
-
-Only the name ever comes from a page, a request or the database; the place is looked up in the settings.
-"""
+"""The team's own agents, loaded from where `core/registrations.py` says that they are."""
 
 from __future__ import annotations
 
 import importlib
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from sessions_app.core.errors import ReplayProductError
 from sessions_app.core.payload import JsonObject
-
-_NAME = re.compile(r"[A-Za-z0-9_][\w.-]{0,99}")
-_TARGET = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
 
 
 class CannotLoadAgent(ReplayProductError):
@@ -30,19 +23,6 @@ class OwnAgent:
     deps: Any = None
     arguments: JsonObject = field(default_factory=dict)
     """Further arguments of its `run`, such as `output_type`."""
-
-
-def read_registrations(text: str) -> dict[str, str]:
-    """Targets by name from `name=package.module:attribute, …`. Raises `ValueError` naming the entry."""
-    found: dict[str, str] = {}
-    for entry in filter(None, (part.strip() for part in text.split(","))):
-        name, _, target = (part.strip() for part in entry.partition("="))
-        if not _NAME.fullmatch(name) or not _TARGET.fullmatch(target):
-            raise ValueError(f"{entry!r} is not of the form name=package.module:attribute")
-        if name in found:
-            raise ValueError(f"{name!r} is registered twice")
-        found[name] = target
-    return found
 
 
 def load_agent(target: str) -> OwnAgent:

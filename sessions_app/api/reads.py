@@ -82,16 +82,16 @@ def get_payload(request: HttpRequest, digest: str) -> HttpResponse:
 @router.get("/replays/{replay_id}", response={200: ReplayBody, 404: ErrorAnswer}, tags=["replays"])
 def get_replay(request: HttpRequest, replay_id: str) -> JsonObject:
     """State, progress, verdict, first divergence and the produced run."""
-    return replay_body(_find_replay(request, replay_id))
+    return replay_body(find_replay(request, replay_id))
 
 
 @router.post("/replays/{replay_id}/cancel", response={202: ReplayBody, 404: ErrorAnswer}, tags=["replays"])
 def post_cancel(request: HttpRequest, replay_id: str) -> Status[JsonObject]:
     """Ask for the replay to stop. One that is over stays as it is."""
-    return Status(202, replay_body(cancel_replay(_find_replay(request, replay_id))))
+    return Status(202, replay_body(cancel_replay(find_replay(request, replay_id))))
 
 
-def _find_replay(request: HttpRequest, replay_id: str) -> Replay:
+def find_replay(request: HttpRequest, replay_id: str) -> Replay:
     replays = Replay.objects.filter(project=project_of(request)).select_related("run", "produced_run")
     replay = replays.filter(replay_id=replay_id).first() if "\x00" not in replay_id else None
     if replay is None:

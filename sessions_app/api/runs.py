@@ -124,9 +124,13 @@ def get_report(request: HttpRequest, run_id: str, format: str = "json") -> HttpR
 
 @router.post("/runs/{path:run_id}/replays", response={202: ReplayQueued, 400: ErrorAnswer, 404: ErrorAnswer})
 def post_replay(request: HttpRequest, run_id: str, wanted: ReplayRequest | None = None) -> Status[JsonObject]:
-    """Queue a replay with the world off; see `replays` for its state. The body may be left out."""
+    """Queue a replay with the world off; see `replays` for its state. The body may be left out.
+
+    Mode `recording` rebuilds the agent and proves the recording; mode `code` runs a registered agent.
+    """
     run, wanted = find_run(request, run_id), wanted or ReplayRequest()
-    replay = request_replay(run=run, mode=wanted.mode, request_key=wanted.request_key)
+    order = wanted.model_dump(exclude_none=True, exclude={"mode", "request_key"})
+    replay = request_replay(run=run, mode=wanted.mode, request_key=wanted.request_key, order=order)
     return Status(202, {"replay_id": replay.replay_id})
 
 

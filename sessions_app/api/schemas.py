@@ -170,19 +170,76 @@ class ComparisonBody(Answer):
     model_config = ConfigDict(extra="allow")
 
 
+RequestKey = Annotated[
+    str | None, Field(max_length=120, pattern=NO_NUL, description="The same key again is the same replay.")
+]
+Tools = Annotated[
+    Any,
+    Field(
+        description='`{"live": [name], "write": [name]}`: tools of the team\'s own agent that may run. All others are '
+        "frozen. `write` needs a signed-in admin, and no key can ask for it."
+    ),
+]
+Breakpoints = Annotated[
+    Any,
+    Field(description='Where to pause, a list of `{"step": 4}`, `{"tool": name}` and `{"when": condition}`.'),
+]
+AgentName = Annotated[str | None, Field(description="An agent that the server's settings register.")]
+
+
 class ReplayRequest(Answer):
     mode: Literal["recording", "code"] = "recording"
-    tools: dict[str, Literal["frozen"]] = Field(
-        default={}, description="A recording replay has frozen tools and no others."
+    tools: Tools = None
+    agent: AgentName = None
+    breakpoints: Breakpoints = None
+    request_key: RequestKey = None
+
+
+class ResumeRequest(Answer):
+    at_step: Any = Field(default=None, description="The step to go on from: a number, or an id such as `step_3`.")
+    agent: AgentName = None
+    tools: Tools = None
+    breakpoints: Breakpoints = None
+    request_key: RequestKey = None
+
+
+class ForkRequest(ResumeRequest):
+    changes: Any = Field(
+        default=None,
+        description="A list of changes, each an object with `kind`: instructions, message, tool_result, model_answer, "
+        "state, model, clock, agent or rule.",
     )
-    request_key: str | None = Field(
-        default=None, max_length=120, pattern=NO_NUL, description="The same key again is the same replay."
+    hypothesis: Any = Field(default=None, description="Why the change should matter, in words.")
+    expect: Any = Field(
+        default=None,
+        description='The expected outcome: words, or one of `{"contains": text}`, `{"equals": value}`, '
+        '`{"at_most_calls": {"tool": name, "n": 3}}`, `{"ends_within": steps}`.',
     )
+
+
+class SamplesRequest(ForkRequest):
+    samples: Any = Field(default=None, description="How often a live model is asked, from 1 to 100.")
+
+
+class AnswerRequest(Answer):
+    """One of value, error, not_found and twin for a call of a tool, answer for a request to the model."""
+
+    value: Any = Field(default=None, description="What the tool answers: any JSON, null included.")
+    error: Any = Field(default=None, description="How the tool fails: a text, or `{type, message, crashes}`.")
+    not_found: Any = Field(default=None, description="true: the tool found nothing.")
+    twin: Any = Field(default=None, description="`{run_id, step}` of a recorded call whose outcome is given.")
+    answer: Any = Field(default=None, description="`{text, tool_calls: [{name, arguments}]}`.")
+    at: int | None = Field(default=None, description="`stopped_at.at` that is answered; another one is refused.")
 
 
 class Progress(Answer):
     done: int
     total: int
+
+
+class Expectation(Answer):
+    words: str
+    met: bool | None = Field(description="null before the end, and where only a person can say.")
 
 
 class ReplayBody(Answer):
@@ -199,10 +256,53 @@ class ReplayBody(Answer):
     run_id: str | None = Field(description="The run that the replay produced.")
     error: str | None
     facts: dict[str, Any]
+    queue: Literal["replays", "code"] = Field(description="Who takes it up: workers, or runners with the team's code.")
+    agent: str | None = Field(description="The registered agent whose code runs; null where one is rebuilt.")
+    fork_id: str | None = Field(description="Id of the run that a fork makes, also before it is there.")
+    at_step: int | None
+    changes: list[dict[str, Any]]
+    hypothesis: str | None
+    expect: Any
+    expectation: Expectation | None
+    sources: dict[str, int] = Field(description="Steps by where their answers came from.")
+    stopped_at: dict[str, Any] | None = Field(
+        description="What it waits for: at, asked, kind, step, name, call_id, arguments, why, nearest."
+    )
+    parent_digest: str = Field(description="SHA-256 over the run that it was made of; see `digest` of runs.")
 
 
 class ReplayQueued(Answer):
     replay_id: str
+
+
+class ForkQueued(ReplayQueued):
+    fork_id: str
+
+
+class ForkItem(Answer):
+    replay_id: str
+    mode: str
+    state: str
+    verdict: str | None
+    depth: int = Field(description="1 for what was made of the run itself, 2 for what was made of that.")
+    parent_run_id: str
+    fork_id: str | None
+    run_id: str | None
+    at_step: int | None
+    changes: list[dict[str, Any]]
+    hypothesis: str | None
+    expectation: Expectation | None
+    outcome: str
+    divergence: dict[str, Any] | None = Field(description="step and path of the first difference from the parent")
+    steps: int | None
+    tokens: Tokens
+    sources: dict[str, int]
+    created_at: str
+
+
+class ForkList(Answer):
+    items: list[ForkItem] = Field(description="Each after its parent, the oldest first; 200 at most.")
+    next_cursor: str | None
 
 
 class ColdCaseRequest(Answer):

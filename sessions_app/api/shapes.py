@@ -12,6 +12,7 @@ from sessions_app.core.run import ErrorInfo, ModelCall, Step, ToolCall, asked
 from sessions_app.mapping.rows import model_preview, shown_answer
 from sessions_app.models import Replay, Run, Session
 from sessions_app.models.replays import ReplayState
+from sessions_app.queries.forks import ForkRow, agent_of, expectation_words, sources_of
 
 
 def run_body(row: Run, *, input_: JsonValue, output: JsonValue, error: ErrorInfo | None) -> JsonObject:
@@ -146,6 +147,45 @@ def replay_body(replay: Replay) -> JsonObject:
         "run_id": replay.produced_run.run_id if replay.produced_run else None,
         "error": replay.error,
         "facts": replay.facts,
+        "queue": replay.queue,
+        "agent": agent_of(replay),
+        "fork_id": replay.fork_id,
+        **_asked_of(replay),
+        "expect": replay.order.get("expect"),
+        "sources": sources_of(replay),
+        "stopped_at": replay.stopped_at,
+        "parent_digest": replay.facts.get("parent_digest") or bytes(replay.run.content_digest).hex(),
+    }
+
+
+def _asked_of(replay: Replay) -> JsonObject:
+    words = expectation_words(replay)
+    return {
+        "at_step": replay.order.get("at_step"),
+        "changes": replay.order.get("changes") or [],
+        "hypothesis": replay.order.get("hypothesis"),
+        "expectation": {"words": words, "met": replay.expectation_met} if words else None,
+    }
+
+
+def fork_item(row: ForkRow) -> JsonObject:
+    replay = row.replay
+    return {
+        "replay_id": replay.replay_id,
+        "mode": replay.mode,
+        "state": _state(replay),
+        "verdict": replay.verdict,
+        "depth": row.depth,
+        "parent_run_id": row.parent_run_id,
+        "fork_id": replay.fork_id,
+        "run_id": row.run.run_id if row.run else None,
+        **_asked_of(replay),
+        "outcome": row.outcome,
+        "divergence": row.divergence,
+        "steps": row.steps,
+        "tokens": {"input": row.input_tokens, "output": row.output_tokens},
+        "sources": row.sources,
+        "created_at": moment(replay.created_at),
     }
 
 

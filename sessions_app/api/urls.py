@@ -10,12 +10,14 @@ from django.urls import URLPattern, path, re_path
 from django.views.decorators.csrf import csrf_exempt
 from ninja import NinjaAPI
 
-from sessions_app.api import docs, exports, otlp, reads, runs
+from sessions_app.api import checkpoints, docs, exports, forks, otlp, reads, runs
 from sessions_app.api.errors import add_handlers
 from sessions_app.api.metrics import get_metrics
 
 api = NinjaAPI(title="Agent replay", version="1", docs_url=None, urls_namespace="api-1")
 api.add_router("", exports.router)  # first, for the address of a run takes all that follows it
+api.add_router("", forks.router)
+api.add_router("", checkpoints.router)
 api.add_router("", runs.router)
 api.add_router("", reads.router)
 add_handlers(api)

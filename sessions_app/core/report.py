@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
+from sessions_app.core.fork.report import ForkFacts, verdict_words
 from sessions_app.core.judge.anomalies import Anomaly
 from sessions_app.core.judge.budget import STATE_WORDS, BudgetRow, nondeterminism_budget
 from sessions_app.core.judge.kit import Kit
@@ -120,6 +121,14 @@ class ReplayFacts:
     """Keys of `HARNESS`."""
     run_id: str | None = None
     """The run that the replay produced."""
+    output: Payload | None = None
+    """What the replayed run ended with; None also when it ended with an error."""
+    fork: ForkFacts | None = None
+    """None of a replay that changes nothing."""
+
+    @property
+    def has_live_model(self) -> bool:
+        return self.fork is not None and self.fork.samples is not None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -185,7 +194,7 @@ def build_report(
         kit_captured=kit.captured,
         kit_total=kit.total,
         kit_gaps=tuple(line.key for line in kit.lines if line.status != "captured"),
-        budget=nondeterminism_budget(run, replayed=replay is not None),
+        budget=nondeterminism_budget(run, replayed=replay is not None and not replay.has_live_model),
         next_action=next_action(replay),
         replay=replay,
     )
@@ -206,7 +215,14 @@ def _calls(run: Run) -> list[JsonObject]:
 
 
 def verdict_in_words(facts: ReplayFacts) -> str:
-    return VERDICT_WORDS[facts.verdict](facts)
+    return _of_fork(facts) or VERDICT_WORDS[facts.verdict](facts)
+
+
+def _of_fork(facts: ReplayFacts) -> str | None:
+    if facts.fork is None:
+        return None
+    ended_with, at = facts.ended_with, facts.stopped_at
+    return verdict_words(facts.fork, facts.verdict, steps=facts.steps, ended_with=ended_with, stopped_at=at)
 
 
 def _reproduced(facts: ReplayFacts) -> str:
@@ -246,7 +262,7 @@ def _cancelled(facts: ReplayFacts) -> str:
 def _unknown_from(facts: ReplayFacts) -> str:
     if facts.broke_off_at is not None:
         return f"Same {count(facts.broke_off_at - 1, 'step')}; the recording breaks off at step {facts.broke_off_at}"
-    return f"Unknown{_at(facts.stopped_at, 'from')}: no recorded answer fits the change"
+    return f"Unknown{_at(facts.stopped_at, 'from')}: no recorded answer fits"
 
 
 def _at(step: int | None, word: str = "at") -> str:
@@ -273,11 +289,18 @@ NEXT_ACTIONS: dict[ReplayVerdict, str] = {
     "cancelled": "Queue the replay again.",
     "unknown_from_step": "Look for the answer in another run with the same request.",
 }
+NEXT_ACTIONS_OF_FORKS: dict[ReplayVerdict, str] = {
+    "reproduced": "The change makes no difference here: try another one.",
+    "diverged": "Read the outcome, and open the diff with the run that it was forked from.",
+    "unknown_from_step": "Answer by hand: the fork goes on from there.",
+}
 
 
 def next_action(replay: ReplayFacts | None) -> str:
     if replay is None:
         return "Queue a replay."
+    if replay.fork is not None and replay.verdict in NEXT_ACTIONS_OF_FORKS:
+        return NEXT_ACTIONS_OF_FORKS[replay.verdict]
     if replay.broke_off_at is not None:
         return "Look at the step that was under way: the process ended in it."
     return NEXT_ACTIONS[replay.verdict]
@@ -378,7 +401,9 @@ def _attempt_in_words(attempt: Attempt) -> list[str]:
 
 
 def _detail_lines(report: ReproductionReport) -> list[str]:
-    return [f"{name}: {words}" for name, words in _facts(report)]
+    answers = _answer_lines(report)
+    title = ["", "Answers after the fork:"] if answers else []
+    return [*(f"{name}: {words}" for name, words in _facts(report)), *title, *(f"  {line}" for line in answers)]
 
 
 def _facts(report: ReproductionReport) -> list[tuple[str, str]]:
@@ -409,7 +434,14 @@ def _replay_facts(report: ReproductionReport) -> list[tuple[str, str]]:
     facts += [("Steps done", ", ".join(title for title, done in report.harness if done) or "none")]
     if replay.difference is not None:
         facts.append(("First difference", _difference_in_words(replay.difference)))
+    facts += [(name, _one_line(words)) for name, words in replay.fork.rows] if replay.fork else []
     return [*facts, ("Next", report.next_action)]
+
+
+def _answer_lines(report: ReproductionReport) -> list[str]:
+    """Who answered each step after a fork."""
+    fork = report.replay.fork if report.replay else None
+    return [_one_line(words) for words in fork.answers] if fork else []
 
 
 def _sources_in_words(replay: ReplayFacts) -> str:
@@ -437,9 +469,20 @@ def as_markdown(report: ReproductionReport) -> str:
         f"**Tool calls: {len(report.tool_calls)}**{_markdown_calls(report.tool_calls)}",
         f"**Anomalies**{_markdown_anomalies(report)}",
         f"**Reproduction attempts: {len(report.attempts)}**{_markdown_attempts(report.attempts)}",
+        *_markdown_sources(report),
         f"**What could differ**\n\n{budget}",
     ]
     return "\n\n".join(blocks) + "\n"
+
+
+def _markdown_sources(report: ReproductionReport) -> list[str]:
+    """A table of where answers came from, and of a fork the steps themselves."""
+    if report.replay is None or not report.replay.sources:
+        return []
+    table = [f"| {name.replace('_', ' ')} | {number} |" for name, number in report.replay.sources.items()]
+    blocks = ["\n".join(["**Answers from**\n", "| source | steps |", "|---|---:|", *table])]
+    answers = "\n".join(f"- {code(line)}" for line in _answer_lines(report))
+    return [*blocks, f"**Answers after the fork**\n\n{answers}"] if answers else blocks
 
 
 def _bullets(rows: Sequence[tuple[str, str]]) -> str:
@@ -538,6 +581,7 @@ def _replay_json(replay: ReplayFacts) -> JsonObject:
         "live_calls": replay.live_calls,
         "error": replay.error,
         "run_id": replay.run_id,
+        "fork": replay.fork and replay.fork.to_json(),
     }
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 
-from sessions_app.core.compare.json_diff import common_ends
+from sessions_app.core.compare.json_diff import MISSING, common_ends
 from sessions_app.core.compare.strict import Interner
 from sessions_app.core.errors import ReplayProductError
 from sessions_app.core.payload import JsonObject, JsonValue
@@ -26,6 +26,10 @@ class PatchError(ReplayProductError):
         super().__init__(f"Operation {position} ({_in_short(operation)}): {message}")
         self.operation = operation
         self.position = position
+
+
+class PointerError(ReplayProductError):
+    """A text is no JSON Pointer (RFC 6901), such as `/orders/0/status`."""
 
 
 def _in_short(operation: JsonValue) -> str:
@@ -95,63 +99,118 @@ def apply_patch(state: JsonValue, operations: Sequence[JsonObject]) -> JsonValue
 
     Raises `PatchError` naming the operation.
     """
+    for after in each_state(state, operations):
+        state = after
+    return state
+
+
+def each_state(state: JsonValue, operations: Sequence[JsonObject], way: Way | None = None) -> Iterator[JsonValue]:
+    """The state after each of the operations, as `apply_patch`; `way` says how a state is changed."""
     for position, operation in enumerate(operations):
         try:
-            state = _apply(state, operation)
+            state = _apply(state, operation, way or SHARING)
         except _CannotApply as error:
             message = str(error)
             raise PatchError(message, operation=operation, position=position) from None
-    return state
+        yield state
 
 
 class _CannotApply(Exception):
     """Why one operation does not fit the state."""
 
 
-def _apply(state: JsonValue, operation: JsonValue) -> JsonValue:
+class StateTooLarge(_CannotApply):
+    """A state would hold more than `MOST_VALUES` values, or a value that is nested too deep to be copied."""
+
+
+class Way:
+    """How a state is changed: containers on the way are copied, everything else is shared."""
+
+    def container(self, container: JsonValue) -> JsonValue:
+        return container.copy()
+
+    def value(self, value: JsonValue) -> JsonValue:
+        return value
+
+
+SHARING = Way()
+
+
+class InPlace(Way):
+    """Changes the state itself, which must be nobody else's: many changes of a long list cost no copies of it.
+
+    A state can double with each `copy`; no more than `MOST_VALUES` are put into one.
+    """
+
+    def __init__(self) -> None:
+        self._left = MOST_VALUES
+
+    def container(self, container: JsonValue) -> JsonValue:
+        return container
+
+    def value(self, value: JsonValue) -> JsonValue:
+        """A copy that is the state's own; raises `StateTooLarge`."""
+        try:
+            return self._copy(value)
+        except RecursionError:
+            raise StateTooLarge("a value is nested too deep to be copied") from None
+
+    def _copy(self, value: JsonValue) -> JsonValue:
+        self._left -= 1
+        if self._left < 0:
+            raise StateTooLarge(f"the state would hold more than {MOST_VALUES} values")
+        if isinstance(value, dict):
+            return {key: self._copy(item) for key, item in value.items()}
+        return [self._copy(item) for item in value] if isinstance(value, list) else value
+
+
+MOST_VALUES = 2_000_000
+
+
+def _apply(state: JsonValue, operation: JsonValue, way: Way) -> JsonValue:
     if not isinstance(operation, dict) or not isinstance(operation.get("op"), str):
         raise _CannotApply("an operation is an object with op and path")
     apply = _OPERATIONS.get(operation["op"])
     if apply is None:
         raise _CannotApply(f"op must be one of {', '.join(_OPERATIONS)}")
-    return apply(state, operation)
+    return apply(state, operation, way)
 
 
-def _add(state: JsonValue, operation: JsonObject) -> JsonValue:
-    return _change(state, _pointer(operation, "path"), _inserting(_value(operation)))
+def _add(state: JsonValue, operation: JsonObject, way: Way) -> JsonValue:
+    return _change(state, _pointer(operation, "path"), _inserting(way.value(_value(operation)), way), way)
 
 
-def _remove(state: JsonValue, operation: JsonObject) -> JsonValue:
-    return _change(state, _pointer(operation, "path"), _removing)
+def _remove(state: JsonValue, operation: JsonObject, way: Way) -> JsonValue:
+    return _change(state, _pointer(operation, "path"), _removing(way), way)
 
 
-def _replace(state: JsonValue, operation: JsonObject) -> JsonValue:
-    return _change(state, _pointer(operation, "path"), _replacing(_value(operation)))
+def _replace(state: JsonValue, operation: JsonObject, way: Way) -> JsonValue:
+    return _change(state, _pointer(operation, "path"), _replacing(way.value(_value(operation)), way), way)
 
 
-def _move(state: JsonValue, operation: JsonObject) -> JsonValue:
+def _move(state: JsonValue, operation: JsonObject, way: Way) -> JsonValue:
     source, target = _pointer(operation, "from"), _pointer(operation, "path")
     if len(target) > len(source) and target[: len(source)] == source:
         raise _CannotApply("a value cannot be moved into itself")
     value = _look_up(state, source)
     if source == target:
         return state
-    return _change(_change(state, source, _removing), target, _inserting(value))
+    return _change(_change(state, source, _removing(way), way), target, _inserting(value, way), way)
 
 
-def _copy(state: JsonValue, operation: JsonObject) -> JsonValue:
-    value = _look_up(state, _pointer(operation, "from"))
-    return _change(state, _pointer(operation, "path"), _inserting(value))
+def _copy(state: JsonValue, operation: JsonObject, way: Way) -> JsonValue:
+    value = way.value(_look_up(state, _pointer(operation, "from")))
+    return _change(state, _pointer(operation, "path"), _inserting(value, way), way)
 
 
-def _test(state: JsonValue, operation: JsonObject) -> JsonValue:
+def _test(state: JsonValue, operation: JsonObject, way: Way) -> JsonValue:
     found = _look_up(state, _pointer(operation, "path"))
     if not Interner().same(found, _value(operation)):
         raise _CannotApply("the value there is another one")
     return state
 
 
-_OPERATIONS: dict[str, Callable[[JsonValue, JsonObject], JsonValue]] = {
+_OPERATIONS: dict[str, Callable[[JsonValue, JsonObject, Way], JsonValue]] = {
     "add": _add,
     "remove": _remove,
     "replace": _replace,
@@ -171,17 +230,33 @@ def _pointer(operation: JsonObject, name: str) -> list[str]:
     text = operation.get(name)
     if not isinstance(text, str):
         raise _CannotApply(f"{name} must be a JSON Pointer")
+    try:
+        return read_pointer(text)
+    except PointerError as error:
+        raise _CannotApply(f"{name} {error}") from None
+
+
+def read_pointer(text: str) -> list[str]:
+    """The keys and indexes that a JSON Pointer names; raises `PointerError`."""
     if (text and not text.startswith("/")) or _BAD_ESCAPE.search(text):
-        raise _CannotApply(f"{name} {text[:80]!r} is no JSON Pointer")
+        raise PointerError(f"{text[:80]!r} is no JSON Pointer")
     return [part.replace("~1", "/").replace("~0", "~") for part in text.split("/")[1:]]
+
+
+def value_at(state: JsonValue, segments: Sequence[str]) -> JsonValue:
+    """The value at a place in the state; `MISSING` when there is none."""
+    try:
+        return _look_up(state, segments)
+    except _CannotApply:
+        return MISSING
 
 
 Edit = Callable[[JsonValue, "str | None"], JsonValue]
 """Gets the container and the last segment, or the whole state and None; gives what stands there after."""
 
 
-def _change(state: JsonValue, segments: list[str], edit: Edit) -> JsonValue:
-    """Copies the containers on the way and nothing else."""
+def _change(state: JsonValue, segments: list[str], edit: Edit, way: Way) -> JsonValue:
+    """Touches the containers on the way and nothing else."""
     if not segments:
         return edit(state, None)
     containers = [state]
@@ -189,11 +264,11 @@ def _change(state: JsonValue, segments: list[str], edit: Edit) -> JsonValue:
         containers.append(_child(containers[-1], segment))
     changed = edit(containers.pop(), segments[-1])
     for container, segment in zip(reversed(containers), reversed(segments[:-1]), strict=True):
-        changed = _with_child(container, segment, changed)
+        changed = _with_child(container, segment, changed, way)
     return changed
 
 
-def _look_up(state: JsonValue, segments: list[str]) -> JsonValue:
+def _look_up(state: JsonValue, segments: Sequence[str]) -> JsonValue:
     for segment in segments:
         state = _child(state, segment)
     return state
@@ -203,10 +278,11 @@ def _child(container: JsonValue, segment: str) -> JsonValue:
     return container[_position(container, segment)]
 
 
-def _with_child(container: JsonValue, segment: str, value: JsonValue) -> JsonValue:
-    copy = container.copy()
-    copy[_position(container, segment)] = value
-    return copy
+def _with_child(container: JsonValue, segment: str, value: JsonValue, way: Way) -> JsonValue:
+    position = _position(container, segment)
+    changed = way.container(container)
+    changed[position] = value
+    return changed
 
 
 def _position(container: JsonValue, segment: str, *, past_end: bool = False) -> str | int:
@@ -231,35 +307,38 @@ def _index(items: list[JsonValue], segment: str, *, past_end: bool) -> int:
     return index
 
 
-def _inserting(value: JsonValue) -> Edit:
+def _inserting(value: JsonValue, way: Way) -> Edit:
     def edit(container: JsonValue, segment: str | None) -> JsonValue:
         if segment is None:
             return value
         position = _position(container, segment, past_end=True)
-        copy = container.copy()
+        changed = way.container(container)
         if isinstance(position, int):
-            copy.insert(position, value)
+            changed.insert(position, value)
         else:
-            copy[position] = value
-        return copy
+            changed[position] = value
+        return changed
 
     return edit
 
 
-def _replacing(value: JsonValue) -> Edit:
+def _replacing(value: JsonValue, way: Way) -> Edit:
     def edit(container: JsonValue, segment: str | None) -> JsonValue:
-        return value if segment is None else _with_child(container, segment, value)
+        return value if segment is None else _with_child(container, segment, value, way)
 
     return edit
 
 
-def _removing(container: JsonValue, segment: str | None) -> JsonValue:
-    if segment is None:
-        raise _CannotApply("the whole state cannot be removed")
-    position = _position(container, segment)
-    copy = container.copy()
-    del copy[position]
-    return copy
+def _removing(way: Way) -> Edit:
+    def edit(container: JsonValue, segment: str | None) -> JsonValue:
+        if segment is None:
+            raise _CannotApply("the whole state cannot be removed")
+        position = _position(container, segment)
+        changed = way.container(container)
+        del changed[position]
+        return changed
+
+    return edit
 
 
 # --- the state of a run ------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from django.db.models import F, Func, IntegerField, Value
+from django.db.models import F, Func, IntegerField, QuerySet, Value
 
 from sessions_app import models
 from sessions_app.core.errors import PayloadMissing
@@ -18,7 +18,7 @@ from sessions_app.core.state import PatchError, apply_patch, changed_keys
 from sessions_app.mapping import payloads
 from sessions_app.mapping.history_nodes import read_nodes
 from sessions_app.mapping.references import payload_references
-from sessions_app.mapping.stored import Lookup, WithoutHistories
+from sessions_app.mapping.stored import Lookup, WithoutHistories, reference
 
 
 def load_run(row: models.Run) -> Run:
@@ -28,7 +28,7 @@ def load_run(row: models.Run) -> Run:
     texts = [bytes(row.header), *(bytes(detail) for _, detail, *_ in steps)]
     lookup, histories = _fetch(row.project_id, texts, heads)
     return read_header(
-        _header(row),
+        header_of(row),
         lookup,
         prior=histories.get(_hex(row.prior_node) or ""),
         steps=tuple(read_step(Fields(bytes(detail)), index, lookup) for index, detail, *_ in steps),
@@ -53,10 +53,10 @@ def load_facts(row: models.Run) -> Run:
     header = bytes(row.header)
     contents = payloads.read_many(row.project_id, payload_references(header))
     lookup = Lookup(contents, {})
-    return read_header(_header(row), lookup, prior=None, steps=(), final=None)
+    return read_header(header_of(row), lookup, prior=None, steps=(), final=None)
 
 
-def _header(row: models.Run) -> Fields:
+def header_of(row: models.Run) -> Fields:
     """Without what says that it is a header: that is no fact of the run, and would be kept as an unknown field."""
     fields = Fields(bytes(row.header))
     for name in ("format", "version"):
@@ -78,7 +78,7 @@ def _states(row: models.Run, steps: list[Step]) -> list[States]:
     """States are kept as changes, so those of a page need all changes before it."""
     if not steps:
         return []
-    walk = _StateWalk(_initial_state(row))
+    walk = _StateWalk(initial_state(row))
     for change in _changes_before(row, steps[0].index):
         walk.take(change)
     return [(*walk.take(step.state), changed_keys(step)) for step in steps]
@@ -107,12 +107,17 @@ class _StateWalk:
         return self._state
 
 
-def _initial_state(row: models.Run) -> JsonValue:
-    initial = load_facts(row).initial_state if b'"initial_state":' in bytes(row.header) else None
-    return None if initial is None else initial.value
+def initial_state(row: models.Run) -> JsonValue:
+    """None when none was recorded. Raises `PayloadMissing` when its bytes are gone; one query at most."""
+    slice_ = header_of(row).slice("initial_state")
+    if slice_ is None:
+        return None
+    digest, media_type = reference(slice_)
+    return Payload(content=payloads.read(row.project_id, digest), media_type=media_type).value
 
 
-def _changes_before(row: models.Run, index: int) -> list[StateChange]:
+def steps_with_state(row: models.Run) -> QuerySet[models.Step]:
+    """The steps that said something of the state, in order; none of their payloads has to be read for it."""
     place = Func(
         Value(b'"state":'),
         F("detail"),
@@ -120,13 +125,21 @@ def _changes_before(row: models.Run, index: int) -> list[StateChange]:
         arg_joiner=" IN ",
         output_field=IntegerField(),
     )
-    earlier = row.steps.annotate(place=place).filter(index__lt=index, place__gt=0).order_by("index")
-    states = [Fields(bytes(detail)).child("state") for detail in earlier.values_list("detail", flat=True)]
-    return [
-        StateChange(before=tuple(state.value("before") or ()), after=tuple(state.value("after") or ()))
-        for state in states
-        if state is not None
-    ]
+    return row.steps.annotate(place=place).filter(place__gt=0).order_by("index")
+
+
+def state_change(detail: Fields) -> StateChange | None:
+    """What a stored step says of the state."""
+    state = detail.child("state")
+    if state is None:
+        return None
+    return StateChange(before=tuple(state.value("before") or ()), after=tuple(state.value("after") or ()))
+
+
+def _changes_before(row: models.Run, index: int) -> list[StateChange]:
+    details = steps_with_state(row).filter(index__lt=index).values_list("detail", flat=True)
+    changes = (state_change(Fields(bytes(detail))) for detail in details)
+    return [change for change in changes if change is not None]
 
 
 Digest = bytes | memoryview

@@ -9,17 +9,21 @@ from django.db.models import F, Min, Q, QuerySet
 from django.utils import timezone
 
 from sessions_app.models import Project, Replay, Run, SpanBatch
-from sessions_app.models.replays import HELD_STATES, OPEN_STATES, ReplayState
+from sessions_app.models.replays import FORK_MODES, HELD_STATES, OPEN_STATES, ReplayState
 
 PAGE = 50
 STALLED_AFTER = timedelta(seconds=60)
 BUSY_WORKERS = 8
 
+_FORK = Q(mode__in=FORK_MODES)
 FILTERS: dict[str, Q] = {
     "all": Q(),
     "open": Q(state__in=OPEN_STATES),
-    "reproduced": Q(verdict="reproduced"),
-    "different": Q(state=ReplayState.DONE) & ~Q(verdict="reproduced"),
+    "paused": Q(state=ReplayState.PAUSED),
+    "waiting for an answer": _FORK & Q(state=ReplayState.DONE, verdict="unknown_from_step"),
+    "forks": _FORK,
+    "reproduced": Q(verdict="reproduced") & ~_FORK,
+    "different": Q(state=ReplayState.DONE) & ~Q(verdict="reproduced") & ~_FORK,
     "failed": Q(state__in=(ReplayState.FAILED, ReplayState.CRASHED)),
     "cancelled": Q(state=ReplayState.CANCELLED),
 }

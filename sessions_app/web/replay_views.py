@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
 from hashlib import sha256
 from typing import Any
 
@@ -16,15 +17,24 @@ from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_GET, require_POST
 
 from sessions_app.core.errors import NotReplayable, PayloadMissing
+from sessions_app.core.fork.changes import ForkError
 from sessions_app.core.report import ReproductionReport, as_json, as_markdown, as_text
 from sessions_app.models import Project, Replay, Run
+from sessions_app.models.replays import ReplayState
 from sessions_app.queries.access import has_role
 from sessions_app.queries.replays import FILTERS, PAGE, has_grown_since, queue_of, replay_by_id, replay_page
+from sessions_app.services.fork_facts import forked_steps, samples_of
+from sessions_app.services.forks import request_fork
 from sessions_app.services.replays import cancel_replay, request_replay
 from sessions_app.services.reports import report_of
 from sessions_app.web.access import project_page
+from sessions_app.web.answer_forms import answer_form
+from sessions_app.web.render.fork_report import asked_for, samples_context
 from sessions_app.web.render.replay_report import report_context
+from sessions_app.web.render.replay_words import badges_of, is_fork, is_world_off, short_title_of, title_of
+from sessions_app.web.render.stops import stop_context
 from sessions_app.web.run_pages import place_of, run_address, session_of, whole_number
+from sessions_app.web.states import expectation_of
 
 
 @require_GET
@@ -40,9 +50,9 @@ def replays(request: HttpRequest, project: Project) -> HttpResponseBase:
         "filters": list(FILTERS),
         "filter": name,
         "before": before,
-        "rows": rows[:PAGE],
+        "rows": [(row, *_words_of(row.replay)) for row in rows[:PAGE]],
         "more_before": rows[PAGE - 1].replay.pk if len(rows) > PAGE else None,
-        "is_live": any(not row.replay.is_over for row in rows[:PAGE]),
+        "is_live": any(_moves(row.replay) for row in rows[:PAGE]),
         "queue": queue_of(project),
         "may_change": has_role(request.user, project, "member"),
     }
@@ -56,17 +66,29 @@ def replays(request: HttpRequest, project: Project) -> HttpResponseBase:
 @project_page()
 def replay(request: HttpRequest, project: Project, replay_id: str) -> HttpResponseBase:
     """While it is open the page asks again; the answer that is final asks no more."""
-    row = _replay(project, replay_id)
-    context = _context(request, project, row)
+    row = replay_or_404(project, replay_id)
+    context = replay_context(request, project, row)
     if request.headers.get("HX-Request"):
         return _live(request, "replays/_replay.html", context, [_seen(row), context["queue"]])
     return render(request, "replays/replay.html", context)
 
 
+def _words_of(row: Replay) -> tuple[str, str, str]:
+    """What it is, how its samples ended, and the key of whether it ended as expected."""
+    samples = samples_of(row)
+    return short_title_of(row), samples.words if samples else "", expectation_of(row.expectation_met)
+
+
+def _moves(row: Replay) -> bool:
+    """Whether it changes without anybody doing something."""
+    return not row.is_over and row.state != ReplayState.PAUSED
+
+
 def _seen(row: Replay) -> tuple[Any, ...]:
     """All that can change of an open replay."""
-    done, total = row.progress_done, row.progress_total
-    return row.pk, row.state, done, total, row.attempt, len(row.takeovers), row.is_cancel_wanted, row.verdict
+    progress = row.progress_done, row.progress_total, row.attempt, len(row.takeovers)
+    waits_for = row.stopped_at, row.produced_run_id, row.facts.get("samples")
+    return row.pk, row.state, *progress, row.is_cancel_wanted, row.verdict, *waits_for
 
 
 def _live(request: HttpRequest, template: str, context: dict[str, Any], seen: object) -> HttpResponseBase:
@@ -80,14 +102,15 @@ def _live(request: HttpRequest, template: str, context: dict[str, Any], seen: ob
     return response
 
 
-def _replay(project: Project, replay_id: str) -> Replay:
+def replay_or_404(project: Project, replay_id: str) -> Replay:
     found = replay_by_id(project, replay_id)
     if found is None:
         raise Http404
     return found
 
 
-def _context(request: HttpRequest, project: Project, row: Replay) -> dict[str, Any]:
+def replay_context(request: HttpRequest, project: Project, row: Replay) -> dict[str, Any]:
+    """All that the page shows: the replay, where it waits, and once it is over its report."""
     frame = {
         "project": project,
         "section": "replays",
@@ -95,12 +118,24 @@ def _context(request: HttpRequest, project: Project, row: Replay) -> dict[str, A
         "run": row.run,
         "session_id": row.run.session.session_id,
         "run_link": run_address(row.run, project),
-        "queue": None if row.is_over else queue_of(project),
+        "queue": queue_of(project) if _moves(row) else None,
         "max_attempts": settings.REPLAY_MAX_ATTEMPTS,
         "is_outdated": row.is_over and has_grown_since(row),
         "may_change": has_role(request.user, project, "member"),
+        "title": title_of(row),
+        "badges": badges_of(row),
+        "is_world_off": is_world_off(row),
+        **_waiting(project, row),
     }
-    return frame | (_report_context(project, row) if row.is_over else {})
+    if row.is_over:
+        return frame | _report_context(project, row)
+    open_fork = {"so_far": forked_steps(row), "asked_fork": asked_for(row)}
+    return frame | open_fork | samples_context(project, row.facts)
+
+
+def _waiting(project: Project, row: Replay) -> dict[str, Any]:
+    waiting = stop_context(project, row)
+    return waiting | {"form": answer_form(waiting["stop"].kind)} if waiting else {}
 
 
 def _report_context(project: Project, row: Replay) -> dict[str, Any]:
@@ -121,13 +156,18 @@ def replay_session(request: HttpRequest, project: Project, session_id: str) -> H
 @require_POST
 @project_page("member")
 def again(request: HttpRequest, project: Project, replay_id: str) -> HttpResponse:
-    return _start(request, project, _replay(project, replay_id).run)
+    """The same order once more, without the answers that were given by hand."""
+    row = replay_or_404(project, replay_id)
+    ask = request_fork if is_fork(row) else request_replay
+    return _start(request, project, row.run, partial(ask, mode=row.mode, order=row.order))
 
 
-def _start(request: HttpRequest, project: Project, run: Run) -> HttpResponse:
+def _start(
+    request: HttpRequest, project: Project, run: Run, ask: Callable[..., Replay] = request_replay
+) -> HttpResponse:
     try:
-        started = request_replay(run=run, user=request.user)  # type: ignore[arg-type]  # signed in: project_page
-    except NotReplayable as problem:
+        started = ask(run=run, user=request.user)
+    except (NotReplayable, ForkError) as problem:
         messages.warning(request, str(problem))
         return redirect(run_address(run, project))
     return redirect("replay", project.slug, started.replay_id)
@@ -136,7 +176,7 @@ def _start(request: HttpRequest, project: Project, run: Run) -> HttpResponse:
 @require_POST
 @project_page("member")
 def cancel(request: HttpRequest, project: Project, replay_id: str) -> HttpResponse:
-    row = _replay(project, replay_id)
+    row = replay_or_404(project, replay_id)
     cancel_replay(row)
     return redirect("replay", project.slug, row.replay_id)
 
@@ -157,7 +197,7 @@ _FILES: dict[str, tuple[str, Callable[[ReproductionReport], str]]] = {
 def report(request: HttpRequest, project: Project, replay_id: str, suffix: str) -> HttpResponse:
     """The same facts as the page; recorded text in it is text to every browser."""
     media_type, write = _FILES[suffix]
-    row = _replay(project, replay_id)
+    row = replay_or_404(project, replay_id)
     response = HttpResponse(write(report_of(row)), content_type=media_type)
     response.headers["Content-Disposition"] = f'inline; filename="{row.replay_id}.{suffix}"'
     response.headers["X-Content-Type-Options"] = "nosniff"

@@ -1,4 +1,4 @@
-"""A session: one run of it at a time, as steps, as messages, and as it arrived."""
+"""A session: one run of it at a time, as steps, as messages, as states, and as it arrived."""
 
 from __future__ import annotations
 
@@ -33,11 +33,23 @@ from sessions_app.web.render.outline import Fold, outline
 from sessions_app.web.render.payloads import show
 from sessions_app.web.render.ruler import ruler_of
 from sessions_app.web.render.run_ends import shown_ends, shown_instructions
+from sessions_app.web.restored import (
+    cut_anomalies,
+    cut_messages,
+    cut_rows,
+    cut_step,
+    last_shown,
+    restored_context,
+    restored_place,
+    step_to_go_to,
+    until_of,
+)
 from sessions_app.web.run_pages import RunPlace, place_of, run_address, session_of, whole_number
 from sessions_app.web.session_messages import messages_context
+from sessions_app.web.state_view import state_context
 from sessions_app.web.step_views import step_context
 
-VIEWS = ("steps", "messages", "raw")
+VIEWS = ("steps", "messages", "state", "raw")
 REPLAYS = 10
 ANOMALIES = 6
 
@@ -45,13 +57,21 @@ ANOMALIES = 6
 @require_GET
 @project_page()
 def session(request: HttpRequest, project: Project, session_id: str) -> HttpResponse:
-    place = place_of(session_of(project, session_id), request.GET.get("run", ""))
+    place = restored_place(request, place_of(session_of(project, session_id), request.GET.get("run", "")))
     if partner := request.GET.get("with"):
         return redirect("diff", project.slug, place.run.run_id, partner)
-    view = request.GET.get("view", "steps")
-    view = view if view in VIEWS else "steps"
-    context = _frame(request, project, place, view) | _VIEWS[view](request, project, place)
+    if address := step_to_go_to(request, place):
+        return redirect(address)
+    view = _view(request, place)
+    context = _frame(request, project, place, view) | restored_context(place) | _VIEWS[view](request, project, place)
     return render(request, "sessions/session.html", context)
+
+
+def _view(request: HttpRequest, place: RunPlace) -> str:
+    """The document as it arrived holds the whole run: a restored one has no such view."""
+    asked = request.GET.get("view", "steps")
+    is_hidden = asked == "raw" and until_of(place) is not None
+    return asked if asked in VIEWS and not is_hidden else "steps"
 
 
 def _frame(request: HttpRequest, project: Project, place: RunPlace, view: str) -> dict[str, Any]:
@@ -68,6 +88,7 @@ def _frame(request: HttpRequest, project: Project, place: RunPlace, view: str) -
         "diff_partners": diff_partners(place, replays),
         "may_change": has_role(request.user, project, "member"),
         "asked_step": whole_number(request.GET.get("step"), 0),
+        "asked_at_step": request.GET.get("at_step"),
         "source_hex": bytes(run.source_digest).hex(),
         "curl": curl_of(request, run),
         "recorded_address": run_address(made_by.run, project) if made_by else None,
@@ -124,17 +145,20 @@ def replays_of(run: Run) -> list[Replay]:
 
 
 def steps_context(request: HttpRequest, project: Project, place: RunPlace) -> dict[str, Any]:
-    run, last = place.run, steps.last_index(place.run)
+    run, last = place.run, last_shown(place)
     if not last:
         return {"rows": [], "entries": []}
-    found = search(request, place)
+    is_whole = until_of(place) is None
+    found = search(request, place) if is_whole else None
     hits = found.hits.counts if found else {}
-    first = next(iter(hits), None) or first_odd_step([_anomaly(item) for item in run.anomalies])
+    anomalies = cut_anomalies(place, run.anomalies)
+    first = next(iter(hits), None) or first_odd_step([_anomaly(item) for item in anomalies])
     hides = hides_inner(request)
     first = first or (steps.first_listed(run) if hides else None)
     shown = min(max(whole_number(request.GET.get("step"), first or 1), 1), last)
     at = min(whole_number(request.GET.get("at"), shown), last)
     page = steps.row_page_without_inner(run, at, shown) if hides else steps.row_page(run, at, last)
+    page = cut_rows(place, page, hides_inner=hides)
     rows, unfolded = page.rows, _unfolded(request)
     hidden = steps.inner_steps(run, shown) if hides else {}
     entries = outline(rows, started_at=run.started_at, asked=shown, unfolded=unfolded, hits=hits, hidden=hidden)
@@ -143,7 +167,7 @@ def steps_context(request: HttpRequest, project: Project, place: RunPlace) -> di
     return {
         "entries": entries,
         "find": replace(found, shown=shown) if found else None,
-        "can_find": not place.token,
+        "can_find": is_whole and not place.token,
         "fold_count": len(folds),
         "all_folds": ",".join(map(str, folds)),
         "q_list": query + (f"unfold={','.join(map(str, sorted(unfolded)))}&" if unfolded else ""),
@@ -155,11 +179,15 @@ def steps_context(request: HttpRequest, project: Project, place: RunPlace) -> di
         "rows_next": page.following,
         "hides_inner": hides,
         "q_without_inner": query.replace("inner=hide&", ""),
-        "inner_count": steps.inner_count(run),
-        "ruler": ruler_of(steps.failed_indices(run), run.anomalies, last, rows, hits),
-        **step_context(project, place, shown, for_panel=True, hides_inner=hides),
+        "inner_count": run.steps.filter(kind="other", index__lte=last).count(),
+        "ruler": ruler_of(_failed(run, last), anomalies, last, rows, hits),
+        **cut_step(place, step_context(project, place, shown, for_panel=True, hides_inner=hides)),
         "q_session": place.session_address(project) + kept(request, place),
     }
+
+
+def _failed(run: Run, last: int) -> list[int]:
+    return [index for index in steps.failed_indices(run) if index <= last]
 
 
 def _unfolded(request: HttpRequest) -> set[int]:
@@ -184,7 +212,11 @@ def _raw(request: HttpRequest, project: Project, place: RunPlace) -> dict[str, A
     return {"source_digest": digest, "document": document}
 
 
-_VIEWS = {"steps": steps_context, "messages": messages_context, "raw": _raw}
+def _messages(request: HttpRequest, project: Project, place: RunPlace) -> dict[str, Any]:
+    return cut_messages(place, messages_context(request, project, place))
+
+
+_VIEWS = {"steps": steps_context, "messages": _messages, "state": state_context, "raw": _raw}
 
 
 @require_GET

@@ -38,7 +38,7 @@ REPLAY_STATES = {
     "queued": State(word="queued", icon="circle", css="queued"),
     "claimed": State(word="starting", icon="loader-circle", css="running"),
     "running": State(word="running", icon="loader-circle", css="running"),
-    "paused": State(word="paused", icon="pause", css="stopped"),
+    "paused": State(word="paused", icon="pause", css="partial"),
     "done": State(word="done", icon="check", css="ok"),
     "failed": State(word="could not run", icon="minus", css="stopped"),
     "cancelled": State(word="cancelled", icon="ban", css="cancelled"),
@@ -56,6 +56,34 @@ REPLAY_VERDICTS = {
     "unknown_from_step": State(word="unknown from step", icon="circle-dashed", css="unknown"),
 }
 
+SOURCES = {
+    "recorded": State(word="recorded", icon="history", css="ok"),
+    "borrowed": State(word="borrowed", icon="link", css="ok"),
+    "by_hand": State(word="by hand", icon="hand", css="ok"),
+    "rule": State(word="rule", icon="split", css="ok"),
+    "own_code": State(word="own code", icon="code", css="ok"),
+    "live": State(word="live", icon="radio", css="partial"),
+    "unknown": UNKNOWN,
+}
+"""Where the answer of a step came from."""
+
+SOURCE_MEANS = {
+    "recorded": "the answer that was recorded at this step",
+    "borrowed": "the same request, answered in another run of this project",
+    "by_hand": "an answer that somebody wrote",
+    "rule": "an answer that a rule made",
+    "own_code": "the team's own code ran",
+    "live": "a real model or a real tool was called",
+    "unknown": "nothing could answer; the replay stopped there",
+}
+
+EXPECTATIONS = {
+    "met": State(word="as expected", icon="check", css="reproduced"),
+    "not_met": State(word="not as expected", icon="x", css="error"),
+    "open": State(word="read the outcome", icon="eye", css="ok"),
+}
+"""Whether a fork ended as it was expected to; `open` where only a person can say."""
+
 KIT_STATES = {
     "captured": State(word="captured", icon="check", css="ok"),
     "partial": State(word="partial", icon="contrast", css="partial"),
@@ -69,6 +97,8 @@ TABLES = {
     "verdict_short": SHORT_RUN_VERDICTS,
     "replay": REPLAY_STATES,
     "replay_verdict": REPLAY_VERDICTS,
+    "source": SOURCES,
+    "expectation": EXPECTATIONS,
     "kit": KIT_STATES,
 }
 
@@ -79,3 +109,8 @@ def state_of(table: str, value: str | None) -> State:
         return UNKNOWN
     known = TABLES[table].get(value)
     return known or State(word=value.replace("_", " "), icon=UNKNOWN.icon, css=UNKNOWN.css)
+
+
+def expectation_of(met: bool | None) -> str:
+    """The key of `EXPECTATIONS`."""
+    return "open" if met is None else "met" if met else "not_met"

@@ -24,7 +24,7 @@ from sessions_app.web.step_states import states_around
 
 __all__ = ["payload", "step", "step_context"]
 
-LAYOUT = "2"
+LAYOUT = "3"
 """Part of the ETag: grows when the panel is drawn in another way."""
 TAIL = 12
 """New messages that a step shows; all are in the messages view."""

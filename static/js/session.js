@@ -4,6 +4,9 @@ const panel = document.getElementById("panel");
 const narrow = matchMedia("(max-width: 900px)");
 const kept = new Map();
 const KEEP = 60;
+// The server alone knows what a run restored to a step may show, so every link of such a page is followed as it stands.
+const isRestored = new URL(location.href).searchParams.has("at_step");
+const isLive = body && panel && !isRestored;
 
 const shownStep = () => Number(panel?.querySelector("[data-shown]")?.dataset.shown ?? 0);
 
@@ -100,7 +103,7 @@ async function showStep(index, { push }) {
 
 document.addEventListener("click", (event) => {
   const link = event.target.closest?.("a[data-step]");
-  if (!link || !body || !panel || event.defaultPrevented || event.button || event.metaKey || event.ctrlKey || event.shiftKey) return;
+  if (!link || !isLive || event.defaultPrevented || event.button || event.metaKey || event.ctrlKey || event.shiftKey) return;
   const index = Number(link.dataset.step);
   if (narrow.matches) {
     if (walk?.contains(link)) return;
@@ -126,13 +129,13 @@ document.querySelector(".ruler")?.addEventListener("click", (event) => {
 });
 
 addEventListener("popstate", () => {
-  if (!body || !panel) return;
+  if (!isLive) return;
   const index = Number(new URL(location.href).searchParams.get("step"));
   if (index && rowOf(index)) showStep(index, { push: false });
   else location.reload();
 });
 
-if (body && panel && !narrow.matches) {
+if (isLive && !narrow.matches) {
   const index = shownStep();
   const row = rowOf(index);
   if (new URL(location.href).searchParams.has("step") && row && scrollY === 0) row.scrollIntoView({ block: "center" });

@@ -32,11 +32,18 @@ TABLE = {
     ("GET", f"{RUN}/otlp"): (403, 200, 404),
     ("GET", f"{RUN}/case-file"): (403, 200, 404),
     ("POST", f"{RUN}/replays"): (403, 202, 404),
+    ("GET", f"{RUN}/forks"): (403, 200, 404),
+    ("POST", f"{RUN}/forks"): (403, 400, 404),  # what is asked for is not there: tests/api/test_forks.py asks well
+    ("POST", f"{RUN}/resume"): (403, 400, 404),
+    ("POST", f"{RUN}/samples"): (403, 400, 404),
     ("POST", f"{RUN}/cold-case"): (403, 200, 404),
     ("DELETE", f"{RUN}/cold-case"): (403, 204, 404),
     ("GET", "/api/v1/payloads/{digest}"): (403, 200, 404),
     ("GET", "/api/v1/replays/{replay_id}"): (403, 200, 404),
     ("POST", "/api/v1/replays/{replay_id}/cancel"): (403, 202, 404),
+    ("POST", "/api/v1/replays/{replay_id}/answers"): (403, 400, 404),
+    ("POST", "/api/v1/replays/{replay_id}/continue"): (403, 400, 404),
+    ("POST", "/api/v1/replays/{replay_id}/step"): (403, 400, 404),
     ("GET", "/api/v1/comparisons"): (403, 200, 404),
     ("GET", "/api/v1/cold-cases"): (403, 200, 200),
 }

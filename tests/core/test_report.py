@@ -133,7 +133,7 @@ def test_input_is_one_safe_line(value, line):
         (ReplayFacts(verdict="cancelled"), "Cancelled"),
         (
             ReplayFacts(verdict="unknown_from_step", stopped_at=5),
-            "Unknown from step 5: no recorded answer fits the change",
+            "Unknown from step 5: no recorded answer fits",
         ),
     ],
 )

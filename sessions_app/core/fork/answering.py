@@ -135,10 +135,11 @@ class Answering:
     # --- tools
 
     def of_tool(self, ask: ToolAsk) -> ToolGiven | FixtureMiss:
-        given = self._hand_answer(ask.at, ask.key)
+        # An answer by hand stands in the place of the recorded one, which serves no later call.
+        given, found = self._hand_answer(ask.at, ask.key), self._book.find(ask.name, ask.call_id, ask.arguments)
         if given is not None:
-            return _by_hand(ask, given.value, given.failure, given.twin)
-        found = self._book.find(ask.name, ask.call_id, ask.arguments)
+            step = found.step if isinstance(found, Fixture) else 0
+            return _by_hand(ask, given.value, given.failure, given.twin, step=step)
         if isinstance(found, Fixture):
             return self._changed(ask, found)
         return self._borrowed(ask) or found

@@ -22,9 +22,9 @@ from sessions_app.core.compare.strict import Interner, is_number, same_leaf
 from sessions_app.core.errors import ReplayProductError
 from sessions_app.core.payload import JsonObject, JsonValue, load_finite
 
-ROOTS = ("tool", "result", "args", "text", "state", "step", "calls", "output", "kind")
+ROOTS = ("tool", "result", "args", "text", "state", "step", "calls", "kind")
 """What a path may begin with: name and newest answer of the tool, arguments, text of the newest message, state,
-number of the step, calls so far by tool, output of the run, kind of the step."""
+number of the step, calls so far by tool, kind of the step."""
 MAX_LENGTH = 2000
 _LEFT = re.compile(r'[^\s=<>!"]+')
 _SIGN = re.compile(r"!=|>=|<=|=|>|<|contains(?!\w)")

@@ -6,6 +6,7 @@ from typing import Any
 
 from django.core.management import BaseCommand, CommandError
 
+from sessions_app.management.telling import printable
 from sessions_app.models import Project, Run
 from sessions_app.services.imports import take_in
 from sessions_app.services.recording_files import REFUSALS, refusal_words
@@ -52,8 +53,3 @@ def project_called(slug: str | None) -> Project:
 def verdict_words(run: Run) -> str:
     """`replayable_to_step 5`."""
     return run.verdict if run.verdict_step is None else f"{run.verdict} {run.verdict_step}"
-
-
-def printable(text: str) -> str:
-    """Recorded text could otherwise steer the terminal."""
-    return "".join(character if character.isprintable() else "\ufffd" for character in text)

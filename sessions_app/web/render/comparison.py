@@ -277,8 +277,8 @@ def _pair(row: _OneRow) -> ShownPair:
     return ShownPair(
         number=row.number,
         status=pair.status,
-        left=_side(pair.left),
-        right=_side(pair.right),
+        left=side_of(pair.left),
+        right=side_of(pair.right),
         fields=tuple(_field(found) for found in pair.differences[:FIELDS]),
         more_fields=max(0, len(pair.differences) - FIELDS),
         has_more=pair.has_more,
@@ -286,7 +286,8 @@ def _pair(row: _OneRow) -> ShownPair:
     )
 
 
-def _side(step: Step | None) -> Side | None:
+def side_of(step: Step | None) -> Side | None:
+    """A step as it stands in a column."""
     if step is None:
         return None
     call = call_text(step)

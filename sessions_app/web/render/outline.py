@@ -12,6 +12,7 @@ from typing import Literal
 
 from sessions_app.models import Step
 from sessions_app.templatetags.recorded import duration
+from sessions_app.web.states import SOURCE_MEANS, State, state_of
 
 REPEATS = 3
 """Fewer are not worth folding."""
@@ -53,9 +54,13 @@ class Line:
         return ICONS.get(self.step.kind, OTHER_ICON)
 
     @property
-    def source(self) -> str:
+    def source(self) -> State | None:
         """Where the answer came from, unless from the recording."""
-        return "" if self.step.source == "recorded" else self.step.source.replace("_", " ")
+        return None if self.step.source == "recorded" else state_of("source", self.step.source)
+
+    @property
+    def source_means(self) -> str:
+        return SOURCE_MEANS.get(self.step.source, "")
 
     @property
     def has_arguments(self) -> bool:
@@ -144,6 +149,12 @@ class Fold:
     @property
     def has_error(self) -> bool:
         return any(line.step.has_error for line in self.lines)
+
+    @property
+    def sources(self) -> list[State]:
+        """Where the answers of one turn came from, unless from the recording."""
+        found = {line.step.source: line.source for line in self.lines}
+        return [source for source in found.values() if source is not None]
 
     @property
     def hits(self) -> int:
@@ -272,12 +283,12 @@ def _signature(line: Line) -> Hashable:
     """Equal for steps that a loop repeats. A call whose arguments are unknown equals no other."""
     row = line.step
     if row.kind == "model":
-        return (row.kind, row.has_error, row.error_preview, line.depth)
+        return (row.kind, row.has_error, row.error_preview, line.depth, row.source)
     if row.arguments_key is None:
         return row.index
     result = None if row.result_key is None else bytes(row.result_key)
     key = bytes(row.arguments_key)
-    return (row.kind, row.name, key, result, row.has_error, row.error_preview, line.depth)
+    return (row.kind, row.name, key, result, row.has_error, row.error_preview, line.depth, row.source)
 
 
 def _cycle_at(marks: list[Hashable], at: int) -> tuple[int, int]:

@@ -7,27 +7,19 @@ from typing import Any
 
 from django.urls import reverse
 
-from sessions_app.core.compare.json_diff import differences
 from sessions_app.core.judge.budget import STATE_WORDS
-from sessions_app.core.payload import JsonObject
-from sessions_app.core.report import Attempt, ReproductionReport, describe
+from sessions_app.core.payload import JsonObject, Payload
+from sessions_app.core.report import ReproductionReport, describe
 from sessions_app.models import Project, Replay
 from sessions_app.web.render import spelled
 from sessions_app.web.render.changes import Field, field_of
+from sessions_app.web.render.fork_report import fork_context
+from sessions_app.web.render.replay_words import agent_of, is_fork
+from sessions_app.web.render.stops import argument_fields, run_page
 from sessions_app.web.run_pages import run_address
+from sessions_app.web.states import SOURCE_MEANS
 
 NEAREST = 3
-SHOWN_DIFFERENCES = 20
-
-_SOURCES = (
-    ("recorded", "recording", "the answer that was recorded at this step"),
-    ("borrowed", "borrowed", "the same request, answered in another run of this project"),
-    ("by_hand", "by hand", "an answer that somebody wrote"),
-    ("rule", "rule", "an answer that a rule made"),
-    ("own_code", "own code", "the team's own code ran"),
-    ("live", "live", "a real model or a real tool was called"),
-    ("unknown", "unknown", "nothing could answer; the replay stopped there"),
-)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -35,7 +27,6 @@ class Source:
     """Where answers came from, and how many."""
 
     key: str
-    name: str
     means: str
     count: int
 
@@ -61,6 +52,7 @@ class Pair:
 def report_context(project: Project, replay: Replay, report: ReproductionReport) -> dict[str, Any]:
     facts = replay.facts
     return {
+        **fork_context(project, replay, report.replay.fork if report.replay else None),
         "report": report,
         "css": verdict_css(replay),
         "pairs": _pairs(replay, report),
@@ -75,10 +67,16 @@ def report_context(project: Project, replay: Replay, report: ReproductionReport)
         "step_link": _step_link(project, replay),
         "diff_link": _diff_link(project, replay),
         "produced_link": run_address(replay.produced_run, project) if replay.produced_run else None,
+        "fork_link": _fork_link(project, replay),
+        "forks_link": run_page("forks", project, replay.run),
+        "agent": agent_of(replay),
     }
 
 
 def verdict_css(replay: Replay) -> str:
+    """Of a fork the expectation tells, of any other replay the verdict."""
+    if is_fork(replay) and replay.verdict in ("reproduced", "diverged"):
+        return {True: "reproduced", False: "failed", None: "diverged"}[replay.expectation_met]
     if replay.verdict == "reproduced":
         return "reproduced"
     return "diverged" if replay.verdict in ("diverged", "ran_past_recording", "answers_left_over") else "stopped"
@@ -86,22 +84,23 @@ def verdict_css(replay: Replay) -> str:
 
 def _pairs(replay: Replay, report: ReproductionReport) -> list[Pair]:
     """The outcome and the number of steps; each step has its row in the diff."""
-    attempt = next((each for each in report.attempts if each.replay_id == replay.replay_id), None)
-    produced = replay.produced_run
-    if produced is None or attempt is None:
+    produced, told = replay.produced_run, report.replay
+    if produced is None or told is None:
         return []
-    output = describe(attempt.output) if attempt.output else produced.error_preview
+    output = describe(told.output) if told.output else produced.error_preview
     original = describe(report.output) if report.output else replay.run.error_preview
     equal_steps = replay.verdict == "reproduced" or None
     return [
-        Pair(what="outcome", original=original, replayed=output, match=_same_outcome(replay, report, attempt)),
+        Pair(
+            what="outcome", original=original, replayed=output, match=_same_outcome(replay, report.output, told.output)
+        ),
         Pair(what="steps", original=str(replay.run.step_count), replayed=str(produced.step_count), match=equal_steps),
     ]
 
 
-def _same_outcome(replay: Replay, report: ReproductionReport, attempt: Attempt) -> bool | None:
-    if report.output is not None and attempt.output is not None:
-        return bool(report.output.parsed == attempt.output.parsed)
+def _same_outcome(replay: Replay, recorded: Payload | None, replayed: Payload | None) -> bool | None:
+    if recorded is not None and replayed is not None:
+        return bool(recorded.parsed == replayed.parsed)
     if replay.run.error_preview and replay.produced_run and replay.produced_run.error_preview:
         return replay.run.error_preview == replay.produced_run.error_preview
     return True if replay.verdict == "reproduced" else None
@@ -111,8 +110,8 @@ def _sources(facts: JsonObject) -> list[Source]:
     """Those that were used, and live always: that nothing was live is the point."""
     counts = facts.get("sources") or {}
     return [
-        Source(key=key, name=name, means=means, count=counts.get(key, 0))
-        for key, name, means in _SOURCES
+        Source(key=key, means=means, count=counts.get(key, 0))
+        for key, means in SOURCE_MEANS.items()
         if counts.get(key) or key == "live"
     ]
 
@@ -128,22 +127,21 @@ def _difference(replay: Replay) -> Field | None:
 def _nearest(facts: JsonObject) -> list[Nearest]:
     asked = (facts.get("asked_for") or {}).get("arguments")
     return [
-        Nearest(step=near["step"], fields=_fields(near.get("arguments"), asked))
+        Nearest(step=near["step"], fields=argument_fields(near.get("arguments"), asked))
         for near in (facts.get("nearest") or [])[:NEAREST]
     ]
-
-
-def _fields(recorded: object, asked: object) -> tuple[Field, ...]:
-    found = differences(recorded, asked, path="args")
-    return tuple(
-        field_of(each.path, each.left, each.right, note=each.note)
-        for _, each in zip(range(SHOWN_DIFFERENCES), found, strict=False)
-    )
 
 
 def _step_link(project: Project, replay: Replay) -> str | None:
     step = (replay.divergence or {}).get("step")
     return run_address(replay.run, project, step=step) if step else None
+
+
+def _fork_link(project: Project, replay: Replay) -> str:
+    """A fork is forked again where it was forked, a replay of a recording where it went another way."""
+    if is_fork(replay) and replay.produced_run is not None:
+        return run_page("fork", project, replay.produced_run, step=replay.order.get("at_step") or 1)
+    return run_page("fork", project, replay.run, step=(replay.divergence or {}).get("step") or 1)
 
 
 def _diff_link(project: Project, replay: Replay) -> str | None:

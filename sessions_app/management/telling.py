@@ -1,0 +1,101 @@
+"""Replays in words for a terminal. Recorded text cannot steer it: each line is made printable."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from sessions_app.core.history import History, messages
+from sessions_app.core.payload import JsonObject, JsonValue
+from sessions_app.core.run import Run
+from sessions_app.core.state import state_after
+from sessions_app.mapping.load import load_run, load_steps
+from sessions_app.models import Replay
+from sessions_app.models.replays import FORK_MODES
+from sessions_app.queries.forks import expectation_words
+
+SHOWN = 200
+_MET = {True: "met", False: "not met", None: "read the outcome"}
+
+
+def printable(text: str) -> str:
+    """Recorded text could otherwise steer the terminal."""
+    return "".join(character if character.isprintable() else "\ufffd" for character in text)
+
+
+def short(value: JsonValue) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…"
+
+
+# --- where it waits ----------------------------------------------------------------------------
+
+
+def stop_lines(replay: Replay) -> Iterator[str]:
+    """What it waits for, and the recorded calls that come nearest."""
+    stopped: JsonObject = replay.stopped_at or {}
+    call = f"{stopped['name']}({short(stopped.get('arguments'))})" if stopped["kind"] == "tool" else "the model"
+    if stopped["why"] == "unknown":
+        yield f"stopped at step {stopped['step']}: nothing knows what {call} answers"
+    else:
+        words = stopped.get("breakpoint") or "one step"
+        yield f"paused before step {stopped['step']}: {call}  ({words})"
+    for near in stopped.get("nearest") or []:
+        differs = ", ".join(near.get("differs") or []) or "nothing"
+        yield f"  like {near['run_id']}#{near['step']}: {short(near.get('arguments'))}  (differs: {differs})"
+
+
+def shown(replay: Replay, what: str) -> Iterator[str]:
+    """Arguments, messages and state at a stop; all of them in short, or one of them whole."""
+    stopped: JsonObject = replay.stopped_at or {}
+    made = load_run(replay.produced_run) if replay.produced_run else None
+    values: dict[str, JsonValue] = {
+        "arguments": stopped.get("arguments"),
+        "messages": [message.value for message in messages(_history(made))] if made else [],
+        "state": _state(replay, made),
+    }
+    if what in values:
+        yield from json.dumps(values[what], ensure_ascii=False, indent=2).splitlines()
+        return
+    yield f"arguments  {short(values['arguments'])}"
+    for position, message in enumerate(values["messages"]):
+        yield f"message {position}  {message.get('kind')}  {short(message.get('parts'))}"
+    yield f"state  {short(values['state'])}"
+
+
+def _state(replay: Replay, made: Run | None) -> JsonValue:
+    """Only forks change it; what a replay makes without a change holds no state of its own."""
+    if replay.mode in FORK_MODES:
+        return state_after(made, len(made.steps)) if made else None
+    states = load_steps(replay.run, after=(replay.stopped_at or {})["step"] - 1, limit=1)[1]
+    return states[0][0] if states else None
+
+
+def _history(run: Run | None) -> History | None:
+    """The newest messages of a run as far as it has come."""
+    if run is None:
+        return None
+    return run.final or next((call.output_history for _, call in reversed(run.model_calls)), None)
+
+
+# --- its end -----------------------------------------------------------------------------------
+
+
+def outcome_lines(replay: Replay) -> Iterator[str]:
+    """Where each step's answer came from, what was expected, how it ended."""
+    made = replay.produced_run
+    if made is not None:
+        for step in made.steps.order_by("index").values("index", "kind", "name", "source"):
+            yield f"{step['index']:>5}  {step['kind']:<9}  {step['source']:<9}  {step['name']}"
+    yield f"{replay.state}: {replay.verdict or ''}{_difference(replay)}"
+    if words := expectation_words(replay):
+        yield f"expected: {words}: {_MET[replay.expectation_met]}"
+    if made is not None:
+        yield f"ended with: {short(made.output_preview or made.error_preview or made.status)}"
+    if replay.error:
+        yield replay.error
+
+
+def _difference(replay: Replay) -> str:
+    found = replay.divergence
+    return f", first difference at step {found.get('step')}: {found.get('path')}" if found else ""

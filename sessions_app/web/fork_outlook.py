@@ -1,0 +1,103 @@
+"""What a fork can count on after its change: recorded tool answers, the tools of the run, and who may answer."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from sessions_app.core.formats.fields import Fields
+from sessions_app.core.formats.native_steps import read_step
+from sessions_app.core.run import ToolCall, ToolKind, is_answered_by_tool
+from sessions_app.models import Run
+from sessions_app.queries.steps import StoredOrGone
+from sessions_app.services.fork_checks import Parent
+from sessions_app.services.forks import has_live_model
+
+TOOLS = 100
+"""Tools that the page names."""
+_KINDS: tuple[ToolKind, ...] = ("read", "write")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LaterCalls:
+    """The tool calls after a step that a fork may ask for again, and the steps of those without a recorded answer."""
+
+    total: int
+    missing: tuple[int, ...]
+
+    @property
+    def recorded(self) -> int:
+        return self.total - len(self.missing)
+
+
+def later_calls(run: Run, step: int) -> LaterCalls:
+    """Calls of the agent's own loop; what the framework answers itself needs no recording."""
+    later = run.steps.filter(kind="tool", index__gt=step).order_by("index")
+    own = Parent(run).main
+    bare = later.filter(result_key__isnull=True).values_list("index", "detail")
+    missing = [index for index, detail in bare if index in own and _needs_answer(index, bytes(detail))]
+    recorded = [i for i in later.filter(result_key__isnull=False).values_list("index", flat=True) if i in own]
+    return LaterCalls(total=len(recorded) + len(missing), missing=tuple(missing))
+
+
+def _needs_answer(index: int, detail: bytes) -> bool:
+    call = read_step(Fields(detail), index, StoredOrGone({})).call
+    return isinstance(call, ToolCall) and is_answered_by_tool(call)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ToolRow:
+    """A tool that the run called."""
+
+    name: str
+    kind: ToolKind
+    calls: int
+
+
+def tools_of(run: Run) -> list[ToolRow]:
+    """By name. The kind is what the recorder was told; most recordings do not say it."""
+    names: Counter[str] = Counter()
+    kinds: dict[str, ToolKind] = {}
+    counts = Counter(run.steps.filter(kind="tool").values_list("name", flat=True))
+    for row in run.steps.filter(kind="tool").order_by("name", "index").distinct("name")[: 2 * TOOLS]:
+        step = read_step(Fields(bytes(row.detail)), row.index, StoredOrGone({}))
+        if isinstance(step.call, ToolCall):
+            names[step.call.tool_name] += counts[row.name]
+            kinds.setdefault(step.call.tool_name, _kind(step.extra.get("tool_kind")))
+    return [ToolRow(name=name, kind=kinds[name], calls=names[name]) for name in sorted(names)[:TOOLS]]
+
+
+def _kind(said: object) -> ToolKind:
+    return next((kind for kind in _KINDS if kind == said), "unknown")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Source:
+    """Who may answer after the change, and whether it is allowed here."""
+
+    name: str
+    words: str
+    allowed: bool
+
+
+def sources(agents: list[str]) -> list[Source]:
+    """In the order in which they are asked."""
+    return [
+        Source(name="recorded", words="the same request as in this run", allowed=True),
+        Source(name="borrowed", words="the same request, answered in another run of the project", allowed=True),
+        Source(name="by hand", words="the fork stops and asks; you write the answer", allowed=True),
+        Source(name="rule", words="a rule of this form answers the model's request", allowed=True),
+        _own_code(agents),
+        _live_model(),
+    ]
+
+
+def _own_code(agents: list[str]) -> Source:
+    words = "the team's agent runs, its tools frozen" if agents else "off: no agent is registered on this server"
+    return Source(name="own code", words=words, allowed=bool(agents))
+
+
+def _live_model() -> Source:
+    if not has_live_model():
+        return Source(name="live", words="off: no model endpoint is configured on this server", allowed=False)
+    return Source(name="live", words="off in a fork; only sampling asks a live model", allowed=False)

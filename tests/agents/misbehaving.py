@@ -1,0 +1,115 @@
+"""Team code that goes wrong in every way, while it is imported or while its agent runs. Attributes are targets."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import os
+import re
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from examples.registered_agents import order_desk
+
+
+def _agent_that(misbehaves: Callable[[], Any]) -> Any:
+    """It does so where its instructions are made, which is in the middle of a run."""
+    agent = order_desk()
+
+    @agent.instructions
+    def instructions() -> str:
+        misbehaves()
+        return ""
+
+    return agent
+
+
+def _segfault() -> None:
+    ctypes.string_at(0)
+
+
+def _loop() -> None:
+    while True:
+        pass
+
+
+def _hold_the_interpreter() -> None:
+    re.match(r"(a+)+$", "a" * 60 + "b")
+
+
+def _eat_memory() -> None:
+    kept = []
+    while True:
+        kept.append(bytearray(10_000_000))
+
+
+def _print_a_lot() -> None:
+    for _ in range(1000):
+        print("x" * 1_000_000)
+
+
+def _print_to_stderr() -> None:
+    for _ in range(1000):
+        os.write(2, b"x" * 1_000_000)
+
+
+def _fork() -> None:
+    os.fork()
+
+
+def _run_a_program() -> None:
+    subprocess.run(["true"], check=True)
+
+
+def _connect() -> None:
+    socket.create_connection(("127.0.0.1", 9), 1)
+
+
+def _write_outside() -> None:
+    Path(__file__).with_suffix(".written").write_text("x")
+
+
+def _many_threads() -> None:
+    for _ in range(100_000):
+        threading.Thread(target=threading.Event().wait, daemon=True).start()
+
+
+segfault = functools.partial(_agent_that, _segfault)
+endless = functools.partial(_agent_that, _loop)
+endless_in_c = functools.partial(_agent_that, _hold_the_interpreter)
+memory = functools.partial(_agent_that, _eat_memory)
+leaving = functools.partial(_agent_that, lambda: sys.exit(3))
+leaving_at_once = functools.partial(_agent_that, lambda: os._exit(3))
+printing = functools.partial(_agent_that, _print_a_lot)
+printing_to_stderr = functools.partial(_agent_that, _print_to_stderr)
+forking = functools.partial(_agent_that, _fork)
+running_programs = functools.partial(_agent_that, _run_a_program)
+connecting = functools.partial(_agent_that, _connect)
+writing = functools.partial(_agent_that, _write_outside)
+
+
+def segfault_at_import() -> Any:
+    _segfault()
+
+
+def leaving_at_import() -> Any:
+    sys.exit("no key")
+
+
+def raising_at_import() -> Any:
+    raise RuntimeError("OPENAI_API_KEY is not set")
+
+
+def no_agent() -> Any:
+    return "agent"
+
+
+def running_an_agent_at_import() -> Any:
+    agent = order_desk()
+    agent.run_sync("hello")
+    return agent

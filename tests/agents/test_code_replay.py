@@ -1,0 +1,287 @@
+"""A team's own agent with the recorded answers: what is equal, and where today's code goes another way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic_ai import Agent
+from pydantic_ai.capabilities import AbstractCapability
+from pydantic_ai.exceptions import ModelRetry, SkipToolExecution, ToolFailed
+
+from examples import registered_agents
+from sessions_app.agents.registry import CannotLoadAgent, OwnAgent, load_agent
+from sessions_app.core.compare.runs import compare_runs
+from sessions_app.core.formats.native import parse_native
+from sessions_app.core.registrations import read_registrations
+from sessions_app.core.replay.observed import Result
+from sessions_app.core.replay.produce import produced_run
+from sessions_app.core.run import Run
+from tests.agents.own_agents import own, recorded_run, replayed_by
+from tests.recorder import scenarios
+from tests.recorder.scenarios import SCENARIOS, Play, Scenario, Scripted, call, says
+
+STREAMED = (
+    *(scenarios.parallel_tools, scenarios.validation_errors, scenarios.output_tool_retry, scenarios.tool_failed),
+    *(scenarios.text_beside_a_call, scenarios.multimodal_tool_results, scenarios.output_validator_retry),
+)
+
+
+def example_run(name: str) -> Run:
+    return parse_native(Path(f"sessions_app/examples/{name}.json").read_bytes())
+
+
+def with_example(run: str, target: str) -> Result:
+    return replayed_by(example_run(run), load_agent(f"examples.registered_agents:{target}"))
+
+
+def place(result: Result) -> tuple[str, int | None, str | None]:
+    found = result.divergence
+    return (result.verdict, found.step, found.path) if found else (result.verdict, None, None)
+
+
+# --- the same code gives the same run
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=str)
+def test_the_recorded_agent_gives_the_recorded_run(scenario: Scenario):
+    assert_same(scenario.make, "run")
+
+
+@pytest.mark.parametrize("way", ["run_stream", "run_stream_events", "iter"])
+@pytest.mark.parametrize("make", STREAMED, ids=lambda make: make.__name__)
+def test_the_recorded_agent_gives_the_recorded_run_however_it_was_started(make: Callable[[], Play], way: str):
+    assert_same(make, way)
+
+
+def assert_same(make: Callable[[], Play], way: str) -> None:
+    run = recorded_run(make, way)
+    result = replayed_by(run, own(make()))
+
+    assert (result.verdict, result.divergence, result.error) == ("reproduced", None, None)
+    assert set(result.facts["sources"]) <= {"recorded"}
+    again = produced_run(run, result.observations, run_id="again")
+    assert compare_runs(run, again).identical
+
+
+# --- the examples of a fresh installation
+
+
+def test_the_order_desk_is_the_recorded_one():
+    assert place(with_example("cancel_bug", "order_desk")) == ("reproduced", None, None)
+
+
+def test_the_repaired_order_desk_refuses_at_the_tool_that_cancelled():
+    result = with_example("cancel_bug", "order_desk_fixed")
+
+    assert place(result) == ("diverged", 4, "result")
+    assert result.divergence.recorded == "Order ORD-5521 cancelled. Reason: changed my mind"
+    assert result.divergence.replayed == "Order ORD-5521 is not eligible for cancellation (status: delivered)."
+    assert result.facts["stopped_before"] == 5  # what the model says to this nobody knows
+    assert registered_agents.cancelled == []
+    assert registered_agents.orders["ORD-5521"]["status"] == "delivered"
+
+
+def test_the_repaired_assistant_says_by_itself_that_it_found_nothing():
+    run = example_run("run_xyz789")
+    result = with_example("run_xyz789", "v2_with_empty_check")
+
+    assert place(result) == ("diverged", 3, "response")
+    assert result.facts["sources"] == {"recorded": 2, "own_code": 1}
+    made = produced_run(run, result.observations, run_id="again")
+    assert [step.kind for step in made.steps] == ["model", "tool", "model"]
+    assert made.output.value == "I don't have any documents about refund policy. Please check with support."
+
+
+# --- where the code differs
+
+
+def agent_with(*, instructions: str = "You help customers.", **arguments: Any) -> OwnAgent:
+    agent = Agent(Scripted(), instructions=instructions, name="agent", **arguments)
+
+    @agent.tool_plain(retries=2)
+    def lookup_order(order_id: str) -> dict[str, Any]:
+        """Find one order by its id."""
+        raise AssertionError("the tool itself ran")
+
+    return OwnAgent(agent=agent)
+
+
+def looked_up() -> Play:
+    agent = Agent(
+        Scripted(says(call("lookup_order", {"order_id": "ORD-1"}, "a")), says("Shipped.")),
+        instructions="You help customers.",
+        name="agent",
+    )
+
+    @agent.tool_plain(retries=2)
+    def lookup_order(order_id: str) -> dict[str, Any]:
+        """Find one order by its id."""
+        return {"id": order_id, "status": "shipped"}
+
+    return Play(agent, "Where?")
+
+
+@pytest.fixture(scope="module")
+def run() -> Run:
+    """1 model, 2 lookup_order, 3 model."""
+    return recorded_run(looked_up)
+
+
+def test_another_prompt_is_a_difference_and_no_reason_to_stop(run: Run):
+    result = replayed_by(run, agent_with(instructions="You are terse."))
+
+    assert place(result) == ("diverged", 1, "messages[0].instructions")
+    assert result.facts["stopped_before"] is None
+    assert result.facts["sources"] == {"recorded": 3}
+    assert result.observations.output.value == "Shipped."
+
+
+def test_another_tool_beside_is_a_difference_and_no_reason_to_stop(run: Run):
+    changed = agent_with()
+    changed.agent.tool_plain(name="extra")(lambda: "x")
+    result = replayed_by(run, changed)
+
+    assert place(result) == ("diverged", 1, "parameters.function_tools[1]")
+    assert result.observations.output.value == "Shipped."
+
+
+def test_what_the_code_does_otherwise_counts_before_its_other_prompt(run: Run):
+    result = replayed_by(run, agent_with(instructions="You are terse.", capabilities=[Guard(ModelRetry("No."))]))
+
+    assert place(result) == ("diverged", 2, "result")
+    assert result.facts["prompt_differs"] == {"step": 1, "path": "messages[0].instructions"}
+
+
+def test_a_tool_that_is_gone_stops_where_the_model_is_told(run: Run):
+    result = replayed_by(run, OwnAgent(agent=Agent(Scripted(), instructions="You help customers.", name="agent")))
+
+    assert place(result) == ("diverged", 3, "messages[2].parts[0].content")
+    assert result.facts["stopped_before"] == 3
+
+
+class Guard(AbstractCapability[Any]):
+    """The team's own check, which stands inside of ours."""
+
+    def __init__(self, outcome: Exception) -> None:
+        self._outcome = outcome
+
+    async def before_tool_execute(self, ctx: Any, *, call: Any, tool_def: Any, args: Any) -> Any:
+        raise self._outcome
+
+
+@pytest.mark.parametrize(
+    ("outcome", "now"),
+    [
+        (ModelRetry("Not today."), "Not today."),
+        (ToolFailed("Closed."), "Closed."),
+        (SkipToolExecution({"id": "ORD-1", "status": "lost"}), {"id": "ORD-1", "status": "lost"}),
+        (KeyError("order"), "KeyError: 'order'"),
+    ],
+    ids=["retry", "failed", "answered", "crash"],
+)
+def test_a_check_around_a_tool_decides_as_it_does_in_the_team_s_own_runs(run: Run, outcome: Exception, now: Any):
+    result = replayed_by(run, agent_with(capabilities=[Guard(outcome)]))
+
+    assert place(result) == ("diverged", 2, "result")
+    assert (result.divergence.recorded, result.divergence.replayed) == ({"id": "ORD-1", "status": "shipped"}, now)
+    assert result.facts["own_code"][0]["name"] == "lookup_order"
+
+
+def test_a_check_that_answers_the_same_is_no_difference(run: Run):
+    same = SkipToolExecution({"id": "ORD-1", "status": "shipped"})
+
+    result = replayed_by(run, agent_with(capabilities=[Guard(same)]))
+
+    assert result.verdict == "reproduced"
+    assert result.facts["sources"] == {"recorded": 2, "own_code": 1}
+
+
+class Says(AbstractCapability[Any]):
+    """Answers in the model's place after a tool."""
+
+    def __init__(self, words: str) -> None:
+        self._words = words
+
+    async def wrap_model_request(self, ctx: Any, *, request_context: Any, handler: Any) -> Any:
+        return says(self._words) if len(request_context.messages) > 1 else await handler(request_context)
+
+
+@pytest.mark.parametrize(("words", "where"), [("Shipped.", (3, "messages[3].model_id")), ("Lost.", (3, "response"))])
+def test_code_that_answers_for_the_model_is_compared_with_what_the_model_said(run: Run, words: str, where: Any):
+    """The same words differ in who said them."""
+    result = replayed_by(run, agent_with(capabilities=[Says(words)]))
+
+    assert place(result) == ("diverged", *where)
+    assert result.facts["sources"] == {"recorded": 2, "own_code": 1}
+    assert [request.source for request in result.observations.requests] == ["recorded", "own_code"]
+
+
+def test_arguments_that_pass_today_have_no_answer():
+    run = recorded_run(scenarios.validation_errors)
+    made = scenarios.validation_errors()
+    agent = Agent(Scripted(), instructions="You help customers.", name="agent")
+    for name, tool in made.agent._function_toolset.tools.items():  # type: ignore[attr-defined]
+        if name != "search":
+            agent._function_toolset.tools[name] = tool
+
+    @agent.tool_plain(retries=3)
+    def search(query: str, limit: int = 5) -> list[str]:
+        """Search orders."""
+        raise AssertionError("the tool itself ran")
+
+    result = replayed_by(run, OwnAgent(agent=agent))
+
+    assert place(result) == ("diverged", 2, "result")
+    assert result.divergence.replayed == "the arguments are accepted now"
+
+
+def test_a_run_without_model_answers_cannot_run(run: Run):
+    result = replayed_by(replace(run, steps=()), agent_with())
+
+    assert (result.verdict, result.error) == ("could_not_run", "The recording holds no model answers.")
+
+
+# --- what is registered
+
+
+def test_registrations_are_read():
+    found = read_registrations("a=pkg.mod:agent,  b-2 = x:make ,")
+
+    assert found == {"a": "pkg.mod:agent", "b-2": "x:make"}
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("a", "'a' is not of the form name=package.module:attribute"),
+        ("a=mod", "'a=mod' is not of the form"),
+        ("a=mod:b:c", "'a=mod:b:c' is not of the form"),
+        ("a=__import__('os'):x", "is not of the form"),
+        ("a=m:x, a=m:y", "'a' is registered twice"),
+    ],
+)
+def test_a_registration_that_cannot_be_is_named(text: str, words: str):
+    with pytest.raises(ValueError, match=words.replace("(", r"\(").replace(")", r"\)")):
+        read_registrations(text)
+
+
+def test_an_agent_may_come_with_what_it_is_run_with():
+    loaded = load_agent("tests.agents.test_code_replay:with_everything")
+
+    assert (loaded.deps, loaded.arguments) == ({"tenant": "t"}, {"output_type": int})
+
+
+def with_everything() -> tuple[Any, Any, dict[str, Any]]:
+    return Agent(Scripted()), {"tenant": "t"}, {"output_type": int}
+
+
+@pytest.mark.parametrize(
+    "target", ["tests.agents.test_code_replay:place_of_nothing", "examples.registered_agents:MODEL"]
+)
+def test_what_is_no_agent_is_refused(target: str):
+    with pytest.raises(CannotLoadAgent, match=target):
+        load_agent(target)

@@ -1,0 +1,175 @@
+"""The form of a fork with scripts: typing ticks, the server checks beside it, keys queue."""
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page, expect
+
+from sessions_app.models import Replay
+from tests.web.making import HOSTILE, make_project, make_user
+from tests.web.records import load_example, load_record, model_step, tool_step
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def shop():
+    return make_project()
+
+
+@pytest.fixture
+def signed_in(page: Page, live_server, shop) -> Page:
+    make_user("bob", shop)
+    page.goto(f"{live_server.url}/sign-in")
+    page.fill("[name=username]", "bob")
+    page.fill("[name=password]", "right")
+    page.press("[name=password]", "Enter")
+    page.wait_for_url(f"{live_server.url}/**")
+    return page
+
+
+def opened(page, live_server, run, step):
+    page.goto(f"{live_server.url}/p/shop/s/{run.session.session_id}/fork?step={step}")
+    return page
+
+
+def test_a_fork_is_put_together_by_keys_alone(signed_in, live_server, shop):
+    run = load_example(shop, "cancel_bug")
+    signed_in.goto(f"{live_server.url}/p/shop/s/{run.session.session_id}?step=2")
+    signed_in.keyboard.press("f")
+    signed_in.wait_for_url("**/fork?step=2")
+
+    signed_in.focus("#in-result")
+    signed_in.keyboard.press("Control+a")
+    signed_in.keyboard.type("Order ORD-5521: open")
+    expect(signed_in.locator("[name=use_result]")).to_be_checked()
+    signed_in.focus("#in-expect_text")
+    signed_in.keyboard.type("It is cancelled.")
+    signed_in.focus("#in-hypothesis")
+    signed_in.keyboard.type("The status decides.")
+    signed_in.keyboard.press("Control+Enter")
+
+    signed_in.wait_for_url("**/replays/rp_*")
+    assert Replay.objects.get().order == {
+        "at_step": 2,
+        "changes": [{"kind": "tool_result", "step": 2, "value": "Order ORD-5521: open"}],
+        "hypothesis": "The status decides.",
+        "expect": "It is cancelled.",
+    }
+
+
+def test_an_untouched_form_ticks_nothing(signed_in, live_server, shop):
+    opened(signed_in, live_server, load_example(shop, "cancel_bug"), 2)
+
+    signed_in.fill("#in-hypothesis", "x")
+
+    assert signed_in.locator("[name^=use_]:checked").count() == 0
+
+
+def test_the_server_checks_what_was_touched_while_one_types(signed_in, live_server, shop):
+    opened(signed_in, live_server, load_example(shop, "cancel_bug"), 3)
+    signed_in.locator("#card-state > summary").click()
+
+    signed_in.fill("#in-patch", '[{"op": "remove",\n "path": }]')
+    signed_in.locator("#in-patch").blur()
+    expect(signed_in.locator("#err-patch")).to_have_text("This is not JSON: Expecting value (line 2, column 10).")
+    expect(signed_in.locator("#err-hypothesis")).to_be_hidden()
+    expect(signed_in.locator("#in-patch")).to_have_attribute("aria-invalid", "true")
+
+    signed_in.fill("#in-patch", '[{"op": "remove", "path": "/memory"}]')
+    signed_in.locator("#in-patch").blur()
+    expect(signed_in.locator("#err-patch")).to_be_hidden()
+    assert not Replay.objects.exists()
+
+
+def test_an_error_in_json_leads_to_its_place(signed_in, live_server, shop):
+    opened(signed_in, live_server, load_example(shop, "cancel_bug"), 3)
+    signed_in.locator("#card-state > summary").click()
+    signed_in.fill("#in-patch", '[{"op": "remove",\n "path": }]')
+    signed_in.click("text=Queue fork")
+
+    signed_in.click("#fork-errors a >> text=line 2, column 10")
+
+    assert signed_in.evaluate("document.activeElement.id") == "in-patch"
+    assert signed_in.evaluate("document.activeElement.value.slice(document.activeElement.selectionStart)") == "}]"
+
+
+def test_what_was_typed_is_kept_when_one_leaves_and_comes_back(signed_in, live_server, shop):
+    run = load_example(shop, "cancel_bug")
+    opened(signed_in, live_server, run, 2)
+    signed_in.fill("#in-hypothesis", "half a thought")
+    signed_in.locator("#in-hypothesis").blur()
+    expect(signed_in.locator("#fork-check")).to_contain_text("Kept as a draft")
+
+    opened(signed_in, live_server, run, 4)
+    assert signed_in.input_value("#in-hypothesis") == ""
+    opened(signed_in, live_server, run, 2)
+    assert signed_in.input_value("#in-hypothesis") == "half a thought"
+
+
+def test_a_preset_fills_the_answer_and_typing_takes_its_place(signed_in, live_server, shop):
+    opened(signed_in, live_server, load_example(shop, "cancel_bug"), 2)
+
+    signed_in.check("[name=preset][value=timeout]")
+    assert signed_in.input_value("#in-result") == "lookup_order did not answer in time."
+    assert signed_in.input_value("#in-result_as") == "error"
+
+    signed_in.fill("#in-result", "mine")
+    expect(signed_in.locator('[name=preset][value=""]')).to_be_checked()
+
+
+def test_choosing_another_message_shows_it_in_place(signed_in, live_server, shop):
+    opened(signed_in, live_server, load_example(shop, "cancel_bug"), 3)
+    signed_in.locator("#card-message > summary").click()
+    signed_in.fill("#in-hypothesis", "stays")
+
+    signed_in.select_option("#in-message_index", "0")
+
+    expect(signed_in.locator("#in-message")).to_have_value("Cancel order ORD-5521, changed my mind")
+    expect(signed_in.locator("[name=use_message]")).not_to_be_checked()
+    assert signed_in.input_value("#in-hypothesis") == "stays"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_form_is_accessible_and_fits_a_small_screen(signed_in, live_server, shop, scheme):
+    steps = [model_step(1), tool_step(f"t{HOSTILE}", parent=1, result={"rows": [HOSTILE * 3] * 900})]
+    run = load_record(shop, steps=[*steps, model_step(2, after=1)])
+    signed_in.emulate_media(color_scheme=scheme)
+    signed_in.set_viewport_size({"width": 320, "height": 800})
+    said = []
+    signed_in.on("console", lambda message: said.append(message.text))
+
+    for step in (1, 2):
+        opened(signed_in, live_server, run, step)
+        signed_in.evaluate("document.querySelectorAll('.change').forEach((card) => (card.open = true))")
+        assert signed_in.evaluate("document.documentElement.scrollWidth") == 320
+        assert Axe().run(signed_in).response["violations"] == []
+
+    signed_in.click("text=Queue fork")
+    expect(signed_in.locator("#fork-errors")).to_be_focused()
+    assert Axe().run(signed_in).response["violations"] == []
+    assert not [words for words in said if "Content Security Policy" in words]
+
+
+def test_the_form_works_without_scripts(browser, live_server, shop):
+    run = load_example(shop, "cancel_bug")
+    make_user("bob", shop)
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(f"{live_server.url}/sign-in?next=/p/shop/s/{run.session.session_id}/fork?step=2")
+    page.fill("[name=username]", "bob")
+    page.fill("[name=password]", "right")
+    page.press("[name=password]", "Enter")
+    page.wait_for_url("**/fork?step=2")
+
+    page.check("[name=use_result]")
+    page.check("[name=preset][value=timeout]")
+    page.fill("#in-expect_text", "It says so.")
+    page.press("#in-expect_text", "Enter")
+    expect(page.locator("#err-hypothesis")).to_have_text("Say why the change should matter.")
+    page.fill("#in-hypothesis", "Late tools.")
+    page.click("text=Queue fork")
+
+    page.wait_for_url("**/replays/rp_*")
+    [change] = Replay.objects.get().order["changes"]
+    assert (change["step"], change["error"]["type"]) == (2, "TimeoutError")
+    context.close()
