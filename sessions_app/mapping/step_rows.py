@@ -12,6 +12,8 @@ from sessions_app.models import Run, Step
 _COLUMNS = tuple(field.attname for field in Step._meta.concrete_fields if not field.primary_key)
 _COPY = "COPY {} ({}) FROM STDIN".format(Step._meta.db_table, ", ".join(f'"{name}"' for name in _COLUMNS))
 _values = attrgetter(*_COLUMNS)
+COLUMNS = tuple(f'"{name}"' for name in _COLUMNS if name != "run_id")
+"""All but the key and the run, for SQL."""
 
 
 def write_steps(run: Run, steps: Iterable[Step]) -> None:

@@ -86,6 +86,9 @@ class Run(models.Model):
     """All facts of the run as JSON, payloads by digest (mapping/rows.py)."""
     prior_node = models.BinaryField(null=True)
     final_node = models.BinaryField(null=True)
+    kept = models.JSONField(default=list)
+    """Of a fork: the steps that it shares with its parents, which have their rows. `run` is the primary key of one, and
+    its steps behind index `after` up to `upto` are this run's too."""
     span_id = models.CharField(max_length=16, null=True)
     """Of the span that stands for the run itself, where the run was made of spans."""
 
@@ -136,11 +139,19 @@ class Run(models.Model):
     def __str__(self) -> str:
         return self.run_id
 
+    @property
+    def steps(self) -> models.QuerySet[Step]:
+        """All steps, those that it shares with its parents included."""
+        wanted = models.Q(run=self.pk)
+        for part in self.kept:
+            wanted |= models.Q(run=part["run"], index__gt=part["after"], index__lte=part["upto"])
+        return Step.objects.filter(wanted)
+
 
 class Step(models.Model):
     """One operation in a run."""
 
-    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="steps")
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="own_steps")
     index = models.IntegerField()
     kind = models.CharField(max_length=10)
     name = models.TextField()

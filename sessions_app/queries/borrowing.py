@@ -148,7 +148,7 @@ def _calls_of(tool_name: str, steps: QuerySet[models.Step]) -> QuerySet[models.S
 
 
 def _own_calls(project_id: int, run: models.Run, tool_name: str) -> list[models.Step]:
-    own = models.Step.objects.filter(run=run, run__project_id=project_id, source__in=("recorded", "live"))
+    own = run.steps.filter(run__project_id=project_id, source__in=("recorded", "live"))
     return _answered_calls(_placed(own.order_by("index")), tool_name)
 
 

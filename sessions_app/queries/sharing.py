@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.db import connection
 from django.db.models import BinaryField, F, Func, IntegerField, Value
 
@@ -37,7 +39,7 @@ _MESSAGE = """
 WITH RECURSIVE heads AS (
     SELECT unnest(ARRAY[prior_node, final_node]) AS digest FROM sessions_app_run WHERE id = %(run)s
   UNION
-    SELECT unnest(ARRAY[input_node, output_node]) FROM sessions_app_step WHERE run_id = %(run)s
+    SELECT unnest(%(heads)s::bytea[])
 ), chain AS (
     SELECT node.digest, node.parent, node.message FROM sessions_app_historynode node
     JOIN heads ON node.project_id = %(project)s AND node.digest = heads.digest
@@ -50,6 +52,9 @@ SELECT EXISTS (SELECT 1 FROM chain WHERE message = %(message)s)
 
 
 def _in_a_history(run: Run, digest: str) -> bool:
+    ends = run.steps.filter(kind="model").values_list("input_node", "output_node")
+    heads = {bytes(node) for pair in ends for node in pair if node is not None}
+    asked: dict[str, Any] = {"run": run.pk, "project": run.project_id, "heads": list(heads), "message": bytes.fromhex(digest)}
     with connection.cursor() as cursor:
-        cursor.execute(_MESSAGE, {"run": run.pk, "project": run.project_id, "message": bytes.fromhex(digest)})
+        cursor.execute(_MESSAGE, asked)
         return bool(cursor.fetchone()[0])

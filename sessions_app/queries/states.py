@@ -142,7 +142,8 @@ def _config(run: models.Run, facts: core.Run, request: models.Step | None) -> Js
 
 
 def _messages(run: models.Run, request: models.Step | None) -> int | None:
-    if request is not None and request.input_node is None:
+    is_captured = run.model_call_count or run.prior_node if request is None else request.input_node
+    if not is_captured:
         return None
     node = run.prior_node if request is None else request.output_node
     return len(chain_of(run.project_id, None if node is None else bytes(node)).messages)

@@ -6,7 +6,7 @@ from django.db import transaction
 
 from sessions_app.core.formats.native import parse_native
 from sessions_app.core.json_text import Limits
-from sessions_app.core.payload import JsonObject
+from sessions_app.core.payload import JsonObject, compact_json
 from sessions_app.core.redaction import Redactor
 from sessions_app.core.run import Run as ProducedRun
 from sessions_app.mapping.rows import storable
@@ -67,7 +67,13 @@ def store_produced(replay: Replay, record: str | None, *, made_before: Run | Non
         text = Redactor(bytes(replay.project.redaction_secret)).redact(text).content
     run: ProducedRun = parse_native(text, Limits(max_bytes=len(text)))
     before = replay.produced_run_id if made_before is None else made_before.pk
-    return store_assembled(replay.project, run, source=text, made_before=before)
+    source = _asked(replay) if replay.mode in FORK_MODES else text
+    return store_assembled(replay.project, run, source=source, made_before=before)
+
+
+def _asked(replay: Replay) -> bytes:
+    """What stands in the place of a received document: a fork is made of its parent and of what was asked for."""
+    return compact_json({"run_id": replay.run.run_id, "order": replay.order, "course": replay.course})
 
 
 def _facts(replay: Replay, result: JsonObject) -> JsonObject:

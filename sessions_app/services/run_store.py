@@ -12,10 +12,11 @@ from django.utils import timezone
 from sessions_app import models
 from sessions_app.core.errors import RunConflict
 from sessions_app.core.formats.native import run_digest
-from sessions_app.core.payload import Payload
+from sessions_app.core.payload import JsonObject, Payload
 from sessions_app.core.run import Run
 from sessions_app.mapping import payloads
 from sessions_app.mapping.history_nodes import write_nodes
+from sessions_app.mapping.kept_steps import give_back, kept_steps
 from sessions_app.mapping.rows import clean, digest_bytes, run_columns, step_rows, storable
 from sessions_app.mapping.step_rows import write_steps
 from sessions_app.mapping.stored import Collector
@@ -46,6 +47,7 @@ def store_run(project: models.Project, run: Run, *, source: bytes) -> Ingested:
         if stored is not None and stored.status != "running":
             raise RunConflict(run.run_id)
         if stored is not None:
+            give_back(stored)
             stored.delete()
         return Ingested(run=_insert(project, run, digest, source), created=True)
 
@@ -91,21 +93,29 @@ def lock_name(project: models.Project, name: str) -> None:
 
 def _insert(project: models.Project, run: Run, digest: str, source: bytes) -> models.Run:
     columns, steps = _written(project, run, digest, source)
-    row = models.Run.objects.create(project=project, run_id=run.run_id, **columns)
-    write_steps(row, steps)
+    kept = kept_steps(project, run, steps)
+    row = models.Run.objects.create(project=project, run_id=run.run_id, kept=kept, **columns)
+    write_steps(row, _new(steps, kept))
     return row
 
 
 def _write_over(row: models.Run, project: models.Project, run: Run, digest: str, source: bytes) -> None:
     columns, steps = _written(project, run, digest, source)
     before = row.session
+    give_back(row)
+    row.kept = kept_steps(project, run, steps)
     for name, value in columns.items():
         setattr(row, name, value)
     row.save()
-    row.steps.all().delete()
-    write_steps(row, steps)
+    row.own_steps.all().delete()
+    write_steps(row, _new(steps, row.kept))
     if before.pk != row.session.pk and not before.runs.exists():
         before.delete()
+
+
+def _new(steps: list[models.Step], kept: list[JsonObject]) -> list[models.Step]:
+    """Those that a fork does not share with its parent."""
+    return steps[kept[-1]["upto"] :] if kept else steps
 
 
 def _written(

@@ -1,0 +1,60 @@
+"""A fork shares the rows of the steps that it took over from its parent, so that it costs what is new in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import groupby
+
+from django.db import connection
+
+from sessions_app import models
+from sessions_app.core.payload import JsonObject
+from sessions_app.core.run import Run
+from sessions_app.mapping.step_rows import COLUMNS
+
+_OWN = f"""
+INSERT INTO sessions_app_step (run_id, {", ".join(COLUMNS)})
+SELECT %(run)s, {", ".join(COLUMNS)} FROM sessions_app_step
+WHERE run_id = %(lender)s AND index > %(after)s AND index <= %(upto)s
+"""
+
+
+def kept_steps(project: models.Project, run: Run, rows: list[models.Step]) -> list[JsonObject]:
+    """The first steps of a fork that are byte for byte those of its parent, as `models.Run.kept` holds them."""
+    if run.origin != "fork" or run.parent is None:
+        return []
+    parent = models.Run.objects.filter(project=project, run_id=run.parent.run_id).first()
+    if parent is None:
+        return []
+    stored = parent.steps.filter(index__lte=len(rows)).order_by("index").values_list("run_id", "index", "detail")
+    return _parts(stored, rows)
+
+
+def _parts(stored: Iterable[tuple[int, int, bytes | memoryview]], rows: list[models.Step]) -> list[JsonObject]:
+    """A parent that is a fork shares some of them itself: each part names the run that has the rows."""
+    equal = []
+    for (owner, index, detail), row in zip(stored, rows, strict=False):
+        if (index, bytes(detail)) != (row.index, bytes(row.detail)):
+            break
+        equal.append((owner, index))
+    parts = []
+    for owner, group in groupby(equal, key=lambda step: step[0]):
+        indexes = [index for _, index in group]
+        parts.append({"run": owner, "after": indexes[0] - 1, "upto": indexes[-1]})
+    return parts
+
+
+def give_back(lender: models.Run) -> None:
+    """Before the steps of a run go or change: whoever shares them gets rows of their own."""
+    sharing = models.Run.objects.filter(project=lender.project_id, kept__contains=[{"run": lender.pk}])
+    for run in sharing.select_for_update(of=("self",)):
+        _copy(run, [part for part in run.kept if part["run"] == lender.pk])
+        run.kept = [part for part in run.kept if part["run"] != lender.pk]
+        run.save(update_fields=["kept"])
+
+
+def _copy(run: models.Run, parts: list[JsonObject]) -> None:
+    with connection.cursor() as cursor:
+        for part in parts:
+            place = {"run": run.pk, "lender": part["run"], "after": part["after"], "upto": part["upto"]}
+            cursor.execute(_OWN, place)

@@ -1,0 +1,117 @@
+"""A fork shares the rows of its parent's steps, and keeps them when the parent goes or changes."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from sessions_app.core.formats.native import encode_native, parse_native, run_digest
+from sessions_app.core.payload import Payload
+from sessions_app.core.run import ParentLink, Run
+from sessions_app.mapping.load import load_run, load_steps
+from sessions_app.models import Project
+from sessions_app.models import Run as Row
+from sessions_app.services.ingest import ingest_document
+from sessions_app.services.run_store import store_assembled, store_run
+from sessions_app.services.verification import problems
+from tests.agents.talking import example
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def project() -> Project:
+    return Project.objects.create(slug="shop", name="shop")
+
+
+@pytest.fixture
+def parent(project: Project) -> Row:
+    return ingest_document(project, json.dumps(example()).encode()).run
+
+
+def fork_of(row: Row, run_id: str, *, keeps: int) -> Run:
+    """Its steps up to `keeps` are the parent's, those after it are named anew."""
+    run = load_run(row)
+    steps = tuple(step if step.index <= keeps else replace(step, name=f"{run_id} {step.index}") for step in run.steps)
+    return replace(run, run_id=run_id, origin="fork", parent=ParentLink(run_id=run.run_id, step=keeps + 1), steps=steps)
+
+
+def stored(project: Project, run: Run) -> Row:
+    return store_run(project, run, source=b"{}").run
+
+
+def test_a_fork_has_rows_for_its_new_steps_only(project, parent):
+    fork = stored(project, fork_of(parent, "f", keeps=3))
+
+    assert [step.index for step in fork.own_steps.order_by("index")] == [4, 5]
+    assert fork.kept == [{"run": parent.pk, "after": 0, "upto": 3}]
+    assert [step.index for step in fork.steps.order_by("index")] == [1, 2, 3, 4, 5]
+
+
+def test_a_fork_is_read_as_it_was_stored(project, parent):
+    made = fork_of(parent, "f", keeps=3)
+
+    fork = stored(project, made)
+
+    assert run_digest(load_run(fork)) == run_digest(made)
+    assert parse_native(encode_native(load_run(fork))).steps == parse_native(encode_native(made)).steps
+    steps, states, _ = load_steps(fork, after=2, limit=2)
+    assert [step.index for step in steps] == [3, 4]
+    assert states == load_steps(parent, after=2, limit=2)[1]
+
+
+def test_a_fork_of_a_fork_shares_with_both(project, parent):
+    first = stored(project, fork_of(parent, "f", keeps=2))
+
+    second = stored(project, fork_of(first, "g", keeps=4))
+
+    assert second.kept == [
+        {"run": parent.pk, "after": 0, "upto": 2},
+        {"run": first.pk, "after": 2, "upto": 4},
+    ]
+    assert second.own_steps.count() == 1
+    assert [step.name for step in load_run(second).steps][2:] == ["f 3", "f 4", "g 5"]
+
+
+def test_a_run_that_only_looks_alike_shares_nothing(project, parent):
+    run = replace(load_run(parent), run_id="twin")
+
+    twin = stored(project, run)
+
+    assert (twin.kept, twin.own_steps.count()) == ([], 5)
+
+
+def test_forks_keep_their_steps_when_their_parent_is_made_anew(project, parent):
+    made = fork_of(parent, "f", keeps=3)
+    fork, second = stored(project, made), stored(project, fork_of(parent, "g", keeps=1))
+    grown = replace(load_run(parent), output=Payload.of_text("more came"))
+    renamed = replace(grown, steps=tuple(replace(step, name="anew") for step in grown.steps))
+
+    store_assembled(project, renamed, source=b"{}", made_before=parent.pk)
+
+    for row, steps in ((fork, made.steps), (second, fork_of_steps(made, "g", 1))):
+        row.refresh_from_db()
+        assert (row.kept, row.own_steps.count()) == ([], 5)
+        assert [step.name for step in load_run(row).steps] == [step.name for step in steps]
+    assert {step.name for step in load_run(Row.objects.get(pk=parent.pk)).steps} == {"anew"}
+    assert not list(problems())
+
+
+def fork_of_steps(made: Run, run_id: str, keeps: int):
+    original = example()["steps"]
+    return [
+        replace(step, name=original[step.index - 1]["name"] if step.index <= keeps else f"{run_id} {step.index}")
+        for step in made.steps
+    ]
+
+
+def test_forks_keep_their_steps_when_a_running_parent_is_replaced(project):
+    running = ingest_document(project, json.dumps(example() | {"run_id": "live", "status": "running"}).encode()).run
+    made = fork_of(running, "f", keeps=3)
+    fork = stored(project, made)
+
+    ingest_document(project, json.dumps(example() | {"run_id": "live"}).encode())
+
+    fork.refresh_from_db()
+    assert fork.own_steps.count() == 5
+    assert run_digest(load_run(fork)) == run_digest(made)
