@@ -1,8 +1,8 @@
 """What a fork near the end of a long run costs, as JSON: `python3 manage.py test benchmarks/forks.py -s`.
 
 The tool's answer ten steps before the end is another one, so the fork stops at the next request of the model, ready
-to be answered. `child` is the CPU time of the process that forks, `parent` that of the worker, which reads the run and stores
-the fork's, `bytes` what the fork adds, rows and payloads. Ratios near 2 from one length to the next mean linear.
+to be answered. `child` is the CPU time of the process that forks, `parent` that of the worker, which reads the run and
+stores the fork's, `bytes` what the fork adds, rows and payloads. Ratios near 2 from one length to the next mean linear.
 """
 
 from __future__ import annotations

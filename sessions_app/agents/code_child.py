@@ -8,6 +8,7 @@ and no other, for the team's code leaves traces in a process.
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 import os
 import sys
@@ -16,8 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from sessions_app.agents.child import result_body
-from sessions_app.agents.code_fence import CodeFence, CodeLimits, fence_code
+from sessions_app.agents.code_fence import CodeLimits, fence_code
 from sessions_app.agents.pipe import Pipe
+from sessions_app.agents.world_off import Fence
 from sessions_app.core.payload import JsonObject
 from sessions_app.core.replay.observed import Result
 
@@ -30,6 +32,7 @@ def main() -> None:
     fence = fence_code(limits, Path(setup["folder"]), is_live=setup["is_live"])
     pipe = Pipe(lifeline=int(sys.argv[1]))
     os.dup2(2, 1)  # what is printed goes to the parent, which counts it and keeps nothing
+    sys.stdin = io.StringIO()  # the pipe reads the real one
     pipe.say({"ready": True})
     request = next(pipe.requests())
     with sub_agents.every_run_frozen():
@@ -39,7 +42,7 @@ def main() -> None:
 
 
 def _serve(
-    request: JsonObject, target: str, fence: CodeFence, limits: CodeLimits, pipe: Pipe, own_replaying: Any
+    request: JsonObject, target: str, fence: Fence, limits: CodeLimits, pipe: Pipe, own_replaying: Any
 ) -> JsonObject:
     def on_progress(done: int, total: int) -> None:
         pipe.say({"id": request["id"], "progress": [done, total]})
@@ -66,7 +69,7 @@ def _loaded(target: str) -> Any:
     return own
 
 
-def _as_crash(result: Result, limits: CodeLimits, fence: CodeFence) -> Result:
+def _as_crash(result: Result, limits: CodeLimits, fence: Fence) -> Result:
     """An error that only the replay's own limits make says nothing of the agent."""
     error = result.observations.error if result.observations else None
     kind = error.type if error else (result.error or "").partition(":")[0]
@@ -74,7 +77,7 @@ def _as_crash(result: Result, limits: CodeLimits, fence: CodeFence) -> Result:
     return result if words is None else Result(verdict="could_not_run", error=words, facts=result.facts)
 
 
-def _of_limit(kind: str | None, limits: CodeLimits, fence: CodeFence) -> str | None:
+def _of_limit(kind: str | None, limits: CodeLimits, fence: Fence) -> str | None:
     """What an exception of this name means here; None when it is the team's own."""
     if kind == "MemoryError":
         return f"crashed: memory limit {limits.memory_mb} MB"
@@ -83,7 +86,7 @@ def _of_limit(kind: str | None, limits: CodeLimits, fence: CodeFence) -> str | N
     return None
 
 
-def crash_words(error: BaseException, limits: CodeLimits, fence: CodeFence) -> str:
+def crash_words(error: BaseException, limits: CodeLimits, fence: Fence) -> str:
     if isinstance(error, SystemExit):
         return f"crashed: sys.exit({'' if error.code is None else error.code})"
     words = _of_limit(type(error).__name__, limits, fence)

@@ -7,14 +7,16 @@ from the world, not malice.
 from __future__ import annotations
 
 import _posixsubprocess
+import asyncio
 import os
 import resource
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from contextvars import ContextVar
-from dataclasses import dataclass, field
+from contextvars import ContextVar, copy_context
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from sessions_app.agents.world_off import (
     _DISK,
@@ -29,7 +31,14 @@ from sessions_app.agents.world_off import (
 
 _FILE_BYTES = 64 * 1024**2
 _OPEN_FILES = 256
-_window: ContextVar[bool] = ContextVar("live_window", default=False)
+
+
+@dataclass
+class _Window:
+    is_open: bool = True
+
+
+_window: ContextVar[_Window] = ContextVar("live_window")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -41,42 +50,48 @@ class CodeLimits:
     output_mb: int = 16
 
 
-@dataclass
-class CodeFence(Fence):
-    """`live_events` counts what live tools did in the world; `attempts` what was refused."""
-
-    live_events: list[str] = field(default_factory=list)
-
-
 @contextmanager
 def live_window() -> Iterator[None]:
-    """A live tool runs in here. Threads that it starts through the loop have the window too."""
-    token = _window.set(True)
+    """A live tool runs in here, and what it starts, as long as it runs itself."""
+    window = _Window()
+    token = _window.set(window)
     try:
         yield
     finally:
+        window.is_open = False
         _window.reset(token)
 
 
-def fence_code(limits: CodeLimits, folder: Path, *, is_live: bool) -> CodeFence:
+def fence_code(limits: CodeLimits, folder: Path, *, is_live: bool) -> Fence:
     """Call it before the team's code is imported; there is no way back."""
-    fence = CodeFence(has_own_network=False if is_live else _leave_network())
+    fence = Fence(has_own_network=False if is_live else _leave_network())
     with suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("1000")
     sys.dont_write_bytecode = True
     _limit(limits)
     _posixsubprocess.fork_exec = _start_nothing
+    if is_live:
+        asyncio.BaseEventLoop.run_in_executor = _in_context(asyncio.BaseEventLoop.run_in_executor)  # type: ignore[method-assign]
     home = os.path.realpath(folder)
     sys.addaudithook(lambda event, arguments: _audit(fence, home, event, arguments))
     return fence
 
 
+def _in_context(original: Callable[..., Any]) -> Any:
+    """The loop looks names up in threads, which otherwise would not know whose window is open."""
+
+    def run_in_executor(loop: Any, executor: Any, work: Callable[..., Any], *arguments: Any) -> Any:
+        return original(loop, executor, copy_context().run, work, *arguments)
+
+    return run_in_executor
+
+
 def _limit(limits: CodeLimits) -> None:
-    used = sum(resource.getrusage(resource.RUSAGE_SELF)[:2])
-    seconds = int(used) + limits.seconds + 1
+    used = int(sum(resource.getrusage(resource.RUSAGE_SELF)[:2]))
+    ends = used + limits.seconds + 1
+    resource.setrlimit(resource.RLIMIT_CPU, (ends, ends + 5))  # first a signal that says what it is for
     for what, value in (
         (resource.RLIMIT_AS, limits.memory_mb * 1024**2),
-        (resource.RLIMIT_CPU, seconds),
         (resource.RLIMIT_CORE, 0),
         (resource.RLIMIT_FSIZE, _FILE_BYTES),
         (resource.RLIMIT_NOFILE, _OPEN_FILES),
@@ -84,11 +99,10 @@ def _limit(limits: CodeLimits) -> None:
         resource.setrlimit(what, (value, value))
 
 
-def _audit(fence: CodeFence, home: str, event: str, arguments: tuple[object, ...]) -> None:
+def _audit(fence: Fence, home: str, event: str, arguments: tuple[object, ...]) -> None:
     if event not in _WATCHED:
         return
-    if event in _NETWORK and _window.get():
-        fence.live_events.append(event)
+    if event in _NETWORK and (window := _window.get(None)) is not None and window.is_open:
         return
     if event in _ON_DISK and _stays_home(event, arguments, home):
         return

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -38,20 +40,38 @@ class WriteRefused(BaseException):
         super().__init__(f"{tool} was not run. {reason}")
 
 
+_calling: ContextVar[ToolCallPart] = ContextVar("calling")
+
+
+@contextmanager
+def calling(call: ToolCallPart) -> Iterator[None]:
+    """The loop makes this call, with all that the team's hooks do around it."""
+    token = _calling.set(call)
+    try:
+        yield
+    finally:
+        _calling.reset(token)
+
+
 @dataclass
 class Gate:
-    """`ran` holds the ids of the calls whose tools did run, in order."""
+    """Whether it runs depends on the order, on what the tool says of itself, and on the calls beside it."""
 
     policy: ToolPolicy
     fixtures: tuple[Fixture, ...]
     ask: Ask
-    ran: list[str] = field(default_factory=list)
+    ran: list[ToolCallPart] = field(default_factory=list)
+    """Calls whose tools did run."""
     kept_frozen: set[str] = field(default_factory=set)
     """Tools that were asked for live and do not say that they only read."""
     known: set[str] = field(default_factory=set)
     """Names of all tools that were offered."""
     reading: set[str] = field(default_factory=set)
     """Those that say that they only read."""
+
+    def did_run(self, call: ToolCallPart) -> bool:
+        """Ids of calls may come again, so that only the call itself tells."""
+        return any(each is call for each in self.ran)
 
     def offered(self, name: str, tool: ToolDefinition) -> None:
         self.known.add(name)
@@ -62,7 +82,7 @@ class Gate:
         """In the tool's place. Raises `BodyReached` for one that is frozen."""
         if not self._may_run(name):
             raise BodyReached
-        call = next(call for call in _newest_calls(ctx) if call.tool_call_id == ctx.tool_call_id)
+        call = _calling.get()
         self._hold_back_for_misses(ctx)
         if name in self.policy.write:
             return await self._write(name, call, run)
@@ -74,7 +94,7 @@ class Gate:
         return name in self.policy.write or name in self.policy.live & self.reading
 
     async def _live(self, call: ToolCallPart, run: Body) -> Any:
-        self.ran.append(call.tool_call_id)
+        self.ran.append(call)
         with live_window():
             return await run()
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from pydantic import ValidationError
+
 from sessions_app.agents.clock import PinnedClock
-from sessions_app.agents.gate import Ask
+from sessions_app.agents.gate import Ask, WriteRefused
 from sessions_app.agents.own_agent import replay_with_own_agent
 from sessions_app.agents.own_fork import fork_with_own_agent
-from sessions_app.agents.recording_replay import Progress
+from sessions_app.agents.recording_replay import Progress, unreadable
 from sessions_app.agents.registry import OwnAgent
 from sessions_app.agents.replaying import Replayed
 from sessions_app.core.fork.order import read_course, read_order
 from sessions_app.core.fork.stops import Stops
 from sessions_app.core.formats.native import encode_native, parse_native
 from sessions_app.core.payload import JsonObject
+from sessions_app.core.replay.observed import Result
 from sessions_app.core.replay.produce import produced_run
 
 
@@ -36,6 +39,10 @@ async def replay_with_code(request: JsonObject, own: OwnAgent, on_progress: Prog
             clock=clock,
             stops=Stops(order.breakpoints, course),
         )
+    except WriteRefused as refused:
+        return Result(verdict="could_not_run", error=str(refused)), None
+    except ValidationError as error:
+        return Result(verdict="could_not_run", error=unreadable(error)), None
     finally:
         clock.release()
     if result.observations is None:

@@ -92,8 +92,8 @@ class OwnStage(RecordedStage):
         self._on_step(planned.step)
         recorded, given = planned.response.value if planned.response else None, dump_message(response)
         if _said(recorded) != _said(given):
-            act = {"step": planned.step, "kind": "model", "name": "model", "recorded": recorded, "now": given}
-            self.acted(act, "response")
+            said = {"recorded": _answer(recorded), "now": _answer(given)}
+            self.acted({"step": planned.step, "kind": "model", "name": "model", **said}, "response")
 
 
 def _said(response: JsonValue) -> bytes:
@@ -104,3 +104,14 @@ def _said(response: JsonValue) -> bytes:
 
 def _part(part: JsonObject) -> JsonObject:
     return {name: part.get(name) for name in ("part_kind", "content", "tool_name", "args")}
+
+
+def _answer(response: JsonValue) -> JsonObject | None:
+    """An answer as people write it: `text` and `tool_calls`; None when none was recorded."""
+    if response is None:
+        return None
+    parts = response.get("parts") or []
+    texts = [str(part.get("content")) for part in parts if part.get("part_kind") == "text"]
+    calls = [part for part in parts if part.get("part_kind") == "tool-call"]
+    asked = [{"name": call.get("tool_name"), "arguments": call.get("args")} for call in calls]
+    return {"text": "\n".join(texts) or None, "tool_calls": asked}

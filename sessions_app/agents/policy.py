@@ -18,7 +18,7 @@ from pydantic_ai.toolsets import AbstractToolset
 
 from sessions_app.agents.frozen_leaves import Bodies, Leaves
 from sessions_app.agents.frozen_tools import reenact
-from sessions_app.agents.gate import BodyReached, Gate, missing, raw_arguments
+from sessions_app.agents.gate import BodyReached, Gate, calling, missing, raw_arguments
 from sessions_app.agents.library import dump_parameters
 from sessions_app.agents.outcomes import FixtureNotFound
 from sessions_app.agents.own_calls import OwnCalls
@@ -95,7 +95,8 @@ class FrozenPolicy(AbstractCapability[Any]):
         self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: Any, handler: Any
     ) -> Any:
         try:
-            value = await handler(args)
+            with calling(call):
+                value = await handler(args)
         except BodyReached:
             pass
         except SkipToolExecution as skipped:

@@ -32,7 +32,7 @@ def every_run_frozen() -> Iterator[Misses]:
     @functools.wraps(original)
     def iter(self: Any, *arguments: Any, **named: Any) -> Any:
         given = [*(named.get("capabilities") or ())]
-        if not any(isinstance(each, FrozenPolicy) for each in given):
+        if not any(isinstance(each, FrozenPolicy | SubAgentPolicy) for each in given):
             named = {**named, "capabilities": [*given, SubAgentPolicy(misses)]}
         return original(self, *arguments, **named)
 

@@ -113,9 +113,8 @@ def _state(history: StateHistory, step: int) -> JsonObject:
 def _messages(run: Run, point: Checkpoint) -> list[JsonValue] | None:
     request = newest_request(run, point.step)
     call = request.call if request else None
-    if isinstance(call, ModelCall) and call.history is None:
-        return None
-    return [message.value for message in messages(point.history)]
+    was_asked = call.history is not None if isinstance(call, ModelCall) else bool(run.model_calls or run.prior)
+    return [message.value for message in messages(point.history)] if was_asked else None
 
 
 def _call(step: Step) -> JsonObject:

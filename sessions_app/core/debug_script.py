@@ -1,4 +1,4 @@
-"""A Python file that a developer runs beside a downloaded record: the team's agent under the recording, in a debugger."""
+"""A Python file for a developer: the team's agent under a downloaded recording, in a debugger."""
 
 from __future__ import annotations
 

@@ -46,10 +46,15 @@ def _result(typed: Typed, recorded: Recorded) -> Iterator[Written]:
     yield Written(value=change, inputs={"": "result", "step": "result_step", "error.type": "result_type"})
 
 
+def ticked_presets(typed: Typed) -> list[str]:
+    """Their keys, in the order of the page."""
+    return list(dict.fromkeys(typed.get("preset", "").split()))
+
+
 def _preset(key: str, recorded: Recorded) -> JsonObject:
     found = next((preset for preset in recorded.tool.presets if preset.key == key), None)
     if found is None:
-        raise Refused("preset", "This answer has no such preset.")
+        raise Refused("preset", f"This answer has no preset {key!r}.")
     return {name: value for name, value in found.change.items() if name != "kind"}
 
 

@@ -30,10 +30,10 @@ class LaterCalls:
         return self.total - len(self.missing)
 
 
-def later_calls(run: Run, step: int) -> LaterCalls:
+def later_calls(parent: Parent, step: int) -> LaterCalls:
     """Calls of the agent's own loop; what the framework answers itself needs no recording."""
-    later = run.steps.filter(kind="tool", index__gt=step).order_by("index")
-    own = Parent(run).main
+    later = parent.row.steps.filter(kind="tool", index__gt=step).order_by("index")
+    own = parent.main
     bare = later.filter(result_key__isnull=True).values_list("index", "detail")
     missing = [index for index, detail in bare if index in own and _needs_answer(index, bytes(detail))]
     recorded = [i for i in later.filter(result_key__isnull=False).values_list("index", flat=True) if i in own]

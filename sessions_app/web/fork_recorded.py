@@ -1,16 +1,17 @@
 """What was recorded at the step of a fork: it stands beside each change on the form.
 
-Only that step, the next request to the model and the next tool calls are read, however long the run is. All of
-these raise `PayloadMissing` when bytes of the run are gone.
+Only that step, the next request to the model and the next tool calls are read, however long the run is.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sessions_app.core.errors import PayloadMissing
 from sessions_app.core.fork.presets import Preset, presets
 from sessions_app.core.payload import JsonObject, JsonValue, Payload, canonical_json, sha256_hex
 from sessions_app.core.run import ModelCall, ToolCall
+from sessions_app.core.run import Run as Facts
 from sessions_app.mapping.load import load_facts, load_steps
 from sessions_app.models import Run
 from sessions_app.models import Step as StepRow
@@ -75,16 +76,27 @@ class Recorded:
     request: Request
     tool: ToolAnswer
     output_is_json: bool
+    gone: PayloadMissing | None
+    """Bytes of the run that are no longer stored: the rest can be shown, and no fork can be made."""
 
 
 def recorded_at(run: Run, row: StepRow, *, message_index: int | None, tool_step: int | None) -> Recorded:
-    facts = load_facts(run)
+    facts, start, gone = _facts_and_start(run, row)
+    output = facts.output if facts else None
     return Recorded(
-        start=_start(run, row),
-        request=_request(run, row, message_index, facts.instructions),
+        start=start,
+        request=_request(run, row, message_index, facts.instructions if facts else None),
         tool=_tool_answer(run, row, tool_step),
-        output_is_json=facts.output is not None and facts.output.is_json,
+        output_is_json=output is not None and output.is_json,
+        gone=gone,
     )
+
+
+def _facts_and_start(run: Run, row: StepRow) -> tuple[Facts | None, Start, PayloadMissing | None]:
+    try:
+        return load_facts(run), _start(run, row), None
+    except PayloadMissing as gone:
+        return None, Start(row=row, state=NOT_CAPTURED, state_digest=None), gone
 
 
 def _start(run: Run, row: StepRow) -> Start:

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from typing import Any
 
 import pytest
 
@@ -103,7 +104,7 @@ def test_snapshots_up_to_the_step_are_told(client):
 
 
 def test_a_state_that_cannot_be_rebuilt_says_why(client):
-    wrong = {"state": {"after": [{"op": "remove", "path": "/nowhere"}]}}
+    wrong: dict[str, Any] = {"state": {"after": [{"op": "remove", "path": "/nowhere"}]}}
     post_run(client, make_record("r", make_tool_step(**setting("/a", 1)), make_tool_step(**wrong)))
 
     sound, broken = (get(client, f"r/checkpoints/{step}").json() for step in (1, 2))
@@ -114,12 +115,23 @@ def test_a_state_that_cannot_be_rebuilt_says_why(client):
 
 
 def test_a_run_without_state_and_messages_has_null_for_them(client):
-    model = {"kind": "model", "response": {"kind": "response", "parts": []}}
-    post_run(client, make_record("r", model))
+    answer = {"kind": "model", "response": {"kind": "response", "parts": []}}
+    post_run(client, make_record("answered", answer))
+    post_run(client, make_record("no-model", make_tool_step()))
 
-    body = get(client, "r/checkpoints/1").json()
+    for run_id in ("answered", "no-model"):
+        body = get(client, f"{run_id}/checkpoints/1").json()
+        assert (body["messages"], body["state"], body["state_digest"]) == (None, None, None)
 
-    assert (body["messages"], body["state"], body["state_digest"]) == (None, None, None)
+
+def test_before_the_first_request_there_are_no_messages(client):
+    messages = [{"kind": "request", "parts": []}]
+    asking = {"kind": "model", "request": {"messages": messages}}
+    post_run(client, make_record("r", make_tool_step(), asking))
+
+    bodies = [get(client, f"r/checkpoints/{step}").json() for step in (1, 2)]
+
+    assert [body["messages"] for body in bodies] == [[], messages]
 
 
 def test_every_change_of_a_value_is_told(client, cancelled):
@@ -157,7 +169,7 @@ def test_changes_come_in_pages(client):
 
 
 def test_where_changes_stop_to_fit_is_told_on_every_page(client):
-    wrong = {"state": {"after": [{"op": "remove", "path": "/nowhere"}]}}
+    wrong: dict[str, Any] = {"state": {"after": [{"op": "remove", "path": "/nowhere"}]}}
     post_run(client, make_record("r", *(make_tool_step(**setting("/n", i)) for i in range(3)), make_tool_step(**wrong)))
 
     assert get(client, "r/state", path="/n", limit=1).json()["not_known_from"] == 4

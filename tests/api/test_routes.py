@@ -33,6 +33,8 @@ TABLE = {
     ("GET", f"{RUN}/case-file"): (403, 200, 404),
     ("POST", f"{RUN}/replays"): (403, 202, 404),
     ("GET", f"{RUN}/forks"): (403, 200, 404),
+    ("GET", f"{RUN}/state"): (403, 200, 404),
+    ("GET", f"{RUN}/checkpoints/{{step}}"): (403, 200, 404),
     ("POST", f"{RUN}/forks"): (403, 400, 404),  # what is asked for is not there: tests/api/test_forks.py asks well
     ("POST", f"{RUN}/resume"): (403, 400, 404),
     ("POST", f"{RUN}/samples"): (403, 400, 404),
@@ -104,6 +106,7 @@ def api_addresses(resolver, prefix=""):
 def ask(client, method, route, replay):
     address = route.replace("{path:run_id}", "r").replace("{path:session_id}", "r")
     address = address.replace("{replay_id}", replay.replay_id).replace("{digest}", stored_digest())
+    address = address.replace("{step}", "1")
     query = "?left=r&right=r" if route.endswith("comparisons") else ""
     body = BODIES.get(route) or BODIES.get(route.rpartition("/")[2], {})
     data = {} if method == "GET" else {"data": body, "content_type": "application/json"}

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 
+from sessions_app.core.checkpoints import state_digest
 from sessions_app.core.fork.changes import NewState
 from sessions_app.core.fork.order import Order
-from sessions_app.core.payload import JsonObject, JsonValue, canonical_json, sha256_hex
+from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.core.run import Run, StateChange
 from sessions_app.core.state import PatchError, apply_patch, state_after
 
@@ -23,7 +24,7 @@ class ForkState:
                 self._patches[change.step].extend(change.patch)
         self._at_step = order.at_step or 1
         self.value: JsonValue = _state_after(run, kept)
-        self.digest = None if self.value is None else sha256_hex(canonical_json(self.value))
+        self.digest = state_digest(self.value)
         """Of the state that the fork started from, SHA-256."""
         self.notes: list[str] = []
 

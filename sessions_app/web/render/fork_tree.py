@@ -12,6 +12,7 @@ from sessions_app.core.fork.words import describe
 from sessions_app.models import Project, Replay, Run
 from sessions_app.models.replays import ReplayMode
 from sessions_app.queries.forks import ForkRow
+from sessions_app.services.fork_facts import samples_of
 from sessions_app.web.render.replay_words import short_title_of
 from sessions_app.web.run_pages import run_address
 from sessions_app.web.states import expectation_of
@@ -38,6 +39,11 @@ class ShownFork:
     @property
     def replay(self) -> Replay:
         return self.row.replay
+
+    @property
+    def outcome(self) -> str:
+        samples = samples_of(self.replay)
+        return samples.words if samples else self.row.outcome
 
     @property
     def words(self) -> str:
@@ -76,7 +82,7 @@ def _shown(project: Project, run: Run, row: ForkRow, reproduced: Run | None) -> 
 
 
 def _expectation(row: ForkRow) -> str | None:
-    has_ended = row.replay.verdict in ("diverged", "reproduced")
+    has_ended = row.replay.verdict in ("diverged", "reproduced") and row.replay.mode != ReplayMode.SAMPLING
     return expectation_of(row.met) if row.expectation and has_ended else None
 
 

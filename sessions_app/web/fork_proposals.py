@@ -1,0 +1,59 @@
+"""From which step to fork a run: where it failed, where it first looks odd, its last tool call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from sessions_app.core.judge.anomalies import Anomaly, first_odd_step
+from sessions_app.core.payload import JsonObject
+from sessions_app.services.fork_checks import Parent
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Proposal:
+    """A step to fork from; `why` goes on from "step 41 …"."""
+
+    step: int
+    why: str
+
+
+def proposals(parent: Parent) -> list[Proposal]:
+    """Steps of the agent's own loop, the best first, each once. A run without steps has none."""
+    found: dict[int, Proposal] = {}
+    for each in _found(parent):
+        found.setdefault(each.step, each)
+    return list(found.values())
+
+
+def _found(parent: Parent) -> Iterator[Proposal]:
+    yield from _failed(parent)
+    yield from _odd(parent)
+    yield from (Proposal(step=index, why="is the last tool call") for index in _last(parent, "tool"))
+    yield from (Proposal(step=index, why="is the last request to the model") for index in _last(parent, "model"))
+    yield from (Proposal(step=index, why="is the first step") for index in sorted(parent.kinds)[:1])
+
+
+def _failed(parent: Parent) -> Iterator[Proposal]:
+    """What a run ended in is its last error; a run that went on afterwards began to go wrong at its first."""
+    rows = parent.row.steps.filter(has_error=True, kind__in=("model", "tool")).order_by("index")
+    failed = [row for row in rows.values_list("index", "error_preview") if row[0] in parent.main]
+    for index, error in failed[-1:] if parent.row.status == "error" else failed[:1]:
+        yield Proposal(step=index, why=f"failed: {error}" if error else "failed")
+
+
+def _odd(parent: Parent) -> Iterator[Proposal]:
+    anomalies = [found for item in parent.row.anomalies if (found := _anomaly(item)).odd_step in parent.main]
+    step = first_odd_step(anomalies)
+    if step is not None:
+        said = next(each.message for each in anomalies if each.level == "warning" and each.odd_step == step)
+        yield Proposal(step=step, why=f"is the first odd step: {said}")
+
+
+def _anomaly(item: JsonObject) -> Anomaly:
+    steps = tuple(item.get("steps") or ())
+    return Anomaly(code=item["code"], message=item["message"], steps=steps, level=item.get("level", "warning"))
+
+
+def _last(parent: Parent, kind: str) -> list[int]:
+    return sorted(index for index in parent.main if parent.kinds[index] == kind)[-1:]
