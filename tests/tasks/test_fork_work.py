@@ -21,7 +21,7 @@ from sessions_app.services.replay_questions import Questions
 from sessions_app.services.replays import cancel_replay, request_replay
 from tests.agents.forking import REFUSAL, sources
 from tests.agents.talking import example
-from tests.fake_provider import Answer, fake_provider, says
+from tests.fake_provider import Answer, fake_provider, says, sometimes
 from tests.tasks.incidents import make_project, make_run
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -274,3 +274,17 @@ def test_a_model_that_thinks_for_longer_than_a_lease_does_not_lose_it(project, c
             work(fork(run, 4, mode="sampling", samples=1), children)
 
     assert seen == [("running", True)]
+
+
+def test_the_interval_of_a_sampling_covers_how_often_the_provider_errs(project, children):
+    """It errs in three of ten answers; that it does so in six of ten is out of the question."""
+    run = make_run(project, example("r_8821"))
+    errs = sometimes(says("Order #4398."), says("Order #4421 is shipped."), share=0.3, seed=11)
+    with fake_provider(errs) as provider:
+        settings = {"REPLAY_MODEL_ENDPOINT": provider.url, "REPLAY_MODEL_ALLOW_PRIVATE": True}
+        with override_settings(**settings):
+            replay = work(fork(run, 4, mode="sampling", samples=60, expect={"contains": "#4421"}), children)
+
+    low, high = replay.facts["samples"]["interval"]
+    assert low < 0.3 < high < 0.6
+    assert Run.objects.filter(origin="fork").count() == 60
