@@ -32,7 +32,7 @@ from sessions_app.core.payload import JsonObject
 from sessions_app.core.replay.budgets import Budgets
 from sessions_app.core.replay.ending import Ending, conclude
 from sessions_app.core.replay.fixture_book import FixtureBook
-from sessions_app.core.replay.observed import Result
+from sessions_app.core.replay.observed import Divergence, Result
 from sessions_app.core.replay.plan import ReplayPlan, make_plan
 from sessions_app.core.run import Run, broke_off_at
 
@@ -101,7 +101,7 @@ class OwnReplay:
         if ending.stopped is not None:
             stopped = ending.stopped.to_json()
             return Result(verdict="paused", facts=self.facts(), observations=seen, stopped=stopped)
-        divergence = self.stage.divergence or self.transcript.divergence
+        divergence = self._divergence(is_whole=ending.is_regular and not unused and not left_over)
         result = conclude(self.plan, seen, ending, divergence, unused, left_over, self.facts())
         return replace(result, facts={**result.facts, "sources": self._sources()})
 
@@ -130,6 +130,12 @@ class OwnReplay:
         answered = [request.source for request in self.transcript.requests if request.response is not None]
         given = [*answered, *(call.source for call in self.transcript.calls)]
         return {source: given.count(source) for source in dict.fromkeys(given)}
+
+    def _divergence(self, *, is_whole: bool) -> Divergence | None:
+        """What the code did otherwise; another prompt counts when nothing else is to be said of the replay."""
+        if self.stage.divergence is not None or (self._prompt_difference() is not None and not is_whole):
+            return self.stage.divergence
+        return self.transcript.divergence
 
     def _prompt_difference(self) -> JsonObject | None:
         """Instructions or tools that are others today."""

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from sessions_app.core.fork.expectations import read_expectation
+from sessions_app.core.fork.presets import Preset
 from sessions_app.core.fork.words import describe
 from sessions_app.core.payload import JsonObject
-from sessions_app.models import Run
 from sessions_app.models import Step as StepRow
 from sessions_app.queries import steps
+from sessions_app.services.fork_checks import Parent
 from sessions_app.services.replays import registered_agents
-from sessions_app.web.fork_changes import CARDS, RULES
+from sessions_app.web.fork_changes import CARDS, RULES, ticked_presets
 from sessions_app.web.fork_form import BREAKPOINT_KINDS, BREAKPOINTS
 from sessions_app.web.fork_inputs import TOP, Typed
 from sessions_app.web.fork_outlook import later_calls, sources, tools_of
@@ -108,25 +109,31 @@ _INPUTS = {
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PresetChoice:
-    """A preset, with the text that it stands for."""
+    """A preset, with the text that it stands for: None when it is too long for the page."""
 
     key: str
     title: str
-    form: str
-    text: str
+    is_ticked: bool
+    form: str = "text"
+    text: str | None = None
 
 
-def preset_choices(recorded: Recorded) -> list[PresetChoice]:
-    return [_preset(each.key, each.title, each.change) for each in recorded.tool.presets]
+def preset_choices(recorded: Recorded, typed: Typed) -> list[PresetChoice]:
+    """Those that are offered, and what is ticked and is offered no more: it would be lost without a word."""
+    ticked = ticked_presets(typed)
+    offered = [_preset(each, is_ticked=each.key in ticked) for each in recorded.tool.presets]
+    left = [key for key in ticked if key not in {each.key for each in offered}]
+    return [*offered, *(PresetChoice(key=key, title=f"{key} (not offered here)", is_ticked=True) for key in left)]
 
 
-def _preset(key: str, title: str, change: JsonObject) -> PresetChoice:
-    error, value = change.get("error"), change.get("value")
+def _preset(preset: Preset, *, is_ticked: bool) -> PresetChoice:
+    error, value = preset.change.get("error"), preset.change.get("value")
     if error is not None:
         form, text = "error", error.get("message", "") if isinstance(error, dict) else str(error)
     else:
         form, text = ("text", value) if isinstance(value, str) else ("json", spelled(value))
-    return PresetChoice(key=key, title=title, form=form, text=text if len(text) <= _PRESET_TEXT else "")
+    shown = text if len(text) <= _PRESET_TEXT else None
+    return PresetChoice(key=preset.key, title=preset.title, is_ticked=is_ticked, form=form, text=shown)
 
 
 def rows_of(typed: Typed, errors: Mapping[str, str], rows: Iterable[int], *parts: str) -> list[dict[str, Any]]:
@@ -156,7 +163,8 @@ def form_context(names: Iterable[str], typed: Typed, errors: Mapping[str, str], 
         "f": inputs_of((*names, "changes", "step"), typed, errors),
         "cards": cards_of(recorded.start.row.kind, typed, errors),
         "recorded": recorded,
-        "presets": preset_choices(recorded),
+        "presets": preset_choices(recorded, typed),
+        "fork_count": max(len(ticked_presets(typed)), 1) if typed.get("use_result") else 1,
         "rules": rows_of(typed, errors, RULES, "rule_when", "rule_text"),
         "errors": [(name, message) for name, message in errors.items() if name != TOP],
         "top_error": errors.get(TOP, ""),
@@ -164,23 +172,22 @@ def form_context(names: Iterable[str], typed: Typed, errors: Mapping[str, str], 
     }
 
 
-def outlook_context(run: Run, row: StepRow) -> dict[str, Any]:
+def outlook_context(parent: Parent, row: StepRow) -> dict[str, Any]:
     """All that depends on the run and the step alone."""
-    last = steps.last_index(run)
-    agents = registered_agents()
+    run, agents = parent.row, registered_agents()
     return {
         "agents": agents,
-        "later": later_calls(run, row.index),
+        "later": later_calls(parent, row.index),
         "tools": tools_of(run),
         "sources": sources(agents),
-        "last_index": last,
+        "last_index": steps.last_index(run),
         "step_choices": steps.rows_around(run, row.index),
     }
 
 
-def order_in_words(order: JsonObject) -> dict[str, Any]:
-    """The order as the sentence that the form asks for. Only for orders without errors."""
+def forks_in_words(orders: list[JsonObject]) -> dict[str, Any]:
+    """The orders of a form as the sentence that it asks for. Only for orders without errors."""
     return {
-        "changes_in_words": [describe(change) for change in order["changes"]],
-        "expected_in_words": read_expectation(order["expect"]).words,
+        "forks_in_words": [[describe(change) for change in order["changes"]] for order in orders],
+        "expected_in_words": read_expectation(orders[0]["expect"]).words,
     }

@@ -19,19 +19,16 @@ class Proposal:
 
 
 def proposals(parent: Parent) -> list[Proposal]:
-    """Steps of the agent's own loop, the best first, each once. A run without steps has none."""
+    """Steps of the agent's own loop, the best first, each once. Only a run without steps has none."""
     found: dict[int, Proposal] = {}
-    for each in _found(parent):
+    for each in (*_failed(parent), *_odd(parent), *_last(parent, "tool", "is the last tool call")):
         found.setdefault(each.step, each)
-    return list(found.values())
+    return list(found.values()) or _without_tools(parent)
 
 
-def _found(parent: Parent) -> Iterator[Proposal]:
-    yield from _failed(parent)
-    yield from _odd(parent)
-    yield from (Proposal(step=index, why="is the last tool call") for index in _last(parent, "tool"))
-    yield from (Proposal(step=index, why="is the last request to the model") for index in _last(parent, "model"))
-    yield from (Proposal(step=index, why="is the first step") for index in sorted(parent.kinds)[:1])
+def _without_tools(parent: Parent) -> list[Proposal]:
+    first = [Proposal(step=index, why="is the first step") for index in sorted(parent.kinds)[:1]]
+    return _last(parent, "model", "is the last request to the model") or first
 
 
 def _failed(parent: Parent) -> Iterator[Proposal]:
@@ -55,5 +52,6 @@ def _anomaly(item: JsonObject) -> Anomaly:
     return Anomaly(code=item["code"], message=item["message"], steps=steps, level=item.get("level", "warning"))
 
 
-def _last(parent: Parent, kind: str) -> list[int]:
-    return sorted(index for index in parent.main if parent.kinds[index] == kind)[-1:]
+def _last(parent: Parent, kind: str, why: str) -> list[Proposal]:
+    steps = sorted(index for index in parent.main if parent.kinds[index] == kind)
+    return [Proposal(step=index, why=why) for index in steps[-1:]]

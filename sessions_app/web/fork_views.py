@@ -5,62 +5,32 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from django.http import Http404, HttpRequest, HttpResponse
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
-from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 
-from sessions_app.core.errors import NotReplayable, PayloadMissing
-from sessions_app.core.fork.changes import ForkError
-from sessions_app.core.redaction import RedactionFailed
+from sessions_app.core.errors import PayloadMissing
 from sessions_app.models import Project, Replay
-from sessions_app.models import Step as StepRow
-from sessions_app.queries import steps
 from sessions_app.queries.access import has_role
-from sessions_app.services.forks import request_fork
 from sessions_app.web.access import project_page
+from sessions_app.web.fork_batch import errors_of, gone_words, queue_forks, wanted_forks
+from sessions_app.web.fork_desk import Desk, desk_of
 from sessions_app.web.fork_drafts import draft_of, drop_draft, keep_draft
-from sessions_app.web.fork_form import NAMES, Reading, initial, message_input, read_form, result_input
-from sessions_app.web.fork_inputs import TOP, Typed, text_of
-from sessions_app.web.fork_page import form_context, order_in_words, outlook_context
-from sessions_app.web.fork_recorded import Recorded, recorded_at
-from sessions_app.web.run_pages import RunPlace, place_of, session_of, whole_number
+from sessions_app.web.fork_form import NAMES, initial, message_input, result_input
+from sessions_app.web.fork_inputs import TOP, Refused, Typed, text_of
+from sessions_app.web.fork_page import forks_in_words, form_context, outlook_context
+from sessions_app.web.fork_recorded import Recorded
+from sessions_app.web.form_keys import form_token
+from sessions_app.web.render.stops import run_page
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def fork(request: HttpRequest, project: str, session_id: str) -> HttpResponseBase:
-    """Everyone in the project may look; members queue."""
+    """Everyone in the project may look; members queue. Without `?step=` the best step to fork from is proposed."""
     view = _typed if request.method == "POST" else _page
     return view(request, project, session_id)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Desk:
-    """The run and the step that a form is about."""
-
-    project: Project
-    place: RunPlace
-    row: StepRow
-
-    @property
-    def address(self) -> str:
-        return self.address_of(self.row.index)
-
-    def address_of(self, step: int) -> str:
-        path = reverse("fork", args=[self.project.slug, self.place.run.session.session_id])
-        return f"{path}{self.place.query}step={step}"
-
-    def recorded(self, typed: Typed) -> Recorded:
-        return self._recorded(typed.get("message_index"), typed.get("result_step"))
-
-    def shown_before(self, typed: Typed) -> Recorded:
-        """What the inputs were filled from."""
-        return self._recorded(typed.get("message_of"), typed.get("result_of"))
-
-    def _recorded(self, message: str | None, tool: str | None) -> Recorded:
-        index = whole_number(message, 0) if message else None
-        return recorded_at(self.place.run, self.row, message_index=index, tool_step=whole_number(tool, 0))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,65 +44,70 @@ class Shown:
     status: int = 200
 
 
-def _desk(request: HttpRequest, project: Project, session_id: str) -> Desk:
-    place = place_of(session_of(project, session_id), request.GET.get("run", ""))
-    row = steps.step_row(place.run, whole_number(request.GET.get("step"), 1))
-    if row is None:
-        raise Http404
-    return Desk(project=project, place=place, row=row)
-
-
 @project_page()
 def _page(request: HttpRequest, project: Project, session_id: str) -> HttpResponse:
-    desk = _desk(request, project, session_id)
+    desk = desk_of(request, project, session_id)
     draft = draft_of(request, desk.place.run, desk.row.index)
-    try:
-        recorded = desk.recorded(draft or {})
-    except PayloadMissing as gone:
-        return _gone(request, desk, gone)
-    typed = initial(recorded) | dict(draft or {})
-    return _render(request, desk, recorded, Shown(typed=typed, note="draft" if draft else ""))
+    recorded = desk.recorded(draft or {})
+    shown = Shown(typed=initial(recorded) | dict(draft or {}), note="draft" if draft else "")
+    if recorded.gone is None:
+        return _render(request, desk, recorded, shown)
+    if draft is None:
+        return _gone(request, desk, recorded.gone)
+    return _render(request, desk, recorded, _of_gone(shown, recorded.gone))
 
 
 @project_page("member")
 def _typed(request: HttpRequest, project: Project, session_id: str) -> HttpResponse:
-    desk = _desk(request, project, session_id)
+    desk = desk_of(request, project, session_id)
     if request.POST.get("do") == "discard":
         drop_draft(request, desk.place.run, desk.row.index)
         return redirect(desk.address)
+    typed = _posted(request)
+    recorded = desk.recorded(typed)
+    answer = _answer(request, desk, recorded, _moved(desk, typed, recorded))
+    if isinstance(answer, Shown):
+        return _kept(request, desk, recorded, answer)
+    drop_draft(request, desk.place.run, desk.row.index)
+    return _queued(request, desk, answer)
+
+
+def _posted(request: HttpRequest) -> dict[str, str]:
+    """Of presets several may be ticked."""
     typed = {name: request.POST[name] for name in NAMES if name in request.POST}
-    try:
-        recorded = desk.recorded(typed)
-        shown = _moved(desk, typed, recorded)
-        answer = shown if request.POST.get("do") == "show" else _answer(request, desk, recorded, shown)
-    except PayloadMissing as gone:
-        return _gone(request, desk, gone)
-    if isinstance(answer, Replay):
-        drop_draft(request, desk.place.run, desk.row.index)
-        return redirect("replay", project.slug, answer.replay_id)
-    return _kept(request, desk, recorded, answer)
+    return typed | {"preset": " ".join(request.POST.getlist("preset"))}
 
 
-def _answer(request: HttpRequest, desk: Desk, recorded: Recorded, shown: Shown) -> Shown | Replay:
-    """The fork that was queued, or the form with everything that was typed."""
-    reading = read_form(shown.typed, recorded)
-    errors = shown.errors | reading.errors
+def _answer(request: HttpRequest, desk: Desk, recorded: Recorded, shown: Shown) -> Shown | list[Replay]:
+    """The forks that were queued, or the form with everything that was typed."""
+    if recorded.gone is not None:
+        return _of_gone(shown, recorded.gone)
+    if request.POST.get("do") == "show":
+        return shown
+    forks = wanted_forks(shown.typed, recorded)
+    errors = shown.errors | errors_of(forks)
     if request.POST.get("do") == "check":
-        words = {} if errors else order_in_words(reading.order)
-        return Shown(typed=shown.typed, errors=errors, order_words=words)
-    queued = errors or _queue(request, desk, reading)
-    return queued if isinstance(queued, Replay) else Shown(typed=shown.typed, errors=queued, status=422)
-
-
-def _queue(request: HttpRequest, desk: Desk, reading: Reading) -> Replay | dict[str, str]:
+        words = {} if errors else forks_in_words([fork.reading.order for fork in forks])
+        return replace(shown, errors=errors, order_words=words)
+    if errors:
+        return replace(shown, errors=errors, status=422)
     try:
-        return request_fork(run=desk.place.run, order=reading.order, user=request.user)  # type: ignore[arg-type]  # signed in: project_page
-    except ForkError as error:
-        return reading.refused(error)
-    except NotReplayable as problem:
-        return {TOP: str(problem)}
-    except RedactionFailed:
-        return {TOP: "What you typed could not be searched for secrets, so nothing of it was stored."}
+        return queue_forks(request, desk.place.run, forks)
+    except Refused as refused:
+        return replace(shown, errors={refused.name: refused.message}, status=422)
+
+
+def _of_gone(shown: Shown, gone: PayloadMissing) -> Shown:
+    """Nothing can go on from there; what was typed can still be taken elsewhere."""
+    return replace(shown, errors={TOP: gone_words(gone)}, status=410)
+
+
+def _queued(request: HttpRequest, desk: Desk, queued: list[Replay]) -> HttpResponse:
+    """One fork is shown as it runs, several in the tree of the run."""
+    if len(queued) == 1:
+        return redirect("replay", desk.project.slug, queued[0].replay_id)
+    messages.success(request, f"{len(queued)} forks queued.")
+    return redirect(run_page("forks", desk.project, desk.place.run))
 
 
 def _moved(desk: Desk, typed: Typed, recorded: Recorded) -> Shown:
@@ -157,18 +132,19 @@ def _moved(desk: Desk, typed: Typed, recorded: Recorded) -> Shown:
 def _kept(request: HttpRequest, desk: Desk, recorded: Recorded, shown: Shown) -> HttpResponse:
     is_kept = keep_draft(request, desk.place.run, desk.row.index, shown.typed)
     note = "kept" if is_kept else "too_long"
-    errors = {} if request.POST.get("do") == "show" else shown.errors
-    return _render(request, desk, recorded, replace(shown, note=note, errors=errors))
+    is_whole = request.POST.get("do") != "show" or shown.status != 200
+    return _render(request, desk, recorded, replace(shown, note=note, errors=shown.errors if is_whole else {}))
 
 
 def _render(request: HttpRequest, desk: Desk, recorded: Recorded, shown: Shown) -> HttpResponse:
     context = {
         **_frame(request, desk),
         **form_context(NAMES, shown.typed, shown.errors, recorded),
-        **outlook_context(desk.place.run, desk.row),
+        **outlook_context(desk.parent, desk.row),
         **shown.order_words,
         "fork_request": desk.address_of(recorded.request.row.index) if recorded.request.row else "",
         "note": shown.note,
+        "token": form_token(request),
     }
     return render(request, "forks/fork.html", context, status=shown.status)
 
@@ -181,6 +157,8 @@ def _frame(request: HttpRequest, desk: Desk) -> dict[str, Any]:
         "run": desk.place.run,
         "row": desk.row,
         "address": desk.address,
+        "proposed": None if desk.asked else desk.proposals[0],
+        "other_starts": [(each, desk.address_of(each.step)) for each in desk.proposals if each.step != desk.row.index],
         "fork_before": desk.address_of(desk.row.index - 1),
         "fork_after": desk.address_of(desk.row.index + 1),
         "q_session": desk.place.session_address(desk.project),

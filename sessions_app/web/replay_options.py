@@ -22,6 +22,7 @@ from sessions_app.web.fork_form import BREAKPOINTS, read_breakpoint_rows
 from sessions_app.web.fork_inputs import TOP, Typed, words_of
 from sessions_app.web.fork_outlook import tools_of
 from sessions_app.web.fork_page import breakpoint_context, inputs_of
+from sessions_app.web.form_keys import form_token, request_key
 from sessions_app.web.run_pages import RunPlace, place_of, session_of
 
 NAMES = ("mode", "agent", *(f"break_{part}_{row}" for row in BREAKPOINTS for part in ("kind", "value")))
@@ -68,8 +69,10 @@ def _order(typed: Typed, live: list[str]) -> tuple[JsonObject, dict[str, str]]:
 
 
 def _queue(request: HttpRequest, place: RunPlace, typed: Typed, order: JsonObject) -> Replay | dict[str, str]:
+    mode = typed.get("mode", "")
+    key = request_key(request, place.run, mode, order)
     try:
-        return request_replay(run=place.run, user=request.user, mode=typed.get("mode", ""), order=order)  # type: ignore[arg-type]  # signed in: project_page
+        return request_replay(run=place.run, user=request.user, mode=mode, order=order, request_key=key)  # type: ignore[arg-type]  # signed in: project_page
     except ForkError as error:
         return {_INPUTS.get(error.field.partition(".")[0], TOP): error.message}
     except NotReplayable as problem:
@@ -93,6 +96,7 @@ def _render(
         "live": request.POST.getlist("live"),
         "f": inputs_of((*NAMES, "live"), typed, errors),
         "top_error": errors.get(TOP, ""),
+        "token": form_token(request),
         **breakpoint_context(typed, errors),
     }
     return render(request, "forks/options.html", context, status=status)

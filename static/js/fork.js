@@ -14,21 +14,44 @@ form.addEventListener("input", ({ target }) => {
   if (target.name) touched.add(target.name);
   const tick = tickOf(target);
   if (tick && target !== tick && !target.matches("[data-shows]")) tick.checked = true;
-  if (target.name === "result") form.querySelector('[name="preset"][value=""]').checked = true;
-  if (target.name === "preset" && target.dataset.text) fill(target);
+  if (target.name === "result") {
+    for (const preset of ticked()) preset.checked = false;
+    typed = null;
+  }
+  if (target.name === "preset") answer();
   arrange();
 });
 
-function fill(preset) {
-  form.elements.result.value = preset.dataset.text;
-  form.elements.result_as.value = preset.dataset.as;
+// --- presets of a tool's answer
+
+let typed = null; // what stood there before the first one was ticked
+
+const ticked = () => [...form.querySelectorAll('[name="preset"]:checked')];
+
+function answer() {
+  const { result, result_as: kind } = form.elements;
+  const [first, ...others] = ticked();
+  if (first) typed ??= [result.value, kind.value];
+  if (first && !others.length && "text" in first.dataset) [result.value, kind.value] = [first.dataset.text, first.dataset.as];
+  if (!first && typed) [result.value, kind.value] = typed;
+  if (!first) typed = null;
 }
+
+function countForks() {
+  const place = form.querySelector("[data-queue]");
+  const count = form.elements.use_result?.checked ? ticked().length : 0;
+  if (place) place.textContent = count > 1 ? `Queue ${count} forks` : "Queue fork";
+}
+
+// --- what is shown
 
 // Only what the chosen way needs; without scripts all of it is there.
 function arrange() {
   const kind = form.elements.expect_kind?.value;
   for (const part of form.querySelectorAll("[data-for]")) part.hidden = !part.dataset.for.split(" ").includes(kind);
   for (const part of form.querySelectorAll("[data-of-error]")) part.hidden = form.elements.result_as.value !== "error";
+  for (const part of form.querySelectorAll("[data-of-one]")) part.hidden = ticked().length > 1;
+  countForks();
 }
 
 // --- the server
@@ -48,6 +71,7 @@ async function show(card) {
   const page = await ask("show");
   const focused = document.activeElement?.id;
   card.replaceWith(document.importNode(page.getElementById(card.id), true));
+  typed = null;
   if (focused) document.getElementById(focused)?.focus();
   arrange();
 }

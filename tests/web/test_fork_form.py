@@ -268,7 +268,7 @@ def test_presets_are_offered_for_the_tools_answer(bob, shop):
 
     page = page_of(bob, run, 2)
 
-    assert set(re.findall(r'name="preset"\s+value="(\w*)"', page)) == {"", "rate_limit", "timeout"}
+    assert set(re.findall(r'name="preset"\s+value="(\w*)"', page)) == {"rate_limit", "timeout"}
 
 
 def test_a_chosen_preset_wins_over_what_is_typed(bob, shop):
@@ -283,7 +283,7 @@ def test_a_chosen_preset_wins_over_what_is_typed(bob, shop):
 def test_a_preset_that_is_not_offered_is_refused(bob, run):
     page = post(bob, run, 2, use_result="on", preset="nonsense", result="x").content.decode()
 
-    assert errors_in(page) == {"preset": "This answer has no such preset."}
+    assert errors_in(page) == {"preset": "This answer has no preset 'nonsense'."}
     assert not Replay.objects.exists()
 
 
@@ -647,7 +647,7 @@ def test_others_are_told_nothing(shop, run):
 def test_a_step_that_is_not_there_is_no_page(bob, run, step):
     response = bob.get(address(run, step))
 
-    assert response.status_code == (404 if step == "99" else 200)  # what is no number of a step is the first one
+    assert response.status_code == (404 if step == "99" else 200)  # what is no number of a step names none
 
 
 def test_a_run_of_several_is_named_in_the_form(shop, bob):

@@ -1,0 +1,244 @@
+"""The seven steps: the state of each, what shows it, what is missing, what can be done."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from sessions_app.core.judge.reading import count
+from sessions_app.core.run import Run, Step, answered, fixtures, main_model_calls
+from sessions_app.core.workflow.attempts import Attempt, deciding, not_reproduced, outcome_words, reproduces
+
+StepState = Literal["open", "done", "not_possible", "not_needed", "not_available"]
+"""`not_available`: this server cannot do it yet, whatever the recording holds."""
+Action = Literal["session", "record", "replay", "breakpoints", "fork"]
+SHOWN = 6
+"""Attempts that a step names."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Facts:
+    """All that the seven steps are made of."""
+
+    run: Run
+    """Its histories are not looked at."""
+    is_part: bool
+    """Whether only the first steps of a long run were read, so that there may be more of everything."""
+    story: str
+    odd: int
+    """Anomalies that were found."""
+    first_odd: int | None
+    """The step to look at first."""
+    kit_captured: int
+    kit_missing: tuple[str, ...]
+    """Titles of the kit's lines that were not captured in full."""
+    kit_total: int
+    verdict: str
+    """`replayable`, `replayable_to_step` or `cold`."""
+    verdict_step: int | None
+    reasons: tuple[str, ...]
+    """Why it cannot be replayed, or only so far."""
+    attempts: tuple[Attempt, ...]
+    """In the order in which they were asked for."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Evidence:
+    """What shows that something was done: a replay, or a step of the run."""
+
+    words: str
+    replay_id: str | None = None
+    step: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WorkflowStep:
+    """One of the seven."""
+
+    number: int
+    title: str
+    state: StepState
+    words: str
+    missing: tuple[str, ...] = ()
+    evidence: tuple[Evidence, ...] = ()
+    action: Action | None = None
+    """What can be done next for it; None where nothing can."""
+    is_next: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Workflow:
+    """The seven steps, and the answer to the question between them."""
+
+    reproduces: bool | None
+    """None while no attempt says so or otherwise."""
+    decided_by: Attempt | None
+    steps: tuple[WorkflowStep, ...]
+
+    @property
+    def next_step(self) -> WorkflowStep | None:
+        return next((step for step in self.steps if step.is_next), None)
+
+
+def workflow(facts: Facts) -> Workflow:
+    """Where the reproduction of a run stands."""
+    decider = deciding(facts.attempts)
+    answer = None if decider is None else reproduces(decider)
+    steps = tuple(make(facts, answer) for make in _SEVEN)
+    return Workflow(reproduces=answer, decided_by=decider, steps=_with_next(steps, answer))
+
+
+def _with_next(steps: tuple[WorkflowStep, ...], answer: bool | None) -> tuple[WorkflowStep, ...]:
+    """The first open one; where the run does not reproduce, the world is asked before anything is debugged."""
+    order = (1, 2, 3, 4, 6, 5, 7) if answer is False else range(1, 8)
+    found = next((number for number in order if steps[number - 1].state == "open"), None)
+    return tuple(replace(step, is_next=step.number == found) for step in steps)
+
+
+# --- what was recorded -------------------------------------------------------------------------
+
+
+def _gather(facts: Facts, answer: bool | None) -> WorkflowStep:
+    run = facts.run
+    ends = {"no input": run.input is None, "no answer and no error": run.output is None and run.error is None}
+    state: StepState = "open" if run.status == "running" else "done"
+    return WorkflowStep(
+        number=1,
+        title="Gather evidence",
+        state=state,
+        words=facts.story if state == "done" else "The run is still arriving.",
+        missing=tuple(words for words, is_missing in ends.items() if is_missing),
+        evidence=_odd(facts),
+        action="session",
+    )
+
+
+def _odd(facts: Facts) -> tuple[Evidence, ...]:
+    if facts.first_odd is None:
+        return ()
+    found = count(facts.odd, "anomaly", "anomalies")
+    return (Evidence(words=f"{found}, first at step {facts.first_odd}", step=facts.first_odd),)
+
+
+def _extract(facts: Facts, answer: bool | None) -> WorkflowStep:
+    steps = len(facts.run.steps)
+    kit = f"{facts.kit_captured} of {facts.kit_total} lines of the replay kit captured"
+    state: StepState = "open" if facts.run.status == "running" else "done"
+    return WorkflowStep(
+        number=2,
+        title="Extract the session",
+        state=state if steps else "not_possible",
+        words=f"{_at_least(facts)}{count(steps, 'step')}, {kit}." if steps else "The recording holds no step.",
+        missing=facts.kit_missing,
+        action="record",
+    )
+
+
+def _build(facts: Facts, answer: bool | None) -> WorkflowStep:
+    models = _answered(step for step, _ in main_model_calls(facts.run))
+    tools = len([fixture for fixture in fixtures(facts.run) if fixture.call.result or fixture.error])
+    stand_in = f"{_at_least(facts)}{count(models, 'model answer')} and {count(tools, 'tool answer')} stand in for the world"
+    is_cold = facts.verdict == "cold"
+    until = f", up to step {facts.verdict_step}" if facts.verdict == "replayable_to_step" else ""
+    return WorkflowStep(
+        number=3,
+        title="Build the replay model",
+        state="not_possible" if is_cold else "done",
+        words="Too little was recorded to answer for the world." if is_cold else f"{stand_in}{until}.",
+        missing=facts.reasons,
+    )
+
+
+def _at_least(facts: Facts) -> str:
+    return "at least " if facts.is_part else ""
+
+
+def _answered(steps: Iterable[Step]) -> int:
+    return sum(answered(step) is not None for step in steps)
+
+
+# --- attempts ----------------------------------------------------------------------------------
+
+
+def _run_replay(facts: Facts, answer: bool | None) -> WorkflowStep:
+    replays = [attempt for attempt in facts.attempts if attempt.kind == "replay"]
+    is_done = any(reproduces(attempt) is not None for attempt in replays)
+    state: StepState = "done" if is_done else "not_possible" if facts.verdict == "cold" else "open"
+    return WorkflowStep(
+        number=4,
+        title="Run a deterministic replay",
+        state=state,
+        words=_REPLAYED[state] if is_done or not replays else "No replay has come to an end that says something.",
+        evidence=_shown(replays),
+        action=None if facts.verdict == "cold" else "replay",
+    )
+
+
+_REPLAYED: dict[StepState, str] = {
+    "done": "Played again with recorded answers, the world off.",
+    "open": "Not replayed yet.",
+    "not_possible": "There is nothing to replay with.",
+}
+
+
+def _debug(facts: Facts, answer: bool | None) -> WorkflowStep:
+    tried = [attempt for attempt in facts.attempts if attempt.has_stops or attempt.kind == "fork"]
+    state: StepState = "done" if tried else "not_possible" if facts.verdict == "cold" else "open"
+    waits = "Waits for a replay that reproduces the run."
+    ready = "Pause before a step, a tool or when a condition holds; or fork from a step with one thing changed."
+    return WorkflowStep(
+        number=5,
+        title="Debug with breakpoints",
+        state=state,
+        words=f"{count(len(tried), 'pause or fork', 'pauses and forks')} tried."
+        if tried
+        else ready
+        if answer
+        else waits,
+        evidence=_shown(tried),
+        action="breakpoints" if answer or tried else None,
+    )
+
+
+def _check_world(facts: Facts, answer: bool | None) -> WorkflowStep:
+    failed = not_reproduced(facts.attempts)
+    state, words = _of_world(facts, answer, failed)
+    return WorkflowStep(
+        number=6, title="Check external factors", state=state, words=words, evidence=_shown(failed) if answer else ()
+    )
+
+
+def _of_world(facts: Facts, answer: bool | None, failed: list[Attempt]) -> tuple[StepState, str]:
+    if answer is False:
+        return "open", "It does not reproduce: see what may lie outside the recording, then make a new attempt."
+    if answer:
+        after = "An attempt that did not reproduce the run was followed by one that did."
+        return ("done", after) if failed else ("not_needed", "It reproduces from the recording alone.")
+    if facts.verdict == "cold":
+        return "open", "It cannot be replayed: what the recording knows of the world is all there is."
+    return "open", "Asked when a replay does not reproduce the run."
+
+
+def _fix(facts: Facts, answer: bool | None) -> WorkflowStep:
+    decider = deciding(facts.attempts)
+    proven = [each for each in facts.attempts if each.kind == "fork" and each.met and each is not decider]
+    found = "A fork ended as expected." if proven else "No fork has shown a fix yet."
+    return WorkflowStep(
+        number=7,
+        title="Fix, and write a regression test",
+        state="not_available",
+        words=f"{found} This server cannot keep a run as a regression test yet: goldens are not built.",
+        evidence=_shown(proven),
+        action=None if proven or not answer else "fork",
+    )
+
+
+def _shown(attempts: list[Attempt]) -> tuple[Evidence, ...]:
+    """The newest first."""
+    newest = attempts[: -SHOWN - 1 : -1]
+    return tuple(Evidence(words=outcome_words(each), replay_id=each.replay_id) for each in newest)
+
+
+_SEVEN = (_gather, _extract, _build, _run_replay, _debug, _check_world, _fix)
+"""In the order of their numbers."""

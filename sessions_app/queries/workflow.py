@@ -1,0 +1,109 @@
+"""What the reproduction workflow of a run is made of: the run without its histories, and all that was tried."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from typing import Any
+
+from sessions_app import models
+from sessions_app.core import run as core
+from sessions_app.core.formats.fields import Fields
+from sessions_app.core.formats.native import read_header
+from sessions_app.core.formats.native_steps import read_step
+from sessions_app.core.judge.anomalies import Anomaly, first_odd_step
+from sessions_app.core.workflow.attempts import Attempt
+from sessions_app.core.workflow.steps import Facts
+from sessions_app.mapping import payloads
+from sessions_app.mapping.load import header_of
+from sessions_app.mapping.references import payload_references
+from sessions_app.models.replays import FORK_MODES, ReplayMode, ReplayState
+from sessions_app.queries.forks import expectation_words, fork_rows
+from sessions_app.queries.steps import GonePayload, StoredOrGone
+
+STEPS = 2000
+"""The first ones of a run; of the others nothing is said."""
+REPLAYS = 50
+"""The newest ones that changed nothing."""
+_SAY_NOTHING = (ReplayState.CANCELLED, ReplayState.CRASHED)
+_WORDS = {
+    ReplayMode.RECORDING: "replay #{number}",
+    ReplayMode.CODE: "code replay #{number}",
+    ReplayMode.FORK: "fork #{number} at step {step}",
+    ReplayMode.RESUME: "run resumed from step {step} (#{number})",
+    ReplayMode.SAMPLING: "samples from step {step} (#{number})",
+}
+
+
+def workflow_facts(run: models.Run) -> Facts:
+    """Five queries at most, whatever the run holds and however often it was replayed."""
+    recorded, is_part = _without_histories(run)
+    missing = [line["title"] for line in run.kit.get("lines", []) if line["status"] != "captured"]
+    return Facts(
+        run=recorded,
+        is_part=is_part,
+        story=run.story,
+        odd=len(run.anomalies),
+        first_odd=first_odd_step(_anomaly(found) for found in run.anomalies),
+        kit_captured=run.kit_captured,
+        kit_missing=tuple(missing),
+        kit_total=len(run.kit.get("lines", [])),
+        verdict=run.verdict,
+        verdict_step=run.verdict_step,
+        reasons=tuple(reason["message"] for reason in run.verdict_reasons),
+        attempts=_attempts(run),
+    )
+
+
+def _anomaly(found: dict[str, Any]) -> Anomaly:
+    steps, level = tuple(found.get("steps") or ()), found.get("level", "warning")
+    return Anomaly(code=found["code"], message=found["message"], steps=steps, level=level)
+
+
+def _without_histories(run: models.Run) -> tuple[core.Run, bool]:
+    rows = list(run.steps.order_by("index").values_list("index", "detail")[: STEPS + 1])
+    details = [(index, bytes(detail)) for index, detail in rows[:STEPS]]
+    texts = [bytes(run.header), *(detail for _, detail in details)]
+    wanted = {digest for text in texts for digest in payload_references(text)}
+    stored = StoredOrGone(payloads.read_many(run.project_id, wanted))
+    steps = tuple(_without_gone(read_step(Fields(detail), index, stored)) for index, detail in details)
+    found = read_header(header_of(run), stored, prior=None, steps=steps, final=None)
+    return found, len(rows) > STEPS
+
+
+def _without_gone(step: core.Step) -> core.Step:
+    """Bytes that are no longer stored are not captured any more: nobody can look into them."""
+    gone = {each.name: None for each in fields(step.call) if isinstance(getattr(step.call, each.name), GonePayload)}
+    http = step.http
+    if http is not None and isinstance(http.response_body, GonePayload):
+        http = replace(http, response_body=None)
+    return replace(step, call=replace(step.call, **gone), http=http)
+
+
+def _attempts(run: models.Run) -> tuple[Attempt, ...]:
+    """Those of the run itself and of its forks, in the order in which they were asked for."""
+    newest = run.replays.filter(mode=ReplayMode.RECORDING).order_by("-pk")[:REPLAYS]
+    rows = [(replay, 1, run.run_id) for replay in newest]
+    rows += [(row.replay, row.depth, row.parent_run_id) for row in fork_rows(run)]
+    in_order = sorted(rows, key=lambda row: row[0].pk)
+    return tuple(_attempt(replay, f" of {parent}" if depth > 1 else "") for replay, depth, parent in in_order)
+
+
+def _attempt(replay: models.Replay, of_fork: str) -> Attempt:
+    words = _WORDS[ReplayMode(replay.mode)]
+    differs = replay.stopped_at or replay.divergence or {}
+    return Attempt(
+        replay_id=replay.replay_id,
+        kind="fork" if replay.mode in FORK_MODES else "replay",
+        words=words.format(number=replay.number, step=replay.order.get("at_step") or 1) + of_fork,
+        is_over=replay.is_over,
+        verdict=None if replay.state in _SAY_NOTHING else replay.verdict,
+        differs_at=differs.get("step"),
+        has_stops=_has_stops(replay),
+        expectation=expectation_words(replay),
+        met=replay.expectation_met,
+    )
+
+
+def _has_stops(replay: models.Replay) -> bool:
+    is_stopping = any(replay.course.get(name) for name in ("passed", "is_stepping"))
+    return bool(replay.order.get("breakpoints")) or is_stopping or replay.state == ReplayState.PAUSED

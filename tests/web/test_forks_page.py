@@ -1,0 +1,328 @@
+"""The page of a fork, the forks of a run as tree and table, and their words in lists and reports."""
+
+import json
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from sessions_app.models import Replay
+from tests.web.forked import FACTS, ORDER, load_forked, load_parent, make_fork, make_waiting
+from tests.web.making import HOSTILE, client_of, make_project, make_user, match
+from tests.web.records import load_record, tool_step
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def shop():
+    return make_project()
+
+
+@pytest.fixture
+def bob(shop):
+    return client_of(make_user("bob", shop))
+
+
+@pytest.fixture
+def parent(shop):
+    return load_parent(shop)
+
+
+def page_of(client, replay):
+    response = client.get(reverse("replay", args=["shop", replay.replay_id]))
+    assert response.status_code == 200
+    return response.content.decode()
+
+
+def forks_of(client, run, **query):
+    response = client.get(reverse("forks", args=["shop", run.session.session_id]), {"run": run.run_id} | query)
+    assert response.status_code == 200
+    return response.content.decode()
+
+
+def report_of(client, replay, suffix):
+    return client.get(reverse("replay_report", args=["shop", replay.replay_id, suffix])).content.decode()
+
+
+# --- the report of a fork -------------------------------------------------------------------------
+
+
+def test_a_fork_says_what_was_changed_and_whether_it_ended_as_expected(shop, parent, bob):
+    load_record(shop, run_id="older", session_id="old", steps=[tool_step(), tool_step()])
+
+    page = page_of(bob, make_fork(parent, produced_run=load_forked(shop)))
+
+    assert "Fork #1 at step 3 of" in page
+    assert "As expected: the outcome contains" in match(r'<p class="verdict-words">(.*?)</p>', page)
+    assert "answer of lookup_order at step 3:" in page
+    assert "It asks for the id when nothing is found." in page
+    assert "<span>as expected</span>" in page
+    assert "9f3a9f3a9f3a…" in page
+    assert "abababababab…" in page
+    assert "Message 2 answers a call" in page
+    assert "/p/shop/s/old?run=older&amp;step=2" in page
+    assert "Attempts <span" not in page
+    outcomes = match(r'<table class="plain ends-of-both">(.*?)</table>', page)
+    assert "done" in outcomes
+    assert "Which order id?" in outcomes
+    assert "<td>no</td>" in outcomes
+
+
+def test_each_step_after_the_fork_says_who_answered_it(shop, parent, bob):
+    page = page_of(bob, make_fork(parent, produced_run=load_forked(shop)))
+
+    answers = match(r'<ol class="answers">(.*?)</ol>', page)
+    assert answers.count("<li>") == 2
+    assert "<span>by hand</span>" in answers
+    assert "<span>borrowed</span>" in answers
+
+
+@pytest.mark.parametrize(
+    ("columns", "words"),
+    [
+        ({"expectation_met": False}, "Not as expected: the outcome contains"),
+        ({"expectation_met": None}, "Another course: ended with an answer after 4 steps"),
+        ({"expectation_met": None, "verdict": "reproduced"}, "No other course: the same 4 steps and the same answer"),
+        ({"expectation_met": None, "mode": "resume", "order": {"at_step": 3}}, "Went on: ended with an answer"),
+    ],
+)
+def test_the_verdict_of_a_fork_is_in_words(shop, parent, bob, columns, words):
+    page = page_of(bob, make_fork(parent, produced_run=load_forked(shop), **columns))
+
+    assert words in match(r'<p class="verdict-words">(.*?)</p>', page)
+
+
+def test_the_world_is_off_unless_something_was_live(parent, bob):
+    code = make_fork(parent, 2, order=ORDER | {"agent": "support", "tools": {"live": ["lookup_order"], "write": []}})
+
+    off, on = page_of(bob, make_fork(parent, 1)), page_of(bob, code)
+
+    assert "world off: 0 network calls, 0 writes" in off
+    assert "badge-amber" not in off
+    assert "live tools: lookup_order" in on
+    assert "badge-amber" in on
+    assert "runs the team&#x27;s own code: support" in on
+    assert "world off" not in on
+
+
+def test_a_live_model_is_named_while_it_runs(parent, bob):
+    order = {"at_step": 3, "samples": 20, "expect": {"contains": "x"}}
+    running = make_fork(parent, mode="sampling", order=order, state="running", verdict=None, progress_total=60)
+
+    page = page_of(bob, running)
+
+    assert "20 samples from step 3" in page
+    assert "live model" in page
+    assert "nothing is called" not in page
+
+
+def test_an_open_fork_shows_its_order_and_the_steps_so_far(shop, parent, bob):
+    running = make_fork(parent, state="running", verdict=None, progress_total=4, produced_run=load_forked(shop))
+
+    page = page_of(bob, running)
+
+    assert "It asks for the id when nothing is found." in page
+    assert "<span>by hand</span>" in match(r'<ol class="answers">(.*?)</ol>', page)
+    assert "nothing is called, nothing is written" in page
+
+
+def test_samples_say_how_many_were_as_expected_and_how_sure_that_is(shop, parent, bob):
+    made = load_forked(shop)
+    samples = {
+        "n": 20, "done": 20, "met": 7, "unjudged": 0, "interval": [0.181, 0.567],
+        "groups": [{"words": "Which order id?", "count": 7, "run_ids": [made.run_id, "gone"]}],
+        "errors": [{"words": "429", "count": 2}],
+        "budget": {"requests": 60, "input_tokens": 9000, "output_tokens": 120},
+    }  # fmt: skip
+    order = ORDER | {"samples": 20}
+    replay = make_fork(parent, mode="sampling", order=order, facts=FACTS | {"samples": samples}, expectation_met=None)
+
+    page = page_of(bob, replay)
+
+    assert "7 of 20 as expected (35 %, 95 % interval 18–57 %)" in page
+    assert f"run={made.run_id}" in match(r'<table class="plain groups">(.*?)</table>', page)
+    assert "2 failed" in page
+    assert "7 of 20 as expected" in bob.get(reverse("replays", args=["shop"])).content.decode()
+    assert "7 of 20 as expected" in match(r'<ul class="fork-tree">(.*?)</ul>', forks_of(bob, parent))
+    assert 'class="held-pinned"' not in page
+    assert "60 requests, 9,000 tokens in and 120 out" in page
+
+
+def test_drift_shows_what_a_live_tool_answers_now(parent, bob):
+    drift = [{"step": 2, "tool": "lookup_order", "path": "stock", "recorded": 4, "now": 0}]
+    acts = [{"step": 3, "kind": "tool", "name": "guard", "recorded": {"ok": True}, "now": "refused"}]
+    facts = {"drift": drift, "own_code": acts, "prompt_differs": {"step": 1, "path": "parameters"}}
+    replay = make_fork(parent, mode="code", order={"agent": "support"}, facts=facts, fork_id=None)
+
+    page = page_of(bob, replay)
+
+    drifted, acted = match(r'id="drift-title">(.*?)</section>', page), match(r'id="acts-title">(.*?)</section>', page)
+    assert "<del>4</del>" in drifted
+    assert "<ins>0</ins>" in drifted
+    assert "guard" in acted
+    assert "guard" not in drifted
+    assert "Instructions or tools are others today: first at step 1" in page
+    assert 'ran: <span class="recorded">support</span>' in page
+
+
+def test_the_report_as_a_file_holds_the_fork_and_its_sources(shop, parent, bob):
+    replay = make_fork(parent, produced_run=load_forked(shop))
+
+    text, markdown = report_of(bob, replay, "txt"), report_of(bob, replay, "md")
+    fork = json.loads(report_of(bob, replay, "json"))["replay"]["fork"]
+
+    assert "Hypothesis: It asks for the id when nothing is found." in text
+    assert 'Expected: the outcome contains "order id": met' in text
+    assert "  4 sonnet-4: borrowed from older step 2" in text
+    assert "| by hand | 1 |" in markdown
+    assert "- `3 lookup: by hand`" in markdown.replace("lookup_order", "lookup")
+    assert fork["at_step"] == 3
+    assert [step["source"] for step in fork["steps"]] == ["by_hand", "borrowed"]
+    assert fork["steps"][1]["taken_from"] == {"run_id": "older", "step": 2}
+
+
+def test_a_fork_is_no_attempt_to_reproduce_the_run(parent, bob):
+    attempt = Replay.objects.create(project=parent.project, run=parent, number=1, state="done", verdict="reproduced")
+    make_fork(parent, 2)
+
+    report = json.loads(report_of(bob, attempt, "json"))
+
+    assert [each["number"] for each in report["attempts"]] == [1]
+    assert report["replay"]["fork"] is None
+
+
+def test_a_fork_can_be_queued_again_as_it_was_asked_for(parent, bob):
+    waiting = make_waiting(parent, course={"answers": [{"at": 4}], "passed": 4})
+
+    bob.post(reverse("replay_again", args=["shop", waiting.replay_id]))
+
+    again = Replay.objects.exclude(pk=waiting.pk).get()
+    assert (again.mode, again.order, again.course) == ("fork", ORDER, {})
+
+
+# --- the forks of a run ---------------------------------------------------------------------------
+
+
+def test_no_forks_yet_leads_to_the_first_one(parent, bob):
+    page = forks_of(bob, parent)
+
+    assert "No forks yet." in page
+    assert reverse("fork", args=["shop", "chat_1"]) in page
+
+
+def test_forks_of_forks_stand_under_their_parents(shop, parent, bob):
+    made = load_forked(shop)
+    first = make_fork(parent, 1, produced_run=made)
+    make_fork(made, 1, fork_id="deep", order=ORDER | {"at_step": 4}, expectation_met=False)
+    make_fork(parent, 2)
+
+    page = forks_of(bob, parent)
+
+    tree = match(r'<ul class="fork-tree">(.*?)</section>', page)
+    under_first = match(rf"{first.replay_id}(.*)", tree)
+    assert "fork at step 4" in match(r"<ul>(.*?)</ul>", under_first)
+    assert page.count("<tbody>") == 1
+    assert "<span>not as expected</span>" in page
+
+
+def test_the_table_shows_change_outcome_divergence_and_sources(shop, parent, bob):
+    make_fork(parent, produced_run=load_forked(shop, run_id="forked"))
+
+    table = match(r'<table class="fork-table">(.*?)</table>', forks_of(bob, parent))
+
+    assert "tool answer at step 3: → {" in table
+    assert "Which order id?" in table
+    assert "/p/shop/diff/parent...forked?step=3" in table
+    assert "<span>borrowed</span></span> 1" in table
+    assert "three columns" not in table
+
+
+def test_a_reproduced_run_offers_three_columns(shop, parent, bob):
+    attempt = load_record(shop, run_id="parent_replay_1", session_id="chat_1", origin="replay", steps=[tool_step()])
+    Replay.objects.create(project=shop, run=parent, number=1, state="done", verdict="reproduced", produced_run=attempt)
+    make_fork(parent, 2, produced_run=load_forked(shop, run_id="forked"))
+
+    page = forks_of(bob, parent)
+
+    assert "/p/shop/diff/parent...parent_replay_1?third=forked" in page
+    assert "Attempts to reproduce it" in page
+
+
+@pytest.mark.parametrize(
+    ("picked", "address"),
+    [
+        (["one"], "/p/shop/diff/parent...one"),
+        (["one", "two"], "/p/shop/diff/parent...one?third=two"),
+        (["one", "two", "three"], "/p/shop/s/chat_1/forks?run=parent"),
+    ],
+)
+def test_ticked_runs_open_beside_the_recording(parent, bob, picked, address):
+    response = bob.get(reverse("forks", args=["shop", "chat_1"]), {"run": "parent", "with": picked})
+
+    assert response["Location"] == address
+
+
+def test_the_page_has_the_same_number_of_queries_for_one_fork_and_for_three(shop, parent, bob):
+    counts = []
+    for numbers in ([1], [2, 3]):
+        for number in numbers:
+            make_fork(parent, number, produced_run=load_forked(shop, run_id=f"fork_{number}"))
+        with CaptureQueriesContext(connection) as seen:
+            forks_of(bob, parent)
+        counts.append(len(seen))
+
+    assert counts[0] == counts[1]
+
+
+def test_hostile_forks_are_text(shop, parent, bob):
+    order = ORDER | {"hypothesis": HOSTILE, "expect": HOSTILE, "changes": [{"kind": HOSTILE}]}
+    replay = make_fork(parent, order=order, facts=FACTS | {"lint": [HOSTILE]}, expectation_met=None)
+    pages = page_of(bob, replay) + forks_of(bob, parent) + bob.get(reverse("replays", args=["shop"])).content.decode()
+
+    assert "<script>alert" not in pages
+    assert "\u202e" not in pages
+
+
+def test_charlie_finds_no_forks(parent):
+    charlie = client_of(make_user("charlie", make_project("elsewhere")))
+
+    assert charlie.get(reverse("forks", args=["shop", "chat_1"])).status_code == 404
+
+
+# --- where forks are named elsewhere --------------------------------------------------------------
+
+
+def test_steps_that_were_not_recorded_carry_a_chip(shop, parent, bob):
+    made = load_forked(shop)
+    make_fork(parent, produced_run=made)
+    address = reverse("session", args=["shop", "chat_1"])
+
+    forked = bob.get(address, {"run": made.run_id}).content.decode()
+    recorded = bob.get(address, {"run": "parent"}).content.decode()
+
+    assert 'title="an answer that somebody wrote"' in forked
+    assert 'title="the same request, answered in another run of this project"' in forked
+    assert 'title="an answer that somebody wrote"' not in recorded
+
+
+def test_a_loop_is_folded_only_where_the_answers_came_from_the_same_place(shop, bob):
+    asked = [tool_step("search", source=source) for source in ("recorded",) * 3 + ("rule",) * 3]
+    load_record(shop, run_id="mixed", session_id="mixed", steps=asked)
+    load_record(shop, run_id="plain", session_id="plain", steps=[tool_step("search")] * 6)
+
+    mixed = bob.get("/p/shop/s/mixed").content.decode()
+    plain = bob.get("/p/shop/s/plain").content.decode()
+
+    assert (mixed.count("× 3</strong>"), mixed.count("× 6</strong>")) == (2, 0)
+    assert (plain.count("× 3</strong>"), plain.count("× 6</strong>")) == (0, 1)
+
+
+def test_the_session_names_forks_among_its_replays(shop, parent, bob):
+    make_fork(parent)
+
+    tried = match(r'<section class="tried"(.*?)</section>', bob.get("/p/shop/s/chat_1").content.decode())
+
+    assert "fork at step 3" in tried
+    assert "/p/shop/s/chat_1/forks?run=parent" in tried

@@ -1,0 +1,137 @@
+"""A third run on the diff page: recorded, reproduced, forked."""
+
+import pytest
+from django.urls import reverse
+
+from sessions_app.models import StoredPayload
+from tests.web.making import HOSTILE, client_of, make_project, make_user, match
+from tests.web.records import load_record, tool_step
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def shop():
+    return make_project()
+
+
+@pytest.fixture
+def bob(shop):
+    return client_of(make_user("bob", shop))
+
+
+def diff_of(client, left, right, **query):
+    response = client.get(reverse("diff", args=["shop", left, right]), query)
+    assert response.status_code == 200
+    return response.content.decode()
+
+
+@pytest.fixture
+def trio(shop):
+    """Three calls; the second differs in b, the second and the third in c."""
+    calls = [tool_step(arguments={"i": i}, result={"n": i}) for i in range(3)]
+    load_record(shop, run_id="a", session_id="s", steps=calls)
+    load_record(shop, run_id="b", session_id="s", steps=[calls[0], calls[1] | {"result": {"n": "bee"}}, calls[2]])
+    changed = [calls[1] | {"result": {"n": "sea"}}, calls[2] | {"result": {"n": "end"}}]
+    load_record(shop, run_id="c", session_id="s", output="else", steps=[calls[0], *changed])
+
+
+def rows_of(page):
+    return match(r'<section class="diff-steps"(.*)</main>', page).split('<section class="pair')[1:]
+
+
+def test_each_field_shows_three_values_and_marks_what_differs(trio, bob):
+    second, third = rows_of(diff_of(bob, "a", "b", third="c"))
+
+    assert "<ins>&quot;bee&quot;</ins>" in second or "<ins>bee</ins>" in second
+    assert "sea" in second
+    assert second.count("side-differs") == 2
+    assert "B differs" in second
+    assert "C differs" in second
+    assert third.count("side-differs") == 1
+    assert "B differs" not in third
+
+
+def test_what_is_the_same_in_all_three_is_folded(trio, bob):
+    page = diff_of(bob, "a", "b", third="c")
+
+    assert "1 same in all three" in page
+    assert "1 same</span>" in page
+    assert "1 same</span>" not in diff_of(bob, "a", "b", third="c", only="changes")
+    assert rows_of(diff_of(bob, "a", "a", third="a")) == []
+
+
+def test_a_step_that_differs_only_in_the_third_is_shown(trio, bob):
+    two, three = diff_of(bob, "a", "a"), diff_of(bob, "a", "a", third="c")
+
+    assert 'class="pair ' not in two
+    assert three.count('class="pair ') == 2
+
+
+def test_facts_have_three_values_too(trio, bob):
+    facts = match(r'<section class="facts-diff"(.*?)</section>', diff_of(bob, "a", "b", third="c"))
+
+    assert facts.count("&quot;done&quot;") == 2
+    assert "else" in facts
+
+
+def test_a_step_that_a_run_lacks_is_said(shop, bob):
+    load_record(shop, run_id="a", steps=[tool_step("first"), tool_step("second")])
+    load_record(shop, run_id="c", session_id="s2", steps=[tool_step("first"), tool_step("extra"), tool_step("more")])
+
+    page = diff_of(bob, "a", "a", third="c")
+
+    assert "no such step in A" in page
+    assert "only in C" in page
+    assert "no such step in C" in page
+
+
+def test_switches_keep_the_third_column_and_one_takes_it_away(trio, bob):
+    page = diff_of(bob, "a", "b", third="c")
+
+    assert 'href="?only=changes&amp;third=c&amp;"' in page
+    assert 'href="/p/shop/diff/b...a?third=c&amp;"' in page
+    assert "Two columns" in page
+    assert "Two columns" not in diff_of(bob, "a", "b")
+    assert "diff_viewed" not in page
+    assert 'class="viewed-form"' not in page
+
+
+def test_a_third_run_that_is_not_here_is_named(trio, bob):
+    load_record(make_project("other"), run_id="theirs", steps=[tool_step()])
+
+    for run_id in ("gone", "theirs"):
+        response = bob.get(reverse("diff", args=["shop", "a", "b"]), {"third": run_id})
+        assert response.status_code == 404
+        assert run_id in response.content.decode()
+
+
+def test_bytes_that_are_gone_are_said(trio, shop, bob):
+    StoredPayload.objects.filter(project=shop).delete()
+
+    response = bob.get(reverse("diff", args=["shop", "a", "b"]), {"third": "c"})
+
+    assert response.status_code == 410
+
+
+def test_many_rows_are_paged(shop, bob):
+    for name, sign in (("a", 1), ("b", 1), ("c", -1)):
+        steps = [tool_step(arguments={"i": sign * (i + 1)}) for i in range(150)]
+        load_record(shop, run_id=name, session_id=name, steps=steps)
+
+    page = diff_of(bob, "a", "b", third="c")
+    asked = diff_of(bob, "a", "b", third="c", step=140)
+
+    assert page.count('class="pair ') == 60
+    assert "third=c&amp;at=60" in page
+    assert ">A 140</a>" in asked
+
+
+def test_hostile_runs_are_text(shop, bob):
+    load_record(shop, run_id="a", steps=[tool_step(result={"x": 1})])
+    load_record(shop, run_id="c", session_id="s2", steps=[tool_step(result={HOSTILE: HOSTILE})], output=HOSTILE)
+
+    page = diff_of(bob, "a", "a", third="c")
+
+    assert "<script>alert" not in page
+    assert "\u202e" not in page
