@@ -62,6 +62,8 @@ class Gate:
     ask: Ask
     ran: list[ToolCallPart] = field(default_factory=list)
     """Calls whose tools did run."""
+    ran_before: list[ToolCallPart] = field(default_factory=list)
+    """Calls that an earlier attempt ran, whose results the parent kept."""
     kept_frozen: set[str] = field(default_factory=set)
     """Tools that were asked for live and do not say that they only read."""
     known: set[str] = field(default_factory=set)
@@ -72,6 +74,10 @@ class Gate:
     def did_run(self, call: ToolCallPart) -> bool:
         """Ids of calls may come again, so that only the call itself tells."""
         return any(each is call for each in self.ran)
+
+    def is_live(self, call: ToolCallPart) -> bool:
+        """Whether a tool gave the answer, now or in an earlier attempt."""
+        return any(each is call for each in (*self.ran, *self.ran_before))
 
     def offered(self, name: str, tool: ToolDefinition) -> None:
         self.known.add(name)
@@ -104,6 +110,7 @@ class Gate:
         reply = self.ask({"what": "may_run", "tool": name, "key": key}) or {}
         if not reply.get("allowed"):
             if "result" in reply:
+                self.ran_before.append(call)
                 return reply["result"]
             raise WriteRefused(name, str(reply.get("reason") or ""))
         value = await self._live(call, run)

@@ -39,7 +39,7 @@ class OwnCalls:
         if fixture is None:
             return
         outcome, words = _refusal(refusal)
-        source: StepSource = "live" if self._gate.did_run(call) else "own_code"
+        source: StepSource = "live" if self._gate.is_live(call) else "own_code"
         is_as_then = fixture.call.outcome in (None, outcome)
         self._write_down(call, fixture, "recorded" if is_as_then else source, {"result": words, "outcome": outcome})
         if not is_as_then:
@@ -49,7 +49,7 @@ class OwnCalls:
         """The tool ran live, or a hook of the team's answered for it."""
         self._count(call)
         now = plain(value.return_value if isinstance(value, ToolReturn) else value)
-        ran, fixture = self._gate.did_run(call), self._take(call)
+        ran, fixture = self._gate.is_live(call), self._take(call)
         self._write_down(call, fixture, "live" if ran else "own_code", {"result": now, "outcome": "success"})
         if fixture is None:
             return

@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Literal
 
@@ -125,6 +125,8 @@ class ReplayFacts:
     """What the replayed run ended with; None also when it ended with an error."""
     fork: ForkFacts | None = None
     """None of a replay that changes nothing."""
+    live_tools: Mapping[str, int] = field(default_factory=dict)
+    """How often each tool of the team's own ran."""
 
     @property
     def has_live_model(self) -> bool:
@@ -194,10 +196,22 @@ def build_report(
         kit_captured=kit.captured,
         kit_total=kit.total,
         kit_gaps=tuple(line.key for line in kit.lines if line.status != "captured"),
-        budget=nondeterminism_budget(run, replayed=replay is not None and not replay.has_live_model),
+        budget=_budget(run, replay),
         next_action=next_action(replay),
         replay=replay,
     )
+
+
+def _budget(run: Run, replay: ReplayFacts | None) -> tuple[BudgetRow, ...]:
+    """A live model holds nothing, a live tool not its answers."""
+    rows = nondeterminism_budget(run, replayed=replay is not None and not replay.has_live_model)
+    live = replay.live_tools if replay else {}
+    return tuple(_run_live(row, live) if live and row.key == "tool_results" else row for row in rows)
+
+
+def _run_live(row: BudgetRow, live: Mapping[str, int]) -> BudgetRow:
+    names = ", ".join(f"{name} ran live {count} ×" for name, count in live.items())
+    return replace(row, state="uncontrolled", values=f"{names}; {row.values}")
 
 
 def _message_count(run: Run) -> int:

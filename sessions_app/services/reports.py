@@ -130,6 +130,7 @@ def replay_facts(replay: Replay, run: RecordedRun, output: Payload | None) -> Re
         run_id=replay.produced_run.run_id if replay.produced_run else None,
         output=output,
         fork=fork_facts(replay, run),
+        live_tools=facts.get("live_tools") or {},
     )
 
 

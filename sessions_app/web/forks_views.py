@@ -40,6 +40,7 @@ def _context(request: HttpRequest, project: Project, run: Run) -> dict[str, Any]
         "project": project,
         "section": "sessions",
         "run": run,
+        "run_calls": run.model_call_count + run.tool_call_count,
         "session_id": run.session.session_id,
         "run_link": run_address(run, project),
         "fork_link": run_page("fork", project, run),

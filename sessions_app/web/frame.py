@@ -7,7 +7,7 @@ from typing import Any
 from django.http import HttpRequest
 
 from sessions_app.models import Project
-from sessions_app.models.replays import OPEN_STATES, Replay
+from sessions_app.models.replays import OPEN_STATES, Replay, ReplayState
 from sessions_app.queries.access import projects_of
 
 THEMES = ("system", "light", "dark")
@@ -36,7 +36,9 @@ def bar_facts(request: HttpRequest, project: Project | None, section: str) -> di
 
 
 def open_replays(project: Project) -> int:
-    return Replay.objects.filter(project=project, state__in=list(OPEN_STATES)).count()
+    """Those that go on by themselves: one that is paused waits for somebody."""
+    open_ones = Replay.objects.filter(project=project, state__in=list(OPEN_STATES))
+    return open_ones.exclude(state=ReplayState.PAUSED).count()
 
 
 def theme_of(request: HttpRequest | None) -> str:

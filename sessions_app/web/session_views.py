@@ -18,6 +18,7 @@ from sessions_app.core.payload import TEXT, JsonObject, Payload
 from sessions_app.mapping import payloads
 from sessions_app.mapping.load import load_run
 from sessions_app.models import Project, Replay, Run
+from sessions_app.models.replays import FORK_MODES
 from sessions_app.queries import steps
 from sessions_app.queries.access import has_role
 from sessions_app.queries.run_ends import ends_of
@@ -85,6 +86,7 @@ def _frame(request: HttpRequest, project: Project, place: RunPlace, view: str) -
         "q": place.query + kept(request, place),
         "kept_find": kept(request, place),
         "replays": replays,
+        "fork_count": _forks_among(replays),
         "diff_partners": diff_partners(place, replays),
         "may_change": has_role(request.user, project, "member"),
         "asked_step": whole_number(request.GET.get("step"), 0),
@@ -93,6 +95,11 @@ def _frame(request: HttpRequest, project: Project, place: RunPlace, view: str) -
         "curl": curl_of(request, run),
         "recorded_address": run_address(made_by.run, project) if made_by else None,
     }
+
+
+def _forks_among(replays: list[Replay]) -> int | None:
+    """None when there may be more than are listed."""
+    return sum(replay.mode in FORK_MODES for replay in replays) if len(replays) < REPLAYS else None
 
 
 def above_steps(request: HttpRequest, project: Project, place: RunPlace, view: str) -> dict[str, Any]:

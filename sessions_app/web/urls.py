@@ -26,6 +26,7 @@ from sessions_app.web import (
     stop_views,
     storage_views,
     upload_views,
+    workflow_views,
 )
 from sessions_app.web.recorded_ids import RecordedId, ReportSuffix, Signal
 
@@ -50,6 +51,7 @@ of_a_project: list[URLPattern | URLResolver] = [
     path("s/<recorded_id:session_id>/fork", fork_views.fork, name="fork"),
     path("s/<recorded_id:session_id>/replay-options", replay_options.replay_options, name="replay_options"),
     path("s/<recorded_id:session_id>/forks", forks_views.forks, name="forks"),
+    path("s/<recorded_id:session_id>/workflow", workflow_views.workflow_page, name="workflow"),
     path("s/<recorded_id:session_id>/record", session_views.record, name="record"),
     path("s/<recorded_id:session_id>/otlp", export_views.otlp, name="otlp"),
     path("s/<recorded_id:session_id>/case-file", export_views.case_file, name="case_file"),

@@ -237,3 +237,15 @@ def test_report_without_a_replay_asks_for_one():
 )
 def test_payload_is_described(value, words):
     assert describe(value) == words
+
+
+def test_a_tool_that_ran_live_pins_nothing():
+    run = read("session_abc123.json")
+    frozen, live = ReplayFacts(verdict="diverged"), ReplayFacts(verdict="diverged", live_tools={"lookup_order": 2})
+
+    [pinned], [loose] = (
+        [row for row in report_on(run, replay=facts).budget if row.key == "tool_results"] for facts in (frozen, live)
+    )
+
+    assert (pinned.state, loose.state) == ("pinned", "uncontrolled")
+    assert loose.values.startswith("lookup_order ran live 2 ×")
