@@ -1,10 +1,13 @@
-"""Agents to try a code replay with: the order desk and the docs assistant of the example recordings, and their repairs.
+"""Agents to try a code replay with: those of the example recordings, and the repairs of two.
 
 A fresh installation has them registered (`REPLAY_AGENTS` puts a team's own in their place):
 
     order_desk            the one that was recorded as cancel_5521: it cancels what cannot be cancelled
     order_desk_fixed      checks an order before its tool cancels it
     v2_with_empty_check   the assistant of run_xyz789, which says that it found nothing instead of searching on
+    billing_desk          the one that was recorded as charged_3107: it charges a card twice and sends two e-mails
+
+    python -m examples.registered_agents    # the agents, their tools, and which of these only read
 
 They look like any agent of a team: nothing here knows that it is replayed. A replay answers for the model, and for the
 tools, of which none runs.
@@ -12,10 +15,11 @@ tools, of which none runs.
 
 from __future__ import annotations
 
+import json
 from typing import Annotated, Any
 
 from pydantic import Field
-from pydantic_ai import Agent, ModelRetry, RunContext
+from pydantic_ai import Agent, FunctionToolset, ModelRetry, RunContext
 from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, TextPart, ToolReturnPart
 
@@ -23,10 +27,17 @@ MODEL = "openai:gpt-4o"
 OrderId = Annotated[str, Field(description="The order number, such as ORD-1234.")]
 Reason = Annotated[str, Field(description="Why the customer wants to cancel.")]
 Query = Annotated[str, Field(description="What to search for.")]
+InvoiceId = Annotated[str, Field(description="The invoice number, such as INV-1234.")]
+Amount = Annotated[str, Field(description="What to charge, such as 10.00 EUR.")]
+Customer = Annotated[str, Field(description="The customer's number, such as u_1234.")]
+Subject = Annotated[str, Field(description="What the e-mail is about.")]
 
 orders = {"ORD-5521": {"item": "Widget Pro", "status": "delivered", "cancellable": False}}
 cancelled: list[str] = []
 """What the tool that cancels was run for; in a replay it stays empty."""
+charged: list[str] = []
+emailed: list[str] = []
+"""Payments taken and e-mails sent by the billing desk; in a replay both stay empty."""
 
 
 def order_desk() -> Agent[None, str]:
@@ -99,3 +110,43 @@ def _newest_search(messages: list[ModelMessage]) -> dict[str, Any] | None:
         return None
     content: Any = part.content
     return content if isinstance(content, dict) else None
+
+
+def billing_desk() -> Agent[None, str]:
+    agent = Agent(
+        MODEL, name="billing_desk", instructions="You help customers pay their invoices.", defer_model_check=True
+    )
+
+    @agent.tool_plain(metadata={"replay": "read"}, description="Find what is due on an invoice, and what was paid.")
+    def find_payment(invoice_id: InvoiceId) -> dict[str, Any]:
+        return {"invoice_id": invoice_id, "due": "148.00 EUR", "payments": list(charged)}
+
+    @agent.tool_plain(description="Charge the customer's card for an invoice.")
+    def charge_card(invoice_id: InvoiceId, amount: Amount) -> str:
+        """The payment service takes the money each time; its first answer breaks off."""
+        charged.append(f"ch_{invoice_id[4:]}_{len(charged) + 1}")
+        answer = json.dumps({"charge_id": charged[-1], "amount": amount, "status": "charged"})
+        return answer if len(charged) > 1 else answer[: answer.index('",')]
+
+    @agent.tool_plain(description="Send an e-mail to the customer.")
+    def send_email(to: Customer, subject: Subject) -> str:
+        emailed.append(subject)
+        return "sent"
+
+    return agent
+
+
+AGENTS = (order_desk, order_desk_fixed, v2_with_empty_check, billing_desk)
+
+
+def main() -> None:
+    for make in AGENTS:
+        sets = [toolset for toolset in make().toolsets if isinstance(toolset, FunctionToolset)]
+        tools = {
+            name: (tool.metadata or {}).get("replay", "write") for each in sets for name, tool in each.tools.items()
+        }
+        print(f"{make.__name__}: {', '.join(f'{name} ({kind})' for name, kind in tools.items())}")
+
+
+if __name__ == "__main__":
+    main()

@@ -167,7 +167,8 @@ REPLAY_AGENTS = env.agents(
     "REPLAY_AGENTS",
     "order_desk=examples.registered_agents:order_desk, "
     "order_desk_fixed=examples.registered_agents:order_desk_fixed, "
-    "v2_with_empty_check=examples.registered_agents:v2_with_empty_check",
+    "v2_with_empty_check=examples.registered_agents:v2_with_empty_check, "
+    "billing_desk=examples.registered_agents:billing_desk",
 )
 REPLAY_AGENT_ENV = env.passed_on("REPLAY_AGENT_ENV")
 REPLAY_CODE_MEMORY_MB = env.number("REPLAY_CODE_MEMORY_MB", 1024, at_least=256)

@@ -34,11 +34,12 @@ def main() -> None:
     os.dup2(2, 1)  # what is printed goes to the parent, which counts it and keeps nothing
     sys.stdin = io.StringIO()  # the pipe reads the real one
     pipe.say({"ready": True})
-    request = next(pipe.requests())
+    requests = pipe.requests()
+    request = next(requests)
     with sub_agents.every_run_frozen():
         body = _serve(request, setup["target"], fence, limits, pipe, own_replaying)
     pipe.say({"id": request["id"], "result": body})
-    next(pipe.requests())
+    next(requests)
 
 
 def _serve(

@@ -20,7 +20,7 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator
-from typing import Any, BinaryIO
+from typing import Any
 
 from sessions_app.core.payload import JsonObject, JsonValue, compact_json
 
@@ -32,8 +32,8 @@ class Pipe:
         _end_with_parent(lifeline)
         self._lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
         self._answers = _take_over_stdout()
+        self._source = sys.stdin.buffer
         self._asked = 0
-        threading.Thread(target=self._read, args=(sys.stdin.buffer,), daemon=True).start()
 
     def say(self, message: JsonObject) -> None:
         try:
@@ -42,6 +42,8 @@ class Pipe:
             os._exit(0)
 
     def requests(self) -> Iterator[JsonObject]:
+        """Call it behind the fence: a process with a second thread gets no namespace of its own."""
+        threading.Thread(target=self._read, daemon=True).start()
         while True:
             yield self._next()
 
@@ -57,9 +59,9 @@ class Pipe:
     def _next(self) -> JsonObject:
         return dict(json.loads(self._lines.get()))
 
-    def _read(self, source: BinaryIO) -> None:
+    def _read(self) -> None:
         """In a thread, so that a busy child notices the end of input."""
-        for line in source:
+        for line in self._source:
             self._lines.put(line)
         os._exit(0)
 

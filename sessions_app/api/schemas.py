@@ -253,6 +253,7 @@ class ReplayBody(Answer):
     verdict: str | None
     divergence: dict[str, Any] | None = Field(description="step, path, recorded, replayed")
     live_calls: int | None
+    writes: int = Field(description="Tools that were allowed to change something, and ran.")
     run_id: str | None = Field(description="The run that the replay produced.")
     error: str | None
     facts: dict[str, Any]

@@ -144,6 +144,7 @@ def replay_body(replay: Replay) -> JsonObject:
         "verdict": replay.verdict,
         "divergence": replay.divergence,
         "live_calls": replay.live_calls,
+        "writes": replay.executions.count(),
         "run_id": replay.produced_run.run_id if replay.produced_run else None,
         "error": replay.error,
         "facts": replay.facts,

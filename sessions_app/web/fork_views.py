@@ -15,7 +15,7 @@ from sessions_app.core.errors import PayloadMissing
 from sessions_app.models import Project, Replay
 from sessions_app.queries.access import has_role
 from sessions_app.web.access import project_page
-from sessions_app.web.fork_batch import errors_of, gone_words, queue_forks, wanted_forks
+from sessions_app.web.fork_batch import WantedFork, errors_of, gone_words, queue_forks, wanted_forks
 from sessions_app.web.fork_desk import Desk, desk_of
 from sessions_app.web.fork_drafts import draft_of, drop_draft, keep_draft
 from sessions_app.web.fork_form import NAMES, initial, message_input, result_input
@@ -85,16 +85,18 @@ def _answer(request: HttpRequest, desk: Desk, recorded: Recorded, shown: Shown) 
     if request.POST.get("do") == "show":
         return shown
     forks = wanted_forks(shown.typed, recorded)
-    errors = shown.errors | errors_of(forks)
+    read = replace(shown, errors=shown.errors | errors_of(forks))
     if request.POST.get("do") == "check":
-        words = {} if errors else forks_in_words([fork.reading.order for fork in forks])
-        return replace(shown, errors=errors, order_words=words)
-    if errors:
-        return replace(shown, errors=errors, status=422)
+        orders = [fork.reading.order for fork in forks]
+        return replace(read, order_words={} if read.errors else forks_in_words(orders))
+    return replace(read, status=422) if read.errors else _queue(request, desk, read, forks)
+
+
+def _queue(request: HttpRequest, desk: Desk, read: Shown, forks: list[WantedFork]) -> Shown | list[Replay]:
     try:
         return queue_forks(request, desk.place.run, forks)
     except Refused as refused:
-        return replace(shown, errors={refused.name: refused.message}, status=422)
+        return replace(read, errors={refused.name: refused.message}, status=422)
 
 
 def _of_gone(shown: Shown, gone: PayloadMissing) -> Shown:

@@ -44,7 +44,7 @@ class Made:
     """Names of the tools as models see them."""
     toolsets: list[AbstractToolset[Any]] = field(default_factory=list)
     capabilities: list[AbstractCapability[Any]] = field(default_factory=list)
-    added: list[Callable[[Agent[None, Any]], None]] = field(default_factory=list)
+    added: list[Callable[[Agent[None, Any]], object]] = field(default_factory=list)
 
     def write(self, name: str, key: str) -> dict[str, Any]:
         self.ran[name] += 1
@@ -105,7 +105,7 @@ class Bringing(AbstractCapability[Any]):
 
 
 def on_the_agent(made: Made, name: str) -> str:
-    made.added.append(lambda agent: agent.tool_plain(made.function(name)) and None)
+    made.added.append(lambda agent: agent.tool_plain(made.function(name)))
     return name
 
 
@@ -136,7 +136,7 @@ def dynamic(made: Made, name: str) -> str:
     def toolset(ctx: RunContext[None]) -> AbstractToolset[Any]:
         return functions
 
-    made.added.append(lambda agent: agent.toolset(per_run_step=each_step)(toolset) and None)
+    made.added.append(lambda agent: agent.toolset(per_run_step=each_step)(toolset))
     return name
 
 
@@ -144,7 +144,7 @@ def dynamic_server(made: Made, name: str) -> str:
     def toolset(ctx: RunContext[None]) -> AbstractToolset[Any]:
         return Server(made, name, f"dynamic_{name}")
 
-    made.added.append(lambda agent: agent.toolset(per_run_step=False)(toolset) and None)
+    made.added.append(lambda agent: agent.toolset(per_run_step=False)(toolset))
     return name
 
 
@@ -176,7 +176,7 @@ def delegating(made: Made, name: str) -> str:
         return (await helper.run(key)).output
 
     delegate.__name__ = name
-    made.added.append(lambda agent: agent.tool_plain(delegate) and None)
+    made.added.append(lambda agent: agent.tool_plain(delegate))
     return name
 
 

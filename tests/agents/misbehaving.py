@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import hashlib
 import os
 import re
 import socket
@@ -42,6 +43,17 @@ def _hold_the_interpreter() -> None:
     re.match(r"(a+)+$", "a" * 60 + "b")
 
 
+def _keep_all_processors_busy() -> None:
+    """Hashing lets go of the interpreter."""
+    for _ in range(8):
+        threading.Thread(target=lambda: [hashlib.sha256(bytes(50_000_000)) for _ in range(10_000)], daemon=True).start()
+    threading.Event().wait()
+
+
+def _ask_somebody() -> None:
+    input()
+
+
 def _eat_memory() -> None:
     kept = []
     while True:
@@ -74,14 +86,11 @@ def _write_outside() -> None:
     Path(__file__).with_suffix(".written").write_text("x")
 
 
-def _many_threads() -> None:
-    for _ in range(100_000):
-        threading.Thread(target=threading.Event().wait, daemon=True).start()
-
-
 segfault = functools.partial(_agent_that, _segfault)
 endless = functools.partial(_agent_that, _loop)
 endless_in_c = functools.partial(_agent_that, _hold_the_interpreter)
+busy = functools.partial(_agent_that, _keep_all_processors_busy)
+asking = functools.partial(_agent_that, _ask_somebody)
 memory = functools.partial(_agent_that, _eat_memory)
 leaving = functools.partial(_agent_that, lambda: sys.exit(3))
 leaving_at_once = functools.partial(_agent_that, lambda: os._exit(3))

@@ -11,6 +11,7 @@ from sessions_app.agents.gate import Ask
 from sessions_app.agents.own_agent import replay_with_own_agent
 from sessions_app.agents.registry import OwnAgent
 from sessions_app.core.fork.order import ToolPolicy
+from sessions_app.core.fork.stops import Stops
 from sessions_app.core.formats.native import parse_native
 from sessions_app.core.payload import JsonObject
 from sessions_app.core.replay.observed import Result
@@ -23,13 +24,19 @@ def never_asked(question: JsonObject) -> JsonObject:
     raise AssertionError(question)
 
 
-def replayed_by(run: Run, own: OwnAgent, *, ask: Ask = never_asked, **policy: Any) -> Result:
+def replayed_by(
+    run: Run, own: OwnAgent, *, ask: Ask = never_asked, stops: Stops | None = None, **policy: Any
+) -> Result:
+    """`live` and `write` name tools, as an order does."""
     clock = PinnedClock(run.started_at)
     tools = ToolPolicy(**{name: frozenset(names) for name, names in policy.items()})
+
+    def on_progress(done: int, total: int) -> None:
+        assert done <= total
+
+    replay = replay_with_own_agent(run, own, tools=tools, ask=ask, on_progress=on_progress, clock=clock, stops=stops)
     try:
-        return asyncio.run(
-            replay_with_own_agent(run, own, tools=tools, ask=ask, on_progress=lambda done, total: None, clock=clock)
-        )
+        return asyncio.run(replay)
     finally:
         clock.release()
 

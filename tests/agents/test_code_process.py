@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -24,6 +26,7 @@ CRASHES = {
     "segfault_at_import": "crashed: segmentation fault (signal 11)",
     "endless": "crashed: took longer than 4 s",
     "endless_in_c": "crashed: took longer than 4 s",
+    "busy": "crashed: took longer than 4 s",
     "memory": "crashed: memory limit 700 MB",
     "leaving": "crashed: sys.exit(3)",
     "leaving_at_import": "crashed: sys.exit(no key)",
@@ -49,6 +52,12 @@ def test_the_end_of_a_team_s_code_is_told_in_words(name: str, words: str):
     assert not Path("tests/agents/misbehaving.written").exists()
 
 
+def test_nobody_answers_what_the_code_asks():
+    result = replay_in_child("tests.agents.misbehaving:asking", limits=TIGHT)
+
+    assert (result["verdict"], result["error"]) == ("could_not_run", "EOFError: EOF when reading a line")
+
+
 def test_what_cannot_start_says_why(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     (tmp_path / "pydantic_ai.py").write_text("raise ImportError('no such library here')")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
@@ -64,6 +73,7 @@ def test_what_cannot_start_says_why(monkeypatch: pytest.MonkeyPatch, tmp_path: P
         ("cancel_bug", "order_desk", ("reproduced", None)),
         ("cancel_bug", "order_desk_fixed", ("diverged", 4)),
         ("run_xyz789", "v2_with_empty_check", ("diverged", 3)),
+        ("charged_twice", "billing_desk", ("reproduced", None)),
     ],
 )
 def test_the_examples_reach_for_nothing(run: str, target: str, verdict: Any):
@@ -102,6 +112,39 @@ def test_it_has_a_network_only_while_a_live_tool_runs():
     seen = looked_around()
 
     assert (seen["in_the_tool"], seen["in_the_check"]) == ("reached", "WorldIsOff")
+
+
+WINDOW = """
+import asyncio, contextvars, sys, tempfile
+from pathlib import Path
+from sessions_app.agents.code_fence import CodeLimits, fence_code, live_window
+
+fence_code(CodeLimits(memory_mb=2048), Path(tempfile.mkdtemp()), is_live=True)
+
+async def look_up():
+    try:
+        await asyncio.get_running_loop().getaddrinfo("localhost", 80)
+    except Exception as error:
+        return type(error).__name__
+    return "reached"
+
+async def main():
+    with live_window():
+        left_over = contextvars.copy_context()
+        inside = await look_up()
+    outside = await look_up()
+    afterwards = await asyncio.create_task(look_up(), context=left_over)
+    print(inside, outside, afterwards)
+
+asyncio.run(main())
+"""
+
+
+def test_what_a_live_tool_leaves_behind_has_no_network():
+    """The loop looks names up in threads of its own, while the tool runs."""
+    told = subprocess.check_output([sys.executable, "-c", WINDOW], text=True)
+
+    assert told.split() == ["reached", "WorldIsOff", "WorldIsOff"]
 
 
 def test_what_ran_live_is_counted_with_what_was_refused():

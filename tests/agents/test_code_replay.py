@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pydantic_ai import Agent
-from pydantic_ai.capabilities import AbstractCapability
+from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering
 from pydantic_ai.exceptions import ModelRetry, SkipToolExecution, ToolFailed
+from pydantic_ai.models.test import TestModel
 
 from examples import registered_agents
 from sessions_app.agents.registry import CannotLoadAgent, OwnAgent, load_agent
 from sessions_app.core.compare.runs import compare_runs
+from sessions_app.core.fork.order import Breakpoint, Course
+from sessions_app.core.fork.stops import Stops
 from sessions_app.core.formats.native import parse_native
 from sessions_app.core.registrations import read_registrations
 from sessions_app.core.replay.observed import Result
@@ -63,6 +67,7 @@ def assert_same(make: Callable[[], Play], way: str) -> None:
 
     assert (result.verdict, result.divergence, result.error) == ("reproduced", None, None)
     assert set(result.facts["sources"]) <= {"recorded"}
+    assert result.observations is not None
     again = produced_run(run, result.observations, run_id="again")
     assert compare_runs(run, again).identical
 
@@ -91,9 +96,18 @@ def test_the_repaired_assistant_says_by_itself_that_it_found_nothing():
 
     assert place(result) == ("diverged", 3, "response")
     assert result.facts["sources"] == {"recorded": 2, "own_code": 1}
+    assert result.observations is not None
     made = produced_run(run, result.observations, run_id="again")
     assert [step.kind for step in made.steps] == ["model", "tool", "model"]
     assert made.output.value == "I don't have any documents about refund policy. Please check with support."
+
+
+def test_the_agents_of_the_examples_say_which_tools_only_read(capsys: pytest.CaptureFixture[str]):
+    registered_agents.main()
+
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "order_desk: lookup_order (read), cancel_order (write)"
+    assert lines[2] == "v2_with_empty_check: search_docs (read)"
 
 
 # --- where the code differs
@@ -224,7 +238,7 @@ def test_arguments_that_pass_today_have_no_answer():
     run = recorded_run(scenarios.validation_errors)
     made = scenarios.validation_errors()
     agent = Agent(Scripted(), instructions="You help customers.", name="agent")
-    for name, tool in made.agent._function_toolset.tools.items():  # type: ignore[attr-defined]
+    for name, tool in made.agent._function_toolset.tools.items():
         if name != "search":
             agent._function_toolset.tools[name] = tool
 
@@ -285,3 +299,90 @@ def with_everything() -> tuple[Any, Any, dict[str, Any]]:
 def test_what_is_no_agent_is_refused(target: str):
     with pytest.raises(CannotLoadAgent, match=target):
         load_agent(target)
+
+
+# --- what else a team's code may bring
+
+
+class Outermost(AbstractCapability[Any]):
+    """Wants to stand outside of everything, as recorders do."""
+
+    def get_ordering(self) -> CapabilityOrdering:
+        return CapabilityOrdering(position="outermost")
+
+    async def wrap_tool_execute(self, ctx: Any, *, call: Any, tool_def: Any, args: Any, handler: Any) -> Any:
+        return await handler(args)
+
+
+class AnotherModel(AbstractCapability[Any]):
+    """Chooses the model for each request."""
+
+    async def before_model_request(self, ctx: Any, request_context: Any) -> Any:
+        request_context.model = TestModel()
+        return request_context
+
+
+class WrappedModel(AbstractCapability[Any]):
+    def get_wrapper_model(self, model: Any) -> Any:
+        return TestModel()
+
+
+@pytest.mark.parametrize("capability", [Outermost, AnotherModel, WrappedModel])
+def test_no_capability_of_the_team_s_gets_around_the_recording(run: Run, capability: type[AbstractCapability[Any]]):
+    result = replayed_by(run, agent_with(capabilities=[capability()]))
+
+    assert place(result) == ("reproduced", None, None)
+
+
+def test_an_error_before_the_first_request_is_no_difference(run: Run):
+    """As from an agent that refuses capabilities, or from dependencies that are not there."""
+    made = agent_with()
+
+    @made.agent.instructions
+    def broken(ctx: Any) -> str:
+        return str(ctx.deps.tenant)
+
+    result = replayed_by(run, made)
+
+    assert (result.verdict, result.divergence) == ("could_not_run", None)
+    assert result.error == "AttributeError: 'NoneType' object has no attribute 'tenant'"
+
+
+def test_dependencies_and_arguments_of_its_run_are_given(run: Run):
+    made = agent_with()
+    seen: list[Any] = []
+
+    @made.agent.instructions
+    def look(ctx: Any) -> str:
+        seen.append((ctx.deps, ctx.metadata))
+        return ""
+
+    replayed_by(run, replace(made, deps={"tenant": "t"}, arguments={"metadata": {"a": 1}}))
+
+    assert seen[0] == ({"tenant": "t"}, {"a": 1})
+
+
+def test_a_replay_pauses_and_goes_on_from_its_beginning(run: Run):
+    stops = Stops((Breakpoint(tool="lookup_order"),), Course())
+    passed = Stops((Breakpoint(tool="lookup_order"),), Course(passed=2))
+
+    paused = replayed_by(run, agent_with(), stops=stops)
+    result = replayed_by(run, agent_with(), stops=passed)
+
+    assert (paused.verdict, paused.stopped["at"], paused.stopped["step"]) == ("paused", 2, 2)
+    assert place(result) == ("reproduced", None, None)
+
+
+def test_the_clock_stands_at_the_recorded_times(run: Run):
+    made = agent_with()
+    seen: list[datetime] = []
+
+    @made.agent.instructions
+    def now() -> str:
+        seen.append(datetime.now(UTC))
+        return ""
+
+    replayed_by(run, made)
+
+    assert seen[0] == run.started_at
+    assert seen[-1] == run.steps[1].started_at  # the last answer before the second request was that of step 2

@@ -81,6 +81,17 @@ def test_what_a_live_tool_says_now_is_compared_with_then(run: Run):
     assert (result.verdict, found.step, found.path) == ("diverged", 4, "messages[2].parts[0].content.left")
 
 
+def test_calls_with_the_same_id_are_told_apart():
+    script = says(call("stock_of", {"item": "w"}, "same")), says(call("order", {"item": "w"}, "same")), says("Done.")
+    run = recorded_run(lambda: Play(Desk(*script).agent, "Buy w"))
+    desk = Desk(marks=READS)
+
+    result = replayed_by(run, desk.own, live=["stock_of"])
+
+    assert (result.verdict, desk.ran) == ("reproduced", {"stock_of": 1})
+    assert result.facts["sources"] == {"recorded": 4, "live": 1}
+
+
 @pytest.mark.parametrize("marks", [None, {"replay": "write"}, {"replay": True}, {"other": "read"}])
 def test_a_tool_that_does_not_say_that_it_only_reads_stays_frozen(run: Run, marks: JsonObject | None):
     desk = Desk(marks=marks)
@@ -127,6 +138,8 @@ def test_a_tool_that_writes_runs_once_when_somebody_allowed_it(run: Run):
 
     assert (first.ran, second.ran) == ({"order": 1}, {})
     assert [result.verdict for result in results] == ["reproduced", "reproduced"]
+    assert [result.facts["sources"]["live"] for result in results] == [1, 1]
+    assert [result.facts["live_tools"] for result in results] == [{"order": 1}, {}]
     key = sha256_hex(canonical_json(["order", {"item": "w"}]))
     assert [(asked["what"], asked["key"]) for asked in ledger.asked] == [
         ("may_run", key),
@@ -196,8 +209,8 @@ def test_an_agent_that_a_check_asks_ends_the_replay():
     """Checks run as they are, and this one swallows whatever happens to it."""
     judge: Agent[None, str] = Agent(Scripted(says("fine"), says("fine")), name="judge")
 
-    def make() -> Agent[None, str]:
-        agent: Agent[None, str] = Agent(Scripted(says("Hello.")), instructions="You greet.", name="greeter")
+    def make(instructions: str = "You greet.") -> Agent[None, str]:
+        agent: Agent[None, str] = Agent(Scripted(says("Hello.")), instructions=instructions, name="greeter")
 
         @agent.output_validator
         async def judged(output: str) -> str:
@@ -212,9 +225,35 @@ def test_an_agent_that_a_check_asks_ends_the_replay():
     run = recorded_run(lambda: Play(make(), "Hi"))
 
     result = replayed_by(run, OwnAgent(agent=make()))
+    with_other_prompt = replayed_by(run, OwnAgent(agent=make("You greet kindly.")))
 
-    assert result.verdict == "fixture_missing"
+    assert (result.verdict, with_other_prompt.verdict) == ("fixture_missing", "fixture_missing")
     assert result.facts["asked_for"]["tool"] == "the model of agent 'judge'"
+    assert with_other_prompt.facts["prompt_differs"] == {"step": 1, "path": "messages[0].instructions"}
+
+
+def test_an_agent_among_tasks_of_a_live_tool_ends_the_replay():
+    """A group of tasks wraps what ends it."""
+
+    def make(*script: ModelResponse) -> Agent[None, str]:
+        agent: Agent[None, str] = Agent(Scripted(*script), instructions="You ask.", name="outer")
+
+        @agent.tool_plain(metadata=READS)
+        async def delegate(task: str) -> str:
+            """Delegate."""
+            inner: Agent[None, str] = Agent(Scripted(says("Inner.")), name="inner")
+            async with asyncio.TaskGroup() as group:
+                asked = group.create_task(inner.run(task))
+            return asked.result().output
+
+        return agent
+
+    script = says(call("delegate", {"task": "t"}, "d")), says("Done.")
+    run = recorded_run(lambda: Play(make(*script), "Go"))
+
+    result = replayed_by(run, OwnAgent(agent=make()), live=["delegate"])
+
+    assert (result.verdict, result.facts["asked_for"]["tool"]) == ("fixture_missing", "the model of agent 'inner'")
 
 
 # --- functions that make the output

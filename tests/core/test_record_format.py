@@ -16,6 +16,8 @@ from sessions_app.core.formats.detect import parse_document
 from sessions_app.core.formats.native import encode_native
 from sessions_app.core.history import History, extend, messages
 from sessions_app.core.json_text import Limits
+from sessions_app.core.judge.anomalies import find_anomalies
+from sessions_app.core.judge.kit import audit_kit
 from sessions_app.core.payload import Payload
 from sessions_app.core.run import (
     AgentCall,
@@ -34,6 +36,7 @@ from sessions_app.core.run import (
     Step,
     ToolCall,
 )
+from sessions_app.core.state import state_after
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "sessions_app" / "examples"
@@ -145,6 +148,19 @@ def test_cancel_5521_cancels_what_the_lookup_called_non_cancellable():
     assert "non-cancellable" in lookup.call.result.value
     assert cancel.state.after[0] == {"op": "replace", "path": "/orders/ORD-5521/status", "value": "cancelled"}
     assert all(step.state for step in run.steps)
+
+
+def test_charged_3107_paid_although_the_answer_broke_off():
+    run = read_example("charged_twice.json")
+    first, second = (step for step in run.steps if step.name == "charge_card")
+
+    assert first.call.arguments.value == second.call.arguments.value
+    assert first.call.result.value == '{"charge_id": "ch_3107_1'
+    assert [len(state_after(run, step.index)["payments"]) for step in (first, second)] == [1, 2]
+    assert len(state_after(run, len(run.steps))["outbox"]) == 2
+    assert {line.status for line in audit_kit(run).lines} == {"captured"}
+    found = [(anomaly.code, anomaly.steps) for anomaly in find_anomalies(run)]
+    assert found == [("duplicate_call", (4, 6)), ("cut_off_json", (4,))]
 
 
 # --- the page ----------------------------------------------------------------------------------

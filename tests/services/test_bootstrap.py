@@ -14,7 +14,7 @@ from sessions_app.services.keys import find_key
 from tests.builders import make_record, row_counts
 
 pytestmark = pytest.mark.django_db
-EXAMPLES = {"abc123", "cancel_5521", "price_429", "r_8821", "run_xyz789"}
+EXAMPLES = {"abc123", "cancel_5521", "charged_3107", "price_429", "r_8821", "run_xyz789"}
 
 
 def connection_of(home):

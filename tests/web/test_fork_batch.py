@@ -13,7 +13,6 @@ from tests.web.test_fork_form import address, errors_in, is_ticked, options, pag
 
 pytestmark = pytest.mark.django_db
 ERROR_TIMEOUT = {"type": "TimeoutError", "message": "search did not answer in time.", "crashes": False}
-CUT = '{"docs":["re'
 
 
 @pytest.fixture
@@ -255,15 +254,27 @@ def test_the_draft_is_there_when_one_comes_back_to_a_recording_that_vanished(bob
     assert "Nothing can go on from this step" in bob.get(address(stateful, 4)).content.decode()
 
 
+def test_a_later_answer_that_vanished_is_found_by_who_takes_the_order(bob, shop):
+    """The page of the step before can be shown without it."""
+    answer = "an answer of its own length"
+    run = load_record(shop, steps=[model_step(1), tool_step(parent=1, result=answer), model_step(2, after=1)])
+    assert StoredPayload.objects.filter(project=shop, size=len(answer)).delete()[0] == 1
+
+    response = post(bob, run, 1, use_result="on", result_step="2", result_of="2", result="typed by hand")
+
+    page = response.content.decode()
+    assert (bob.get(address(run, 1)).status_code, response.status_code) == (200, 422)
+    assert "no longer stored" in match(r'id="fork-errors"(.*?)</section>', page)
+    assert typed_in(page, "result") == "typed by hand"
+    assert not Replay.objects.exists()
+
+
 def test_bytes_that_come_back_let_the_same_form_be_queued(bob, shop, stateful):
+    typed = {"use_result": "on", "result": "typed by hand", "token": token_in(page_of(bob, stateful, 2))}
     stored = list(StoredPayload.objects.filter(project=shop))
     StoredPayload.objects.filter(project=shop).delete()
-    typed = {"use_result": "on", "result": "typed by hand", "token": token_in(page_of(bob, stateful, 2) + TOKEN)}
 
     assert post(bob, stateful, 2, **typed).status_code == 410
     StoredPayload.objects.bulk_create(stored)
 
     assert post(bob, stateful, 2, **typed).status_code == 302
-
-
-TOKEN = '<input name="token" value="t">'

@@ -114,7 +114,55 @@ def test_a_preset_fills_the_answer_and_typing_takes_its_place(signed_in, live_se
     assert signed_in.input_value("#in-result_as") == "error"
 
     signed_in.fill("#in-result", "mine")
-    expect(signed_in.locator('[name=preset][value=""]')).to_be_checked()
+    expect(signed_in.locator("[name=preset]:checked")).to_have_count(0)
+
+
+def test_what_was_typed_comes_back_when_no_preset_is_ticked(signed_in, live_server, shop):
+    opened(signed_in, live_server, load_example(shop, "cancel_bug"), 2)
+    signed_in.fill("#in-result", "mine")
+
+    for key in ("timeout", "rate_limit"):
+        signed_in.check(f"[name=preset][value={key}]")
+    for key in ("timeout", "rate_limit"):
+        signed_in.uncheck(f"[name=preset][value={key}]")
+
+    assert (signed_in.input_value("#in-result"), signed_in.input_value("#in-result_as")) == ("mine", "text")
+
+
+def test_several_ticked_presets_are_queued_by_keys_as_several_forks(signed_in, live_server, shop):
+    run = load_example(shop, "cancel_bug")
+    opened(signed_in, live_server, run, 2)
+    queue = signed_in.locator("button[value=queue]")
+
+    for key, words in (("timeout", "Queue fork"), ("rate_limit", "Queue 2 forks")):
+        signed_in.focus(f"[name=preset][value={key}]")
+        signed_in.keyboard.press("Space")
+        expect(queue).to_contain_text(words)
+    expect(signed_in.locator("#in-result")).to_be_hidden()
+    signed_in.fill("#in-expect_text", "It says so.")
+    signed_in.fill("#in-hypothesis", "Tools that fail.")
+    signed_in.keyboard.press("Control+Enter")
+
+    signed_in.wait_for_url("**/forks?run=*")
+    expect(signed_in.locator(".notice")).to_have_text("2 forks queued.")
+    assert [replay.order["changes"][0]["step"] for replay in Replay.objects.all()] == [2, 2]
+
+
+SENT_TWICE = """() => Promise.all([1, 2].map(() => {
+    const form = document.getElementById("fork");
+    return fetch(form.action, { method: "POST", body: new FormData(form) }).then((answer) => answer.url);
+}))"""
+
+
+def test_a_form_that_is_sent_twice_at_once_queues_one_fork(signed_in, live_server, shop):
+    opened(signed_in, live_server, load_example(shop, "cancel_bug"), 2)
+    signed_in.fill("#in-result", "mine")
+    signed_in.fill("#in-expect_text", "It says so.")
+    signed_in.fill("#in-hypothesis", "Sent twice.")
+
+    first, second = signed_in.evaluate(SENT_TWICE)
+
+    assert first == second == f"{live_server.url}/p/shop/replays/{Replay.objects.get().replay_id}"
 
 
 def test_choosing_another_message_shows_it_in_place(signed_in, live_server, shop):
@@ -144,7 +192,10 @@ def test_the_form_is_accessible_and_fits_a_small_screen(signed_in, live_server, 
         assert signed_in.evaluate("document.documentElement.scrollWidth") == 320
         assert Axe().run(signed_in).response["violations"] == []
 
-    signed_in.click("text=Queue fork")
+    for preset in signed_in.locator("[name=preset]").all():
+        preset.check()
+    assert signed_in.evaluate("document.documentElement.scrollWidth") == 320
+    signed_in.click("button[value=queue]")
     expect(signed_in.locator("#fork-errors")).to_be_focused()
     assert Axe().run(signed_in).response["violations"] == []
     assert not [words for words in said if "Content Security Policy" in words]
@@ -167,9 +218,12 @@ def test_the_form_works_without_scripts(browser, live_server, shop):
     page.press("#in-expect_text", "Enter")
     expect(page.locator("#err-hypothesis")).to_have_text("Say why the change should matter.")
     page.fill("#in-hypothesis", "Late tools.")
+    page.check("[name=preset][value=rate_limit]")
     page.click("text=Queue fork")
 
-    page.wait_for_url("**/replays/rp_*")
-    [change] = Replay.objects.get().order["changes"]
-    assert (change["step"], change["error"]["type"]) == (2, "TimeoutError")
+    page.wait_for_url("**/forks?run=*")
+    expect(page.locator(".notice")).to_have_text("2 forks queued.")
+    [late, cut] = [replay.order["changes"][0] for replay in Replay.objects.order_by("number")]
+    assert (cut["step"], late["step"], cut["error"]["type"]) == (2, 2, "TimeoutError")
+    assert late["value"]
     context.close()

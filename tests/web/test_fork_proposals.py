@@ -67,8 +67,14 @@ def test_without_a_failure_the_first_odd_step_is_proposed(shop, bob):
 
     page = page_of(bob, run)
 
-    assert "proposed is step 4, which is the first odd step: Duplicate call: search_docs." in proposed_in(page)
+    assert "proposed is step 2, which is the first odd step: Empty result retried: search_docs." in proposed_in(page)
     assert others_in(page) == "Or fork from step 6, which is the last tool call."
+
+
+def test_of_a_repeated_call_the_repeat_is_proposed(shop, bob):
+    run = load_record(shop, steps=[model_step(1), distinct("a", 1), distinct("a", 1), distinct("b", 2)])
+
+    assert "proposed is step 3, which is the first odd step: Duplicate call: a." in proposed_in(page_of(bob, run))
 
 
 def test_otherwise_the_last_tool_call_is_proposed(shop, bob):
@@ -101,7 +107,7 @@ def test_a_run_without_steps_has_no_fork_page(shop, bob):
 
 def test_what_failed_inside_a_tool_is_not_proposed(shop, bob):
     inner = tool_step("inner", parent=2, arguments={"n": 9}, **FAILED)
-    run = load_record(shop, output="no error", steps=[model_step(1), distinct("a", 1), inner, distinct("b", 2)])
+    run = load_record(shop, steps=[model_step(1), distinct("a", 1), inner, distinct("b", 2)])
 
     assert "step 4, which is the last tool call" in proposed_in(page_of(bob, run))
 

@@ -600,12 +600,15 @@ def test_keys_lead_through_the_states_and_a_restored_run(signed_in, live_server,
 
     signed_in.keyboard.press("3")
     expect(signed_in.locator("h2", has_text="State after step 3")).to_be_visible()
+    signed_in.wait_for_load_state()  # keys work once the scripts are there
     signed_in.keyboard.press("J")
     expect(signed_in.locator("h2", has_text="State after step 4")).to_be_visible()
+    signed_in.wait_for_load_state()  # keys work once the scripts are there
     signed_in.locator(".state-tree a", has_text="status").click()
     expect(signed_in.locator("#value")).to_contain_text("1 change")
     signed_in.get_by_role("link", name="Restore to this step").click()
     expect(signed_in.get_by_text("Restored to step 4")).to_be_visible()
+    signed_in.wait_for_load_state()  # keys work once the scripts are there
     signed_in.keyboard.press("1")
     expect(signed_in.locator("tr.is-picked")).to_have_id("s4")
     signed_in.keyboard.press("K")

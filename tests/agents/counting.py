@@ -1,0 +1,51 @@
+"""The billing desk with a count of what its tools did, told from inside of the process that it is replayed in.
+
+As a target the agent tells it at the end of its output. As a program this is the process of recording replays, with the
+same tools within reach, and tells it among their facts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pydantic_ai import Agent
+
+from examples import registered_agents
+from sessions_app.agents import child, replaying
+from sessions_app.agents.gate import Ask
+from sessions_app.agents.recording_replay import Progress
+from sessions_app.agents.sandbox import ReplayChild
+from sessions_app.core.payload import JsonObject
+
+
+class CountingChild(ReplayChild):
+    module = "tests.agents.counting"
+
+
+def tally() -> str:
+    return f"[charged {len(registered_agents.charged)}, e-mailed {len(registered_agents.emailed)}]"
+
+
+def billing_desk() -> Agent[None, str]:
+    agent = registered_agents.billing_desk()
+
+    @agent.output_validator
+    def counted(output: str) -> str:
+        return f"{output} {tally()}"
+
+    return agent
+
+
+def main() -> None:
+    real = replaying.replay_requested
+
+    async def replay_requested(request: JsonObject, on_progress: Progress, ask: Ask) -> replaying.Replayed:
+        result, record = await real(request, on_progress, ask)
+        return replace(result, facts={**result.facts, "tally": tally()}), record
+
+    replaying.replay_requested = replay_requested
+    child.main()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,102 @@
+"""What the environment says of the team's own agents and of who runs them."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+from django.core.management import CommandError, call_command
+
+from replay_web.management.commands import runner
+from replay_web.settings import base, env
+from sessions_app.agents.registry import load_agent
+
+
+def test_a_fresh_installation_has_agents_that_are_there():
+    names = {name: load_agent(target).agent.name for name, target in base.REPLAY_AGENTS.items()}
+
+    assert {name: names[name] for name in ("order_desk", "order_desk_fixed", "v2_with_empty_check")} == {
+        "order_desk": "order_desk",
+        "order_desk_fixed": "order_desk",
+        "v2_with_empty_check": "docs-assistant",
+    }
+
+
+def test_agents_are_read(monkeypatch):
+    monkeypatch.setenv("AGENTS", "docs_bot=shop.bots:docs, desk=shop.bots:make_desk")
+
+    assert env.agents("AGENTS", "x=y:z") == {"docs_bot": "shop.bots:docs", "desk": "shop.bots:make_desk"}
+
+
+@pytest.mark.parametrize("value", ["docs_bot", "docs_bot=shop", "a=b:c, a=d:e", "a=b:c()"])
+def test_a_bad_registration_stops_the_start_and_is_named(monkeypatch, value):
+    monkeypatch.setenv("AGENTS", value)
+
+    with pytest.raises(ImproperlyConfigured, match=f"AGENTS: .*{re.escape(value[-3:-1])}|AGENTS: 'a' is registered"):
+        env.agents("AGENTS", "x=y:z")
+
+
+def test_variables_are_passed_on_by_name_or_with_a_value(monkeypatch):
+    monkeypatch.setenv("FEATURE", "on")
+    monkeypatch.setenv("PASSED", "OPENAI_API_KEY=dummy=1, FEATURE, UNSET, EMPTY=")
+
+    assert env.passed_on("PASSED") == {"OPENAI_API_KEY": "dummy=1", "FEATURE": "on", "UNSET": "", "EMPTY": ""}
+
+
+@pytest.mark.parametrize("name", ["SECRET_KEY", "DATABASE_URL", "REDIS_URL_FILE", "REPLAY_MODEL_KEY"])
+def test_a_secret_of_the_server_is_not_passed_on(monkeypatch, name):
+    monkeypatch.setenv("PASSED", f"FEATURE=1, {name}")
+
+    with pytest.raises(ImproperlyConfigured, match=f"PASSED: {name} is a secret of this server"):
+        env.passed_on("PASSED")
+
+
+# --- runners
+
+
+def test_a_runner_is_a_worker_for_code_replays_alone(monkeypatch):
+    started: list[tuple[list[str], dict[str, str]]] = []
+    monkeypatch.setattr(runner.os, "execve", lambda program, command, found: started.append((command, found)))
+
+    call_command("runner", "--concurrency", "3")
+
+    (command, environment) = started[0]
+    assert command[1:] == ["-m", "replay_web.worker"]
+    assert (environment["WORKER_QUEUES"], environment["WORKER_THREADS"]) == ("code", "3")
+
+
+def test_a_runner_without_threads_is_refused():
+    with pytest.raises(CommandError, match="--concurrency has to be at least 1"):
+        call_command("runner", "--concurrency", "0")
+
+
+@pytest.mark.parametrize(
+    ("queues", "served"), [(None, ["replays", "code"]), ("code", ["code"]), ("replays", ["replays"])]
+)
+def test_a_worker_serves_the_queues_that_it_is_told(tmp_path: Path, queues: str | None, served: list[str]):
+    environment = {
+        "PATH": os.environ["PATH"],
+        "SECRET_KEY": "x",
+        "REPLAY_HOME": str(tmp_path),
+        **({} if queues is None else {"WORKER_QUEUES": queues}),
+    }
+    program = """
+from replay_web import worker
+found = []
+class Worker:
+    exitcode = 0
+    def __init__(self, **given): found.append(given)
+    def start(self): pass
+worker.app.Worker = Worker
+worker.main()
+print(found[0]["queues"])
+"""
+
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True)
+
+    assert (done.stdout.strip(), done.stderr) == (str(served), "")
