@@ -81,18 +81,19 @@ def page(browser):
     context.close()
 
 
-@pytest.hookimpl(trylast=True)
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Every test that asks for a browser carries the mark; without one it is skipped.
 
     They run last: from the first of them on Playwright's event loop stays in this thread, and `asyncio.run`,
-    which other tests need, refuses to work beside it.
+    which other tests need, refuses to work beside it. Of a file each kind runs in one process.
     """
     for item in items:
         if uses_browser(item):
             item.add_marker("browser")
             if chromium() is None:
                 item.add_marker(pytest.mark.skip(reason="no Chromium on PATH"))
+        item.add_marker(pytest.mark.xdist_group(f"{item.path.stem}{' in a browser' if uses_browser(item) else ''}"))
     items.sort(key=uses_browser)
 
 

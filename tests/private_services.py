@@ -1,6 +1,6 @@
 """A pytest plugin: private PostgreSQL and Redis for the run, up before Django reads its settings.
 
-Given DATABASE_URL or REDIS_URL, the tests use those.
+Given DATABASE_URL or REDIS_URL, the tests use those. Of several processes each has services of its own.
 """
 
 import os
@@ -16,6 +16,8 @@ from replay_web.supervisor.up import Supervisor
 from replay_web.supervisor.watch import stop_all
 
 _running: list[Supervisor] = []
+_NAMES = "REPLAY_TEST_SERVICES"
+"""Names of the variables that this plugin has set, for the processes that inherit them."""
 
 
 @pytest.hookimpl(wrapper=True)
@@ -36,10 +38,13 @@ def make_home() -> Home:
 
 
 def start_services() -> None:
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        for name in os.environ.pop(_NAMES, "").split():
+            os.environ.pop(name, None)
     supervisor = Supervisor(home=make_home(), host="127.0.0.1", port=0, say=lambda line: None, is_durable=False)
     _running.append(supervisor)
-    os.environ["REPLAY_HOME"] = str(supervisor.home.path)
-    os.environ.update(supervisor.start_services())
+    made = {"REPLAY_HOME": str(supervisor.home.path), **supervisor.start_services()}
+    os.environ.update(made, **{_NAMES: " ".join(made)})
 
 
 def stop_services() -> None:

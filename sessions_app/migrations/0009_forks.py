@@ -6,88 +6,105 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('sessions_app', '0008_said_bytes'),
+        ("sessions_app", "0008_said_bytes"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='ToolExecution',
+            name="ToolExecution",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('tool_name', models.TextField()),
-                ('key', models.BinaryField()),
-                ('result', models.BinaryField(null=True)),
-                ('started_at', models.DateTimeField(auto_now_add=True)),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("tool_name", models.TextField()),
+                ("key", models.BinaryField()),
+                ("result", models.BinaryField(null=True)),
+                ("started_at", models.DateTimeField(auto_now_add=True)),
             ],
         ),
         migrations.AddField(
-            model_name='replay',
-            name='course',
+            model_name="replay",
+            name="course",
             field=models.JSONField(default=dict),
         ),
         migrations.AddField(
-            model_name='replay',
-            name='expectation_met',
+            model_name="replay",
+            name="expectation_met",
             field=models.BooleanField(null=True),
         ),
         migrations.AddField(
-            model_name='replay',
-            name='fork_id',
+            model_name="replay",
+            name="fork_id",
             field=models.CharField(max_length=512, null=True),
         ),
         migrations.AddField(
-            model_name='replay',
-            name='order',
+            model_name="replay",
+            name="order",
             field=models.JSONField(default=dict),
         ),
         migrations.AddField(
-            model_name='replay',
-            name='queue',
-            field=models.CharField(choices=[('replays', 'Replays'), ('code', 'Code')], default='replays', max_length=10),
+            model_name="replay",
+            name="queue",
+            field=models.CharField(
+                choices=[("replays", "Replays"), ("code", "Code")], default="replays", max_length=10
+            ),
         ),
         migrations.AddField(
-            model_name='replay',
-            name='stopped_at',
+            model_name="replay",
+            name="stopped_at",
             field=models.JSONField(null=True),
         ),
         migrations.AddField(
-            model_name='run',
-            name='kept',
+            model_name="run",
+            name="kept",
             field=models.JSONField(default=list),
         ),
         migrations.AddField(
-            model_name='step',
-            name='request_key',
+            model_name="step",
+            name="request_key",
             field=models.BinaryField(null=True),
         ),
         migrations.AlterField(
-            model_name='replay',
-            name='mode',
-            field=models.CharField(choices=[('recording', 'Recording'), ('code', 'Code'), ('fork', 'Fork'), ('resume', 'Resume'), ('sampling', 'Sampling')], default='recording', max_length=10),
+            model_name="replay",
+            name="mode",
+            field=models.CharField(
+                choices=[
+                    ("recording", "Recording"),
+                    ("code", "Code"),
+                    ("fork", "Fork"),
+                    ("resume", "Resume"),
+                    ("sampling", "Sampling"),
+                ],
+                default="recording",
+                max_length=10,
+            ),
         ),
         migrations.AlterField(
-            model_name='step',
-            name='run',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='own_steps', to='sessions_app.run'),
+            model_name="step",
+            name="run",
+            field=models.ForeignKey(
+                on_delete=django.db.models.deletion.CASCADE, related_name="own_steps", to="sessions_app.run"
+            ),
         ),
         migrations.AddIndex(
-            model_name='step',
-            index=models.Index(condition=models.Q(('request_key__isnull', False)), fields=['request_key'], name='equal_requests'),
+            model_name="step",
+            index=models.Index(
+                condition=models.Q(("request_key__isnull", False)), fields=["request_key"], name="equal_requests"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='replay',
-            constraint=models.UniqueConstraint(fields=('project', 'fork_id'), name='one_fork_an_id'),
+            model_name="replay",
+            constraint=models.UniqueConstraint(fields=("project", "fork_id"), name="one_fork_an_id"),
         ),
         migrations.AddField(
-            model_name='toolexecution',
-            name='replay',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='executions', to='sessions_app.replay'),
+            model_name="toolexecution",
+            name="replay",
+            field=models.ForeignKey(
+                on_delete=django.db.models.deletion.CASCADE, related_name="executions", to="sessions_app.replay"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='toolexecution',
-            constraint=models.UniqueConstraint(fields=('replay', 'key'), name='one_execution_a_call'),
+            model_name="toolexecution",
+            constraint=models.UniqueConstraint(fields=("replay", "key"), name="one_execution_a_call"),
         ),
     ]

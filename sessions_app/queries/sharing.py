@@ -54,7 +54,12 @@ SELECT EXISTS (SELECT 1 FROM chain WHERE message = %(message)s)
 def _in_a_history(run: Run, digest: str) -> bool:
     ends = run.steps.filter(kind="model").values_list("input_node", "output_node")
     heads = {bytes(node) for pair in ends for node in pair if node is not None}
-    asked: dict[str, Any] = {"run": run.pk, "project": run.project_id, "heads": list(heads), "message": bytes.fromhex(digest)}
+    asked: dict[str, Any] = {
+        "run": run.pk,
+        "project": run.project_id,
+        "heads": list(heads),
+        "message": bytes.fromhex(digest),
+    }
     with connection.cursor() as cursor:
         cursor.execute(_MESSAGE, asked)
         return bool(cursor.fetchone()[0])

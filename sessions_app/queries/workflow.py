@@ -72,18 +72,20 @@ def _without_histories(run: models.Run) -> tuple[core.Run, bool]:
 
 def _without_gone(step: core.Step) -> core.Step:
     """Bytes that are no longer stored are not captured any more: nobody can look into them."""
-    gone = {each.name: None for each in fields(step.call) if isinstance(getattr(step.call, each.name), GonePayload)}
-    http = step.http
-    if http is not None and isinstance(http.response_body, GonePayload):
-        http = replace(http, response_body=None)
-    return replace(step, call=replace(step.call, **gone), http=http)
+    return replace(step, call=_known(step.call), http=None if step.http is None else _known(step.http))
+
+
+def _known(part: Any) -> Any:
+    gone = {each.name: None for each in fields(part) if isinstance(getattr(part, each.name), GonePayload)}
+    return replace(part, **gone)
 
 
 def _attempts(run: models.Run) -> tuple[Attempt, ...]:
-    """Those of the run itself and of its forks, in the order in which they were asked for."""
+    """Of the run itself, and forks of its forks, in the order in which they were asked for."""
     newest = run.replays.filter(mode=ReplayMode.RECORDING).order_by("-pk")[:REPLAYS]
     rows = [(replay, 1, run.run_id) for replay in newest]
-    rows += [(row.replay, row.depth, row.parent_run_id) for row in fork_rows(run)]
+    grown = [row for row in fork_rows(run) if row.depth == 1 or row.replay.mode in FORK_MODES]
+    rows += [(row.replay, row.depth, row.parent_run_id) for row in grown]
     in_order = sorted(rows, key=lambda row: row[0].pk)
     return tuple(_attempt(replay, f" of {parent}" if depth > 1 else "") for replay, depth, parent in in_order)
 
@@ -98,12 +100,7 @@ def _attempt(replay: models.Replay, of_fork: str) -> Attempt:
         is_over=replay.is_over,
         verdict=None if replay.state in _SAY_NOTHING else replay.verdict,
         differs_at=differs.get("step"),
-        has_stops=_has_stops(replay),
+        has_stops=bool(replay.order.get("breakpoints")),
         expectation=expectation_words(replay),
         met=replay.expectation_met,
     )
-
-
-def _has_stops(replay: models.Replay) -> bool:
-    is_stopping = any(replay.course.get(name) for name in ("passed", "is_stepping"))
-    return bool(replay.order.get("breakpoints")) or is_stopping or replay.state == ReplayState.PAUSED

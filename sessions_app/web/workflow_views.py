@@ -142,12 +142,10 @@ def _evidence(project: Project, place: RunPlace, evidence: Evidence) -> ShownEvi
 
 def _action(name: str, project: Project, run: Run, found: Workflow) -> ShownAction:
     words, icon, route, is_change = _ACTIONS[name]
-    if name == "replay" and found.decided_by is not None:
-        words = "New attempt"
-    address = reverse(route, args=[project.slug, run.session.session_id])
-    if name == "replay":
-        return ShownAction(name=name, words=words, icon=icon, address=address, is_change=is_change)
     address = run_page(route, project, run)
+    if name == "replay":  # posted: the form names the run
+        words = words if found.decided_by is None else "New attempt"
+        address = reverse(route, args=[project.slug, run.session.session_id])
     return ShownAction(name=name, words=words, icon=icon, address=address, is_change=is_change)
 
 

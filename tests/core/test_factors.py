@@ -1,6 +1,7 @@
 """Each sign of the world outside with a run that shows it, one that does not, and one that cannot tell."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -24,9 +25,9 @@ def parameters(*tools: object) -> Payload:
     return Payload.of_json({"function_tools": list(tools)})
 
 
-def captured_model(**fields: object) -> Step:
+def captured_model(**fields: Any) -> Step:
     """A request of which everything is known."""
-    known: dict[str, object] = {
+    known: dict[str, Any] = {
         "model": "gpt-4o",
         "answered_model": "gpt-4o-2024-08-06",
         "provider": "openai",
@@ -38,14 +39,14 @@ def captured_model(**fields: object) -> Step:
     return model(**(known | fields))
 
 
-def captured_tool(**fields: object) -> Step:
-    known: dict[str, object] = {"arguments": {"id": 1}, "outcome": "success", "http": OK, "started_at": NOON}
+def captured_tool(**fields: Any) -> Step:
+    known: dict[str, Any] = {"arguments": {"id": 1}, "outcome": "success", "http": OK, "started_at": NOON}
     return tool(**(known | fields))
 
 
-def captured_run(*steps: Step, **fields: object) -> Run:
+def captured_run(*steps: Step, **fields: Any) -> Run:
     """A run that shows nothing, and lacks nothing."""
-    known: dict[str, object] = {
+    known: dict[str, Any] = {
         "started_at": NOON,
         "provider": "openai",
         "agent": AgentInfo(framework="pydantic-ai", framework_version="2.68.0"),
@@ -76,15 +77,15 @@ def test_an_empty_run_tells_nothing():
     assert {each.sight for each in found} == {"not_captured"}
 
 
-def two_models(first: dict[str, object], second: dict[str, object]) -> Run:
+def two_models(first: dict[str, Any], second: dict[str, Any]) -> Run:
     return captured_run(captured_model(**first), captured_tool(), captured_model(**second))
 
 
-def with_tool(**fields: object) -> Run:
+def with_tool(**fields: Any) -> Run:
     return captured_run(captured_model(), captured_tool(**fields), captured_model())
 
 
-def with_model(**fields: object) -> Run:
+def with_model(**fields: Any) -> Run:
     return captured_run(captured_model(), captured_tool(), captured_model(**fields))
 
 
@@ -185,9 +186,10 @@ def test_the_frame_s_own_steps_are_not_asked_for_arguments():
 def test_bytes_that_are_no_text_are_not_searched():
     image = Payload(content=b"\xff\xfe today", media_type="image/png")
     run = with_tool()
-    step = replace(run.steps[1], call=replace(run.steps[1].call, result=image))
+    step, call = run.tool_calls[0]
+    seen = replace(step, call=replace(call, result=image))
 
-    assert check(replace(run, steps=(run.steps[0], step)), DATES).sight == "not_seen"
+    assert check(replace(run, steps=(run.steps[0], seen)), DATES).sight == "not_seen"
 
 
 def test_the_price_that_was_cut_in_half_met_a_limit():

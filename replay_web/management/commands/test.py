@@ -7,13 +7,16 @@ from django.core.management import BaseCommand
 
 from replay_web.supervisor.home import PROJECT_ROOT
 
+WHOLE = ["--numprocesses", "auto", "--maxprocesses", "4", "--dist", "loadgroup"]
+"""The whole suite runs in as many processes as there are cores, each with services of its own."""
+
 
 class Command(BaseCommand):
-    help = "Run the whole test suite; what follows is given to pytest."
+    help = "Run the whole test suite, or what the words that follow ask of pytest."
     requires_system_checks: list[str] = []
 
     def run_from_argv(self, argv: list[str]) -> None:
         """Hand over every word after `test` unread: pytest has its own options."""
         os.chdir(PROJECT_ROOT)
         os.environ["DJANGO_SETTINGS_MODULE"] = "replay_web.settings.test"
-        os.execv(sys.executable, [sys.executable, "-m", "pytest", *argv[2:]])
+        os.execv(sys.executable, [sys.executable, "-m", "pytest", *(argv[2:] or WHOLE)])

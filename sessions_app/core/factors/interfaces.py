@@ -11,6 +11,7 @@ from sessions_app.core.payload import JsonValue, canonical_json
 from sessions_app.core.run import ModelCall, Run, Step
 
 _ERRORS = frozenset(range(400, 600)) - RATE_STATUSES
+NO_REQUEST = "No request to a model was recorded."
 Definitions = dict[str, bytes]
 """Tools by name, each in one spelling."""
 
@@ -20,7 +21,9 @@ def model_version(run: Run) -> Check:
     bare = [step for step, call in run.model_calls if not _asked(run, call) or not call.answered_model]
     if other := _other_answers(run):
         return Check(title=title, sight="seen", words=_said_models(run), steps=indexes(other))
-    if bare or not run.model_calls:
+    if not run.model_calls:
+        return Check(title=title, sight="not_captured", words=NO_REQUEST)
+    if bare:
         words = f"{len(bare)} of {count(len(run.model_calls), 'request')} without the model asked for or that answered."
         return Check(title=title, sight="not_captured", words=words, steps=indexes(bare))
     return Check(title=title, sight="not_seen", words=_said_models(run))
@@ -52,7 +55,9 @@ def tool_schemas(run: Run) -> Check:
         names = sorted({name for _, found in changed for name in found})
         words = f"Changed within the run: {join_words(names)}."
         return Check(title=title, sight="seen", words=words, steps=indexes(step for step, _ in changed))
-    if len(known) < len(run.model_calls) or not known:
+    if not run.model_calls:
+        return Check(title=title, sight="not_captured", words=NO_REQUEST)
+    if len(known) < len(run.model_calls):
         words = f"Recorded on {len(known)} of {count(len(run.model_calls), 'request')}."
         return Check(title=title, sight="not_captured", words=words)
     return Check(title=title, sight="not_seen", words=f"The same on {count(len(known), 'request')}.")

@@ -14,7 +14,6 @@ class Attempt:
     """A replay of the run, or a fork that grew out of it, as far as the workflow asks."""
 
     replay_id: str
-    number: int
     kind: AttemptKind
     """A `replay` changed nothing, be it of the recording or with the team's own code."""
     words: str
@@ -24,7 +23,7 @@ class Attempt:
     """None while it is open, and for what was cancelled or died."""
     differs_at: int | None = None
     has_stops: bool = False
-    """Whether it was asked to pause, or pauses."""
+    """Whether it was asked to pause somewhere."""
     expectation: str = ""
     """What was expected of a fork, in words; empty where nothing was."""
     met: bool | None = None

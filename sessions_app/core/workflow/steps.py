@@ -122,7 +122,7 @@ def _odd(facts: Facts) -> tuple[Evidence, ...]:
 
 
 def _extract(facts: Facts, answer: bool | None) -> WorkflowStep:
-    steps = len(facts.run.steps)
+    steps = sum(step.kind != "other" for step in facts.run.steps)  # as lists and the story count them
     kit = f"{facts.kit_captured} of {facts.kit_total} lines of the replay kit captured"
     state: StepState = "open" if facts.run.status == "running" else "done"
     return WorkflowStep(
@@ -138,7 +138,9 @@ def _extract(facts: Facts, answer: bool | None) -> WorkflowStep:
 def _build(facts: Facts, answer: bool | None) -> WorkflowStep:
     models = _answered(step for step, _ in main_model_calls(facts.run))
     tools = len([fixture for fixture in fixtures(facts.run) if fixture.call.result or fixture.error])
-    stand_in = f"{_at_least(facts)}{count(models, 'model answer')} and {count(tools, 'tool answer')} stand in for the world"
+    stand_in = (
+        f"{_at_least(facts)}{count(models, 'model answer')} and {count(tools, 'tool answer')} stand in for the world"
+    )
     is_cold = facts.verdict == "cold"
     until = f", up to step {facts.verdict_step}" if facts.verdict == "replayable_to_step" else ""
     return WorkflowStep(
@@ -197,7 +199,7 @@ def _debug(facts: Facts, answer: bool | None) -> WorkflowStep:
         if answer
         else waits,
         evidence=_shown(tried),
-        action="breakpoints" if answer or tried else None,
+        action="breakpoints" if (answer or tried) and facts.verdict != "cold" else None,
     )
 
 
