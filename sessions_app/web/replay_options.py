@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
-from django.views.decorators.http import require_http_methods
+from django.views.decorators.http import require_http_methods, require_POST
 
+from sessions_app.core.debug_script import debug_script
 from sessions_app.core.errors import NotReplayable
 from sessions_app.core.fork.changes import ForkError
 from sessions_app.core.fork.order import read_breakpoints
@@ -18,6 +20,7 @@ from sessions_app.models import Project, Replay
 from sessions_app.queries.access import has_role
 from sessions_app.services.replays import registered_agents, request_replay
 from sessions_app.web.access import project_page
+from sessions_app.web.downloads import attachment
 from sessions_app.web.fork_form import BREAKPOINTS, read_breakpoint_rows
 from sessions_app.web.fork_inputs import TOP, Typed, words_of
 from sessions_app.web.fork_outlook import tools_of
@@ -45,12 +48,31 @@ def _page(request: HttpRequest, project: Project, session_id: str) -> HttpRespon
 @project_page("member")
 def _typed(request: HttpRequest, project: Project, session_id: str) -> HttpResponse:
     place = place_of(session_of(project, session_id), request.GET.get("run", ""))
-    typed = {name: request.POST[name] for name in NAMES if name in request.POST}
+    typed = _typed_values(request)
     order, errors = _order(typed, request.POST.getlist("live"))
     answer = errors or _queue(request, place, typed, order)
     if isinstance(answer, Replay):
         return redirect("replay", project.slug, answer.replay_id)
     return _render(request, project, place, typed, answer, status=422)
+
+
+@require_POST
+@project_page()
+def debug_file(request: HttpRequest, project: Project, session_id: str) -> HttpResponse:
+    """A Python file that runs the chosen agent under this recording, on the developer's own machine."""
+    place = place_of(session_of(project, session_id), request.GET.get("run", ""))
+    typed: Typed = {**_typed_values(request), "mode": "code"}
+    order, errors = _order(typed, [])
+    if order["agent"] not in settings.REPLAY_AGENTS:
+        errors["agent"] = "Choose the agent that the file is to run."
+    if errors:
+        return _render(request, project, place, typed, errors, status=422)
+    text = debug_script(place.run.run_id, settings.REPLAY_AGENTS[order["agent"]], order.get("breakpoints") or [])
+    return attachment(text.encode(), f"debug_{place.run.run_id[:100]}.py")
+
+
+def _typed_values(request: HttpRequest) -> Typed:
+    return {name: request.POST[name] for name in NAMES if name in request.POST}
 
 
 def _order(typed: Typed, live: list[str]) -> tuple[JsonObject, dict[str, str]]:

@@ -264,7 +264,7 @@ def test_a_model_that_thinks_for_longer_than_a_lease_does_not_lose_it(project, c
     def think(body: dict[str, Any]) -> Answer:
         time.sleep(2.5)
         held = Replay.objects.get()
-        seen.append((held.state, held.lease_until > timezone.now()))
+        seen.append((held.state, held.lease_until is not None and held.lease_until > timezone.now()))
         connection.close()
         return says("Order #4398.")
 
