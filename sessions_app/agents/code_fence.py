@@ -19,14 +19,14 @@ from pathlib import Path
 from typing import Any
 
 from sessions_app.agents.world_off import (
-    _DISK,
-    _NETWORK,
-    _PROGRAMS,
-    _WRITING,
+    DISK,
+    NETWORK,
+    PROGRAMS,
+    WRITING,
     Fence,
     WorldIsOff,
-    _leave_network,
-    _start_nothing,
+    leave_network,
+    start_nothing,
 )
 
 _FILE_BYTES = 64 * 1024**2
@@ -64,12 +64,12 @@ def live_window() -> Iterator[None]:
 
 def fence_code(limits: CodeLimits, folder: Path, *, is_live: bool) -> Fence:
     """Call it before the team's code is imported; there is no way back."""
-    fence = Fence(has_own_network=False if is_live else _leave_network())
+    fence = Fence(has_own_network=False if is_live else leave_network())
     with suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("1000")
     sys.dont_write_bytecode = True
     _limit(limits)
-    _posixsubprocess.fork_exec = _start_nothing
+    _posixsubprocess.fork_exec = start_nothing
     if is_live:
         asyncio.BaseEventLoop.run_in_executor = _in_context(asyncio.BaseEventLoop.run_in_executor)  # type: ignore[method-assign]
     home = os.path.realpath(folder)
@@ -102,7 +102,7 @@ def _limit(limits: CodeLimits) -> None:
 def _audit(fence: Fence, home: str, event: str, arguments: tuple[object, ...]) -> None:
     if event not in _WATCHED:
         return
-    if event in _NETWORK and (window := _window.get(None)) is not None and window.is_open:
+    if event in NETWORK and (window := _window.get(None)) is not None and window.is_open:
         return
     if event in _ON_DISK and _stays_home(event, arguments, home):
         return
@@ -110,8 +110,8 @@ def _audit(fence: Fence, home: str, event: str, arguments: tuple[object, ...]) -
     raise WorldIsOff(f"The world is off in a replay: {event}.")
 
 
-_ON_DISK = _DISK | {"open"}
-_WATCHED = _NETWORK | _PROGRAMS | _ON_DISK
+_ON_DISK = DISK | {"open"}
+_WATCHED = NETWORK | PROGRAMS | _ON_DISK
 _TWO_PATHS = frozenset({"os.rename", "os.link"})
 
 
@@ -119,7 +119,7 @@ def _stays_home(event: str, arguments: tuple[object, ...], home: str) -> bool:
     """Reading is free everywhere: modules are loaded lazily. Writing is free in the folder."""
     if event == "open":
         flags = arguments[2] if len(arguments) > 2 else 0
-        if not isinstance(flags, int) or not flags & _WRITING or isinstance(arguments[0], int):
+        if not isinstance(flags, int) or not flags & WRITING or isinstance(arguments[0], int):
             return True
     if event == "os.symlink":
         return False

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-import queue
 import signal
 import subprocess
-import sys
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping
@@ -15,7 +13,7 @@ from contextlib import suppress
 from dataclasses import asdict
 
 from sessions_app.agents.code_fence import CodeLimits
-from sessions_app.agents.sandbox import _ROOT, ChildDied, ReplayChild, _environment
+from sessions_app.agents.sandbox import ChildDied, ReplayChild, bare_environment
 from sessions_app.core.payload import JsonObject
 
 _FIRST_WORDS = 4000
@@ -39,22 +37,9 @@ class CodeChild(ReplayChild):
         self._first_words = b""
         self._timer: threading.Timer | None = None
         setup = {"target": target, "limits": asdict(limits), "folder": self._folder.name, "is_live": is_live}
-        other_end, own_end = os.pipe()
-        self._lifeline = os.fdopen(own_end, "wb")
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", self.module, str(other_end), json.dumps(setup)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            cwd=_ROOT,
-            env=_of_code(environment, self._folder.name),
-            start_new_session=True,
-            pass_fds=(other_end,),
+        super().__init__(
+            json.dumps(setup), environment=_of_code(environment, self._folder.name), stderr=subprocess.PIPE
         )
-        os.close(other_end)
-        self.served = 0
-        self._answers: queue.SimpleQueue[JsonObject | None] = queue.SimpleQueue()
-        threading.Thread(target=self._read, daemon=True).start()
         self._counting = threading.Thread(target=self._count_output, daemon=True)
         self._counting.start()
 
@@ -118,4 +103,4 @@ def _of_code(declared: Mapping[str, str], folder: str) -> dict[str, str]:
     """Nothing of ours; folders of its own; one arena, for memory that is only reserved counts against its limit."""
     path = {"PYTHONPATH": os.environ["PYTHONPATH"]} if "PYTHONPATH" in os.environ else {}
     own = {"HOME": folder, "TMPDIR": folder, "MALLOC_ARENA_MAX": "1", "REPLAY_RECORD": "off"}
-    return {**_environment(), **path, **own, **declared}
+    return {**bare_environment(), **path, **own, **declared}

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -35,16 +35,20 @@ class ReplayChild:
 
     module = "sessions_app.agents.child"
 
-    def __init__(self) -> None:
+    def __init__(
+        self, *arguments: str, environment: Mapping[str, str] | None = None, stderr: int | None = None
+    ) -> None:
+        """`arguments` follow on the command line, `environment` stands in for the little that is given by default."""
         other_end, own_end = os.pipe()
         self._lifeline = os.fdopen(own_end, "wb")
         """Nothing is ever written to it; the kernel closes it when we die, and tells the child."""
         self._process = subprocess.Popen(
-            [sys.executable, "-m", self.module, str(other_end)],
+            [sys.executable, "-m", self.module, str(other_end), *arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
+            stderr=stderr,
             cwd=_ROOT,
-            env=_environment(),
+            env=bare_environment() if environment is None else dict(environment),
             start_new_session=True,
             pass_fds=(other_end,),
         )
@@ -149,6 +153,7 @@ class ChildPool:
                 self._idle.pop().end()
 
 
-def _environment() -> dict[str, str]:
+def bare_environment() -> dict[str, str]:
+    """What Python needs to start, and nothing of ours."""
     kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
     return {**kept, "PYDANTIC_AI_NO_BANNER": "1", "TZ": "UTC"}

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 _CLONE_NEWUSER, _CLONE_NEWNET = 0x10000000, 0x40000000
-_NETWORK = frozenset(
+NETWORK = frozenset(
     {
         "socket.connect",
         "socket.bind",
@@ -31,21 +31,21 @@ _NETWORK = frozenset(
         "syslog.syslog",
     }
 )
-_PROGRAMS = frozenset(
+PROGRAMS = frozenset(
     {
         *("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.spawn", "os.fork", "os.forkpty"),
         *("os.kill", "os.killpg"),
     }
 )
-_DISK = frozenset(
+DISK = frozenset(
     {
         *("os.remove", "os.rename", "os.mkdir", "os.rmdir", "os.link", "os.symlink", "os.truncate"),
         *("os.chmod", "os.chown", "os.utime", "os.setxattr", "os.removexattr"),
         "sqlite3.connect",
     }
 )
-_REFUSED = _NETWORK | _PROGRAMS | _DISK
-_WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+_REFUSED = NETWORK | PROGRAMS | DISK
+WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _OPEN_FILES = 256
 
 
@@ -67,7 +67,7 @@ class Fence:
 
 def switch_off(*, memory_bytes: int, cpu_seconds: int) -> Fence:
     """Call it before anything that is replayed runs; there is no way back."""
-    fence = Fence(has_own_network=_leave_network())
+    fence = Fence(has_own_network=leave_network())
     with suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("1000")  # short of memory, the kernel takes us and not the worker
     sys.dont_write_bytecode = True  # until here it was kept: compiling the library takes more than a second
@@ -76,18 +76,18 @@ def switch_off(*, memory_bytes: int, cpu_seconds: int) -> Fence:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))  # what writes from C raises no event
     resource.setrlimit(resource.RLIMIT_NOFILE, (_OPEN_FILES, _OPEN_FILES))
-    _posixsubprocess.fork_exec = _start_nothing
+    _posixsubprocess.fork_exec = start_nothing
     sys.addaudithook(lambda event, arguments: _audit(fence, event, arguments))
     return fence
 
 
-def _start_nothing(*call: object) -> int:
+def start_nothing(*call: object) -> int:
     """In the place of what multiprocessing calls directly, without an event."""
     sys.audit("subprocess.Popen")
     return -1
 
 
-def _leave_network() -> bool:
+def leave_network() -> bool:
     """A namespace of its own has not even a loopback interface."""
     libc = ctypes.CDLL(None, use_errno=True)
     return any(libc.unshare(flags) == 0 for flags in (_CLONE_NEWNET, _CLONE_NEWUSER | _CLONE_NEWNET))
@@ -102,4 +102,4 @@ def _audit(fence: Fence, event: str, arguments: tuple[object, ...]) -> None:
 def _writes(arguments: tuple[object, ...]) -> bool:
     """`open` events carry path, mode and flags; reading stays possible, modules are loaded lazily."""
     flags = arguments[2] if len(arguments) > 2 else 0
-    return isinstance(flags, int) and bool(flags & _WRITING) and arguments[0] != os.devnull
+    return isinstance(flags, int) and bool(flags & WRITING) and arguments[0] != os.devnull

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from django.contrib.auth.models import User
 from django.db import transaction
 from django.http import HttpRequest
 
@@ -11,6 +12,7 @@ from sessions_app.core.errors import NotReplayable, PayloadMissing
 from sessions_app.core.fork.changes import ForkError
 from sessions_app.core.redaction import RedactionFailed
 from sessions_app.models import Replay, Run
+from sessions_app.models.replays import ReplayMode
 from sessions_app.services.forks import request_fork
 from sessions_app.web.fork_changes import ticked_presets
 from sessions_app.web.fork_form import Reading, read_form
@@ -41,7 +43,14 @@ def wanted_forks(typed: Typed, recorded: Recorded) -> list[WantedFork]:
 
 def errors_of(forks: list[WantedFork]) -> dict[str, str]:
     """What is wrong with the form, by input; forks may be queued when it is empty."""
-    return {name: words for fork in reversed(forks) for name, words in fork.reading.errors.items()}
+    errors = {name: words for fork in reversed(forks) for name, words in fork.reading.errors.items()}
+    if len(forks) > 1 and _is_sampling(forks[0]):
+        errors["sampling"] = "One sampling at a time: tick one preset at most, or do not ask the live model."
+    return errors
+
+
+def _is_sampling(fork: WantedFork) -> bool:
+    return "samples" in fork.reading.order
 
 
 def queue_forks(request: HttpRequest, run: Run, forks: list[WantedFork]) -> list[Replay]:
@@ -63,8 +72,10 @@ def _queue(request: HttpRequest, run: Run, fork: WantedFork, count: int) -> Repl
 def _request(request: HttpRequest, run: Run, fork: WantedFork) -> Replay:
     order = fork.reading.order
     key = request_key(request, run, order, fork.preset)
+    mode = ReplayMode.SAMPLING if _is_sampling(fork) else ReplayMode.FORK
+    user: User = request.user  # type: ignore[assignment]  # signed in: project_page
     try:
-        return request_fork(run=run, order=order, user=request.user, request_key=key)  # type: ignore[arg-type]  # signed in: project_page
+        return request_fork(run=run, order=order, user=user, request_key=key, mode=mode)
     except ForkError as error:
         [(name, words)] = fork.reading.refused(error).items()
         raise Refused(name, words) from None

@@ -10,15 +10,17 @@ from dataclasses import dataclass, field
 
 from sessions_app.core.fork.changes import ForkError, read_changes
 from sessions_app.core.fork.expectations import read_expectation
-from sessions_app.core.fork.order import read_breakpoints
-from sessions_app.core.payload import JsonObject, JsonValue, Payload
+from sessions_app.core.fork.order import read_breakpoints, read_order
+from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.web.fork_changes import CARDS, RULES
-from sessions_app.web.fork_inputs import TOP, Refused, Typed, Written, json_of, number_of, text_of, words_of
+from sessions_app.web.fork_expected import read_expected
+from sessions_app.web.fork_inputs import TOP, Refused, Typed, Written, number_of, text_of, words_of
 from sessions_app.web.fork_recorded import Recorded
 
 BREAKPOINTS = (1, 2, 3)
 BREAKPOINT_KINDS = ("step", "tool", "when")
-EXPECTATIONS = ("words", "contains", "equals", "at_most_calls", "ends_within")
+SAMPLES = 10
+"""How often a live model is asked unless somebody says otherwise."""
 NAMES = (
     *(f"use_{card}" for card in CARDS),
     *("instructions", "message", "message_index", "message_of", "message_as", "model", "settings"),
@@ -27,6 +29,7 @@ NAMES = (
     *(f"rule_{part}_{row}" for row in RULES for part in ("when", "text")),
     *("hypothesis", "expect_kind", "expect_text", "expect_tool", "expect_n"),
     *(f"break_{part}_{row}" for row in BREAKPOINTS for part in ("kind", "value")),
+    *("sampling", "samples"),
 )
 
 
@@ -67,6 +70,7 @@ def initial(recorded: Recorded) -> dict[str, str]:
         "answer_text": request.answer_text.editable,
         "answer_calls": request.answer_calls.editable,
         "expect_kind": "words",
+        "samples": str(SAMPLES),
         **{f"break_kind_{row}": BREAKPOINT_KINDS[0] for row in BREAKPOINTS},
     }
 
@@ -93,6 +97,7 @@ def read_form(typed: Typed, recorded: Recorded) -> Reading:
     reader.words()
     reader.expectation()
     reader.breakpoints()
+    reader.sampling()
     return Reading(order=reader.order, errors=reader.errors, places=reader.places)
 
 
@@ -108,7 +113,7 @@ class _Reader:
 
     def changes(self) -> None:
         used = [card for card in CARDS if self._typed.get(f"use_{card}")]
-        if not used:
+        if not used and not self._typed.get("sampling"):
             self._refuse("changes", "Tick at least one change: a fork that changes nothing is a replay.")
         for card in used:
             self._try(self._card, card)
@@ -131,7 +136,7 @@ class _Reader:
         self._try(self._expectation)
 
     def _expectation(self) -> None:
-        written = _expected(self._typed, is_json=self._recorded.output_is_json)
+        written = read_expected(self._typed, is_json=self._recorded.output_is_json)
         self._check(written, "expect", lambda items: read_expectation(*items))
         self.order["expect"] = written.value
         self.places["expect"] = written
@@ -143,6 +148,15 @@ class _Reader:
             self.places[f"breakpoints[{position}]"] = written
         if found:
             self.order["breakpoints"] = [written.value for written in found]
+
+    def sampling(self) -> None:
+        if not self._typed.get("sampling"):
+            return
+        written = Written(value=number_of(text_of(self._typed, "samples").strip()), inputs={"": "samples"})
+        self._try(self._check, written, "samples", lambda items: read_order({"samples": items[0]}))
+        self.order["samples"], self.places["samples"] = written.value, written
+        if "breakpoints" in self.order:
+            self._refuse(self.places["breakpoints[0]"].inputs[""], "A sampling does not pause; leave this empty.")
 
     def _check(self, written: Written, path: str, read: Callable[[list[JsonValue]], object]) -> None:
         """Raises what the reader of orders says, at the input."""
@@ -168,26 +182,3 @@ def read_breakpoint_rows(typed: Typed) -> Iterator[Written]:
         if text:
             value = number_of(text) if kind == "step" else text
             yield Written(value={kind: value}, inputs={"": f"break_value_{row}"})
-
-
-# --- expected outcome --------------------------------------------------------------------------
-
-
-def _expected(typed: Typed, *, is_json: bool) -> Written:
-    inputs = {"": "expect_text", "at_most_calls.tool": "expect_tool", "at_most_calls.n": "expect_n"}
-    return Written(value=_expected_value(typed, is_json), inputs=inputs | {"ends_within": "expect_n"})
-
-
-def _expected_value(typed: Typed, is_json: bool) -> JsonValue:
-    kind, text, number = typed.get("expect_kind"), text_of(typed, "expect_text").strip(), typed.get("expect_n", "")
-    if kind == "at_most_calls":
-        return {"at_most_calls": {"tool": typed.get("expect_tool", ""), "n": number_of(number.strip())}}
-    if kind == "ends_within":
-        return {"ends_within": number_of(number.strip())}
-    if kind not in EXPECTATIONS:
-        raise Refused("expect_kind", "Choose how the outcome is judged.")
-    if not text:
-        raise Refused("expect_text", "Say which outcome is expected.")
-    if kind == "equals":
-        return {"equals": json_of(typed, "expect_text") if is_json else Payload.of_text(text).parsed}
-    return text if kind == "words" else {"contains": text}

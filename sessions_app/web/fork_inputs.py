@@ -74,4 +74,6 @@ def words_of(error: ForkError) -> str:
     return _PATH.sub(lambda path: path["inside"] or "This", error.message)
 
 
-_PATH = re.compile(r"^(?:(?:changes|breakpoints)\[\d+\](?:\.value|\.when|\.patch)?\.?|expect[\w.]*)(?P<inside>\S*)")
+_PATH = re.compile(
+    r"^(?:(?:changes|breakpoints)\[\d+\](?:\.value|\.when|\.patch)?\.?|expect[\w.]*|samples)(?P<inside>\S*)"
+)

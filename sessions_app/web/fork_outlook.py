@@ -78,17 +78,21 @@ class Source:
     name: str
     words: str
     allowed: bool
+    is_live: bool = False
 
 
-def sources(agents: list[str]) -> list[Source]:
-    """In the order in which they are asked."""
+def sources(agents: list[str], *, is_sampling: bool) -> list[Source]:
+    """In the order in which they are asked. In a sampling the recordings answer for tools alone."""
+    whose, by_hand = ("request", "the fork stops and asks; you write the answer")
+    if is_sampling:
+        whose, by_hand = ("tool call", "what this form says; a sample that stops is counted apart")
     return [
-        Source(name="recorded", words="the same request as in this run", allowed=True),
-        Source(name="borrowed", words="the same request, answered in another run of the project", allowed=True),
-        Source(name="by hand", words="the fork stops and asks; you write the answer", allowed=True),
+        Source(name="recorded", words=f"the same {whose} as in this run", allowed=True),
+        Source(name="borrowed", words=f"the same {whose}, answered in another run of the project", allowed=True),
+        Source(name="by hand", words=by_hand, allowed=True),
         Source(name="rule", words="a rule of this form answers the model's request", allowed=True),
         _own_code(agents),
-        _live_model(),
+        _live_model(is_sampling=is_sampling),
     ]
 
 
@@ -97,7 +101,9 @@ def _own_code(agents: list[str]) -> Source:
     return Source(name="own code", words=words, allowed=bool(agents))
 
 
-def _live_model() -> Source:
+def _live_model(*, is_sampling: bool) -> Source:
+    if is_sampling:
+        return Source(name="live", words="asked for every other answer of the model", allowed=True, is_live=True)
     if not has_live_model():
         return Source(name="live", words="off: no model endpoint is configured on this server", allowed=False)
-    return Source(name="live", words="off in a fork; only sampling asks a live model", allowed=False)
+    return Source(name="live", words="off unless you tick it for this fork", allowed=False)

@@ -172,14 +172,14 @@ def form_context(names: Iterable[str], typed: Typed, errors: Mapping[str, str], 
     }
 
 
-def outlook_context(parent: Parent, row: StepRow) -> dict[str, Any]:
-    """All that depends on the run and the step alone."""
+def outlook_context(parent: Parent, row: StepRow, *, is_sampling: bool) -> dict[str, Any]:
+    """What the fork can count on."""
     run, agents = parent.row, registered_agents()
     return {
         "agents": agents,
         "later": later_calls(parent, row.index),
         "tools": tools_of(run),
-        "sources": sources(agents),
+        "sources": sources(agents, is_sampling=is_sampling),
         "last_index": steps.last_index(run),
         "step_choices": steps.rows_around(run, row.index),
     }
@@ -190,4 +190,5 @@ def forks_in_words(orders: list[JsonObject]) -> dict[str, Any]:
     return {
         "forks_in_words": [[describe(change) for change in order["changes"]] for order in orders],
         "expected_in_words": read_expectation(orders[0]["expect"]).words,
+        "samples_in_words": orders[0].get("samples"),
     }

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from sessions_app.core.judge.anomalies import Anomaly, first_odd_step
-from sessions_app.core.payload import JsonObject
 from sessions_app.services.fork_checks import Parent
 
 
@@ -40,16 +39,11 @@ def _failed(parent: Parent) -> Iterator[Proposal]:
 
 
 def _odd(parent: Parent) -> Iterator[Proposal]:
-    anomalies = [found for item in parent.row.anomalies if (found := _anomaly(item)).odd_step in parent.main]
+    anomalies = [found for item in parent.row.anomalies if (found := Anomaly.from_json(item)).odd_step in parent.main]
     step = first_odd_step(anomalies)
     if step is not None:
         said = next(each.message for each in anomalies if each.level == "warning" and each.odd_step == step)
         yield Proposal(step=step, why=f"is the first odd step: {said}")
-
-
-def _anomaly(item: JsonObject) -> Anomaly:
-    steps = tuple(item.get("steps") or ())
-    return Anomaly(code=item["code"], message=item["message"], steps=steps, level=item.get("level", "warning"))
 
 
 def _last(parent: Parent, kind: str, why: str) -> list[Proposal]:

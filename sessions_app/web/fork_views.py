@@ -22,6 +22,7 @@ from sessions_app.web.fork_form import NAMES, initial, message_input, result_inp
 from sessions_app.web.fork_inputs import TOP, Refused, Typed, text_of
 from sessions_app.web.fork_page import forks_in_words, form_context, outlook_context
 from sessions_app.web.fork_recorded import Recorded
+from sessions_app.web.fork_sampling import live_context
 from sessions_app.web.form_keys import form_token
 from sessions_app.web.render.stops import run_page
 
@@ -139,10 +140,12 @@ def _kept(request: HttpRequest, desk: Desk, recorded: Recorded, shown: Shown) ->
 
 
 def _render(request: HttpRequest, desk: Desk, recorded: Recorded, shown: Shown) -> HttpResponse:
+    live = live_context(desk.parent, recorded, shown.typed)
     context = {
         **_frame(request, desk),
         **form_context(NAMES, shown.typed, shown.errors, recorded),
-        **outlook_context(desk.parent, desk.row),
+        **outlook_context(desk.parent, desk.row, is_sampling=live["is_sampling"]),
+        **live,
         **shown.order_words,
         "fork_request": desk.address_of(recorded.request.row.index) if recorded.request.row else "",
         "note": shown.note,

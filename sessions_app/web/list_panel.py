@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from sessions_app.core.judge.anomalies import Anomaly
-from sessions_app.core.payload import JsonObject
 from sessions_app.core.query import Query
 from sessions_app.models import Project, Run
 from sessions_app.queries.sessions import SessionRow, session_row
@@ -32,7 +31,7 @@ def _facts(project: Project, row: SessionRow) -> dict[str, Any]:
     siblings = tuple(row.session.runs.only(*_LIGHT).order_by("pk")[:RUNS])
     replays = list(run.replays.select_related("produced_run").defer("produced_run__header").order_by("-pk")[:REPLAYS])
     place = RunPlace(run=run, number=_number(siblings, run), siblings=siblings)
-    odd = folded_anomalies([_anomaly(item) for item in run.anomalies])
+    odd = folded_anomalies([Anomaly.from_json(item) for item in run.anomalies])
     return {
         "run": run,
         "session": row.session,
@@ -52,12 +51,3 @@ def _facts(project: Project, row: SessionRow) -> dict[str, Any]:
 
 def _number(siblings: tuple[Run, ...], run: Run) -> int:
     return next((i for i, other in enumerate(siblings, start=1) if other.pk == run.pk), len(siblings))
-
-
-def _anomaly(item: JsonObject) -> Anomaly:
-    return Anomaly(
-        code=item["code"],
-        message=item["message"],
-        steps=tuple(item.get("steps") or ()),
-        level=item.get("level", "warning"),
-    )

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_GET
 from sessions_app.core.errors import PayloadMissing
 from sessions_app.core.formats.native import encode_native
 from sessions_app.core.judge.anomalies import Anomaly, first_odd_step
-from sessions_app.core.payload import TEXT, JsonObject, Payload
+from sessions_app.core.payload import TEXT, Payload
 from sessions_app.mapping import payloads
 from sessions_app.mapping.load import load_run
 from sessions_app.models import Project, Replay, Run
@@ -106,7 +106,7 @@ def above_steps(request: HttpRequest, project: Project, place: RunPlace, view: s
     """Who, what, the story, what was asked and answered, can it be replayed, what is odd."""
     run = place.run
     facts = trace_facts(run)
-    anomalies = [_anomaly(item) for item in run.anomalies]
+    anomalies = [Anomaly.from_json(item) for item in run.anomalies]
     odd = folded_anomalies(anomalies)
     ends = ends_of(run)
     return {
@@ -134,15 +134,6 @@ def curl_of(request: HttpRequest, run: Run) -> str:
     return f'curl -H "Authorization: Bearer $REPLAY_KEY" {shlex.quote(address)}'
 
 
-def _anomaly(item: JsonObject) -> Anomaly:
-    return Anomaly(
-        code=item["code"],
-        message=item["message"],
-        steps=tuple(item.get("steps") or ()),
-        level=item.get("level", "warning"),
-    )
-
-
 def replays_of(run: Run) -> list[Replay]:
     found = run.replays.select_related("requested_by", "produced_run").defer("produced_run__header")
     return list(found.order_by("-number")[:REPLAYS])
@@ -159,7 +150,7 @@ def steps_context(request: HttpRequest, project: Project, place: RunPlace) -> di
     found = search(request, place) if is_whole else None
     hits = found.hits.counts if found else {}
     anomalies = cut_anomalies(place, run.anomalies)
-    first = next(iter(hits), None) or first_odd_step([_anomaly(item) for item in anomalies])
+    first = next(iter(hits), None) or first_odd_step([Anomaly.from_json(item) for item in anomalies])
     hides = hides_inner(request)
     first = first or (steps.first_listed(run) if hides else None)
     shown = min(max(whole_number(request.GET.get("step"), first or 1), 1), last)

@@ -40,7 +40,8 @@ function answer() {
 function countForks() {
   const place = form.querySelector("[data-queue]");
   const count = form.elements.use_result?.checked ? ticked().length : 0;
-  if (place) place.textContent = count > 1 ? `Queue ${count} forks` : "Queue fork";
+  const what = form.elements.sampling?.checked ? "sampling" : count > 1 ? `${count} forks` : "fork";
+  if (place) place.textContent = `Queue ${what}`;
 }
 
 // --- what is shown
@@ -83,6 +84,11 @@ async function check() {
     if (found && touched.has(place.dataset.error)) say(place, found.textContent);
   }
   document.getElementById("fork-check").replaceChildren(...page.getElementById("fork-check").childNodes);
+  for (const place of document.querySelectorAll("[data-fresh]")) refresh(place, page.getElementById(place.id));
+}
+
+function refresh(place, fresh) {
+  if (fresh) place.replaceChildren(...fresh.childNodes);
 }
 
 function say(place, words) {

@@ -41,7 +41,7 @@ def test_a_fork_that_changes_nothing_is_the_recording_again(path: Path):
             assert result.divergence.path.endswith(".retry.attempt")
         elif _is_behind_the_end(run, step):
             assert (result.verdict, made) == ("could_not_run", None)
-        elif run.run_id == "run_xyz789":  # its last request was never answered
+        elif (run.run_id, step) == ("run_xyz789", 41):  # this request was never answered
             assert (result.verdict, result.stopped["step"]) == ("unknown_from_step", 41)
         else:
             assert (result.verdict, result.divergence) == ("reproduced", None), step
@@ -93,7 +93,13 @@ def test_a_rule_whose_condition_never_holds_changes_nothing():
 
     result, made = forked(example("run_xyz789"), 1, rule)
 
-    assert (result.verdict, "rule" in sources(made)) == ("unknown_from_step", False)
+    assert (result.verdict, made.error.type, "rule" in sources(made)) == ("reproduced", "TimeoutError", False)
+
+
+def test_who_resumes_a_run_wants_to_get_past_its_failure():
+    resumed, _ = forked(example("run_xyz789"), 39)
+
+    assert (resumed.verdict, resumed.stopped["step"]) == ("unknown_from_step", 41)
 
 
 def test_a_rule_may_count_calls():

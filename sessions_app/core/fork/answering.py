@@ -110,7 +110,7 @@ class Answering:
         if self._order.samples is not None:
             return self._live(ask)
         if ask.is_recorded and not self._is_other_model and ask.planned is not None:
-            return _recorded(ask.planned)
+            return self._recorded(ask.planned)
         found = self._elsewhere.model_answer(ask.key)
         if found is None:
             return None
@@ -124,6 +124,14 @@ class Answering:
             return ModelGiven(source="by_hand", response=response_of(self._models.pop(ask.planned.step), ask.at))
         rule = next((rule for rule in self._rules if self._has_begun(ask) and rule.when.holds(ask.seen)), None)
         return None if rule is None else ModelGiven(source="rule", response=response_of(rule.answer, ask.at))
+
+    def _recorded(self, planned: PlannedAnswer) -> ModelGiven | None:
+        """The answer, or the failure in its place. A fork that begins at a failure, or resumes a run, is there to get
+        past it."""
+        goes_past = planned.step == self._order.at_step or not self._order.changes
+        if planned.response is None and (planned.error is None or goes_past):
+            return None
+        return ModelGiven(source="recorded", response=planned.response, error=planned.error)
 
     def _has_begun(self, ask: ModelAsk) -> bool:
         """The team's own code runs from its beginning, which lies before the fork's step."""
@@ -218,13 +226,6 @@ def _failed(failure: ToolFailure) -> JsonObject:
         return {"outcome": "crashed"}
     words = failure.message if failure.type is None else f"{failure.type}: {failure.message}"
     return {"result": words, "outcome": "failed"}
-
-
-def _recorded(planned: PlannedAnswer) -> ModelGiven | None:
-    """A recorded request that never got an answer says nothing of what it would have been."""
-    if planned.response is None:
-        return None
-    return ModelGiven(source="recorded", response=planned.response, error=planned.error)
 
 
 def _error(error: JsonObject | None) -> ErrorInfo | None:

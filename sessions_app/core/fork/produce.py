@@ -52,6 +52,7 @@ class _Builder:
         self._plan = plan
         self._seen = seen
         self._projection = Projection()
+        self._longest = _longest(plan)
         self._calls: dict[tuple[str | None, str], list[ObservedCall]] = defaultdict(list)
         for call in seen.calls:
             self._calls[call.call_id, call.tool_name].append(call)
@@ -116,14 +117,20 @@ class _Builder:
         return None if planned.settings is None else Payload.of_json(planned.settings)
 
     def _tool_steps(self, response: Payload, *, parent: int | None) -> Iterator[Step]:
-        for part in response.value.get("parts") or []:
-            if part.get("part_kind") == "tool-call":
-                yield from self._tool_step(part, parent)
+        parts = [part for part in response.value.get("parts") or [] if part.get("part_kind") == "tool-call"]
+        called = [(part, self._observed(part)) for part in parts]
+        if all(observed is not None and observed.source == "recorded" for _, observed in called):
+            # Calls of one answer stand in the order in which they ended then.
+            called.sort(key=lambda each: each[1].step if each[1] else 0)
+        for part, observed in called:
+            yield from self._tool_step(part, observed, parent)
 
-    def _tool_step(self, part: JsonObject, parent: int | None) -> Iterator[Step]:
+    def _observed(self, part: JsonObject) -> ObservedCall | None:
+        waiting = self._calls.get((part.get("tool_call_id"), part.get("tool_name", ""))) or []
+        return waiting.pop(0) if waiting else None
+
+    def _tool_step(self, part: JsonObject, observed: ObservedCall | None, parent: int | None) -> Iterator[Step]:
         name, call_id = part.get("tool_name", ""), part.get("tool_call_id")
-        waiting = self._calls.get((call_id, name)) or []
-        observed = waiting.pop(0) if waiting else None
         answered = self._answers.get(call_id or "") or []
         answer = answered.pop(0) if answered else None
         if observed is None and answer is None:
@@ -182,9 +189,14 @@ class _Builder:
 
     def _shaped(self, history: History | None) -> History | None:
         """Messages that are as recorded in the recorded spelling."""
-        longest = self._plan.replay.run.final or self._plan.history
-        reference = longest if _reaches(longest, history) else self._plan.history
+        reference = self._longest if _reaches(self._longest, history) else self._plan.history
         return self._projection.pair(reference, history)
+
+
+def _longest(plan: ForkPlan) -> History:
+    """The recorded history that reaches furthest: a run that failed may have none of its end."""
+    known = [plan.recorded, plan.run.final, *(answer.history for answer in plan.replay.answers)]
+    return max((history for history in known if history is not None), key=lambda history: history.length)
 
 
 def _reaches(reference: History, history: History | None) -> bool:

@@ -47,6 +47,12 @@ class Anomaly:
             return None
         return self.steps[-1] if self.code in _SHOWN_AT_LAST else self.steps[0]
 
+    @classmethod
+    def from_json(cls, item: JsonObject) -> Anomaly:
+        """As `to_json` wrote it."""
+        steps = tuple(item.get("steps") or ())
+        return cls(code=item["code"], message=item["message"], steps=steps, level=item.get("level", "warning"))
+
     def to_json(self) -> JsonObject:
         steps = list(self.steps)
         return {"code": self.code, "message": self.message, "steps": steps, "level": self.level}
