@@ -8,8 +8,8 @@ from django.core.management import BaseCommand
 from replay_web.supervisor.home import PROJECT_ROOT
 
 WHOLE = ["--numprocesses", "auto", "--maxprocesses", "4", "--dist", "loadgroup", "--no-loadscope-reorder"]
-"""The whole suite runs in as many processes as there are cores, each with services of its own, and in its order: tests in
-a browser come last in each process."""
+"""The whole suite runs in as many processes as there are cores, each with services of its own; the order stays, so that
+tests in a browser come last in each."""
 
 
 class Command(BaseCommand):
