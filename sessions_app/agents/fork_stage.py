@@ -22,7 +22,7 @@ from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.replay.fixture_book import FixtureMiss
 from sessions_app.core.replay.plan import PlannedAnswer
 from sessions_app.core.replay.request_key import RequestKeys
-from sessions_app.core.run import Fixture, ModelCall, StepSource
+from sessions_app.core.run import Fixture, ModelCall, StepSource, ToolCall, main_steps
 
 Look = Callable[[], tuple[list[ModelMessage], JsonObject]]
 IsRecorded = Callable[[PlannedAnswer | None, list[ModelMessage], JsonObject], bool]
@@ -52,10 +52,9 @@ class ForkStage:
         self._state = state
         self._on_progress = on_progress
         self._is_recorded = is_recorded or transcript.is_recorded
-        self._calls: Counter[str] = Counter(
-            call.tool_name for step, call in plan.run.tool_calls if step.index <= plan.kept
-        )
-        self._newest_tool: JsonObject = {}
+        before = [s.call for s in main_steps(plan.run) if isinstance(s.call, ToolCall) and s.index <= plan.kept]
+        self._calls: Counter[str] = Counter(call.tool_name for call in before)
+        self._newest_tool = _as_seen(before[-1]) if before else {}
         self._look: Look = lambda: ([], {})
         self._given: dict[str, Any] = {"source": "unknown"}
         self._tool_given: dict[int, ToolGiven] = {}
@@ -137,7 +136,7 @@ class ForkStage:
     def called(self, name: str, call_id: str | None, arguments: JsonValue, fixture: Fixture) -> None:
         given = self._tool_given.get(id(fixture)) or ToolGiven(source="recorded", fixture=fixture)
         self._calls[name] += 1
-        self._newest_tool = {"tool": name, "result": _value(fixture)}
+        self._newest_tool = _as_seen(fixture.call)
         self._transcript.call(
             call_id,
             name,
@@ -203,6 +202,7 @@ def _is_open(fixture: Fixture) -> bool:
     return call.result is None and fixture.error is None and call.outcome in (None, "interrupted")
 
 
-def _value(fixture: Fixture) -> JsonValue:
-    result: Payload | None = fixture.call.result
-    return None if result is None else result.parsed
+def _as_seen(call: ToolCall) -> JsonObject:
+    """The newest answer of a tool, as rules look at it."""
+    result: Payload | None = call.result
+    return {"tool": call.tool_name, "result": None if result is None else result.parsed}

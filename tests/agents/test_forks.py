@@ -102,6 +102,14 @@ def test_who_resumes_a_run_wants_to_get_past_its_failure():
     assert (resumed.verdict, resumed.stopped["step"]) == ("unknown_from_step", 41)
 
 
+def test_a_rule_sees_the_answer_that_came_before_the_fork():
+    rule = {"kind": "rule", "when": 'docs is empty and tool = "search_docs"', "answer": REFUSAL}
+
+    _, made = forked(example("run_xyz789"), 3, rule)
+
+    assert (sources(made), outcome(made)) == (["recorded", "recorded", "rule"], ("ok", REFUSAL))
+
+
 def test_a_rule_may_count_calls():
     rule = {"kind": "rule", "when": "calls.search_docs >= 3", "answer": REFUSAL}
 
