@@ -81,12 +81,12 @@ def page(browser):
     context.close()
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Iterator[None]:
     """Every test that asks for a browser carries the mark; without one it is skipped.
 
-    They run last: from the first of them on Playwright's event loop stays in this thread, and `asyncio.run`,
-    which other tests need, refuses to work beside it. Of a file each kind runs in one process.
+    They run last, whatever others make of the order: from the first of them on Playwright's event loop stays in this
+    thread, and `asyncio.run`, which other tests need, refuses to work beside it. Each kind of a file has one process.
     """
     for item in items:
         if uses_browser(item):
@@ -94,6 +94,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             if chromium() is None:
                 item.add_marker(pytest.mark.skip(reason="no Chromium on PATH"))
         item.add_marker(pytest.mark.xdist_group(f"{item.path.stem}{' in a browser' if uses_browser(item) else ''}"))
+    yield
     items.sort(key=uses_browser)
 
 
