@@ -61,6 +61,10 @@ def _check_samples(order: Order, mode: str) -> None:
         raise ForkError(f"{words}; set REPLAY_MODEL_ENDPOINT.", field="samples")
     if order.samples is None:
         raise ForkError("samples is needed: how often the model is asked.", field="samples")
+    if order.breakpoints:
+        raise ForkError("A sampling does not pause; leave the breakpoints out.", field="breakpoints")
+    if order.agent is not None:
+        raise ForkError("A sampling rebuilds the agent from the recording; leave the team's own out.", field="agent")
 
 
 def answer_by_hand(*, replay: Replay, answer: JsonObject, user: User | None = None) -> Replay:

@@ -9,7 +9,7 @@ EXPECTATIONS = ("words", "contains", "equals", "at_most_calls", "ends_within")
 
 
 def read_expected(typed: Typed, *, is_json: bool) -> Written:
-    """`is_json`: whether the recorded outcome is JSON, so that an equal one is written as JSON too. Raises `Refused`."""
+    """`is_json`: whether the recorded outcome is JSON, and one that equals it is written as JSON. Raises `Refused`."""
     inputs = {"": "expect_text", "at_most_calls.tool": "expect_tool", "at_most_calls.n": "expect_n"}
     return Written(value=_expected_value(typed, is_json), inputs=inputs | {"ends_within": "expect_n"})
 

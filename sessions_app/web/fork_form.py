@@ -155,8 +155,14 @@ class _Reader:
         written = Written(value=number_of(text_of(self._typed, "samples").strip()), inputs={"": "samples"})
         self._try(self._check, written, "samples", lambda items: read_order({"samples": items[0]}))
         self.order["samples"], self.places["samples"] = written.value, written
+        self._refuse_beside_samples()
+
+    def _refuse_beside_samples(self) -> None:
+        """A sample cannot wait for anybody, and the team's own code would ask the live model from its beginning."""
         if "breakpoints" in self.order:
             self._refuse(self.places["breakpoints[0]"].inputs[""], "A sampling does not pause; leave this empty.")
+        if any(change["kind"] == "agent" for change in self.order["changes"]):
+            self._refuse("agent", "A sampling runs the agent rebuilt from the recording; do not use this change.")
 
     def _check(self, written: Written, path: str, read: Callable[[list[JsonValue]], object]) -> None:
         """Raises what the reader of orders says, at the input."""

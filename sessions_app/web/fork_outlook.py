@@ -91,12 +91,14 @@ def sources(agents: list[str], *, is_sampling: bool) -> list[Source]:
         Source(name="borrowed", words=f"the same {whose}, answered in another run of the project", allowed=True),
         Source(name="by hand", words=by_hand, allowed=True),
         Source(name="rule", words="a rule of this form answers the model's request", allowed=True),
-        _own_code(agents),
+        _own_code(agents, is_sampling=is_sampling),
         _live_model(is_sampling=is_sampling),
     ]
 
 
-def _own_code(agents: list[str]) -> Source:
+def _own_code(agents: list[str], *, is_sampling: bool) -> Source:
+    if agents and is_sampling:
+        return Source(name="own code", words="off: a sampling runs the rebuilt agent", allowed=False)
     words = "the team's agent runs, its tools frozen" if agents else "off: no agent is registered on this server"
     return Source(name="own code", words=words, allowed=bool(agents))
 

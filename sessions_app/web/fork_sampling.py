@@ -65,7 +65,7 @@ def budget_words(budget: Budget, n: int, most: int) -> str:
     if not budget.requests:
         return f"{_counted(n, 'sample')}: the recording asks the model nothing from this step on; {limit}."
     words = f"{_counted(n, 'sample')}: about {_counted(budget.requests, 'request')}, {_tokens(budget)}; {limit}"
-    return f"{words}, so some of the samples will fail." if budget.requests > most else f"{words}."
+    return f"{words}, so not every sample will end." if budget.requests > most else f"{words}."
 
 
 def _tokens(budget: Budget) -> str:

@@ -201,6 +201,52 @@ def test_the_form_is_accessible_and_fits_a_small_screen(signed_in, live_server, 
     assert not [words for words in said if "Content Security Policy" in words]
 
 
+@pytest.fixture
+def endpoint(settings):
+    settings.REPLAY_MODEL_ENDPOINT, settings.REPLAY_MODEL_KEY = "https://models.example.org/v1", "k"
+
+
+def test_a_live_model_is_ticked_counted_and_queued_by_keys(signed_in, live_server, shop, endpoint):
+    opened(signed_in, live_server, load_example(shop, "cancel_bug"), 2)
+    world, budget = signed_in.locator("#fork-world"), signed_in.locator("#live-budget")
+
+    signed_in.fill("#in-samples", "3")
+    signed_in.locator("#in-samples").blur()
+    expect(budget).to_contain_text("3 samples: about 6 requests")
+    expect(world).to_contain_text("world off")
+    expect(signed_in.locator("#in-sampling")).not_to_be_checked()
+    signed_in.focus("#in-sampling")
+    signed_in.keyboard.press("Space")
+    expect(signed_in.locator("button[value=queue]")).to_contain_text("Queue sampling")
+    expect(world).to_contain_text("live model")
+    expect(signed_in.locator("#fork-sources .is-live")).to_have_count(1)
+    signed_in.fill("#in-expect_text", "It is cancelled.")
+    signed_in.fill("#in-hypothesis", "How often?")
+    signed_in.keyboard.press("Control+Enter")
+
+    signed_in.wait_for_url("**/replays/rp_*")
+    replay = Replay.objects.get()
+    assert (replay.mode, replay.order["samples"], replay.order["changes"]) == ("sampling", 3, [])
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_what_is_live_is_accessible_and_fits_a_small_screen(signed_in, live_server, shop, endpoint, scheme):
+    signed_in.emulate_media(color_scheme=scheme)
+    signed_in.set_viewport_size({"width": 320, "height": 800})
+    run = load_record(shop, steps=[model_step(1, model=HOSTILE * 3), tool_step(parent=1), model_step(2, after=1)])
+    opened(signed_in, live_server, run, 1)
+
+    signed_in.check("#in-sampling")
+    expect(signed_in.locator("#fork-sources .is-live")).to_have_count(1)
+    signed_in.fill("#in-samples", "0")
+    signed_in.click("button[value=queue]")
+
+    expect(signed_in.locator("#err-samples")).to_have_text("This must be a number from 1 to 100.")
+    expect(signed_in.locator("#in-sampling")).to_be_checked()
+    assert signed_in.evaluate("document.documentElement.scrollWidth") == 320
+    assert Axe().run(signed_in).response["violations"] == []
+
+
 def test_the_form_works_without_scripts(browser, live_server, shop):
     run = load_example(shop, "cancel_bug")
     make_user("bob", shop)
