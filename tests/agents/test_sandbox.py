@@ -209,8 +209,8 @@ def test_twenty_replays_are_the_same_wherever_they_run(monkeypatch):
 
 def started_in(monkeypatch: pytest.MonkeyPatch, place: dict[str, str]) -> ReplayChild:
     with monkeypatch.context() as patch:
-        usual = sandbox._environment()
-        patch.setattr(sandbox, "_environment", lambda: usual | place)
+        usual = sandbox.bare_environment()
+        patch.setattr(sandbox, "bare_environment", lambda: usual | place)
         return ReplayChild()
 
 

@@ -5,6 +5,7 @@ What the tools did is counted in the process that replays, by `tests.agents.coun
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -189,7 +190,8 @@ def test_outside_of_a_replay_the_agent_charges_twice_and_sends_two_emails(monkey
     monkeypatch.setattr(registered_agents, "emailed", emailed)
     record = example("charged_twice")
 
-    result = registered_agents.billing_desk().run_sync(record["input"], model=Scripted(*recorded_answers(record)))
+    model = Scripted(*recorded_answers(record))
+    result = asyncio.run(registered_agents.billing_desk().run(record["input"], model=model))
 
     assert (charged, len(emailed)) == (["ch_3107_1", "ch_3107_2"], 2)
     assert result.output == record["output"]
