@@ -176,9 +176,11 @@ class ForkStage:
             raise Paused(stopped)
 
     def _seen(self, kind: str, **more: Any) -> JsonObject:
+        step = self._plan.kept + self._transcript.count + 1
+        self._state.reach(step)
         return {
             "kind": kind,
-            "step": self._plan.kept + self._transcript.count + 1,
+            "step": step,
             "state": self._state.value,
             "calls": dict(self._calls),
             **more,

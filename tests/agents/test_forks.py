@@ -10,12 +10,13 @@ from benchmarks.compare_runs import make_run
 from sessions_app.core.compare.runs import compare_runs
 from sessions_app.core.fork.answering import tool_key
 from sessions_app.core.formats.detect import parse_document
-from sessions_app.core.formats.native import run_digest
+from sessions_app.core.formats.native import encode_native, run_digest
 from sessions_app.core.replay.request_key import RequestKeys
 from sessions_app.core.run import ModelCall, Run, ToolCall
 from sessions_app.core.state import state_after
 from tests.agents.forking import REFUSAL, Elsewhere, answer_of, example, forked, outcome, sources
 from tests.growth import LINEAR, growth
+from tests.recorder.replaying import replayed, verdict_of
 
 RECORDS = [*sorted(Path("tests/records").glob("*.json")), *sorted(Path("sessions_app/examples").glob("*.json"))]
 UNCHANGED = {"kind": "clock", "value": 0}
@@ -384,3 +385,54 @@ def test_a_run_without_its_requests_cannot_be_forked():
 
     assert (result.verdict, made) == ("could_not_run", None)
     assert "was not captured" in str(result.error)
+
+
+# --- what became of it -------------------------------------------------------------------------
+
+
+def test_a_text_in_the_place_of_a_call_is_kept_whole_and_can_be_replayed():
+    """Its part has other fields than the recorded one that it stands for."""
+    change = {"kind": "model_answer", "step": 3, "value": "I will not cancel it."}
+
+    _, made = forked(example("cancel_bug"), 3, change)
+
+    assert made.steps[2].call.response.value["parts"][0]["content"] == "I will not cancel it."
+    assert made.final.message.value["parts"][0]["content"] == "I will not cancel it."
+    assert verdict_of(json.loads(encode_native(made)))[0] == "reproduced"
+
+
+def test_what_was_written_by_hand_stays_so_in_forks_and_replays_of_the_fork():
+    change = {"kind": "model_answer", "step": 3, "value": "I will not cancel it."}
+    _, first = forked(example("cancel_bug"), 3, change)
+
+    _, again = forked(first, 1, UNCHANGED)
+    _, replayed_run = replayed(encode_native(first))
+
+    assert sources(again) == sources(replayed_run) == sources(first) == ["recorded", "recorded", "by_hand"]
+
+
+def test_the_words_of_the_framework_are_no_recording():
+    call = {"name": "nope", "arguments": {}}
+
+    _, made = forked(example("cancel_bug"), 1, {"kind": "model_answer", "step": 1, "value": {"tool_calls": [call]}})
+
+    assert "Unknown tool" in str(answer_of(made, 2))
+    assert sources(made) == ["by_hand", "own_code", "unknown"]
+
+
+def test_a_change_of_the_state_that_does_not_fit_leaves_the_others():
+    patch = {"kind": "state", "step": 3, "patch": [{"op": "remove", "path": "/memory"}]}
+
+    result, made = forked(example("cancel_bug"), 3, patch)
+
+    assert state_after(made, 5)["orders"]["ORD-5521"]["status"] == "cancelled"
+    assert any("does not fit any more" in sentence for sentence in result.facts["lint"])
+
+
+def test_a_rule_at_the_forks_step_sees_the_state_that_was_changed_there():
+    patch = {"kind": "state", "step": 3, "patch": [{"op": "add", "path": "/stop", "value": True}]}
+    rule = {"kind": "rule", "when": "state.stop = true", "answer": "Stopped."}
+
+    _, made = forked(example("cancel_bug"), 3, patch, rule)
+
+    assert (len(made.steps), outcome(made)) == (3, ("ok", "Stopped."))

@@ -11,9 +11,9 @@ from sessions_app.core.fork.plan import ForkPlan
 from sessions_app.core.history import History
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.replay.observed import Observations, ObservedCall, ObservedRequest
-from sessions_app.core.replay.produce import parameters_in_shape, spelled_as
+from sessions_app.core.replay.produce import parameters_in_shape, source_of, spelled_as
 from sessions_app.core.replay.projection import Projection
-from sessions_app.core.run import ModelCall, ParentLink, Run, RunStatus, Step, ToolCall
+from sessions_app.core.run import ModelCall, ParentLink, Run, RunStatus, Step, StepSource, ToolCall
 
 
 def forked_run(plan: ForkPlan, order: Order, seen: Observations, *, run_id: str) -> Run:
@@ -110,7 +110,7 @@ class _Builder:
             input_tokens=repeated.input_tokens if repeated else usage.get("input_tokens") if is_live else None,
             output_tokens=repeated.output_tokens if repeated else usage.get("output_tokens") if is_live else None,
         )
-        return self._numbered(recorded.name, answered, request, parent=None)
+        return self._numbered(recorded, answered, request, parent=None)
 
     def _settings(self, request: ObservedRequest) -> Payload | None:
         planned = next((a for a in self._plan.replay.answers if a.step == request.step), self._plan.replay.answers[-1])
@@ -141,7 +141,10 @@ class _Builder:
         is_repeated = observed is not None and observed.source == "recorded"
         yield from self._beside(recorded.index if recorded and is_repeated else None)
         call = _tool_call(part, observed, answer, recorded, is_output=name in self._output_tools())
-        yield self._numbered(recorded.name if recorded else name, call, observed, parent=parent)
+        if observed is None:
+            yield self._of_framework(call, parent)
+        else:
+            yield self._numbered(recorded, call, observed, parent=parent)
         if recorded is not None and is_repeated:
             yield from self._inside(recorded.index)
 
@@ -162,20 +165,37 @@ class _Builder:
                 self._repeated = max(self._repeated or 0, step.index)
 
     def _numbered(
-        self, name: str, call: ModelCall | ToolCall, seen: ObservedRequest | ObservedCall | None, *, parent: int | None
+        self,
+        recorded: Step | None,
+        call: ModelCall | ToolCall,
+        seen: ObservedRequest | ObservedCall,
+        *,
+        parent: int | None,
     ) -> Step:
+        """`recorded` is the step in whose place it stands; an answer that is repeated keeps the source it had there."""
+        is_repeated = recorded is not None and seen.source == "recorded"
+        link = recorded.extra.get("borrowed_from") if recorded and is_repeated else seen.link
         step = Step(
             index=self._next,
-            name=name,
+            name=recorded.name if recorded else _name(call),
             call=call,
             parent=parent,
-            error=seen.error if seen else None,
-            state=seen.state if seen else None,
-            source=seen.source if seen else "recorded",
-            extra={"borrowed_from": seen.link} if seen and seen.link else {},
+            error=seen.error,
+            state=seen.state,
+            source=source_of(recorded, seen) if recorded else seen.source,
+            extra={"borrowed_from": link} if link else {},
         )
         self._next += 1
         return step
+
+    def _of_framework(self, call: ToolCall, parent: int | None) -> Step:
+        """An answer that no tool gave, as to a call of one that does not exist: the framework's code, unless it is the
+        recorded one again."""
+        recorded = next((step for step, known in self._plan.run.tool_calls if _is_same(known, call)), None)
+        source: StepSource = recorded.source if recorded else "own_code"
+        step = Step(index=self._next, name=call.tool_name, call=call, parent=parent, source=source)
+        self._next += 1
+        return step if recorded is None else replace(step, name=recorded.name)
 
     def _recorded_step(self, index: int | None) -> Step | None:
         return self._plan.run.steps[index - 1] if index else None
@@ -215,6 +235,20 @@ def answer_parts(histories: list[History | None]) -> dict[str, list[JsonObject]]
             if part.get("part_kind") == "tool-return":
                 found.setdefault(part.get("tool_call_id") or "", []).append(part)
     return found
+
+
+def _name(call: ModelCall | ToolCall) -> str:
+    return call.tool_name if isinstance(call, ToolCall) else "model"
+
+
+def _is_same(recorded: ToolCall, call: ToolCall) -> bool:
+    is_call = (recorded.call_id, recorded.tool_name) == (call.call_id, call.tool_name)
+    return (
+        is_call
+        and recorded.result is not None
+        and call.result is not None
+        and recorded.result.value == call.result.value
+    )
 
 
 def _parts(message: JsonValue) -> list[JsonObject]:

@@ -14,7 +14,7 @@ from sessions_app.core.replay.ending import came_from
 from sessions_app.core.replay.matching import same_value
 from sessions_app.core.replay.observed import Observations, ObservedCall, ObservedRequest
 from sessions_app.core.replay.projection import Projection, in_shape_of
-from sessions_app.core.run import ModelCall, ParentLink, Run, RunStatus, Step, ToolCall
+from sessions_app.core.run import ModelCall, ParentLink, Run, RunStatus, Step, StepSource, ToolCall
 
 
 def produced_run(recorded: Run, seen: Observations, *, run_id: str) -> Run:
@@ -73,13 +73,14 @@ class _Rebuilt:
         rebuilt = replace(
             call,
             history=self._projection.pair(call.history, request.history),
-            response=self._response(call.response, request.response),
+            response=self._response(call.response, request),
             parameters=parameters_in_shape(call.parameters, request.parameters),
         )
-        return replace(step, call=rebuilt, source=request.source)
+        return replace(step, call=rebuilt, source=source_of(step, request))
 
-    def _response(self, recorded: Payload | None, given: Payload | None) -> Payload | None:
-        if recorded is None or given is None:
+    def _response(self, recorded: Payload | None, request: ObservedRequest) -> Payload | None:
+        given = request.response
+        if recorded is None or given is None or request.source != "recorded":
             return given
         # What the loop stamps onto an answer stands in the histories; see `plan`.
         unstamped = {key: value for key, value in given.value.items() if recorded.value.get(key) is not None}
@@ -91,8 +92,12 @@ class _Rebuilt:
         if observed is None and not answers:
             return step if call.result is None and step.error is None else None
         part = answers.pop(0) if answers else None
-        source = observed.source if observed else step.source
-        return replace(step, call=_rebuilt_call(call, observed, part), source=source)
+        return replace(step, call=_rebuilt_call(call, observed, part), source=source_of(step, observed))
+
+
+def source_of(step: Step, seen: ObservedRequest | ObservedCall | None) -> StepSource:
+    """An answer that is repeated keeps the source that it had: what was written by hand stays so for ever."""
+    return step.source if seen is None or seen.source == "recorded" else seen.source
 
 
 def parameters_in_shape(recorded: Payload | None, rebuilt: Payload | None) -> Payload | None:
