@@ -10,7 +10,9 @@ from sessions_app import models
 from sessions_app.core.fork.changes import (
     Change,
     ForkError,
+    NewInstructions,
     NewMessage,
+    NewModel,
     NewModelAnswer,
     NewState,
     NewToolResult,
@@ -86,6 +88,9 @@ def check_fork(row: models.Run, order: Order, mode: str) -> None:
         raise ForkError("A fork needs at least one change.", field="changes")
     _check_doubles(order.changes)
     for position, change in enumerate(order.changes):
+        if order.agent is not None and isinstance(change, NewInstructions | NewMessage | NewModel):
+            words = "The team's own code says what its model is asked; change that in the code"
+            raise ForkError(f"{words}.", field=f"changes[{position}]")
         if type(change) in _CHECKS:
             _check_change(parent, change, at_step, f"changes[{position}]")
 

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from sessions_app.agents.sandbox import ChildPool
+from sessions_app.core.fork.changes import ForkError
 from sessions_app.mapping.load import load_run
 from sessions_app.models import Project, Replay, Run
 from sessions_app.services import replay_work
@@ -99,9 +100,7 @@ def test_an_unchanged_fork_of_own_code_is_the_recording_again(project):
 
 
 def test_own_code_says_itself_what_its_model_is_asked(project):
-    change = {"kind": "instructions", "value": "x"}
+    with pytest.raises(ForkError, match="change that in the code") as refused:
+        code_fork(make_run(project), 3, "order_desk", {"kind": "instructions", "value": "x"})
 
-    replay = work(code_fork(make_run(project), 3, "order_desk", change))
-
-    assert (replay.state, replay.verdict) == ("failed", "could_not_run")
-    assert "change that in the code" in str(replay.error)
+    assert refused.value.field == "changes[1]"
