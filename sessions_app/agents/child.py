@@ -18,7 +18,7 @@ from typing import Any
 
 from sessions_app.agents.pipe import Pipe, to_nowhere
 from sessions_app.agents.world_off import Fence, switch_off
-from sessions_app.core.payload import JsonObject, JsonValue
+from sessions_app.core.payload import JsonObject
 from sessions_app.core.replay.observed import Result
 
 MEMORY_BYTES = 4 * 1024**3
@@ -39,17 +39,22 @@ def main() -> None:
 def serve(request: JsonObject, fence: Fence, pipe: Pipe, replay: Callable[..., Any]) -> JsonObject:
     """What came of one replay, as JSON."""
     fence.attempts.clear()
+    return result_body(*attempt(request, pipe, replay, lambda error: f"{type(error).__name__}: {error}"), fence)
+
+
+def attempt(
+    request: JsonObject, pipe: Pipe, replay: Callable[..., Any], in_words: Callable[[BaseException], str]
+) -> tuple[Result, bytes | None]:
+    """Result and record of one replay. The loop is foreign code; whatever it raises, SystemExit too, is the outcome."""
 
     def on_progress(done: int, total: int) -> None:
         pipe.say({"id": request["id"], "progress": [done, total]})
 
-    ask: Callable[[JsonObject], JsonValue] = partial(pipe.ask, request["id"])
     try:
-        result, record = asyncio.run(replay(request, on_progress, ask))
-    except BaseException as error:  # the loop is foreign code; whatever it raises, SystemExit too, is the outcome
-        words = f"{type(error).__name__}: {error}"
-        return {"verdict": "could_not_run", "error": words, "facts": _isolation(fence), **_world(fence)}
-    return result_body(result, record, fence)
+        result, record = asyncio.run(replay(request, on_progress, partial(pipe.ask, request["id"])))
+    except BaseException as error:
+        return Result(verdict="could_not_run", error=in_words(error)), None
+    return result, record
 
 
 def result_body(result: Result, record: bytes | None, fence: Fence) -> JsonObject:
@@ -60,12 +65,8 @@ def result_body(result: Result, record: bytes | None, fence: Fence) -> JsonObjec
         "error": result.error,
         "stopped": result.stopped,
         "record": record.decode() if record else None,
-        **_world(fence),
+        "live_calls": len(fence.attempts),
     }
-
-
-def _world(fence: Fence) -> JsonObject:
-    return {"live_calls": len(fence.attempts)}
 
 
 def _isolation(fence: Fence) -> JsonObject:

@@ -7,16 +7,14 @@ and no other, for the team's code leaves traces in a process.
 
 from __future__ import annotations
 
-import asyncio
 import io
 import json
 import os
 import sys
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-from sessions_app.agents.child import result_body
+from sessions_app.agents.child import attempt, result_body
 from sessions_app.agents.code_fence import CodeLimits, fence_code
 from sessions_app.agents.pipe import Pipe
 from sessions_app.agents.world_off import Fence
@@ -45,15 +43,11 @@ def main() -> None:
 def _serve(
     request: JsonObject, target: str, fence: Fence, limits: CodeLimits, pipe: Pipe, own_replaying: Any
 ) -> JsonObject:
-    def on_progress(done: int, total: int) -> None:
-        pipe.say({"id": request["id"], "progress": [done, total]})
+    def replay(request: JsonObject, *told: Any) -> Any:
+        """The team's module is imported here, before there is a loop."""
+        return own_replaying.replay_with_code(request, _loaded(target), *told)
 
-    ask = partial(pipe.ask, request["id"])
-    try:
-        own = _loaded(target)
-        result, record = asyncio.run(own_replaying.replay_with_code(request, own, on_progress, ask))
-    except BaseException as error:  # the team's code is foreign; whatever it raises, SystemExit too, is the outcome
-        result, record = Result(verdict="could_not_run", error=crash_words(error, limits, fence)), None
+    result, record = attempt(request, pipe, replay, lambda error: crash_words(error, limits, fence))
     body = result_body(_as_crash(result, limits, fence), record, fence)
     return {**body, "live_calls": body["live_calls"] + sum(result.facts.get("live_tools", {}).values())}
 

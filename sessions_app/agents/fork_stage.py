@@ -19,10 +19,10 @@ from sessions_app.core.fork.plan import ForkPlan
 from sessions_app.core.fork.state import ForkState
 from sessions_app.core.fork.stops import Stop, Stops
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
-from sessions_app.core.replay.fixture_book import FixtureMiss
+from sessions_app.core.replay.fixture_book import FixtureMiss, was_never_answered
 from sessions_app.core.replay.plan import PlannedAnswer
 from sessions_app.core.replay.request_key import RequestKeys
-from sessions_app.core.run import Fixture, ModelCall, StepSource, ToolCall, main_steps
+from sessions_app.core.run import Fixture, ModelCall, ToolCall, main_steps
 
 Look = Callable[[], tuple[list[ModelMessage], JsonObject]]
 IsRecorded = Callable[[PlannedAnswer | None, list[ModelMessage], JsonObject], bool]
@@ -127,7 +127,7 @@ class ForkStage:
         self._pause(stop)
         ask = ToolAsk(at=self._stops.at, name=name, call_id=call_id, arguments=arguments, key=stop.asked)
         given = self._answering.of_tool(ask)
-        if isinstance(given, FixtureMiss) or _is_open(given.fixture):
+        if isinstance(given, FixtureMiss) or was_never_answered(given.fixture):
             self._left_open(stop)
             raise Paused(self._stops.unknown(stop))
         self._tool_given[id(given.fixture)] = given
@@ -163,8 +163,7 @@ class ForkStage:
         )
 
     def _left_open(self, stop: Stop) -> None:
-        source: StepSource = "unknown"
-        self._transcript.call(stop.call_id, stop.name, stop.arguments, 0, source=source)
+        self._transcript.call(stop.call_id, stop.name, stop.arguments, 0, source="unknown")
 
     # --- both
 
@@ -196,12 +195,6 @@ def _set(clock: PinnedClock, plan: ForkPlan, order: Order) -> None:
         clock.move_to(change.at)
     elif recorded is not None:
         clock.move_to(recorded + change.shift if change.shift else recorded)
-
-
-def _is_open(fixture: Fixture) -> bool:
-    """A recorded call that never got its answer, as when the run broke off."""
-    call = fixture.call
-    return call.result is None and fixture.error is None and call.outcome in (None, "interrupted")
 
 
 def _as_seen(call: ToolCall) -> JsonObject:

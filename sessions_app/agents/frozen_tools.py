@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 from pydantic_ai.exceptions import ApprovalRequired, CallDeferred, ModelRetry, ToolFailed
@@ -18,7 +19,7 @@ from sessions_app.agents.replay_model import ReplayModel
 from sessions_app.agents.stage import Stage
 from sessions_app.core.payload import JsonObject
 from sessions_app.core.replay.budgets import Budgets
-from sessions_app.core.replay.fixture_book import FixtureMiss
+from sessions_app.core.replay.fixture_book import missing, was_never_answered
 from sessions_app.core.run import WAITING, ErrorInfo, Fixture
 
 _ANY_OBJECT = SchemaValidator(core_schema.dict_schema(core_schema.str_schema()))
@@ -52,19 +53,29 @@ class FrozenToolset(AbstractToolset[None]):
     async def call_tool(
         self, name: str, tool_args: dict[str, Any], ctx: RunContext[None], tool: ToolsetTool[None]
     ) -> Any:
-        found = self._stage.fixture(name, ctx.tool_call_id, tool_args)
-        if found.call.outcome == "interrupted" and found.call.result is None:
-            # Something beside it ended the run meanwhile, and will do so again.
-            await asyncio.sleep(_IS_INTERRUPTED_WITHIN)
-        if found.call.result is None and found.error is None and found.call.outcome not in WAITING | {"crashed"}:
-            raise FixtureNotFound(_unanswered(found, tool_args))
-        self._stage.called(name, ctx.tool_call_id, tool_args, found)
-        return reenact(found)
+        return await give_recorded(self._stage, name, ctx.tool_call_id, tool_args)
 
 
-def _unanswered(fixture: Fixture, arguments: JsonObject) -> FixtureMiss:
-    call = fixture.call
-    return FixtureMiss(tool_name=call.tool_name, call_id=call.call_id, arguments=arguments, nearest=(fixture,))
+async def give_recorded(
+    stage: Stage,
+    name: str,
+    call_id: str | None,
+    arguments: JsonObject,
+    *,
+    is_refused: Callable[[Fixture], bool] = lambda fixture: False,
+) -> Any:
+    """As the tool ended then: with a value, or by an exception.
+
+    Raises `FixtureNotFound` for a call that had no end, and for an answer that is refused.
+    """
+    found = stage.fixture(name, call_id, arguments)
+    if found.call.outcome == "interrupted" and found.call.result is None:
+        # Something beside it ended the run meanwhile, and will do so again.
+        await asyncio.sleep(_IS_INTERRUPTED_WITHIN)
+    if was_never_answered(found) or is_refused(found):
+        raise FixtureNotFound(missing(name, call_id, arguments, [found]))
+    stage.called(name, call_id, arguments, found)
+    return reenact(found)
 
 
 def reenact(fixture: Fixture) -> Any:

@@ -17,7 +17,7 @@ from sessions_app.agents.outcomes import FixtureNotFound
 from sessions_app.core.fork.answering import tool_key
 from sessions_app.core.fork.order import ToolPolicy
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
-from sessions_app.core.replay.fixture_book import FixtureMiss, matches, recorded_arguments
+from sessions_app.core.replay.fixture_book import matches, missing, recorded_arguments
 from sessions_app.core.run import Fixture
 
 Ask = Callable[[JsonObject], JsonValue]
@@ -129,11 +129,6 @@ class Gate:
 def _newest_calls(ctx: RunContext[Any]) -> list[ToolCallPart]:
     newest = next((message for message in reversed(ctx.messages) if isinstance(message, ModelResponse)), None)
     return [part for part in newest.parts if isinstance(part, ToolCallPart)] if newest else []
-
-
-def missing(name: str, call_id: str | None, arguments: JsonValue, fixtures: tuple[Fixture, ...]) -> FixtureMiss:
-    nearest = tuple(fixture for fixture in fixtures if fixture.call.tool_name == name)[:3]
-    return FixtureMiss(tool_name=name, call_id=call_id, arguments=arguments, nearest=nearest)
 
 
 def raw_arguments(call: ToolCallPart) -> JsonValue:

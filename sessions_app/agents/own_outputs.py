@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from sessions_app.agents.gate import missing, raw_arguments
+from sessions_app.agents.gate import raw_arguments
 from sessions_app.agents.observer import Observer
 from sessions_app.agents.outcomes import FixtureNotFound
 from sessions_app.agents.own_stage import OwnStage
 from sessions_app.core.payload import JsonValue, canonical_json
-from sessions_app.core.replay.fixture_book import recorded_arguments
+from sessions_app.core.replay.fixture_book import missing, recorded_arguments
 from sessions_app.core.run import Run
 
 

@@ -6,7 +6,6 @@ tool itself would begin; there the recorded answer is given.
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any, cast
 
 from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering
@@ -17,19 +16,14 @@ from pydantic_ai.tools import RunContext, ToolDefinition
 from pydantic_ai.toolsets import AbstractToolset
 
 from sessions_app.agents.frozen_leaves import Bodies, Leaves
-from sessions_app.agents.frozen_tools import reenact
-from sessions_app.agents.gate import BodyReached, Gate, calling, missing, raw_arguments
+from sessions_app.agents.frozen_tools import give_recorded
+from sessions_app.agents.gate import BodyReached, Gate, calling, raw_arguments
 from sessions_app.agents.library import dump_parameters
-from sessions_app.agents.outcomes import FixtureNotFound
 from sessions_app.agents.own_calls import OwnCalls
 from sessions_app.agents.own_outputs import OwnOutputs
 from sessions_app.agents.replay_model import ReplayModel
 from sessions_app.agents.stage import Stage
 from sessions_app.core.payload import JsonObject, JsonValue
-from sessions_app.core.run import WAITING, Fixture
-
-_IS_INTERRUPTED_WITHIN = 1.0
-"""Seconds; a call that nobody interrupts in this time was never answered."""
 
 
 class FrozenPolicy(AbstractCapability[Any]):
@@ -109,19 +103,9 @@ class FrozenPolicy(AbstractCapability[Any]):
             self._calls.answered(call, value)
             return value
         # A skipped execution counts as a call of the tool; that is what limits count.
-        raise SkipToolExecution(await self._recorded(call))
-
-    async def _recorded(self, call: ToolCallPart) -> Any:
-        """As the tool ended then: with a value, or by an exception."""
-        name, arguments = call.tool_name, raw_arguments(call)
-        found = self._stage.fixture(name, call.tool_call_id, arguments)
-        if found.call.outcome == "interrupted" and found.call.result is None:
-            # Something beside it ended the run meanwhile, and will do so again.
-            await asyncio.sleep(_IS_INTERRUPTED_WITHIN)
-        if _was_never_answered(found) or self._calls.was_refused_then(found):
-            raise FixtureNotFound(missing(name, call.tool_call_id, arguments, (found,)))
-        self._stage.called(name, call.tool_call_id, arguments, found)
-        return reenact(found)
+        name, call_id, arguments = call.tool_name, call.tool_call_id, raw_arguments(call)
+        refused = self._calls.was_refused_then
+        raise SkipToolExecution(await give_recorded(self._stage, name, call_id, arguments, is_refused=refused))
 
     # --- output
 
@@ -132,8 +116,3 @@ class FrozenPolicy(AbstractCapability[Any]):
         if not output_context.has_function:
             return await handler(output)
         return output if ctx.partial_output else self._outputs.recorded(output_context)
-
-
-def _was_never_answered(fixture: Fixture) -> bool:
-    is_open = fixture.call.outcome in WAITING | {"crashed"}
-    return fixture.call.result is None and fixture.error is None and not is_open

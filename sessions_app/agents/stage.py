@@ -14,7 +14,6 @@ from sessions_app.agents.outcomes import FixtureNotFound, Paused, RanPastRecordi
 from sessions_app.agents.transcript import Transcript
 from sessions_app.core.fork.answering import ModelGiven, tool_key
 from sessions_app.core.fork.stops import Stop, Stops
-from sessions_app.core.history import History
 from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.core.replay.fixture_book import FixtureBook, FixtureMiss
 from sessions_app.core.replay.plan import PlannedAnswer
@@ -122,7 +121,3 @@ def text_of(message: JsonObject) -> str:
     """The texts of a message, for conditions to look at."""
     contents = (part.get("content") for part in message.get("parts") or [])
     return "\n".join(content for content in contents if isinstance(content, str))
-
-
-def length_of(history: History | None) -> int:
-    return history.length if history else 0

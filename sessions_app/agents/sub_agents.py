@@ -14,9 +14,9 @@ from pydantic_ai.tools import RunContext
 from pydantic_ai.toolsets import AbstractToolset
 from pydantic_ai.toolsets.wrapper import WrapperToolset
 
-from sessions_app.agents.gate import missing
 from sessions_app.agents.outcomes import FixtureNotFound
 from sessions_app.agents.policy import FrozenPolicy
+from sessions_app.core.replay.fixture_book import missing
 
 Misses = list[FixtureNotFound]
 

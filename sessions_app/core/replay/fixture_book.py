@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from sessions_app.core.payload import JsonValue, Payload, canonical_json
-from sessions_app.core.run import Fixture
+from sessions_app.core.run import WAITING, Fixture
+
+_NEAREST = 3
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -31,8 +34,7 @@ class FixtureBook:
         for fixture in by_id or same_call:
             self._unused.remove(fixture)
             return fixture
-        nearest = tuple(f for f in self._unused if f.call.tool_name == tool_name)[:3]
-        return FixtureMiss(tool_name=tool_name, call_id=call_id, arguments=arguments, nearest=nearest)
+        return missing(tool_name, call_id, arguments, self._unused)
 
     def take_refused(self, call_id: str, tool_name: str) -> Fixture | None:
         """The recorded answer to this call, if it is that its arguments did not validate."""
@@ -47,6 +49,18 @@ class FixtureBook:
     def left_over(self) -> list[Fixture]:
         """Answers that were recorded and never asked for."""
         return [fixture for fixture in self._unused if fixture.call.result is not None]
+
+
+def missing(tool_name: str, call_id: str | None, arguments: JsonValue, fixtures: Iterable[Fixture]) -> FixtureMiss:
+    """A call that none of these answers, with those of the same tool."""
+    nearest = tuple(fixture for fixture in fixtures if fixture.call.tool_name == tool_name)[:_NEAREST]
+    return FixtureMiss(tool_name=tool_name, call_id=call_id, arguments=arguments, nearest=nearest)
+
+
+def was_never_answered(fixture: Fixture) -> bool:
+    """A recorded call without an end, as when the run broke off. What waits or crashed has one of its own."""
+    call = fixture.call
+    return call.result is None and fixture.error is None and call.outcome not in WAITING | {"crashed"}
 
 
 def matches(fixture: Fixture, tool_name: str, arguments: JsonValue) -> bool:
