@@ -46,8 +46,8 @@ def _parts(stored: Iterable[tuple[int, int, bytes | memoryview]], rows: list[mod
 
 def give_back(lender: models.Run) -> None:
     """Before the steps of a run go or change: whoever shares them gets rows of their own."""
-    sharing = models.Run.objects.filter(project=lender.project_id, kept__contains=[{"run": lender.pk}])
-    for run in sharing.select_for_update(of=("self",)):
+    sharing = models.Run.objects.exclude(kept=[]).filter(project=lender.project_id)
+    for run in sharing.filter(kept__contains=[{"run": lender.pk}]).select_for_update(of=("self",)):
         _copy(run, [part for part in run.kept if part["run"] == lender.pk])
         run.kept = [part for part in run.kept if part["run"] != lender.pk]
         run.save(update_fields=["kept"])

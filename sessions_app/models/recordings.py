@@ -131,6 +131,7 @@ class Run(models.Model):
             models.Index(fields=["run_id"], name="run_prefix", opclasses=["text_pattern_ops"]),
             models.Index(fields=["project", "parent_run_id"], name="runs_of_a_parent"),
             models.Index(fields=["span_id"], name="runs_of_a_span", condition=models.Q(span_id__isnull=False)),
+            models.Index(fields=["project"], name="runs_that_share", condition=~models.Q(kept=[])),
             models.Index(fields=["project", "-id"], name="runs_with_errors", condition=~models.Q(status="ok")),
             GinIndex(fields=["search"], name="runs_search"),
             GinIndex(fields=["tool_names"], name="runs_tools"),

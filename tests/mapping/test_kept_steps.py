@@ -4,10 +4,13 @@ import json
 from dataclasses import replace
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from sessions_app.core.formats.native import encode_native, parse_native, run_digest
 from sessions_app.core.payload import Payload
 from sessions_app.core.run import ParentLink, Run
+from sessions_app.mapping.kept_steps import give_back
 from sessions_app.mapping.load import load_run, load_steps
 from sessions_app.models import Project
 from sessions_app.models import Run as Row
@@ -115,3 +118,18 @@ def test_forks_keep_their_steps_when_a_running_parent_is_replaced(project):
     fork.refresh_from_db()
     assert fork.own_steps.count() == 5
     assert run_digest(load_run(fork)) == run_digest(made)
+
+
+def test_a_run_that_is_made_anew_finds_those_that_share_by_an_index(project, parent):
+    """Each late span of a trace makes its run anew; looking through all runs then would grow with what is stored."""
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL enable_seqscan = off")
+    with CaptureQueriesContext(connection) as asked:
+        give_back(parent)
+
+    [sql] = [query["sql"] for query in asked if "kept" in query["sql"]]
+    with connection.cursor() as cursor:
+        cursor.execute(f"EXPLAIN {sql}")
+        plan = "\n".join(line for (line,) in cursor.fetchall())
+
+    assert "runs_that_share" in plan
