@@ -21,6 +21,7 @@ from sessions_app.core.errors import LeaseLost, PayloadMissing
 from sessions_app.core.fork.order import Order, read_order
 from sessions_app.core.formats.native import encode_native
 from sessions_app.core.payload import JsonObject
+from sessions_app.core.run import Run
 from sessions_app.mapping.load import load_run
 from sessions_app.models import Replay
 from sessions_app.models.replays import ReplayMode, ReplayQueue, ReplayState
@@ -73,15 +74,16 @@ def _run(replay: Replay, children: ChildPool) -> None:
         _fail(replay, f"No agent {agent!r} is registered where this replay was taken up.")
         return
     try:
-        record = encode_native(load_run(replay.run)).decode()
+        run = load_run(replay.run)
     except PayloadMissing as error:
         _fail(replay, str(error))
         return
     try:
         if replay.mode == ReplayMode.SAMPLING:
-            _sample(replay, record, children)
+            _sample(replay, run, children)
         else:
-            store_result(replay, _replayed(replay, record, produced_run_id(replay), children, Questions(replay)))
+            record, run_id = _record(run), produced_run_id(replay)
+            store_result(replay, _replayed(replay, record, run_id, children, Questions(replay)))
     except Cancelled:
         leases.finish(replay, state=ReplayState.CANCELLED, verdict="cancelled")
     except OutOfTime:
@@ -92,9 +94,14 @@ def _run(replay: Replay, children: ChildPool) -> None:
         leases.give_up(replay, reason=f"The replay process died ({death}).")
 
 
-def _sample(replay: Replay, record: str, children: ChildPool) -> None:
+def _record(run: Run) -> str:
+    """What the child is given."""
+    return encode_native(run).decode()
+
+
+def _sample(replay: Replay, run: Run, children: ChildPool) -> None:
     """One fork after the other, each with the model's own answers."""
-    sampling, questions = Sampling(replay), Questions(replay)
+    sampling, questions, record = Sampling(replay, run), Questions(replay), _record(run)
     for run_id in sampling.run_ids():
         sampling.add(run_id, _replayed(replay, record, run_id, children, questions))
         leases.note(replay, facts=sampling.facts())

@@ -9,7 +9,8 @@ from django.db import transaction
 from sessions_app.core.fork.order import read_order
 from sessions_app.core.fork.sampling import Samples, estimate, outcome_of
 from sessions_app.core.payload import JsonObject
-from sessions_app.mapping.load import load_run
+from sessions_app.core.run import Run as RecordedRun
+from sessions_app.mapping.load import load_facts
 from sessions_app.mapping.rows import storable
 from sessions_app.models import Replay, Run
 from sessions_app.models.replays import ReplayState
@@ -20,10 +21,12 @@ from sessions_app.services.replay_results import store_produced
 class Sampling:
     """The samples of one claimed replay."""
 
-    def __init__(self, replay: Replay) -> None:
+    def __init__(self, replay: Replay, run: RecordedRun) -> None:
+        """`run` is the one that is forked."""
         self._replay = replay
-        self._order = read_order(replay.order)
-        self._samples = Samples(n=self._order.samples or 1)
+        order = read_order(replay.order)
+        self._samples = Samples(n=order.samples or 1)
+        self._budget = estimate(run, order.at_step or 1, self._samples.n).to_json()
         self._live_calls = 0
         self._sources: dict[str, int] = {}
         self._first: Run | None = None
@@ -45,7 +48,7 @@ class Sampling:
         facts = result["facts"]
         for source, count in (facts.get("sources") or {}).items():
             self._sources[source] = self._sources.get(source, 0) + count
-        self._samples = self._samples.add(outcome_of(load_run(row), (facts.get("expectation") or {}).get("met")))
+        self._samples = self._samples.add(outcome_of(load_facts(row), (facts.get("expectation") or {}).get("met")))
 
     def _store(self, run_id: str, record: str) -> Run:
         """An attempt before this one may have left a run of this name."""
@@ -56,9 +59,8 @@ class Sampling:
         return row
 
     def facts(self) -> JsonObject:
-        budget = estimate(load_run(self._replay.run), self._order.at_step or 1, self._samples.n)
         return {
-            "samples": {**self._samples.to_json(), "budget": budget.to_json()},
+            "samples": {**self._samples.to_json(), "budget": self._budget},
             "sources": self._sources,
             "parent_digest": bytes(self._replay.run.content_digest).hex(),
         }
