@@ -67,8 +67,6 @@ def main() -> None:
         sys.exit(doctor())
     from django.core.management import execute_from_command_line
 
-    import replay_web.celery  # noqa: F401 - commands that queue a replay tell a worker
-
     execute_from_command_line(sys.argv)
 
 

@@ -127,6 +127,8 @@ if DATABASE_URL:
 # --- Redis and Celery. The database is the truth of the queue; a message only wakes a worker up
 
 REDIS_URL = env.secret("REDIS_URL", OF_HOME.get("REDIS_URL", "redis://127.0.0.1:6379/0"))
+# Loaded by whoever wakes a worker: web processes, commands and a shell do not all need Celery.
+QUEUE_APP = "replay_web.celery"
 CELERY_BROKER_URL = addresses.celery_broker(REDIS_URL)
 CELERY_BROKER_TRANSPORT_OPTIONS = {"unacked_restore_throttle": 1}
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True

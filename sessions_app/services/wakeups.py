@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+from importlib import import_module
 
-from celery import current_app
+from celery import Celery
+from django.conf import settings
 from kombu import pools
 from kombu.connection import Connection
 from kombu.exceptions import OperationalError
@@ -31,10 +33,16 @@ def wake_for_spans() -> bool:
     return _send(SPANS_TASK, "spans", queue=ReplayQueue.REPLAYS)
 
 
+def _app() -> Celery:
+    """The application of this installation; without it Celery's own default would look for a broker of its own."""
+    app: Celery = import_module(settings.QUEUE_APP).app
+    return app
+
+
 def _send(task: str, what: str, *, queue: str, **arguments: int) -> bool:
     try:
         with pools.producers[_connection()].acquire(block=True, timeout=0.3) as producer:
-            current_app.send_task(task, kwargs=arguments, queue=str(queue), producer=producer, retry=False)
+            _app().send_task(task, kwargs=arguments, queue=str(queue), producer=producer, retry=False)
     except (OperationalError, OSError) as error:
         logger.warning("No wake-up for %s: %s", what, type(error).__name__)
         return False
@@ -43,6 +51,6 @@ def _send(task: str, what: str, *, queue: str, **arguments: int) -> bool:
 
 def _connection() -> Connection:
     """Only names the pool: connections that are open are used again."""
-    connection: Connection = current_app.connection_for_write()
+    connection: Connection = _app().connection_for_write()
     connection.transport_options = {**(connection.transport_options or {}), **_IMPATIENT}
     return connection
