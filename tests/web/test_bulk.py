@@ -15,16 +15,6 @@ LIST = "/p/shop/sessions"
 BULK = "/p/shop/sessions/bulk"
 
 
-@pytest.fixture
-def shop():
-    return make_project()
-
-
-@pytest.fixture
-def bob(shop):
-    return client_of(make_user("bob", shop))
-
-
 def notices(client: Client) -> str:
     return match(r'id="notices"[^>]*>(.*?)</div>', client.get(LIST).content.decode())
 

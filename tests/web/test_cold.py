@@ -7,19 +7,9 @@ from django.test.utils import CaptureQueriesContext
 from sessions_app.models import ColdCase
 from sessions_app.queries.cold_cases import MissingThing, cheapest_fixes, cold_board
 from sessions_app.services.cold_cases import mark_cold
-from tests.web.making import HOSTILE, client_of, make_project, make_session, make_user
+from tests.web.making import HOSTILE, client_of, make_session, make_user
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def shop():
-    return make_project()
-
-
-@pytest.fixture
-def bob(shop):
-    return client_of(make_user("bob", shop))
 
 
 def thing(key: str, missing_in: int) -> MissingThing:

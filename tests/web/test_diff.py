@@ -12,16 +12,6 @@ from tests.web.records import load_example, load_record, model_step, tool_step
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def shop():
-    return make_project()
-
-
-@pytest.fixture
-def bob(shop):
-    return client_of(make_user("bob", shop))
-
-
 def diff_of(client, left, right, **query):
     response = client.get(reverse("diff", args=["shop", left, right]), query)
     assert response.status_code == 200

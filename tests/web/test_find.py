@@ -9,16 +9,6 @@ from tests.web.making import HOSTILE, client_of, make_project, make_session, mak
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def shop():
-    return make_project()
-
-
-@pytest.fixture
-def bob(shop):
-    return client_of(make_user("bob", shop))
-
-
 def test_candidates_are_picked_out_of_a_log_line():
     line = 'ERROR 2026-11-21T08:13:31Z agent failed run_id="r_8821" (trace=4bf92f3577b34da6a3ce929d0e0e4736), retry'
 

@@ -18,16 +18,6 @@ from tests.web.records import load_record, long_run, loop_of, model_step, tool_s
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def shop():
-    return make_project()
-
-
-@pytest.fixture
-def bob(shop):
-    return client_of(make_user("bob", shop))
-
-
 STEPS = [
     model_step(1),
     tool_step("lookup", arguments={"order": {"id": 4421}, "who": "Zoë"}, result={"status": "DELAYED, delayed"}),

@@ -7,22 +7,12 @@ import pytest
 from django.urls import reverse
 
 from sessions_app.models import Replay, StoredPayload
-from tests.web.making import client_of, make_project, make_user, match
+from tests.web.making import client_of, make_user, match
 from tests.web.records import load_example, load_record, model_step, tool_step
 from tests.web.test_fork_form import address, errors_in, is_ticked, options, page_of, post, typed_in
 
 pytestmark = pytest.mark.django_db
 ERROR_TIMEOUT = {"type": "TimeoutError", "message": "search did not answer in time.", "crashes": False}
-
-
-@pytest.fixture
-def shop():
-    return make_project()
-
-
-@pytest.fixture
-def bob(shop):
-    return client_of(make_user("bob", shop))
 
 
 @pytest.fixture

@@ -21,16 +21,6 @@ SETTINGS = '{"temperature": 0}'
 
 
 @pytest.fixture
-def shop():
-    return make_project()
-
-
-@pytest.fixture
-def bob(shop):
-    return client_of(make_user("bob", shop))
-
-
-@pytest.fixture
 def run(shop):
     """Steps: 1 model, 2 tool, 3 model, 4 tool, 5 model; with a state."""
     return load_example(shop, "cancel_bug")

@@ -5,15 +5,10 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
 from sessions_app.models import Replay
-from tests.web.making import HOSTILE, make_project, make_user
+from tests.web.making import HOSTILE, make_user
 from tests.web.records import load_example, load_record, model_step, tool_step
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture
-def shop():
-    return make_project()
 
 
 @pytest.fixture

@@ -6,21 +6,11 @@ import re
 import pytest
 from django.urls import reverse
 
-from tests.web.making import HOSTILE, client_of, make_project, make_user, match
+from tests.web.making import HOSTILE, match
 from tests.web.records import load_record, loop_of, model_step, tool_step
 
 pytestmark = pytest.mark.django_db
 FAILED = {"error": {"type": "TimeoutError", "message": "too slow"}}
-
-
-@pytest.fixture
-def shop():
-    return make_project()
-
-
-@pytest.fixture
-def bob(shop):
-    return client_of(make_user("bob", shop))
 
 
 def page_of(client, run, **query):

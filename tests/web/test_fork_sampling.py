@@ -9,7 +9,7 @@ from django.urls import reverse
 from sessions_app.core.fork.sampling import Budget
 from sessions_app.models import Replay
 from sessions_app.web.fork_sampling import budget_words
-from tests.web.making import HOSTILE, client_of, make_project, make_user, match
+from tests.web.making import HOSTILE, client_of, make_user, match
 from tests.web.records import load_example, load_record, model_step, tool_step
 from tests.web.test_fork_form import errors_in, order_of, page_of, post, typed_in
 
@@ -17,16 +17,6 @@ pytestmark = pytest.mark.django_db
 KEY = "sk-live-0123456789abcdef"
 TICKED = {"sampling": "on", "samples": "3"}
 RESULT = {"use_result": "on", "result_as": "text", "result": "Order ORD-5521: open"}
-
-
-@pytest.fixture
-def shop():
-    return make_project()
-
-
-@pytest.fixture
-def bob(shop):
-    return client_of(make_user("bob", shop))
 
 
 @pytest.fixture

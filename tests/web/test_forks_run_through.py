@@ -10,7 +10,7 @@ from sessions_app.models import Replay
 from sessions_app.services import replay_work
 from sessions_app.services.forks import request_fork
 from sessions_app.services.replays import request_replay
-from tests.web.making import client_of, make_project, make_user, match
+from tests.web.making import match
 from tests.web.records import load_example
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -26,16 +26,6 @@ def children() -> Iterator[ChildPool]:
     pool = ChildPool()
     yield pool
     pool.close()
-
-
-@pytest.fixture
-def shop():
-    return make_project()
-
-
-@pytest.fixture
-def bob(shop):
-    return client_of(make_user("bob", shop))
 
 
 def work(replay: Replay, children: ChildPool) -> Replay:

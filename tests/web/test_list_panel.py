@@ -14,16 +14,6 @@ pytestmark = pytest.mark.django_db
 ADDRESS = "/p/shop/sessions"
 
 
-@pytest.fixture
-def shop():
-    return make_project()
-
-
-@pytest.fixture
-def bob(shop):
-    return client_of(make_user("bob", shop))
-
-
 def peeked(client, session_id: str, **more: str) -> str:
     page = client.get(ADDRESS, {"peek": session_id} | more).content.decode()
     return match(r'<aside id="peek"(.*?)</aside>', page)

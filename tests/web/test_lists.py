@@ -11,20 +11,10 @@ from sessions_app.core.query import EXAMPLES, parse_query
 from sessions_app.models import Replay, Run
 from sessions_app.queries.sessions import PAGE, count_newer, make_cursor, read_cursor, session_page
 from sessions_app.services.cold_cases import mark_cold
-from tests.web.making import HOSTILE, another_run, client_of, make_project, make_session, make_user, match
+from tests.web.making import HOSTILE, another_run, make_project, make_session, match
 
 pytestmark = pytest.mark.django_db
 ADDRESS = "/p/shop/sessions"
-
-
-@pytest.fixture
-def shop():
-    return make_project()
-
-
-@pytest.fixture
-def bob(shop):
-    return client_of(make_user("bob", shop))
 
 
 def found_by(project, text: str) -> list[str]:

@@ -25,11 +25,6 @@ PAGES = [
 
 
 @pytest.fixture
-def shop():
-    return make_project()
-
-
-@pytest.fixture
 def signed_in(page: Page, live_server, shop) -> Page:
     user = make_user("bob", shop, "admin")
     user.is_superuser = True

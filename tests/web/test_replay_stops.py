@@ -10,20 +10,10 @@ from playwright.sync_api import expect
 
 from sessions_app.models import Replay
 from tests.web.forked import ASKED, PAUSED, UNKNOWN, load_forked, load_parent, make_fork, make_paused, make_waiting
-from tests.web.making import HOSTILE, client_of, make_project, make_user, match
+from tests.web.making import HOSTILE, client_of, make_user, match
 
 pytestmark = pytest.mark.django_db
 TOKEN = f"4-{ASKED}"
-
-
-@pytest.fixture
-def shop():
-    return make_project()
-
-
-@pytest.fixture
-def bob(shop):
-    return client_of(make_user("bob", shop))
 
 
 @pytest.fixture

@@ -15,16 +15,6 @@ from tests.web.records import load_example, load_record, tool_step
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def shop():
-    return make_project()
-
-
-@pytest.fixture
-def bob(shop):
-    return client_of(make_user("bob", shop))
-
-
 def make_replay(run, number=1, **columns) -> Replay:
     return Replay.objects.create(project=run.project, run=run, number=number, **columns)
 

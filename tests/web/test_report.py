@@ -6,7 +6,7 @@ import pytest
 from django.urls import reverse
 
 from sessions_app.models import Replay
-from tests.web.making import HOSTILE, client_of, make_project, make_user
+from tests.web.making import HOSTILE
 from tests.web.records import load_example, load_record, tool_step
 
 pytestmark = pytest.mark.django_db
@@ -21,16 +21,6 @@ FACTS = {
     "played_back": ["prompt.build"],
     "tools_are_recorded": False,
 }
-
-
-@pytest.fixture
-def shop():
-    return make_project()
-
-
-@pytest.fixture
-def bob(shop):
-    return client_of(make_user("bob", shop))
 
 
 def make_replay(run, **columns) -> Replay:

@@ -6,20 +6,10 @@ from django.test.utils import CaptureQueriesContext, override_settings
 from django.urls import reverse
 
 from sessions_app.models import Replay, Run, StoredPayload
-from tests.web.making import HOSTILE, another_run, client_of, make_project, make_session, make_user, match
+from tests.web.making import HOSTILE, another_run, make_session, match
 from tests.web.records import load_example, load_record, tool_step
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def shop():
-    return make_project()
-
-
-@pytest.fixture
-def bob(shop):
-    return client_of(make_user("bob", shop))
 
 
 def page_of(client, row, /, **query):

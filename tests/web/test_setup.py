@@ -18,11 +18,6 @@ ADDRESS = "/p/shop/setup"
 
 
 @pytest.fixture
-def shop():
-    return make_project()
-
-
-@pytest.fixture
 def ann(shop):
     return client_of(make_user("ann", shop, "admin"))
 

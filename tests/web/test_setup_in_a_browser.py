@@ -8,14 +8,9 @@ from playwright.sync_api import Browser, Page, expect
 
 from sessions_app.services.ingest_log import note
 from tests.builders import make_record, make_tool_step
-from tests.web.making import HOSTILE, make_project, make_user
+from tests.web.making import HOSTILE, make_user
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture
-def shop():
-    return make_project()
 
 
 @pytest.fixture

@@ -23,11 +23,6 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def shop():
-    return make_project()
-
-
-@pytest.fixture
 def ann(shop):
     return make_user("ann", shop)
 

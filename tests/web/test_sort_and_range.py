@@ -20,16 +20,6 @@ pytestmark = pytest.mark.django_db
 ADDRESS = "/p/shop/sessions"
 
 
-@pytest.fixture
-def shop():
-    return make_project()
-
-
-@pytest.fixture
-def bob(shop):
-    return client_of(make_user("bob", shop))
-
-
 def names(project, sort: str = NEWEST, span: Span | None = None) -> list[str]:
     page = session_page(project, parse_query(""), sort=sort, span=span or Span())
     return [row.session.session_id for row in page.items]

@@ -24,16 +24,6 @@ from tests.web.records import load_example, load_record, long_run, loop_of, mode
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def shop():
-    return make_project()
-
-
-@pytest.fixture
-def bob(shop):
-    return client_of(make_user("bob", shop))
-
-
 def page_of(client, row, /, **query):
     response = client.get(reverse("session", args=["shop", row.session.session_id]), query, follow=True)
     assert response.status_code == 200

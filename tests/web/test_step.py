@@ -7,20 +7,9 @@ import pytest
 from django.urls import reverse
 
 from sessions_app.models import Replay, Step, StoredPayload
-from tests.web.making import client_of, make_project, make_user
 from tests.web.records import load_example, load_record, model_step, tool_step
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def shop():
-    return make_project()
-
-
-@pytest.fixture
-def bob(shop):
-    return client_of(make_user("bob", shop))
 
 
 def step_page(client, run, n, **query):

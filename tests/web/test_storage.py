@@ -35,11 +35,6 @@ def blobs(settings, tmp_path):
     return tmp_path / "blobs"
 
 
-@pytest.fixture
-def shop():
-    return make_project()
-
-
 def document(run_id: str, *steps: dict[str, Any]) -> bytes:
     return json.dumps(make_record(run_id, *steps)).encode()
 

@@ -4,20 +4,10 @@ import pytest
 from django.urls import reverse
 
 from sessions_app.models import StoredPayload
-from tests.web.making import HOSTILE, client_of, make_project, make_user, match
+from tests.web.making import HOSTILE, make_project, match
 from tests.web.records import load_record, tool_step
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def shop():
-    return make_project()
-
-
-@pytest.fixture
-def bob(shop):
-    return client_of(make_user("bob", shop))
 
 
 def diff_of(client, left, right, **query):

@@ -21,21 +21,11 @@ from sessions_app.services.spans import receive
 from sessions_app.services.trace_runs import make_run, make_waiting_runs
 from tests.builders import make_record, make_tool_step
 from tests.traces.captures import CHOICE, Capture
-from tests.web.making import HOSTILE, client_of, make_project, make_user, match
+from tests.web.making import HOSTILE, make_project, make_user, match
 
 pytestmark = pytest.mark.django_db
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 START = 1_763_800_000_000_000_000
-
-
-@pytest.fixture
-def shop():
-    return make_project()
-
-
-@pytest.fixture
-def bob(shop):
-    return client_of(make_user("bob", shop))
 
 
 def span(number: int, parent: int | None = None, **fields: Any) -> Span:

@@ -8,15 +8,10 @@ from django.test import Client
 
 from sessions_app.models import Run
 from tests.builders import make_record, make_tool_step, row_counts
-from tests.web.making import HOSTILE, client_of, make_project, make_user
+from tests.web.making import HOSTILE, client_of, make_user
 
 pytestmark = pytest.mark.django_db
 ADDRESS = "/p/shop/upload"
-
-
-@pytest.fixture
-def shop():
-    return make_project()
 
 
 @pytest.fixture

@@ -11,20 +11,10 @@ from sessions_app.models import Replay, StoredPayload
 from sessions_app.queries import workflow as queries
 from sessions_app.queries.workflow import workflow_facts
 from tests.web.forked import ORDER, load_forked, load_parent, make_fork, make_paused, make_waiting
-from tests.web.making import HOSTILE, client_of, make_project, make_user, match
+from tests.web.making import HOSTILE, client_of, make_user, match
 from tests.web.records import load_example, load_record, long_run, model_step, tool_step
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def shop():
-    return make_project()
-
-
-@pytest.fixture
-def bob(shop):
-    return client_of(make_user("bob", shop))
 
 
 @pytest.fixture
