@@ -1,8 +1,9 @@
 """What recording costs an agent, as JSON: `.venv/bin/python -m benchmarks.recorder_overhead [STEPS …]`.
 
-The same agent with ten tools runs bare, recorded, and with its whole history written at each step, which is how traces
-are often taken. Its model is asked over HTTP with the OpenAI client, as a real agent's is, and answered by a server in
-another process; `in_process` is the same with answers made up on the spot, which is all framework and no client.
+The same agent with ten tools runs bare, with hooks that do nothing, recorded, and with its whole history written at
+each step, which is how traces are often taken. Its model is asked over HTTP with the OpenAI client, as a real agent's
+is, and answered by a server in another process; `in_process` is the same with answers made up on the spot, which is
+all framework and no client.
 
 CPU seconds of the agent's process, the ways taken in turn, the median of several rounds; `overhead` is the share on
 top of the bare agent. Bytes are those of the record.
@@ -67,6 +68,19 @@ class WholeHistory(AbstractCapability[Any]):
         response = await handler(request_context)
         self._file.write(ModelMessagesTypeAdapter.dump_json([*ctx.messages, response]) + b"\n")
         return response
+
+
+class IdleHooks(AbstractCapability[Any]):
+    """The recorder's hooks around a step, doing nothing: the library's own price of being watched."""
+
+    async def wrap_model_request(self, ctx: Any, *, request_context: Any, handler: Any) -> Any:
+        return await handler(request_context)
+
+    async def wrap_tool_validate(self, ctx: Any, *, call: Any, tool_def: Any, args: Any, handler: Any) -> Any:
+        return await handler(args)
+
+    async def wrap_tool_execute(self, ctx: Any, *, call: Any, tool_def: Any, args: Any, handler: Any) -> Any:
+        return await handler(args)
 
 
 def in_process_model(steps: int) -> Model[Any]:
@@ -159,6 +173,10 @@ def bare(steps: int, folder: Path, make_model: MakeModel) -> tuple[float, int]:
     return cpu(steps, make_model), 0
 
 
+def idle_hooks(steps: int, folder: Path, make_model: MakeModel) -> tuple[float, int]:
+    return cpu(steps, make_model, capabilities=[IdleHooks()]), 0
+
+
 def recorded(steps: int, folder: Path, make_model: MakeModel) -> tuple[float, int]:
     replay_recorder.install(spool=folder)
     try:
@@ -181,6 +199,7 @@ def whole_history(steps: int, folder: Path, make_model: MakeModel) -> tuple[floa
 
 WAYS: dict[str, Callable[[int, Path, MakeModel], tuple[float, int]]] = {
     "bare": bare,
+    "idle_hooks": idle_hooks,
     "recorded": recorded,
     "whole_history": whole_history,
 }
@@ -197,7 +216,7 @@ def measure(steps: int, make_model: MakeModel) -> dict[str, Any]:
         "steps": steps,
         "cpu_ms_per_step": {name: round(second / steps * 1000, 3) for name, second in seconds.items()},
         "overhead": {name: round(second / seconds["bare"] - 1, 3) for name, second in seconds.items()},
-        "bytes": {name: rounds[0][1] for name, rounds in found.items() if name != "bare"},
+        "bytes": {name: rounds[0][1] for name, rounds in found.items() if rounds[0][1]},
     }
 
 

@@ -151,9 +151,8 @@ class MemoryFile(RunFile):
 
 def write_all(descriptor: int, content: bytes) -> None:
     """One `write`, and more only where the system took less."""
-    view = memoryview(content)
-    while view:
-        view = view[os.write(descriptor, view) :]
+    while content:
+        content = content[os.write(descriptor, content) :]
 
 
 def _utf8(text: str) -> bytes:

@@ -135,11 +135,12 @@ class CallLog:
         outcome = getattr(part, "outcome", None) or "retried"
         if part.tool_call_id in self.carried:
             self.carried[part.tool_call_id] = outcome
-        fields: dict[str, Any] = {"retry": retry_value(part)}
+        retry = retry_value(part)
+        fields: dict[str, Any] = {} if retry is None else {"retry": retry}
         if self._outcomes.get(step) != outcome or outcome == "retried":
             fields |= {"outcome": outcome, "result": answer_value(part.content)}
         self._outcomes[step] = outcome
         if self.run.is_open(step):
             self.run.end(step, **fields)
-        else:
+        elif fields:
             self.run.amend(step, **fields)

@@ -85,18 +85,18 @@ def _content(part: bytes) -> Any:
 # --- what is new -------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Known:
     """A message that was written, with the parts that it had then."""
 
     message: Any
     parts: tuple[Any, ...]
-    contents: tuple[Any, ...]
+    contents: list[Any]
 
     @classmethod
     def of(cls, message: Any) -> Known:
         parts = tuple(message.parts)
-        return cls(message, parts, tuple(getattr(part, "content", None) for part in parts))
+        return cls(message, parts, _contents(parts))
 
     def is_same(self, message: Any) -> bool:
         """Whether this is the message, or the loop's copy of it with its stamps."""
@@ -107,8 +107,12 @@ class Known:
 
     def is_unchanged(self) -> bool:
         """False when somebody changed the message in place after it had been written."""
-        now = Known.of(self.message)
-        return len(now.parts) == len(self.parts) and all(map(is_, now.contents, self.contents))
+        now = _contents(self.message.parts)
+        return len(now) == len(self.contents) and all(map(is_, now, self.contents))
+
+
+def _contents(parts: Sequence[Any]) -> list[Any]:
+    return [getattr(part, "content", None) for part in parts]
 
 
 class History:
@@ -159,7 +163,7 @@ class History:
     def answered(self, message: Any, *, step: int) -> None:
         """The answer of this step; the next request goes on from here."""
         self.known.append(Known.of(message))
-        self._originals.extend(known.message for known in self.known[self._base :])
+        self._originals.extend([known.message for known in self.known[self._base :]])
         self._after, self._base = step, len(self.known)
 
     def end(self) -> None:

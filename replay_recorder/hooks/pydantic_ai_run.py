@@ -224,8 +224,9 @@ class RunLog:
     # --- what the loop did next
 
     def tool_called(self, ctx: Any, call: Any) -> None:
-        self._put_answer(ctx.messages)
-        self.calls.called(ctx, call, parent=self._step or None)
+        with self.run.together():
+            self._put_answer(ctx.messages)
+            self.calls.called(ctx, call, parent=self._step or None)
 
     def tool_started(self, ctx: Any, call: Any) -> None:
         if self._recorder.settings.http:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import is_
 from typing import Any
 
 from replay_recorder.hooks.pydantic_ai_messages import definition_text, parameters_text
@@ -24,12 +25,17 @@ class Surroundings:
     def columns(self, ctx: Any, request_context: Any, response: Any) -> str:
         """The fields for `RunWriter.end`. `response` is None when no answer came."""
         model, parameters = request_context.model, request_context.model_request_parameters
+        settings, tools = request_context.model_settings, registered_tools(ctx)
         answered = response and (response.provider_name, response.provider_url, response.model_name)
-        found = (model, request_context.model_settings, parameters, registered_tools(ctx), answered)
+        # The library makes all definitions anew at each step, and mostly sends those that are registered: comparing
+        # them once is enough.
+        others = () if _are_the_same(tools, parameters.function_tools) else tools
+        found = (model, settings, parameters, others, answered)
         if found != self._known:
             self._known = found
             self.output_names = frozenset(tool.name for tool in parameters.output_tools)
-            self._columns = self._run.columns(**self._fields(*found))
+            with self._run.together():
+                self._columns = self._run.columns(**self._fields(model, settings, parameters, tools, answered))
         return self._columns
 
     def _fields(self, model: Any, settings: Any, parameters: Any, tools: Any, answered: Any) -> dict[str, Any]:
@@ -42,3 +48,7 @@ class Surroundings:
             "region": region_in(url or getattr(model, "base_url", None)),
             "answered_model": name(answered_model),
         }
+
+
+def _are_the_same(tools: list[Any] | None, sent: list[Any]) -> bool:
+    return tools is not None and len(tools) == len(sent) and all(map(is_, tools, sent))

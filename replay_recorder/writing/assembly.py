@@ -16,7 +16,7 @@ run without `status` was cut off.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from replay_recorder.guard import logger
 
@@ -66,14 +66,12 @@ def event(place: str, columns: str) -> str:
     return f"{place}{columns}\n" if columns else ""
 
 
-def columns(said: Iterable[tuple[str, str]]) -> str:
-    """Fields with their values as JSON on one line without tabs."""
-    return "".join([f"\t{_printable(field)}\t{value}" for field, value in said])
-
-
-def _printable(field: str) -> str:
-    """A name from outside may hold what separates the columns."""
-    return field if field.isprintable() else "".join(sign if sign.isprintable() else "\ufffd" for sign in field)
+def column(field: str, value: str) -> str:
+    """A field with its value as JSON on one line without tabs."""
+    if not field.isprintable():
+        # A name from outside may hold what separates the columns.
+        field = "".join(sign if sign.isprintable() else "\ufffd" for sign in field)
+    return f"\t{field}\t{value}"
 
 
 def _columns(line: str, number: int) -> tuple[str, list[tuple[str, str]]]:

@@ -41,6 +41,8 @@ def encode(value: Any) -> str:
         return str(encode_basestring(value))
     if kind is int and -_SMALL < value < _SMALL:
         return str(value)
+    if kind is float and math.isfinite(value):
+        return repr(value)
     if isinstance(value, (dict, list, tuple)):
         try:
             if _holds_text(value, 0):

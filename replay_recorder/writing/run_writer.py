@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
 from replay_recorder.guard import FAULTS
 from replay_recorder.settings import Redact
-from replay_recorder.writing.assembly import HEADER, columns, event
+from replay_recorder.writing.assembly import HEADER, column, event
 from replay_recorder.writing.json_text import JsonText, encode
 
 if TYPE_CHECKING:
@@ -96,9 +96,9 @@ class RunWriter:
 
     def put_prior(self, messages: list[JsonText]) -> None:
         """The messages that the run started from."""
-        lines = [("+", encode(self.redacted(message))) for message in messages]
+        columns = "".join([column("+", encode(self.redacted(message))) for message in messages])
         with self.file.lock:
-            self._append(event("prior", columns(lines)))
+            self._append(event("prior", columns))
 
     def row(self, table: str, row: JsonText) -> int:
         """The position of this row in `tools` or `parameters`; equal rows are written once."""
@@ -107,21 +107,14 @@ class RunWriter:
             if known is not None:
                 return known
             position = self._sizes.get(table, 0)
-            self._append(event(table, columns([("+", encode(self.redacted(row)))])))
+            self._append(event(table, column("+", encode(self.redacted(row)))))
             self._sizes[table] = position + 1
             self._tables[table, row] = position
             return position
 
-    @contextmanager
-    def together(self) -> Iterator[None]:
+    def together(self) -> AbstractContextManager[None]:
         """What is said inside the block is one event, written in one go at its end."""
-        with self.file.lock:
-            self._blocks += 1
-            try:
-                yield
-            finally:
-                self._blocks -= 1
-                self._append("")
+        return _Together(self)
 
     # --- steps
 
@@ -147,7 +140,7 @@ class RunWriter:
         self.steps += 1
         self._marks[self.steps] = time.perf_counter()
         said = self._encoded({"kind": kind, "started_at": now(), **fields})
-        return self.steps, event(str(self.steps), columns(said))
+        return self.steps, event(str(self.steps), said)
 
     def started(self, index: int, **fields: Any) -> None:
         """The step really starts only now; written when it ends, for the step itself is there already."""
@@ -164,7 +157,7 @@ class RunWriter:
 
     def columns(self, **fields: Any) -> str:
         """Fields as they are written, for `end`: those that come again at each step are encoded once."""
-        return columns(self._encoded(fields))
+        return self._encoded(fields)
 
     def end(self, index: int, same: str = "", /, **fields: Any) -> None:
         """The step is over; its duration is taken unless it is among the fields. `same` is made by `columns`."""
@@ -202,40 +195,64 @@ class RunWriter:
     def put_last(self, fields: Mapping[str, Any]) -> None:
         """Small fields of the run that are written also when a limit was reached."""
         with self.file.lock:
-            self.file.append_last(event("0", columns(self._encoded(fields))))
+            self.file.append_last(event("0", self._encoded(fields)))
 
     # --- writing
 
     def _write(self, place: str, fields: Mapping[str, Any], same: str = "") -> None:
-        line = event(place, same + columns(self._encoded(fields)))
+        line = event(place, same + self._encoded(fields))
         if line:
             with self.file.lock:
                 self._append(line)
 
     def _append(self, text: str) -> None:
         """The caller holds the lock."""
-        self._held.append(text)
-        if not self._blocks:
-            held = "".join(self._held)
+        if self._blocks:
+            self._held.append(text)
+            return
+        if self._held:
+            text = "".join(self._held) + text
             self._held.clear()
-            if held:
-                self.file.append(held)
+        if text:
+            self.file.append(text)
 
-    def _encoded(self, fields: Mapping[str, Any]) -> list[tuple[str, str]]:
-        """The fields as JSON. One that cannot be redacted or written down is left out, and the others stay."""
+    def _encoded(self, fields: Mapping[str, Any]) -> str:
+        """The fields as columns. One that cannot be redacted or written down is left out, and the others stay."""
         said = []
         for field, value in fields.items():
             if value is not None:
                 try:
-                    kept = value if field in STRUCTURE else self.redacted(value)
-                    said.append((field, encode(kept)))
+                    kept = value if self._redact is None or field in STRUCTURE else self.redacted(value)
+                    said.append(column(field, encode(kept)))
                 except Exception as error:
                     FAULTS.note(f"the field {field}", error)
-        return said
+        return "".join(said)
 
     def redacted(self, value: Any) -> Any:
         """The value as the redaction hook leaves it; without a hook as it is."""
         return value if self._redact is None else self._redact(_plain(value))
+
+
+class _Together:
+    """A class: a context manager made of a generator takes several times as long, and this one is entered at every
+    step."""
+
+    __slots__ = ("_lock", "_run")
+
+    def __init__(self, run: RunWriter) -> None:
+        self._run = run
+        self._lock = run.file.lock
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+        self._run._blocks += 1
+
+    def __exit__(self, *error: object) -> None:
+        try:
+            self._run._blocks -= 1
+            self._run._append("")
+        finally:
+            self._lock.release()
 
 
 def _since(mark: float) -> float:

@@ -7,7 +7,7 @@ import pytest
 
 from replay_recorder.delivery.spool import Spool
 from replay_recorder.settings import Settings
-from replay_recorder.writing.assembly import HEADER, SpoolError, assemble, columns, event, is_empty
+from replay_recorder.writing.assembly import HEADER, SpoolError, assemble, column, event, is_empty
 from replay_recorder.writing.json_text import JsonText
 from replay_recorder.writing.run_writer import RunWriter
 from sessions_app.core.formats.detect import parser_of
@@ -15,7 +15,7 @@ from sessions_app.core.json_text import Limits, load_strict
 
 
 def lines(*given: tuple[object, str, str]) -> bytes:
-    return (HEADER + "".join(event(str(place), columns([(field, value)])) for place, field, value in given)).encode()
+    return (HEADER + "".join(event(str(place), column(field, value)) for place, field, value in given)).encode()
 
 
 def make_file(folder):

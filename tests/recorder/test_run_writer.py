@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -128,6 +129,51 @@ def test_a_name_from_outside_cannot_break_the_lines(record):
     found, _ = record(lambda run: run.put(**{"context.a\tb\nc": 1, "context.ü": 2}))
 
     assert (found["context.a\ufffdb\ufffdc"], found["context.ü"]) == (1, 2)
+
+
+def written_by(work, tmp_path, monkeypatch) -> list[str]:
+    """What each `write` took that this work made."""
+    spool: Any = Spool(Settings(spool=tmp_path))
+    run = RunWriter("r_1", spool.create("1.run"))
+    taken: list[str] = []
+    keep = run.file.append
+
+    def append(text: str) -> None:
+        taken.append(text)
+        keep(text)
+
+    monkeypatch.setattr(run.file, "append", append)
+    work(run)
+    return taken
+
+
+def say_two_things(run: RunWriter) -> None:
+    run.put(input="Hi")
+    run.end(run.begin("model"))
+
+
+def test_what_is_said_together_is_one_write_also_where_the_block_fails(tmp_path, monkeypatch):
+    def say_together(run: RunWriter) -> None:
+        with suppress(KeyError), run.together():
+            with run.together():
+                say_two_things(run)
+            raise KeyError
+
+    apart = written_by(say_two_things, tmp_path / "apart", monkeypatch)
+    together = written_by(say_together, tmp_path / "together", monkeypatch)
+
+    assert [line.split("\t")[0] for line in apart] == ["0", "1", "1"]
+    assert [line.split("\t")[0] for line in "".join(together).splitlines()] == ["0", "1", "1"]
+    assert len(together) == 1
+
+
+@pytest.mark.parametrize("value", [0.0, -0.0, 1e16, 1e-7, 0.1, 2.5, True, False])
+def test_numbers_are_spelled_as_json_spells_them(value):
+    assert encode(value) == json.dumps(value)
+
+
+def test_a_number_that_json_does_not_know_is_a_text():
+    assert [encode(value) for value in (float("inf"), float("nan"))] == ['"inf"', '"nan"']
 
 
 def test_a_run_that_did_not_end_well_has_failed(record):
