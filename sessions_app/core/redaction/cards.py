@@ -5,16 +5,23 @@ A number that only looks like a card is usually an order number or an id, so all
 
 import re
 
-from .rules import TextRule
+from .rules import Spelled, TextRule
 
-CARD = re.compile(
-    # The first digit comes first because the search for it is fast; then what must not precede it.
-    r"[2-6](?<![0-9A-Za-z_+][2-6])(?<![0-9][-.][2-6])"
+_NOT_INSIDE = r"(?<![0-9A-Za-z_+][2-6])(?<![0-9][-.][2-6])"
+_BEHIND_ESCAPE = r"(?<=\\[bfnrt][2-6])|(?<=\\u[0-9a-fA-F]{4}[2-6])|(?<=\\u[0-9a-fA-F]{4}[-.][2-6])"
+_DIGITS = (
     r"(?:[0-9]{12,18}"
     r"|[0-9]{3}(?P<gap>[ -])(?:[0-9]{4}(?P=gap)[0-9]{4}(?P=gap)[0-9]{1,4}(?:(?P=gap)[0-9]{1,3})?"
     r"|[0-9]{6}(?P=gap)[0-9]{4,5}))"
     r"(?![0-9A-Za-z_])(?![-.][0-9])"
 )
+# The first digit comes first because the search for it is fast; then what must not precede it.
+CARD = re.compile(f"[2-6]{_NOT_INSIDE}{_DIGITS}")
+SPELLED_CARD = re.compile(f"[2-6](?:{_NOT_INSIDE}|{_BEHIND_ESCAPE}){_DIGITS}")
+"""The same in a string that is not decoded: the end of an escape looks like a letter or digit."""
+
+_MANY_DIGITS = "0" * 13
+"""As they look folded, with or without gaps."""
 
 ISSUERS = (
     # first prefix, last prefix, lengths
@@ -67,4 +74,8 @@ def _is_card(match: re.Match[str]) -> bool:
     return is_card_number(re.sub("[ -]", "", match[0]))
 
 
-CARD_RULE = TextRule(name="card", patterns=(CARD,), accepts=_is_card)
+def _may_hit_in(spelled: Spelled) -> bool:
+    return _MANY_DIGITS in spelled.folded and SPELLED_CARD.search(spelled.text) is not None
+
+
+CARD_RULE = TextRule(name="card", patterns=(CARD,), accepts=_is_card, may_hit_in=_may_hit_in)

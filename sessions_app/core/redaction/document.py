@@ -16,11 +16,11 @@ from .placeholders import Placeholders, is_placeholder
 from .rules import FieldRule, Rule, TextRule
 from .scanner import (
     NUMBER,
-    FieldMeanings,
     Region,
     Scalar,
     Scanner,
     decode_string,
+    field_meanings,
     outermost_regions,
 )
 from .text_hits import find_hits
@@ -40,7 +40,7 @@ class DocumentPass:
     def __init__(self, secret: bytes, rules: Sequence[Rule]) -> None:
         self._placeholders = Placeholders(secret)
         self._text_rules = [rule for rule in rules if isinstance(rule, TextRule)]
-        self._meanings = FieldMeanings([rule for rule in rules if isinstance(rule, FieldRule)])
+        self._meanings = field_meanings(tuple(rule for rule in rules if isinstance(rule, FieldRule)))
         self._known: list[dict[str, list[Edit]]] = [{} for _ in range(DEEPEST_JSON_IN_STRING + 1)]
         self._room = _REMEMBERED
 

@@ -1,8 +1,8 @@
 """Keys and tokens that providers mark with a prefix."""
 
 import re
-from itertools import groupby
 
+from .rare_signs import finder
 from .rules import TextRule
 
 WORD = r"[A-Za-z0-9_-]"
@@ -57,21 +57,12 @@ def _key_pattern(prefix: str, rest: str) -> re.Pattern[str]:
     return re.compile(f"{literal}(?<![A-Za-z0-9]{literal})(?P<rest>{rest})")
 
 
-def _hint(prefixes: list[str]) -> re.Pattern[str]:
-    """Finds any prefix by its last sign, which is rare in prose, and looks back from there."""
-    endings = "".join(sorted({re.escape(prefix[-1]) for prefix in prefixes}))
-    by_length = groupby(sorted(prefixes, key=len), key=len)
-    behind = ["|".join(map(re.escape, same_length)) for _, same_length in by_length]
-    return re.compile(f"[{endings}](?:" + "|".join(f"(?<={some})" for some in behind) + ")")
+def _mark(prefix: str) -> str:
+    """The prefix, or the host where it is an address: slashes may be spelled with a backslash."""
+    return prefix.removeprefix("https://").partition("/")[0]
 
 
-_MARKED = [prefix for prefix, _ in PREFIXES if prefix[-1] in "-_."]
-_PLAIN = [prefix for prefix, _ in PREFIXES if prefix not in _MARKED]
-_MARKED_HINT = _hint(_MARKED)
-
-
-def _has_prefix(text: str) -> bool:
-    return _MARKED_HINT.search(text) is not None or any(prefix in text for prefix in _PLAIN)
+_has_mark = finder(_mark(prefix) for prefix, _ in PREFIXES)
 
 
 def _is_key(match: re.Match[str]) -> bool:
@@ -82,6 +73,7 @@ def _is_key(match: re.Match[str]) -> bool:
 PROVIDER_KEY_RULE = TextRule(
     name="api_key",
     patterns=tuple(_key_pattern(prefix, rest) for prefix, rest in PREFIXES),
-    may_hit=_has_prefix,
+    may_hit=_has_mark,
+    may_hit_in=lambda spelled: _has_mark(spelled.text),
     accepts=_is_key,
 )

@@ -9,6 +9,7 @@ from .builtin import BUILT_IN_RULES
 from .document import DocumentPass
 from .edits import apply_edits
 from .errors import RedactionFailed
+from .quick_look import quick_look
 from .rules import Rule, check_rule_name
 
 Result = TypeVar("Result")
@@ -29,6 +30,7 @@ class Redactor:
     def __init__(self, secret: bytes, rules: Sequence[Rule] = BUILT_IN_RULES) -> None:
         for rule in rules:
             check_rule_name(rule)
+        self._look = quick_look(tuple(rules))
         self._pass = DocumentPass(secret, tuple(rules))
 
     def redact(self, document: bytes) -> Redacted:
@@ -37,14 +39,21 @@ class Redactor:
 
     def redact_text(self, text: str) -> str:
         """The same for a log line or the text of an exception."""
-        return _fail_closed(lambda: apply_edits(text, self._pass.text_edits(text, depth=0)))
+        return _fail_closed(lambda: self._redact_text(text))
 
     def _redact(self, document: bytes) -> Redacted:
         text = document.decode()
+        if self._look.finds_none_in_json(text, document):
+            return Redacted(content=document, counts={})
         edits = self._pass.document_edits(text, depth=0)
         counts = Counter(name for edit in edits for name in edit.rules)
         content = apply_edits(text, edits).encode() if edits else document
         return Redacted(content=content, counts=dict(counts))
+
+    def _redact_text(self, text: str) -> str:
+        if self._look.finds_none(text):
+            return text
+        return apply_edits(text, self._pass.text_edits(text, depth=0))
 
 
 def _fail_closed(redact: Callable[[], Result]) -> Result:

@@ -3,12 +3,25 @@
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 RULE_NAME = re.compile(r"[a-z][a-z_]{0,31}")
 
 
 def always(_: object) -> bool:
     return True
+
+
+def never(_: object) -> bool:
+    return False
+
+
+class Spelled(NamedTuple):
+    """A whole document, or a text, as it is spelled: strings are not decoded."""
+
+    text: str
+    folded: str
+    """In lower case, with 0 for each digit; without dashes, underscores, dots, blanks and backslashes."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -22,7 +35,8 @@ class FieldRule:
     """Names that count only as a whole and with a value that looks like a token: `token`."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+# Equal only to itself: a hash of the patterns would go over all their code.
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class TextRule:
     """Replaces what its patterns find inside strings, keys and log lines.
 
@@ -34,6 +48,10 @@ class TextRule:
     patterns: tuple[re.Pattern[str], ...]
     may_hit: Callable[[str], object] = always
     """A cheap look at the text; false skips the patterns."""
+    names: frozenset[str] = frozenset()
+    """Names in snake_case, behind which it takes what follows a colon or equals sign."""
+    may_hit_in: Callable[[Spelled], object] = always
+    """A cheap look at a whole document. False only if it hits in no string of it, however deep, but behind `names`."""
     accepts: Callable[[re.Match[str]], bool] = always
     """A last look at a match, for what a pattern cannot say."""
 

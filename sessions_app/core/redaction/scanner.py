@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum, auto
+from functools import lru_cache
 from typing import NamedTuple
 
 from .field_names import LONGEST_NAME, fold_name, is_secret_field
@@ -27,6 +28,8 @@ STRING, KEY, OPEN, CLOSE, NUMBER = 1, 2, 3, 4, 5
 SHORTEST_NUMBER = 12
 """Digits; only cards and the like are looked for in bare numbers."""
 UNKNOWN = (None,)
+LONGEST_SPELLING = LONGEST_NAME * len(r"\ud83d\ude00")
+"""Of the longest name; longer keys need not be decoded."""
 
 
 class Role(Enum):
@@ -136,17 +139,14 @@ class Frame:
 
 
 class FieldMeanings:
-    """Looks up what keys mean; keys repeat, so each spelling is worked out once."""
+    """Looks up what keys mean; keys repeat, so it remembers what it worked out."""
 
     def __init__(self, rules: Sequence[FieldRule]) -> None:
         self._rules = rules
-        self._known: dict[str, Meaning] = {}
+        self._known = lru_cache(maxsize=2048)(self._work_out)
 
     def of(self, raw: str) -> Meaning:
-        meaning = self._known.get(raw)
-        if meaning is None:
-            meaning = self._known[raw] = self._work_out(raw)
-        return meaning
+        return self._known(raw) if len(raw) <= LONGEST_SPELLING else PLAIN
 
     def _work_out(self, raw: str) -> Meaning:
         name = decode_string(raw)
@@ -159,6 +159,12 @@ class FieldMeanings:
             if is_secret_field(rule, folded):
                 return Meaning(Role.SECRET, rule.name)
         return Meaning(ROLES.get(name.lower(), Role.PLAIN), "")
+
+
+@lru_cache(maxsize=8)
+def field_meanings(rules: tuple[FieldRule, ...]) -> FieldMeanings:
+    """The same one for the same rules: the keys of one document are those of the next."""
+    return FieldMeanings(rules)
 
 
 class Scanner:

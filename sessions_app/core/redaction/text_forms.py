@@ -9,7 +9,7 @@ from itertools import groupby
 from operator import itemgetter
 
 from .field_names import SECRET_FIELDS
-from .rules import TextRule
+from .rules import TextRule, never
 from .text_patterns import TEMPLATE
 
 _HEADERS = frozenset({"authorization", "proxy_authorization", "cookie", "cookies", "set_cookie"})
@@ -115,7 +115,21 @@ NAMED_VALUE_RULE = TextRule(
     name="secret",
     patterns=(NAMED_VALUE,),
     may_hit=_names_something,
+    names=frozenset(_NAMES) | {"token"},
+    may_hit_in=never,
     accepts=_is_secret_value,
 )
-COOKIE_RULE = TextRule(name="secret", patterns=(COOKIE,), may_hit=lambda text: "cookie" in text.lower())
-CARD_CODE_RULE = TextRule(name="secret", patterns=(CARD_CODE,), may_hit=_CARD_CODE_HINT.search)
+COOKIE_RULE = TextRule(
+    name="secret",
+    patterns=(COOKIE,),
+    may_hit=lambda text: "cookie" in text.lower(),
+    names=frozenset({"cookie"}),
+    may_hit_in=never,
+)
+CARD_CODE_RULE = TextRule(
+    name="secret",
+    patterns=(CARD_CODE,),
+    may_hit=_CARD_CODE_HINT.search,
+    names=frozenset({"cvv", "cvc", "cvv2", "cvc2"}),
+    may_hit_in=never,
+)

@@ -6,7 +6,9 @@ import re
 from .rules import TextRule
 
 JWT = re.compile(r"eyJ(?<![A-Za-z0-9_-]eyJ)[A-Za-z0-9_-]{5,}+\.[A-Za-z0-9_-]{5,}+(?:\.[A-Za-z0-9_-]*+){1,3}")
-JWT_RULE = TextRule(name="jwt", patterns=(JWT,), may_hit=lambda text: "eyJ" in text)
+JWT_RULE = TextRule(
+    name="jwt", patterns=(JWT,), may_hit=lambda text: "eyJ" in text, may_hit_in=lambda spelled: "eyJ" in spelled.text
+)
 
 _LINE_END = r"(?:[ \t]*(?:[\r\n]|\\++[rn]))"
 PRIVATE_KEY = re.compile(
@@ -15,19 +17,23 @@ PRIVATE_KEY = re.compile(
     # Cut off before its end: the lines that look like the key, a last short one included.
     rf"|(?:{_LINE_END}++(?:[A-Za-z][A-Za-z-]{{2,20}}: [^\r\n\\]*+|[A-Za-z0-9+/=]++))++)"
 )
-PRIVATE_KEY_RULE = TextRule(name="private_key", patterns=(PRIVATE_KEY,), may_hit=lambda text: "PRIVATE KEY" in text)
+PRIVATE_KEY_RULE = TextRule(
+    name="private_key",
+    patterns=(PRIVATE_KEY,),
+    may_hit=lambda text: "PRIVATE KEY" in text,
+    may_hit_in=lambda spelled: "PRIVATE KEY" in spelled.text,
+)
 
 URL_PASSWORD = re.compile(r"://[^\s/?#:@\"'<>\\]{0,128}:(?P<secret>[^\s/?#\"'<>\\]{1,128})@(?=[\w\[])")
 TEMPLATE = re.compile(r"\$?\{.*\}|<.*>|%.{0,20}|[*x.…]+", re.DOTALL | re.IGNORECASE)
 """What stands for a secret in documentation and code: `${PASSWORD}`, `<password>`, `****`."""
 
-
+_OPTION_NAME = r"--(?i:password|passwd|secret|token|api-?key|access-?token|client-?secret)"
 OPTION = re.compile(
-    r"(?<![\w-])--(?:password|passwd|secret|token|api-?key|access-?token|client-?secret)(?:=|\s{1,4})"
-    r"(?P<secret>[^\s\"'\\-][^\s\"'\\]{3,127})",
-    re.IGNORECASE,
+    rf"(?<![\w-]){_OPTION_NAME}(?:=|\s{{1,4}})(?P<secret>[^\s\"'\\-][^\s\"'\\]{{3,127}})", re.IGNORECASE
 )
 """On a command line."""
+_has_option = re.compile(_OPTION_NAME).search
 
 
 def _is_password(match: re.Match[str]) -> bool:
@@ -40,6 +46,7 @@ PASSWORD_RULE = TextRule(
     name="password",
     patterns=(URL_PASSWORD, OPTION),
     may_hit=lambda text: "--" in text or ("://" in text and "@" in text),
+    may_hit_in=lambda spelled: "@" in spelled.text or _has_option(spelled.text),
     accepts=_is_password,
 )
 
@@ -55,7 +62,13 @@ def _is_email(match: re.Match[str]) -> bool:
     return match["ending"].lower() not in _FILE_ENDINGS and not match[0].startswith("git@")
 
 
-EMAIL_RULE = TextRule(name="email", patterns=(EMAIL,), may_hit=lambda text: "@" in text, accepts=_is_email)
+EMAIL_RULE = TextRule(
+    name="email",
+    patterns=(EMAIL,),
+    may_hit=lambda text: "@" in text,
+    may_hit_in=lambda spelled: "@" in spelled.text,
+    accepts=_is_email,
+)
 
 _TOKEN = r"(?P<secret>[A-Za-z0-9._~+/-]{3,}+=*+)"
 AFTER_AUTHORIZATION = re.compile(
@@ -83,14 +96,14 @@ def _holds_user_and_password(encoded: str) -> bool:
         return False
 
 
-def _may_hold_credential(text: str) -> bool:
-    lower = text.lower()
+def _has_credential_word(lower: str) -> bool:
     return "bearer" in lower or "basic" in lower or "authorization" in lower
 
 
 BEARER_RULE = TextRule(
     name="bearer",
     patterns=(AFTER_AUTHORIZATION, BEARER),
-    may_hit=_may_hold_credential,
+    may_hit=lambda text: _has_credential_word(text.lower()),
+    may_hit_in=lambda spelled: _has_credential_word(spelled.folded),
     accepts=_is_credential,
 )
