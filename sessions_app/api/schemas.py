@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from ninja import Schema
-from pydantic import ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 NO_NUL = r"^[^\x00]*$"
 """Also refuses half a surrogate pair, which is no text."""
@@ -18,7 +17,8 @@ PageSize = Annotated[int, Field(ge=1, le=500)]
 """How many items of a list one answer holds."""
 
 
-class Answer(Schema):
+class Answer(BaseModel):
+    # Not ninja's Schema: what is answered are plain dicts, and looking at each of them as at an object costs a quarter.
     # Fields such as model_calls are ours and have nothing to do with pydantic's own names.
     model_config = ConfigDict(protected_namespaces=())
 

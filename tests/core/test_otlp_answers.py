@@ -41,7 +41,7 @@ def test_partial_success_is_read_by_the_official_library(signal, rejected, messa
 def test_an_error_is_a_status():
     written = error_answer(503, "later", is_json=False)
 
-    found = {tag >> 3: value for tag, value in fields(memoryview(written), FieldBudget(10))}
+    found = {tag >> 3: value for tag, value in fields(written, (0, len(written)), FieldBudget(10))}
 
-    assert (found[1], bytes(found[2])) == (14, b"later")
+    assert (found[1], written[slice(*found[2])]) == (14, b"later")  # type: ignore[misc]  # a sized field is a part
     assert json.loads(error_answer(503, "later", is_json=True)) == {"code": 14, "message": "later"}

@@ -75,7 +75,7 @@ def test_fields_of_any_kind_are_counted(content):
 def test_the_budget_counts_each_field_and_each_message():
     budget = FieldBudget(left=10)
 
-    assert list(fields(memoryview(b"\x08\x01\x10\x02"), budget)) == [(8, 1), (16, 2)]
+    assert list(fields(b"\x08\x01\x10\x02", (0, 4), budget)) == [(8, 1), (16, 2)]
     assert budget.left == 7
 
 

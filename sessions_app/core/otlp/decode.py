@@ -83,8 +83,8 @@ class _Reading(Generic[_T]):
         if is_json:
             self._reader = reader = JsonReader(self._limits)
             return reader.load(body)
-        self._reader = ProtobufReader(self._limits)
-        return memoryview(body)
+        self._reader = protobuf = ProtobufReader(self._limits, body)
+        return protobuf.whole
 
     def _records(self, root: Any) -> Iterator[tuple[Origin, Any]]:
         signal, reader = self._signal, self._reader

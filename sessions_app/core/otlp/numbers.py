@@ -1,4 +1,4 @@
-"""Numbers that JSON cannot say."""
+"""Numbers as they were meant, which JSON and protobuf do not always say."""
 
 from __future__ import annotations
 
@@ -14,3 +14,8 @@ def sayable(number: float) -> JsonValue:
     if math.isnan(number):
         return {"double": "NaN"}
     return {"double": "Infinity" if number > 0 else "-Infinity"}
+
+
+def signed(number: int) -> int:
+    """Out of 64 bits."""
+    return number - 2**64 if number >= 2**63 else number

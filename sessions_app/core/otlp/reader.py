@@ -38,7 +38,10 @@ class Reader(ABC):
             self._count_part(field)
         elif len(items) >= self.limits.max_items:
             raise OtlpError(f"there are more than {self.limits.max_items} {field.name}")
-        items.append(value)
+        if items:
+            items.append(value)
+        else:
+            found[field.name] = [value]
 
     def check_level(self, level: int) -> None:
         if level > self.limits.max_depth:

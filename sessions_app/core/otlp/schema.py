@@ -19,6 +19,9 @@ Found = dict[str, Any]
 class Kind(Enum):
     """What a field holds, which decides how it is read."""
 
+    __hash__ = object.__hash__
+    """Enum's own is a function in Python, called for every value that is read."""
+
     TEXT = "text"
     ID = "id"
     """Bytes in protobuf, hex in JSON; hex digits in lower case once read."""
@@ -50,11 +53,21 @@ class Message:
         return {each.tag: each for each in self.fields}
 
     @cached_property
+    def attributes_tag(self) -> int | None:
+        """Of the field that holds its attributes; None for a message without any."""
+        return next((each.tag for each in self.fields if each.kind is Kind.ATTRIBUTE), None)
+
+    @cached_property
     def by_name(self) -> dict[str, Field]:
         """Both spellings: JSON's own and that of the .proto file."""
         return {name: each for each in self.fields for name in (each.name, each.json_name)}
 
     def blank(self) -> Found:
+        """One to fill; what was not sent stays the default, which all of them share."""
+        return self._blank.copy()
+
+    @cached_property
+    def _blank(self) -> Found:
         return {each.name: _blank(each) for each in self.fields}
 
 
@@ -86,7 +99,7 @@ class Field:
 
 def _blank(field: Field) -> Any:
     if field.many:
-        return []
+        return ()
     return field.message.blank() if field.kind is Kind.MESSAGE else _DEFAULTS.get(field.kind)
 
 

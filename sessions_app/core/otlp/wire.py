@@ -10,6 +10,8 @@ from dataclasses import dataclass
 
 from sessions_app.core.otlp.errors import OtlpError, OtlpTooLarge
 
+Part = tuple[int, int]
+"""Bytes of a body: where they begin and where they end."""
 _64_BITS = 2**64 - 1
 _VARINT, _FIXED64, _SIZED, _FIXED32 = 0, 1, 2, 5
 
@@ -21,49 +23,60 @@ class FieldBudget:
     left: int
 
 
-def fields(message: memoryview, budget: FieldBudget) -> Iterator[tuple[int, int | memoryview]]:
-    """The tag (number and wire type) and the value of each field: an unsigned number, or a view of its bytes.
+def fields(body: bytes, message: Part, budget: FieldBudget) -> Iterator[tuple[int, int | Part]]:
+    """The tag (number and wire type) and the value of each field: an unsigned number, or the part that it fills.
 
     Raises `OtlpError` where the bytes are malformed, `OtlpTooLarge` once the budget is spent.
     """
-    allowed = budget.left
-    left = allowed - 1
-    at, end = 0, len(message)
+    allowed, used = budget.left, 1
+    at, end = message
     try:
         while at < end:
-            left -= 1
-            if left < 0:
-                raise OtlpTooLarge("the request holds too many fields; send smaller batches")
-            tag = message[at]
-            at += 1
-            if tag > 127:  # nearly all are one byte, and a call for each would cost a third of the time
-                tag, at = _varint(message, at - 1)
-            wire_type = tag & 7
-            if wire_type == _SIZED:
-                size, at = _varint(message, at)
-                yield tag, _slice(message, at, size)
-                at += size
-            elif wire_type == _VARINT:
-                number, at = _varint(message, at)
-                yield tag, number
-            else:
-                size = _fixed_size(wire_type)
-                yield tag, int.from_bytes(_slice(message, at, size), "little")
-                at += size
+            used += 1
+            if used > allowed:
+                raise too_many_fields()
+            tag, value, at = field_at(body, at, end)
+            yield tag, value
     finally:
-        budget.left -= allowed - left
+        budget.left -= used
 
 
-def _varint(message: memoryview, at: int) -> tuple[int, int]:
+def too_many_fields() -> OtlpTooLarge:
+    return OtlpTooLarge("the request holds too many fields; send smaller batches")
+
+
+def field_at(body: bytes, at: int, end: int) -> tuple[int, int | Part, int]:
+    """The tag and the value of the field that begins here, and where it ends."""
+    tag = body[at]
+    at += 1
+    if tag > 127:  # nearly all tags and sizes are one byte, and a call for each would cost a third of the time
+        tag, at = varint(body, at - 1, end)
+    wire_type = tag & 7
+    if wire_type == _SIZED:
+        size, start = (body[at], at + 1) if at < end and body[at] < 128 else varint(body, at, end)
+        at = start + size
+        if at <= end:
+            return tag, (start, at), at
+    elif wire_type == _VARINT:
+        number, at = varint(body, at, end)
+        return tag, number, at
+    else:
+        start, at = at, at + _fixed_size(wire_type)
+        if at <= end:
+            return tag, int.from_bytes(body[start:at], "little"), at
+    raise OtlpError("malformed protobuf: it ends in the middle of a field")
+
+
+def varint(body: bytes, at: int, end: int) -> tuple[int, int]:
     """The number, and where the next byte is."""
-    if at < len(message) and message[at] < 128:
-        return message[at], at + 1
-    value = 0
-    for shift, byte in zip(range(0, 70, 7), message[at : at + 10], strict=False):
+    value = shift = 0
+    while at < end and shift < 70:
+        byte = body[at]
         at += 1
-        value |= (byte & 127) << shift
         if byte < 128:
-            return value & _64_BITS, at
+            return (value | byte << shift) & _64_BITS, at
+        value |= (byte & 127) << shift
+        shift += 7
     raise OtlpError("malformed protobuf: a number without an end")
 
 
@@ -73,14 +86,3 @@ def _fixed_size(wire_type: int) -> int:
     if wire_type == _FIXED32:
         return 4
     raise OtlpError(f"malformed protobuf: wire type {wire_type}")
-
-
-def _slice(message: memoryview, at: int, size: int) -> memoryview:
-    found = message[at : at + size]
-    if len(found) < size:
-        raise _cut_off()
-    return found
-
-
-def _cut_off() -> OtlpError:
-    return OtlpError("malformed protobuf: it ends in the middle of a field")
