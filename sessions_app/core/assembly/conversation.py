@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from operator import is_
 
 from sessions_app.core.assembly.requests import comparable
 from sessions_app.core.history import History
@@ -73,6 +74,19 @@ class _Known:
     ids: tuple[tuple[CallPart, str], ...]
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Told:
+    """The messages of one call in turns, with the key and the text of each."""
+
+    messages: list[ChatMessage]
+    turns: tuple[Turn, ...]
+    keys: tuple[int, ...]
+    texts: tuple[int, ...]
+
+
+_NOTHING_TOLD = _Told(messages=[], turns=(), keys=(), texts=())
+
+
 class Conversations:
     """The conversations of one trace, as its model calls come in order of time."""
 
@@ -81,6 +95,8 @@ class Conversations:
         self._numbers: dict[bytes, int] = {}
         self._known_turns: dict[tuple[int, ...], tuple[Turn, int, int]] = {}
         """By the identity of their messages, which calls of one conversation share; the turn keeps these alive."""
+        self._told: dict[int, _Told] = {}
+        """The newest list of messages of each conversation, by the identity of the first one."""
 
     def take(
         self,
@@ -94,12 +110,11 @@ class Conversations:
         if messages is None:
             return self._answer_alone(answer, apart, model)
         instructions, said = _without_system(messages, apart)
-        turns = _turns(said)
-        told = [self._key_and_text(turn) for turn in turns]
-        keys, texts = tuple(key for key, _ in told), tuple(text for _, text in told)
+        told = self._all_told(said)
+        keys, texts = told.keys, told.texts
         known = self._newest_start_of(keys, texts)
-        history, results, start, is_reordered = self._extended(known, turns, instructions)
-        response, calls = _response(answer, len(turns), model)
+        history, results, start, is_reordered = self._extended(known, told.turns, instructions)
+        response, calls = _response(answer, len(told.turns), model)
         if history is not None and response is not None and answer is not None:
             key, text = self._key_and_text(Turn(is_answer=True, messages=(answer,)))
             ended = _Known(
@@ -133,6 +148,25 @@ class Conversations:
             is_reordered=False,
         )
 
+    def _all_told(self, messages: list[ChatMessage]) -> _Told:
+        """The messages in turns. What a call before this one told as well is taken from there, up to its last turn,
+        which may have gone on."""
+        key = id(messages[0]) if messages else 0
+        before = self._told.get(key, _NOTHING_TOLD)
+        if len(before.messages) > len(messages) or not all(map(is_, before.messages, messages)):
+            before = _NOTHING_TOLD
+        settled = before.turns[:-1]
+        first = len(before.messages) - len(before.turns[-1].messages) if before.turns else 0
+        turns = _turns(messages[first:])
+        numbers = list(map(self._key_and_text, turns))
+        told = self._told[key] = _Told(
+            messages=messages,
+            turns=(*settled, *turns),
+            keys=(*before.keys[: len(settled)], *(key for key, _ in numbers)),
+            texts=(*before.texts[: len(settled)], *(text for _, text in numbers)),
+        )
+        return told
+
     def _newest_start_of(self, keys: tuple[int, ...], texts: tuple[int, ...]) -> _Known | None:
         for known in reversed(self._known[-_LOOK_BACK:]):
             if keys[: len(known.keys)] == known.keys and _agree(known.texts, texts):
@@ -140,7 +174,7 @@ class Conversations:
         return None
 
     def _extended(
-        self, known: _Known | None, turns: list[Turn], instructions: str | None
+        self, known: _Known | None, turns: Sequence[Turn], instructions: str | None
     ) -> tuple[History | None, dict[str, JsonValue], History | None, bool]:
         history = known.history if known else None
         ids = list(known.ids) if known else []

@@ -23,6 +23,7 @@ from sessions_app.core.run import (
     ToolCall,
 )
 from sessions_app.core.spans.reading import ChatMessage, Reading, ResultPart, ToolDefinition
+from sessions_app.core.spans.shared_values import once_each
 from sessions_app.core.spans.span import Span, SpanEvent, moment
 
 
@@ -207,14 +208,15 @@ _OUTPUT = ("output_mode", "output_schema")
 
 
 def model_call(reading: Reading, converted: Converted, output_tools: Collection[str] = ()) -> ModelCall:
-    tools = None if reading.tools is None else [definition(tool) for tool in reading.tools]
-    functions = None if tools is None else [tool for tool in tools if tool["name"] not in output_tools]
-    outputs = [{**tool, "kind": "output"} for tool in tools or () if tool["name"] in output_tools]
+    functions = None if reading.tools is None else definitions(reading.tools)
+    outputs = [{**tool, "kind": "output"} for tool in functions or () if tool["name"] in output_tools]
+    if functions is not None and outputs:
+        functions = [tool for tool in functions if tool["name"] not in output_tools]
     return ModelCall(
         history=converted.history,
         response=converted.response,
         parameters=None if functions is None else _parameters(functions, outputs, reading.settings or {}),
-        tools=None if functions is None else tuple(map(Payload.of_json, functions)),
+        tools=None if functions is None else _payloads(functions),
         settings=_settings(reading),
         model=name(reading.model),
         answered_model=name(reading.answered_model),
@@ -223,6 +225,26 @@ def model_call(reading: Reading, converted: Converted, output_tools: Collection[
         input_tokens=reading.input_tokens,
         output_tokens=reading.output_tokens,
     )
+
+
+# Nearly all calls of a run offer the same tools, so what is made of them is made once and shared.
+
+
+@once_each
+def definitions(tools: tuple[ToolDefinition, ...]) -> list[JsonObject]:
+    return list(map(definition, tools))
+
+
+@once_each
+def _payloads(functions: list[JsonObject]) -> tuple[Payload, ...]:
+    return tuple(map(Payload.of_json, functions))
+
+
+@once_each
+def _plain_parameters(functions: list[JsonObject]) -> Payload:
+    """Of a call that may answer with a text or ask for one of these."""
+    said = {"function_tools": functions, "output_tools": [], "output_mode": "text", "allow_text_output": True}
+    return Payload.of_json(said)
 
 
 def definition(tool: ToolDefinition) -> JsonObject:
@@ -239,9 +261,11 @@ def _settings(reading: Reading) -> Payload | None:
 def _parameters(functions: list[JsonObject], outputs: list[JsonObject], settings: JsonObject) -> Payload:
     schema, mode = settings.get("output_schema"), settings.get("output_mode")
     said: JsonObject = {"function_tools": functions, "output_tools": outputs}
-    if not outputs and mode in ("native", "prompted", "auto") and isinstance(schema, dict):
+    if outputs:
+        return Payload.of_json({**said, "output_mode": "tool", "allow_text_output": True})
+    if mode in ("native", "prompted", "auto") and isinstance(schema, dict):
         return Payload.of_json({**said, "output_mode": mode, "output_object": {"json_schema": schema}})
-    return Payload.of_json({**said, "output_mode": "tool" if outputs else "text", "allow_text_output": True})
+    return _plain_parameters(functions)
 
 
 def payload_of(value: JsonValue, *, null_is_value: bool = False) -> Payload | None:

@@ -7,12 +7,11 @@ the answer as the framework understood it, with more facts than the call's own.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from sessions_app.core.assembly.requests import same_value
 from sessions_app.core.assembly.tree import Node
 from sessions_app.core.conventions.merging import merged
-from sessions_app.core.payload import JsonObject, JsonValue
+from sessions_app.core.payload import JsonValue
 from sessions_app.core.spans.attributes import parsed
 from sessions_app.core.spans.provider_messages import response_of
 from sessions_app.core.spans.reading import CallPart, ChatMessage, Reading, ToolDefinition
@@ -27,33 +26,28 @@ def fill_from_around(nodes: Sequence[Node]) -> None:
     for node in nodes:
         if node.kind == "model":
             agent = next((outer.reading for outer in node.above() if outer.kind == "agent"), None)
-            node.reading = _with_agent(_with_answer(node), agent, definitions)
+            _add_answer(node)
+            if agent is not None:
+                _add_agent(node.reading, agent, definitions)
 
 
-def _with_agent(reading: Reading, agent: Reading | None, definitions: dict[str, ToolDefinition]) -> Reading:
-    if agent is None:
-        return reading
+def _add_agent(reading: Reading, agent: Reading, definitions: dict[str, ToolDefinition]) -> None:
     offered = reading.tools if reading.tools is not None else agent.tools
-    return replace(
-        reading,
-        tools=None if offered is None else tuple(_whole(tool, definitions) for tool in offered),
-        settings=_settings(reading.settings, agent.settings),
-    )
+    reading.tools = None if offered is None else _whole(offered, definitions)
+    reading.settings = {**(agent.settings or {}), **(reading.settings or {})} or None
 
 
-def _whole(tool: ToolDefinition, definitions: dict[str, ToolDefinition]) -> ToolDefinition:
-    """A tool that is only named, as its own span describes it."""
-    return definitions.get(tool.name, tool) if tool.parameters is None else tool
+def _whole(tools: tuple[ToolDefinition, ...], definitions: dict[str, ToolDefinition]) -> tuple[ToolDefinition, ...]:
+    """Tools that are only named, as their own spans describe them; the same object where there are none."""
+    if not any(tool.parameters is None and tool.name in definitions for tool in tools):
+        return tools
+    return tuple(definitions.get(tool.name, tool) if tool.parameters is None else tool for tool in tools)
 
 
-def _settings(own: JsonObject | None, agents: JsonObject | None) -> JsonObject | None:
-    return {**(agents or {}), **(own or {})} or None
-
-
-def _with_answer(node: Node) -> Reading:
+def _add_answer(node: Node) -> None:
     reading = node.reading
     if reading.answer is None or (reading.finish_reason and reading.answered_model):
-        return reading
+        return
     around = [outer.reading.output for outer in list(node.above())[:_NEAR] if outer.kind in ("chain", "other")]
     for found in (response_of(output) for said in around for output in _states(said)):
         if found is not None and _says_the_same(found.answer, reading.answer):
@@ -63,8 +57,8 @@ def _with_answer(node: Node) -> Reading:
                 answered_model=found.model,
                 response_id=found.response_id,
             )
-            return merged([reading, named])
-    return reading
+            merged([reading, named])
+            return
 
 
 def _states(output: JsonValue) -> Iterator[JsonValue]:

@@ -2,32 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from sessions_app.core.spans.provider_messages import ProviderRequest, ProviderResponse
 from sessions_app.core.spans.reading import Reading
 
 
-def with_request(reading: Reading, request: ProviderRequest) -> Reading:
+def put_request(reading: Reading, request: ProviderRequest) -> None:
     """All that the request says takes the place of what the reading said."""
-    return replace(
-        reading,
-        messages=request.messages,
-        instructions=request.instructions,
-        tools=request.tools,
-        model=request.model,
-        settings=request.settings,
-    )
+    reading.messages = request.messages
+    reading.instructions = request.instructions
+    reading.tools = request.tools
+    reading.model = request.model
+    reading.settings = request.settings
 
 
-def with_response(reading: Reading, response: ProviderResponse) -> Reading:
+def put_response(reading: Reading, response: ProviderResponse) -> None:
     """Likewise for the answer."""
-    return replace(
-        reading,
-        answer=response.answer,
-        answered_model=response.model,
-        response_id=response.response_id,
-        finish_reason=response.finish_reason,
-        input_tokens=response.input_tokens,
-        output_tokens=response.output_tokens,
-    )
+    reading.answer = response.answer
+    reading.answered_model = response.model
+    reading.response_id = response.response_id
+    reading.finish_reason = response.finish_reason
+    reading.input_tokens = response.input_tokens
+    reading.output_tokens = response.output_tokens

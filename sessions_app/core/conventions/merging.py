@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields, replace
+from dataclasses import fields
 
 from sessions_app.core.spans.reading import Reading
 
@@ -14,16 +14,17 @@ _ALONE = tuple(each.name for each in fields(Reading) if each.name not in _APART)
 
 
 def merged(readings: Sequence[Reading]) -> Reading:
-    """The first one, with its gaps filled by the others in their order."""
+    """The first one, after its gaps were filled by the others in their order."""
     first, *others = readings
     for other in others:
-        gaps = {name: getattr(other, name) for name in _ALONE if not _is_said(getattr(first, name))}
-        for name, captured in _TOGETHER.items():
-            if not getattr(first, captured):
-                gaps |= {name: getattr(other, name), captured: getattr(other, captured)}
-        first = replace(first, used=first.used | other.used, **gaps)
+        _fill(first, other)
     return first
 
 
-def _is_said(value: object) -> bool:
-    return value is not None and value is not False
+def _fill(reading: Reading, other: Reading) -> None:
+    gaps = [name for name in _ALONE if (said := getattr(reading, name)) is None or said is False]
+    for name, captured in _TOGETHER.items():
+        gaps += () if getattr(reading, captured) else (name, captured)
+    for name in gaps:
+        setattr(reading, name, getattr(other, name))
+    reading.used |= other.used

@@ -17,7 +17,6 @@ tool's error may be redacted by the SDK; it is an error nonetheless.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from sessions_app.core.payload import JsonValue
 from sessions_app.core.run import ErrorInfo
@@ -40,15 +39,14 @@ def read(span: Span) -> Reading | None:
     if kind is None:
         return None
     said.raw("openai_agents.id")
-    reading = replace(
-        _READERS.get(kind, _unknown)(said),
-        session_id=said.text("openai_agents.group_id"),
-        user_id=said.text(*_USER),
-        tenant_id=said.text(*_TENANT),
-        error=_error(said),
-        framework=CONVENTION,
-    )
-    return replace(reading, used=frozenset(said.used))
+    reading = _READERS.get(kind, _unknown)(said)
+    reading.session_id = said.text("openai_agents.group_id")
+    reading.user_id = said.text(*_USER)
+    reading.tenant_id = said.text(*_TENANT)
+    reading.error = _error(said)
+    reading.framework = CONVENTION
+    reading.used = frozenset(said.used)
+    return reading
 
 
 def _unknown(said: Read) -> Reading:
@@ -67,8 +65,9 @@ def _chain(said: Read) -> Reading:
 
 def _guardrail(said: Read) -> Reading:
     triggered = said.raw("openai_agents.data.triggered")
-    output = None if triggered is None else {"triggered": triggered}
-    return replace(_chain(said), output=output)
+    reading = _chain(said)
+    reading.output = None if triggered is None else {"triggered": triggered}
+    return reading
 
 
 def _agent(said: Read) -> Reading:

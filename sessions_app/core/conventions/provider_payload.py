@@ -16,9 +16,7 @@ The region is the resource's `cloud.region`.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from sessions_app.core.conventions.bodies import with_request, with_response
+from sessions_app.core.conventions.bodies import put_request, put_response
 from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.core.run import ErrorInfo
 from sessions_app.core.spans.attributes import Read, as_text
@@ -43,7 +41,8 @@ def read(span: Span) -> Reading | None:
             reading = _invocation(said)
         case _:
             return None
-    return replace(reading, used=frozenset(said.used))
+    reading.used = frozenset(said.used)
+    return reading
 
 
 def _conversation(said: Read) -> Reading:
@@ -62,20 +61,17 @@ def _invocation(said: Read) -> Reading:
     response = _response(said)
     reading = Reading(convention=CONVENTION, kind="model", user_id=_user(body))
     if response is not None:
-        reading = with_response(reading, response)
-    request = request_of(body)
-    reading = replace(
-        reading,
-        model=said.text("provider.model"),
-        answered_model=reading.answered_model or said.text("provider.answered_model"),
-        provider=said.text("provider.name"),
-        input_tokens=_either(reading.input_tokens, said.count("provider.input_tokens")),
-        output_tokens=_either(reading.output_tokens, said.count("provider.output_tokens")),
-        error=_error(said),
-    )
-    if request is None:
-        return reading
-    return replace(with_request(reading, request), model=request.model or reading.model)
+        put_response(reading, response)
+    if (request := request_of(body)) is not None:
+        put_request(reading, request)
+    named = said.text("provider.model")
+    reading.model = reading.model or named
+    reading.answered_model = reading.answered_model or said.text("provider.answered_model")
+    reading.provider = said.text("provider.name")
+    reading.input_tokens = _either(reading.input_tokens, said.count("provider.input_tokens"))
+    reading.output_tokens = _either(reading.output_tokens, said.count("provider.output_tokens"))
+    reading.error = _error(said)
+    return reading
 
 
 def _response(said: Read) -> ProviderResponse | None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from sessions_app.core.conventions.bodies import with_request, with_response
+from sessions_app.core.conventions.bodies import put_request, put_response
 from sessions_app.core.conventions.merging import merged
 from sessions_app.core.payload import JsonValue
 from sessions_app.core.spans.attributes import parsed
@@ -14,17 +12,17 @@ from sessions_app.core.spans.reading import ChatMessage, Reading, Role, TextPart
 
 def with_bodies(reading: Reading) -> Reading:
     """The reading of a model call with its gaps filled from the bodies; any other as it is."""
-    if reading.kind != "model":
+    if reading.kind != "model" or (reading.input is None and reading.output is None):
         return reading
     request = request_of(reading.input) if reading.messages is None or reading.tools is None else None
     response = response_of(reading.output)
     bodies = _plain(reading)
     if request is not None:
-        bodies = with_request(bodies, request)
+        put_request(bodies, request)
     if response is not None:
-        bodies = with_response(bodies, response)
+        put_response(bodies, response)
     if reading.messages is not None:
-        bodies = replace(bodies, instructions=None)
+        bodies.instructions = None
     return merged([reading, bodies])
 
 

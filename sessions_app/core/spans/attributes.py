@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping
 
 from sessions_app.core.payload import JsonObject, JsonValue, compact_json, load_finite
@@ -68,19 +69,22 @@ class Read:
 
 def parsed(value: JsonValue) -> JsonValue:
     """JSON inside a text; the text itself when it holds none, or one that cannot be read without a change."""
-    return _read(value) if isinstance(value, str) else value
+    return _read(value) if isinstance(value, str) and _JSON.match(value) else value
+
+
+_JSON = re.compile(r'\s*([\[{"\-0-9]|(true|false|null)\s*\Z)')
+"""How a text begins that may hold JSON. Most others are told apart here, without an attempt that fails."""
 
 
 @once_each
 def _read(value: str) -> JsonValue:
     stripped = value.strip()
-    if stripped[:1] not in _STARTS:
-        return value
     try:
         found = load_finite(stripped)
     except (ValueError, RecursionError):
         return value
-    return found if is_shallow(found) and _is_text_whole(stripped, found) else value
+    is_flat = stripped.count("[") + stripped.count("{") < MAX_DEPTH
+    return found if (is_flat or is_shallow(found)) and _is_text_whole(stripped, found) else value
 
 
 def _is_text_whole(text: str, value: JsonValue) -> bool:
@@ -92,9 +96,6 @@ def _is_text_whole(text: str, value: JsonValue) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-_STARTS = frozenset('{["-0123456789tfn')
 
 
 def is_shallow(value: JsonValue, limit: int = MAX_DEPTH) -> bool:

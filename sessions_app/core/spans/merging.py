@@ -22,7 +22,11 @@ def merge(spans: Iterable[Span], logs: Iterable[LogRecord]) -> list[Span]:
     for span in spans:
         versions[span.span_id].append(span)
     records = _by_span(logs)
-    return [replace(_merged(versions[span_id]), logs=tuple(records.get(span_id, ()))) for span_id in sorted(versions)]
+    return [_with_logs(_merged(versions[span_id]), tuple(records.get(span_id, ()))) for span_id in sorted(versions)]
+
+
+def _with_logs(span: Span, logs: tuple[SpanEvent, ...]) -> Span:
+    return replace(span, logs=logs) if logs != span.logs else span
 
 
 def _by_span(logs: Iterable[LogRecord]) -> dict[str, list[SpanEvent]]:

@@ -96,9 +96,13 @@ class RetrievedChunk:
     extra: JsonObject = field(default_factory=dict)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(kw_only=True, slots=True)
 class Reading:
-    """One span in the words of this product."""
+    """One span in the words of this product.
+
+    Not frozen: its convention fills it in piece by piece, and to build so many fields anew for each piece would be a
+    quarter of what making a run of spans costs. Once it is a run's, nobody changes it.
+    """
 
     convention: str
     """The convention's key, as in docs/integrations.md."""
@@ -162,3 +166,4 @@ class Reading:
 
 
 NOTHING = Reading(convention="none")
+"""For a span of no convention."""

@@ -12,12 +12,11 @@ def said_bytes(said: Attributes) -> int:
     """Bytes of the names and values as protobuf carries them: texts in UTF-8, 8 for a number, nothing for the frame."""
     total = 0
     waiting: list[JsonValue] = [said]
-    while waiting:
-        value = waiting.pop()
+    for value in waiting:  # which grows on the way
         if isinstance(value, str):
             total += len(value) if value.isascii() else len(value.encode("utf-8", "replace"))
         elif isinstance(value, dict):
-            waiting += value.keys()
+            waiting.append("".join(value))
             waiting += value.values()
         elif isinstance(value, list | tuple):
             waiting += value

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 from sessions_app.core.conventions.genai.events import Told, told_in_list
 from sessions_app.core.conventions.genai.messages import answer_of, input_of, texts_of
@@ -17,31 +16,24 @@ from sessions_app.core.spans.reading import ChatMessage, Reading, ResultPart
 _Messages = tuple[ChatMessage, ...]
 
 
-def with_agent_run(reading: Reading, said: Said, told: Told | None) -> Reading:
-    """The reading of such a span; only agents have a conversation of their own."""
+def add_agent_run(reading: Reading, said: Said, told: Told | None) -> None:
+    """What such a span says; only agents have a conversation of their own."""
     asked = said.take(input_of, "gen_ai.input.messages") or (told.messages if told else None)
     answer = said.take(answer_of, "gen_ai.output.messages") or (told.answer if told else None)
     begun, ended = said.take(_task_input, "gen_ai.task.input"), said.take(_task_output, "gen_ai.task.output")
-    read = replace(
-        reading,
-        input=_first((_new_prompt(said), _newest_prompt(asked), begun)),
-        output=_first((said.take(_final, "final_result"), _text(answer), ended)),
-    )
-    if reading.kind != "agent":
-        return read
-    read = replace(read, conversation=_all_messages(said) or _together(asked, answer))
-    return _of_states(read, _in_state(begun), _in_state(ended))
+    reading.input = _first((_new_prompt(said), _newest_prompt(asked), begun))
+    reading.output = _first((said.take(_final, "final_result"), _text(answer), ended))
+    if reading.kind == "agent":
+        reading.conversation = _all_messages(said) or _together(asked, answer)
+        _add_states(reading, _in_state(begun), _in_state(ended))
 
 
-def _of_states(reading: Reading, begun: _Messages | None, ended: _Messages | None) -> Reading:
+def _add_states(reading: Reading, begun: _Messages | None, ended: _Messages | None) -> None:
     """The words in a graph's states, `{"messages": []}`, where a task began and ended with such states."""
     last = ended[-1] if ended and ended[-1].role == "assistant" else None
-    return replace(
-        reading,
-        input=_newest_prompt(begun) or reading.input,
-        output=_text(last) or reading.output,
-        conversation=reading.conversation or ended,
-    )
+    reading.input = _newest_prompt(begun) or reading.input
+    reading.output = _text(last) or reading.output
+    reading.conversation = reading.conversation or ended
 
 
 def _in_state(state: JsonValue) -> _Messages | None:

@@ -47,6 +47,8 @@ class Told:
 
 def told_by(span: Span) -> Told | None:
     """None when no event holds a message; those of the span itself come before log records."""
+    if not span.events and not span.logs:
+        return None
     whole = _whole(span.events) or _whole(span.logs)
     return whole or told_in(list(map(_of_span, span.events))) or told_in(list(map(_of_log, span.logs)))
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from sessions_app.core.conventions.genai.said import Said
 from sessions_app.core.payload import JsonValue
 from sessions_app.core.spans.attributes import as_text, parsed
@@ -15,6 +13,11 @@ _USER = ("user_id", "userId", "user.id", "enduser.id")
 _TENANT = ("tenant_id", "tenantId", "tenant.id")
 _CONTEXT = "ai.settings.context."
 """What an application told its agent about the run."""
+_PLACES: dict[tuple[str, ...], tuple[str, ...]] = {
+    names: (*sorted(names, key=lambda name: "." not in name), *(_CONTEXT + name for name in names))
+    for names in (_SESSION, _USER, _TENANT)
+}
+"""Attributes that may hold each, those with a dot first."""
 
 _FRAMEWORKS = {
     "pydantic-ai": "pydantic-ai",
@@ -24,26 +27,20 @@ _FRAMEWORKS = {
 """Frameworks that make their own spans: the scope's version is theirs. An instrumentation's version would not be."""
 
 
-def with_identity(reading: Reading, said: Said, scope: Scope) -> Reading:
+def add_identity(reading: Reading, said: Said, scope: Scope) -> None:
     """Names that an application chose come before `gen_ai.conversation.id`, which frameworks make up when they must."""
-    framework = _FRAMEWORKS.get(scope.name)
-    return replace(
-        reading,
-        framework=framework,
-        framework_version=scope.version or None if framework else None,
-        session_id=_named(said, _SESSION) or said.take(_as_id, "gen_ai.conversation.id"),
-        user_id=_named(said, _USER),
-        tenant_id=_named(said, _TENANT),
-        agent_name=said.take(as_text, "gen_ai.agent.name", "agent_name"),
-        agent_version=said.take(as_text, "gen_ai.agent.version"),
-    )
+    reading.framework = _FRAMEWORKS.get(scope.name)
+    reading.framework_version = scope.version or None if reading.framework else None
+    reading.session_id = _named(said, _SESSION) or said.take(_as_id, "gen_ai.conversation.id")
+    reading.user_id = _named(said, _USER)
+    reading.tenant_id = _named(said, _TENANT)
+    reading.agent_name = said.take(as_text, "gen_ai.agent.name", "agent_name")
+    reading.agent_version = said.take(as_text, "gen_ai.agent.version")
 
 
 def _named(said: Said, names: tuple[str, ...]) -> str | None:
     """By an attribute of its own, in the run's context, or in its metadata."""
-    dotted = sorted(names, key=lambda name: "." not in name)
-    found = said.take(_as_id, *dotted, *(_CONTEXT + name for name in names))
-    return found or _in_metadata(said, names)
+    return said.take(_as_id, *_PLACES[names]) or _in_metadata(said, names)
 
 
 def _in_metadata(said: Said, names: tuple[str, ...]) -> str | None:

@@ -12,7 +12,7 @@ from sessions_app.core.spans.provider_messages import messages_of
 from sessions_app.core.spans.provider_messages.messages import message_of
 from sessions_app.core.spans.provider_messages.parts import parts_of
 from sessions_app.core.spans.reading import ChatMessage, Part, TextPart
-from sessions_app.core.spans.shared_values import once_each
+from sessions_app.core.spans.shared_values import each_once
 
 _CONTENTS = {
     "text": ("content", "text"),
@@ -24,7 +24,7 @@ _CONTENTS = {
 def input_of(value: JsonValue) -> tuple[ChatMessage, ...] | None:
     """Messages that went in, oldest first; None when they cannot be read or are without their content."""
     items = _items(value)
-    return None if any(map(_is_hollow, items)) else messages_of(items)
+    return None if any(_are_hollow(items)) else messages_of(items)
 
 
 def answer_of(value: JsonValue) -> ChatMessage | None:
@@ -83,9 +83,11 @@ def _lacks_content(part: JsonValue) -> bool:
     return names is not None and not any(name in part for name in names)
 
 
-@once_each
 def _is_hollow(item: JsonValue) -> bool:
     return any(map(_lacks_content, _parts(item)))
+
+
+_are_hollow = each_once(_is_hollow)
 
 
 def _without_hollow(item: JsonValue) -> JsonValue:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 from sessions_app.core.conventions.genai.said import Said
 from sessions_app.core.payload import JsonObject, JsonValue
@@ -17,17 +16,14 @@ _SCORES = ("score", "relevance_score", "similarity")
 _CONTENTS = ("content", "text", "page_content", "document")
 
 
-def with_retrieval(reading: Reading, said: Said, span: Span) -> Reading:
-    """The reading of a search's span."""
+def add_retrieval(reading: Reading, said: Said, span: Span) -> None:
+    """What the span of a search says."""
     query = said.take(as_text, "gen_ai.retrieval.query.text", "gen_ai.retrieval.query")
     chunks = said.take(_chunks, "gen_ai.retrieval.documents")
     if chunks is None:
         chunks = _of_events(span.events) or said.take(_task_chunks, "gen_ai.task.output")
-    return replace(
-        reading,
-        query=said.take(_query, "gen_ai.task.input") if query is None else query,
-        chunks=chunks,
-    )
+    reading.query = said.take(_query, "gen_ai.task.input") if query is None else query
+    reading.chunks = chunks
 
 
 def _query(value: JsonValue) -> str | None:

@@ -20,10 +20,12 @@ class Said(Read):
 
     def take(self, convert: Callable[[JsonValue], _Found | None], *names: str) -> _Found | None:
         """The first of these that `convert` makes something of; all that it understands count as understood."""
-        read = {name: convert(self._attributes[name]) for name in names if name in self._attributes}
-        found = {name: value for name, value in read.items() if value is not None}
-        self.used.update(found)
-        return next(iter(found.values()), None)
+        found = None
+        for name in names:
+            if name in self._attributes and (value := convert(self._attributes[name])) is not None:
+                self.used.add(name)
+                found = value if found is None else found
+        return found
 
     def peek(self, name: str) -> JsonValue:
         """The value as it came, without counting it as understood."""

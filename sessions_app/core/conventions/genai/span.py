@@ -7,12 +7,10 @@ Source: https://opentelemetry.io/docs/specs/semconv/gen-ai/ in its forms since 1
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from sessions_app.core.conventions.genai import requests
-from sessions_app.core.conventions.genai.agents import with_agent_run
+from sessions_app.core.conventions.genai.agents import add_agent_run
 from sessions_app.core.conventions.genai.events import Told, told_by, told_in_list
-from sessions_app.core.conventions.genai.identity import with_identity
+from sessions_app.core.conventions.genai.identity import add_identity
 from sessions_app.core.conventions.genai.kinds import kind_of
 from sessions_app.core.conventions.genai.messages import (
     answer_of,
@@ -21,9 +19,9 @@ from sessions_app.core.conventions.genai.messages import (
     input_of,
     instructions_of,
 )
-from sessions_app.core.conventions.genai.retrieval import RESULT, with_retrieval
+from sessions_app.core.conventions.genai.retrieval import RESULT, add_retrieval
 from sessions_app.core.conventions.genai.said import Said, said_by
-from sessions_app.core.conventions.genai.tool_runs import with_tool_run
+from sessions_app.core.conventions.genai.tool_runs import add_tool_run
 from sessions_app.core.conventions.steering import is_steering
 from sessions_app.core.payload import JsonValue
 from sessions_app.core.run import ErrorInfo
@@ -52,10 +50,13 @@ def read(span: Span) -> Reading | None:
     if told is None and not _is_ours(said, span):
         return None
     reading = Reading(convention=CONVENTION, kind=kind_of(said, has_events=told is not None))
-    reading = _with_facts(with_identity(reading, said, span.scope), said)
-    reading = _with_error(_with_operation(reading, said, told, span), said, span)
+    add_identity(reading, said, span.scope)
+    _add_facts(reading, said)
+    _add_operation(reading, said, told, span)
+    _add_error(reading, said, span)
     said.raw(*_SHOWN_ELSEWHERE)
-    return replace(reading, used=frozenset(said.used))
+    reading.used = frozenset(said.used)
+    return reading
 
 
 def _is_ours(said: Said, span: Span) -> bool:
@@ -63,59 +64,49 @@ def _is_ours(said: Said, span: Span) -> bool:
     return has_name or said.has_any(*_ADDED) or any(event.name == RESULT for event in span.events)
 
 
-def _with_facts(reading: Reading, said: Said) -> Reading:
+def _add_facts(reading: Reading, said: Said) -> None:
     """What spans of models and of agents say alike."""
     if reading.kind == "tool":
-        return reading
-    return replace(
-        reading,
-        name=said.take(as_text, "gen_ai.workflow.name", "gen_ai.task.name"),
-        instructions=said.take(instructions_of, "gen_ai.system_instructions"),
-        tools=requests.tools_offered(said),
-        model=requests.model_of(said),
-        settings=requests.settings_of(said),
-    )
+        return
+    reading.name = said.take(as_text, "gen_ai.workflow.name", "gen_ai.task.name")
+    reading.instructions = said.take(instructions_of, "gen_ai.system_instructions")
+    reading.tools = requests.tools_offered(said)
+    reading.model = requests.model_of(said)
+    reading.settings = requests.settings_of(said)
 
 
-def _with_operation(reading: Reading, said: Said, told: Told | None, span: Span) -> Reading:
+def _add_operation(reading: Reading, said: Said, told: Told | None, span: Span) -> None:
     match reading.kind:
         case "model":
-            return _with_answer(_with_model(reading, said), said, told, span)
+            _add_model(reading, said)
+            _add_answer(reading, said, told or Told(), span)
         case "embedding":
-            return replace(_with_model(reading, said), embedding_model=reading.model)
+            _add_model(reading, said)
+            reading.embedding_model = reading.model
         case "tool":
-            return with_tool_run(reading, said, told)
+            add_tool_run(reading, said, told)
         case "retrieval":
-            return with_retrieval(reading, said, span)
+            add_retrieval(reading, said, span)
         case "handoff":
-            return _with_handoff(reading, said)
+            _add_handoff(reading, said)
         case _:
-            return with_agent_run(reading, said, told)
+            add_agent_run(reading, said, told)
 
 
-def _with_model(reading: Reading, said: Said) -> Reading:
+def _add_model(reading: Reading, said: Said) -> None:
     """What only the model's own span says: on spans around it usage is a sum, and the provider may be the framework."""
-    input_tokens, output_tokens = requests.usage_of(said)
-    return replace(
-        reading,
-        provider=said.take(as_text, "gen_ai.provider.name", "gen_ai.system"),
-        answered_model=said.take(as_text, "gen_ai.response.model"),
-        response_id=said.take(as_text, "gen_ai.response.id"),
-        input_tokens=input_tokens,
-        output_tokens=output_tokens,
-    )
+    reading.provider = said.take(as_text, "gen_ai.provider.name", "gen_ai.system")
+    reading.answered_model = said.take(as_text, "gen_ai.response.model")
+    reading.response_id = said.take(as_text, "gen_ai.response.id")
+    reading.input_tokens, reading.output_tokens = requests.usage_of(said)
 
 
-def _with_answer(reading: Reading, said: Said, told: Told | None, span: Span) -> Reading:
-    told = told or Told()
-    reasons = (requests.finish_reason_of(said), finish_reason_of(said.peek("gen_ai.output.messages")))
-    return replace(
-        reading,
-        messages=said.take(input_of, "gen_ai.input.messages") or told.messages,
-        answer=_answer(said) or told.answer,
-        finish_reason=next((reason for reason in reasons if reason), told.finish_reason),
-        first_token_ns=requests.first_token_ns(said, span),
-    )
+def _add_answer(reading: Reading, said: Said, told: Told, span: Span) -> None:
+    reason = requests.finish_reason_of(said) or finish_reason_of(said.peek("gen_ai.output.messages"))
+    reading.messages = said.take(input_of, "gen_ai.input.messages") or told.messages
+    reading.answer = _answer(said) or told.answer
+    reading.finish_reason = reason or told.finish_reason
+    reading.first_token_ns = requests.first_token_ns(said, span)
 
 
 def _answer(said: Said) -> ChatMessage | None:
@@ -126,18 +117,17 @@ def _answer(said: Said) -> ChatMessage | None:
     return said.take(answer_of if alternatives == 1 else first, "gen_ai.output.messages")
 
 
-def _with_handoff(reading: Reading, said: Said) -> Reading:
+def _add_handoff(reading: Reading, said: Said) -> None:
     from_agent = said.take(as_text, "gen_ai.handoff.from_agent")
-    to_agent = said.take(as_text, "gen_ai.handoff.to_agent")
-    return replace(reading, name=to_agent, input=without_none({"from_agent": from_agent, "to_agent": to_agent}))
+    reading.name = said.take(as_text, "gen_ai.handoff.to_agent")
+    reading.input = without_none({"from_agent": from_agent, "to_agent": reading.name})
 
 
-def _with_error(reading: Reading, said: Said, span: Span) -> Reading:
-    error = _error(reading, said, span)
+def _add_error(reading: Reading, said: Said, span: Span) -> None:
+    error = reading.error = _error(reading, said, span)
     if error is not None:
         said.raw("error.type")
-    kind = (error.type or "").rpartition(".")[2] if error else ""
-    return replace(reading, error=error, is_error_harmless=is_steering(error) or kind in _PAUSES)
+        reading.is_error_harmless = is_steering(error) or (error.type or "").rpartition(".")[2] in _PAUSES
 
 
 def _error(reading: Reading, said: Said, span: Span) -> ErrorInfo | None:

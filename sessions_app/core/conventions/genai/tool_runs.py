@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 from sessions_app.core.conventions.genai.events import Told
 from sessions_app.core.conventions.genai.messages import parts_in
@@ -18,24 +17,20 @@ _Captured = list[JsonValue]
 """One value, which may be null, or none."""
 
 
-def with_tool_run(reading: Reading, said: Said, told: Told | None) -> Reading:
-    """The reading of a tool's span. A result that is nothing but one text block is that text."""
+def add_tool_run(reading: Reading, said: Said, told: Told | None) -> None:
+    """What a tool's span says. A result that is nothing but one text block is that text."""
     wrapped = _wrapped(said)
     arguments = _attribute(said, "gen_ai.tool.call.arguments", "tool_arguments") or _asked(said, told)
     result = _attribute(said, "gen_ai.tool.call.result", "tool_response") or _answered(said, told)
     if wrapped is not None:
         arguments, result = [_inputs(wrapped)], [_output(value) for value in result]
-    name = said.take(as_text, "gen_ai.tool.name")
-    return replace(
-        reading,
-        tool_name=name,
-        tools=_definition(name, said) if name else None,
-        call_id=said.take(as_text, "gen_ai.tool.call.id") or _wrapped_id(wrapped),
-        arguments=arguments[0] if arguments else None,
-        has_arguments=bool(arguments),
-        result=plain(result[0]) if result else None,
-        has_result=bool(result),
-    )
+    name = reading.tool_name = said.take(as_text, "gen_ai.tool.name")
+    reading.tools = _definition(name, said) if name else None
+    reading.call_id = said.take(as_text, "gen_ai.tool.call.id") or _wrapped_id(wrapped)
+    if arguments:
+        reading.arguments, reading.has_arguments = arguments[0], True
+    if result:
+        reading.result, reading.has_result = plain(result[0]), True
 
 
 def _definition(name: str, said: Said) -> tuple[ToolDefinition, ...] | None:

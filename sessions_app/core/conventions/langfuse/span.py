@@ -6,12 +6,10 @@ Values that are no text are JSON inside a text. Functions under `@observe` have 
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from sessions_app.core.conventions.langfuse.usage import tokens_of
 from sessions_app.core.conventions.langsmith.chunks import chunks_of
 from sessions_app.core.conventions.langsmith.metadata import RunMetadata
-from sessions_app.core.conventions.langsmith.readings import as_whole, with_answer, with_request, with_response
+from sessions_app.core.conventions.langsmith.readings import add_answer, add_request, add_response, add_whole
 from sessions_app.core.conventions.langsmith.values import first_argument, returned, structured
 from sessions_app.core.conventions.owners import SESSION, TENANT, USER, attribute_identifier
 from sessions_app.core.conventions.steering import is_steering
@@ -44,9 +42,11 @@ def read(span: Span) -> Reading | None:
     if not any(name.startswith((_OBSERVATION, _TRACE)) for name in span.attributes):
         return None
     read = Read(span.attributes)
-    reading = _of_trace(_general(span, read), read)
-    fill = _FILLED.get(reading.kind or "chain", _whole)
-    return replace(fill(reading, span, read), used=frozenset(read.used))
+    reading = _general(span, read)
+    _add_trace(reading, read)
+    _FILL.get(reading.kind or "chain", _whole)(reading, span, read)
+    reading.used = frozenset(read.used)
+    return reading
 
 
 def _general(span: Span, read: Read) -> Reading:
@@ -66,15 +66,12 @@ def _general(span: Span, read: Read) -> Reading:
     )
 
 
-def _of_trace(reading: Reading, read: Read) -> Reading:
-    return replace(
-        reading,
-        input=structured(read.raw(f"{_TRACE}input")),
-        output=structured(read.raw(f"{_TRACE}output")),
-        session_id=_owner(read, SESSION),
-        user_id=_owner(read, USER),
-        tenant_id=_owner(read, TENANT),
-    )
+def _add_trace(reading: Reading, read: Read) -> None:
+    reading.input = structured(read.raw(f"{_TRACE}input"))
+    reading.output = structured(read.raw(f"{_TRACE}output"))
+    reading.session_id = _owner(read, SESSION)
+    reading.user_id = _owner(read, USER)
+    reading.tenant_id = _owner(read, TENANT)
 
 
 def _owner(read: Read, names: tuple[str, ...]) -> str | None:
@@ -110,32 +107,27 @@ def _error(span: Span, read: Read) -> ErrorInfo | None:
     return error_of(span) or (ErrorInfo(type=None, message=message) if is_error else None)
 
 
-def _model_call(reading: Reading, span: Span, read: Read) -> Reading:
+def _model_call(reading: Reading, span: Span, read: Read) -> None:
     given, said = _content(read, "input"), _content(read, "output")
     model = read.text(f"{_OBSERVATION}model.name")
     metadata = RunMetadata(read, _METADATA)
     asked_for = metadata.text("ls_model_name")
-    reading = with_response(with_request(reading, given), said)
-    reading = _with_tokens(reading, read)
-    return replace(
-        reading,
-        model=asked_for or reading.model or model,
-        # The one name there is is first the requested one; the answer's takes its place.
-        answered_model=model if reading.answer and model != asked_for else None,
-        provider=metadata.text("ls_provider"),
-        settings={**(reading.settings or {}), **_settings(read, metadata)} or None,
-        finish_reason=metadata.text("finish_reason") or reading.finish_reason,
-        first_token_ns=nanoseconds(read.json(f"{_OBSERVATION}completion_start_time")),
-    )
+    add_request(reading, given)
+    add_response(reading, said)
+    _add_tokens(reading, read)
+    reading.model = asked_for or reading.model or model
+    # The one name there is is first the requested one; the answer's takes its place.
+    reading.answered_model = model if reading.answer and model != asked_for else None
+    reading.provider = metadata.text("ls_provider")
+    reading.settings = {**(reading.settings or {}), **_settings(read, metadata)} or None
+    reading.finish_reason = metadata.text("finish_reason") or reading.finish_reason
+    reading.first_token_ns = nanoseconds(read.json(f"{_OBSERVATION}completion_start_time"))
 
 
-def _with_tokens(reading: Reading, read: Read) -> Reading:
+def _add_tokens(reading: Reading, read: Read) -> None:
     given, said = tokens_of(read.object(f"{_OBSERVATION}usage_details") or {})
-    return replace(
-        reading,
-        input_tokens=reading.input_tokens if given is None else given,
-        output_tokens=reading.output_tokens if said is None else said,
-    )
+    reading.input_tokens = reading.input_tokens if given is None else given
+    reading.output_tokens = reading.output_tokens if said is None else said
 
 
 def _settings(read: Read, metadata: RunMetadata) -> JsonObject:
@@ -145,42 +137,39 @@ def _settings(read: Read, metadata: RunMetadata) -> JsonObject:
     return {**general, **{name: value for name, value in sent.items() if value != _NEVER_SENT}}
 
 
-def _tool_call(reading: Reading, span: Span, read: Read) -> Reading:
+def _tool_call(reading: Reading, span: Span, read: Read) -> None:
     metadata = RunMetadata(read, _METADATA)
     # LangChain's handler gives the arguments as a dict that Python printed, and exactly in the metadata.
     exact, given = metadata.object("inputs"), unwrapped_arguments(_content(read, "input"))
     answer = unwrapped_answer(returned(read.raw(f"{_OBSERVATION}output")))
-    return replace(
-        with_answer(reading, answer),
-        tool_name=as_text(span.name),
-        call_id=metadata.text("tool_call_id") or given.call_id or answer.call_id,
-        arguments=given.value if exact is None else exact,
-        has_arguments=exact is not None or read.has(f"{_OBSERVATION}input"),
-        has_result=read.raw(f"{_OBSERVATION}output") is not None,
-    )
+    add_answer(reading, answer)
+    reading.tool_name = as_text(span.name)
+    reading.call_id = metadata.text("tool_call_id") or given.call_id or answer.call_id
+    reading.arguments = given.value if exact is None else exact
+    reading.has_arguments = exact is not None or read.has(f"{_OBSERVATION}input")
+    reading.has_result = read.raw(f"{_OBSERVATION}output") is not None
 
 
-def _search(reading: Reading, span: Span, read: Read) -> Reading:
-    found = _content(read, "output")
-    return replace(reading, query=first_argument(_content(read, "input")), chunks=chunks_of(found), output=found)
+def _search(reading: Reading, span: Span, read: Read) -> None:
+    reading.query = first_argument(_content(read, "input"))
+    reading.output = _content(read, "output")
+    reading.chunks = chunks_of(reading.output)
 
 
-def _embedding(reading: Reading, span: Span, read: Read) -> Reading:
-    return replace(
-        _with_tokens(reading, read),
-        embedding_model=read.text(f"{_OBSERVATION}model.name"),
-        settings=settings_of(read.object(f"{_OBSERVATION}model.parameters") or {}),
-        input=_content(read, "input"),
-        output=_content(read, "output"),
-    )
+def _embedding(reading: Reading, span: Span, read: Read) -> None:
+    _add_tokens(reading, read)
+    reading.embedding_model = read.text(f"{_OBSERVATION}model.name")
+    reading.settings = settings_of(read.object(f"{_OBSERVATION}model.parameters") or {})
+    reading.input = _content(read, "input")
+    reading.output = _content(read, "output")
 
 
-def _whole(reading: Reading, span: Span, read: Read) -> Reading:
+def _whole(reading: Reading, span: Span, read: Read) -> None:
     given, said = _content(read, "input"), _content(read, "output")
     is_run = reading.kind == "agent" or span.parent_id is None
     given = reading.input if given is None else given
     said = reading.output if said is None else said
-    return as_whole(reading, given, said, is_run)
+    add_whole(reading, given, said, is_run)
 
 
-_FILLED = {"model": _model_call, "tool": _tool_call, "retrieval": _search, "embedding": _embedding}
+_FILL = {"model": _model_call, "tool": _tool_call, "retrieval": _search, "embedding": _embedding}

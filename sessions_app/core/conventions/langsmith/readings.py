@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 from sessions_app.core.conventions import bodies
 from sessions_app.core.conventions.langsmith.values import first_argument, unwrapped_output
@@ -15,24 +14,25 @@ from sessions_app.core.spans.provider_messages import messages_of, request_of, r
 from sessions_app.core.spans.reading import ChatMessage, Reading, TextPart
 
 
-def with_request(reading: Reading, given: JsonValue) -> Reading:
+def add_request(reading: Reading, given: JsonValue) -> None:
     """What was asked of a model; a text alone is a prompt, and what is no request stays the span's input."""
     if isinstance(given, dict) and isinstance(given.get("prompts"), list):
         given = {"prompt": given["prompts"][:1]}
     asked = request_of({"prompt": given} if isinstance(given, str) else given)
-    if asked is None:
-        return replace(reading, input=reading.input if given is None else given)
-    return bodies.with_request(reading, asked)
+    if asked is not None:
+        bodies.put_request(reading, asked)
+    elif given is not None:
+        reading.input = given
 
 
-def with_response(reading: Reading, said: JsonValue) -> Reading:
+def add_response(reading: Reading, said: JsonValue) -> None:
     """What a model answered; words and objects of the team's own making are its text."""
     answered = response_of(said)
-    if answered is None:
-        text = _as_text(unwrapped_output(said))
-        parts = (TextPart(text=text),) if text else None
-        return replace(reading, answer=ChatMessage(role="assistant", parts=parts) if parts else None)
-    return bodies.with_response(reading, answered)
+    if answered is not None:
+        bodies.put_response(reading, answered)
+        return
+    text = _as_text(unwrapped_output(said))
+    reading.answer = ChatMessage(role="assistant", parts=(TextPart(text=text),)) if text else None
 
 
 def _as_text(value: JsonValue) -> str | None:
@@ -41,24 +41,20 @@ def _as_text(value: JsonValue) -> str | None:
     return json.dumps(value, ensure_ascii=False) if value not in ({}, []) and is_shallow(value) else None
 
 
-def with_answer(reading: Reading, answer: Unwrapped) -> Reading:
+def add_answer(reading: Reading, answer: Unwrapped) -> None:
     """What a tool gave back, and the error if LangChain made an answer of one."""
-    error = reading.error
-    if answer.is_error and error is None:
-        error = ErrorInfo(type=None, message=_as_text(answer.value))
-    return replace(reading, result=answer.value, error=error)
+    reading.result = answer.value
+    if answer.is_error and reading.error is None:
+        reading.error = ErrorInfo(type=None, message=_as_text(answer.value))
 
 
-def as_whole(reading: Reading, given: JsonValue, said: JsonValue, is_run: bool) -> Reading:
+def add_whole(reading: Reading, given: JsonValue, said: JsonValue, is_run: bool) -> None:
     """An agent's or a chain's input and output; of a run the words alone, where it has nothing else."""
-    if not is_run:
-        return replace(reading, input=given, output=said)
-    return replace(
-        reading,
-        input=_words(first_argument(given), "user"),
-        output=_words(unwrapped_output(said), "assistant"),
-        conversation=_conversation(said) or None,
-    )
+    reading.input, reading.output = given, said
+    if is_run:
+        reading.input = _words(first_argument(given), "user")
+        reading.output = _words(unwrapped_output(said), "assistant")
+        reading.conversation = _conversation(said) or None
 
 
 def _words(value: JsonValue, role: str) -> JsonValue:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from sessions_app.core.conventions.langsmith.chunks import chunks_of
 from sessions_app.core.conventions.langsmith.errors import error_in
 from sessions_app.core.conventions.langsmith.metadata import RunMetadata
-from sessions_app.core.conventions.langsmith.readings import as_whole, with_answer, with_request, with_response
+from sessions_app.core.conventions.langsmith.readings import add_answer, add_request, add_response, add_whole
 from sessions_app.core.conventions.langsmith.values import first_argument, unwrapped_output
 from sessions_app.core.conventions.owners import SESSION, TENANT, USER, attribute_identifier
 from sessions_app.core.conventions.steering import is_steering
@@ -50,8 +50,9 @@ def read(span: Span) -> Reading | None:
     reading = _general(span, read)
     if reading.kind is not None:
         read.raw(*_SAID_TWICE)
-        reading = _FILLED[reading.kind](reading, span, read)
-    return replace(reading, used=frozenset(read.used))
+        _FILL[reading.kind](reading, span, read)
+    reading.used = frozenset(read.used)
+    return reading
 
 
 def _general(span: Span, read: Read) -> Reading:
@@ -101,30 +102,27 @@ def _outputs(read: Read) -> JsonValue:
     return None if said in ({}, {"output": None}) else said
 
 
-def _model_call(reading: Reading, span: Span, read: Read) -> Reading:
+def _model_call(reading: Reading, span: Span, read: Read) -> None:
     metadata = RunMetadata(read, _METADATA)
-    reading = with_response(with_request(reading, _inputs(read)), _outputs(read))
+    add_request(reading, _inputs(read))
+    add_response(reading, _outputs(read))
+    _add_tokens(reading, read, metadata)
     invocation = read.object("langsmith.invocation_params") or {}
-    return replace(
-        _with_tokens(reading, read, metadata),
-        tools=reading.tools or tools_of(read.json("gen_ai.tool.definitions")) or tools_of(invocation.get("tools")),
-        model=read.text("gen_ai.request.model") or metadata.text("ls_model_name") or reading.model,
-        answered_model=read.text("gen_ai.response.model") or reading.answered_model,
-        provider=metadata.text("ls_provider") or read.text("gen_ai.system"),
-        response_id=read.text("gen_ai.response.id") or reading.response_id,
-        settings={**_settings(read, metadata, invocation), **(reading.settings or {})} or None,
-        finish_reason=_finish_reason(read) or reading.finish_reason,
-        first_token_ns=next((event.time_ns for event in span.events if event.name == "new_token"), None),
-    )
+    offered = reading.tools or tools_of(read.json("gen_ai.tool.definitions")) or tools_of(invocation.get("tools"))
+    reading.tools = offered
+    reading.model = read.text("gen_ai.request.model") or metadata.text("ls_model_name") or reading.model
+    reading.answered_model = read.text("gen_ai.response.model") or reading.answered_model
+    reading.provider = metadata.text("ls_provider") or read.text("gen_ai.system")
+    reading.response_id = read.text("gen_ai.response.id") or reading.response_id
+    reading.settings = {**_settings(read, metadata, invocation), **(reading.settings or {})} or None
+    reading.finish_reason = _finish_reason(read) or reading.finish_reason
+    reading.first_token_ns = next((event.time_ns for event in span.events if event.name == "new_token"), None)
 
 
-def _with_tokens(reading: Reading, read: Read, metadata: RunMetadata) -> Reading:
+def _add_tokens(reading: Reading, read: Read, metadata: RunMetadata) -> None:
     given, said = usage_of(metadata.object("usage_metadata") or {})
-    return replace(
-        reading,
-        input_tokens=_first_count(read.count("gen_ai.usage.input_tokens"), given, reading.input_tokens),
-        output_tokens=_first_count(read.count("gen_ai.usage.output_tokens"), said, reading.output_tokens),
-    )
+    reading.input_tokens = _first_count(read.count("gen_ai.usage.input_tokens"), given, reading.input_tokens)
+    reading.output_tokens = _first_count(read.count("gen_ai.usage.output_tokens"), said, reading.output_tokens)
 
 
 def _settings(read: Read, metadata: RunMetadata, invocation: JsonObject) -> JsonObject:
@@ -145,19 +143,17 @@ def _first_count(*counts: int | None) -> int | None:
     return next((count for count in counts if count is not None), None)
 
 
-def _tool_call(reading: Reading, span: Span, read: Read) -> Reading:
+def _tool_call(reading: Reading, span: Span, read: Read) -> None:
     metadata = RunMetadata(read, _METADATA)
     given, said = unwrapped_arguments(_inputs(read)), _result(reading, read)
     answer = unwrapped_answer(unwrapped_output(said))
     call_id = read.text("gen_ai.tool.call.id") or metadata.text("tool_call_id")
-    return replace(
-        with_answer(reading, answer),
-        tool_name=read.text("gen_ai.tool.name") or reading.name,
-        call_id=call_id or given.call_id or answer.call_id,
-        arguments=given.value,
-        has_arguments=read.has("gen_ai.prompt"),
-        has_result=said is not None,
-    )
+    add_answer(reading, answer)
+    reading.tool_name = read.text("gen_ai.tool.name") or reading.name
+    reading.call_id = call_id or given.call_id or answer.call_id
+    reading.arguments = given.value
+    reading.has_arguments = read.has("gen_ai.prompt")
+    reading.has_result = said is not None
 
 
 def _result(reading: Reading, read: Read) -> JsonValue:
@@ -166,28 +162,26 @@ def _result(reading: Reading, read: Read) -> JsonValue:
     return None if said == {} or (reading.error is not None and said == {"output": None}) else said
 
 
-def _search(reading: Reading, span: Span, read: Read) -> Reading:
-    found = _outputs(read)
-    return replace(reading, query=first_argument(_inputs(read)), chunks=chunks_of(found), output=found)
+def _search(reading: Reading, span: Span, read: Read) -> None:
+    reading.query = first_argument(_inputs(read))
+    reading.output = _outputs(read)
+    reading.chunks = chunks_of(reading.output)
 
 
-def _embedding(reading: Reading, span: Span, read: Read) -> Reading:
+def _embedding(reading: Reading, span: Span, read: Read) -> None:
     metadata = RunMetadata(read, _METADATA)
-    return replace(
-        reading,
-        embedding_model=read.text("gen_ai.request.model") or metadata.text("ls_model_name"),
-        input=_inputs(read),
-        output=_outputs(read),
-        input_tokens=read.count("gen_ai.usage.input_tokens"),
-    )
+    reading.embedding_model = read.text("gen_ai.request.model") or metadata.text("ls_model_name")
+    reading.input = _inputs(read)
+    reading.output = _outputs(read)
+    reading.input_tokens = read.count("gen_ai.usage.input_tokens")
 
 
-def _whole(reading: Reading, span: Span, read: Read) -> Reading:
+def _whole(reading: Reading, span: Span, read: Read) -> None:
     is_run = reading.kind == "agent" or span.parent_id is None
-    return as_whole(reading, _inputs(read), _outputs(read), is_run)
+    add_whole(reading, _inputs(read), _outputs(read), is_run)
 
 
-_FILLED = {
+_FILL = {
     "model": _model_call,
     "tool": _tool_call,
     "retrieval": _search,

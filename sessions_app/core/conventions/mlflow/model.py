@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sessions_app.core.conventions.bodies import with_response
+from sessions_app.core.conventions.bodies import put_response
 from sessions_app.core.payload import JsonObject
 from sessions_app.core.spans.attributes import Read, as_count, as_text, parsed
 from sessions_app.core.spans.provider_messages import (
@@ -42,7 +42,10 @@ def model_reading(said: Read, span: Span) -> Reading:
         provider=as_text(said.json("mlflow.llm.provider")),
         settings=_settings(said, request, invocation),
     )
-    return _with_usage(said, _with_answer(_with_request(reading, request), response))
+    _add_request(reading, request)
+    _add_answer(reading, response)
+    _add_usage(reading, said)
+    return reading
 
 
 def embedding_reading(said: Read, span: Span) -> Reading:
@@ -56,30 +59,28 @@ def embedding_reading(said: Read, span: Span) -> Reading:
         model=model,
         settings=_settings(said, None, {}),
     )
-    return _with_usage(said, reading)
+    _add_usage(reading, said)
+    return reading
 
 
-def _with_request(reading: Reading, request: ProviderRequest | None) -> Reading:
-    if request is None:
-        return reading
-    tools = request.tools or reading.tools
-    return replace(reading, messages=request.messages, instructions=request.instructions, tools=tools)
+def _add_request(reading: Reading, request: ProviderRequest | None) -> None:
+    if request is not None:
+        reading.messages, reading.instructions = request.messages, request.instructions
+        reading.tools = request.tools or reading.tools
 
 
-def _with_answer(reading: Reading, response: ProviderResponse | None) -> Reading:
-    if response is None:
-        return reading
-    return replace(with_response(reading, response), answer=response.answer if response.answer.parts else None)
+def _add_answer(reading: Reading, response: ProviderResponse | None) -> None:
+    if response is not None:
+        put_response(reading, response)
+        reading.answer = response.answer if response.answer.parts else None
 
 
-def _with_usage(said: Read, reading: Reading) -> Reading:
+def _add_usage(reading: Reading, said: Read) -> None:
     usage = said.object("mlflow.chat.tokenUsage") or {}
-    counted = as_count(usage.get("input_tokens")), as_count(usage.get("output_tokens"))
-    return replace(
-        reading,
-        input_tokens=counted[0] if reading.input_tokens is None else reading.input_tokens,
-        output_tokens=counted[1] if reading.output_tokens is None else reading.output_tokens,
-    )
+    if reading.input_tokens is None:
+        reading.input_tokens = as_count(usage.get("input_tokens"))
+    if reading.output_tokens is None:
+        reading.output_tokens = as_count(usage.get("output_tokens"))
 
 
 def _tools(said: Read, invocation: JsonObject) -> tuple[ToolDefinition, ...] | None:

@@ -15,7 +15,6 @@ Source: https://mlflow.org/docs/latest/genai/tracing/ and `mlflow.tracing.consta
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from sessions_app.core.conventions.mlflow.model import CONVENTION, embedding_reading, model_reading
 from sessions_app.core.conventions.mlflow.tool import retrieval_reading, tool_reading
@@ -37,19 +36,16 @@ def read(span: Span) -> Reading | None:
     metadata = said.object("metadata") or {}
     kind = _kind(said, span, metadata)
     reading = _READERS.get(kind or "", _nothing)(said, span)
-    error = error_of(span)
     said.raw("mlflow.traceRequestId", "mlflow.spanLogLevel", "mlflow.message.format")
-    return replace(
-        reading,
-        kind=kind,
-        session_id=_text(said, "mlflow.trace.session") or identifier(metadata, SESSION),
-        user_id=_text(said, "mlflow.trace.user") or identifier(metadata, USER),
-        tenant_id=identifier(metadata, TENANT),
-        agent_name=_agent_name(said, span, kind, metadata),
-        error=error,
-        is_error_harmless=is_steering(error),
-        used=frozenset(said.used),
-    )
+    reading.kind = kind
+    reading.session_id = _text(said, "mlflow.trace.session") or identifier(metadata, SESSION)
+    reading.user_id = _text(said, "mlflow.trace.user") or identifier(metadata, USER)
+    reading.tenant_id = identifier(metadata, TENANT)
+    reading.agent_name = _agent_name(said, span, kind, metadata)
+    reading.error = error_of(span)
+    reading.is_error_harmless = is_steering(reading.error)
+    reading.used = frozenset(said.used)
+    return reading
 
 
 def _text(said: Read, name: str) -> str | None:

@@ -95,9 +95,11 @@ def _provider(said: Read) -> str | None:
 
 def _settings(said: Read) -> JsonObject | None:
     found: JsonObject = {}
-    for name in list(said.names()):
+    for name in said.names():
+        if not name.startswith(_SETTINGS):
+            continue
         key = _snake(name.removeprefix(_SETTINGS))
-        if name.startswith(_SETTINGS) and "." not in key and (value := said.raw(name)) is not None:
+        if "." not in key and (value := said.raw(name)) is not None:
             found[_RENAMED.get(key, key)] = value
     choice = said.json("ai.prompt.toolChoice")
     # `{"type": "auto"}` is what the others write as `auto`; a tool's name stands beside the type.

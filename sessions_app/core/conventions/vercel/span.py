@@ -17,7 +17,6 @@ A span around a whole run counts the tokens of all its model calls, or of the la
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from sessions_app.core.conventions.owners import SESSION, TENANT, USER, as_identifier
 from sessions_app.core.conventions.vercel.model import CONVENTION, agent_reading, model_reading
@@ -37,23 +36,19 @@ def read(span: Span) -> Reading | None:
         return None
     kind = _kind(operation)
     reading = _READERS.get(kind or "", _nothing)(said, span)
-    agent = said.text("ai.telemetry.functionId")
-    reading = replace(
-        reading,
-        convention=CONVENTION,
-        kind=kind,
-        name=agent if kind == "agent" else None,
-        agent_name=agent,
-        framework=CONVENTION,
-        framework_version=_version(said),
-        session_id=_owner(said, SESSION),
-        user_id=_owner(said, USER),
-        tenant_id=_owner(said, TENANT),
-        error=error_of(span),
-    )
+    reading.kind = kind
+    reading.agent_name = said.text("ai.telemetry.functionId")
+    reading.name = reading.agent_name if kind == "agent" else None
+    reading.framework = CONVENTION
+    reading.framework_version = _version(said)
+    reading.session_id = _owner(said, SESSION)
+    reading.user_id = _owner(said, USER)
+    reading.tenant_id = _owner(said, TENANT)
+    reading.error = error_of(span)
     # These two say the operation and the function's name once more.
     said.raw("operation.name", "resource.name")
-    return replace(reading, used=frozenset(said.used))
+    reading.used = frozenset(said.used)
+    return reading
 
 
 def _kind(operation: str | None) -> ReadingKind | None:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
-from itertools import groupby
+from itertools import chain, groupby
 
 from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.core.spans.attributes import parsed
 from sessions_app.core.spans.provider_messages.fields import entries, entry, text
 from sessions_app.core.spans.provider_messages.parts import call_of, part_of, parts_of, plain, result_of
 from sessions_app.core.spans.reading import CallPart, ChatMessage, OtherPart, Part, ResultPart, Role
-from sessions_app.core.spans.shared_values import once_each
+from sessions_app.core.spans.shared_values import each_once, once_each
 
 ROLES: dict[str, Role] = {
     **dict.fromkeys(("system", "developer"), "system"),
@@ -32,12 +33,24 @@ def messages_of(value: JsonValue) -> tuple[ChatMessage, ...] | None:
 
     Results of tools always make a message of role `tool` of their own.
     """
-    items = _items(parsed(value))
-    found = [message_of(item) for item in items]
-    if not any(found) or not all(each or _is_item(item) for item, each in zip(items, found, strict=True)):
+    read = _read_items(_items(parsed(value)))
+    if not read:
         return None
-    read = [each or [_unknown(item)] for item, each in zip(items, found, strict=True)]
-    return tuple(_joined(items, read))
+    said, is_known, is_piece = zip(*read, strict=True)
+    if not any(is_known) or None in said:
+        return None
+    return tuple(_joined(said, is_piece) if any(is_piece) else chain.from_iterable(said))
+
+
+def _read_item(item: JsonValue) -> tuple[list[ChatMessage] | None, bool, bool]:
+    """The messages that one item of a list makes, whether anybody here knows it, and whether it may be a piece of an
+    answer."""
+    messages, is_item = message_of(item), _is_item(item)
+    is_piece = is_item and _role(langchain_fields(item)) is None
+    return messages or ([_unknown(item)] if is_item else None), messages is not None, is_piece
+
+
+_read_items = each_once(_read_item)
 
 
 @once_each
@@ -159,18 +172,17 @@ def _unknown(item: JsonObject) -> ChatMessage:
     return ChatMessage(role="assistant", parts=(OtherPart(kind=item["type"], value=item),))
 
 
-def _joined(items: list[JsonValue], read: list[list[ChatMessage]]) -> list[ChatMessage]:
+def _joined(read: Iterable[list[ChatMessage]], pieces: Iterable[bool]) -> list[ChatMessage]:
     """All messages in order; the items that OpenAI Responses makes of one answer are one message again."""
     groups: list[list[ChatMessage]] = []
-    was_item = False
-    for item, messages in zip(items, read, strict=True):
-        is_item = _is_item(item) and _role(langchain_fields(item)) is None
+    was_piece = False
+    for messages, is_piece in zip(read, pieces, strict=True):
         for message in messages:
-            if (is_item or was_item) and groups and groups[-1][0].role == message.role == "assistant":
+            if (is_piece or was_piece) and groups and groups[-1][0].role == message.role == "assistant":
                 groups[-1].append(message)
             else:
                 groups.append([message])
-        was_item = is_item
+        was_piece = is_piece
     return list(map(_as_one, groups))
 
 

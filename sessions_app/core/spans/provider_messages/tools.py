@@ -6,8 +6,10 @@ from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.core.spans.attributes import parsed
 from sessions_app.core.spans.provider_messages.fields import entries, entry, first, text
 from sessions_app.core.spans.reading import ToolDefinition
+from sessions_app.core.spans.shared_values import once_each
 
 
+@once_each
 def tools_of(value: JsonValue) -> tuple[ToolDefinition, ...] | None:
     """A list of tool definitions, or an object that holds one as `tools`; None when no item is a tool.
 
