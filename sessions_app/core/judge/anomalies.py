@@ -18,13 +18,15 @@ from sessions_app.core.judge.reading import (
     ended_in_error,
     join_words,
     leaves,
+    main_models,
     own_tools,
     status_code,
     text_of,
     value_of,
 )
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
-from sessions_app.core.run import ModelCall, Run, Step, ToolCall, main_model_calls
+from sessions_app.core.run import Run, Step, ToolCall
+from sessions_app.core.spans.shared_values import shared_values
 
 USER_KEYS = frozenset({"user_id", "user", "customer_id"})
 TENANT_KEYS = frozenset({"tenant_id", "tenant"})
@@ -70,6 +72,7 @@ class Rules:
     slow_step_ms: float = 30_000
 
 
+@shared_values()
 def find_anomalies(run: Run, rules: Rules = Rules()) -> list[Anomaly]:
     return [found for detect in DETECTORS for found in detect(run, rules)]
 
@@ -302,7 +305,7 @@ def other_identity(run: Run, rules: Rules) -> Iterator[Anomaly]:
 
 
 def model_changed(run: Run, rules: Rules) -> Iterator[Anomaly]:
-    named = [(step, name) for step, call in _models(run) if (name := call.model or call.answered_model)]
+    named = [(step, name) for step, call in main_models(run) if (name := call.model or call.answered_model)]
     for (before, old), (step, new) in pairwise(named):
         if old != new:
             message = f"Model changed: {old}, then {new}"
@@ -327,10 +330,6 @@ def is_same_model(asked: str, answered: str) -> bool:
         answered == asked
         or re.fullmatch(re.escape(asked) + r"[-@](\d{4}-?\d{2}-?\d{2}|\d{3,4}|latest)", answered) is not None
     )
-
-
-def _models(run: Run) -> list[tuple[Step, ModelCall]]:
-    return main_model_calls(run)
 
 
 def state_chain_broken(run: Run, rules: Rules) -> Iterator[Anomaly]:

@@ -15,11 +15,10 @@ from sessions_app.core.judge.grading import (
     captured,
     graded,
     missing,
-    models_of,
     partial,
     retrievals_of,
 )
-from sessions_app.core.judge.reading import count, own_tools, seen_message, user_turns
+from sessions_app.core.judge.reading import count, main_models, own_tools, seen_message, user_turns
 from sessions_app.core.payload import JsonObject
 from sessions_app.core.run import Run
 
@@ -77,7 +76,7 @@ def _people(run: Run, lines: Findings) -> Finding:
 
 def _history_turns(run: Run, lines: Findings) -> Finding:
     """Turns that a record holds, against those it says there were (`history_turns`)."""
-    first = next((call.history for _, call in models_of(run) if call.history), None)
+    first = next((call.history for _, call in main_models(run) if call.history), None)
     if first is None and run.prior is None:
         return missing("No message of the conversation was recorded.")
     held = max(user_turns(run.prior), user_turns(first))
@@ -91,7 +90,7 @@ def _history_turns(run: Run, lines: Findings) -> Finding:
 
 def _begins_in_the_middle(run: Run) -> bool:
     """A conversation begins with a request that answers no tool call."""
-    first = next((call.history for _, call in models_of(run) if call.history), None)
+    first = next((call.history for _, call in main_models(run) if call.history), None)
     longest = max((run.prior, first), key=lambda history: history.length if history else 0)
     opening = seen_message(messages(longest)[0], step=0)
     return opening.message.get("kind") == "response" or bool(opening.parts_of("tool-return"))
@@ -116,7 +115,7 @@ def _embedding_version(run: Run, lines: Findings) -> Finding:
 
 
 def _rng_seed(run: Run, lines: Findings) -> Finding:
-    models = models_of(run)
+    models = main_models(run)
     have = sum(1 for pair in models if environment.has_setting(run, *pair, "seed"))
     words = environment.setting_words(run, "seed")
     return graded(f"{words}.", have=have, total=len(models))

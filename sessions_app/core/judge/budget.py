@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
-from sessions_app.core.judge.grading import end_of, models_of, retrievals_of
+from sessions_app.core.judge.grading import end_of, retrievals_of
 from sessions_app.core.judge.kit_environment import model_facts, setting, setting_words
 from sessions_app.core.judge.kit_side_effects import tool_counts
-from sessions_app.core.judge.reading import TIMES, count, own_tools, status_code
+from sessions_app.core.judge.reading import TIMES, count, main_models, own_tools, status_code
 from sessions_app.core.payload import JsonObject
 from sessions_app.core.run import Run, Step
 
@@ -77,7 +77,7 @@ def _replayed_state(held: Held, is_settled: bool) -> State:
 
 def _by_model_answers(run: Run) -> bool:
     """Recorded answers leave the model nothing to choose, whatever its settings were."""
-    models = models_of(run)
+    models = main_models(run)
     return bool(models) and all(call.response or step.error for step, call in models)
 
 
@@ -101,12 +101,12 @@ def _seed(run: Run) -> Held:
 
 
 def _is_set(run: Run, name: str) -> bool:
-    models = models_of(run)
+    models = main_models(run)
     return bool(models) and all(setting(call, name)[0] for _, call in models)
 
 
 def _model_version(run: Run) -> Held:
-    calls = [call for _, call in models_of(run)]
+    calls = [call for _, call in main_models(run)]
     pairs = dict.fromkeys((call.model, call.answered_model) for call in calls)
     said = " / ".join(f"{asked or run.model} → {got or 'not captured'}" for asked, got in pairs)
     is_held = bool(calls) and all(call.answered_model for call in calls)

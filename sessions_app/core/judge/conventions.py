@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sessions_app.core.judge.convention_fixes import BY_ORIGIN, CONTENTS, CUT_OFF, SPAN_FIXES
+from sessions_app.core.judge.convention_fixes import BY_ORIGIN, CONTENTS, CUT_OFF, SPAN_FIXES, Fixes
 from sessions_app.core.judge.fixes import FIXES, Fix
 from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.core.run import SPANS, Run
 from sessions_app.core.spans.attributes import parsed
+from sessions_app.core.spans.shared_values import once_each
 
 
 def fix_for(run: Run, key: str) -> Fix:
@@ -24,9 +25,13 @@ def fix_for(run: Run, key: str) -> Fix:
 
 
 def _of_origin(run: Run, key: str) -> Fix | None:
+    return next((fixes[key] for fixes in _fitting(run) if key in fixes), None)
+
+
+@once_each
+def _fitting(run: Run) -> list[Fixes]:
     names = list(_origins(run))
-    fitting = (fixes for prefix, fixes in BY_ORIGIN if any(name.startswith(prefix) for name in names))
-    return next((fixes[key] for fixes in fitting if key in fixes), None)
+    return [fixes for prefix, fixes in BY_ORIGIN if any(name.startswith(prefix) for name in names)]
 
 
 def _origins(run: Run) -> Iterator[str]:
@@ -37,6 +42,7 @@ def _origins(run: Run) -> Iterator[str]:
             yield from (name for name in held if isinstance(name, str))
 
 
+@once_each
 def is_cut_off(run: Run) -> bool:
     """Whether a value begins as JSON and ends in the middle of it; such values are kept as not understood."""
     return any(_ends_in_the_middle(value) for value in _not_understood(run))

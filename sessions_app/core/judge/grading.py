@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
 
-from sessions_app.core.run import ModelCall, Retrieval, Run, Step, main_model_calls
+from sessions_app.core.run import Retrieval, Run, Step
 
 Status = Literal["captured", "partial", "missing", "contradictory"]
 
@@ -46,10 +46,6 @@ def graded(detail: str, *, have: int, total: int) -> Finding:
     """All is captured, none is missing, some is partial."""
     status: Status = "missing" if not have else "captured" if have >= total else "partial"
     return Finding(status=status, detail=detail)
-
-
-def models_of(run: Run) -> list[tuple[Step, ModelCall]]:
-    return main_model_calls(run)
 
 
 def retrievals_of(run: Run) -> list[tuple[Step, Retrieval]]:

@@ -13,6 +13,7 @@ from sessions_app.core.judge.conventions import fix_for
 from sessions_app.core.judge.grading import Finding, Status
 from sessions_app.core.payload import JsonObject
 from sessions_app.core.run import Run
+from sessions_app.core.spans.shared_values import shared_values
 
 KitKey = Literal[
     "ids",
@@ -78,6 +79,7 @@ class Kit:
         }
 
 
+@shared_values()
 def audit_kit(run: Run) -> Kit:
     found: dict[str, Finding] = {key: audit(run) for key, _, _, audit in KIT_LINES}
     lines = tuple(_line(run, key, title, bucket, found[key]) for key, title, bucket, _ in KIT_LINES)

@@ -15,13 +15,13 @@ from sessions_app.core.judge.grading import (
     end_of,
     graded,
     missing,
-    models_of,
     partial,
 )
 from sessions_app.core.judge.reading import (
     count,
     is_framework_written,
     join_words,
+    main_models,
     name_steps,
     object_of,
 )
@@ -31,7 +31,7 @@ from sessions_app.core.run import ModelCall, Run, Step, ToolCall, main_steps
 
 
 def tool_schemas(run: Run) -> Finding:
-    reader, models = SchemaReader(), models_of(run)
+    reader, models = SchemaReader(), main_models(run)
     by_step = {step.index: reader.schemas(call) for step, call in models}
     known = [schemas for schemas in by_step.values() if schemas is not None]
     if not known:
@@ -62,7 +62,7 @@ def _schema_finding(names: set[str], bare: set[str], known: int, total: int) -> 
 def model(run: Run) -> Finding:
     if (run.model and OBJECT_NAME.search(run.model)) or _looks_like_repr(run.model):
         return partial(f"The model is the name of an object, not an id: {run.model}.")
-    asked = next((call.model for _, call in models_of(run) if call.model), None)
+    asked = next((call.model for _, call in main_models(run) if call.model), None)
     if run.model and asked and not _could_be_same(run.model, asked):
         return contradictory(f"The run names {run.model}, its first request {asked}.")
     facts = model_facts(run)
@@ -83,7 +83,7 @@ def _could_be_same(left: str, right: str) -> bool:
 
 def model_facts(run: Run) -> dict[str, str | None]:
     """Id, provider and region, each None unless the run or every model step has it."""
-    calls = [call for _, call in models_of(run)]
+    calls = [call for _, call in main_models(run)]
     prefix = provider_in(run.model)
     return {
         "model": run.model or _everywhere(call.model or call.answered_model for call in calls),
@@ -115,7 +115,7 @@ NO_SEED = frozenset({"anthropic", "bedrock", "aws.bedrock", "aws_bedrock"})
 
 
 def sampling(run: Run) -> Finding:
-    models = models_of(run)
+    models = main_models(run)
     wrong = [step for step, call in models if _differs_from_wire(step, call)]
     if wrong:
         return contradictory(f"{name_steps(wrong)} sent other settings than the recorded ones.")
@@ -146,7 +146,7 @@ def has_no_seed(run: Run, call: ModelCall) -> bool:
 
 def setting_words(run: Run, name: str) -> str:
     """`temperature 0.7`, all values where they differ, and where it was not captured."""
-    models = models_of(run)
+    models = main_models(run)
     values = [setting(call, name) for _, call in models]
     said = dict.fromkeys(_value_words(value) for is_there, value in values if is_there)
     if not said:

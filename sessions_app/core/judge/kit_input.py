@@ -12,7 +12,6 @@ from sessions_app.core.judge.grading import (
     contradictory,
     graded,
     missing,
-    models_of,
     partial,
 )
 from sessions_app.core.judge.reading import (
@@ -20,6 +19,7 @@ from sessions_app.core.judge.reading import (
     first_requests,
     join_words,
     leaves,
+    main_models,
     name_steps,
     own_tools,
     step_name,
@@ -114,7 +114,7 @@ def input_message(run: Run) -> Finding:
     if run.prior is not None:
         turns = count(run.prior.length, "earlier message")
         return captured(f"No new input: the run went on from {turns}.")
-    if any(call.history for _, call in models_of(run)):
+    if any(call.history for _, call in main_models(run)):
         return partial("The input is not on the run; the first request holds what became of it.")
     return missing("No input was recorded.")
 

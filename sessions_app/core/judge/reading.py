@@ -1,4 +1,7 @@
-"""What the judges read a run with: values that never fail, messages in order, the main loop."""
+"""What the judges read a run with: values that never fail, messages in order, the main loop.
+
+Many lines ask for the same: within `shared_values` it is found once.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,8 @@ from dataclasses import dataclass
 
 from sessions_app.core.history import History, nodes
 from sessions_app.core.payload import JsonObject, JsonValue, Payload, canonical_json
-from sessions_app.core.run import SKIPPED, ModelCall, Run, Step, ToolCall, main_steps
+from sessions_app.core.run import SKIPPED, ModelCall, Run, Step, ToolCall, main_model_calls, main_steps
+from sessions_app.core.spans.shared_values import once_each
 
 LOOP_CAUSES = frozenset({"validation_error", "unknown_tool", "unavailable_tool", "no_output"})
 """Causes of a retry that the agent's loop writes by itself; no tool ran."""
@@ -65,6 +69,7 @@ def leaves(value: JsonValue) -> Iterator[tuple[str | None, JsonValue]]:
             yield key, item
 
 
+@once_each
 def argument_key(call: ToolCall) -> bytes:
     """One spelling for equal arguments: key order, spaces and a JSON string do not count."""
     value = value_of(call.arguments)
@@ -95,6 +100,11 @@ def is_number(value: JsonValue) -> bool:
 # --- the loop ----------------------------------------------------------------------------------
 
 
+main_models = once_each(main_model_calls)
+"""The model calls of the agent's own loop."""
+
+
+@once_each
 def own_tools(run: Run) -> list[tuple[Step, ToolCall]]:
     """Calls of tools; structured output is written as a call and is none."""
     return [(step, call) for step, call in run.tool_calls if not call.is_output]
@@ -147,6 +157,7 @@ class SeenMessage:
         return [part for part in self.parts if part.get("part_kind") in kinds]
 
 
+@once_each
 def seen_messages(run: Run) -> list[SeenMessage]:
     """Each message of the record once, in the order in which it appeared."""
     seen: set[str] = set()
@@ -159,6 +170,7 @@ def seen_messages(run: Run) -> list[SeenMessage]:
     return found + _added(run.final, seen, step=len(run.steps) + 1)
 
 
+@once_each
 def first_requests(run: Run) -> list[SeenMessage]:
     """What was added before the first model call of the agent's own loop."""
     seen = {node.digest for node in nodes(run.prior)}

@@ -9,6 +9,7 @@ from typing import Literal
 from sessions_app.core.judge.conventions import fix_for
 from sessions_app.core.judge.reading import (
     is_framework_written,
+    main_models,
     own_tools,
     seen_messages,
     step_name,
@@ -21,10 +22,10 @@ from sessions_app.core.run import (
     Step,
     ToolCall,
     broke_off_at,
-    main_model_calls,
     main_steps,
     was_stopped,
 )
+from sessions_app.core.spans.shared_values import shared_values
 
 VerdictName = Literal["replayable", "replayable_to_step", "cold"]
 
@@ -91,6 +92,7 @@ class Verdict:
         return {"verdict": self.verdict, "step": self.step, "reasons": reasons}
 
 
+@shared_values()
 def judge(run: Run) -> Verdict:
     cold = tuple(reason for check in COLD_CHECKS if (reason := check(run)))
     if cold:
@@ -131,7 +133,7 @@ def _no_steps(run: Run) -> Reason | None:
 
 
 def _no_model_answers(run: Run) -> Reason | None:
-    models = _main_models(run)
+    models = main_models(run)
     if not run.steps or any(call.response for _, call in models):
         return None
     if any(step.error for step, _ in models) or (models and run.error):
@@ -141,7 +143,7 @@ def _no_model_answers(run: Run) -> Reason | None:
 
 def _first_answer_missing(run: Run) -> Reason | None:
     """Without the first answer a replay has nothing to begin with, whatever came later."""
-    models = _main_models(run)
+    models = main_models(run)
     if not any(call.response for _, call in models) or not _has_no_answer(*models[0]):
         return None
     step = models[0][0]
@@ -159,7 +161,7 @@ def _no_tool_answers(run: Run) -> Reason | None:
 
 
 def _no_input(run: Run) -> Reason | None:
-    models = _main_models(run)
+    models = main_models(run)
     if run.input is not None or run.prior is not None or not models or models[0][1].history:
         return None
     return _reason(run, "input_missing", "The input was not recorded, and no request that holds it.")
@@ -180,7 +182,7 @@ COLD_CHECKS: tuple[ColdCheck, ...] = (
 
 
 def _missing_model_answers(run: Run) -> Iterator[Reason]:
-    models = _main_models(run)
+    models = main_models(run)
     for step, call in models:
         is_end = step is models[-1][0] and run.error is not None
         if _has_no_answer(step, call) and not is_end:
@@ -239,10 +241,6 @@ GapCheck = Callable[[Run], Iterator[Reason]]
 GAP_CHECKS: tuple[GapCheck, ...] = (_broken_off, _missing_model_answers, _missing_tool_answers, _unknown_parts)
 
 
-def _main_models(run: Run) -> list[tuple[Step, ModelCall]]:
-    return main_model_calls(run)
-
-
 def _has_no_answer(step: Step, call: ModelCall) -> bool:
     return call.response is None and step.error is None
 
@@ -253,7 +251,7 @@ def _tool_gaps(run: Run) -> list[Step]:
     Calls that stand open at the end (for approval, or cut off) are no gaps, the replay ends there.
     A record without any model call has only calls, and each of them is one.
     """
-    models = _main_models(run)
+    models = main_models(run)
     last = models[-1][0].index if models else len(run.steps) + 1
     return [
         step
