@@ -32,6 +32,8 @@ _ROWS = """
 SELECT (SELECT coalesce(sum(stored_size), 0) FROM sessions_app_storedpayload WHERE project_id = %(project)s),
        (SELECT coalesce(sum(pg_column_size(p.*) - coalesce(pg_column_size(p.data), 0)), 0)
           FROM sessions_app_storedpayload p WHERE project_id = %(project)s)
+     + (SELECT coalesce(sum(pg_column_size(b.*) - pg_column_size(b.data)), 0)
+          FROM sessions_app_payloadblock b WHERE project_id = %(project)s)
      + (SELECT coalesce(sum(pg_column_size(n.*)), 0) FROM sessions_app_historynode n WHERE project_id = %(project)s)
      + (SELECT coalesce(sum(pg_column_size(r.*)), 0) FROM sessions_app_run r WHERE project_id = %(project)s)
      + (SELECT coalesce(sum(pg_column_size(s.*)), 0) FROM sessions_app_step s

@@ -93,7 +93,7 @@ def _load_exactly(text: str) -> JsonValue:
 
 def load_finite(text: str) -> JsonValue:
     """The value; raises `ValueError` for NaN and for numbers that are out of range."""
-    return json.loads(text, parse_constant=_refuse, parse_float=_finite)
+    return _finite_decoder.decode(text)
 
 
 def _refuse(name: str) -> NoReturn:
@@ -103,6 +103,9 @@ def _refuse(name: str) -> NoReturn:
 def _finite(text: str) -> float:
     number = float(text)
     return number if math.isfinite(number) else _refuse(text)
+
+
+_finite_decoder = json.JSONDecoder(parse_constant=_refuse, parse_float=_finite)
 
 
 _compact = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode

@@ -19,7 +19,7 @@ def insert_new(model: type[Model], columns: Mapping[str, list[Any]]) -> None:
     """Add rows, given column by column, in their order; those that are there already stay as they are."""
     statement = _insert(model, tuple(columns))
     count = len(next(iter(columns.values())))
-    with _binary_cursor() as cursor:
+    with binary_cursor() as cursor:
         for start in range(0, count, _BATCH):
             cursor.execute(statement, {name: values[start : start + _BATCH] for name, values in columns.items()})
 
@@ -39,13 +39,13 @@ def known_digests(model: type[Model], project_id: int, digests: Iterable[str]) -
     if not wanted:
         return set()
     statement = f"SELECT digest FROM {model._meta.db_table} WHERE project_id = %(project)s AND digest = ANY(%(wanted)b)"
-    with _binary_cursor() as cursor:
+    with binary_cursor() as cursor:
         cursor.execute(statement, {"project": project_id, "wanted": wanted})
         return {bytes(digest).hex() for (digest,) in cursor.fetchall()}
 
 
 @contextmanager
-def _binary_cursor() -> Iterator[CursorWrapper]:
+def binary_cursor() -> Iterator[CursorWrapper]:
     """A cursor on Django's connection that sends parameters apart from the statement; errors are those of Django."""
     connection.ensure_connection()
     with psycopg.Cursor(connection.connection) as cursor:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from django.db.models import F, Func, IntegerField, QuerySet, Value
+from django.db.models import F, Func, IntegerField, Q, QuerySet, Value
 
 from sessions_app import models
 from sessions_app.core.errors import PayloadMissing
@@ -118,14 +118,20 @@ def initial_state(row: models.Run) -> JsonValue:
 
 def steps_with_state(row: models.Run) -> QuerySet[models.Step]:
     """The steps that said something of the state, in order; none of their payloads has to be read for it."""
-    place = Func(
-        Value(b'"state":'),
-        F("detail"),
-        template="position(%(expressions)s)",
-        arg_joiner=" IN ",
-        output_field=IntegerField(),
+    return (
+        row.steps.annotate(place=place_in_detail(b'"state":'))
+        .filter(Q(has_state=True) | Q(place__gt=0))
+        .order_by("index")
     )
-    return row.steps.annotate(place=place).filter(place__gt=0).order_by("index")
+
+
+def place_in_detail(written: bytes) -> Func:
+    """Where it stands in the stored text of a step, 0 for nowhere: of rows from before these texts were compressed.
+
+    In compressed ones it may stand by chance.
+    """
+    place = "position(%(expressions)s)"
+    return Func(Value(written), F("detail"), template=place, arg_joiner=" IN ", output_field=IntegerField())
 
 
 def state_change(detail: Fields) -> StateChange | None:

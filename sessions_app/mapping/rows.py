@@ -115,6 +115,7 @@ def _step_row(step: Step, into: Collector, request_key: bytes | None) -> models.
         kind=step.kind,
         name=clean(step.name),
         call_id=call.call_id if isinstance(call, ToolCall) else None,
+        tool_name=_other_name(step),
         parent=step.parent,
         detail=write_step(step, into),
         arguments_key=value_key(arguments),
@@ -134,8 +135,16 @@ def _step_row(step: Step, into: Collector, request_key: bytes | None) -> models.
         result_preview=model_preview(model) if model else preview(result),
         error_preview=error_preview(step.error),
         state_changes=clean(" ".join(changed_keys(step))) or None,
+        has_state=True if step.state is not None else None,
         span_ids=span_ids_of_step(step) or None,
     )
+
+
+def _other_name(step: Step) -> str | None:
+    """The tool's, where it is not that of the step."""
+    if not isinstance(step.call, ToolCall) or step.call.tool_name == step.name:
+        return None
+    return clean(step.call.tool_name)
 
 
 def shown_answer(step: Step) -> Payload | None:

@@ -4,24 +4,44 @@ from __future__ import annotations
 
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
-from django.contrib.postgres.indexes import GinIndex
+from django.contrib.postgres.indexes import GinIndex, HashIndex
 from django.contrib.postgres.search import SearchVectorField
 from django.db import models
 
+from sessions_app.models.packed import PackedField
 from sessions_app.models.projects import Project
+
+
+class PayloadBlock(models.Model):
+    """The bytes of payloads that came together (payloads/blocks.py)."""
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE)
+    data = models.BinaryField()
+
+    def __str__(self) -> str:
+        return f"block {self.pk}"
 
 
 class StoredPayload(models.Model):
     """Exact bytes, stored once a project under their SHA-256."""
 
-    project = models.ForeignKey(Project, on_delete=models.CASCADE)
+    pk = models.CompositePrimaryKey("project", "digest")
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, db_index=False)
     digest = models.BinaryField()
     size = models.BigIntegerField()
     """Bytes before compression."""
     stored_size = models.BigIntegerField()
+    """Of one in a block, its share of it."""
     data = models.BinaryField(null=True)
-    """The bytes, compressed with zstd when `is_compressed`; null when they lie in the blob folder."""
+    """The bytes of one that stands alone, compressed with zstd when `is_compressed`; null when they lie in a block or
+    in the blob folder."""
     is_compressed = models.BooleanField()
+    block = models.ForeignKey(
+        PayloadBlock, null=True, on_delete=models.DO_NOTHING, db_constraint=False, db_index=False, related_name="+"
+    )
+    """Written in the same statement, so the database need not look after it."""
+    place = models.IntegerField(null=True)
+    """Where it begins in its block."""
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["project", "digest"], name="one_payload_a_digest")]
@@ -33,7 +53,8 @@ class StoredPayload(models.Model):
 class HistoryNode(models.Model):
     """One link of a message history: its parent and the message that it adds (core/history.py)."""
 
-    project = models.ForeignKey(Project, on_delete=models.CASCADE)
+    pk = models.CompositePrimaryKey("project", "digest")
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, db_index=False)
     digest = models.BinaryField()
     parent = models.BinaryField(null=True)
     message = models.BinaryField()
@@ -82,7 +103,7 @@ class Run(models.Model):
     received_at = models.DateTimeField(auto_now_add=True)
     is_example = models.BooleanField(default=False)
     """Came with the product. When the same run is sent by somebody it becomes theirs."""
-    header = models.BinaryField()
+    header = PackedField()
     """All facts of the run as JSON, payloads by digest (mapping/rows.py)."""
     prior_node = models.BinaryField(null=True)
     final_node = models.BinaryField(null=True)
@@ -152,13 +173,16 @@ class Run(models.Model):
 class Step(models.Model):
     """One operation in a run."""
 
-    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="own_steps")
+    pk = models.CompositePrimaryKey("run", "index")
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="own_steps", db_index=False)
     index = models.IntegerField()
     kind = models.CharField(max_length=10)
     name = models.TextField()
     call_id = models.TextField(null=True)
+    tool_name = models.TextField(null=True)
+    """Of the tool, where the step has another name."""
     parent = models.IntegerField(null=True)
-    detail = models.BinaryField()
+    detail = PackedField()
     """The step as JSON, payloads by digest (mapping/rows.py)."""
     arguments_key = models.BinaryField(null=True)
     """SHA-256 of the canonical arguments: equal for equal calls however they were spelled."""
@@ -180,14 +204,18 @@ class Step(models.Model):
     error_preview = models.TextField(null=True)
     state_changes = models.TextField(null=True)
     """Which keys of the state this step changed, as `+docs −plan ~count`."""
+    has_state = models.BooleanField(null=True)
+    """True when it says something of the state. Null when it does not, and also in rows from before there was this
+    column, whose detail is not compressed."""
     span_ids = ArrayField(models.TextField(), null=True)
     """Ids of the spans that told of this step; null for most: only runs made of spans have them."""
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["run", "index"], name="one_step_an_index")]
         indexes = [
-            models.Index(fields=["arguments_key"], name="equal_calls", condition=models.Q(arguments_key__isnull=False)),
-            models.Index(fields=["request_key"], name="equal_requests", condition=models.Q(request_key__isnull=False)),
+            # Nobody asks for an order of digests, and hash indexes are half as large.
+            HashIndex(fields=["arguments_key"], name="equal_calls", condition=models.Q(arguments_key__isnull=False)),
+            HashIndex(fields=["request_key"], name="equal_requests", condition=models.Q(request_key__isnull=False)),
             GinIndex(fields=["span_ids"], name="steps_of_a_span", condition=models.Q(span_ids__isnull=False)),
         ]
 

@@ -7,6 +7,9 @@ from django.db import models
 from sessions_app.models.projects import Project
 from sessions_app.models.recordings import Run
 
+IS_BEHIND = models.Q(batches_assembled__lt=models.F("batches_received"))
+"""More has come than the run was made of."""
+
 
 class Trace(models.Model):
     """All that arrived of one trace, and how far it was made into a run."""
@@ -34,7 +37,7 @@ class Trace(models.Model):
             models.Index(
                 fields=["changed_at"],
                 name="traces_to_assemble",
-                condition=models.Q(batches_assembled__lt=models.F("batches_received")),
+                condition=IS_BEHIND,
             ),
             models.Index(fields=["changed_at"], name="traces_open", condition=models.Q(is_closed=False)),
             models.Index(

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from django.db.models import F, Func, IntegerField, Q, QuerySet, Value
+from django.db.models import F, Q, QuerySet
 
 from sessions_app import models
 from sessions_app.core.compare.json_diff import differences
@@ -21,6 +21,7 @@ from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.replay.fixture_book import recorded_arguments
 from sessions_app.core.run import ErrorInfo, ModelCall, Step, ToolCall, is_answered_by_tool
 from sessions_app.mapping import payloads
+from sessions_app.mapping.load import place_in_detail
 from sessions_app.mapping.references import payload_references
 from sessions_app.mapping.rows import clean
 from sessions_app.mapping.stored import reference
@@ -135,16 +136,10 @@ def _placed(steps: QuerySet[models.Step]) -> QuerySet[models.Step]:
 
 
 def _calls_of(tool_name: str, steps: QuerySet[models.Step]) -> QuerySet[models.Step]:
-    """A step may have a name of its own, so the tool's stands in the stored text alone."""
-    written = b'"tool_name":' + (scalar(tool_name) or b"")
-    place = Func(
-        Value(written),
-        F("detail"),
-        template="position(%(expressions)s)",
-        arg_joiner=" IN ",
-        output_field=IntegerField(),
-    )
-    return steps.filter(kind="tool").annotate(place=place).filter(place__gt=0)
+    """Nearly: whoever reads them looks at the exact name. Of old rows it stands in the stored text alone."""
+    written, name = b'"tool_name":' + (scalar(tool_name) or b""), clean(tool_name)
+    is_named = Q(tool_name=name) | Q(tool_name=None, name=name) | Q(place__gt=0)
+    return steps.filter(kind="tool").annotate(place=place_in_detail(written)).filter(is_named)
 
 
 def _own_calls(project_id: int, run: models.Run, tool_name: str) -> list[models.Step]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from django.db import connection
-from django.db.models import BinaryField, F, Func, IntegerField, Value
 
 from sessions_app.mapping.references import payload_references
 from sessions_app.models import Run, ShareLink
@@ -25,14 +24,8 @@ def run_holds(run: Run, digest: str) -> bool:
 
 
 def _in_a_step(run: Run, digest: str) -> bool:
-    place = Func(
-        Value(f'"sha256":"{digest}"'.encode(), output_field=BinaryField()),
-        F("detail"),
-        template="position(%(expressions)s)",
-        arg_joiner=" IN ",
-        output_field=IntegerField(),
-    )
-    return run.steps.annotate(place=place).filter(place__gt=0).exists()
+    details = run.steps.values_list("detail", flat=True)
+    return any(digest in payload_references(bytes(detail)) for detail in details)
 
 
 _MESSAGE = """

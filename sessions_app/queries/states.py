@@ -101,7 +101,8 @@ def at_step(run: models.Run, step: int) -> AtStep:
     asked = newest_request(shape, step)
     request = None if asked is None else run.steps.get(index=asked.index)
     calls = run.steps.filter(kind="tool", index__lte=step)
-    counted = calls.aggregate(all=Count("pk"), failed=Count("pk", filter=Q(has_error=True)), took=Sum("duration_ms"))
+    failed = Count("index", filter=Q(has_error=True))
+    counted = calls.aggregate(all=Count("index"), failed=failed, took=Sum("duration_ms"))
     return AtStep(
         step=step,
         name=run.steps.values_list("name", flat=True).get(index=step),

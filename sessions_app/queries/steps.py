@@ -171,7 +171,7 @@ def same_calls(row: models.Step, project_id: int) -> int:
     same = models.Step.objects.filter(
         run__project_id=project_id, run__origin="recorded", arguments_key=row.arguments_key, name=row.name
     ).exclude(run_id=row.run_id)
-    return len(same.values_list("pk", flat=True)[:SAME_CALLS])
+    return len(same.values_list("index")[:SAME_CALLS])
 
 
 def replays_done(row: models.Step) -> int:

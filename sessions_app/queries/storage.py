@@ -198,7 +198,7 @@ def _runs(project: Project) -> tuple[Amount, Amount]:
     is_cut = count >= AT_MOST
     return (
         Amount(count=documents, size=int(size or 0), is_cut=is_cut),
-        Amount(count=count, size=int(header or 0), stored=int(header or 0), is_cut=is_cut),
+        Amount(count=count, size=None, stored=int(header or 0), is_cut=is_cut),
     )
 
 
@@ -215,9 +215,10 @@ def _spans(project: Project) -> Amount:
 # --- what is kept ------------------------------------------------------------------------------
 
 _PAYLOADS = """
-SELECT data IS NULL, count(*), sum(size), sum(stored_size)
+SELECT in_folder, count(*), sum(size), sum(stored_size)
 FROM (
-    SELECT data, size, stored_size FROM sessions_app_storedpayload WHERE project_id = %(project)s LIMIT %(most)s
+    SELECT data IS NULL AND block_id IS NULL AS in_folder, size, stored_size
+    FROM sessions_app_storedpayload WHERE project_id = %(project)s LIMIT %(most)s
 ) payload
 GROUP BY 1
 """
@@ -254,8 +255,8 @@ def _batches(project: Project) -> Amount:
 
 
 def _steps(project: Project) -> tuple[Amount, int]:
-    count, size, state_changes = _row(_STEPS, project)
-    return Amount(count=count, size=int(size or 0), stored=int(size or 0), is_cut=count >= AT_MOST), state_changes
+    count, stored, state_changes = _row(_STEPS, project)
+    return Amount(count=count, size=None, stored=int(stored or 0), is_cut=count >= AT_MOST), state_changes
 
 
 def _links(project: Project) -> Amount:

@@ -11,6 +11,7 @@ from sessions_app.core.judge.kit import audit_kit
 from sessions_app.core.judge.story import story
 from sessions_app.core.judge.verdict import judge
 from sessions_app.core.run import Run
+from sessions_app.core.spans.shared_values import shared_values
 
 
 def rules() -> Rules:
@@ -19,6 +20,7 @@ def rules() -> Rules:
     return replace(Rules(), error_words=words) if words else Rules()
 
 
+@shared_values()
 def judgement_columns(run: Run) -> dict[str, object]:
     kit, verdict, anomalies = audit_kit(run), judge(run), find_anomalies(run, rules())
     return {

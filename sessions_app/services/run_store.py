@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from django.contrib.postgres.search import SearchVector
 from django.db import connection, transaction
-from django.db.models import TextField, Value
+from django.db.models import QuerySet, TextField, Value
 from django.utils import timezone
 
 from sessions_app import models
@@ -41,7 +41,7 @@ def store_run(project: models.Project, run: Run, *, source: bytes) -> Ingested:
     digest = run_digest(run)
     with transaction.atomic():
         lock_name(project, run.run_id)
-        stored = _stored(project, run)
+        stored = _stored(project, run).first()
         if stored is not None and bytes(stored.content_digest).hex() == digest:
             return Ingested(run=stored, created=_adopt(stored))
         if stored is not None and stored.status != "running":
@@ -62,7 +62,7 @@ def store_assembled(project: models.Project, run: Run, *, source: bytes, made_be
     # Whoever calls this in a transaction gives all of it up when it fails.
     with transaction.atomic(savepoint=False):
         lock_name(project, run.run_id)
-        stored = _stored(project, run)
+        stored = _stored(project, run).only(*_TO_WRITE_OVER).first()
         if stored is None:
             return _insert(project, run, digest, source)
         if bytes(stored.content_digest).hex() == digest:
@@ -73,8 +73,12 @@ def store_assembled(project: models.Project, run: Run, *, source: bytes, made_be
         return stored
 
 
-def _stored(project: models.Project, run: Run) -> models.Run | None:
-    return models.Run.objects.filter(project=project, run_id=run.run_id).first()
+_TO_WRITE_OVER = ("run_id", "project", "session", "content_digest", "kept")
+"""What has to be known of a run before all else of it is written anew."""
+
+
+def _stored(project: models.Project, run: Run) -> QuerySet[models.Run]:
+    return models.Run.objects.filter(project=project, run_id=run.run_id)
 
 
 def _adopt(run: models.Run) -> bool:

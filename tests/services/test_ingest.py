@@ -94,7 +94,7 @@ class FailingWrite:
         self.seen = 0
 
     def __call__(self, execute, sql, params, many, context):
-        if sql.startswith(("INSERT", "UPDATE", "DELETE")):
+        if sql.lstrip().startswith(("INSERT", "UPDATE", "DELETE", "WITH block")):
             self.seen += 1
             if self.seen == self.at:
                 raise DatabaseError("the disk is full")

@@ -7,10 +7,12 @@ import random
 import pytest
 from django.core.management import CommandError, call_command
 from django.db import DatabaseError
+from django.db.models import F
 
 from sessions_app.mapping import payloads
 from sessions_app.mapping.load import load_run
 from sessions_app.models import HistoryNode, Run, Step, StoredPayload
+from sessions_app.payloads.blocks import read_block
 from sessions_app.services import run_store
 from sessions_app.services.ingest import ingest_document
 from tests.builders import EXAMPLES, make_project, make_record, make_tool_step, row_counts
@@ -49,8 +51,8 @@ def test_a_large_payload_lies_in_a_file_and_a_small_one_in_the_database(blobs):
     run = ingest_large()
 
     stored = {row.size: row for row in StoredPayload.objects.all()}
-    assert stored[len(LARGE)].data is None
-    assert stored[len("small")].data is not None
+    assert (stored[len(LARGE)].data, stored[len(LARGE)].block) == (None, None)
+    assert b"small" in read_block(bytes(stored[len("small")].block.data))
     assert str(stored[len(LARGE)]) in [path.name for path in files_in(blobs)]
     assert load_run(run).steps[0].call.result.content == LARGE.encode()
 
@@ -134,16 +136,38 @@ def flip_byte_of_a_blob():
     return f"payload {row} "
 
 
-def flip_byte_of_a_row():
+def change_row():
     row = StoredPayload.objects.get(size=len("small"))
-    StoredPayload.objects.filter(pk=row.pk).update(data=b"smell")
+    StoredPayload.objects.filter(pk=row.pk).update(block=None, data=b"smell", is_compressed=False)
     return f"payload {row} does not match its digest"
+
+
+def change_place():
+    row = StoredPayload.objects.get(size=len("small"))
+    StoredPayload.objects.filter(pk=row.pk).update(place=F("place") + 1)
+    return f"payload {row} does not match its digest"
+
+
+def flip_byte_of_a_block():
+    row = StoredPayload.objects.get(size=len("small"))
+    content = bytearray(row.block.data)
+    content[len(content) // 2] ^= 1
+    row.block.data = bytes(content)
+    row.block.save()
+    return f"payload {row} cannot be decompressed"
+
+
+def delete_block():
+    row = StoredPayload.objects.get(size=len("small"))
+    row.block.delete()
+    return f"payload {row} is missing with its block"
 
 
 def delete_payload():
     row = StoredPayload.objects.get(size=len("small"))
+    name = str(row)
     row.delete()
-    return f"step 2 refers to payload {row}, which is not stored"
+    return f"step 2 refers to payload {name}, which is not stored"
 
 
 def delete_document():
@@ -153,8 +177,9 @@ def delete_document():
 
 def delete_node():
     node = HistoryNode.objects.get(parent=None, digest__in=HistoryNode.objects.exclude(parent=None).values("parent"))
+    name = str(node)
     node.delete()
-    return f"follows {node}, which is not stored"
+    return f"follows {name}, which is not stored"
 
 
 def change_node():
@@ -180,8 +205,8 @@ def break_detail():
     return "cannot be loaded (RecordError)"
 
 
-HARM = [delete_blob, flip_byte_of_a_blob, flip_byte_of_a_row, delete_payload, delete_document, delete_node, change_node,
-        change_header, delete_step, break_detail]  # fmt: skip
+HARM = [delete_blob, flip_byte_of_a_blob, change_row, change_place, flip_byte_of_a_block, delete_block, delete_payload,
+        delete_document, delete_node, change_node, change_header, delete_step, break_detail]  # fmt: skip
 
 
 @pytest.mark.parametrize("harm", HARM)

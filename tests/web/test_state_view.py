@@ -380,7 +380,7 @@ def test_the_number_of_queries_does_not_grow_and_no_payload_of_other_steps_is_re
         seen.append([each["sql"] for each in queries])
 
     assert len(seen[0]) == len(seen[1])
-    payloads = [sql for sql in seen[1] if 'FROM "sessions_app_storedpayload"' in sql]
+    payloads = [sql for sql in seen[1] if "FROM sessions_app_storedpayload" in sql]
     assert max(sql.count("\\x") for sql in payloads) < 10
 
 

@@ -1,0 +1,83 @@
+"""What is packed comes back, and what was packed once comes back for good."""
+
+import threading
+
+import pytest
+import zstandard
+
+from sessions_app.core.payload import sha256_hex
+from sessions_app.payloads import compression
+from sessions_app.payloads.compression import dictionary_file, pack, pack_object, unpack, unpack_object
+
+DETAIL = (
+    b'{"kind":"tool","name":"search","tool_name":"search","arguments":{"sha256":"'
+    + b"5e" * 32
+    + b'"},"outcome":"success"}'
+)
+FRAME = bytes.fromhex("28b52ffd2101a215010028732235657d09fc5927046079c1f7f1c3d104256eb435b1c2f5e1609aaec60c7127")
+"""`DETAIL` as dictionary 1 packed it when it was new."""
+
+
+@pytest.mark.parametrize("content", [b"", b"short", b"x" * 64, DETAIL, DETAIL * 5_000, bytes(range(256))])
+def test_what_is_packed_comes_back(content):
+    packed = pack(content)
+
+    assert unpack(packed.data, is_compressed=packed.is_compressed) == content
+    assert len(packed.data) <= len(content)
+
+
+def test_the_dictionary_stays_as_it_is():
+    """Whoever changes it must give it the next number: rows that were written with it are read with it."""
+    assert (
+        sha256_hex(dictionary_file(1).read_bytes())
+        == "a1570c21638b365598e9575266596bec5e365248b1fae71626de2d3c67eb8b63"
+    )
+    assert unpack_object(FRAME) == DETAIL
+
+
+def test_frames_of_two_dictionaries_are_read_side_by_side(tmp_path, monkeypatch):
+    old = pack_object(DETAIL)
+    texts: list[bytes | bytearray | memoryview] = [
+        b'{"kind":"retrieval","name":"docs","query":"%d of many"}' % n for n in range(2_000)
+    ]
+    second = zstandard.train_dictionary(2_000, texts, dict_id=2)
+    file = {1: dictionary_file(1), 2: tmp_path / "second"}
+    file[2].write_bytes(second.as_bytes())
+    monkeypatch.setattr(compression, "dictionary_file", file.__getitem__)
+    new = zstandard.ZstdCompressor(dict_data=second).compress(texts[7])
+
+    assert (unpack_object(new), unpack_object(old)) == (texts[7], DETAIL)
+
+
+def test_frames_from_before_there_was_a_dictionary_are_read():
+    frame = zstandard.ZstdCompressor(level=3).compress(DETAIL)
+
+    assert unpack(frame, is_compressed=True) == DETAIL
+
+
+def test_texts_from_before_they_were_compressed_are_read():
+    assert unpack_object(DETAIL) == DETAIL
+    assert unpack_object(pack_object(DETAIL)) == DETAIL
+    assert len(pack_object(DETAIL)) < len(DETAIL) * 0.6
+
+
+def test_a_frame_of_an_unknown_dictionary_says_so():
+    words = zstandard.train_dictionary(2_000, [b"%d of many words" % n * 9 for n in range(2_000)], dict_id=77)
+
+    with pytest.raises(zstandard.ZstdError, match="no dictionary 77"):
+        unpack(zstandard.ZstdCompressor(dict_data=words).compress(DETAIL), is_compressed=True)
+
+
+def test_threads_do_not_disturb_one_another():
+    texts = [DETAIL.replace(b"search", b"search %d" % n) for n in range(300)]
+    wrong = []
+
+    def work():
+        wrong.extend(text for text in texts * 5 if unpack_object(pack_object(text)) != text)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
