@@ -14,8 +14,12 @@ os.environ.setdefault("CELERY_SKIP_CHECKS", "1")
 
 from replay_web.celery import app
 
+_NICENESS = 5
+"""Pages and senders come first where processors are few."""
+
 
 def main() -> int:
+    os.nice(_NICENESS)
     worker = app.Worker(
         pool="threads",
         queues=settings.WORKER_QUEUES,

@@ -10,10 +10,15 @@ from urllib.parse import urlsplit
 
 import pytest
 from django.db import connection
+from hypothesis import settings as hypothesis_settings
 
 from replay_web.celery import app
 from replay_web.supervisor.home import PROJECT_ROOT
 from tests.instances import Instance, instance_in, open_folder
+
+# No test is timed: an example takes what the machine's other work leaves it.
+hypothesis_settings.register_profile("untimed", deadline=None)
+hypothesis_settings.load_profile("untimed")
 
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome")
 CHROMIUM_ARGUMENTS = (

@@ -71,6 +71,10 @@ def wait_for_death(pid: int, wait: Callable[..., object] = os.waitid) -> None:
         return
 
 
+_COME_BACK = "2"
+"""Seconds. Some exporters ask six times and then give up their spans; a start may take longer than six seconds."""
+
+
 class _NotNow(BaseHTTPRequestHandler):
     timeout = 5
 
@@ -80,7 +84,7 @@ class _NotNow(BaseHTTPRequestHandler):
         while left > 0 and (chunk := self.rfile.read(min(left, 65536))):
             left -= len(chunk)
         self.send_response(503)
-        self.send_header("Retry-After", "1")
+        self.send_header("Retry-After", _COME_BACK)
         self.send_header("Content-Type", "text/plain; charset=utf-8")
         self.send_header("Content-Length", str(len(_WORDS)))
         self.send_header("Connection", "close")

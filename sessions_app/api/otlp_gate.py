@@ -38,6 +38,10 @@ class Gate:
                 self._requests -= 1
                 self._bytes -= size
 
+    def is_shared(self) -> bool:
+        """Whether more than one request is inside."""
+        return self._requests > 1
+
     def _admit(self, size: int) -> None:
         if not self._has_room(size):
             self._turned_away += 1

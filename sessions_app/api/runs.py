@@ -37,6 +37,7 @@ from sessions_app.services.imports import take_in
 from sessions_app.services.replays import request_replay
 from sessions_app.services.reports import report_of_run
 from sessions_app.services.run_store import Ingested
+from sessions_app.services.trace_runs import first_or_made
 
 router = Router(auth=FullKeyHolder(), tags=["runs"])
 
@@ -162,7 +163,10 @@ def whole_run(row: Run) -> JsonObject:
 
 
 def find_run(request: HttpRequest, run_id: str) -> Run:
-    run = runs_of(request).filter(run_id=run_id).first() if "\x00" not in run_id else None
+    """Also one whose spans have come and of which no run was made so far."""
+    if "\x00" in run_id:
+        raise not_found("run")
+    run = first_or_made(runs_of(request).filter(run_id=run_id), project_of(request), run_id)
     if run is None:
         raise not_found("run")
     return run

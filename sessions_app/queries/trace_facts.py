@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from sessions_app.core.payload import JsonValue
 from sessions_app.core.run import SPANS
 from sessions_app.models import Project, Run, Trace
+from sessions_app.models.traces import IS_BEHIND
 
 _ENVIRONMENT = ("deployment.environment.name", "deployment.environment")
 _TOPMOST_AMONG = 200
@@ -83,6 +84,12 @@ def unread_traces(project: Project, limit: int) -> UnreadTraces | None:
         return None
     count = traces.count() if len(newest) > limit else len(newest)
     return UnreadTraces(count=count, newest=newest[:limit])
+
+
+def waiting_traces(project: Project, most: int) -> int:
+    """How many have come of which no run was made so far; `most` when there are more."""
+    waiting = Trace.objects.filter(IS_BEHIND, project=project, run=None)
+    return waiting[:most].count()
 
 
 def _object(value: JsonValue) -> dict[str, JsonValue]:

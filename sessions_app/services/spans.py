@@ -1,13 +1,14 @@
 """Taking in spans: redact, pack, store; then have a run made of each trace.
 
-Storing is one transaction and what the sender gets its answer for. Making the run comes after it (`trace_runs`).
+Storing is one transaction and what the sender gets its answer for. Making the run comes after it (`trace_runs`): at
+once where nobody else waits, else a worker does it.
 """
 
 from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -51,21 +52,28 @@ class _Arrival:
         return sha256_hex(self.batch.content)
 
 
-def receive(project: Project, spans: Sequence[Span], logs: Sequence[LogRecord] = ()) -> None:
+def receive(
+    project: Project,
+    spans: Sequence[Span],
+    logs: Sequence[LogRecord] = (),
+    *,
+    others_wait: Callable[[], bool] = lambda: False,
+) -> None:
     """Store spans and log records. Log records that name no trace are not kept.
 
-    Raises `RedactionFailed`; nothing is stored then.
+    `others_wait` tells, once they are stored, whether other senders want this process: runs are left to a worker then.
+    Raises `RedactionFailed`; nothing is stored in that case.
     """
     arrivals = _arrivals(project, spans, logs)
     with transaction.atomic():
         traces = _store(project, arrivals)
-    left = _AT_ONCE
+    left = 0 if others_wait() else _AT_ONCE
     for arrival in arrivals:
         trace = traces.get(arrival.trace_id)
         if trace is not None and left > 0 and _is_due(trace, arrival):
             left -= trace.span_count
             make_run(trace, just_stored=arrival.batch)
-    if left <= 0:
+    if traces and left <= 0:
         wake_for_spans()
 
 
@@ -136,20 +144,23 @@ ON CONFLICT (project_id, trace_id) DO UPDATE SET changed_at = EXCLUDED.changed_a
 RETURNING trace_id, id
 """
 _ADD_BATCHES = """
-INSERT INTO sessions_app_spanbatch (trace_id, digest, content, is_compressed, received_at)
-SELECT row.*, %(now)s
-FROM unnest(%(traces)s::bigint[], %(digests)s::bytea[], %(contents)s::bytea[], %(packed)s::bool[]) AS row
-ON CONFLICT (trace_id, digest) DO NOTHING
-RETURNING trace_id
-"""
-
-_COUNT_BATCHES = """
+WITH arrived AS (
+    SELECT * FROM unnest(%(traces)s::bigint[], %(digests)s::bytea[], %(contents)s::bytea[], %(packed)s::bool[],
+                         %(spans)s::int[], %(said)s::bigint[]) AS row(trace, digest, content, packed, spans, said)
+), added AS (
+    INSERT INTO sessions_app_spanbatch (trace_id, digest, content, is_compressed, received_at)
+    SELECT trace, digest, content, packed, %(now)s FROM arrived
+    ON CONFLICT (trace_id, digest) DO NOTHING
+    RETURNING trace_id
+)
 UPDATE sessions_app_trace trace
-SET batches_received = batches_received + 1, span_count = span_count + row.spans,
-    said_bytes = trace.said_bytes + row.said
-FROM unnest(%(traces)s::bigint[], %(spans)s::int[], %(said)s::bigint[]) AS row(id, spans, said)
-WHERE trace.id = row.id
+SET batches_received = batches_received + 1, span_count = span_count + arrived.spans,
+    said_bytes = trace.said_bytes + arrived.said
+FROM arrived JOIN added ON added.trace_id = arrived.trace
+WHERE trace.id = arrived.trace
+RETURNING trace.*
 """
+"""Answers with the traces that got something new: a batch that came before counts once."""
 
 
 def _store(project: Project, arrivals: list[_Arrival]) -> dict[str, Trace]:
@@ -164,26 +175,22 @@ def _store(project: Project, arrivals: list[_Arrival]) -> dict[str, Trace]:
         wanted = [arrival.trace_id for arrival in arrivals]
         cursor.execute(_ADD_TRACES, {"project": project.pk, "now": now, "traces": wanted})
         keys = dict(cursor.fetchall())
-        packed = [pack(arrival.batch.content) for arrival in arrivals]
-        cursor.execute(
-            _ADD_BATCHES,
-            {
-                "now": now,
-                "traces": [keys[arrival.trace_id] for arrival in arrivals],
-                "digests": [bytes.fromhex(arrival.digest) for arrival in arrivals],
-                "contents": [each.data for each in packed],
-                "packed": [each.is_compressed for each in packed],
-            },
-        )
-        added = {key for (key,) in cursor.fetchall()}
-        new = [arrival for arrival in arrivals if keys[arrival.trace_id] in added]
-        counts = {
-            "traces": [keys[each.trace_id] for each in new],
-            "spans": [each.span_count for each in new],
-            "said": [each.batch.said_bytes for each in new],
-        }
-        cursor.execute(_COUNT_BATCHES, counts)
-    return {trace.trace_id: trace for trace in Trace.objects.filter(pk__in=added).select_related("project")}
+    traces = list(Trace.objects.raw(_ADD_BATCHES, {"now": now, **_batch_columns(arrivals, keys)}))
+    for trace in traces:
+        trace.project = project
+    return {trace.trace_id: trace for trace in traces}
+
+
+def _batch_columns(arrivals: list[_Arrival], keys: dict[str, int]) -> dict[str, list[object]]:
+    packed = [pack(arrival.batch.content) for arrival in arrivals]
+    return {
+        "traces": [keys[arrival.trace_id] for arrival in arrivals],
+        "digests": [bytes.fromhex(arrival.digest) for arrival in arrivals],
+        "contents": [each.data for each in packed],
+        "packed": [each.is_compressed for each in packed],
+        "spans": [arrival.span_count for arrival in arrivals],
+        "said": [arrival.batch.said_bytes for arrival in arrivals],
+    }
 
 
 def _is_due(trace: Trace, arrival: _Arrival) -> bool:

@@ -8,10 +8,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable
 from datetime import timedelta
+from threading import Lock
+from typing import TypeVar
 
 from django.conf import settings
 from django.db import DatabaseError, transaction
-from django.db.models import F, Q
+from django.db.models import F, Model, Q, QuerySet
 from django.utils import timezone
 
 from sessions_app.core.assembly.run import assemble
@@ -25,32 +27,39 @@ from sessions_app.core.spans.shared_values import shared_values
 from sessions_app.core.spans.span import LogRecord, Span
 from sessions_app.mapping import payloads
 from sessions_app.mapping.history_nodes import read_nodes
-from sessions_app.models import Trace
+from sessions_app.models import Project, Trace
+from sessions_app.models.traces import IS_BEHIND
 from sessions_app.payloads.compression import unpack
 from sessions_app.services.run_store import lock_name, store_assembled
 
 logger = logging.getLogger(__name__)
+_Row = TypeVar("_Row", bound=Model)
 _A_SWEEP = 1_000
 """Traces that are taken up at a time; the next round comes soon."""
 
 
-def make_run(trace: Trace, *, just_stored: Batch | None = None, close: bool = False) -> None:
-    """Make the run of a trace, or make it again. Whatever goes wrong is noted on the trace; the spans are kept."""
+def make_run(trace: Trace, *, just_stored: Batch | None = None, close: bool = False) -> bool:
+    """Make the run of a trace, or make it again. Whatever goes wrong is noted on the trace; the spans are kept.
+
+    False when the database could not do it now, so that the trace still waits.
+    """
     try:
         with transaction.atomic():
             _make_run(trace, just_stored, close)
     except DatabaseError as error:
         logger.warning("The run of a trace waits for the sweeper: %s", type(error).__name__)
+        return False
     except Exception as error:
         # Its text may quote what was recorded.
         logger.exception("No run could be made of trace %s: %s", trace.trace_id, type(error).__name__, exc_info=False)
         words = "another recording has this id" if isinstance(error, RunConflict) else type(error).__name__
         Trace.objects.filter(pk=trace.pk).update(batches_assembled=F("batches_received"), is_closed=True, problem=words)
+    return True
 
 
 def _make_run(trace: Trace, just_stored: Batch | None, close: bool) -> None:
     lock_name(trace.project, f"trace {trace.trace_id}")
-    trace.refresh_from_db()
+    trace.refresh_from_db(fields=["batches_received", "batches_assembled", "is_closed", "run"])
     received, is_closed = trace.batches_received, trace.is_closed or close
     if trace.batches_assembled == received and is_closed == trace.is_closed:
         return  # somebody else was faster
@@ -110,13 +119,45 @@ def spans_of(trace: Trace) -> list[Span]:
 
 # --- what was left -----------------------------------------------------------------------------
 
+_MAKING = Lock()
+
 
 def make_waiting_runs() -> int:
-    """Make the runs that wait for it, and end those whose topmost span nobody waits for any more; how many."""
+    """Make the runs that wait for it, and end those whose topmost span nobody waits for any more; how many.
+
+    One thread of a process does it at a time: others would only wait for it.
+    """
+    if not _MAKING.acquire(blocking=False):
+        return 0
+    try:
+        return _make_waiting_runs()
+    finally:
+        _MAKING.release()
+
+
+def _make_waiting_runs() -> int:
     quiet = timezone.now() - timedelta(seconds=settings.OTLP_QUIET_SECONDS)
-    waiting = Q(batches_assembled__lt=F("batches_received")) | Q(is_closed=False, changed_at__lt=quiet)
+    waiting = IS_BEHIND | Q(is_closed=False, changed_at__lt=quiet)
     keys = Trace.objects.filter(waiting).order_by("changed_at").values_list("pk", flat=True)[:_A_SWEEP]
+    made = 0
     for key in keys:
         trace = Trace.objects.select_related("project").get(pk=key)
-        make_run(trace, close=trace.changed_at < quiet)
-    return len(keys)
+        made += make_run(trace, close=trace.changed_at < quiet)
+    return made
+
+
+def first_or_made(asked: QuerySet[_Row], project: Project, trace_id: str) -> _Row | None:
+    """The row that is asked for, after the run of this trace was made where it is not there yet."""
+    found = asked.first()
+    if found is None and make_asked_runs([project.pk], [trace_id]):
+        found = asked.first()
+    return found
+
+
+def make_asked_runs(project_ids: Iterable[int], trace_ids: Iterable[str]) -> bool:
+    """Somebody looks for these: make the runs of those that wait with none so far; whether there were such."""
+    asked = Trace.objects.filter(IS_BEHIND, run=None, project__in=project_ids, trace_id__in=trace_ids)
+    traces = list(asked.select_related("project"))
+    for trace in traces:
+        make_run(trace)
+    return bool(traces)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from importlib import import_module
+from threading import Lock, Timer
 
 from celery import Celery
 from django.conf import settings
@@ -28,9 +29,27 @@ def wake(replay: Replay) -> bool:
     return _send(TASK, f"replay {replay.replay_id}", queue=replay.queue, replay_id=replay.pk)
 
 
-def wake_for_spans() -> bool:
-    """Runs wait to be made of spans; likewise."""
-    return _send(SPANS_TASK, "spans", queue=ReplayQueue.REPLAYS)
+_SOON = 0.5
+"""Seconds. What comes meanwhile is told by the same message."""
+_timer_lock = Lock()
+_timer: Timer | None = None
+
+
+def wake_for_spans() -> None:
+    """Runs wait to be made of spans: a worker is told soon, once for all that come until then."""
+    global _timer
+    with _timer_lock:
+        if _timer is None:
+            _timer = Timer(_SOON, _tell_of_spans)
+            _timer.daemon = True
+            _timer.start()
+
+
+def _tell_of_spans() -> None:
+    global _timer
+    with _timer_lock:
+        _timer = None
+    _send(SPANS_TASK, "spans", queue=ReplayQueue.REPLAYS)
 
 
 def _app() -> Celery:

@@ -11,4 +11,5 @@ from sessions_app.services.wakeups import SPANS_TASK
 @shared_task(name=SPANS_TASK)
 def make_runs() -> None:
     """Running it twice does no harm: each trace is locked while its run is made."""
-    make_waiting_runs()
+    while make_waiting_runs():
+        pass  # more may have come meanwhile

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from urllib.parse import unquote, urlsplit
 
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import Resolver404, resolve, reverse
 from django.utils.http import urlencode
 from django.views.decorators.http import require_GET
 
+from sessions_app.models import Project
 from sessions_app.queries.access import projects_of
-from sessions_app.queries.find import Hit, arrivals, find_ids
+from sessions_app.queries.find import Found, Hit, arrivals, find_ids
+from sessions_app.services.trace_runs import make_asked_runs
 from sessions_app.web.access import signed_in
 
 LONGEST = 4000
@@ -36,7 +39,7 @@ def find(request: HttpRequest) -> HttpResponse:
     if address := our_page(request, text):
         return redirect(address)
     projects = projects_of(request.user)
-    found = find_ids(projects, text) if text else None
+    found = _found(projects, text) if text else None
     if found and len(found.hits) == 1:
         return redirect(hit_address(found.hits[0]))
     facts = {
@@ -48,6 +51,15 @@ def find(request: HttpRequest) -> HttpResponse:
         "mine": projects.order_by("name")[:50],
     }
     return render(request, "find/find.html", facts)
+
+
+def _found(projects: QuerySet[Project], text: str) -> Found:
+    """Also the runs of traces that came a moment ago."""
+    found = find_ids(projects, text)
+    traces = [hit for hit in found.hits if hit.kind == "trace"]
+    if traces and make_asked_runs({hit.project.pk for hit in traces}, [hit.found_id for hit in traces]):
+        return find_ids(projects, text)
+    return found
 
 
 def our_page(request: HttpRequest, text: str) -> str | None:

@@ -13,8 +13,8 @@ from django.views.decorators.http import require_GET
 from sessions_app.core.errors import PayloadMissing
 from sessions_app.core.spans.span import Span
 from sessions_app.models import Project, Run, Trace
-from sessions_app.queries.trace_facts import unread_traces
-from sessions_app.services.trace_runs import spans_of
+from sessions_app.queries.trace_facts import unread_traces, waiting_traces
+from sessions_app.services.trace_runs import make_asked_runs, spans_of
 from sessions_app.web.access import project_page
 from sessions_app.web.downloads import attachment
 from sessions_app.web.render.span_details import resources_of, shown_span
@@ -24,11 +24,13 @@ from sessions_app.web.run_pages import whole_number
 
 NEWEST, ALL = 5, 200
 """Unread traces in the foot of the list, and on their own page."""
+MOST_WAITING = 1_000
 
 
 @require_GET
 @project_page()
 def trace(request: HttpRequest, project: Project, trace_id: str) -> HttpResponse:
+    make_asked_runs([project.pk], [_spelled(trace_id)])
     found = _trace(project, trace_id)
     namesake = Run.objects.filter(project=project, run_id=found.trace_id).select_related("session").first()
     context = {"project": project, "section": "sessions", "q_raw": "?", "run": found.run, "namesake": namesake}
@@ -38,11 +40,12 @@ def trace(request: HttpRequest, project: Project, trace_id: str) -> HttpResponse
 @require_GET
 @project_page()
 def unread(request: HttpRequest, project: Project) -> HttpResponse:
-    """Traces that could not be read: the foot of the list of sessions asks for them, and has no query of its own."""
+    """Traces without a run: the foot of the list of sessions asks for them, and has no query of its own."""
     is_part = bool(request.headers.get("HX-Request"))
     found = unread_traces(project, NEWEST if is_part else ALL)
     template = "sessions/_unread.html" if is_part else "sessions/unread.html"
-    response = render(request, template, {"project": project, "section": "sessions", "unread": found})
+    waiting = {"waiting": waiting_traces(project, MOST_WAITING), "waiting_most": MOST_WAITING}
+    response = render(request, template, {"project": project, "section": "sessions", "unread": found, **waiting})
     patch_vary_headers(response, ("HX-Request", "Cookie"))
     return response
 
@@ -99,9 +102,14 @@ def _spans(trace: Trace) -> list[Span]:
         raise Http404 from None
 
 
+def _spelled(trace_id: str) -> str:
+    """As ids are stored."""
+    return trace_id.replace("-", "").lower()
+
+
 def _trace(project: Project, trace_id: str) -> Trace:
     traces = Trace.objects.select_related("project", "run__session").defer("run__header")
-    found = traces.filter(project=project, trace_id=trace_id.replace("-", "").lower()).first()
+    found = traces.filter(project=project, trace_id=_spelled(trace_id)).first()
     if found is None:
         raise Http404
     return found

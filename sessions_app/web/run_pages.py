@@ -10,6 +10,7 @@ from django.http import Http404
 from django.urls import reverse
 
 from sessions_app.models import Project, Run, Session
+from sessions_app.services.trace_runs import first_or_made
 
 RUNS = 200
 """Turns of a session that the switcher offers."""
@@ -72,8 +73,10 @@ class RunPlace:
 
 
 def session_of(project: Project, session_id: str) -> Session:
-    sessions = Session.objects.filter(project=project, session_id=session_id)
-    session = sessions.first() if "\x00" not in session_id else None  # which PostgreSQL's text cannot hold
+    """Also of a trace that came a moment ago and named no session of its own."""
+    if "\x00" in session_id:  # which PostgreSQL's text cannot hold
+        raise Http404
+    session = first_or_made(Session.objects.filter(project=project, session_id=session_id), project, session_id)
     if session is None:
         raise Http404
     return session

@@ -309,7 +309,7 @@ FAILURES = {
 
 @pytest.mark.parametrize(("error", "status"), FAILURES.values(), ids=FAILURES)
 def test_an_error_is_never_a_500(client, monkeypatch, caplog, error, status):
-    def fail(*arguments):
+    def fail(*arguments, **more):
         raise error
 
     monkeypatch.setattr(otlp, "receive", fail)

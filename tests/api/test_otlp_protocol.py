@@ -139,7 +139,7 @@ ROWS = [
 class Received(list[Any]):
     """Stands in the place of what stores."""
 
-    def __call__(self, project, spans, logs):
+    def __call__(self, project, spans, logs, **more):
         self.extend([*spans, *logs])
 
 
@@ -166,8 +166,8 @@ def status_of(answer):
         status = json.loads(answer.content)
         assert set(status) == {"code", "message"}
         return status["code"], status["message"]
-    found = dict(fields(memoryview(answer.content), FieldBudget(9)))
-    return found[0x08], bytes(found[0x12]).decode()
+    found = dict(fields(answer.content, (0, len(answer.content)), FieldBudget(9)))
+    return found[0x08], answer.content[slice(*found[0x12])].decode()  # type: ignore[misc]  # a sized field is a part
 
 
 CODES = {400: 3, 401: 16, 405: 12, 415: 3}

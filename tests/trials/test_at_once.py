@@ -59,6 +59,7 @@ def test_the_same_request_from_fifty_at_once_is_one_run(running_instance):
     delivery.send_all([parcel(tree)] * 50, connections=50)
 
     assert delivery.statuses[200] == 50
+    assert record(running_instance, trace_id)
     assert rows(running_instance, _TRACE, trace_id) == [(1, 1, len(spans_of(tree)), None)]
     steps = rows(
         running_instance,
