@@ -15,12 +15,15 @@ WITH RECURSIVE chain AS (
     SELECT digest, parent, message FROM sessions_app_historynode
     WHERE project_id = %(project)s AND digest = ANY(%(heads)s)
   UNION
-    SELECT node.digest, node.parent, node.message FROM sessions_app_historynode node
-    JOIN chain ON node.project_id = %(project)s AND node.digest = chain.parent
+    SELECT node.digest, node.parent, node.message FROM chain CROSS JOIN LATERAL (
+        SELECT digest, parent, message FROM sessions_app_historynode
+        WHERE project_id = %(project)s AND digest = chain.parent LIMIT 1
+    ) node
 )
 SELECT digest, parent, message FROM chain
 """
-"""UNION and not UNION ALL: each node once, however many heads lead to it."""
+"""UNION and not UNION ALL: each node once, however many heads lead to it. The limit keeps PostgreSQL to the index: with
+many heads it would read the whole table."""
 
 
 def write_nodes(project_id: int, nodes: Mapping[str, Link]) -> None:

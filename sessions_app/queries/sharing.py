@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from django.db import connection
-
+from sessions_app.mapping.history_nodes import read_nodes
 from sessions_app.mapping.references import payload_references
 from sessions_app.models import Run, ShareLink
 
@@ -28,31 +25,8 @@ def _in_a_step(run: Run, digest: str) -> bool:
     return any(digest in payload_references(bytes(detail)) for detail in details)
 
 
-_MESSAGE = """
-WITH RECURSIVE heads AS (
-    SELECT unnest(ARRAY[prior_node, final_node]) AS digest FROM sessions_app_run WHERE id = %(run)s
-  UNION
-    SELECT unnest(%(heads)s::bytea[])
-), chain AS (
-    SELECT node.digest, node.parent, node.message FROM sessions_app_historynode node
-    JOIN heads ON node.project_id = %(project)s AND node.digest = heads.digest
-  UNION
-    SELECT node.digest, node.parent, node.message FROM sessions_app_historynode node
-    JOIN chain ON node.project_id = %(project)s AND node.digest = chain.parent
-)
-SELECT EXISTS (SELECT 1 FROM chain WHERE message = %(message)s)
-"""
-
-
 def _in_a_history(run: Run, digest: str) -> bool:
     ends = run.steps.filter(kind="model").values_list("input_node", "output_node")
-    heads = {bytes(node) for pair in ends for node in pair if node is not None}
-    asked: dict[str, Any] = {
-        "run": run.pk,
-        "project": run.project_id,
-        "heads": list(heads),
-        "message": bytes.fromhex(digest),
-    }
-    with connection.cursor() as cursor:
-        cursor.execute(_MESSAGE, asked)
-        return bool(cursor.fetchone()[0])
+    nodes = {node for pair in [*ends, (run.prior_node, run.final_node)] for node in pair if node is not None}
+    links = read_nodes(run.project_id, [bytes(node).hex() for node in nodes])
+    return any(message == digest for _, message in links.values())
