@@ -40,11 +40,8 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 def get_sessions(request: HttpRequest, q: str = "", cursor: str | None = None, limit: PageSize = 50) -> JsonObject:
     """Sessions, newest first. `q` is the query of the sessions page; inputs and outputs are cut here."""
     sessions, next_cursor = sessions_with_runs(project_of(request), parse_query(q), cursor, limit)
-    return {"items": [_listed(session) for session in sessions], "next_cursor": next_cursor}
-
-
-def _listed(session: Session) -> JsonObject:
-    return session_body(session, [_listed_run(run, session) for run in session.recorded_runs])  # type: ignore[attr-defined]
+    items = [session_body(session, [_listed_run(run, session) for run in runs]) for session, runs in sessions]
+    return {"items": items, "next_cursor": next_cursor}
 
 
 def _listed_run(run: Run, session: Session) -> JsonObject:

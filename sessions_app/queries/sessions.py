@@ -14,12 +14,10 @@ from django.db.models import (
     Exists,
     FloatField,
     OuterRef,
-    Prefetch,
     Q,
     QuerySet,
     Subquery,
     Value,
-    prefetch_related_objects,
 )
 from django.db.models.functions import Coalesce
 
@@ -31,8 +29,11 @@ from sessions_app.queries.search import matching_runs
 PAGE = 50
 HEAVY = ("header", "search", "prior_node", "final_node", "content_digest", "source_digest", "kit", "verdict_reasons")
 """Columns of a run that no page shows in a list."""
-_HEAVY_FOR_SCRIPTS = tuple(name for name in HEAVY if name not in ("verdict_reasons", "content_digest"))
-"""Likewise no list of the API."""
+_HEAVY_FOR_SCRIPTS = (
+    *(name for name in HEAVY if name not in ("verdict_reasons", "content_digest")),
+    *("kept", "tool_names", "model_names", "strip", "span_id", "received_at", "is_example", "agent_version"),
+)
+"""Likewise no list of the API; making an object of a column costs more than reading it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -128,12 +129,14 @@ def session_page(
 
 def sessions_with_runs(
     project: Project, query: Query, cursor: str | None = None, limit: int = PAGE
-) -> tuple[list[Session], str | None]:
-    """Newest first, each with its recorded runs as `recorded_runs` in the order of their arrival; the next cursor."""
+) -> tuple[list[tuple[Session, list[Run]]], str | None]:
+    """Newest first, each with its recorded runs in the order of their arrival; the next cursor."""
     listed, next_cursor = _cut(matching_sessions(project, query), cursor, limit, NEWEST)
-    light = Run.objects.filter(origin="recorded").defer(*_HEAVY_FOR_SCRIPTS).select_related("cold_case").order_by("pk")
-    prefetch_related_objects(listed, Prefetch("runs", queryset=light, to_attr="recorded_runs"))
-    return listed, next_cursor
+    runs_of: dict[int, list[Run]] = {session.pk: [] for session in listed}
+    light = Run.objects.defer(*_HEAVY_FOR_SCRIPTS).select_related("cold_case")
+    for run in light.filter(origin="recorded", session__in=list(runs_of)).order_by("pk"):
+        runs_of[run.session_id].append(run)
+    return [(session, runs_of[session.pk]) for session in listed], next_cursor
 
 
 def _cut(sessions: QuerySet[Session], cursor: str | None, limit: int, sort: str) -> tuple[list[Session], str | None]:
