@@ -15,7 +15,7 @@ pytestmark = pytest.mark.django_db
 def chain(name: str, length: int) -> dict[str, tuple[str | None, str]]:
     """A history as it is stored, newest node first."""
     head = extend(None, [Payload.of_json(f"{name} {number}") for number in range(length)])
-    return {node.digest: (node.parent and node.parent.digest, node.message.digest) for node in nodes(head)}
+    return {node.digest: (node.parent.digest if node.parent else None, node.message.digest) for node in nodes(head)}
 
 
 def test_each_node_comes_once_however_many_lead_to_it():
