@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from django.db import connection
 
 from sessions_app.core.history import Link
-from sessions_app.mapping.binary_rows import insert_new, known_digests
-from sessions_app.models import HistoryNode
+from sessions_app.mapping.binary_rows import binary_cursor
 
 _CHAIN = """
 WITH RECURSIVE chain AS (
@@ -26,17 +26,26 @@ SELECT digest, parent, message FROM chain
 many heads it would read the whole table."""
 
 
+_ADD = """
+INSERT INTO sessions_app_historynode (project_id, digest, parent, message)
+SELECT %(project)s, * FROM unnest(%(digests)b::bytea[], %(parents)b::bytea[], %(messages)b::bytea[])
+ON CONFLICT DO NOTHING
+"""
+
+
 def write_nodes(project_id: int, nodes: Mapping[str, Link]) -> None:
     """Store those that are not stored yet; in the order of digests, so that two writers never wait in a circle."""
-    new = sorted(nodes.keys() - known_digests(HistoryNode, project_id, nodes))
-    links = [nodes[digest] for digest in new]
-    columns: dict[str, list[object]] = {
-        "project_id": [project_id] * len(new),
-        "digest": [bytes.fromhex(digest) for digest in new],
-        "parent": [None if parent is None else bytes.fromhex(parent) for parent, _ in links],
-        "message": [bytes.fromhex(message) for _, message in links],
+    digests = sorted(nodes)
+    links = [nodes[digest] for digest in digests]
+    rows: dict[str, Any] = {
+        "project": project_id,
+        "digests": [bytes.fromhex(digest) for digest in digests],
+        "parents": [None if parent is None else bytes.fromhex(parent) for parent, _ in links],
+        "messages": [bytes.fromhex(message) for _, message in links],
     }
-    insert_new(HistoryNode, columns)
+    if digests:
+        with binary_cursor() as cursor:
+            cursor.execute(_ADD, rows)
 
 
 def read_nodes(project_id: int, heads: Iterable[str | None]) -> dict[str, Link]:

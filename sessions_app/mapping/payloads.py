@@ -15,8 +15,7 @@ from django.db import connection
 
 from sessions_app.core.errors import PayloadMissing
 from sessions_app.core.payload import sha256_hex
-from sessions_app.mapping.binary_rows import binary_cursor, known_digests
-from sessions_app.models import StoredPayload
+from sessions_app.mapping.binary_rows import binary_cursor
 from sessions_app.payloads.blobs import BlobFolder
 from sessions_app.payloads.blocks import BLOCK_BYTES, Place, blocks_of, read_block
 from sessions_app.payloads.compression import pack, unpack
@@ -41,6 +40,9 @@ class _Row(NamedTuple):
     place: int | None = None
 
 
+_KNOWN = """
+SELECT digest FROM sessions_app_storedpayload WHERE project_id = %(project)s AND digest = ANY(%(wanted)b)
+"""
 _ADD = """
 WITH block AS MATERIALIZED (
     SELECT number, data, nextval(pg_get_serial_sequence('sessions_app_payloadblock', 'id')) AS id
@@ -68,7 +70,7 @@ def write_many(project_id: int, contents: Mapping[str, bytes]) -> None:
     the order of digests, so that two writers never wait in a circle. Of two that write the same payload at once one
     comes too late: its bytes stay unused in its block.
     """
-    known = known_digests(StoredPayload, project_id, contents)
+    known = _known(project_id, contents)
     new = {digest: content for digest, content in contents.items() if digest not in known}
     if not new:
         return
@@ -81,6 +83,15 @@ def write_many(project_id: int, contents: Mapping[str, bytes]) -> None:
     columns = dict(zip(_Row._fields, map(list, zip(*rows, strict=True)), strict=True))
     with binary_cursor() as cursor:
         cursor.execute(_ADD, {"project": project_id, "blocks": [block.data for block in blocks], **columns})
+
+
+def _known(project_id: int, digests: Iterable[str]) -> set[str]:
+    wanted = list(map(bytes.fromhex, digests))
+    if not wanted:
+        return set()
+    with binary_cursor() as cursor:
+        cursor.execute(_KNOWN, {"project": project_id, "wanted": wanted})
+        return {bytes(digest).hex() for (digest,) in cursor.fetchall()}
 
 
 def _in_block(digest: str, place: Place, number: int) -> _Row:

@@ -22,6 +22,7 @@ from sessions_app.core.spans.packing import Packer, Pieces
 from sessions_app.core.spans.remembered import RememberedPieces, key_of
 from sessions_app.core.spans.span import LogRecord, Span
 from sessions_app.mapping import payloads
+from sessions_app.mapping.binary_rows import binary_cursor
 from sessions_app.mapping.history_nodes import write_nodes
 from sessions_app.models import Project, Trace
 from sessions_app.payloads.compression import pack
@@ -143,10 +144,11 @@ SELECT %(project)s, trace_id, 0, 0, 0, 0, %(now)s, false FROM unnest(%(traces)s:
 ON CONFLICT (project_id, trace_id) DO UPDATE SET changed_at = EXCLUDED.changed_at
 RETURNING trace_id, id
 """
+_TRACE = tuple(field.attname for field in Trace._meta.concrete_fields)
 _ADD_BATCHES = """
 WITH arrived AS (
-    SELECT * FROM unnest(%(traces)s::bigint[], %(digests)s::bytea[], %(contents)s::bytea[], %(packed)s::bool[],
-                         %(spans)s::int[], %(said)s::bigint[]) AS row(trace, digest, content, packed, spans, said)
+    SELECT * FROM unnest(%(traces)b::bigint[], %(digests)b::bytea[], %(contents)b::bytea[], %(packed)b::bool[],
+                         %(spans)b::int[], %(said)b::bigint[]) AS row(trace, digest, content, packed, spans, said)
 ), added AS (
     INSERT INTO sessions_app_spanbatch (trace_id, digest, content, is_compressed, received_at)
     SELECT trace, digest, content, packed, %(now)s FROM arrived
@@ -158,8 +160,8 @@ SET batches_received = batches_received + 1, span_count = span_count + arrived.s
     said_bytes = trace.said_bytes + arrived.said
 FROM arrived JOIN added ON added.trace_id = arrived.trace
 WHERE trace.id = arrived.trace
-RETURNING trace.*
-"""
+RETURNING {}
+""".format(", ".join(f"trace.{name}" for name in _TRACE))
 """Answers with the traces that got something new: a batch that came before counts once."""
 
 
@@ -175,7 +177,9 @@ def _store(project: Project, arrivals: list[_Arrival]) -> dict[str, Trace]:
         wanted = [arrival.trace_id for arrival in arrivals]
         cursor.execute(_ADD_TRACES, {"project": project.pk, "now": now, "traces": wanted})
         keys = dict(cursor.fetchall())
-    traces = list(Trace.objects.raw(_ADD_BATCHES, {"now": now, **_batch_columns(arrivals, keys)}))
+    with binary_cursor() as cursor:
+        cursor.execute(_ADD_BATCHES, {"now": now, **_batch_columns(arrivals, keys)})
+        traces = [Trace.from_db(connection.alias, _TRACE, row) for row in cursor.fetchall()]
     for trace in traces:
         trace.project = project
     return {trace.trace_id: trace for trace in traces}

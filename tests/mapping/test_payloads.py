@@ -79,7 +79,7 @@ def test_who_comes_too_late_reads_what_the_other_wrote(monkeypatch):
     project, first, second = make_project(), made(3, 300), {**made(3, 300), **by_digest(b"another")}
     payloads.write_many(project.pk, first)
     # As if the other had committed just after the question for what is known.
-    monkeypatch.setattr(payloads, "known_digests", lambda *asked: set())
+    monkeypatch.setattr(payloads, "_known", lambda *asked: set())
 
     payloads.write_many(project.pk, second)
 

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
+from functools import lru_cache
 
 from sessions_app.core.payload import JsonObject, JsonValue, compact_json
 
 
 def object_text(fields: Iterable[tuple[str, bytes | None]], extra: JsonObject | None = None) -> bytes:
     """An object of the fields that are there, then the unknown ones as they came."""
-    parts = [compact_json(name) + b":" + text for name, text in fields if text is not None]
+    parts = [_key(name) + text for name, text in fields if text is not None]
     parts += [compact_json(name) + b":" + compact_json(value) for name, value in (extra or {}).items()]
     return b"{" + b",".join(parts) + b"}"
+
+
+@lru_cache(maxsize=1024)
+def _key(name: str) -> bytes:
+    return compact_json(name) + b":"
 
 
 def array_text(items: Iterable[bytes]) -> bytes:
