@@ -33,7 +33,7 @@ logger = logging.getLogger(__name__)
 _SMALL = 200
 """Spans. A trace up to here is made into a run again at each request that brings its end or comes later."""
 _GROWTH = 10
-"""A longer one when it grew by one part in so many; otherwise the sweeper does it."""
+"""A longer one when it grew by one part in so many; otherwise a worker does it."""
 _AT_ONCE = 2_000
 """Spans of traces that one request makes runs of while its sender waits; a worker makes the others."""
 
@@ -199,7 +199,7 @@ def _batch_columns(arrivals: list[_Arrival], keys: dict[str, int]) -> dict[str, 
 
 def _is_due(trace: Trace, arrival: _Arrival) -> bool:
     """Making a run anew costs what the whole trace costs. One that is under way is made when it begins and when it
-    ends, and by the sweeper in between; a long one waits until it has grown enough."""
+    ends, and by a worker in between; a long one waits until it has grown enough."""
     if trace.batches_received > 1 and not arrival.has_end and not trace.is_closed:
         return False
     return trace.span_count <= _SMALL or arrival.span_count * _GROWTH >= trace.span_count

@@ -1,6 +1,6 @@
 """Making a run of the spans of a trace that are there, and making it again when more come.
 
-What fails here, or is cut off by a crash, is done again by the sweeper.
+What fails here, or is cut off by a crash, is done again by a worker.
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable
 from datetime import timedelta
-from threading import Lock
 from typing import TypeVar
 
 from django.conf import settings
@@ -47,7 +46,7 @@ def make_run(trace: Trace, *, just_stored: Batch | None = None, close: bool = Fa
         with transaction.atomic():
             _make_run(trace, just_stored, close)
     except DatabaseError as error:
-        logger.warning("The run of a trace waits for the sweeper: %s", type(error).__name__)
+        logger.warning("The run of a trace waits for the next round: %s", type(error).__name__)
         return False
     except Exception as error:
         # Its text may quote what was recorded.
@@ -119,23 +118,9 @@ def spans_of(trace: Trace) -> list[Span]:
 
 # --- what was left -----------------------------------------------------------------------------
 
-_MAKING = Lock()
-
 
 def make_waiting_runs() -> int:
-    """Make the runs that wait for it, and end those whose topmost span nobody waits for any more; how many.
-
-    One thread of a process does it at a time: others would only wait for it.
-    """
-    if not _MAKING.acquire(blocking=False):
-        return 0
-    try:
-        return _make_waiting_runs()
-    finally:
-        _MAKING.release()
-
-
-def _make_waiting_runs() -> int:
+    """Make the runs that wait for it, and end those whose topmost span nobody waits for any more; how many."""
     quiet = timezone.now() - timedelta(seconds=settings.OTLP_QUIET_SECONDS)
     waiting = IS_BEHIND | Q(is_closed=False, changed_at__lt=quiet)
     keys = Trace.objects.filter(waiting).order_by("changed_at").values_list("pk", flat=True)[:_A_SWEEP]

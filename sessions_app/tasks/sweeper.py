@@ -12,7 +12,6 @@ from django.conf import settings
 from django.db import close_old_connections
 
 from sessions_app.services import leases, replay_work
-from sessions_app.services.trace_runs import make_waiting_runs
 from sessions_app.services.wakeups import wake
 from sessions_app.tasks.replays import children, worker_name
 
@@ -47,12 +46,11 @@ class StandIn:
 
 
 def sweep(stand_in: StandIn) -> None:
-    """Take back what dead workers held, announce what nobody took up, make the runs that wait for it."""
+    """Take back what dead workers held and announce what nobody took up."""
     leases.take_back_expired()
     for replay in leases.unheard():
         if not wake(replay) and replay.queue in settings.WORKER_QUEUES:
             stand_in.take(replay.pk)
-    make_waiting_runs()
 
 
 def _sweep_until_stopped(stand_in: StandIn) -> None:

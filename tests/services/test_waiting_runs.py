@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 from django.test import Client
@@ -123,21 +122,6 @@ def test_the_foot_of_the_list_counts_what_waits(told, admin_client):
     assert "1 trace has come and will be in the list in a moment" in before
     assert "None so far." in own_page
     assert "in a moment" not in after
-
-
-def test_two_threads_of_a_process_do_not_make_the_same_runs(told, monkeypatch):
-    leave(make_project())
-    others: list[int] = []
-
-    def make(*arguments: Any, **more: Any) -> bool:
-        thread = threading.Thread(target=lambda: others.append(make_waiting_runs()))
-        thread.start()
-        thread.join()
-        return True
-
-    monkeypatch.setattr(trace_runs, "make_run", make)
-
-    assert (make_waiting_runs(), others) == (1, [0])
 
 
 def test_a_trace_that_cannot_be_made_now_still_waits_and_is_not_counted(told, monkeypatch):
