@@ -397,13 +397,18 @@ HOSTILE = [
 ]
 
 
+def redact_anew(document: bytes) -> bytes:
+    """By a redactor that remembers no string."""
+    return Redactor(b"project one").redact(document).content
+
+
 @pytest.mark.parametrize("piece", HOSTILE)
 @pytest.mark.parametrize("ending", ["", "@!"])
 def test_redact_stays_linear_on_hostile_strings(piece, ending):
     def document(size: int) -> bytes:
-        return json.dumps({"a": (piece * (size // len(piece) + 1))[:size] + ending}).encode()
+        return json.dumps({"a": piece * (size // len(piece)) + ending}).encode()
 
-    assert growth(REDACTOR.redact, document(25_000), document(100_000)) < LINEAR
+    assert growth(redact_anew, document(25_000), document(100_000)) < LINEAR
 
 
 def test_redact_stays_linear_on_many_named_values():
@@ -411,7 +416,7 @@ def test_redact_stays_linear_on_many_named_values():
         return b"[" + b'{"value": 1, "name": "password"},' * count + b"1]"
 
     assert REDACTOR.redact(document(4_000)).counts == {"secret": 4_000}
-    assert growth(REDACTOR.redact, document(1_000), document(4_000)) < LINEAR
+    assert growth(redact_anew, document(1_000), document(4_000)) < LINEAR
 
 
 @pytest.mark.parametrize(
