@@ -14,6 +14,7 @@ from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.tools import ToolDefinition
 from pydantic_core import to_json
 
+from replay_recorder.redaction import REDACTED, safe_url
 from replay_recorder.writing.json_text import JsonText, dumps, exact, jsonable, value_of
 
 _MESSAGE: TypeAdapter[ModelMessage] = TypeAdapter(ModelMessage)
@@ -26,6 +27,8 @@ _RETURN: TypeAdapter[ToolReturnPart] = TypeAdapter(ToolReturnPart)
 def message_text(message: ModelMessage) -> JsonText:
     """The message as the library writes it."""
     try:
+        if any(holds_iterator(getattr(part, "metadata", None)) for part in message.parts):
+            raise ValueError("what the agent has not read yet must not be read here")
         # Messages bring their own serializer: the adapters write the same, and take longer.
         return JsonText(to_json(message, inf_nan_mode="null").decode())
     except ValueError:
@@ -34,18 +37,56 @@ def message_text(message: ModelMessage) -> JsonText:
 
 
 def parameters_text(parameters: ModelRequestParameters) -> JsonText:
-    return JsonText(_PARAMETERS.dump_json(parameters).decode())
+    """Without the secrets of the provider's own tools."""
+    text = _text(_PARAMETERS, parameters)
+    said = json.loads(text)
+    tools = [tool for field in _NATIVE for tool in said.get(field) or () if isinstance(tool, dict)]
+    if not tools:
+        return text
+    for tool in tools:
+        _hide_secrets(tool)
+    return JsonText(dumps(said))
+
+
+_NATIVE = ("native_tools", "builtin_tools")
+"""The name of the list in the versions of the library."""
+
+
+def _hide_secrets(tool: dict[str, Any]) -> None:
+    """What a provider sends on to a server of the team, as MCP servers get it."""
+    if tool.get("authorization_token"):
+        tool["authorization_token"] = REDACTED
+    if tool.get("headers"):
+        tool["headers"] = header_names(tool["headers"])
+    if isinstance(tool.get("url"), str):
+        tool["url"] = safe_url(tool["url"])
+
+
+def header_names(headers: Any) -> Any:
+    """Headers in any form that a client takes, without their values."""
+    try:
+        return dict.fromkeys(map(str, dict(headers)), REDACTED)
+    except (TypeError, ValueError):
+        return REDACTED
 
 
 def definition_text(definition: ToolDefinition) -> JsonText:
-    return JsonText(_DEFINITION.dump_json(definition).decode())
+    return _text(_DEFINITION, definition)
 
 
 def prompt_value(prompt: Any) -> Any:
     """A run's input: the text, or the list of texts and files as a message would hold it."""
     if prompt is None or isinstance(prompt, str):
         return prompt
-    return _content(_PROMPT.dump_json(UserPromptPart(content=prompt)))
+    return _content(_text(_PROMPT, UserPromptPart(content=prompt)).encode())
+
+
+def _text(adapter: TypeAdapter[Any], value: Any) -> JsonText:
+    try:
+        return JsonText(adapter.dump_json(value).decode())
+    except ValueError:
+        # Half a surrogate pair or an object that the library cannot write: what can be kept is kept.
+        return JsonText(dumps(jsonable(adapter.dump_python(value))))
 
 
 _BEFORE, _BEHIND = '{"tool_name":"-","content":', ',"tool_call_id":"-"'
@@ -73,9 +114,29 @@ def _typed_answer(value: Any) -> JsonText:
 def json_value(value: Any) -> JsonText:
     """Any object of the team as JSON: by the library's rules, else by ours."""
     try:
-        return JsonText(to_json(value).decode())
+        if not holds_iterator(value):
+            return JsonText(to_json(value).decode())
     except ValueError:
-        return JsonText(dumps(jsonable(value)))
+        pass
+    return JsonText(dumps(jsonable(value)))
+
+
+def holds_iterator(value: Any) -> bool:
+    """Whether writing the value would read something that can be read once, which is the agent's to read."""
+    waiting, looked_at = [value], 0
+    while waiting and looked_at < _LOOKED_AT:
+        each, looked_at = waiting.pop(), looked_at + 1
+        if isinstance(each, dict):
+            waiting.extend(each.values())
+        elif isinstance(each, (list, tuple)):
+            waiting.extend(each)
+        elif hasattr(type(each), "__next__"):
+            return True
+    return False
+
+
+_LOOKED_AT = 10_000
+"""Values; a larger one is taken for plain data."""
 
 
 def _content(part: bytes) -> Any:

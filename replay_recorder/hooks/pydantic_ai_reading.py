@@ -13,7 +13,7 @@ from pydantic_ai.exceptions import ApprovalRequired, CallDeferred, ModelRetry, T
 
 from replay_recorder.context import Identity, current_identity
 from replay_recorder.guard import guard
-from replay_recorder.hooks.pydantic_ai_messages import answer_value, json_value, message_text
+from replay_recorder.hooks.pydantic_ai_messages import answer_value, header_names, json_value, message_text
 from replay_recorder.recorder import Recorder
 from replay_recorder.tools.calls import error_of
 from replay_recorder.writing.json_text import JsonText, name
@@ -78,8 +78,8 @@ def instructions(messages: list[Any]) -> str:
 def settings_value(settings: Any) -> JsonText:
     """All settings of the request; headers may hold keys, so only their names are kept."""
     said = {**dict.fromkeys(ALWAYS_SAID), **(settings or {})}
-    if isinstance(said.get("extra_headers"), dict):
-        said["extra_headers"] = dict.fromkeys(said["extra_headers"], "[redacted]")
+    if said.get("extra_headers") is not None:
+        said["extra_headers"] = header_names(said["extra_headers"])
     return json_value(said)
 
 
