@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from types import MappingProxyType
 from typing import Any
@@ -28,6 +29,10 @@ def says(*parts: Any) -> FunctionModel:
     return FunctionModel(lambda *_: ModelResponse(parts=[next(left)]))
 
 
+def run(agent: Agent[Any, Any], prompt: Any = "x") -> Any:
+    return asyncio.run(agent.run(prompt))
+
+
 def numbers(text: str) -> Any:
     return iter(range(3))
 
@@ -36,7 +41,7 @@ def test_an_output_that_can_be_read_once_is_left_to_the_agent():
     outputs: list[list[int]] = []
     agent = Agent(says(TextPart("hello")), output_type=TextOutput(numbers))
 
-    records_of(lambda: outputs.append(list(agent.run_sync("x").output)))
+    records_of(lambda: outputs.append(list(run(agent).output)))
 
     assert outputs == [[0, 1, 2]]
 
@@ -51,7 +56,7 @@ def test_metadata_that_can_be_read_once_is_left_to_the_agent():
     rows: list[int] = []
 
     def work() -> None:
-        messages = agent.run_sync("x").all_messages()
+        messages = run(agent).all_messages()
         rows.extend(messages[2].parts[0].metadata["rows"])
 
     (record,) = records_of(work)
@@ -99,7 +104,7 @@ def test_a_tool_that_is_no_json_costs_no_step():
     def look() -> int:
         return 1
 
-    (record,) = records_of(lambda: agent.run_sync("x"))
+    (record,) = records_of(lambda: run(agent))
 
     found = json.loads(record)
     assert all("request" in step for step in found["steps"] if step["kind"] == "model")
@@ -107,6 +112,6 @@ def test_a_tool_that_is_no_json_costs_no_step():
 
 
 def test_a_list_prompt_with_half_a_character_is_recorded():
-    (record,) = records_of(lambda: Agent(says(TextPart("Done."))).run_sync(["\ud800 hi", "x"]))
+    (record,) = records_of(lambda: run(Agent(says(TextPart("Done."))), ["\ud800 hi", "x"]))
 
     assert json.loads(record)["input"][1] == "x"
