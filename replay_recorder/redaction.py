@@ -91,6 +91,14 @@ def safe_headers(
     return [[_text(name), _text(value)] for name, value in pairs if _is_kept(_text(name).lower(), wanted)]
 
 
+def header_names(headers: Any) -> Any:
+    """Headers in any form that a client takes, with `[redacted]` for their values."""
+    try:
+        return dict.fromkeys(map(str, dict(headers)), REDACTED)
+    except (TypeError, ValueError):
+        return REDACTED
+
+
 def _is_kept(name: str, extra: frozenset[str]) -> bool:
     if name in _NEVER_HEADERS:
         return False

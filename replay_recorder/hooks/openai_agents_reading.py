@@ -7,7 +7,7 @@ import dataclasses
 from typing import Any
 
 from replay_recorder.hooks.openai_agents_items import FAKE_ID, Json, row_of
-from replay_recorder.redaction import REDACTED, safe_url
+from replay_recorder.redaction import header_names, safe_url
 from replay_recorder.writing.json_text import jsonable, name
 
 ALWAYS_SAID = ("temperature", "top_p", "seed")
@@ -53,7 +53,7 @@ def settings_value(settings: Any) -> Json:
     extra = said.get("extra_args") or {}
     said = {key: value for key, value in said.items() if value is not None and key not in ("extra_args", "retry")}
     if said.get("extra_headers"):
-        said["extra_headers"] = dict.fromkeys(said["extra_headers"], REDACTED)
+        said["extra_headers"] = header_names(said["extra_headers"])
     return {**dict.fromkeys(ALWAYS_SAID), **said, **extra}
 
 

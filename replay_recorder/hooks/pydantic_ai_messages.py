@@ -14,7 +14,7 @@ from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.tools import ToolDefinition
 from pydantic_core import to_json
 
-from replay_recorder.redaction import REDACTED, safe_url
+from replay_recorder.redaction import REDACTED, header_names, safe_url
 from replay_recorder.writing.json_text import JsonText, dumps, exact, jsonable, value_of
 
 _MESSAGE: TypeAdapter[ModelMessage] = TypeAdapter(ModelMessage)
@@ -26,24 +26,30 @@ _RETURN: TypeAdapter[ToolReturnPart] = TypeAdapter(ToolReturnPart)
 
 def message_text(message: ModelMessage) -> JsonText:
     """The message as the library writes it."""
-    try:
-        if any(holds_iterator(getattr(part, "metadata", None)) for part in message.parts):
-            raise ValueError("what the agent has not read yet must not be read here")
-        # Messages bring their own serializer: the adapters write the same, and take longer.
-        return JsonText(to_json(message, inf_nan_mode="null").decode())
-    except ValueError:
-        # Half a surrogate pair or an object that the library cannot write: what can be kept is kept.
-        return JsonText(dumps(jsonable(_MESSAGE.dump_python(message))))
+    if not _waits_to_be_read(message):
+        try:
+            # Messages bring their own serializer: the adapters write the same, and take longer.
+            return JsonText(to_json(message, inf_nan_mode="null").decode())
+        except ValueError:
+            pass
+    return _as_far_as_possible(_MESSAGE, message)
+
+
+def _waits_to_be_read(message: ModelMessage) -> bool:
+    for part in message.parts:
+        metadata = getattr(part, "metadata", None)
+        if metadata is not None and holds_iterator(metadata):
+            return True
+    return False
 
 
 def parameters_text(parameters: ModelRequestParameters) -> JsonText:
     """Without the secrets of the provider's own tools."""
     text = _text(_PARAMETERS, parameters)
-    said = json.loads(text)
-    tools = [tool for field in _NATIVE for tool in said.get(field) or () if isinstance(tool, dict)]
-    if not tools:
+    if not any(getattr(parameters, field, None) for field in _NATIVE):
         return text
-    for tool in tools:
+    said = json.loads(text)
+    for tool in (tool for field in _NATIVE for tool in said.get(field) or () if isinstance(tool, dict)):
         _hide_secrets(tool)
     return JsonText(dumps(said))
 
@@ -62,14 +68,6 @@ def _hide_secrets(tool: dict[str, Any]) -> None:
         tool["url"] = safe_url(tool["url"])
 
 
-def header_names(headers: Any) -> Any:
-    """Headers in any form that a client takes, without their values."""
-    try:
-        return dict.fromkeys(map(str, dict(headers)), REDACTED)
-    except (TypeError, ValueError):
-        return REDACTED
-
-
 def definition_text(definition: ToolDefinition) -> JsonText:
     return _text(_DEFINITION, definition)
 
@@ -85,8 +83,12 @@ def _text(adapter: TypeAdapter[Any], value: Any) -> JsonText:
     try:
         return JsonText(adapter.dump_json(value).decode())
     except ValueError:
-        # Half a surrogate pair or an object that the library cannot write: what can be kept is kept.
-        return JsonText(dumps(jsonable(adapter.dump_python(value))))
+        return _as_far_as_possible(adapter, value)
+
+
+def _as_far_as_possible(adapter: TypeAdapter[Any], value: Any) -> JsonText:
+    """Of what the library cannot write, as half a surrogate pair or an object of the team, what can be kept."""
+    return JsonText(dumps(jsonable(adapter.dump_python(value))))
 
 
 _BEFORE, _BEHIND = '{"tool_name":"-","content":', ',"tool_call_id":"-"'
@@ -113,11 +115,11 @@ def _typed_answer(value: Any) -> JsonText:
 
 def json_value(value: Any) -> JsonText:
     """Any object of the team as JSON: by the library's rules, else by ours."""
-    try:
-        if not holds_iterator(value):
+    if not holds_iterator(value):
+        try:
             return JsonText(to_json(value).decode())
-    except ValueError:
-        pass
+        except ValueError:
+            pass
     return JsonText(dumps(jsonable(value)))
 
 

@@ -13,8 +13,9 @@ from pydantic_ai.exceptions import ApprovalRequired, CallDeferred, ModelRetry, T
 
 from replay_recorder.context import Identity, current_identity
 from replay_recorder.guard import guard
-from replay_recorder.hooks.pydantic_ai_messages import answer_value, header_names, json_value, message_text
+from replay_recorder.hooks.pydantic_ai_messages import answer_value, json_value, message_text
 from replay_recorder.recorder import Recorder
+from replay_recorder.redaction import header_names
 from replay_recorder.tools.calls import error_of
 from replay_recorder.writing.json_text import JsonText, name
 from replay_recorder.writing.run_writer import NULL
