@@ -12,9 +12,10 @@ import re
 from collections.abc import Iterable, Mapping
 from re import Pattern
 from typing import Any
-from urllib.parse import unquote_plus
+from urllib.parse import quote, unquote_plus
 
 from replay_recorder.settings import Redact
+from replay_recorder.writing.json_text import jsonable
 
 REDACTED = "[redacted]"
 _BYTES = frozenset({"base64", "data"})
@@ -102,7 +103,7 @@ def header_names(headers: Any) -> Any:
 def _is_kept(name: str, extra: frozenset[str]) -> bool:
     if name in _NEVER_HEADERS:
         return False
-    return name in _KEPT_HEADERS or name.startswith(_KEPT_BEGINNINGS) or name in extra
+    return name in _KEPT_HEADERS or name in extra or (name.startswith(_KEPT_BEGINNINGS) and not _is_secret(name))
 
 
 def _text(value: Any) -> str:
@@ -110,7 +111,7 @@ def _text(value: Any) -> str:
     return bytes(value).decode("latin-1") if isinstance(value, bytes | bytearray | memoryview) else str(value)
 
 
-# --- addresses
+# --- names that sound like a secret
 
 _SECRET_PARAMETERS = frozenset(
     {"auth", "authorization", "awsaccesskeyid", "bearer", "clientassertion", "code", "codeverifier", "cookie",
@@ -118,29 +119,63 @@ _SECRET_PARAMETERS = frozenset(
      "samlresponse", "secret", "session", "sessionid", "sid", "sig", "signature", "ticket", "token", "xamzcredential",
      "xgoogcredential"}
 )  # fmt: skip
-"""Names of query parameters without their case and their signs between letters."""
+"""Names of parameters and fields without their case and their signs between letters."""
 _SECRET_ENDINGS = ("accesskey", "accesskeyid", "apikey", "authkey", "password", "privatekey", "secret", "secretkey",
                    "signature", "subscriptionkey", "token")  # fmt: skip
 _PAGING = frozenset({"continuationtoken", "nextpagetoken", "nexttoken", "pagetoken"})
-_AUTHORITY = re.compile(r"\A((?:[A-Za-z][A-Za-z0-9+.-]*:)?//)([^/?#\\]*@)")
-_FIRST_PARAMETER = re.compile(r"(?=[?#])")
-_PARAMETER = re.compile(r"(?<=[?#&;])([^?#&;=]*)=([^#&;]*)")
-
-
-def safe_url(url: str) -> str:
-    """The address without its user and password, and `[redacted]` for every parameter that sounds like a secret.
-
-    Everything else stays byte for byte.
-    """
-    bare = _AUTHORITY.sub(r"\1", url)
-    path, *rest = _FIRST_PARAMETER.split(bare, maxsplit=1)
-    return path + "".join(_PARAMETER.sub(_safe_parameter, part) for part in rest)
-
-
-def _safe_parameter(found: re.Match[str]) -> str:
-    return f"{found[1]}={REDACTED}" if found[2] and _is_secret(found[1]) else found[0]
 
 
 def _is_secret(parameter: str) -> bool:
     name = re.sub(r"[^a-z0-9]", "", unquote_plus(parameter).lower())
     return name in _SECRET_PARAMETERS or (name.endswith(_SECRET_ENDINGS) and name not in _PAGING)
+
+
+def safe_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of a request: of headers only their names, and no secret among what is sent beside the settings."""
+    said = {name: REDACTED if _is_secret(name) and value else value for name, value in settings.items()}
+    if said.get("extra_headers"):
+        said["extra_headers"] = header_names(said["extra_headers"])
+    if said.get("extra_body"):
+        said["extra_body"] = _without_secrets(jsonable(said["extra_body"]))
+    return said
+
+
+def _without_secrets(value: Any) -> Any:
+    """Plain JSON with `[redacted]` for every field that sounds like a secret, however deep."""
+    if isinstance(value, dict):
+        return {key: REDACTED if _is_secret(key) and item else _without_secrets(item) for key, item in value.items()}
+    return [_without_secrets(item) for item in value] if isinstance(value, list) else value
+
+
+# --- addresses
+
+_AUTHORITY = re.compile(r"\A((?:[A-Za-z][A-Za-z0-9+.-]*:)?//)([^/?#\\]*@)")
+_FIRST_PARAMETER = re.compile(r"(?=[?#])")
+_PARAMETER = re.compile(r"(?<=[?#&;])([^?#&;=]*)=([^#&;]*)")
+_PATH_PARAMETER = re.compile(r"(?<=;)([^;=/]*)=([^;/]*)")
+
+
+def safe_url(url: str) -> str:
+    """The address without its user and password, and `[redacted]` for every parameter that sounds like a secret.
+
+    The same for an address that is the value of a parameter. Everything else stays byte for byte.
+    """
+    bare = _AUTHORITY.sub(r"\1", url)
+    path, *rest = _FIRST_PARAMETER.split(bare, maxsplit=1)
+    safe_path = _PATH_PARAMETER.sub(_safe_parameter, path)
+    return safe_path + "".join(_PARAMETER.sub(_safe_parameter, part) for part in rest)
+
+
+def _safe_parameter(found: re.Match[str]) -> str:
+    if found[2] and _is_secret(found[1]):
+        return f"{found[1]}={REDACTED}"
+    return f"{found[1]}={_safe_value(found[2])}"
+
+
+def _safe_value(value: str) -> str:
+    """Of a parameter; it may be an address, as it is or encoded once more."""
+    plain = unquote_plus(value)
+    safe = safe_url(plain) if "://" in plain else plain
+    if safe == plain:
+        return value
+    return safe if value == plain else quote(safe, safe="")

@@ -7,7 +7,7 @@ import dataclasses
 from typing import Any
 
 from replay_recorder.hooks.openai_agents_items import FAKE_ID, Json, row_of
-from replay_recorder.redaction import header_names, safe_url
+from replay_recorder.redaction import safe_settings, safe_url
 from replay_recorder.writing.json_text import jsonable, name
 
 ALWAYS_SAID = ("temperature", "top_p", "seed")
@@ -48,13 +48,11 @@ def address_of(model: Any) -> str | None:
 
 
 def settings_value(settings: Any) -> Json:
-    """All settings of the request that say something; headers may hold keys, so only their names are kept."""
+    """All settings of the request that say something."""
     said = {field.name: getattr(settings, field.name) for field in dataclasses.fields(settings)}
     extra = said.get("extra_args") or {}
     said = {key: value for key, value in said.items() if value is not None and key not in ("extra_args", "retry")}
-    if said.get("extra_headers"):
-        said["extra_headers"] = header_names(said["extra_headers"])
-    return {**dict.fromkeys(ALWAYS_SAID), **said, **extra}
+    return safe_settings({**dict.fromkeys(ALWAYS_SAID), **said, **extra})
 
 
 def definitions(tools: list[Any], handoffs: list[Any]) -> list[Json]:

@@ -72,10 +72,7 @@ class RecordRuns(AbstractCapability[Any]):
 
     async def for_run(self, ctx: Any) -> RecordRuns:
         """A fresh one for each run: it holds what is open in that run."""
-        recording = RecordRuns(entry_point=self._entry_point)
-        with guard("for_run"):
-            recording._log = RunLog.open(ctx, entry_point=self._entry_point, parent=current_place())
-        return recording
+        return RecordRuns(entry_point=self._entry_point)
 
     def get_wrapper_model(self, model: Model[Any]) -> Model[Any] | None:
         with guard("get_wrapper_model"):
@@ -84,6 +81,9 @@ class RecordRuns(AbstractCapability[Any]):
         return None
 
     async def wrap_run(self, ctx: Any, *, handler: Any) -> Any:
+        # Not in `for_run`: a run that is never begun, as another capability fails, would be open for good.
+        with guard("open"):
+            self._log = RunLog.open(ctx, entry_point=self._entry_point, parent=current_place())
         if self._log is None:
             return await handler()
         with guard("run_began"):

@@ -15,7 +15,7 @@ from pydantic_ai.tools import ToolDefinition
 from pydantic_core import to_json
 
 from replay_recorder.redaction import REDACTED, header_names, safe_url
-from replay_recorder.writing.json_text import JsonText, dumps, exact, jsonable, value_of
+from replay_recorder.writing.json_text import JsonText, dumps, exact, jsonable, value_of, within_limits
 
 _MESSAGE: TypeAdapter[ModelMessage] = TypeAdapter(ModelMessage)
 _PARAMETERS: TypeAdapter[ModelRequestParameters] = TypeAdapter(ModelRequestParameters)
@@ -29,7 +29,7 @@ def message_text(message: ModelMessage) -> JsonText:
     if not _waits_to_be_read(message):
         try:
             # Messages bring their own serializer: the adapters write the same, and take longer.
-            return JsonText(to_json(message, inf_nan_mode="null").decode())
+            return JsonText(within_limits(to_json(message, inf_nan_mode="null").decode()))
         except ValueError:
             pass
     return _as_far_as_possible(_MESSAGE, message)
@@ -37,9 +37,9 @@ def message_text(message: ModelMessage) -> JsonText:
 
 def _waits_to_be_read(message: ModelMessage) -> bool:
     for part in message.parts:
-        metadata = getattr(part, "metadata", None)
-        if metadata is not None and holds_iterator(metadata):
-            return True
+        for value in (getattr(part, "content", None), getattr(part, "metadata", None)):
+            if value is not None and not isinstance(value, str) and holds_iterator(value):
+                return True
     return False
 
 
@@ -81,7 +81,7 @@ def prompt_value(prompt: Any) -> Any:
 
 def _text(adapter: TypeAdapter[Any], value: Any) -> JsonText:
     try:
-        return JsonText(adapter.dump_json(value).decode())
+        return JsonText(within_limits(adapter.dump_json(value).decode()))
     except ValueError:
         return _as_far_as_possible(adapter, value)
 
@@ -92,6 +92,14 @@ def _as_far_as_possible(adapter: TypeAdapter[Any], value: Any) -> JsonText:
 
 
 _BEFORE, _BEHIND = '{"tool_name":"-","content":', ',"tool_call_id":"-"'
+
+
+def result_value(value: Any) -> JsonText | None:
+    """What a tool gave; None, which is "not captured", for what only the agent may read."""
+    try:
+        return JsonText(exact(value_of(value)))
+    except (TypeError, ValueError, RecursionError):
+        return None if holds_iterator(value) else _typed_answer(value)
 
 
 def answer_value(value: Any) -> JsonText:
@@ -105,7 +113,7 @@ def answer_value(value: Any) -> JsonText:
 
 def _typed_answer(value: Any) -> JsonText:
     try:
-        part = _RETURN.dump_json(ToolReturnPart(tool_name="-", content=value, tool_call_id="-")).decode()
+        part = _text(_RETURN, ToolReturnPart(tool_name="-", content=value, tool_call_id="-"))
     except ValueError:
         return JsonText(dumps(jsonable(value)))
     if part.startswith(_BEFORE) and _BEHIND in part:
@@ -117,7 +125,7 @@ def json_value(value: Any) -> JsonText:
     """Any object of the team as JSON: by the library's rules, else by ours."""
     if not holds_iterator(value):
         try:
-            return JsonText(to_json(value).decode())
+            return JsonText(within_limits(to_json(value).decode()))
         except ValueError:
             pass
     return JsonText(dumps(jsonable(value)))
@@ -158,8 +166,7 @@ class Known:
 
     @classmethod
     def of(cls, message: Any) -> Known:
-        parts = tuple(message.parts)
-        return cls(message, parts, _contents(parts))
+        return cls(message, tuple(message.parts), _contents(message))
 
     def is_same(self, message: Any) -> bool:
         """Whether this is the message, or the loop's copy of it with its stamps."""
@@ -170,12 +177,16 @@ class Known:
 
     def is_unchanged(self) -> bool:
         """False when somebody changed the message in place after it had been written."""
-        now = _contents(self.message.parts)
+        now = _contents(self.message)
         return len(now) == len(self.contents) and all(map(is_, now, self.contents))
 
 
-def _contents(parts: Sequence[Any]) -> list[Any]:
-    return [getattr(part, "content", None) for part in parts]
+def _contents(message: Any) -> list[Any]:
+    """What may be put into a message later; not what changes inside of these, which would be a look at everything."""
+    said = [getattr(message, "instructions", None)]
+    for part in message.parts:
+        said += (getattr(part, "content", None), getattr(part, "args", None))
+    return said
 
 
 class History:
@@ -200,13 +211,6 @@ class History:
             return self._after, list(messages[self._base :])
         self._look_for_changes()
         return None, list(messages)
-
-    def end_of(self, request: tuple[int | None, list[Any]] | None) -> int:
-        """Where the answer to this request will stand; to the written one without."""
-        if request is None:
-            return len(self.known)
-        after, new = request
-        return len(new) + (0 if after is None else self._base)
 
     def _goes_on(self, messages: Sequence[Any]) -> bool:
         if len(messages) < self._base:

@@ -15,7 +15,7 @@ from replay_recorder.context import Identity, current_identity
 from replay_recorder.guard import guard
 from replay_recorder.hooks.pydantic_ai_messages import answer_value, json_value, message_text
 from replay_recorder.recorder import Recorder
-from replay_recorder.redaction import header_names
+from replay_recorder.redaction import safe_settings
 from replay_recorder.tools.calls import error_of
 from replay_recorder.writing.json_text import JsonText, name
 from replay_recorder.writing.run_writer import NULL
@@ -77,11 +77,8 @@ def instructions(messages: list[Any]) -> str:
 
 
 def settings_value(settings: Any) -> JsonText:
-    """All settings of the request; headers may hold keys, so only their names are kept."""
-    said = {**dict.fromkeys(ALWAYS_SAID), **(settings or {})}
-    if said.get("extra_headers") is not None:
-        said["extra_headers"] = header_names(said["extra_headers"])
-    return json_value(said)
+    """All settings of the request."""
+    return json_value(safe_settings({**dict.fromkeys(ALWAYS_SAID), **(settings or {})}))
 
 
 def registered_tools(ctx: Any) -> list[Any] | None:
@@ -90,6 +87,22 @@ def registered_tools(ctx: Any) -> list[Any] | None:
     if not isinstance(tools, dict):
         return None
     return [tool.tool_def for tool in tools.values() if tool.tool_def.kind != "output"]
+
+
+def as_taken_up(response: Any, ctx: Any, request_context: Any) -> Any:
+    """A copy of the answer with the stamps that the loop puts on it when it takes it into the history."""
+    copy = object.__new__(type(response))
+    copy.__dict__.update(response.__dict__, parts=list(response.parts))
+    stamps = {"run_id": ctx.run_id, "conversation_id": ctx.conversation_id, "model_id": _serving(request_context)}
+    for stamp, value in stamps.items():
+        if copy.__dict__.get(stamp, value) is None:
+            copy.__dict__[stamp] = value
+    return copy
+
+
+def _serving(request_context: Any) -> str | None:
+    said = getattr(request_context, "model_id", None)
+    return said or getattr(request_context.model, "model_id", None)
 
 
 def answer_facts(response: Any) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from replay_recorder.hooks.pydantic_ai_messages import (
 )
 from replay_recorder.hooks.pydantic_ai_reading import (
     answer_facts,
+    as_taken_up,
     history_value,
     identity_of,
     instructions,
@@ -42,10 +43,10 @@ _open_runs: set[str] = set()
 
 
 class RunLog:
-    """One run, from `for_run` to its end. Every method may raise; the hooks guard them.
+    """One run, from its begin to its end. Every method may raise; the hooks guard them.
 
-    Little is written twice: the loop puts its stamps on an answer when it takes it into the history, so an answer is
-    written when the loop goes on, which is before the first tool is called.
+    An answer is written when it is there, with the stamps that the loop is about to put on it; what the loop made of
+    it in the end is looked at when it goes on.
     """
 
     def __init__(self, recorder: Recorder, run: RunWriter, who: Identity, entry_point: str | None) -> None:
@@ -65,8 +66,10 @@ class RunLog:
         self._asked_at = 0.0
         self._request: tuple[int | None, list[Any]] | None = None
         """What the request that is under way adds, until it is written: beside the answer, where it costs least."""
-        self._answer: tuple[Any, dict[str, Any]] | None = None
-        """An answer that is not written yet, with the other fields of its step."""
+        self._asked: tuple[Any, Any] | None = None
+        """The contexts of the request that is under way."""
+        self._answer: tuple[Any, Any] | None = None
+        """An answer that the loop has not taken up yet, and as it was written."""
         self._is_stream_open = False
         self._alarm: asyncio.TimerHandle | None = None
         self._surroundings = Surroundings(run)
@@ -127,10 +130,12 @@ class RunLog:
             self.calls.carry_over(ctx.messages[-1])
 
     def run_ended(self, result: Any) -> None:
-        is_waiting = isinstance(result.output, DeferredToolRequests)
+        is_waiting, output = isinstance(result.output, DeferredToolRequests), None
         with guard("end_history"):
             self._end_history(result.all_messages())
-        self._close("cut_off" if is_waiting else "ok", output=None if is_waiting else output_value(result.output))
+        with guard("output"):
+            output = None if is_waiting else output_value(result.output)
+        self._close("cut_off" if is_waiting else "ok", output=output)
 
     def run_failed(self, error: BaseException) -> None:
         with guard("end_history"):
@@ -159,7 +164,7 @@ class RunLog:
         self._messages = ctx.messages
         self._settle(ctx.messages)
         self.stream, self.is_streaming = None, bool(getattr(request_context, "streaming", False))
-        self._asked_at = time.perf_counter()
+        self._asked_at, self._asked = time.perf_counter(), (ctx, request_context)
         asked = name(getattr(request_context.model, "model_name", None))
         self._step = self.run.begin_soon("model", name=asked or "model", model=asked)
         self._alarm = asyncio.get_running_loop().call_later(_MOMENT, self._write_begun)
@@ -170,6 +175,9 @@ class RunLog:
 
     def model_answered(self, ctx: Any, request_context: Any, response: Any, error: BaseException | None) -> None:
         """`error` where no answer came; a stream that its reader left is settled when the reader's reason is known."""
+        if self._asked is None:
+            return
+        self._asked = None
         if self._alarm is not None:
             self._alarm.cancel()
         self._messages = ctx.messages
@@ -180,7 +188,8 @@ class RunLog:
         if self._recorder.settings.http:
             fields |= http_fields(self.run, self._step)
         if response is not None:
-            self._answer = (response, fields)
+            self._answer = (response, as_taken_up(response, ctx, request_context))
+            self._write_answer(self._answer[1], fields)
         elif error is not None and was_stopped(error):
             self._is_stream_open = True
             self.run.amend(self._step, self._same, request=self._request_text(), **fields)
@@ -224,9 +233,8 @@ class RunLog:
     # --- what the loop did next
 
     def tool_called(self, ctx: Any, call: Any) -> None:
-        with self.run.together():
-            self._put_answer(ctx.messages)
-            self.calls.called(ctx, call, parent=self._step or None)
+        self._settle_answer(ctx.messages)
+        self.calls.called(ctx, call, parent=self._step or None)
 
     def tool_started(self, ctx: Any, call: Any) -> None:
         if self._recorder.settings.http:
@@ -241,8 +249,7 @@ class RunLog:
         self.calls.failed(ctx, call, error)
 
     def output_processed(self, ctx: Any, output_context: Any) -> None:
-        """Also the team's output function may take long: the answer is written before it runs."""
-        self._put_answer(ctx.messages)
+        self._settle_answer(ctx.messages)
         function = name(output_context.function_name) if output_context.has_function else None
         # With `run_stream` there is no budget: output is never asked for again.
         budget = None if self._entry_point == "run_stream" else ctx.max_retries
@@ -250,10 +257,15 @@ class RunLog:
             self._output_facts = (function, budget)
             self.run.put_agent(output_function=function, output_retries=budget)
 
-    def _put_answer(self, messages: list[Any]) -> None:
-        if self._answer is not None:
-            (response, fields), self._answer = self._answer, None
-            self._write_answer(self._stamped(response, messages), fields)
+    def _settle_answer(self, messages: list[Any]) -> None:
+        """The loop has taken the answer up, mostly as it was foreseen."""
+        if self._answer is None:
+            return
+        (response, written), self._answer = self._answer, None
+        taken_up = self._in_history(response, messages)
+        if taken_up is not response or vars(taken_up) != vars(written):
+            self.run.amend(self._step, response=message_text(taken_up))
+        self._history.answered(taken_up, step=self._step)
 
     def _write_answer(self, response: Any, fields: dict[str, Any]) -> None:
         request = self._request_text()
@@ -261,18 +273,20 @@ class RunLog:
             fields = {**fields, **answer_facts(response), "request": request, "response": message_text(response)}
             self.run.end(self._step, self._same, **fields)
             self.calls.open(response, parent=self._step, output_names=self._surroundings.output_names)
-        self._history.answered(response, step=self._step)
 
-    def _stamped(self, response: Any, messages: list[Any]) -> Any:
+    def _in_history(self, response: Any, messages: list[Any]) -> Any:
         """The answer as it stands in the history; itself while it is not there."""
-        position = self._history.end_of(self._request)
+        position = len(self._history.known)
         if position >= len(messages) or messages[position].kind != "response":
             return response
         return messages[position] if messages[position].parts == response.parts else response
 
     def _settle(self, messages: list[Any], error: BaseException | None = None) -> None:
         """What became known of the last step since it was written."""
-        self._put_answer(messages)
+        if self._asked is not None and error is not None:
+            # The run is stopped before the request in it learns of it.
+            self.model_answered(*self._asked, None, error)
+        self._settle_answer(messages)
         if self._is_stream_open:
             self._settle_stream(messages, error)
         self.calls.settle(messages)
@@ -283,12 +297,15 @@ class RunLog:
         position = len(self._history.known)
         if position < len(messages) and messages[position].kind == "response":
             self._write_answer(messages[position], {})
+            self._history.answered(messages[position], step=self._step)
         if error is not None and not isinstance(error.__cause__, ToolRetryError):
             # Otherwise the answer was there and the loop refused it as output.
             self.run.end(self._step, error=error_of(error))
 
     def _end_history(self, messages: list[Any], error: BaseException | None = None) -> None:
         self._settle(messages, error)
+        if error is not None and was_stopped(error):
+            self.calls.stop()
         final = self._history.new_in(messages)
         self._history.end()
         if messages:

@@ -8,6 +8,7 @@ import dataclasses
 import json
 import math
 from collections.abc import Mapping
+from itertools import accumulate
 from json.encoder import encode_basestring
 from typing import Any
 
@@ -29,6 +30,10 @@ _MAX_NODES = 200_000
 _SMALL = 1 << 53
 _MAX_BITS = 14_000
 """Of a whole number; the server takes 4,300 digits."""
+_BLOCK = 2_100
+"""Bytes; a number that is too long fills at least one block of this size, wherever it begins."""
+_NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
+_LEVELS = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
 
 
 def encode(value: Any) -> str:
@@ -77,11 +82,30 @@ def dumps(value: Any) -> str:
 
 
 def exact(value: Any) -> str:
-    """Raises `TypeError`, `ValueError` or `RecursionError` for what JSON in UTF-8 does not know."""
-    text = _ENCODER.encode(value)
-    if not text.isascii():
-        text.encode()
+    """Raises `TypeError`, `ValueError` or `RecursionError` for what JSON in UTF-8 or the server does not take."""
+    return within_limits(_ENCODER.encode(value))
+
+
+def within_limits(text: str) -> str:
+    """JSON that somebody else wrote; `ValueError` where the server would refuse the record for it.
+
+    Signs inside strings are counted with the others: too strict at worst, and the way of `jsonable` loses nothing.
+    """
+    if len(text) <= _MAX_DEPTH and text.isascii():
+        return text
+    content = text.encode()
+    brackets = content.count(b"[") + content.count(b"{")
+    if brackets > _MAX_DEPTH and _depth(content) > _MAX_DEPTH:
+        raise ValueError("nested too deeply")
+    if brackets + content.count(b",") > _MAX_NODES:
+        raise ValueError("too many values")
+    if any(content[at : at + _BLOCK].isdigit() for at in range(0, len(content) - _BLOCK, _BLOCK)):
+        raise ValueError("a number is too long")
     return text
+
+
+def _depth(content: bytes) -> int:
+    return max(accumulate(map(_LEVELS.__getitem__, content.translate(None, _NO_BRACKETS))))
 
 
 def jsonable(value: Any) -> Any:
@@ -111,13 +135,13 @@ class _Walk:
         return self._of_object(value, depth)
 
     def _of_object(self, value: Any, depth: int) -> Any:
-        if dataclasses.is_dataclass(value) and not isinstance(value, type):
-            fields = {field.name: getattr(value, field.name, None) for field in dataclasses.fields(value)}
-            return self.turned(fields, depth + 1)
-        dump = getattr(value, "model_dump", None)
-        if callable(dump) and not isinstance(value, type):
-            # It may refuse what it does not know, and objects may call anything by this name.
-            with contextlib.suppress(Exception):
+        # Reading an object may fail, a model may refuse to be dumped, and anything may be called by this name.
+        with contextlib.suppress(Exception):
+            if dataclasses.is_dataclass(value) and not isinstance(value, type):
+                fields = {field.name: getattr(value, field.name, None) for field in dataclasses.fields(value)}
+                return self.turned(fields, depth + 1)
+            dump = getattr(value, "model_dump", None)
+            if callable(dump) and not isinstance(value, type):
                 return self.turned(dump(mode="json"), depth + 1)
         return whole_text(_text_of(value))
 

@@ -10,15 +10,16 @@ from typing import Any
 import httpx
 import pytest
 from pydantic_ai import Agent, TextOutput, ToolReturn
-from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
+from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
 from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.models.function import FunctionModel
 from pydantic_ai.native_tools import MCPServerTool
 
 from replay_recorder.guard import FAULTS
-from replay_recorder.hooks.pydantic_ai_messages import parameters_text
+from replay_recorder.hooks.pydantic_ai_messages import message_text, parameters_text, result_value
 from replay_recorder.hooks.pydantic_ai_reading import settings_value
-from tests.recorder.recordings import records_of
+from sessions_app.core.run import answered
+from tests.recorder.recordings import only_run_of, records_of, value
 
 SECRET = "canary-7"
 
@@ -109,6 +110,73 @@ def test_a_tool_that_is_no_json_costs_no_step():
     found = json.loads(record)
     assert all("request" in step for step in found["steps"] if step["kind"] == "model")
     assert (len(found["tools"]), FAULTS.counts) == (1, {})
+
+
+def test_what_a_request_sends_beside_its_settings_is_kept_without_its_secrets():
+    said = settings_value({"extra_body": {"user": "ada", "auth": {"api_key": SECRET}, "list": [{"token": SECRET}]}})
+
+    assert SECRET not in said
+    assert json.loads(said)["extra_body"]["user"] == "ada"
+
+
+def no_id(_: Any) -> str:
+    """Writing one out is what cannot be done."""
+    return ""
+
+
+def deep(levels: int) -> Any:
+    value: Any = "bottom"
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize(
+    "result", [deep(240), 10**5000, {"n": 10**5000}, list(range(300_000)), {"a": deep(150)}], ids=lambda _: ""
+)
+def test_an_answer_that_the_server_would_refuse_does_not_cost_the_run(result):
+    agent = Agent(says(ToolCallPart("look", {}), TextPart("Done.")))
+    agent.tool_plain(lambda: result, name="look")
+
+    found = only_run_of(lambda: run(agent))
+
+    assert [step.kind for step in found.steps] == ["model", "tool", "model"]
+    assert value(answered(found.steps[1])) is not None
+
+
+@pytest.mark.parametrize(
+    "result", [deep(90), 10**4000, list(range(150_000)), "[" * 500, {"a": "[{,", "b": "]}"}], ids=lambda _: ""
+)
+def test_an_answer_that_the_server_takes_is_kept_as_it_is(result):
+    agent = Agent(says(ToolCallPart("look", {}), TextPart("Done.")))
+    agent.tool_plain(lambda: result, name="look")
+
+    assert value(answered(only_run_of(lambda: run(agent)).steps[1])) == result
+
+
+@pytest.mark.parametrize("wrapped", [lambda rows: rows, lambda rows: {"rows": [rows]}])
+def test_a_tools_generator_is_left_to_the_agent(wrapped):
+    rows = numbers("x")
+    result = wrapped(rows)
+
+    assert result_value(result) is None
+    assert message_text(ModelRequest(parts=[ToolReturnPart("look", result, "c1")]))
+    assert list(rows) == [0, 1, 2]
+
+
+class Unreadable:
+    def __getattr__(self, name: str) -> Any:
+        raise RuntimeError(name)
+
+
+def unreadable(text: str) -> Any:
+    return Unreadable()
+
+
+def test_an_output_that_cannot_be_read_does_not_keep_the_run_open():
+    agent = Agent(says(TextPart("hello")), output_type=TextOutput(unreadable))
+
+    assert only_run_of(lambda: run(agent)).status == "ok"
 
 
 def test_a_list_prompt_with_half_a_character_is_recorded():

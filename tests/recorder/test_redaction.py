@@ -90,6 +90,12 @@ def test_safe_headers_keeps_the_harmless_ones_in_order_and_as_spelled():
 SECRET_HEADERS = ["authorization", "proxy-authorization", "cookie", "set-cookie", "x-api-key", "api-key"]
 
 
+def test_safe_headers_looks_behind_a_harmless_beginning():
+    assert safe_headers({"X-RateLimit-Token": "secret", "X-RateLimit-Limit-Tokens": "9"}) == [
+        ["X-RateLimit-Limit-Tokens", "9"]
+    ]
+
+
 @pytest.mark.parametrize("name", SECRET_HEADERS)
 def test_safe_headers_never_keeps_credentials(name: str):
     headers = [(name.upper(), "secret"), ("x-other", "kept")]
@@ -108,6 +114,10 @@ def test_safe_headers_never_keeps_credentials(name: str):
         ("https://host/?api%5Fkey=1", "https://host/?api%5Fkey=[redacted]"),
         ("https://host/?X-Amz-Signature=a%2Fb&X-Amz-Date=1", "https://host/?X-Amz-Signature=[redacted]&X-Amz-Date=1"),
         ("https://host/?access_token=a=b", "https://host/?access_token=[redacted]"),
+        ("https://host/a;token=1;b=2/c", "https://host/a;token=[redacted];b=2/c"),
+        ("https://host/?to=https://u:p@x/", "https://host/?to=https://x/"),
+        ("https://host/?to=https%3A%2F%2Fx%2F%3Ftoken%3D1", "https://host/?to=https%3A%2F%2Fx%2F%3Ftoken%3D%5Bredacted%5D"),
+        ("https://host/?to=https%3A%2F%2Fx%2F%3Fa%3D1", "https://host/?to=https%3A%2F%2Fx%2F%3Fa%3D1"),
         ("https://host/#access_token=a&x=1", "https://host/#access_token=[redacted]&x=1"),
         ("https://host/?sig=1&token=2&password=3&secret=4", "https://host/?sig=[redacted]&token=[redacted]&password=[redacted]&secret=[redacted]"),
     ],
@@ -122,7 +132,7 @@ def test_safe_url_takes_secrets_out_and_nothing_else(url: str, safe: str):
     [
         "https://host/a%20b/?q=%C3%BC+x&max_tokens=5&page_token=3&monkey=1",
         "https://host/mail@example.com?to=a@b.c",
-        "https://host/;key=1/x?&&=&a",
+        "https://host/;case=1/x?&&=&a",
         "https://host/?key=&token",
         "https://[::1]:8000/?a=b?key=c",
         "mailto:someone@example.com",

@@ -1,0 +1,113 @@
+"""Runs of Pydantic AI that are stopped, killed, or never begin."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic_ai import Agent
+from pydantic_ai.capabilities import AbstractCapability
+from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
+from pydantic_ai.models.function import FunctionModel
+
+from replay_recorder.hooks import pydantic_ai_run
+from replay_recorder.writing.assembly import assemble
+from sessions_app.core.formats.native import parse_native
+from sessions_app.core.run import ModelCall, Run, ToolCall, answered
+from tests.recorder.recordings import only_run_of, records_of
+
+LONG = 30.0
+"""Seconds; nobody waits for it."""
+
+
+def stopped(agent: Agent[Any, Any]) -> Run:
+    async def work() -> None:
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(agent.run("Go"), 0.3)
+
+    return only_run_of(lambda: asyncio.run(work()))
+
+
+def test_a_request_that_is_stopped_says_what_was_asked():
+    async def never(*_: Any) -> ModelResponse:
+        await asyncio.sleep(LONG)
+        raise AssertionError
+
+    run = stopped(Agent(FunctionModel(never)))
+
+    (step,) = run.steps
+    assert isinstance(step.call, ModelCall)
+    assert run.status == "cut_off"
+    assert step.call.history is not None
+    assert step.call.settings is not None
+    assert (step.duration_ms or 0) >= 200
+    assert step.error is not None
+    assert step.error.type == "CancelledError"
+
+
+def test_a_tool_that_is_stopped_says_so():
+    agent = Agent(FunctionModel(lambda *_: ModelResponse(parts=[ToolCallPart("look", {}, "c1")])))
+
+    @agent.tool_plain
+    async def look() -> None:
+        await asyncio.sleep(LONG)
+
+    _, step = stopped(agent).steps
+
+    assert isinstance(step.call, ToolCall)
+    assert step.call.outcome == "interrupted"
+    assert (step.duration_ms or 0) >= 200
+
+
+KILLED = """
+import asyncio, os, signal, sys
+import replay_recorder
+from pydantic_ai import Agent
+from pydantic_ai.messages import ModelResponse, ToolCallPart
+from pydantic_ai.models.function import FunctionModel
+
+async def work():
+    agent = Agent(FunctionModel(lambda *_: ModelResponse(parts=[ToolCallPart("look", {"a": 1}, "c1")])))
+    agent.tool_plain(lambda a: a, name="look")
+    async with agent.iter("Go") as run:
+        async for node in run:
+            if Agent.is_call_tools_node(node):
+                # The answer is there, and the team looks at it before the loop goes on.
+                os.kill(os.getpid(), signal.SIGKILL)
+
+replay_recorder.install(spool=sys.argv[1])
+asyncio.run(work())
+"""
+
+
+def test_an_answer_is_on_the_disk_before_the_loop_goes_on(tmp_path: Path):
+    assert subprocess.run([sys.executable, "-c", KILLED, str(tmp_path)], check=False, timeout=LONG).returncode == -9
+
+    (path,) = (tmp_path / "open").iterdir()
+    model, tool = parse_native(assemble(path.read_bytes())).steps
+    assert answered(model) is not None
+    assert isinstance(tool.call, ToolCall)
+    assert (tool.name, tool.call.call_id, tool.call.outcome) == ("look", "c1", None)
+
+
+class Refuses(AbstractCapability[Any]):
+    async def for_run(self, ctx: Any) -> Any:
+        raise RuntimeError
+
+
+def test_a_run_that_never_begins_is_not_left_open():
+    agent = Agent(FunctionModel(lambda *_: ModelResponse(parts=[TextPart("Done.")])))
+
+    def work() -> None:
+        with pytest.raises(RuntimeError):
+            asyncio.run(agent.run("Go", capabilities=[Refuses()]))
+        asyncio.run(agent.run("Go"))
+
+    before = set(pydantic_ai_run._open_runs)
+
+    assert len(records_of(work)) == 1
+    assert pydantic_ai_run._open_runs == before
