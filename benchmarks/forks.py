@@ -38,6 +38,7 @@ def measure(steps: int) -> JsonObject:
     forked_at = time.process_time()
     store_run(project, made, source=b"{}")
     ended = time.process_time()
+    assert result.stopped is not None
     assert (result.verdict, result.stopped["step"]) == ("unknown_from_step", at + 1)
     return {
         "steps": steps,
@@ -48,7 +49,7 @@ def measure(steps: int) -> JsonObject:
 
 
 @pytest.mark.django_db
-def test_a_late_fork_costs_what_is_stored():
+def test_a_late_fork_costs_what_is_stored() -> None:
     forked(make_run(20, stamp="2026-11-01T00:00:00Z"), 10, {"kind": "clock", "value": 0})  # the library loads once
     found = [measure(steps) for steps in SIZES]
     ratios = {

@@ -92,7 +92,8 @@ def children() -> set[int]:
     """Our living children, adopted ones too."""
     found = set()
     for task in Path("/proc/self/task").glob("*/children"):
-        found |= {int(pid) for pid in task.read_text().split()}
+        with suppress(FileNotFoundError, ProcessLookupError):  # a thread that has just ended
+            found |= {int(pid) for pid in task.read_text().split()}
     return found
 
 

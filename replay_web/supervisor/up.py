@@ -43,6 +43,8 @@ class Supervisor:
     services: list[Watched] = field(default_factory=list)
     doors: list[Watched] = field(default_factory=list)
     stand_in: StandIn = field(init=False)
+    trouble: str = ""
+    """What went wrong in the last round of the watch."""
 
     def __post_init__(self) -> None:
         self.stand_in = StandIn(self.host, self.port)
@@ -60,7 +62,7 @@ class Supervisor:
             self.say(ready_line(self.url, self.home.connection))
             while True:
                 time.sleep(LOOK_EVERY)
-                self.look()
+                self.look_on()
         finally:
             ignore_signals()
             self.stop()
@@ -136,6 +138,17 @@ class Supervisor:
         if not is_given("SECRET_KEY"):
             told["SECRET_KEY_FILE"] = str(self.home.secret_file("secret_key"))
         return told
+
+    def look_on(self) -> None:
+        """What goes wrong in one round, as on a full disk, must not end everything: the next one comes."""
+        try:
+            self.look()
+        except OSError as error:
+            if str(error) != self.trouble:
+                self.say(f"The watch goes on after: {error}")
+            self.trouble = str(error)
+        else:
+            self.trouble = ""
 
     def look(self) -> None:
         """One round of the watch."""

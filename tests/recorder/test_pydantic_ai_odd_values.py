@@ -119,6 +119,16 @@ def test_what_a_request_sends_beside_its_settings_is_kept_without_its_secrets():
     assert json.loads(said)["extra_body"]["user"] == "ada"
 
 
+def gives(result: Any) -> Agent[None, str]:
+    agent = Agent(says(ToolCallPart("look", {}), TextPart("Done.")))
+
+    @agent.tool_plain
+    def look() -> Any:
+        return result
+
+    return agent
+
+
 def no_id(_: Any) -> str:
     """Writing one out is what cannot be done."""
     return ""
@@ -132,11 +142,10 @@ def deep(levels: int) -> Any:
 
 
 @pytest.mark.parametrize(
-    "result", [deep(240), 10**5000, {"n": 10**5000}, list(range(300_000)), {"a": deep(150)}], ids=lambda _: ""
+    "result", [deep(240), 10**5000, {"n": 10**5000}, list(range(300_000)), {"a": deep(150)}], ids=no_id
 )
 def test_an_answer_that_the_server_would_refuse_does_not_cost_the_run(result):
-    agent = Agent(says(ToolCallPart("look", {}), TextPart("Done.")))
-    agent.tool_plain(lambda: result, name="look")
+    agent = gives(result)
 
     found = only_run_of(lambda: run(agent))
 
@@ -145,11 +154,10 @@ def test_an_answer_that_the_server_would_refuse_does_not_cost_the_run(result):
 
 
 @pytest.mark.parametrize(
-    "result", [deep(90), 10**4000, list(range(150_000)), "[" * 500, {"a": "[{,", "b": "]}"}], ids=lambda _: ""
+    "result", [deep(90), 10**4000, list(range(150_000)), "[" * 500, {"a": "[{,", "b": "]}"}], ids=no_id
 )
 def test_an_answer_that_the_server_takes_is_kept_as_it_is(result):
-    agent = Agent(says(ToolCallPart("look", {}), TextPart("Done.")))
-    agent.tool_plain(lambda: result, name="look")
+    agent = gives(result)
 
     assert value(answered(only_run_of(lambda: run(agent)).steps[1])) == result
 

@@ -122,7 +122,7 @@ def test_what_dies_is_started_again(running_instance, name):
 
     os.kill(before, signal.SIGKILL)
 
-    until = time.monotonic() + 15
+    until = time.monotonic() + 40
     while running_instance.pids(name) == [before] or not is_ready(running_instance):
         assert time.monotonic() < until
         time.sleep(0.1)
@@ -135,7 +135,7 @@ def test_somebody_answers_while_the_web_server_is_down(running_instance):
 
     os.kill(before, signal.SIGKILL)
     answers = Counter(answer_of(port) for _ in range(50))
-    until = time.monotonic() + 15
+    until = time.monotonic() + 40  # it was killed before: there is a pause, and the machine may be busy
     while {answer_of(port) for _ in range(20)} != {401}:  # for a moment both listen
         assert time.monotonic() < until
         time.sleep(0.05)
