@@ -11,6 +11,7 @@ from django.db import connection
 from django.test import Client
 
 from replay_web.supervisor.home import PROJECT_ROOT
+from sessions_app.core.spans.span import Span
 from sessions_app.models import IngestNote, Project
 from sessions_app.models.projects import KeyScope
 from sessions_app.services.keys import create_key
@@ -85,6 +86,14 @@ def _called(turn: int) -> dict[str, Any]:
 def _returned(turn: int) -> list[dict[str, Any]]:
     content = _result(turn)
     return [{"part_kind": "tool-return", "tool_name": "look", "content": content, "tool_call_id": f"c{turn}"}]
+
+
+TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
+
+
+def a_span(**fields: Any) -> Span:
+    made: dict[str, Any] = {"trace_id": TRACE, "span_id": "00f067aa0ba902b7", "parent_id": None, "name": "chat"}
+    return Span(**made | {"start_ns": 1, "end_ns": 2} | fields)
 
 
 def row_counts() -> dict[str, int]:

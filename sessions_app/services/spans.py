@@ -18,6 +18,7 @@ from django.utils import timezone
 from sessions_app.core.payload import compact_json, sha256_hex
 from sessions_app.core.redaction import Redactor
 from sessions_app.core.spans.batch import Batch, write_batch
+from sessions_app.core.spans.carried import FEW, MANY, Stored, carry
 from sessions_app.core.spans.packing import Packer, Pieces
 from sessions_app.core.spans.remembered import RememberedPieces, key_of
 from sessions_app.core.spans.span import LogRecord, Span
@@ -47,6 +48,8 @@ class _Arrival:
     span_count: int
     has_end: bool
     """Whether a topmost span that ended is among them."""
+    stored: Stored
+    """The batch as it is stored."""
 
     @property
     def digest(self) -> str:
@@ -87,14 +90,23 @@ def _arrivals(project: Project, spans: Sequence[Span], logs: Sequence[LogRecord]
         if log.trace_id is not None:
             logs_of[log.trace_id].append(log)
     return [
-        _Arrival(
-            trace_id=trace_id,
-            batch=write_batch(spans_of[trace_id], logs_of[trace_id], Packer(redact, redact.is_secret)),
-            span_count=len(spans_of[trace_id]),
-            has_end=any(span.parent_id is None and span.end_ns for span in spans_of[trace_id]),
-        )
+        _arrival(trace_id, spans_of[trace_id], logs_of[trace_id], Packer(redact, redact.is_secret))
         for trace_id in sorted({*spans_of, *logs_of})
     ]
+
+
+def _arrival(trace_id: str, spans: Sequence[Span], logs: Sequence[LogRecord], packer: Packer) -> _Arrival:
+    batch = write_batch(spans, logs, packer)
+    has_end = any(span.parent_id is None and span.end_ns for span in spans)
+    known = {span.span_id for span in spans}
+    is_whole = has_end and all(span.parent_id is None or span.parent_id in known for span in spans)
+    return _Arrival(
+        trace_id=trace_id,
+        batch=batch,
+        span_count=len(spans),
+        has_end=has_end,
+        stored=carry(batch.content, batch.pieces, most=MANY if is_whole else FEW),
+    )
 
 
 _REMEMBERED = RememberedPieces(16 * 1024 * 1024)
@@ -169,7 +181,7 @@ def _store(project: Project, arrivals: list[_Arrival]) -> dict[str, Trace]:
     """The traces that got something new, by trace id."""
     pieces = Pieces()
     for arrival in arrivals:
-        pieces.add(arrival.batch.pieces)
+        pieces.add(arrival.stored.beside)
     payloads.write_many(project.pk, pieces.payloads)
     write_nodes(project.pk, pieces.nodes)
     now = timezone.now()
@@ -186,7 +198,7 @@ def _store(project: Project, arrivals: list[_Arrival]) -> dict[str, Trace]:
 
 
 def _batch_columns(arrivals: list[_Arrival], keys: dict[str, int]) -> dict[str, list[object]]:
-    packed = [pack(arrival.batch.content) for arrival in arrivals]
+    packed = [pack(arrival.stored.content) for arrival in arrivals]
     return {
         "traces": [keys[arrival.trace_id] for arrival in arrivals],
         "digests": [bytes.fromhex(arrival.digest) for arrival in arrivals],

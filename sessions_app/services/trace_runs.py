@@ -20,6 +20,7 @@ from sessions_app.core.errors import RunConflict
 from sessions_app.core.otlp_export.restore import is_export
 from sessions_app.core.payload import compact_json, sha256_hex
 from sessions_app.core.spans.batch import Batch, read_batch, references_of
+from sessions_app.core.spans.carried import apart
 from sessions_app.core.spans.merging import merge
 from sessions_app.core.spans.packing import Pieces, Unpacker
 from sessions_app.core.spans.shared_values import shared_values
@@ -84,19 +85,25 @@ def _contents(trace: Trace, just_stored: Batch | None) -> tuple[list[bytes], Pie
     if just_stored is not None:
         return [just_stored.content], just_stored.pieces
     rows = trace.batches.order_by("digest").values_list("content", "is_compressed")
-    contents = [unpack(bytes(content), is_compressed=packed) for content, packed in rows]
-    return contents, _pieces(trace.project_id, contents)
+    batches = [apart(unpack(bytes(content), is_compressed=packed)) for content, packed in rows]
+    contents, pieces = [content for content, _ in batches], Pieces()
+    for _, carried in batches:
+        pieces.add(carried)
+    return contents, _with_stored(trace.project_id, contents, pieces)
 
 
-def _pieces(project_id: int, contents: Iterable[bytes]) -> Pieces:
-    nodes, wanted = set(), set()
+def _with_stored(project_id: int, contents: Iterable[bytes], carried: Pieces) -> Pieces:
+    """What the batches carried, with what they refer to beside it."""
+    nodes: set[str] = set()
+    wanted: set[str] = set()
     for content in contents:
         heads, digests = references_of(content)
         nodes.update(heads)
         wanted.update(digests)
-    links = read_nodes(project_id, nodes)
+    links = carried.nodes | read_nodes(project_id, nodes - carried.nodes.keys())
     wanted.update(element for _, element in links.values())
-    return Pieces(payloads=payloads.read_many(project_id, wanted), nodes=links)
+    beside = payloads.read_many(project_id, wanted - carried.payloads.keys())
+    return Pieces(payloads=carried.payloads | beside, nodes=links)
 
 
 def _spans(trace_id: str, contents: list[bytes], pieces: Pieces, *, exact: bool) -> list[Span]:

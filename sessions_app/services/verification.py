@@ -14,6 +14,8 @@ from sessions_app.core.formats.native import run_digest
 from sessions_app.core.history import node_digest
 from sessions_app.core.payload import sha256_hex
 from sessions_app.core.spans.batch import references_of
+from sessions_app.core.spans.carried import apart
+from sessions_app.core.spans.packing import Pieces
 from sessions_app.mapping.load import load_run
 from sessions_app.mapping.payloads import blob_folder, read_many
 from sessions_app.mapping.references import payload_references
@@ -93,12 +95,16 @@ def _node_problems(project: Project, payloads: set[str]) -> Iterator[str]:
 def _batch_problems(project: Project, payloads: set[str]) -> Iterator[str]:
     nodes = set(_digests(HistoryNode.objects.filter(project=project)))
     for batch in SpanBatch.objects.filter(trace__project=project).order_by("pk").iterator(_CHUNK):
-        data = unpack(bytes(batch.content), is_compressed=batch.is_compressed)
+        try:
+            data, carried = apart(unpack(bytes(batch.content), is_compressed=batch.is_compressed))
+        except (ValueError, LookupError, ZstdError):
+            data, carried = b"", Pieces()
         if sha256_hex(data) != str(batch):
             yield f"{project}: spans {batch} do not match their digest."
             continue
         heads, digests = references_of(data)
-        for digest in sorted({*heads} - nodes | {*digests} - payloads):
+        wanted = {*digests, *(element for _, element in carried.nodes.values())} - carried.payloads.keys()
+        for digest in sorted({*heads} - carried.nodes.keys() - nodes | wanted - payloads):
             yield f"{project}: spans {batch} refer to {digest}, which is not stored."
 
 

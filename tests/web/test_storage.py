@@ -12,7 +12,7 @@ from playwright.sync_api import Page
 
 from sessions_app.core.payload import sha256_hex
 from sessions_app.core.spans.sizes import said_bytes
-from sessions_app.core.spans.span import LogRecord, Span, SpanEvent
+from sessions_app.core.spans.span import LogRecord, SpanEvent
 from sessions_app.mapping import payloads
 from sessions_app.models import HistoryNode, PayloadBlock, Project, Run, SpanBatch, Step, StoredPayload, Trace
 from sessions_app.payloads.compression import pack_object
@@ -20,13 +20,12 @@ from sessions_app.queries import storage as queries
 from sessions_app.queries.storage import Amount, storage_of
 from sessions_app.services.ingest import ingest_document
 from sessions_app.services.spans import receive
-from tests.builders import make_growing_record, make_record, make_tool_step
+from tests.builders import TRACE, a_span, make_growing_record, make_record, make_tool_step
 from tests.traces.captures import CHOICE, Capture
 from tests.web.making import HOSTILE, client_of, make_project, make_user
 
 pytestmark = pytest.mark.django_db
 ORDER = Capture(CHOICE / "pydantic-ai-v5" / "order_lookup")
-TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 
 
 @pytest.fixture(autouse=True)
@@ -42,11 +41,6 @@ def document(run_id: str, *steps: dict[str, Any]) -> bytes:
 
 def incompressible(size: int) -> str:
     return "".join(sha256_hex(str(number).encode()) for number in range(size // 64))
-
-
-def a_span(**fields: Any) -> Span:
-    made: dict[str, Any] = {"trace_id": TRACE, "span_id": "00f067aa0ba902b7", "parent_id": None, "name": "chat"}
-    return Span(**made | {"start_ns": 1, "end_ns": 2} | fields)
 
 
 # --- sums --------------------------------------------------------------------------------------
