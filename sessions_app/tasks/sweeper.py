@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-import threading
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 from celery.signals import worker_init, worker_ready, worker_shutdown
@@ -14,9 +14,10 @@ from django.db import close_old_connections
 from sessions_app.services import leases, replay_work
 from sessions_app.services.wakeups import wake
 from sessions_app.tasks.replays import children, worker_name
+from sessions_app.tasks.rounds import Rounds
 
 logger = logging.getLogger(__name__)
-_stopping = threading.Event()
+rounds = Rounds("sweeper")
 
 
 class StandIn:
@@ -53,23 +54,11 @@ def sweep(stand_in: StandIn) -> None:
             stand_in.take(replay.pk)
 
 
-def _sweep_until_stopped(stand_in: StandIn) -> None:
-    while not _stopping.wait(settings.REPLAY_SWEEP_SECONDS):
-        try:
-            sweep(stand_in)
-        except Exception as error:  # whatever it is, the next round must come
-            logger.warning("The sweeper had to stop halfway: %s", type(error).__name__)
-        finally:
-            close_old_connections()
-    stand_in.close()
-
-
 @worker_init.connect
 def start(**_: Any) -> None:
     """Before the worker looks for the broker, which may not be there for hours."""
-    _stopping.clear()
     stand_in = StandIn(settings.WORKER_THREADS)
-    threading.Thread(target=_sweep_until_stopped, args=(stand_in,), name="sweeper", daemon=True).start()
+    rounds.start(partial(sweep, stand_in), at_end=stand_in.close)
 
 
 @worker_ready.connect
@@ -79,5 +68,5 @@ def warm_up(**_: Any) -> None:
 
 @worker_shutdown.connect
 def stop(**_: Any) -> None:
-    _stopping.set()
+    rounds.stop()
     children.close()

@@ -27,10 +27,7 @@ def rounds(monkeypatch, settings) -> Iterator[Rounds]:
     made = Rounds()
     settings.REPLAY_SWEEP_SECONDS = 3600
     monkeypatch.setattr(spans, "make_waiting_runs", made)
-    spans._stopping.clear()
-    spans._asked.clear()
-    thread = threading.Thread(target=spans.make_runs_until_stopped)
-    thread.start()
+    thread = spans.rounds.start(spans.make_all)
     yield made
     spans.stop()
     made.may_go_on.release(9)
