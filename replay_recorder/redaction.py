@@ -15,7 +15,6 @@ from typing import Any
 from urllib.parse import quote, unquote_plus
 
 from replay_recorder.settings import Redact
-from replay_recorder.writing.json_text import jsonable
 
 REDACTED = "[redacted]"
 _BYTES = frozenset({"base64", "data"})
@@ -70,11 +69,12 @@ def compose(*hooks: Redact) -> Redact:
 
 _KEPT_HEADERS = frozenset(
     {"accept", "accept-encoding", "age", "cache-control", "cf-ray", "content-encoding", "content-length",
-     "content-type", "date", "etag", "expires", "last-modified", "request-id", "retry-after",
+     "content-type", "date", "etag", "expires", "last-modified", "openai-model", "openai-organization",
+     "openai-processing-ms", "openai-project", "openai-version", "request-id", "retry-after",
      "retry-after-ms", "server", "transfer-encoding", "user-agent", "vary", "via", "x-amzn-requestid",
      "x-cloud-trace-context", "x-ms-region", "x-ms-request-id", "x-request-id", "x-should-retry"}
 )  # fmt: skip
-_KEPT_BEGINNINGS = ("anthropic-ratelimit-", "openai-", "ratelimit-", "x-ratelimit-", "x-stainless-")
+_KEPT_BEGINNINGS = ("anthropic-ratelimit-", "ratelimit-", "x-ratelimit-", "x-stainless-")
 _NEVER_HEADERS = frozenset(
     {"authorization", "proxy-authorization", "cookie", "set-cookie", "x-api-key", "api-key", "x-goog-api-key"}
 )
@@ -122,37 +122,51 @@ _SECRET_PARAMETERS = frozenset(
 """Names of parameters and fields without their case and their signs between letters."""
 _SECRET_ENDINGS = ("accesskey", "accesskeyid", "apikey", "authkey", "password", "privatekey", "secret", "secretkey",
                    "signature", "subscriptionkey", "token")  # fmt: skip
+_PARTS = re.compile(r"[.\[\]]+")
 _PAGING = frozenset({"continuationtoken", "nextpagetoken", "nexttoken", "pagetoken"})
 
 
 def _is_secret(parameter: str) -> bool:
-    name = re.sub(r"[^a-z0-9]", "", unquote_plus(parameter).lower())
-    return name in _SECRET_PARAMETERS or (name.endswith(_SECRET_ENDINGS) and name not in _PAGING)
+    """Also `user[key]` and `auth.token`, by each of their parts."""
+    said = unquote_plus(parameter).lower()
+    names = [re.sub(r"[^a-z0-9]", "", part) for part in (said, *_PARTS.split(said))]
+    return any(name in _SECRET_PARAMETERS or (name.endswith(_SECRET_ENDINGS) and name not in _PAGING) for name in names)
 
 
 def safe_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of a request: of headers only their names, and no secret among what is sent beside the settings."""
-    said = {name: REDACTED if _is_secret(name) and value else value for name, value in settings.items()}
-    if said.get("extra_headers"):
-        said["extra_headers"] = header_names(said["extra_headers"])
-    if said.get("extra_body"):
-        said["extra_body"] = _without_secrets(jsonable(said["extra_body"]))
-    return said
+    """The settings of a request without secrets: of headers the names alone; fields, and parameters of addresses, that
+    sound like one are `[redacted]`, however deep."""
+    return {name: _safe_setting(name, value, _DEEPEST) for name, value in settings.items()}
 
 
-def _without_secrets(value: Any) -> Any:
-    """Plain JSON with `[redacted]` for every field that sounds like a secret, however deep."""
-    if isinstance(value, dict):
-        return {key: REDACTED if _is_secret(key) and item else _without_secrets(item) for key, item in value.items()}
-    return [_without_secrets(item) for item in value] if isinstance(value, list) else value
+_HEADERS = ("extra_headers", "headers", "http_headers", "default_headers")
+_FREE = ("extra_body", "extra_query")
+"""Anything goes there, and not only as names with values."""
+_DEEPEST = 50
+
+
+def _safe_setting(name: str, value: Any, levels: int) -> Any:
+    if value is None or isinstance(value, (bool, int, float)):
+        return value
+    if levels == 0 or _is_secret(name) or (name in _FREE and not isinstance(value, Mapping)):
+        return REDACTED
+    if name.lower() in _HEADERS:
+        return header_names(value)
+    if isinstance(value, str):
+        return safe_url(value) if "://" in value else value
+    if isinstance(value, Mapping):
+        return {key: _safe_setting(str(key), item, levels - 1) for key, item in value.items()}
+    return [_safe_setting("", item, levels - 1) for item in value] if isinstance(value, (list, tuple)) else value
 
 
 # --- addresses
 
-_AUTHORITY = re.compile(r"\A((?:[A-Za-z][A-Za-z0-9+.-]*:)?//)([^/?#\\]*@)")
+_AUTHORITY = re.compile(r"\A(\s*(?:[A-Za-z][A-Za-z0-9+.-]*:[/\\]+|[/\\]{2}))([^/?#\\]*@)")
 _FIRST_PARAMETER = re.compile(r"(?=[?#])")
 _PARAMETER = re.compile(r"(?<=[?#&;])([^?#&;=]*)=([^#&;]*)")
 _PATH_PARAMETER = re.compile(r"(?<=;)([^;=/]*)=([^;/]*)")
+_WITHIN = 4
+"""Addresses within addresses, each encoded once more."""
 
 
 def safe_url(url: str) -> str:
@@ -160,22 +174,29 @@ def safe_url(url: str) -> str:
 
     The same for an address that is the value of a parameter. Everything else stays byte for byte.
     """
+    return _safe_url(url, _WITHIN)
+
+
+def _safe_url(url: str, levels: int) -> str:
     bare = _AUTHORITY.sub(r"\1", url)
     path, *rest = _FIRST_PARAMETER.split(bare, maxsplit=1)
-    safe_path = _PATH_PARAMETER.sub(_safe_parameter, path)
-    return safe_path + "".join(_PARAMETER.sub(_safe_parameter, part) for part in rest)
+
+    def safe(found: re.Match[str]) -> str:
+        is_secret = found[2] and _is_secret(found[1])
+        return f"{found[1]}={REDACTED if is_secret else _safe_value(found[2], levels)}"
+
+    return _PATH_PARAMETER.sub(safe, path) + "".join(_PARAMETER.sub(safe, part) for part in rest)
 
 
-def _safe_parameter(found: re.Match[str]) -> str:
-    if found[2] and _is_secret(found[1]):
-        return f"{found[1]}={REDACTED}"
-    return f"{found[1]}={_safe_value(found[2])}"
-
-
-def _safe_value(value: str) -> str:
-    """Of a parameter; it may be an address, as it is or encoded once more."""
+def _safe_value(value: str, levels: int) -> str:
+    """Of a parameter; it may be an address, as it is or encoded once more or twice."""
     plain = unquote_plus(value)
-    safe = safe_url(plain) if "://" in plain else plain
+    is_address = "://" in plain or plain.startswith("/")
+    if not is_address and (plain == value or "%" not in plain):
+        return value
+    if levels == 0:
+        return REDACTED
+    safe = _safe_url(plain, levels - 1) if is_address else _safe_value(plain, levels - 1)
     if safe == plain:
         return value
     return safe if value == plain else quote(safe, safe="")

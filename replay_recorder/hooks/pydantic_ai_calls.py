@@ -51,6 +51,12 @@ class CallLog:
         for part in calls_in(response):
             self._begin(part, parent=parent, is_output=part.tool_name in output_names)
 
+    def asked_otherwise(self, response: Any) -> None:
+        """Somebody changed the answer before the loop took it up."""
+        for part in calls_in(response):
+            for step in self._unsettled.get(part.tool_call_id, ())[:1]:
+                self.run.amend(step, tool_name=name(part.tool_name), arguments=arguments_value(part))
+
     def _begin(self, part: Any, *, parent: int | None, is_output: bool = False) -> int:
         step = self.run.begin(
             "tool",

@@ -15,7 +15,7 @@ from pydantic_ai.tools import ToolDefinition
 from pydantic_core import to_json
 
 from replay_recorder.redaction import REDACTED, header_names, safe_url
-from replay_recorder.writing.json_text import JsonText, dumps, exact, jsonable, value_of, within_limits
+from replay_recorder.writing.json_text import JsonText, dumps, exact, holds_iterator, jsonable, value_of, within_limits
 
 _MESSAGE: TypeAdapter[ModelMessage] = TypeAdapter(ModelMessage)
 _PARAMETERS: TypeAdapter[ModelRequestParameters] = TypeAdapter(ModelRequestParameters)
@@ -125,28 +125,10 @@ def json_value(value: Any) -> JsonText:
     """Any object of the team as JSON: by the library's rules, else by ours."""
     if not holds_iterator(value):
         try:
-            return JsonText(within_limits(to_json(value).decode()))
+            return JsonText(within_limits(to_json(value, inf_nan_mode="strings").decode()))
         except ValueError:
             pass
     return JsonText(dumps(jsonable(value)))
-
-
-def holds_iterator(value: Any) -> bool:
-    """Whether writing the value would read something that can be read once, which is the agent's to read."""
-    waiting, looked_at = [value], 0
-    while waiting and looked_at < _LOOKED_AT:
-        each, looked_at = waiting.pop(), looked_at + 1
-        if isinstance(each, dict):
-            waiting.extend(each.values())
-        elif isinstance(each, (list, tuple)):
-            waiting.extend(each)
-        elif hasattr(type(each), "__next__"):
-            return True
-    return False
-
-
-_LOOKED_AT = 10_000
-"""Values; a larger one is taken for plain data."""
 
 
 def _content(part: bytes) -> Any:

@@ -263,9 +263,10 @@ class RunLog:
             return
         (response, written), self._answer = self._answer, None
         taken_up = self._in_history(response, messages)
-        if taken_up is not response or vars(taken_up) != vars(written):
+        if taken_up is not None and taken_up != written:
             self.run.amend(self._step, response=message_text(taken_up))
-        self._history.answered(taken_up, step=self._step)
+            self.calls.asked_otherwise(taken_up)
+        self._history.answered(taken_up or response, step=self._step)
 
     def _write_answer(self, response: Any, fields: dict[str, Any]) -> None:
         request = self._request_text()
@@ -275,11 +276,10 @@ class RunLog:
             self.calls.open(response, parent=self._step, output_names=self._surroundings.output_names)
 
     def _in_history(self, response: Any, messages: list[Any]) -> Any:
-        """The answer as it stands in the history; itself while it is not there."""
+        """The answer as it stands in the history; None while it is not there."""
         position = len(self._history.known)
-        if position >= len(messages) or messages[position].kind != "response":
-            return response
-        return messages[position] if messages[position].parts == response.parts else response
+        found = messages[position] if position < len(messages) else None
+        return found if found is response or getattr(found, "parts", None) == response.parts else None
 
     def _settle(self, messages: list[Any], error: BaseException | None = None) -> None:
         """What became known of the last step since it was written."""

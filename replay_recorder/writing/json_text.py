@@ -7,6 +7,7 @@ import contextlib
 import dataclasses
 import json
 import math
+from collections import deque
 from collections.abc import Mapping
 from itertools import accumulate
 from json.encoder import encode_basestring
@@ -97,7 +98,7 @@ def within_limits(text: str) -> str:
     brackets = content.count(b"[") + content.count(b"{")
     if brackets > _MAX_DEPTH and _depth(content) > _MAX_DEPTH:
         raise ValueError("nested too deeply")
-    if brackets + content.count(b",") > _MAX_NODES:
+    if brackets + content.count(b",") > 2 * _MAX_NODES:
         raise ValueError("too many values")
     if any(content[at : at + _BLOCK].isdigit() for at in range(0, len(content) - _BLOCK, _BLOCK)):
         raise ValueError("a number is too long")
@@ -140,10 +141,37 @@ class _Walk:
             if dataclasses.is_dataclass(value) and not isinstance(value, type):
                 fields = {field.name: getattr(value, field.name, None) for field in dataclasses.fields(value)}
                 return self.turned(fields, depth + 1)
-            dump = getattr(value, "model_dump", None)
-            if callable(dump) and not isinstance(value, type):
-                return self.turned(dump(mode="json"), depth + 1)
+            if hasattr(type(value), "model_dump"):
+                said = vars(value) if holds_iterator(value) else value.model_dump(mode="json")
+                return self.turned(said, depth + 1)
         return whole_text(_text_of(value))
+
+
+def holds_iterator(value: Any) -> bool:
+    """Whether writing the value would read something that can be read once, which is the agent's to read."""
+    waiting, looked_at = deque([value]), 0
+    while waiting and looked_at < _LOOKED_AT:
+        each, looked_at = waiting.popleft(), looked_at + 1
+        if isinstance(each, Mapping):
+            waiting.extend(each.values())
+        elif isinstance(each, (list, tuple, set, frozenset, deque)):
+            waiting.extend(each)
+        elif hasattr(type(each), "__next__"):
+            return True
+        elif is_made_of_fields(each):
+            waiting.extend(vars(each).values())
+    return False
+
+
+_LOOKED_AT = 100_000
+"""Values; a larger one is taken for plain data."""
+
+
+def is_made_of_fields(value: Any) -> bool:
+    """A dataclass or a model of pydantic."""
+    kind = type(value)
+    is_known = hasattr(kind, "__dataclass_fields__") or hasattr(kind, "model_fields")
+    return is_known and hasattr(value, "__dict__")
 
 
 def _scalar(value: bool | int | float | str | None) -> Any:

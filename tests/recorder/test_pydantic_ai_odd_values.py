@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
 import httpx
 import pytest
+from pydantic import BaseModel
 from pydantic_ai import Agent, TextOutput, ToolReturn
 from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
 from pydantic_ai.models import ModelRequestParameters
@@ -16,7 +20,7 @@ from pydantic_ai.models.function import FunctionModel
 from pydantic_ai.native_tools import MCPServerTool
 
 from replay_recorder.guard import FAULTS
-from replay_recorder.hooks.pydantic_ai_messages import message_text, parameters_text, result_value
+from replay_recorder.hooks.pydantic_ai_messages import json_value, message_text, parameters_text, result_value
 from replay_recorder.hooks.pydantic_ai_reading import settings_value
 from sessions_app.core.run import answered
 from tests.recorder.recordings import only_run_of, records_of, value
@@ -113,10 +117,29 @@ def test_a_tool_that_is_no_json_costs_no_step():
 
 
 def test_what_a_request_sends_beside_its_settings_is_kept_without_its_secrets():
-    said = settings_value({"extra_body": {"user": "ada", "auth": {"api_key": SECRET}, "list": [{"token": SECRET}]}})
+    body = {"user": "ada", "auth": {"api_key": SECRET}, "list": [{"token": SECRET}], "headers": {"X-Auth": SECRET}}
+
+    said = settings_value({"extra_body": {**body, "url": f"https://u:{SECRET}@h/?a=1", "stop_token": 3}})
 
     assert SECRET not in said
     assert json.loads(said)["extra_body"]["user"] == "ada"
+    assert json.loads(said)["extra_body"]["url"] == "https://h/?a=1"
+    assert json.loads(said)["extra_body"]["stop_token"] == 3
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"extra_query": {"api_key": SECRET}},
+        {"extra_query": [("api_key", SECRET)]},
+        {"extra_body": f"key={SECRET}"},
+        {"extra_body": SECRET.encode()},
+        {"more_fields": {"api_key": SECRET}},
+        {"http_headers": {"X-Auth": SECRET}},
+    ],
+)
+def test_no_setting_brings_a_secret_along(settings):
+    assert SECRET not in settings_value(settings)
 
 
 def gives(result: Any) -> Agent[None, str]:
@@ -162,14 +185,48 @@ def test_an_answer_that_the_server_takes_is_kept_as_it_is(result):
     assert value(answered(only_run_of(lambda: run(agent)).steps[1])) == result
 
 
-@pytest.mark.parametrize("wrapped", [lambda rows: rows, lambda rows: {"rows": [rows]}])
-def test_a_tools_generator_is_left_to_the_agent(wrapped):
-    rows = numbers("x")
-    result = wrapped(rows)
+@dataclass
+class Holder:
+    rows: Any
 
-    assert result_value(result) is None
-    assert message_text(ModelRequest(parts=[ToolReturnPart("look", result, "c1")]))
+
+class Model(BaseModel, arbitrary_types_allowed=True):
+    rows: Any
+
+
+WRAPPERS: list[Callable[[Any], Any]] = [
+    lambda rows: rows,
+    lambda rows: {"rows": [rows]},
+    lambda rows: Holder(rows),
+    lambda rows: Model(rows=rows),
+    lambda rows: deque([rows]),
+    lambda rows: {"rows": [rows, *range(10_001)]},
+]
+
+
+@pytest.mark.parametrize("wrapped", WRAPPERS, ids=range(len(WRAPPERS)))
+def test_what_can_be_read_once_is_left_to_the_agent(wrapped):
+    rows = numbers("x")
+    given = wrapped(rows)
+
+    assert result_value(given) is None
+    assert message_text(ModelRequest(parts=[ToolReturnPart("look", given, "c1")]))
+    assert message_text(ModelRequest(parts=[ToolReturnPart("look", 1, "c1", metadata=given)]))
+    assert json_value(given)
     assert list(rows) == [0, 1, 2]
+
+
+def test_no_number_is_none_of_json():
+    assert json.loads(json_value({"a": float("nan"), "b": float("inf")})) == {"a": "NaN", "b": "Infinity"}
+
+
+def test_a_state_of_many_values_is_taken_by_the_server():
+    rows = list(range(250_000))
+    agent = gives("x")
+
+    found = only_run_of(lambda: run(agent), state=lambda: {"rows": rows}, snapshot_every=1)
+
+    assert found.steps[-1].state is not None or found.steps[0].state is not None
 
 
 class Unreadable:

@@ -18,7 +18,7 @@ from replay_recorder.hooks import pydantic_ai_run
 from replay_recorder.writing.assembly import assemble
 from sessions_app.core.formats.native import parse_native
 from sessions_app.core.run import ModelCall, Run, ToolCall, answered
-from tests.recorder.recordings import only_run_of, records_of
+from tests.recorder.recordings import only_run_of, records_of, value
 
 LONG = 30.0
 """Seconds; nobody waits for it."""
@@ -92,6 +92,54 @@ def test_an_answer_is_on_the_disk_before_the_loop_goes_on(tmp_path: Path):
     assert answered(model) is not None
     assert isinstance(tool.call, ToolCall)
     assert (tool.name, tool.call.call_id, tool.call.outcome) == ("look", "c1", None)
+
+
+def test_an_answer_that_the_team_edits_before_it_is_taken_up_is_recorded_as_it_was_taken_up():
+    answers: Any = iter([ToolCallPart("look", {"a": 1}, "c1"), TextPart("Done.")])
+    agent = Agent(FunctionModel(lambda *_: ModelResponse(parts=[next(answers)])))
+
+    @agent.tool_plain
+    def look(a: int) -> int:
+        return a
+
+    async def work() -> None:
+        async with agent.iter("Go") as run:
+            async for node in run:
+                if Agent.is_call_tools_node(node):
+                    for part in node.model_response.parts:
+                        edit(part)
+                    node.model_response.usage.input_tokens = 999
+
+    def edit(part: Any) -> None:
+        if isinstance(part, ToolCallPart):
+            part.args = {"a": 77}
+        else:
+            part.content = "Edited."
+
+    model, tool, last = only_run_of(lambda: asyncio.run(work())).steps
+
+    assert value(answered(model))["parts"][0]["args"] == {"a": 77}
+    assert value(answered(model))["usage"]["input_tokens"] == 999
+    assert isinstance(tool.call, ToolCall)
+    assert (value(tool.call.arguments), value(tool.call.result)) == ({"a": 77}, 77)
+    assert value(answered(last))["parts"][0]["content"] == "Edited."
+
+
+class Cached(AbstractCapability[Any]):
+    async def wrap_model_request(self, ctx: Any, *, request_context: Any, handler: Any) -> Any:
+        return ModelResponse(parts=[TextPart("cached")])
+
+
+def test_an_answer_from_a_cache_keeps_its_stamps_in_a_stream():
+    agent = Agent(FunctionModel(lambda *_: ModelResponse(parts=[TextPart("Done.")])), capabilities=[Cached()])
+
+    async def work() -> None:
+        async with agent.run_stream("Go") as stream:
+            assert await stream.get_output() == "cached"
+
+    found = only_run_of(lambda: asyncio.run(work()))
+
+    assert value(answered(found.steps[0]))["run_id"] == found.run_id
 
 
 class Refuses(AbstractCapability[Any]):

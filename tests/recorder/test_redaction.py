@@ -90,6 +90,11 @@ def test_safe_headers_keeps_the_harmless_ones_in_order_and_as_spelled():
 SECRET_HEADERS = ["authorization", "proxy-authorization", "cookie", "set-cookie", "x-api-key", "api-key"]
 
 
+def test_addresses_within_addresses_come_to_an_end():
+    assert "secret" not in safe_url("https://h/?a=" + "https%3A%2F%2Fh%3Fa%3D" * 1500 + "secret")
+    assert safe_url("https://h/?" + "a=x://?" * 1500)
+
+
 def test_safe_headers_looks_behind_a_harmless_beginning():
     assert safe_headers({"X-RateLimit-Token": "secret", "X-RateLimit-Limit-Tokens": "9"}) == [
         ["X-RateLimit-Limit-Tokens", "9"]
@@ -118,6 +123,11 @@ def test_safe_headers_never_keeps_credentials(name: str):
         ("https://host/?to=https://u:p@x/", "https://host/?to=https://x/"),
         ("https://host/?to=https%3A%2F%2Fx%2F%3Ftoken%3D1", "https://host/?to=https%3A%2F%2Fx%2F%3Ftoken%3D%5Bredacted%5D"),
         ("https://host/?to=https%3A%2F%2Fx%2F%3Fa%3D1", "https://host/?to=https%3A%2F%2Fx%2F%3Fa%3D1"),
+        (" https://u:p@host/", " https://host/"),
+        ("https:/u:p@host/", "https:/host/"),
+        ("https://host/?a%5Bkey%5D=1&a[b]=2", "https://host/?a%5Bkey%5D=[redacted]&a[b]=2"),
+        ("https://host/?to=/in?token=1", "https://host/?to=/in?token=[redacted]"),
+        ("https://host/?to=%252Fin%253Ftoken%253D1", "https://host/?to=%252Fin%253Ftoken%253D%255Bredacted%255D"),
         ("https://host/#access_token=a&x=1", "https://host/#access_token=[redacted]&x=1"),
         ("https://host/?sig=1&token=2&password=3&secret=4", "https://host/?sig=[redacted]&token=[redacted]&password=[redacted]&secret=[redacted]"),
     ],
