@@ -145,6 +145,8 @@ class RunLog:
 
     def _close(self, status: str, **fields: Any) -> None:
         _open_runs.discard(self.run.run_id)
+        if self._alarm is not None:
+            self._alarm.cancel()
         if self._history.is_rewritten_in_place:
             fields["recorder.rewritten_in_place"] = True
         with guard("parent"):
@@ -167,19 +169,25 @@ class RunLog:
         self._asked_at, self._asked = time.perf_counter(), (ctx, request_context)
         asked = name(getattr(request_context.model, "model_name", None))
         self._step = self.run.begin_soon("model", name=asked or "model", model=asked)
-        self._alarm = asyncio.get_running_loop().call_later(_MOMENT, self._write_begun)
+        if self._alarm is None:
+            self._alarm = asyncio.get_running_loop().call_later(_MOMENT, self._write_begun)
 
     def _write_begun(self) -> None:
+        """One alarm for many quick requests: setting one and taking it back at each step costs more than looking."""
         with guard("write_begun"):
-            self.run.write_begun()
+            self._alarm = None
+            if self._asked is not None:
+                left = self._asked_at + _MOMENT - time.perf_counter()
+                if left > 0:
+                    self._alarm = asyncio.get_running_loop().call_later(left, self._write_begun)
+                else:
+                    self.run.write_begun()
 
     def model_answered(self, ctx: Any, request_context: Any, response: Any, error: BaseException | None) -> None:
         """`error` where no answer came; a stream that its reader left is settled when the reader's reason is known."""
         if self._asked is None:
             return
         self._asked = None
-        if self._alarm is not None:
-            self._alarm.cancel()
         self._messages = ctx.messages
         self._put_start(ctx, request_context)
         self._request = self._history.new_in(ctx.messages)
@@ -291,6 +299,12 @@ class RunLog:
             self._settle_stream(messages, error)
         self.calls.settle(messages)
 
+    def _stop_what_goes_on(self, error: BaseException) -> None:
+        """What runs inside learns of it later, when nothing is written any more."""
+        self.calls.stop()
+        for step in list(self.run.inside):
+            step.end(error=error_of(error))
+
     def _settle_stream(self, messages: list[Any], error: BaseException | None) -> None:
         """The answer stands in the history if it came; otherwise this is the reason why it did not."""
         self._is_stream_open = False
@@ -305,7 +319,7 @@ class RunLog:
     def _end_history(self, messages: list[Any], error: BaseException | None = None) -> None:
         self._settle(messages, error)
         if error is not None and was_stopped(error):
-            self.calls.stop()
+            self._stop_what_goes_on(error)
         final = self._history.new_in(messages)
         self._history.end()
         if messages:

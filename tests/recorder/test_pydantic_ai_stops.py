@@ -18,7 +18,7 @@ from replay_recorder.hooks import pydantic_ai_run
 from replay_recorder.writing.assembly import assemble
 from sessions_app.core.formats.native import parse_native
 from sessions_app.core.run import ModelCall, Run, ToolCall, answered
-from tests.recorder.recordings import only_run_of, records_of, value
+from tests.recorder.recordings import only_run_of, records_of, runs_of, value
 
 LONG = 30.0
 """Seconds; nobody waits for it."""
@@ -61,6 +61,31 @@ def test_a_tool_that_is_stopped_says_so():
     assert isinstance(step.call, ToolCall)
     assert step.call.outcome == "interrupted"
     assert (step.duration_ms or 0) >= 200
+
+
+def test_a_run_inside_that_is_stopped_ends_its_step():
+    async def never(*_: Any) -> ModelResponse:
+        await asyncio.sleep(LONG)
+        raise AssertionError
+
+    inner = Agent(FunctionModel(never), name="inner")
+    outer = Agent(FunctionModel(lambda *_: ModelResponse(parts=[ToolCallPart("ask", {}, "c1")])), name="outer")
+
+    @outer.tool_plain
+    async def ask() -> str:
+        return (await inner.run("inner")).output
+
+    async def work() -> None:
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(outer.run("Go"), 0.3)
+
+    runs = {run.agent.name: run for run in runs_of(lambda: asyncio.run(work())) if run.agent is not None}
+
+    step = runs["outer"].steps[-1]
+    assert (step.kind, step.name) == ("agent", "inner")
+    assert (step.duration_ms or 0) >= 200
+    assert step.error is not None
+    assert runs["inner"].status == "cut_off"
 
 
 KILLED = """
