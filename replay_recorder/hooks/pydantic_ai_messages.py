@@ -148,7 +148,7 @@ class Known:
 
     @classmethod
     def of(cls, message: Any) -> Known:
-        return cls(message, tuple(message.parts), _contents(message))
+        return cls(message, tuple(message.parts), contents_of(message))
 
     def is_same(self, message: Any) -> bool:
         """Whether this is the message, or the loop's copy of it with its stamps."""
@@ -159,11 +159,11 @@ class Known:
 
     def is_unchanged(self) -> bool:
         """False when somebody changed the message in place after it had been written."""
-        now = _contents(self.message)
+        now = contents_of(self.message)
         return len(now) == len(self.contents) and all(map(is_, now, self.contents))
 
 
-def _contents(message: Any) -> list[Any]:
+def contents_of(message: Any) -> list[Any]:
     """What may be put into a message later; not what changes inside of these, which would be a look at everything."""
     said = [getattr(message, "instructions", None)]
     for part in message.parts:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from copy import copy
 from functools import cache
 from importlib import metadata
+from operator import is_
 from typing import Any
 
 from pydantic import ValidationError
@@ -14,7 +14,7 @@ from pydantic_ai.exceptions import ApprovalRequired, CallDeferred, ModelRetry, T
 
 from replay_recorder.context import Identity, current_identity
 from replay_recorder.guard import guard
-from replay_recorder.hooks.pydantic_ai_messages import answer_value, json_value, message_text
+from replay_recorder.hooks.pydantic_ai_messages import answer_value, contents_of, json_value, message_text
 from replay_recorder.recorder import Recorder
 from replay_recorder.redaction import safe_settings
 from replay_recorder.tools.calls import error_of
@@ -90,24 +90,28 @@ def registered_tools(ctx: Any) -> list[Any] | None:
     return [tool.tool_def for tool in tools.values() if tool.tool_def.kind != "output"]
 
 
-def as_taken_up(response: Any, ctx: Any, request_context: Any) -> Any:
-    """A copy of the answer with the stamps that the loop puts on it when it takes it into the history."""
-    taken_up = _copied(response)
-    vars(taken_up).update(parts=list(map(_copied, response.parts)), usage=_copied(response.usage))
-    stamps = {"run_id": ctx.run_id, "conversation_id": ctx.conversation_id, "model_id": _serving(request_context)}
-    for stamp, value in stamps.items():
-        if vars(taken_up).get(stamp, value) is None:
-            vars(taken_up)[stamp] = value
-    return taken_up
+class Expected:
+    """An answer as the loop is about to take it into the history: with its stamps.
 
+    Shallow, and compared by what may be put into it on the way: this is done at every step.
+    """
 
-def _copied(value: Any) -> Any:
-    """A shallow copy; `copy.copy` takes several times as long, and this is done at every step."""
-    if not hasattr(value, "__dict__"):
-        return copy(value)
-    made = object.__new__(type(value))
-    made.__dict__.update(value.__dict__)
-    return made
+    __slots__ = ("_contents", "_usage", "message")
+
+    def __init__(self, response: Any, ctx: Any, request_context: Any) -> None:
+        self.message = object.__new__(type(response))
+        said = vars(self.message)
+        said.update(vars(response), parts=list(response.parts))
+        stamps = {"run_id": ctx.run_id, "conversation_id": ctx.conversation_id, "model_id": _serving(request_context)}
+        for stamp, value in stamps.items():
+            if said.get(stamp, value) is None:
+                said[stamp] = value
+        self._contents, self._usage = contents_of(response), dict(vars(response.usage))
+
+    def is_what_came(self, message: Any) -> bool:
+        if vars(message) != vars(self.message) or vars(message.usage) != self._usage:
+            return False
+        return all(map(is_, contents_of(message), self._contents))
 
 
 def _serving(request_context: Any) -> str | None:

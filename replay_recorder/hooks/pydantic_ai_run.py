@@ -20,8 +20,8 @@ from replay_recorder.hooks.pydantic_ai_messages import (
     prompt_value,
 )
 from replay_recorder.hooks.pydantic_ai_reading import (
+    Expected,
     answer_facts,
-    as_taken_up,
     history_value,
     identity_of,
     instructions,
@@ -68,7 +68,7 @@ class RunLog:
         """What the request that is under way adds, until it is written: beside the answer, where it costs least."""
         self._asked: tuple[Any, Any] | None = None
         """The contexts of the request that is under way."""
-        self._answer: tuple[Any, Any] | None = None
+        self._answer: tuple[Any, Expected] | None = None
         """An answer that the loop has not taken up yet, and as it was written."""
         self._is_stream_open = False
         self._alarm: asyncio.TimerHandle | None = None
@@ -196,8 +196,8 @@ class RunLog:
         if self._recorder.settings.http:
             fields |= http_fields(self.run, self._step)
         if response is not None:
-            self._answer = (response, as_taken_up(response, ctx, request_context))
-            self._write_answer(self._answer[1], fields)
+            self._answer = (response, Expected(response, ctx, request_context))
+            self._write_answer(self._answer[1].message, fields)
         elif error is not None and was_stopped(error):
             self._is_stream_open = True
             self.run.amend(self._step, self._same, request=self._request_text(), **fields)
@@ -271,7 +271,7 @@ class RunLog:
             return
         (response, written), self._answer = self._answer, None
         taken_up = self._in_history(response, messages)
-        if taken_up is not None and taken_up != written:
+        if taken_up is not None and not written.is_what_came(taken_up):
             self.run.amend(self._step, response=message_text(taken_up))
             self.calls.asked_otherwise(taken_up)
         self._history.answered(taken_up or response, step=self._step)

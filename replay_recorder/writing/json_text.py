@@ -152,7 +152,9 @@ def holds_iterator(value: Any) -> bool:
     waiting, looked_at = deque([value]), 0
     while waiting and looked_at < _LOOKED_AT:
         each, looked_at = waiting.popleft(), looked_at + 1
-        if isinstance(each, Mapping):
+        if type(each) in _PLAIN:
+            continue
+        if isinstance(each, (dict, Mapping)):
             waiting.extend(each.values())
         elif isinstance(each, (list, tuple, set, frozenset, deque)):
             waiting.extend(each)
@@ -163,6 +165,7 @@ def holds_iterator(value: Any) -> bool:
     return False
 
 
+_PLAIN = frozenset({str, int, float, bool, bytes, type(None)})
 _LOOKED_AT = 100_000
 """Values; a larger one is taken for plain data."""
 
