@@ -274,7 +274,7 @@ class RunLog:
         if taken_up is not None and not written.is_what_came(taken_up):
             self.run.amend(self._step, response=message_text(taken_up))
             self.calls.asked_otherwise(taken_up)
-        self._history.answered(taken_up or response, step=self._step)
+        self._history.answered(response if taken_up is None else taken_up, step=self._step)
 
     def _write_answer(self, response: Any, fields: dict[str, Any]) -> None:
         request = self._request_text()
