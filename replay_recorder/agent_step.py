@@ -18,10 +18,10 @@ class AgentStep:
             self._step = parent.run.begin(
                 "agent", name=name or "agent", parent=parent.step, run_id=run.run_id, **fields
             )
-            parent.run.inside.append(self)
+            parent.run.inside[self._step] = self.end
 
     def end(self, **fields: Any) -> None:
         """Once: a run that is stopped ends the steps of those inside, which learn of it later."""
-        if self._parent is not None and self in self._parent.run.inside:
-            self._parent.run.inside.remove(self)
+        if self._parent is not None and self._step in self._parent.run.inside:
+            del self._parent.run.inside[self._step]
             self._parent.run.end(self._step, **fields)

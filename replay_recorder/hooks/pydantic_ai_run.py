@@ -302,8 +302,8 @@ class RunLog:
     def _stop_what_goes_on(self, error: BaseException) -> None:
         """What runs inside learns of it later, when nothing is written any more."""
         self.calls.stop()
-        for step in list(self.run.inside):
-            step.end(error=error_of(error))
+        for end in list(self.run.inside.values()):
+            end(error=error_of(error))
 
     def _settle_stream(self, messages: list[Any], error: BaseException | None) -> None:
         """The answer stands in the history if it came; otherwise this is the reason why it did not."""

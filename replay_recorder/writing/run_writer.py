@@ -15,7 +15,6 @@ from replay_recorder.writing.assembly import HEADER, column, event
 from replay_recorder.writing.json_text import JsonText, encode
 
 if TYPE_CHECKING:
-    from replay_recorder.agent_step import AgentStep
     from replay_recorder.delivery.run_file import RunFile
     from replay_recorder.delivery.sampling import Tree
 
@@ -66,8 +65,8 @@ class RunWriter:
         self.file = file
         self.tree: Tree | None = None
         """The runs that are kept or dropped with this one."""
-        self.inside: list[AgentStep] = []
-        """Runs inside this one that go on."""
+        self.inside: dict[int, Callable[..., None]] = {}
+        """What ends the steps of runs inside this one that go on, by step."""
         self.on_step_end: Callable[[int], None] | None = None
         self._redact = redact
         self._tables: dict[tuple[str, str], int] = {}
