@@ -105,7 +105,7 @@ def _arrival(trace_id: str, spans: Sequence[Span], logs: Sequence[LogRecord], pa
         batch=batch,
         span_count=len(spans),
         has_end=has_end,
-        stored=carry(batch.content, batch.pieces, most=MANY if is_whole else FEW),
+        stored=carry(batch, most=MANY if is_whole else FEW),
     )
 
 

@@ -32,7 +32,7 @@ def both(pieces: Pieces, beside: Pieces) -> Pieces:
 def test_real_batches_come_back(capture, most):
     batch = batch_of(list(capture.spans))
 
-    stored = carry(batch.content, batch.pieces, most=most)
+    stored = carry(batch, most=most)
     content, carried = apart(stored.content)
 
     assert content == batch.content
@@ -51,7 +51,7 @@ def test_any_batch_comes_back(said, most):
     ]
     batch = batch_of(spans)
 
-    stored = carry(batch.content, batch.pieces, most=most)
+    stored = carry(batch, most=most)
     content, carried = apart(stored.content)
 
     assert content == batch.content
@@ -66,7 +66,7 @@ def test_short_pieces_are_carried_and_long_ones_are_not():
     messages = [{"content": "short " * 20}, {"content": "long " * SHARED}]
     batch = batch_of([a_span(attributes={"messages": json.dumps(messages)})])
 
-    stored = carry(batch.content, batch.pieces, most=MANY)
+    stored = carry(batch, most=MANY)
 
     assert [len(piece) >= SHARED for piece in stored.beside.payloads.values()] == [True]
     assert stored.beside.nodes == {}
@@ -77,13 +77,13 @@ def test_more_than_a_batch_may_carry_stays_beside_it():
     batch = batch_of([a_span(attributes={"messages": json.dumps([{"content": "x" * 500}] * 3)})])
     size = sum(map(len, batch.pieces.payloads.values()))
 
-    assert carry(batch.content, batch.pieces, most=size).content == batch.content
-    assert carry(batch.content, batch.pieces, most=size + 100).content != batch.content
+    assert carry(batch, most=size).content == batch.content
+    assert carry(batch, most=size + 100).content != batch.content
 
 
 def test_a_changed_piece_shows_in_the_digest_of_the_batch():
     batch = batch_of([a_span(attributes={"messages": json.dumps([{"content": "x" * 500}, {"content": "z"}])})])
-    stored = carry(batch.content, batch.pieces, most=MANY).content
+    stored = carry(batch, most=MANY).content
 
     assert sha256_hex(apart(stored)[0]) == sha256_hex(batch.content)
     assert sha256_hex(apart(stored.replace(b"xxx", b"xyx", 1))[0]) != sha256_hex(batch.content)

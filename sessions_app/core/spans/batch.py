@@ -25,6 +25,10 @@ class Batch:
 
     content: bytes
     pieces: Pieces
+    nodes: Sequence[str]
+    """Digests of the nodes that the document names."""
+    payloads: Sequence[str]
+    """The same of payloads."""
     said_bytes: int
     """Of all attributes before they were packed."""
 
@@ -69,7 +73,13 @@ def write_batch(spans: Iterable[Span], logs: Iterable[LogRecord], packer: Packer
         "payloads": packer.payloads.digests,
     }
     content = compact_json(frame)[:-1] + b',"words":' + redacted + b"}"
-    return Batch(content=content, pieces=packer.pieces, said_bytes=packer.said_bytes)
+    return Batch(
+        content=content,
+        pieces=packer.pieces,
+        nodes=packer.nodes.digests,
+        payloads=packer.payloads.digests,
+        said_bytes=packer.said_bytes,
+    )
 
 
 def _resource(rows: _Rows, resource: Attributes) -> int:

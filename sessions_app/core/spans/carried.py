@@ -21,6 +21,7 @@ from itertools import accumulate, pairwise
 
 from sessions_app.core.history import Link, node_digest
 from sessions_app.core.payload import JsonObject, compact_json, sha256_hex
+from sessions_app.core.spans.batch import Batch
 from sessions_app.core.spans.packing import Pieces
 
 SHARED = 1_000
@@ -43,34 +44,35 @@ class Stored:
     beside: Pieces
 
 
-def carry(content: bytes, pieces: Pieces, *, most: int) -> Stored:
+def carry(batch: Batch, *, most: int) -> Stored:
     """The batch with its pieces; as it is where they are more than `most` bytes."""
+    content, pieces = batch.content, batch.pieces
     own = {digest: piece for digest, piece in pieces.payloads.items() if len(piece) < SHARED}
     if not pieces.payloads or sum(map(len, own.values())) + _LINK_BYTES * len(pieces.nodes) > most:
         return Stored(content=content, beside=pieces)
     shared = {digest: piece for digest, piece in pieces.payloads.items() if digest not in own}
     # In strings a quote stands behind a backslash: these are the names themselves.
     cut, words = content.index(_NODES), content.index(_WORDS)
-    named = json.loads(b"{" + content[cut + 1 : words] + b"}")
     header = {
         "cut": cut,
         "rest": len(content) - words,
         "pieces": [len(piece) for piece in own.values()],
         "shared": list(shared),
-        **_links(pieces.nodes, [*own, *shared], named),
+        **_positions(batch, [*own, *shared]),
     }
     carried = b"".join([compact_json(header), b"\0", content[:cut], content[words:], *own.values()])
     return Stored(content=carried, beside=Pieces(payloads=shared))
 
 
-def _links(nodes: dict[str, Link], digests: Iterable[str], named: JsonObject) -> JsonObject:
+def _positions(batch: Batch, digests: Iterable[str]) -> JsonObject:
+    nodes = batch.pieces.nodes
     link_at = {node: position for position, node in enumerate(nodes)}
     piece_at = {digest: position for position, digest in enumerate(digests)}
     return {
         "parents": [-1 if parent is None else link_at[parent] for parent, _ in nodes.values()],
         "elements": [piece_at[element] for _, element in nodes.values()],
-        "nodes": [link_at[node] for node in named["nodes"]],
-        "payloads": [piece_at[digest] for digest in named["payloads"]],
+        "nodes": [link_at[node] for node in batch.nodes],
+        "payloads": [piece_at[digest] for digest in batch.payloads],
     }
 
 
