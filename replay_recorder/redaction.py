@@ -153,7 +153,7 @@ def _safe_setting(name: str, value: Any, levels: int) -> Any:
     if name.lower() in _HEADERS:
         return header_names(value)
     if isinstance(value, str):
-        return safe_url(value) if "://" in value else value
+        return safe_url(value) if "://" in value or name == "url" else value
     if isinstance(value, Mapping):
         return {key: _safe_setting(str(key), item, levels - 1) for key, item in value.items()}
     return [_safe_setting("", item, levels - 1) for item in value] if isinstance(value, (list, tuple)) else value

@@ -7,7 +7,7 @@ from typing import Any
 from pydantic_ai.messages import ToolReturn
 
 from replay_recorder.context import placed
-from replay_recorder.hooks.pydantic_ai_messages import answer_value, json_value, prompt_value, result_value
+from replay_recorder.hooks.pydantic_ai_messages import answer_value, json_value, prompt_value
 from replay_recorder.hooks.pydantic_ai_reading import (
     arguments_value,
     calls_in,
@@ -93,12 +93,12 @@ class CallLog:
     def answered(self, call: Any, result: Any) -> None:
         step = self._running[call.tool_call_id]
         if not isinstance(result, ToolReturn):
-            self._end(step, "success", result=result_value(result))
+            self._end(step, "success", result=answer_value(result))
             return
         self._end(
             step,
             "success",
-            result=result_value(result.return_value),
+            result=answer_value(result.return_value),
             content=None if result.content is None else prompt_value(result.content),
             metadata=None if result.metadata is None else json_value(result.metadata),
         )

@@ -14,7 +14,7 @@ from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.tools import ToolDefinition
 from pydantic_core import to_json
 
-from replay_recorder.redaction import REDACTED, header_names, safe_url
+from replay_recorder.redaction import safe_settings
 from replay_recorder.writing.json_text import JsonText, dumps, exact, holds_iterator, jsonable, value_of, within_limits
 
 _MESSAGE: TypeAdapter[ModelMessage] = TypeAdapter(ModelMessage)
@@ -49,23 +49,12 @@ def parameters_text(parameters: ModelRequestParameters) -> JsonText:
     if not any(getattr(parameters, field, None) for field in _NATIVE):
         return text
     said = json.loads(text)
-    for tool in (tool for field in _NATIVE for tool in said.get(field) or () if isinstance(tool, dict)):
-        _hide_secrets(tool)
-    return JsonText(dumps(said))
+    # A provider sends parts of these on to a server of the team, as MCP servers get them.
+    return JsonText(dumps({**said, **safe_settings({field: said[field] for field in _NATIVE if field in said})}))
 
 
 _NATIVE = ("native_tools", "builtin_tools")
 """The name of the list in the versions of the library."""
-
-
-def _hide_secrets(tool: dict[str, Any]) -> None:
-    """What a provider sends on to a server of the team, as MCP servers get it."""
-    if tool.get("authorization_token"):
-        tool["authorization_token"] = REDACTED
-    if tool.get("headers"):
-        tool["headers"] = header_names(tool["headers"])
-    if isinstance(tool.get("url"), str):
-        tool["url"] = safe_url(tool["url"])
 
 
 def definition_text(definition: ToolDefinition) -> JsonText:
@@ -94,21 +83,16 @@ def _as_far_as_possible(adapter: TypeAdapter[Any], value: Any) -> JsonText:
 _BEFORE, _BEHIND = '{"tool_name":"-","content":', ',"tool_call_id":"-"'
 
 
-def result_value(value: Any) -> JsonText | None:
-    """What a tool gave; None, which is "not captured", for what only the agent may read."""
-    try:
-        return JsonText(exact(value_of(value)))
-    except (TypeError, ValueError, RecursionError):
-        return None if holds_iterator(value) else _typed_answer(value)
+def answer_value(value: Any) -> JsonText | None:
+    """What a tool gave, as a message would hold it, taken at once: the tool may change the object later.
 
-
-def answer_value(value: Any) -> JsonText:
-    """What a tool gave, as a message would hold it, taken at once: the tool may change the object later."""
+    None, which is "not captured", for what only the agent may read.
+    """
     try:
         # Plain JSON needs none of the library's types; anything else is refused here.
         return JsonText(exact(value_of(value)))
     except (TypeError, ValueError, RecursionError):
-        return _typed_answer(value)
+        return None if holds_iterator(value) else _typed_answer(value)
 
 
 def _typed_answer(value: Any) -> JsonText:
@@ -159,8 +143,7 @@ class Known:
 
     def is_unchanged(self) -> bool:
         """False when somebody changed the message in place after it had been written."""
-        now = contents_of(self.message)
-        return len(now) == len(self.contents) and all(map(is_, now, self.contents))
+        return holds_still(self.message, self.contents)
 
 
 def contents_of(message: Any) -> list[Any]:
@@ -169,6 +152,12 @@ def contents_of(message: Any) -> list[Any]:
     for part in message.parts:
         said += (getattr(part, "content", None), getattr(part, "args", None))
     return said
+
+
+def holds_still(message: Any, contents: Sequence[Any]) -> bool:
+    """Whether `contents_of` the message are these very objects."""
+    now = contents_of(message)
+    return len(now) == len(contents) and all(map(is_, now, contents))
 
 
 class History:

@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Iterator
 from functools import cache
 from importlib import metadata
-from operator import is_
 from typing import Any
 
 from pydantic import ValidationError
@@ -14,7 +13,7 @@ from pydantic_ai.exceptions import ApprovalRequired, CallDeferred, ModelRetry, T
 
 from replay_recorder.context import Identity, current_identity
 from replay_recorder.guard import guard
-from replay_recorder.hooks.pydantic_ai_messages import answer_value, contents_of, json_value, message_text
+from replay_recorder.hooks.pydantic_ai_messages import answer_value, contents_of, holds_still, json_value, message_text
 from replay_recorder.recorder import Recorder
 from replay_recorder.redaction import safe_settings
 from replay_recorder.tools.calls import error_of
@@ -111,7 +110,7 @@ class Expected:
     def is_what_came(self, message: Any) -> bool:
         if vars(message) != vars(self.message) or vars(message.usage) != self._usage:
             return False
-        return all(map(is_, contents_of(message), self._contents))
+        return holds_still(message, self._contents)
 
 
 def _serving(request_context: Any) -> str | None:

@@ -285,9 +285,13 @@ class RunLog:
 
     def _in_history(self, response: Any, messages: list[Any]) -> Any:
         """The answer as it stands in the history; None while it is not there."""
-        position = len(self._history.known)
-        found = messages[position] if position < len(messages) else None
+        found = self._next_in(messages)
         return found if found is response or getattr(found, "parts", None) == response.parts else None
+
+    def _next_in(self, messages: list[Any]) -> Any:
+        """The first message behind those that are written; None while there is none."""
+        position = len(self._history.known)
+        return messages[position] if position < len(messages) else None
 
     def _settle(self, messages: list[Any], error: BaseException | None = None) -> None:
         """What became known of the last step since it was written."""
@@ -308,10 +312,10 @@ class RunLog:
     def _settle_stream(self, messages: list[Any], error: BaseException | None) -> None:
         """The answer stands in the history if it came; otherwise this is the reason why it did not."""
         self._is_stream_open = False
-        position = len(self._history.known)
-        if position < len(messages) and messages[position].kind == "response":
-            self._write_answer(messages[position], {})
-            self._history.answered(messages[position], step=self._step)
+        response = self._next_in(messages)
+        if response is not None and response.kind == "response":
+            self._write_answer(response, {})
+            self._history.answered(response, step=self._step)
         if error is not None and not isinstance(error.__cause__, ToolRetryError):
             # Otherwise the answer was there and the loop refused it as output.
             self.run.end(self._step, error=error_of(error))

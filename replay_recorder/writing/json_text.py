@@ -160,7 +160,7 @@ def holds_iterator(value: Any) -> bool:
             waiting.extend(each)
         elif hasattr(type(each), "__next__"):
             return True
-        elif is_made_of_fields(each):
+        elif _is_made_of_fields(each):
             waiting.extend(vars(each).values())
     return False
 
@@ -170,10 +170,9 @@ _LOOKED_AT = 100_000
 """Values; a larger one is taken for plain data."""
 
 
-def is_made_of_fields(value: Any) -> bool:
+def _is_made_of_fields(value: Any) -> bool:
     """A dataclass or a model of pydantic."""
-    kind = type(value)
-    is_known = hasattr(kind, "__dataclass_fields__") or hasattr(kind, "model_fields")
+    is_known = hasattr(type(value), "__dataclass_fields__") or hasattr(type(value), "model_dump")
     return is_known and hasattr(value, "__dict__")
 
 

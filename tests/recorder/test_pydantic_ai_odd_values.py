@@ -20,7 +20,7 @@ from pydantic_ai.models.function import FunctionModel
 from pydantic_ai.native_tools import MCPServerTool
 
 from replay_recorder.guard import FAULTS
-from replay_recorder.hooks.pydantic_ai_messages import json_value, message_text, parameters_text, result_value
+from replay_recorder.hooks.pydantic_ai_messages import answer_value, json_value, message_text, parameters_text
 from replay_recorder.hooks.pydantic_ai_reading import settings_value
 from sessions_app.core.run import answered
 from tests.recorder.recordings import only_run_of, records_of, value
@@ -209,7 +209,7 @@ def test_what_can_be_read_once_is_left_to_the_agent(wrapped):
     rows = numbers("x")
     given = wrapped(rows)
 
-    assert result_value(given) is None
+    assert answer_value(given) is None
     assert message_text(ModelRequest(parts=[ToolReturnPart("look", given, "c1")]))
     assert message_text(ModelRequest(parts=[ToolReturnPart("look", 1, "c1", metadata=given)]))
     assert json_value(given)
