@@ -29,6 +29,8 @@ def test_by_keyboard_alone(page: Page, running_instance: Instance, problems: lis
     page.keyboard.type(running_instance.password)
     page.keyboard.press("Enter")
     expect(page.locator("table")).to_contain_text("where is my order?")
+    # The table stands before the scripts that listen to keys.
+    page.wait_for_load_state("load")
 
     page.keyboard.press("Control+k")
     page.keyboard.type("r_8821")
