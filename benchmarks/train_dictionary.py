@@ -1,8 +1,8 @@
-"""Trains the dictionary that stored rows are compressed with: `.venv/bin/python -m benchmarks.train_dictionary N`.
+"""Trains a dictionary that stored rows are compressed with: `… -m benchmarks.train_dictionary recorded|kits N`.
 
-It learns from the recordings of the tests and the bundled examples: the texts of steps, runs and batches of spans, as
-they are stored. A new one needs a new number N, which then becomes `NEWEST` in sessions_app/payloads/compression.py;
-the files of those before it stay, for what was written with them.
+It learns from the recordings of the tests and the bundled examples: the texts of steps, runs and batches of spans as
+they are stored, or the replay kits of these runs. A new one needs a new number N, which then takes its place in
+sessions_app/payloads/compression.py; the files of those before it stay, for what was written with them.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "replay_web.settings.test")
 django.setup()
 
 from sessions_app.core.formats.detect import parse_document  # noqa: E402
+from sessions_app.core.judge.kit import audit_kit  # noqa: E402
+from sessions_app.core.payload import compact_json  # noqa: E402
 from sessions_app.core.run import Run  # noqa: E402
 from sessions_app.core.spans.batch import write_batch  # noqa: E402
 from sessions_app.core.spans.packing import Packer  # noqa: E402
@@ -27,20 +29,30 @@ from sessions_app.payloads.compression import dictionary_file  # noqa: E402
 from tests.builders import SAMPLES  # noqa: E402
 from tests.traces.captures import Capture, captures  # noqa: E402
 
-_SIZE = 32 * 1024
+_SIZES = {"recorded": 32 * 1024, "kits": 16 * 1024}
 _LONGEST = 8_000
 """Bytes of one text that are learnt from: a long one would speak for all."""
 _HEADERS_WEIGH = 3
 """A run has one header and many steps."""
 
 
-def texts() -> Iterator[bytes]:
+def recorded() -> Iterator[bytes]:
     for capture in captures():
         yield from _of_batches(capture)
-        for run in capture.runs:
-            yield from _of_run(run)
+    for run in _runs():
+        yield from _of_run(run)
+
+
+def kits() -> Iterator[bytes]:
+    for run in _runs():
+        yield compact_json(audit_kit(run).to_json())
+
+
+def _runs() -> Iterator[Run]:
+    for capture in captures():
+        yield from capture.runs
     for sample in SAMPLES:
-        yield from _of_run(parse_document(sample.read_bytes()))
+        yield parse_document(sample.read_bytes())
 
 
 def _of_run(run: Run) -> Iterator[bytes]:
@@ -58,9 +70,10 @@ def _of_batches(capture: Capture) -> Iterator[bytes]:
 
 
 def main() -> None:
-    number = int(sys.argv[1])
+    name, number = sys.argv[1], int(sys.argv[2])
+    texts = {"recorded": recorded, "kits": kits}[name]
     learnt: list[bytes | bytearray | memoryview] = [text[:_LONGEST] for text in texts()]
-    dictionary = zstandard.train_dictionary(_SIZE, learnt, dict_id=number)
+    dictionary = zstandard.train_dictionary(_SIZES[name], learnt, dict_id=number)
     dictionary_file(number).write_bytes(dictionary.as_bytes())
     print(f"{dictionary_file(number)}: {len(dictionary)} bytes, learnt from {len(learnt)} texts")
 

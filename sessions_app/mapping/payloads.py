@@ -54,7 +54,7 @@ INSERT INTO sessions_app_storedpayload
     (project_id, digest, size, stored_size, is_compressed, data, block_id, place)
 SELECT %(project)s, row.digest, row.size, row.stored_size, row.is_compressed, row.data, block.id, row.place
 FROM unnest(
-    %(digest)b::bytea[], %(size)b::bigint[], %(stored_size)b::bigint[], %(is_compressed)b::bool[], %(data)b::bytea[],
+    %(digest)b::bytea[], %(size)b::int[], %(stored_size)b::int[], %(is_compressed)b::bool[], %(data)b::bytea[],
     %(block)b::int[], %(place)b::int[]
 ) AS row (digest, size, stored_size, is_compressed, data, block, place)
 LEFT JOIN block ON block.number = row.block

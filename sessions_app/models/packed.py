@@ -1,11 +1,15 @@
-"""A column for JSON text that lies compressed in the database."""
+"""Columns for JSON that lies compressed in the database."""
 
 from __future__ import annotations
+
+import json
+from typing import Any
 
 from django.db import models
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from sessions_app.payloads.compression import pack_object, unpack_object
+from sessions_app.core.payload import compact_json
+from sessions_app.payloads.compression import KITS, pack_object, unpack_object
 
 
 class PackedField(models.BinaryField):  # type: ignore[type-arg]  # at run time it takes none
@@ -21,3 +25,17 @@ class PackedField(models.BinaryField):  # type: ignore[type-arg]  # at run time 
     ) -> object:
         packed = None if value is None else pack_object(bytes(value))
         return super().get_db_prep_value(packed, connection, prepared)
+
+
+class PackedKitField(PackedField):
+    """A replay kit, as the object that it is. SQL cannot look into it."""
+
+    def from_db_value(
+        self, value: bytes | memoryview | None, expression: object, connection: BaseDatabaseWrapper
+    ) -> Any:
+        text = super().from_db_value(value, expression, connection)
+        return None if text is None else json.loads(text)
+
+    def get_db_prep_value(self, value: Any, connection: BaseDatabaseWrapper, prepared: bool = False) -> object:
+        packed = None if value is None else pack_object(compact_json(value), KITS)
+        return models.BinaryField.get_db_prep_value(self, packed, connection, prepared)

@@ -8,14 +8,14 @@ from django.contrib.postgres.indexes import GinIndex, HashIndex
 from django.contrib.postgres.search import SearchVectorField
 from django.db import models
 
-from sessions_app.models.packed import PackedField
+from sessions_app.models.packed import PackedField, PackedKitField
 from sessions_app.models.projects import Project
 
 
 class PayloadBlock(models.Model):
     """The bytes of payloads that came together (payloads/blocks.py)."""
 
-    project = models.ForeignKey(Project, on_delete=models.CASCADE)
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, db_index=False)
     data = models.BinaryField()
 
     def __str__(self) -> str:
@@ -28,9 +28,9 @@ class StoredPayload(models.Model):
     pk = models.CompositePrimaryKey("project", "digest")
     project = models.ForeignKey(Project, on_delete=models.CASCADE, db_index=False)
     digest = models.BinaryField()
-    size = models.BigIntegerField()
+    size = models.IntegerField()
     """Bytes before compression."""
-    stored_size = models.BigIntegerField()
+    stored_size = models.IntegerField()
     """Of one in a block, its share of it."""
     data = models.BinaryField(null=True)
     """The bytes of one that stands alone, compressed with zstd when `is_compressed`; null when they lie in a block or
@@ -70,7 +70,7 @@ class HistoryNode(models.Model):
 class Session(models.Model):
     """Runs that belong together, such as the turns of one conversation."""
 
-    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="sessions")
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="sessions", db_index=False)
     session_id = models.CharField(max_length=512)
     started_at = models.DateTimeField()
     last_at = models.DateTimeField()
@@ -89,8 +89,8 @@ class Session(models.Model):
 class Run(models.Model):
     """One execution of an agent."""
 
-    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="runs")
-    session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="runs")
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="runs", db_index=False)
+    session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="runs", db_index=False)
     run_id = models.CharField(max_length=512)
     origin = models.CharField(max_length=8)
     parent_run_id = models.CharField(max_length=512, null=True)
@@ -140,7 +140,9 @@ class Run(models.Model):
     verdict_step = models.IntegerField(null=True)
     verdict_reasons = models.JSONField(default=list)
     anomalies = models.JSONField(default=list)
-    kit = models.JSONField(default=dict)
+    kit = PackedKitField(default=dict)
+    kit_lacks = ArrayField(models.TextField(), default=list)
+    """Keys of the lines of the kit that were not captured, or not whole; in its order."""
     kit_captured = models.SmallIntegerField()
     story = models.TextField()
     search = SearchVectorField(null=True)

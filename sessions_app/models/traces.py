@@ -14,7 +14,7 @@ IS_BEHIND = models.Q(batches_assembled__lt=models.F("batches_received"))
 class Trace(models.Model):
     """All that arrived of one trace, and how far it was made into a run."""
 
-    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="traces")
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="traces", db_index=False)
     trace_id = models.CharField(max_length=32)
     run = models.OneToOneField(Run, null=True, on_delete=models.SET_NULL, related_name="trace")
     batches_received = models.IntegerField(default=0)
@@ -66,7 +66,7 @@ class Trace(models.Model):
 class SpanBatch(models.Model):
     """Spans and log records of one trace that came in one request (core/spans/batch.py)."""
 
-    trace = models.ForeignKey(Trace, on_delete=models.CASCADE, related_name="batches")
+    trace = models.ForeignKey(Trace, on_delete=models.CASCADE, related_name="batches", db_index=False)
     digest = models.BinaryField()
     """SHA-256 of the content."""
     content = models.BinaryField()

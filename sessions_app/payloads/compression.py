@@ -1,6 +1,6 @@
-"""zstd with a dictionary: most of what we store is short and says what rows before it said.
+"""zstd with dictionaries: most of what we store is short and says what rows before it said.
 
-The number of the dictionary stands in each frame. A better one gets the next number (benchmarks/train_dictionary.py);
+The number of its dictionary stands in each frame. A better one gets the next number (benchmarks/train_dictionary.py);
 those before it stay, for what was written with them. Frames without a number were written without a dictionary.
 """
 
@@ -17,8 +17,10 @@ _ROW_LEVEL = 3
 """Of short texts; higher ones make them no smaller."""
 _BLOCK_LEVEL = 6
 """A third of a block goes by it where many frameworks speak; it costs a tenth of a millisecond more."""
-NEWEST = 1
-"""The dictionary that is written with."""
+RECORDED = 1
+"""The dictionary for what was recorded."""
+KITS = 2
+"""The dictionary for replay kits: they are full of our own sentences, and recordings are not."""
 _WORTH_TRYING = 64
 """Shorter texts do not get smaller by a zstd frame."""
 _OPENING = b"{"
@@ -33,9 +35,9 @@ class Packed:
     is_compressed: bool
 
 
-def pack(content: bytes) -> Packed:
+def pack(content: bytes, dictionary: int = RECORDED) -> Packed:
     if len(content) >= _WORTH_TRYING:
-        packed = _tools.of_rows.compress(content)
+        packed = _tools.of_rows(dictionary).compress(content)
         if len(packed) < len(content):
             return Packed(data=packed, is_compressed=True)
     return Packed(data=content, is_compressed=False)
@@ -45,9 +47,9 @@ def unpack(data: bytes, *, is_compressed: bool) -> bytes:
     return decompress(data) if is_compressed else data
 
 
-def pack_object(text: bytes) -> bytes:
+def pack_object(text: bytes, dictionary: int = RECORDED) -> bytes:
     """The text of a JSON object, in a form that tells by itself whether it is compressed."""
-    return pack(text).data
+    return pack(text, dictionary).data
 
 
 def unpack_object(data: bytes) -> bytes:
@@ -67,8 +69,8 @@ def _dictionary(number: int) -> zstandard.ZstdCompressionDict:
 
 
 @cache
-def _prepared_dictionary(level: int) -> zstandard.ZstdCompressionDict:
-    found = zstandard.ZstdCompressionDict(dictionary_file(NEWEST).read_bytes())
+def _prepared_dictionary(number: int, level: int) -> zstandard.ZstdCompressionDict:
+    found = zstandard.ZstdCompressionDict(dictionary_file(number).read_bytes())
     found.precompute_compress(level=level)
     return found
 
@@ -76,13 +78,19 @@ def _prepared_dictionary(level: int) -> zstandard.ZstdCompressionDict:
 class _Tools(threading.local):
     """Making one costs more than its use, and each serves one thread at a time."""
 
+    def of_rows(self, number: int) -> zstandard.ZstdCompressor:
+        if number not in self.compressors:
+            words = _prepared_dictionary(number, _ROW_LEVEL)
+            self.compressors[number] = zstandard.ZstdCompressor(level=_ROW_LEVEL, dict_data=words)
+        return self.compressors[number]
+
     @cached_property
-    def of_rows(self) -> zstandard.ZstdCompressor:
-        return zstandard.ZstdCompressor(level=_ROW_LEVEL, dict_data=_prepared_dictionary(_ROW_LEVEL))
+    def compressors(self) -> dict[int, zstandard.ZstdCompressor]:
+        return {}
 
     @cached_property
     def of_blocks(self) -> zstandard.ZstdCompressor:
-        words = _prepared_dictionary(_BLOCK_LEVEL)
+        words = _prepared_dictionary(RECORDED, _BLOCK_LEVEL)
         return zstandard.ZstdCompressor(level=_BLOCK_LEVEL, dict_data=words, write_checksum=True)
 
     @cached_property

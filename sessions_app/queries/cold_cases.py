@@ -17,8 +17,8 @@ MOST = 2000
 """Newest cold cases that are read for the board; more are counted as "newest 2,000"."""
 SHOWN_IN_GROUP = 10
 _FIELDS = (
-    "run_id", "received_at", "started_at", "kit", "verdict_reasons", "input_preview", "error_preview", "verdict",
-    "project", "session", "cold_case", "agent_name", "status",
+    "run_id", "received_at", "started_at", "kit", "kit_lacks", "verdict_reasons", "input_preview", "error_preview",
+    "verdict", "project", "session", "cold_case", "agent_name", "status",
 )  # fmt: skip
 
 
@@ -104,7 +104,7 @@ def missing_keys(run: Run) -> tuple[str, ...]:
     """In the order of the kit. A mark keeps what was missing when it was made."""
     if hasattr(run, "cold_case"):
         return tuple(run.cold_case.missing)
-    return tuple(line["key"] for line in run.kit.get("lines", []) if line["status"] != "captured")
+    return tuple(run.kit_lacks)
 
 
 def cheapest_fixes(missing: list[tuple[str, ...]], things: dict[str, MissingThing]) -> CheapestFixes:

@@ -150,7 +150,7 @@ def _cold(value: TextValue | NumberValue) -> Q:
 def _missing(value: TextValue | NumberValue) -> Q:
     """Any status of the kit line but `captured`."""
     assert isinstance(value, TextValue)
-    return ~Q(kit__lines__contains=[{"key": value.text, "status": "captured"}])
+    return Q(kit_lacks__contains=[value.text])
 
 
 _HAS: dict[str, Q] = {

@@ -18,7 +18,7 @@ def mark_cold(*, run: Run, reason: str, user: User | None = None) -> ColdCase:
     if len(reason) > _MAX_REASON or "\x00" in reason:
         raise RecordError(f"reason must be text of at most {_MAX_REASON} characters.", field="reason")
     case, _ = ColdCase.objects.update_or_create(
-        run=run, defaults={"reason": reason, "marked_by": user, "missing": _missing(run)}
+        run=run, defaults={"reason": reason, "marked_by": user, "missing": run.kit_lacks}
     )
     return case
 
@@ -27,8 +27,3 @@ def take_back(*, run: Run) -> bool:
     """Whether there was a mark."""
     deleted, _ = ColdCase.objects.filter(run=run).delete()
     return deleted > 0
-
-
-def _missing(run: Run) -> list[str]:
-    lines = run.kit.get("lines", [])
-    return [line["key"] for line in lines if line["status"] != "captured"]

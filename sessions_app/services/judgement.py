@@ -30,5 +30,6 @@ def judgement_columns(run: Run) -> dict[str, object]:
         "anomalies": [anomaly.to_json() for anomaly in anomalies],
         "kit": kit.to_json(),
         "kit_captured": kit.captured,
+        "kit_lacks": list(kit.lacks),
         "story": story(run, anomalies),
     }

@@ -30,7 +30,7 @@ _EFFORT = (
 def capture_scores(project: Project) -> dict[str, Any]:
     """`runs`, the `lines` of the kit with the `percent` that were captured, and the cheapest `fixes`. One query."""
     newest = Run.objects.filter(project=project, origin="recorded").order_by("-pk")
-    kits = list(newest.values_list("kit", flat=True)[:SAMPLE])
+    kits: list[Any] = list(newest.values_list("kit", flat=True)[:SAMPLE])
     lines: dict[str, dict[str, Any]] = {}
     for kit in kits:
         for line in kit.get("lines", []):

@@ -5,9 +5,12 @@ import threading
 import pytest
 import zstandard
 
-from sessions_app.core.payload import sha256_hex
+from sessions_app.core.formats.detect import parse_document
+from sessions_app.core.judge.kit import audit_kit
+from sessions_app.core.payload import compact_json, sha256_hex
 from sessions_app.payloads import compression
-from sessions_app.payloads.compression import dictionary_file, pack, pack_object, unpack, unpack_object
+from sessions_app.payloads.compression import KITS, dictionary_file, pack, pack_object, unpack, unpack_object
+from tests.builders import SAMPLES
 
 DETAIL = (
     b'{"kind":"tool","name":"search","tool_name":"search","arguments":{"sha256":"'
@@ -26,13 +29,28 @@ def test_what_is_packed_comes_back(content):
     assert len(packed.data) <= len(content)
 
 
-def test_the_dictionary_stays_as_it_is():
-    """Whoever changes it must give it the next number: rows that were written with it are read with it."""
-    assert (
-        sha256_hex(dictionary_file(1).read_bytes())
-        == "a1570c21638b365598e9575266596bec5e365248b1fae71626de2d3c67eb8b63"
-    )
+DICTIONARIES = {
+    1: "a1570c21638b365598e9575266596bec5e365248b1fae71626de2d3c67eb8b63",
+    2: "3872841bc33fcd3bfe8d76fce16f24f194f6165a3e457033ab2c73cfc3f9012e",
+}
+
+
+@pytest.mark.parametrize(("number", "digest"), DICTIONARIES.items())
+def test_a_dictionary_stays_as_it_is(number, digest):
+    """Whoever changes one must give it the next number: rows that were written with it are read with it."""
+    assert sha256_hex(dictionary_file(number).read_bytes()) == digest
+
+
+def test_what_was_packed_long_ago_is_read():
     assert unpack_object(FRAME) == DETAIL
+
+
+def test_a_kit_is_packed_with_the_sentences_of_kits():
+    kit = compact_json(audit_kit(parse_document(SAMPLES[0].read_bytes())).to_json())
+    packed = pack_object(kit, KITS)
+
+    assert unpack_object(packed) == kit
+    assert len(packed) < len(pack_object(kit)) / 2
 
 
 def test_frames_of_two_dictionaries_are_read_side_by_side(tmp_path, monkeypatch):
@@ -40,9 +58,9 @@ def test_frames_of_two_dictionaries_are_read_side_by_side(tmp_path, monkeypatch)
     texts: list[bytes | bytearray | memoryview] = [
         b'{"kind":"retrieval","name":"docs","query":"%d of many"}' % n for n in range(2_000)
     ]
-    second = zstandard.train_dictionary(2_000, texts, dict_id=2)
-    file = {1: dictionary_file(1), 2: tmp_path / "second"}
-    file[2].write_bytes(second.as_bytes())
+    second = zstandard.train_dictionary(2_000, texts, dict_id=3)
+    file = {1: dictionary_file(1), 3: tmp_path / "second"}
+    file[3].write_bytes(second.as_bytes())
     monkeypatch.setattr(compression, "dictionary_file", file.__getitem__)
     new = zstandard.ZstdCompressor(dict_data=second).compress(texts[7])
 

@@ -61,6 +61,11 @@ class Kit:
         return sum(1 for line in self.lines if line.status == "captured")
 
     @property
+    def lacks(self) -> tuple[KitKey, ...]:
+        """The other lines."""
+        return tuple(line.key for line in self.lines if line.status != "captured")
+
+    @property
     def total(self) -> int:
         return len(self.lines)
 

@@ -24,7 +24,7 @@ from sessions_app.core.payload import JsonObject, compact_json, sha256_hex
 from sessions_app.core.spans.batch import Batch
 from sessions_app.core.spans.packing import Pieces
 
-SHARED = 1_000
+SHARED = 4_000
 """Bytes from which a piece stays a row."""
 FEW = 16 * 1024
 """Bytes that a batch carries when its trace may go on: the next one carries them again."""
