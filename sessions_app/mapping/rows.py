@@ -26,7 +26,9 @@ from sessions_app.mapping.span_ids import span_id_of_run, span_ids_of_step
 from sessions_app.mapping.stored import Collector
 
 PREVIEW = 240
-"""Characters of a value that lists and step rows show."""
+"""Characters of a run's values and of errors that lists show."""
+STEP_PREVIEW = 160
+"""The same of a step: there are many, and a row shows no more."""
 _STRIP = 200
 _INDEXED_NAME = 512
 """Characters of a tool's name that can be searched; an entry of a GIN index holds 2,712 bytes."""
@@ -131,8 +133,8 @@ def _step_row(step: Step, into: Collector, request_key: bytes | None) -> models.
         duration_ms=step.duration_ms,
         input_tokens=model.input_tokens if model else None,
         output_tokens=model.output_tokens if model else None,
-        arguments_preview=None if model else preview(arguments),
-        result_preview=model_preview(model) if model else preview(result),
+        arguments_preview=None if model else preview(arguments, STEP_PREVIEW),
+        result_preview=model_preview(model) if model else preview(result, STEP_PREVIEW),
         error_preview=error_preview(step.error),
         state_changes=clean(" ".join(changed_keys(step))) or None,
         has_state=True if step.state is not None else None,
@@ -186,7 +188,7 @@ def model_preview(call: ModelCall) -> str | None:
         return None
     parts = call.response.value.get("parts")
     words = [_part_words(part) for part in parts] if isinstance(parts, list) else []
-    return clean(" · ".join(word for word in words if word)[:PREVIEW]) or None
+    return clean(clip(" · ".join(word for word in words if word), STEP_PREVIEW)) or None
 
 
 def _part_words(part: object) -> str | None:
@@ -198,12 +200,17 @@ def _part_words(part: object) -> str | None:
     return content if isinstance(content, str) and part.get("part_kind") == "text" else None
 
 
-def preview(payload: Payload | None) -> str | None:
+def preview(payload: Payload | None, length: int = PREVIEW) -> str | None:
     if payload is None:
         return None
     if not (payload.is_json or payload.is_text):
         return f"{payload.media_type} · {payload.size} bytes"
-    return clean(payload.content[: PREVIEW * 4].decode("utf-8", errors="replace")[:PREVIEW])
+    return clean(clip(payload.content[: (length + 1) * 4].decode("utf-8", errors="replace"), length))
+
+
+def clip(text: str, length: int) -> str:
+    """The beginning of a text, which says that it is one."""
+    return text if len(text) <= length else f"{text[: length - 1]}…"
 
 
 def error_preview(error: ErrorInfo | None) -> str | None:

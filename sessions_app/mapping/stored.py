@@ -1,7 +1,7 @@
 """The native record as the store keeps it: payloads and histories stand as digests.
 
-A payload is written as `{"sha256": …, "type": …}`, a history as `{"node": …}`. Everything else of a
-step or a header is the text of the native record, so both have one reader and one writer.
+A payload is written as `{"sha256": …, "type": …}`, and so is a long text as its JSON; a history as `{"node": …}`.
+Everything else of a step or a header is the text of the native record, so both have one reader and one writer.
 """
 
 from __future__ import annotations
@@ -15,6 +15,9 @@ from sessions_app.core.history import History, Link, nodes
 from sessions_app.core.payload import JSON, Payload
 from sessions_app.core.run import Step
 
+_LONG_TEXT = 256
+"""Bytes of JSON; the instructions of an agent are mostly longer, and the same in all its runs."""
+
 
 class Collector:
     """Writes digests and gathers the payloads and history nodes that they stand for."""
@@ -27,6 +30,10 @@ class Collector:
         self.payloads.setdefault(payload.digest, payload)
         media_type = None if payload.media_type == JSON else scalar(payload.media_type)
         return object_text([("sha256", scalar(payload.digest)), ("type", media_type)])
+
+    def text(self, text: str | None) -> bytes | None:
+        written = scalar(text)
+        return written if written is None or len(written) < _LONG_TEXT else self.payload(Payload(content=written))
 
     def shared(self, table: str, payload: Payload) -> bytes:
         return self.payload(payload)
@@ -68,6 +75,10 @@ class Lookup:
             raise PayloadMissing(digest)
         return Payload(content=self._contents[digest], media_type=media_type)
 
+    def text(self, fields: Fields, name: str) -> str | None:
+        slice_ = long_text(fields, name)
+        return fields.text(name) if slice_ is None else text_in(self.payload(slice_, fields.at(name)))
+
     def shared(self, table: str, slice_: bytes, path: str) -> Payload:
         return self.payload(slice_, path)
 
@@ -91,6 +102,16 @@ class WithoutHistories(Lookup):
 
     def history(self, slice_: bytes | None, path: str) -> History | None:
         return None
+
+
+def long_text(fields: Fields, name: str) -> bytes | None:
+    """The reference to a text that is kept as a payload; None for one that stands there itself, and for no text."""
+    slice_ = fields.slice(name)
+    return slice_ if slice_ is not None and slice_.startswith(b"{") else None
+
+
+def text_in(payload: Payload) -> str:
+    return str(payload.value)
 
 
 def reference(slice_: bytes) -> tuple[str, str]:

@@ -10,7 +10,7 @@ from sessions_app.core.formats.native_steps import read_error, read_payload
 from sessions_app.core.payload import Payload
 from sessions_app.core.run import ErrorInfo
 from sessions_app.mapping import payloads
-from sessions_app.mapping.stored import reference
+from sessions_app.mapping.stored import long_text, reference
 from sessions_app.queries.steps import StoredOrGone
 
 
@@ -26,11 +26,12 @@ class RunEnds:
 
 def ends_of(run: models.Run) -> RunEnds:
     fields = Fields(bytes(run.header))
-    named = [slice_ for slice_ in map(fields.slice, ("input", "output")) if slice_ is not None]
+    slices = (fields.slice("input"), fields.slice("output"), long_text(fields, "instructions"))
+    named = [slice_ for slice_ in slices if slice_ is not None]
     resolver = StoredOrGone(payloads.read_many(run.project_id, {reference(slice_)[0] for slice_ in named}))
     return RunEnds(
         input=read_payload(fields, "input", resolver),
         output=read_payload(fields, "output", resolver),
         error=read_error(fields, "error"),
-        instructions=fields.text("instructions"),
+        instructions=resolver.text(fields, "instructions"),
     )

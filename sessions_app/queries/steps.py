@@ -17,7 +17,7 @@ from sessions_app.core.payload import Payload
 from sessions_app.core.run import Step
 from sessions_app.mapping import payloads
 from sessions_app.mapping.references import payload_references
-from sessions_app.mapping.stored import reference
+from sessions_app.mapping.stored import long_text, reference, text_in
 from sessions_app.models.replays import ReplayState
 
 ROWS = 200
@@ -50,6 +50,14 @@ class StoredOrGone:
         if content is None:
             return GonePayload(name=digest, content=b"", media_type=media_type)
         return Payload(content=content, media_type=media_type)
+
+    def text(self, fields: Fields, name: str) -> str | None:
+        """None, which is "not captured", for one that is gone."""
+        slice_ = long_text(fields, name)
+        if slice_ is None:
+            return fields.text(name)
+        payload = self.payload(slice_, fields.at(name))
+        return None if isinstance(payload, GonePayload) else text_in(payload)
 
     def shared(self, table: str, slice_: bytes, path: str) -> Payload:
         return self.payload(slice_, path)

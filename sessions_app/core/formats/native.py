@@ -104,7 +104,7 @@ def header_fields(run: Run, into: Embedding) -> list[tuple[str, bytes | None]]:
         ("model", scalar(run.model)),
         ("provider", scalar(run.provider)),
         ("region", scalar(run.region)),
-        ("instructions", scalar(run.instructions)),
+        ("instructions", into.text(run.instructions)),
         ("user_id", scalar(run.user_id)),
         ("tenant_id", scalar(run.tenant_id)),
         ("flags", scalar(run.flags)),
@@ -139,7 +139,7 @@ def read_header(
         model=fields.name("model"),
         provider=fields.name("provider"),
         region=fields.name("region"),
-        instructions=fields.text("instructions"),
+        instructions=resolve.text(fields, "instructions"),
         user_id=fields.name("user_id"),
         tenant_id=fields.name("tenant_id"),
         flags=fields.object("flags"),
@@ -247,6 +247,9 @@ class _InlineEmbedding:
     def payload(self, payload: Payload) -> bytes:
         return write_value(payload)
 
+    def text(self, text: str | None) -> bytes | None:
+        return scalar(text)
+
     def shared(self, table: str, payload: Payload) -> bytes:
         rows = self._tables[table]
         return b"%d" % rows.setdefault(payload, len(rows))
@@ -290,6 +293,9 @@ class _InlineResolver:
 
     def payload(self, slice_: bytes, path: str) -> Payload:
         return read_value(slice_, path)
+
+    def text(self, fields: Fields, name: str) -> str | None:
+        return fields.text(name)
 
     def shared(self, table: str, slice_: bytes, path: str) -> Payload:
         rows = self._tables[table]

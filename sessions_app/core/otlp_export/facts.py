@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sessions_app.core.formats.fields import as_object
-from sessions_app.core.formats.json_writer import object_text
+from sessions_app.core.formats.json_writer import object_text, scalar
 from sessions_app.core.formats.native import header_fields
 from sessions_app.core.formats.native_steps import Table, write_step
 from sessions_app.core.formats.values import write_value
@@ -47,6 +47,9 @@ class _InPlace:
 
     def payload(self, payload: Payload) -> bytes:
         return write_value(payload)
+
+    def text(self, text: str | None) -> bytes | None:
+        return scalar(text)
 
     def shared(self, table: Table, payload: Payload) -> bytes:
         return payload.content if payload.is_json else write_value(payload)

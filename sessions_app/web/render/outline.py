@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
+from sessions_app.mapping.rows import clip
 from sessions_app.models import Step
 from sessions_app.templatetags.recorded import duration
 from sessions_app.web.states import SOURCE_MEANS, State, state_of
@@ -69,7 +70,7 @@ class Line:
 
     @property
     def arguments(self) -> str | None:
-        return clip(self.step.arguments_preview, ARGUMENTS)
+        return _clipped(self.step.arguments_preview, ARGUMENTS)
 
     @property
     def has_arguments_words(self) -> bool:
@@ -80,7 +81,7 @@ class Line:
     def answer(self) -> str | None:
         """The error when there is one, else the result; None when it was not captured."""
         row = self.step
-        return clip((row.error_preview if row.has_error else None) or row.result_preview, ANSWER)
+        return _clipped((row.error_preview if row.has_error else None) or row.result_preview, ANSWER)
 
     @property
     def has_answer(self) -> bool:
@@ -196,9 +197,9 @@ def offset_words(offset_ms: float | None) -> str:
     return f"{sign}{minutes // 60:.0f}:{minutes % 60:02.0f}:{rest:02.0f}"
 
 
-def clip(text: str | None, length: int) -> str | None:
-    """Prose is cut at its end. None stays None: it was not captured."""
-    return text if text is None or len(text) <= length else f"{text[: length - 1]}…"
+def _clipped(text: str | None, length: int) -> str | None:
+    """None stays None: it was not captured."""
+    return None if text is None else clip(text, length)
 
 
 def outline(

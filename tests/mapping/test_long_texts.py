@@ -1,0 +1,86 @@
+"""Long instructions are kept once, however many runs have them; previews say that they were cut."""
+
+import json
+
+import pytest
+
+from sessions_app.core.errors import PayloadMissing
+from sessions_app.mapping.load import load_facts, load_run
+from sessions_app.mapping.references import payload_references
+from sessions_app.mapping.rows import STEP_PREVIEW
+from sessions_app.models import Run, Step, StoredPayload
+from sessions_app.queries.run_ends import ends_of
+from sessions_app.queries.sharing import run_holds
+from sessions_app.services.ingest import ingest_document
+from tests.builders import make_project, make_record, make_tool_step
+
+pytestmark = pytest.mark.django_db
+LONG = "Answer politely and look things up. " * 20
+TEXTS = {
+    "short": "Be kind.",
+    "empty": "",
+    "at the limit": "x" * 254,
+    "long": LONG,
+    "like an object": json.dumps({"sha256": "0" * 64}) + " " * 300,
+    "many signs": "é☃𝄞\u0000" * 100,
+}
+
+
+def ingest(project, run_id, instructions, **fields):
+    record = make_record(run_id, make_tool_step(), instructions=instructions, **fields)
+    return ingest_document(project, json.dumps(record).encode()).run
+
+
+@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
+def test_instructions_come_back(text):
+    ingest(make_project(), "r", text)
+    run = Run.objects.get()
+
+    assert load_run(run).instructions == text
+    assert load_facts(run).instructions == text
+    assert ends_of(run).instructions == text
+
+
+def test_long_instructions_of_many_runs_are_one_payload():
+    project = make_project()
+    runs = [ingest(project, f"r{number}", LONG) for number in range(3)]
+
+    assert {LONG.encode() in bytes(run.header) for run in runs} == {False}
+    (shared,) = set.intersection(*(payload_references(bytes(run.header)) for run in runs))
+    assert StoredPayload.objects.filter(digest=bytes.fromhex(shared)).count() == 1
+    assert run_holds(runs[0], shared)
+
+
+def test_others_are_another_payload():
+    project = make_project()
+    one, other = ingest(project, "r1", LONG), ingest(project, "r2", LONG + "!")
+
+    assert not payload_references(bytes(one.header)) & payload_references(bytes(other.header))
+
+
+def test_rows_that_hold_the_text_itself_are_read():
+    run = ingest(make_project(), "r", "Be kind.")
+    Run.objects.update(header=bytes(run.header).replace(b"Be kind.", LONG.encode()))
+
+    assert load_run(Run.objects.get()).instructions == LONG
+    assert ends_of(Run.objects.get()).instructions == LONG
+
+
+def test_instructions_whose_bytes_are_gone_are_not_captured():
+    run = ingest(make_project(), "r", LONG)
+    StoredPayload.objects.all().delete()
+
+    assert ends_of(run).instructions is None
+    with pytest.raises(PayloadMissing):
+        load_run(run)
+
+
+@pytest.mark.parametrize(("length", "is_cut"), [(STEP_PREVIEW, False), (STEP_PREVIEW + 1, True), (10_000, True)])
+@pytest.mark.parametrize("sign", ["x", "é", "𝄞"])
+def test_a_preview_says_that_it_is_one(sign, length, is_cut):
+    record = make_record("r", make_tool_step(result=sign * length))
+    ingest_document(make_project(), json.dumps(record).encode())
+    shown = Step.objects.get().result_preview
+
+    assert len(shown) == min(length, STEP_PREVIEW)
+    assert shown.endswith("…") == is_cut
