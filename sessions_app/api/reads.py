@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
+import msgspec
 from django.http import HttpRequest, HttpResponse
 from ninja import Router, Status
 
 from sessions_app.api.auth import FullKeyHolder, project_of
 from sessions_app.api.errors import not_found
+from sessions_app.api.rendering import json_answer
 from sessions_app.api.runs import find_run, whole_run
 from sessions_app.api.schemas import (
     ColdCaseGroups,
@@ -26,7 +29,7 @@ from sessions_app.core.payload import JsonObject
 from sessions_app.core.query import parse_query
 from sessions_app.core.run import ErrorInfo
 from sessions_app.mapping.payloads import read
-from sessions_app.models import Replay, Run, Session
+from sessions_app.models import Replay, Session
 from sessions_app.queries.cold_cases import ColdGroup, MissingThing, cold_board
 from sessions_app.queries.sessions import sessions_with_runs
 from sessions_app.services.comparisons import compare
@@ -37,15 +40,17 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
 @router.get("/sessions", response={200: SessionList, 400: ErrorAnswer}, tags=["sessions"])
-def get_sessions(request: HttpRequest, q: str = "", cursor: str | None = None, limit: PageSize = 50) -> JsonObject:
+def get_sessions(request: HttpRequest, q: str = "", cursor: str | None = None, limit: PageSize = 50) -> HttpResponse:
     """Sessions, newest first. `q` is the query of the sessions page; inputs and outputs are cut here."""
     sessions, next_cursor = sessions_with_runs(project_of(request), parse_query(q), cursor, limit)
     items = [session_body(session, [_listed_run(run, session) for run in runs]) for session, runs in sessions]
-    return {"items": items, "next_cursor": next_cursor}
+    # Not by way of the schema, which would read again what the database just wrote: a third of the time of this answer.
+    return json_answer({"items": items, "next_cursor": next_cursor})
 
 
-def _listed_run(run: Run, session: Session) -> JsonObject:
+def _listed_run(run: Any, session: Session) -> JsonObject:
     run.session = session
+    run.anomalies, run.verdict_reasons = map(msgspec.Raw, (run.anomalies_text, run.reasons_text))
     error = ErrorInfo(type=None, message=run.error_preview) if run.error_preview else None
     return run_body(run, input_=run.input_preview, output=run.output_preview, error=error)
 

@@ -13,8 +13,9 @@ from ninja import NinjaAPI
 from sessions_app.api import checkpoints, docs, exports, forks, otlp, reads, runs
 from sessions_app.api.errors import add_handlers
 from sessions_app.api.metrics import get_metrics
+from sessions_app.api.rendering import QuickRenderer
 
-api = NinjaAPI(title="Agent replay", version="1", docs_url=None, urls_namespace="api-1")
+api = NinjaAPI(title="Agent replay", version="1", docs_url=None, urls_namespace="api-1", renderer=QuickRenderer())
 api.add_router("", exports.router)  # first, for the address of a run takes all that follows it
 api.add_router("", forks.router)
 api.add_router("", checkpoints.router)

@@ -17,9 +17,10 @@ from django.db.models import (
     Q,
     QuerySet,
     Subquery,
+    TextField,
     Value,
 )
-from django.db.models.functions import Coalesce
+from django.db.models.functions import Cast, Coalesce
 
 from sessions_app.core.errors import QueryError
 from sessions_app.core.query import Query
@@ -29,9 +30,21 @@ from sessions_app.queries.search import matching_runs
 PAGE = 50
 HEAVY = ("header", "search", "prior_node", "final_node", "content_digest", "source_digest", "kit", "verdict_reasons")
 """Columns of a run that no page shows in a list."""
+_AS_TEXT = {"anomalies": "anomalies_text", "verdict_reasons": "reasons_text"}
 _HEAVY_FOR_SCRIPTS = (
-    *(name for name in HEAVY if name not in ("verdict_reasons", "content_digest")),
-    *("kept", "tool_names", "model_names", "strip", "span_id", "received_at", "is_example", "agent_version"),
+    *(name for name in HEAVY if name != "content_digest"),
+    *(
+        "anomalies",
+        "kit_lacks",
+        "kept",
+        "tool_names",
+        "model_names",
+        "strip",
+        "span_id",
+        "received_at",
+        "is_example",
+        "agent_version",
+    ),
 )
 """Likewise no list of the API; making an object of a column costs more than reading it."""
 
@@ -130,10 +143,14 @@ def session_page(
 def sessions_with_runs(
     project: Project, query: Query, cursor: str | None = None, limit: int = PAGE
 ) -> tuple[list[tuple[Session, list[Run]]], str | None]:
-    """Newest first, each with its recorded runs in the order of their arrival; the next cursor."""
+    """Newest first, each with its recorded runs in the order of their arrival; the next cursor.
+
+    What is JSON in a run stands in `anomalies_text` and `reasons_text`: whoever writes it out need not read it.
+    """
     listed, next_cursor = _cut(matching_sessions(project, query), cursor, limit, NEWEST)
     runs_of: dict[int, list[Run]] = {session.pk: [] for session in listed}
-    light = Run.objects.defer(*_HEAVY_FOR_SCRIPTS).select_related("cold_case")
+    texts = {name: Cast(column, TextField()) for column, name in _AS_TEXT.items()}
+    light = Run.objects.defer(*_HEAVY_FOR_SCRIPTS).annotate(**texts).select_related("cold_case")
     for run in light.filter(origin="recorded", session__in=list(runs_of)).order_by("pk"):
         runs_of[run.session_id].append(run)
     return [(session, runs_of[session.pk]) for session in listed], next_cursor

@@ -80,7 +80,7 @@ def test_instructions_whose_bytes_are_gone_are_not_captured():
 def test_a_preview_says_that_it_is_one(sign, length, is_cut):
     record = make_record("r", make_tool_step(result=sign * length))
     ingest_document(make_project(), json.dumps(record).encode())
-    shown = Step.objects.get().result_preview
+    shown = Step.objects.get().result_preview or ""
 
     assert len(shown) == min(length, STEP_PREVIEW)
     assert shown.endswith("…") == is_cut
