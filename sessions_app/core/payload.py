@@ -114,8 +114,11 @@ _canonical = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_ke
 
 
 def compact_json(value: JsonValue) -> bytes:
-    # Most values are texts, for which the encoder takes twice as long to find out that they are.
-    return (encode_basestring(value) if type(value) is str else _compact(value)).encode()
+    # Most values are texts and numbers, for which the encoder takes several times as long to find out that they are.
+    if type(value) is str:
+        return encode_basestring(value).encode()
+    is_plain = type(value) is int or (type(value) is float and math.isfinite(value))
+    return (repr(value) if is_plain else _compact(value)).encode()
 
 
 def canonical_json(value: JsonValue) -> bytes:
