@@ -30,7 +30,6 @@ from sessions_app.queries.search import matching_runs
 PAGE = 50
 HEAVY = ("header", "search", "prior_node", "final_node", "content_digest", "source_digest", "kit", "verdict_reasons")
 """Columns of a run that no page shows in a list."""
-_AS_TEXT = {"anomalies": "anomalies_text", "verdict_reasons": "reasons_text"}
 _HEAVY_FOR_SCRIPTS = (
     *(name for name in HEAVY if name != "content_digest"),
     *(
@@ -149,8 +148,11 @@ def sessions_with_runs(
     """
     listed, next_cursor = _cut(matching_sessions(project, query), cursor, limit, NEWEST)
     runs_of: dict[int, list[Run]] = {session.pk: [] for session in listed}
-    texts = {name: Cast(column, TextField()) for column, name in _AS_TEXT.items()}
-    light = Run.objects.defer(*_HEAVY_FOR_SCRIPTS).annotate(**texts).select_related("cold_case")
+    light = (
+        Run.objects.defer(*_HEAVY_FOR_SCRIPTS)
+        .select_related("cold_case")
+        .annotate(anomalies_text=Cast("anomalies", TextField()), reasons_text=Cast("verdict_reasons", TextField()))
+    )
     for run in light.filter(origin="recorded", session__in=list(runs_of)).order_by("pk"):
         runs_of[run.session_id].append(run)
     return [(session, runs_of[session.pk]) for session in listed], next_cursor
