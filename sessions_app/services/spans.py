@@ -19,6 +19,7 @@ from sessions_app.core.payload import compact_json, sha256_hex
 from sessions_app.core.redaction import Redactor
 from sessions_app.core.spans.batch import Batch, write_batch
 from sessions_app.core.spans.carried import FEW, MANY, Stored, carry
+from sessions_app.core.spans.common import CommonPieces
 from sessions_app.core.spans.packing import Packer, Pieces
 from sessions_app.core.spans.remembered import RememberedPieces, key_of
 from sessions_app.core.spans.span import LogRecord, Span
@@ -105,11 +106,14 @@ def _arrival(trace_id: str, spans: Sequence[Span], logs: Sequence[LogRecord], pa
         batch=batch,
         span_count=len(spans),
         has_end=has_end,
-        stored=carry(batch, most=MANY if is_whole else FEW),
+        stored=carry(
+            batch, most=MANY if is_whole else FEW, is_common=lambda digest: _COMMON.is_common(digest, trace_id)
+        ),
     )
 
 
 _REMEMBERED = RememberedPieces(16 * 1024 * 1024)
+_COMMON = CommonPieces(10_000)
 
 
 class _Redact:

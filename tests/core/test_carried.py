@@ -73,6 +73,18 @@ def test_short_pieces_are_carried_and_long_ones_are_not():
     assert len(apart(stored.content)[1].nodes) == 2
 
 
+def test_what_many_traces_have_is_not_carried():
+    messages = [{"content": "tools " * 100}, {"content": "tool"}, {"content": "asked " * 100}]
+    batch = batch_of([a_span(attributes={"messages": json.dumps(messages)})])
+    common = {digest for digest, piece in batch.pieces.payloads.items() if b"tool" in piece}
+
+    stored = carry(batch, most=MANY, is_common=common.__contains__)
+    content, carried = apart(stored.content)
+
+    assert [piece.count(b"tools") for piece in stored.beside.payloads.values()] == [100]
+    assert (content, both(carried, stored.beside)) == (batch.content, batch.pieces)
+
+
 def test_more_than_a_batch_may_carry_stays_beside_it():
     batch = batch_of([a_span(attributes={"messages": json.dumps([{"content": "x" * 500}] * 3)})])
     size = sum(map(len, batch.pieces.payloads.values()))

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from sessions_app.core.formats.native import encode_native
+from sessions_app.core.spans.common import CommonPieces
 from sessions_app.mapping.load import load_run
 from sessions_app.models import HistoryNode, Project, Run, SpanBatch, StoredPayload
 from sessions_app.payloads.compression import pack, unpack
@@ -17,6 +20,12 @@ from tests.traces.captures import CHOICE, Capture
 
 pytestmark = pytest.mark.django_db
 ORDER = Capture(CHOICE / "pydantic-ai-v5" / "order_lookup")
+
+
+@pytest.fixture(autouse=True)
+def nothing_seen(monkeypatch):
+    """What other tests sent is not common here."""
+    monkeypatch.setattr(service, "_COMMON", CommonPieces(1_000))
 
 
 def rows() -> tuple[int, int]:
@@ -39,6 +48,23 @@ def test_a_short_trace_takes_no_rows_beside_its_batch():
 
     assert rows() == (0, 0)
     assert spans_of(SpanBatch.objects.get().trace) != []
+
+
+def test_what_another_trace_had_is_a_row_that_both_name():
+    project = make_project()
+    receive(project, ORDER.spans, others_wait=lambda: True)
+    others = [[replace(span, trace_id=letter * 32) for span in ORDER.spans] for letter in "ab"]
+    receive(project, others[0], others_wait=lambda: True)
+    after_two = rows()
+    receive(project, others[1], others_wait=lambda: True)
+
+    assert after_two[1] > 0
+    assert rows() == after_two
+    make_waiting_runs()
+    first, second, third = (load_run(run) for run in Run.objects.order_by("pk"))
+    assert [step.call for step in first.steps] == [step.call for step in second.steps]
+    assert [step.call for step in first.steps] == [step.call for step in third.steps]
+    assert list(problems()) == []
 
 
 @pytest.mark.parametrize("send", [in_parts, lambda project: receive(project, ORDER.spans)], ids=["parts", "whole"])

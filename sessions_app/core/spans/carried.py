@@ -2,7 +2,7 @@
 
 A piece in a row of its own costs 200 bytes for its names and their index, and a look-up; most pieces of a session are
 shorter than that once they are compressed together. So a batch carries its chains and its short pieces as long as they
-are few. Long ones stay rows, which other batches share.
+are few. Long ones, and those that many traces have, stay rows, which batches share.
 
     {"cut": bytes before the names, "rest": bytes behind them, "pieces": [size, …], "shared": [digest, …],
      "parents": [link or -1, …], "elements": [piece, …], "nodes": [link, …], "payloads": [piece, …]} 0x00
@@ -15,7 +15,7 @@ all, so that its digest, which speaks for every piece in it, does not tell wheth
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
@@ -26,6 +26,8 @@ from sessions_app.core.spans.packing import Pieces
 
 SHARED = 4_000
 """Bytes from which a piece stays a row."""
+WORTH_A_ROW = 200
+"""Bytes from which one that many traces have does."""
 FEW = 16 * 1024
 """Bytes that a batch carries when its trace may go on: the next one carries them again."""
 MANY = 256 * 1024
@@ -44,10 +46,13 @@ class Stored:
     beside: Pieces
 
 
-def carry(batch: Batch, *, most: int) -> Stored:
-    """The batch with its pieces; as it is where they are more than `most` bytes."""
+def carry(batch: Batch, *, most: int, is_common: Callable[[str], bool] = lambda digest: False) -> Stored:
+    """The batch with its pieces; as it is where they are more than `most` bytes.
+
+    `is_common` says of the digest of a piece whether many traces have it.
+    """
     content, pieces = batch.content, batch.pieces
-    own = {digest: piece for digest, piece in pieces.payloads.items() if len(piece) < SHARED}
+    own = {digest: piece for digest, piece in pieces.payloads.items() if not _is_shared(digest, piece, is_common)}
     if not pieces.payloads or sum(map(len, own.values())) + _LINK_BYTES * len(pieces.nodes) > most:
         return Stored(content=content, beside=pieces)
     shared = {digest: piece for digest, piece in pieces.payloads.items() if digest not in own}
@@ -62,6 +67,10 @@ def carry(batch: Batch, *, most: int) -> Stored:
     }
     carried = b"".join([compact_json(header), b"\0", content[:cut], content[words:], *own.values()])
     return Stored(content=carried, beside=Pieces(payloads=shared))
+
+
+def _is_shared(digest: str, piece: bytes, is_common: Callable[[str], bool]) -> bool:
+    return len(piece) >= SHARED or (len(piece) >= WORTH_A_ROW and is_common(digest))
 
 
 def _positions(batch: Batch, digests: Iterable[str]) -> JsonObject:
