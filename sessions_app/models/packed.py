@@ -9,11 +9,13 @@ from django.db import models
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from sessions_app.core.payload import compact_json
-from sessions_app.payloads.compression import KITS, pack_object, unpack_object
+from sessions_app.payloads.compression import KITS, RECORDED, pack_object, unpack_object
 
 
 class PackedField(models.BinaryField):  # type: ignore[type-arg]  # at run time it takes none
     """The text of a JSON object as bytes. SQL sees it compressed, if it gets smaller by it."""
+
+    dictionary = RECORDED
 
     def from_db_value(
         self, value: bytes | memoryview | None, expression: object, connection: BaseDatabaseWrapper
@@ -23,12 +25,14 @@ class PackedField(models.BinaryField):  # type: ignore[type-arg]  # at run time 
     def get_db_prep_value(
         self, value: bytes | memoryview | None, connection: BaseDatabaseWrapper, prepared: bool = False
     ) -> object:
-        packed = None if value is None else pack_object(bytes(value))
+        packed = None if value is None else pack_object(bytes(value), self.dictionary)
         return super().get_db_prep_value(packed, connection, prepared)
 
 
 class PackedKitField(PackedField):
     """A replay kit, as the object that it is. SQL cannot look into it."""
+
+    dictionary = KITS
 
     def from_db_value(
         self, value: bytes | memoryview | None, expression: object, connection: BaseDatabaseWrapper
@@ -37,5 +41,5 @@ class PackedKitField(PackedField):
         return None if text is None else json.loads(text)
 
     def get_db_prep_value(self, value: Any, connection: BaseDatabaseWrapper, prepared: bool = False) -> object:
-        packed = None if value is None else pack_object(compact_json(value), KITS)
-        return models.BinaryField.get_db_prep_value(self, packed, connection, prepared)
+        text = None if value is None else compact_json(value)
+        return super().get_db_prep_value(text, connection, prepared)

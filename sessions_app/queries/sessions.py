@@ -32,18 +32,8 @@ HEAVY = ("header", "search", "prior_node", "final_node", "content_digest", "sour
 """Columns of a run that no page shows in a list."""
 _HEAVY_FOR_SCRIPTS = (
     *(name for name in HEAVY if name != "content_digest"),
-    *(
-        "anomalies",
-        "kit_lacks",
-        "kept",
-        "tool_names",
-        "model_names",
-        "strip",
-        "span_id",
-        "received_at",
-        "is_example",
-        "agent_version",
-    ),
+    *("anomalies", "kit_lacks", "kept", "tool_names", "model_names"),
+    *("strip", "span_id", "received_at", "is_example", "agent_version"),
 )
 """Likewise no list of the API; making an object of a column costs more than reading it."""
 

@@ -1,4 +1,4 @@
-"""What redaction made of pieces that come again in request after request: instructions, tool definitions, histories."""
+"""What is known of pieces that come again in request after request: instructions, tool definitions, histories."""
 
 from __future__ import annotations
 
@@ -8,10 +8,7 @@ from threading import Lock
 
 
 class RememberedPieces:
-    """The pieces used last, up to so many bytes; for several threads.
-
-    Only redacted bytes are held; what arrived is known by its digest alone.
-    """
+    """The pieces used last, up to so many bytes; for several threads. Holds no bytes that were not redacted."""
 
     def __init__(self, most_bytes: int) -> None:
         self._room = most_bytes
@@ -25,22 +22,25 @@ class RememberedPieces:
                 self._pieces.move_to_end(key)
             return piece
 
-    def put(self, key: bytes, piece: bytes) -> None:
+    def put(self, key: bytes, piece: bytes) -> bytes:
+        """The piece that was there before, else this one."""
         with self._lock:
             if key in self._pieces:
-                return
+                self._pieces.move_to_end(key)
+                return self._pieces[key]
             self._pieces[key] = piece
-            self._room -= _cost(piece)
+            self._room -= cost(piece)
             while self._room < 0:
                 _, oldest = self._pieces.popitem(last=False)
-                self._room += _cost(oldest)
+                self._room += cost(oldest)
+            return piece
 
 
 _OVERHEAD = 250
 """Bytes that an entry takes beside its piece."""
 
 
-def _cost(piece: bytes) -> int:
+def cost(piece: bytes) -> int:
     return len(piece) + _OVERHEAD
 
 
