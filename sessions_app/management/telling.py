@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
+from sessions_app.core.clipping import clipped
 from sessions_app.core.history import History, messages
 from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.core.run import Run
@@ -25,7 +26,7 @@ def printable(text: str) -> str:
 
 def short(value: JsonValue) -> str:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…"
+    return clipped(text, SHOWN)
 
 
 # --- where it waits ----------------------------------------------------------------------------

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from sessions_app import models
+from sessions_app.core.clipping import clipped
 from sessions_app.core.formats.json_writer import object_text
 from sessions_app.core.formats.native import header_fields
 from sessions_app.core.formats.native_steps import write_step
@@ -188,7 +189,7 @@ def model_preview(call: ModelCall) -> str | None:
         return None
     parts = call.response.value.get("parts")
     words = [_part_words(part) for part in parts] if isinstance(parts, list) else []
-    return clean(clip(" · ".join(word for word in words if word), STEP_PREVIEW)) or None
+    return clean(clipped(" · ".join(word for word in words if word), STEP_PREVIEW)) or None
 
 
 def _part_words(part: object) -> str | None:
@@ -205,12 +206,7 @@ def preview(payload: Payload | None, length: int = PREVIEW) -> str | None:
         return None
     if not (payload.is_json or payload.is_text):
         return f"{payload.media_type} · {payload.size} bytes"
-    return clean(clip(payload.content[: (length + 1) * 4].decode("utf-8", errors="replace"), length))
-
-
-def clip(text: str, length: int) -> str:
-    """The beginning of a text, which says that it is one."""
-    return text if len(text) <= length else f"{text[: length - 1]}…"
+    return clean(clipped(payload.content[: (length + 1) * 4].decode("utf-8", errors="replace"), length))
 
 
 def error_preview(error: ErrorInfo | None) -> str | None:

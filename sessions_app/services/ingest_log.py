@@ -15,6 +15,7 @@ from django.db import connection, transaction
 from django.db.models import F
 from django.utils import timezone
 
+from sessions_app.core.clipping import clipped
 from sessions_app.core.redaction import Redactor
 from sessions_app.mapping.rows import clean
 from sessions_app.models import IngestNote, Project
@@ -76,7 +77,7 @@ def _safe(project: Project | None, words: str) -> str:
     line = " ".join(clean(words).split())
     if project is not None and line:
         line = Redactor(bytes(project.redaction_secret)).redact_text(line)
-    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"
+    return clipped(line, _LONGEST)
 
 
 def _write(said: IngestNote) -> None:

@@ -7,10 +7,10 @@ from collections.abc import Callable, Collection
 from itertools import islice
 from typing import TypeVar
 
+from sessions_app.core.clipping import LENGTH, clipped
 from sessions_app.core.payload import JsonObject, JsonValue
 
 T = TypeVar("T")
-LENGTH = 80
 MINUS = "\N{MINUS SIGN}"
 NOTHING = object()
 """Where there is no value; null is one."""
@@ -32,10 +32,6 @@ def short(value: JsonValue, length: int = LENGTH) -> str:
             closing = _CLOSING.get(type(value), "")
             return f"{text[: length - 1 - len(closing)]}…{closing}"
     return text
-
-
-def clipped(text: str, length: int = LENGTH) -> str:
-    return text if len(text) <= length else f"{text[: length - 1]}…"
 
 
 def one_line(text: str) -> str:

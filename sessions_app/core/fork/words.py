@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from datetime import timedelta
 from typing import Any
 
+from sessions_app.core.clipping import clipped
 from sessions_app.core.errors import ReplayProductError
 from sessions_app.core.fork.changes import (
     Answer,
@@ -23,7 +24,7 @@ from sessions_app.core.fork.changes import (
     ToolFailure,
     read_changes,
 )
-from sessions_app.core.fork.spelling import MINUS, NOTHING, arrow, clipped, listed, one_line, operation_words, short
+from sessions_app.core.fork.spelling import MINUS, NOTHING, arrow, listed, one_line, operation_words, short
 from sessions_app.core.history import messages
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.run import ModelCall, Run, Step, ToolCall

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from itertools import groupby
 
+from sessions_app.core.clipping import clipped
 from sessions_app.core.compare.facts import Fact
 from sessions_app.core.compare.json_diff import Difference
 from sessions_app.core.compare.runs import Comparison, StepPair
@@ -290,8 +291,7 @@ def side_of(step: Step | None) -> Side | None:
     """A step as it stands in a column."""
     if step is None:
         return None
-    call = call_text(step)
-    shown = call if len(call) <= CALL else f"{call[: CALL - 1]}…"
+    shown = clipped(call_text(step), CALL)
     return Side(index=step.index, kind=step.kind, name=step.name, call=shown, has_error=step.error is not None)
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from sessions_app.mapping.rows import clip
+from sessions_app.core.clipping import clipped
 from sessions_app.models import Step
 from sessions_app.templatetags.recorded import duration
 from sessions_app.web.states import SOURCE_MEANS, State, state_of
@@ -70,7 +70,7 @@ class Line:
 
     @property
     def arguments(self) -> str | None:
-        return _clipped(self.step.arguments_preview, ARGUMENTS)
+        return _shown(self.step.arguments_preview, ARGUMENTS)
 
     @property
     def has_arguments_words(self) -> bool:
@@ -81,7 +81,7 @@ class Line:
     def answer(self) -> str | None:
         """The error when there is one, else the result; None when it was not captured."""
         row = self.step
-        return _clipped((row.error_preview if row.has_error else None) or row.result_preview, ANSWER)
+        return _shown((row.error_preview if row.has_error else None) or row.result_preview, ANSWER)
 
     @property
     def has_answer(self) -> bool:
@@ -197,9 +197,9 @@ def offset_words(offset_ms: float | None) -> str:
     return f"{sign}{minutes // 60:.0f}:{minutes % 60:02.0f}:{rest:02.0f}"
 
 
-def _clipped(text: str | None, length: int) -> str | None:
+def _shown(text: str | None, length: int) -> str | None:
     """None stays None: it was not captured."""
-    return None if text is None else clip(text, length)
+    return None if text is None else clipped(text, length)
 
 
 def outline(

@@ -7,6 +7,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Literal
 
+from sessions_app.core.clipping import clipped
 from sessions_app.core.payload import JsonValue
 from sessions_app.web.render.base64_data import Folded, folded
 from sessions_app.web.render.spelled import Number, Pairs, compact, is_text
@@ -116,9 +117,9 @@ def _summary(value: JsonValue) -> str:
     if isinstance(value, Pairs):
         parts = [f"{key}: {_brief(item)}" for key, item in value[:4]]
         more = ", …" if len(value) > 4 else ""
-        return _clip("{" + ", ".join(parts) + more + "}")
+        return clipped("{" + ", ".join(parts) + more + "}", SUMMARY)
     parts = [_brief(item) for item in value[:4]]
-    return _clip("[" + ", ".join(parts) + (", …" if len(value) > 4 else "") + "]")
+    return clipped("[" + ", ".join(parts) + (", …" if len(value) > 4 else "") + "]", SUMMARY)
 
 
 def _brief(value: JsonValue) -> str:
@@ -129,10 +130,6 @@ def _brief(value: JsonValue) -> str:
     if is_text(value):
         return compact(value if len(value) <= 24 else f"{value[:24]}…")
     return compact(value)[:24]
-
-
-def _clip(text: str) -> str:
-    return text if len(text) <= SUMMARY else f"{text[: SUMMARY - 1]}…"
 
 
 def find(value: JsonValue, pointer: str) -> JsonValue:
