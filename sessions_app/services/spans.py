@@ -9,25 +9,16 @@ from __future__ import annotations
 import logging
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
-from django.db import connection, transaction
-from django.utils import timezone
-
-from sessions_app.core.payload import compact_json, sha256_hex
+from sessions_app.core.payload import compact_json
 from sessions_app.core.redaction import Redactor
-from sessions_app.core.spans.batch import Batch, write_batch
-from sessions_app.core.spans.carried import FEW, MANY, Stored, carry
-from sessions_app.core.spans.common import CommonPieces
-from sessions_app.core.spans.packing import Packer, Pieces
+from sessions_app.core.spans.batch import write_batch
+from sessions_app.core.spans.packing import Packer
 from sessions_app.core.spans.remembered import RememberedPieces, key_of
 from sessions_app.core.spans.span import LogRecord, Span
-from sessions_app.mapping import payloads
-from sessions_app.mapping.binary_rows import binary_cursor
-from sessions_app.mapping.history_nodes import write_nodes
 from sessions_app.models import Project, Trace
-from sessions_app.payloads.compression import pack
+from sessions_app.services.span_store import Arrival, store
 from sessions_app.services.trace_runs import make_run
 from sessions_app.services.wakeups import wake_for_spans
 
@@ -38,23 +29,6 @@ _GROWTH = 10
 """A longer one when it grew by one part in so many; otherwise a worker does it."""
 _AT_ONCE = 2_000
 """Spans of traces that one request makes runs of while its sender waits; a worker makes the others."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Arrival:
-    """What one request brought of one trace."""
-
-    trace_id: str
-    batch: Batch
-    span_count: int
-    has_end: bool
-    """Whether a topmost span that ended is among them."""
-    stored: Stored
-    """The batch as it is stored."""
-
-    @property
-    def digest(self) -> str:
-        return sha256_hex(self.batch.content)
 
 
 def receive(
@@ -70,8 +44,7 @@ def receive(
     Raises `RedactionFailed`; nothing is stored in that case.
     """
     arrivals = _arrivals(project, spans, logs)
-    with transaction.atomic():
-        traces = _store(project, arrivals)
+    traces = store(project, arrivals)
     left = 0 if others_wait() else _AT_ONCE
     for arrival in arrivals:
         trace = traces.get(arrival.trace_id)
@@ -82,7 +55,7 @@ def receive(
         wake_for_spans()
 
 
-def _arrivals(project: Project, spans: Sequence[Span], logs: Sequence[LogRecord]) -> list[_Arrival]:
+def _arrivals(project: Project, spans: Sequence[Span], logs: Sequence[LogRecord]) -> list[Arrival]:
     redact = _Redact(project)
     spans_of, logs_of = defaultdict(list), defaultdict(list)
     for span in spans:
@@ -96,24 +69,15 @@ def _arrivals(project: Project, spans: Sequence[Span], logs: Sequence[LogRecord]
     ]
 
 
-def _arrival(trace_id: str, spans: Sequence[Span], logs: Sequence[LogRecord], packer: Packer) -> _Arrival:
+def _arrival(trace_id: str, spans: Sequence[Span], logs: Sequence[LogRecord], packer: Packer) -> Arrival:
     batch = write_batch(spans, logs, packer)
     has_end = any(span.parent_id is None and span.end_ns for span in spans)
     known = {span.span_id for span in spans}
     is_whole = has_end and all(span.parent_id is None or span.parent_id in known for span in spans)
-    return _Arrival(
-        trace_id=trace_id,
-        batch=batch,
-        span_count=len(spans),
-        has_end=has_end,
-        stored=carry(
-            batch, most=MANY if is_whole else FEW, is_common=lambda digest: _COMMON.is_common(digest, trace_id)
-        ),
-    )
+    return Arrival(trace_id=trace_id, batch=batch, span_count=len(spans), has_end=has_end, is_whole=is_whole)
 
 
 _REMEMBERED = RememberedPieces(16 * 1024 * 1024)
-_COMMON = CommonPieces(10_000)
 
 
 class _Redact:
@@ -151,69 +115,7 @@ def _is_secret(name: str) -> bool:
     return Redactor(b"any").redact(probe).content != probe
 
 
-# --- storing -----------------------------------------------------------------------------------
-
-_ADD_TRACES = """
-INSERT INTO sessions_app_trace
-    (project_id, trace_id, batches_received, batches_assembled, span_count, said_bytes, changed_at, is_closed)
-SELECT %(project)s, trace_id, 0, 0, 0, 0, %(now)s, false FROM unnest(%(traces)s::text[]) AS trace_id
-ON CONFLICT (project_id, trace_id) DO UPDATE SET changed_at = EXCLUDED.changed_at
-RETURNING trace_id, id
-"""
-_TRACE = tuple(field.attname for field in Trace._meta.concrete_fields)
-_ADD_BATCHES = """
-WITH arrived AS (
-    SELECT * FROM unnest(%(traces)b::bigint[], %(digests)b::bytea[], %(contents)b::bytea[], %(packed)b::bool[],
-                         %(spans)b::int[], %(said)b::bigint[]) AS row(trace, digest, content, packed, spans, said)
-), added AS (
-    INSERT INTO sessions_app_spanbatch (trace_id, digest, content, is_compressed, received_at)
-    SELECT trace, digest, content, packed, %(now)s FROM arrived
-    ON CONFLICT (trace_id, digest) DO NOTHING
-    RETURNING trace_id
-)
-UPDATE sessions_app_trace trace
-SET batches_received = batches_received + 1, span_count = span_count + arrived.spans,
-    said_bytes = trace.said_bytes + arrived.said
-FROM arrived JOIN added ON added.trace_id = arrived.trace
-WHERE trace.id = arrived.trace
-RETURNING {}
-""".format(", ".join(f"trace.{name}" for name in _TRACE))
-"""Answers with the traces that got something new: a batch that came before counts once."""
-
-
-def _store(project: Project, arrivals: list[_Arrival]) -> dict[str, Trace]:
-    """The traces that got something new, by trace id."""
-    pieces = Pieces()
-    for arrival in arrivals:
-        pieces.add(arrival.stored.beside)
-    payloads.write_many(project.pk, pieces.payloads)
-    write_nodes(project.pk, pieces.nodes)
-    now = timezone.now()
-    with connection.cursor() as cursor:
-        wanted = [arrival.trace_id for arrival in arrivals]
-        cursor.execute(_ADD_TRACES, {"project": project.pk, "now": now, "traces": wanted})
-        keys = dict(cursor.fetchall())
-    with binary_cursor() as cursor:
-        cursor.execute(_ADD_BATCHES, {"now": now, **_batch_columns(arrivals, keys)})
-        traces = [Trace.from_db(connection.alias, _TRACE, row) for row in cursor.fetchall()]
-    for trace in traces:
-        trace.project = project
-    return {trace.trace_id: trace for trace in traces}
-
-
-def _batch_columns(arrivals: list[_Arrival], keys: dict[str, int]) -> dict[str, list[object]]:
-    packed = [pack(arrival.stored.content) for arrival in arrivals]
-    return {
-        "traces": [keys[arrival.trace_id] for arrival in arrivals],
-        "digests": [bytes.fromhex(arrival.digest) for arrival in arrivals],
-        "contents": [each.data for each in packed],
-        "packed": [each.is_compressed for each in packed],
-        "spans": [arrival.span_count for arrival in arrivals],
-        "said": [arrival.batch.said_bytes for arrival in arrivals],
-    }
-
-
-def _is_due(trace: Trace, arrival: _Arrival) -> bool:
+def _is_due(trace: Trace, arrival: Arrival) -> bool:
     """Making a run anew costs what the whole trace costs. One that is under way is made when it begins and when it
     ends, and by a worker in between; a long one waits until it has grown enough."""
     if trace.batches_received > 1 and not arrival.has_end and not trace.is_closed:

@@ -19,8 +19,8 @@ from sessions_app.core.assembly.run import assemble
 from sessions_app.core.errors import RunConflict
 from sessions_app.core.otlp_export.restore import is_export
 from sessions_app.core.payload import compact_json, sha256_hex
-from sessions_app.core.spans.batch import Batch, read_batch, references_of
-from sessions_app.core.spans.carried import apart
+from sessions_app.core.spans.batch import Batch, read_batch
+from sessions_app.core.spans.carried import apart, lacking
 from sessions_app.core.spans.merging import merge
 from sessions_app.core.spans.packing import Pieces, Unpacker
 from sessions_app.core.spans.shared_values import shared_values
@@ -94,13 +94,8 @@ def _contents(trace: Trace, just_stored: Batch | None) -> tuple[list[bytes], Pie
 
 def _with_stored(project_id: int, contents: Iterable[bytes], carried: Pieces) -> Pieces:
     """What the batches carried, with what they refer to beside it."""
-    nodes: set[str] = set()
-    wanted: set[str] = set()
-    for content in contents:
-        heads, digests = references_of(content)
-        nodes.update(heads)
-        wanted.update(digests)
-    links = carried.nodes | read_nodes(project_id, nodes - carried.nodes.keys())
+    heads, wanted = lacking(contents, carried)
+    links = carried.nodes | read_nodes(project_id, heads)
     wanted.update(element for _, element in links.values())
     beside = payloads.read_many(project_id, wanted - carried.payloads.keys())
     return Pieces(payloads=carried.payloads | beside, nodes=links)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import islice
+from itertools import groupby, islice
 
 from django.db.models import QuerySet
 from zstandard import ZstdError
@@ -13,8 +13,7 @@ from sessions_app.core.errors import ReplayProductError
 from sessions_app.core.formats.native import run_digest
 from sessions_app.core.history import node_digest
 from sessions_app.core.payload import sha256_hex
-from sessions_app.core.spans.batch import references_of
-from sessions_app.core.spans.carried import apart
+from sessions_app.core.spans.carried import apart, lacking
 from sessions_app.core.spans.packing import Pieces
 from sessions_app.mapping.load import load_run
 from sessions_app.mapping.payloads import blob_folder, read_many
@@ -94,18 +93,31 @@ def _node_problems(project: Project, payloads: set[str]) -> Iterator[str]:
 
 def _batch_problems(project: Project, payloads: set[str]) -> Iterator[str]:
     nodes = set(_digests(HistoryNode.objects.filter(project=project)))
-    for batch in SpanBatch.objects.filter(trace__project=project).order_by("pk").iterator(_CHUNK):
-        try:
-            data, carried = apart(unpack(bytes(batch.content), is_compressed=batch.is_compressed))
-        except (ValueError, LookupError, ZstdError):
-            data, carried = b"", Pieces()
+    batches = SpanBatch.objects.filter(trace__project=project).order_by("trace", "pk")
+    for _, of_trace in groupby(batches.iterator(_CHUNK), key=lambda batch: batch.trace_id):
+        yield from _trace_problems(project, list(of_trace), nodes, payloads)
+
+
+def _trace_problems(project: Project, batches: list[SpanBatch], nodes: set[str], payloads: set[str]) -> Iterator[str]:
+    """Of one trace: a batch names pieces that others of it carry."""
+    opened = [(batch, *_opened(batch)) for batch in batches]
+    every = Pieces()
+    for _, _, carried in opened:
+        every.add(carried)
+    for batch, data, carried in opened:
         if sha256_hex(data) != str(batch):
             yield f"{project}: spans {batch} do not match their digest."
             continue
-        heads, digests = references_of(data)
-        wanted = {*digests, *(element for _, element in carried.nodes.values())} - carried.payloads.keys()
-        for digest in sorted({*heads} - carried.nodes.keys() - nodes | wanted - payloads):
+        heads, digests = lacking([data], carried)
+        for digest in sorted(heads - every.nodes.keys() - nodes | digests - every.payloads.keys() - payloads):
             yield f"{project}: spans {batch} refer to {digest}, which is not stored."
+
+
+def _opened(batch: SpanBatch) -> tuple[bytes, Pieces]:
+    try:
+        return apart(unpack(bytes(batch.content), is_compressed=batch.is_compressed))
+    except (ValueError, LookupError, ZstdError):
+        return b"", Pieces()
 
 
 def _run_problems(run: Run, payloads: set[str]) -> Iterator[str]:

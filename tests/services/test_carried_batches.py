@@ -11,7 +11,7 @@ from sessions_app.core.spans.common import CommonPieces
 from sessions_app.mapping.load import load_run
 from sessions_app.models import HistoryNode, Project, Run, SpanBatch, StoredPayload
 from sessions_app.payloads.compression import pack, unpack
-from sessions_app.services import spans as service
+from sessions_app.services import span_store as service
 from sessions_app.services.spans import receive
 from sessions_app.services.trace_runs import make_waiting_runs, spans_of
 from sessions_app.services.verification import problems

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 import msgspec
@@ -55,9 +55,9 @@ class Pieces:
 class References:
     """The digests that a batch names, each by its position."""
 
-    def __init__(self) -> None:
-        self.digests: list[str] = []
-        self._positions: dict[str, int] = {}
+    def __init__(self, digests: Iterable[str] = ()) -> None:
+        self.digests = list(digests)
+        self._positions = {digest: position for position, digest in enumerate(self.digests)}
 
     def position(self, digest: str) -> int:
         known = self._positions.get(digest)

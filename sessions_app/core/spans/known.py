@@ -1,0 +1,70 @@
+"""Which pieces a trace under way has already, so that its next batch need not bring them again."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from threading import Lock
+
+from sessions_app.core.spans.packing import Pieces
+
+
+class Known:
+    """The pieces that were stored with a trace, rows or carried; only what is committed may be in it."""
+
+    def __init__(self, trace: int) -> None:
+        self.trace = trace
+        """Primary key of its row: a trace that was deleted and came again is another one."""
+        self.batches = 0
+        """How many had been received of it: one that has fewer was put back to an earlier state."""
+        self._payloads: set[str] = set()
+        self._nodes: set[str] = set()
+
+    def __len__(self) -> int:
+        return len(self._payloads) + len(self._nodes)
+
+    def add(self, pieces: Pieces, batches: int) -> None:
+        self._payloads.update(pieces.payloads)
+        self._nodes.update(pieces.nodes)
+        self.batches = max(self.batches, batches)
+
+    def without(self, pieces: Pieces) -> Pieces:
+        """Those that are new."""
+        return Pieces(
+            payloads={digest: piece for digest, piece in pieces.payloads.items() if digest not in self._payloads},
+            nodes={node: link for node, link in pieces.nodes.items() if node not in self._nodes},
+        )
+
+    def speaks_of(self, trace: int, batches: int) -> bool:
+        return self.trace == trace and self.batches <= batches
+
+
+class KnownTraces:
+    """Remembers the traces that got something last, about so many pieces of them; for several threads."""
+
+    def __init__(self, most: int) -> None:
+        self._room = most
+        self._lock = Lock()
+        self._traces: OrderedDict[tuple[int, str], Known] = OrderedDict()
+
+    def get(self, project: int, trace_id: str) -> Known | None:
+        with self._lock:
+            return self._traces.get((project, trace_id))
+
+    def add(self, project: int, trace_id: str, *, trace: int, batches: int, pieces: Pieces) -> None:
+        """Call it when the batch with these pieces is committed."""
+        with self._lock:
+            known = self._taken(project, trace_id)
+            if known is None or known.trace != trace:
+                known = Known(trace)
+            known.add(pieces, batches)
+            self._traces[project, trace_id] = known
+            self._room -= len(known)
+            while self._room < 0:
+                _, oldest = self._traces.popitem(last=False)
+                self._room += len(oldest)
+
+    def _taken(self, project: int, trace_id: str) -> Known | None:
+        known = self._traces.pop((project, trace_id), None)
+        if known is not None:
+            self._room += len(known)
+        return known
