@@ -2,13 +2,15 @@
 
 The tool's answer ten steps before the end is another one, so the fork stops at the next request of the model, ready
 to be answered. `child` is the CPU time of the process that forks, `parent` that of the worker, which reads the run and
-stores the fork's, `bytes` what the fork adds, rows and payloads. Ratios near 2 from one length to the next mean linear.
+stores the fork's. `begun` is what it adds before its first new step, `bytes` what it adds then: rows and payloads,
+in bytes. Ratios near 2 from one length to the next mean linear.
 """
 
 from __future__ import annotations
 
 import json
 import time
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -17,8 +19,10 @@ from benchmarks.compare_runs import make_run
 from benchmarks.storage_growth import stored
 from sessions_app.core.formats.native import encode_native
 from sessions_app.core.payload import JsonObject
+from sessions_app.core.run import Run
 from sessions_app.mapping.load import load_run
-from sessions_app.models import Project, Run
+from sessions_app.models import Project
+from sessions_app.models import Run as RunRow
 from sessions_app.services.ingest import ingest_document
 from sessions_app.services.run_store import store_run
 from tests.agents.forking import forked
@@ -30,12 +34,14 @@ BEFORE_THE_END = 10
 def measure(steps: int) -> JsonObject:
     project = Project.objects.create(slug=f"forks-{steps}", name="forks")
     parent = ingest_document(project, encode_native(make_run(steps, stamp="2026-11-01T00:00:00Z"))).run
-    before = sum(stored(project))
     started = time.process_time()
     recorded = load_run(parent)
     read, at = time.process_time(), steps - BEFORE_THE_END
     result, made = forked(recorded, at, {"kind": "tool_result", "step": at, "value": []})
     forked_at = time.process_time()
+    before = sum(stored(project))
+    store_run(project, begun(made, at), source=b"{}")
+    between, starting = sum(stored(project)), time.process_time()
     store_run(project, made, source=b"{}")
     ended = time.process_time()
     assert result.stopped is not None
@@ -43,9 +49,15 @@ def measure(steps: int) -> JsonObject:
     return {
         "steps": steps,
         "child": round(forked_at - read, 3),
-        "parent": round(read - started + ended - forked_at, 3),
-        "bytes": sum(stored(project)) - before,
+        "parent": round(read - started + ended - starting, 3),
+        "begun": between - before,
+        "bytes": sum(stored(project)) - between,
     }
+
+
+def begun(made: Run, at: int) -> Run:
+    """The fork when it has the steps that it took over and no other."""
+    return replace(made, run_id=f"{made.run_id}-begun", steps=made.steps[: at - 1], final=None)
 
 
 @pytest.mark.django_db
@@ -54,7 +66,7 @@ def test_a_late_fork_costs_what_is_stored() -> None:
     found = [measure(steps) for steps in SIZES]
     ratios = {
         name: [round(large[name] / small[name], 2) for small, large in pairwise(found)]
-        for name in ("child", "parent", "bytes")
+        for name in ("child", "parent", "begun", "bytes")
     }
     print(json.dumps({"forks": found, "ratios": ratios}, indent=1))
-    assert Run.objects.filter(origin="fork").count() == len(SIZES)
+    assert RunRow.objects.filter(origin="fork").count() == 2 * len(SIZES)

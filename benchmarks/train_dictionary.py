@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 
 import django
 import zstandard
@@ -20,7 +21,7 @@ django.setup()
 from sessions_app.core.formats.detect import parse_document  # noqa: E402
 from sessions_app.core.judge.kit import audit_kit  # noqa: E402
 from sessions_app.core.payload import compact_json  # noqa: E402
-from sessions_app.core.run import Run  # noqa: E402
+from sessions_app.core.run import AgentInfo, Call, CodeInfo, ModelCall, Run, Step  # noqa: E402
 from sessions_app.core.spans.batch import write_batch  # noqa: E402
 from sessions_app.core.spans.packing import Packer  # noqa: E402
 from sessions_app.mapping.rows import run_columns, step_rows  # noqa: E402
@@ -45,7 +46,32 @@ def recorded() -> Iterator[bytes]:
 
 def kits() -> Iterator[bytes]:
     for run in _runs():
-        yield compact_json(audit_kit(run).to_json())
+        for other in (run, _bare(run), _by_hand(run)):
+            yield compact_json(audit_kit(other).to_json())
+
+
+def _bare(run: Run) -> Run:
+    """As a record that holds little but its steps."""
+    return replace(
+        run, agent=AgentInfo(), code=CodeInfo(), input=None, instructions=None, user_id=None, tenant_id=None, flags=None
+    )
+
+
+def _by_hand(run: Run) -> Run:
+    """As a record that no framework wrote, and a fork of it: little is known of its steps but their answers."""
+    steps = tuple(
+        replace(step, started_at=None, duration_ms=None, http=None, extra={}, call=_without_question(step))
+        for step in run.steps
+    )
+    told = replace(_bare(run), origin="fork", source_format="native", extra={}, steps=steps)
+    return replace(told, started_at=None, duration_ms=None)
+
+
+def _without_question(step: Step) -> Call:
+    if isinstance(step.call, ModelCall):
+        call = replace(step.call, tools=None, settings=None, parameters=None)
+        return replace(call, provider=None, answered_model=None)
+    return step.call
 
 
 def _runs() -> Iterator[Run]:

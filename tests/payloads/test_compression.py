@@ -32,6 +32,7 @@ def test_what_is_packed_comes_back(content):
 DICTIONARIES = {
     1: "a1570c21638b365598e9575266596bec5e365248b1fae71626de2d3c67eb8b63",
     2: "3872841bc33fcd3bfe8d76fce16f24f194f6165a3e457033ab2c73cfc3f9012e",
+    3: "d116b72ee9af94499ec6db254c33c34c98182f96ad70b1208e77aad6c70de455",
 }
 
 
@@ -58,9 +59,9 @@ def test_frames_of_two_dictionaries_are_read_side_by_side(tmp_path, monkeypatch)
     texts: list[bytes | bytearray | memoryview] = [
         b'{"kind":"retrieval","name":"docs","query":"%d of many"}' % n for n in range(2_000)
     ]
-    second = zstandard.train_dictionary(2_000, texts, dict_id=3)
-    file = {1: dictionary_file(1), 3: tmp_path / "second"}
-    file[3].write_bytes(second.as_bytes())
+    second = zstandard.train_dictionary(2_000, texts, dict_id=4)
+    file = {1: dictionary_file(1), 4: tmp_path / "second"}
+    file[4].write_bytes(second.as_bytes())
     monkeypatch.setattr(compression, "dictionary_file", file.__getitem__)
     new = zstandard.ZstdCompressor(dict_data=second).compress(texts[7])
 

@@ -86,9 +86,11 @@ def first_odd_step(anomalies: Iterable[Anomaly]) -> int | None:
 
 
 def many_tool_calls(run: Run, rules: Rules) -> Iterator[Anomaly]:
+    """Shown at the first one that is too many: the steps of all would say nothing."""
     calls = calls_made(run)
     if len(calls) > rules.max_tool_calls:
-        steps = tuple(step for step, _ in calls if step is not None)
+        step, _ = calls[rules.max_tool_calls]
+        steps = () if step is None else (step,)
         message = f"High tool call count: {len(calls)}"
         yield Anomaly(code="many_tool_calls", message=message, steps=steps)
 
