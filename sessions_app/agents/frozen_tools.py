@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from copy import copy
 from typing import Any
 
 from pydantic_ai.exceptions import ApprovalRequired, CallDeferred, ModelRetry, ToolFailed
@@ -34,13 +35,21 @@ class FrozenToolset(AbstractToolset[None]):
         self._model = model
         self._stage = stage
         self._budgets = budgets
+        self._definitions: dict[int, tuple[JsonObject, ToolDefinition]] = {}
 
     @property
     def id(self) -> str | None:
         return None
 
     async def get_tools(self, ctx: RunContext[None]) -> dict[str, ToolsetTool[None]]:
-        return {d["name"]: self._tool(load_definition(d)) for d in self._model.nearest.tools}
+        return {tool["name"]: self._tool(self._definition(tool)) for tool in self._model.nearest.tools}
+
+    def _definition(self, recorded: JsonObject) -> ToolDefinition:
+        """Each is read once: most requests of a run have the same."""
+        known = self._definitions.get(id(recorded))
+        if known is None:
+            known = self._definitions[id(recorded)] = (recorded, load_definition(recorded))
+        return copy(known[1])
 
     def _tool(self, definition: ToolDefinition) -> ToolsetTool[None]:
         return ToolsetTool(

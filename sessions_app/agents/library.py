@@ -7,6 +7,7 @@ The list and the single message have adapters of their own: a dump is validated 
 from __future__ import annotations
 
 import json
+from functools import lru_cache
 from typing import Any, cast
 
 from pydantic import TypeAdapter
@@ -48,7 +49,13 @@ def dump_message(message: ModelMessage) -> JsonObject:
 
 
 def dump_parameters(parameters: ModelRequestParameters) -> JsonObject:
-    return cast(JsonObject, json.loads(_PARAMETERS.dump_json(parameters)))
+    """Equal ones are one object, which nobody may change: most requests of a run have the same."""
+    return _read_object(_PARAMETERS.dump_json(parameters))
+
+
+@lru_cache(maxsize=8)
+def _read_object(text: bytes) -> JsonObject:
+    return cast(JsonObject, json.loads(text))
 
 
 def load_parameters(value: JsonValue) -> ModelRequestParameters:

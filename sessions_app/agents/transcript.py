@@ -28,6 +28,10 @@ class Transcript:
     _chain: list[History] = field(default_factory=list)
     _checked: History | None = None
     """How far the recorded history is known to agree."""
+    _written: tuple[JsonObject, Payload] | None = None
+    """The parameters of the request before, and as they are kept: most requests of a run have the same."""
+    _agreed: tuple[JsonObject, JsonObject, Tally] | None = None
+    """Recorded and rebuilt parameters that are known to agree."""
 
     def request(
         self,
@@ -43,12 +47,17 @@ class Transcript:
             ObservedRequest(
                 step=planned.step if planned else None,
                 history=history,
-                parameters=Payload.of_json(parameters),
+                parameters=self._payload(parameters),
                 response=None if response is None else Payload.of_json(dump_message(response)),
                 **given,
             )
         )
         self._check(planned, rebuilt, parameters)
+
+    def _payload(self, parameters: JsonObject) -> Payload:
+        if self._written is None or self._written[0] is not parameters:
+            self._written = (parameters, Payload.of_json(parameters))
+        return self._written[1]
 
     def is_recorded(self, planned: PlannedAnswer | None, rebuilt: list[ModelMessage], parameters: JsonObject) -> bool:
         """Whether everything up to this request, which is about to be made, is as it was recorded."""
@@ -153,18 +162,33 @@ class Transcript:
         raw = expected[offset].value
         if offset >= len(actual):
             return Mismatch(path=path, recorded=raw, rebuilt=None)
+        if self._is_same(raw, actual[offset], path):
+            return None
         recorded = dump_message(load_messages([expected[offset]])[0])
         return first_mismatch(recorded, actual[offset], raw=raw, path=path, tally=self.tally)
+
+    def _is_same(self, raw: JsonValue, actual: JsonValue, path: str) -> bool:
+        """Whether the recording agrees as it was written, without being put into today's shape: most do."""
+        tally = Tally(counts_anew=self.tally.counts_anew)
+        mismatch = first_mismatch(raw, actual, raw=raw, path=path, tally=tally)
+        if mismatch is not None or tally.not_captured:
+            return False
+        self.tally.add(tally)
+        return True
 
     def _check_parameters(self, planned: PlannedAnswer, rebuilt: JsonObject) -> None:
         recorded = planned.parameters.value if planned.parameters else None
         if not isinstance(recorded, dict):
             self.tally.note_missing("parameters")
             return
-        shared = {key: value for key, value in rebuilt.items() if key in recorded}
-        mismatch = first_mismatch(recorded, shared, raw=recorded, path="parameters", tally=self.tally)
-        if mismatch is not None:
-            self.diverged(planned.step, mismatch)
+        if self._agreed is None or self._agreed[0] is not recorded or self._agreed[1] is not rebuilt:
+            shared = {key: value for key, value in rebuilt.items() if key in recorded}
+            tally = Tally()
+            mismatch = first_mismatch(recorded, shared, raw=recorded, path="parameters", tally=tally)
+            self._agreed = (recorded, rebuilt, tally)
+            if mismatch is not None:
+                self.diverged(planned.step, mismatch)
+        self.tally.add(self._agreed[2])
 
 
 def _after(history: History | None, checked: History | None) -> list[Payload]:

@@ -283,7 +283,9 @@ class _InlineResolver:
     """Reads what `_InlineEmbedding` writes."""
 
     def __init__(self, fields: Fields) -> None:
-        self._tables = {name: fields.items(name) or [] for name in ("parameters", "tools")}
+        self._tables = {
+            name: [Payload(content=row) for row in fields.items(name) or []] for name in ("parameters", "tools")
+        }
         self._after: dict[int, History | None] = {}
 
     def start(self, prior: list[bytes] | None) -> History | None:
@@ -302,7 +304,7 @@ class _InlineResolver:
         position = Payload(content=slice_).value
         if isinstance(position, bool) or not isinstance(position, int) or not 0 <= position < len(rows):
             raise RecordError(f"{path} must be a position in the list {table!r}.", field=path)
-        return Payload(content=rows[position])
+        return rows[position]
 
     def history(self, slice_: bytes | None, path: str) -> History | None:
         if slice_ is None:

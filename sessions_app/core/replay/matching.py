@@ -44,6 +44,12 @@ class Tally:
     counts_anew: bool = False
     """Whether the loop began in the middle, where it counts retries from one again."""
 
+    def add(self, other: Tally) -> None:
+        self.compared += other.compared
+        self.volatile += other.volatile
+        for path in other.not_captured or ():
+            self.note_missing(path)
+
     def note_missing(self, path: str) -> None:
         if self.not_captured is None:
             self.not_captured = set()

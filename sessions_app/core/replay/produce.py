@@ -52,6 +52,7 @@ class _Rebuilt:
         self._projection = Projection()
         self.final = self._projection.pair(recorded.final, seen.final)
         self._answers = _tool_answers(_new_requests(seen))
+        self._parameters: dict[tuple[Payload | None, Payload], Payload | None] = {}
 
     def steps(self) -> Iterator[Step]:
         for step in self._recorded.steps:
@@ -74,9 +75,15 @@ class _Rebuilt:
             call,
             history=self._projection.pair(call.history, request.history),
             response=self._response(call.response, request),
-            parameters=parameters_in_shape(call.parameters, request.parameters),
+            parameters=self._in_shape(call.parameters, request.parameters),
         )
         return replace(step, call=rebuilt, source=source_of(step, request))
+
+    def _in_shape(self, recorded: Payload | None, rebuilt: Payload) -> Payload | None:
+        """Of parameters; most requests of a run have the same."""
+        if (recorded, rebuilt) not in self._parameters:
+            self._parameters[recorded, rebuilt] = parameters_in_shape(recorded, rebuilt)
+        return self._parameters[recorded, rebuilt]
 
     def _response(self, recorded: Payload | None, request: ObservedRequest) -> Payload | None:
         given = request.response
