@@ -183,6 +183,8 @@ REPLAY_MAX_BODY_BYTES = env.number("REPLAY_MAX_BODY_BYTES", 4 * 1024 * 1024, at_
 REPLAY_MAX_INFLATED_BYTES = env.number("REPLAY_MAX_INFLATED_BYTES", 20 * 1024 * 1024, at_least=1024)
 # Of one web process; beyond them OTLP senders are told to come back. Fewer requests than threads: pages want some too.
 OTLP_MAX_REQUESTS_IN_FLIGHT = env.number("OTLP_MAX_REQUESTS_IN_FLIGHT", 6, at_least=1)
+# From so many on a worker makes the runs of what they bring, so that pages are as fast as before.
+OTLP_BUSY_REQUESTS_PER_SECOND = env.number("OTLP_BUSY_REQUESTS_PER_SECOND", 5, at_least=1)
 OTLP_MAX_BYTES_IN_FLIGHT = env.number("OTLP_MAX_BYTES_IN_FLIGHT", 64 * 1024 * 1024, at_least=1024)
 DATA_UPLOAD_MAX_MEMORY_SIZE = REPLAY_MAX_BODY_BYTES
 # Larger payloads (compressed) lie in a folder and not in the database.

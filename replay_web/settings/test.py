@@ -13,3 +13,5 @@ STORAGES = {
 }
 STATIC_ROOT = ""
 WHITENOISE_USE_FINDERS = True
+# Tests post many requests a second and look at the runs at once.
+OTLP_BUSY_REQUESTS_PER_SECOND = 1_000_000

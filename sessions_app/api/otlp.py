@@ -66,7 +66,7 @@ class _Export:
             raise Refused(415, "unknown_type", f"Send {PROTOBUF_TYPE} or {JSON_TYPE}.")
         decoded = _DECODE[self._signal](read_body(self._request), is_json=self._is_json)
         if decoded.spans or decoded.logs:
-            receive(project, decoded.spans, decoded.logs, others_wait=GATE.is_shared)
+            receive(project, decoded.spans, decoded.logs, others_wait=GATE.is_busy)
         return decoded
 
     def _accepted(self, decoded: Decoded) -> HttpResponse:

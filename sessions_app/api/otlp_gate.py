@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import logging
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Lock
+from time import monotonic
 
 from django.conf import settings
 from django.http import HttpRequest
@@ -25,6 +27,7 @@ class Gate:
         self._requests = 0
         self._bytes = 0
         self._turned_away = 0
+        self._came: deque[float] = deque(maxlen=settings.OTLP_BUSY_REQUESTS_PER_SECOND)
 
     @contextmanager
     def enter(self, size: int) -> Iterator[None]:
@@ -38,9 +41,9 @@ class Gate:
                 self._requests -= 1
                 self._bytes -= size
 
-    def is_shared(self) -> bool:
-        """Whether more than one request is inside."""
-        return self._requests > 1
+    def is_busy(self) -> bool:
+        """Whether more than one request is inside, or many came within the last second: pages want the process too."""
+        return self._requests > 1 or (len(self._came) == self._came.maxlen and monotonic() - self._came[0] < 1)
 
     def _admit(self, size: int) -> None:
         if not self._has_room(size):
@@ -49,6 +52,7 @@ class Gate:
         if self._turned_away:
             logger.warning("Too much arrived at once: %d OTLP requests were told to come back.", self._turned_away)
         self._turned_away = 0
+        self._came.append(monotonic())
         self._requests += 1
         self._bytes += size
 

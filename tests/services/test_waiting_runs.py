@@ -155,8 +155,21 @@ def test_one_message_tells_of_all_that_came_until_it_is_sent(monkeypatch):
 def test_the_gate_tells_whether_somebody_else_is_inside():
     gate = Gate()
     with gate.enter(1):
-        alone = gate.is_shared()
+        alone = gate.is_busy()
         with gate.enter(1):
-            shared = gate.is_shared()
+            shared = gate.is_busy()
 
-    assert (alone, shared, gate.is_shared()) == (False, True, False)
+    assert (alone, shared, gate.is_busy()) == (False, True, False)
+
+
+def test_the_gate_tells_whether_many_came_lately(settings, monkeypatch):
+    settings.OTLP_BUSY_REQUESTS_PER_SECOND = 3
+    clock = iter([0.0, 0.4, 0.8, 0.9, 1.1])
+    monkeypatch.setattr("sessions_app.api.otlp_gate.monotonic", lambda: next(clock))
+    gate, found = Gate(), []
+    for _ in range(3):
+        with gate.enter(1):
+            found.append(gate.is_busy())
+    later = gate.is_busy()
+
+    assert (found, later) == ([False, False, True], False)
