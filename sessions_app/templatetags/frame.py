@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from itertools import groupby
+from functools import lru_cache
+from itertools import groupby, starmap
 from typing import Any
 
 from django import template
 from django.http import HttpRequest
 from django.template import Context
 from django.templatetags.static import static
-from django.utils.html import format_html, format_html_join
-from django.utils.safestring import SafeString
+from django.utils.html import format_html
+from django.utils.safestring import SafeString, mark_safe
 
 from sessions_app.web.frame import bar_facts, theme_of
 from sessions_app.web.keys import SHEET, keys_are_on
@@ -20,6 +21,7 @@ register = template.Library()
 
 
 @register.simple_tag
+@lru_cache(maxsize=256)
 def icon(name: str, css: str = "") -> SafeString:
     """Decoration only: words stand beside it."""
     address = f"{static('icons.svg')}#{name}"
@@ -35,7 +37,11 @@ def state(table: str, value: str | None, suffix: object = "", css: str = "") -> 
 
 
 def state_html(shown: State, suffix: object = "", css: str = "") -> SafeString:
-    words = shown.word if suffix in ("", None) else f"{shown.word} {suffix}"
+    return _state_html(shown, shown.word if suffix in ("", None) else f"{shown.word} {suffix}", css)
+
+
+@lru_cache(maxsize=512)
+def _state_html(shown: State, words: str, css: str) -> SafeString:
     markup = '<span class="state state-{} {}">{}<span>{}</span></span>'
     return format_html(markup, shown.css, css, icon(shown.icon), words)
 
@@ -55,8 +61,8 @@ def strip(letters: str, step_count: int) -> SafeString:
         width,
         _HEIGHT,
         strip_words(letters, step_count),
-        format_html_join("", '<rect class="joint" x="{}" y="{}" width="{}" height="1"/>', _joints(shown)),
-        format_html_join("", '<rect class="{}" x="{}" y="{}" width="{}" height="{}"/>', map(_mark, enumerate(shown))),
+        mark_safe("".join(starmap(_rectangle, _joints(shown)))),
+        mark_safe("".join(starmap(_mark, enumerate(shown)))),
     )
 
 
@@ -68,23 +74,27 @@ def _folded(letters: str, step_count: int) -> str:
     return f"{letters[:_HEAD]}.{tail}"
 
 
-def _mark(at: tuple[int, str]) -> tuple[str, int, int, int, int]:
-    index, letter = at
+@lru_cache(maxsize=1024)
+def _mark(index: int, letter: str) -> SafeString:
     x = index * (_MARK + _GAP)
     if letter == ".":
-        return ("joint", x + 1, 9, 1, 1)
+        return _rectangle("joint", x + 1, 9, 1, 1)
     if letter.isupper():
-        return ("failed", x, 1, _MARK, 16)
-    return (letter if letter in _KIND_WORDS else "o", x, 5, _MARK, 8)
+        return _rectangle("failed", x, 1, _MARK, 16)
+    return _rectangle(letter if letter in _KIND_WORDS else "o", x, 5, _MARK, 8)
 
 
-def _joints(letters: str) -> list[tuple[int, int, int]]:
+def _rectangle(css: str, x: int, y: int, width: int, height: int) -> SafeString:
+    return format_html('<rect class="{}" x="{}" y="{}" width="{}" height="{}"/>', css, x, y, width, height)
+
+
+def _joints(letters: str) -> list[tuple[str, int, int, int, int]]:
     """Lines under three or more equal marks in a row."""
     joints, at = [], 0
     for letter, group in groupby(letters):
         length = len(list(group))
         if length > 2 and letter != ".":
-            joints.append((at * (_MARK + _GAP), 16, length * (_MARK + _GAP) - _GAP))
+            joints.append(("joint", at * (_MARK + _GAP), 16, length * (_MARK + _GAP) - _GAP, 1))
         at += length
     return joints
 

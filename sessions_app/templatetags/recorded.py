@@ -49,6 +49,8 @@ def recorded(value: object) -> SafeString:
     for found in _SPECIAL.finditer(text):
         pieces += [escape(text[at : found.start()]), _chip(found) if found["rule"] else _tag(found.group())]
         at = found.end()
+    if not pieces:
+        return escape(text)
     return format_html_join("", "{}", ((piece,) for piece in [*pieces, escape(text[at:])]))
 
 
