@@ -1,6 +1,7 @@
 """The callable that web servers run."""
 
 import os
+import sys
 
 from django.core.wsgi import get_wsgi_application
 
@@ -10,3 +11,6 @@ application = get_wsgi_application()
 
 # The web process announces replays, so its messages must go where the settings say.
 from replay_web.celery import app as celery_app  # noqa: E402, F401
+
+# Seconds. A page that comes while spans are taken in waits so long for its turn, after each of its queries.
+sys.setswitchinterval(0.001)
