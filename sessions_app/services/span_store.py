@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from django.db import connection, transaction
+from django.db import OperationalError, connection, transaction
 from django.utils import timezone
 
 from sessions_app.core.payload import sha256_hex
@@ -48,99 +49,113 @@ class Arrival:
         return carry(self.batch, most=most, known=known, is_common=partial(_COMMON.is_common, trace_id=self.trace_id))
 
 
-class _AnotherTrace(Exception):
-    """A trace is not the one of which pieces were remembered: it was deleted, or put back to an earlier state."""
+_TRIES = 3
 
 
 def store(project: Project, arrivals: Sequence[Arrival]) -> dict[str, Trace]:
-    """The traces that got something new, by trace id; all or nothing is stored."""
+    """The traces that got something new, by trace id. All of it is committed, unless the caller has a transaction."""
     known = {arrival.trace_id: _KNOWN.get(project.pk, arrival.trace_id) for arrival in arrivals}
-    try:
-        return _store(project, arrivals, known)
-    except _AnotherTrace:
-        return _store(project, arrivals, dict.fromkeys(known))
+    traces: dict[str, Trace] = {}
+    left = arrivals
+    for _ in range(_TRIES):
+        found = _store(project, left, known)
+        traces |= {trace_id: trace for trace_id, trace in found.items() if trace is not None}
+        left, known = [arrival for arrival in left if arrival.trace_id not in found], {}
+        if not left:
+            return traces
+    raise OperationalError("Traces come and go faster than they can be stored.")
 
 
-def _store(project: Project, arrivals: Sequence[Arrival], known: Mapping[str, Known | None]) -> dict[str, Trace]:
-    stored = [arrival.stored(known[arrival.trace_id]) for arrival in arrivals]
-    rows, beside = _columns(arrivals, stored), Pieces()
+def _store(project: Project, arrivals: Sequence[Arrival], known: Mapping[str, Known | None]) -> dict[str, Trace | None]:
+    """By trace id, as `_add` says."""
+    stored = [arrival.stored(known.get(arrival.trace_id)) for arrival in arrivals]
+    rows, beside = _columns(arrivals, stored, known), Pieces()
     for batch in stored:
         beside.add(batch.beside)
-    with transaction.atomic():
+    # One statement needs no transaction around it.
+    with transaction.atomic() if beside.payloads or beside.nodes else nullcontext():
         payloads.write_many(project.pk, beside.payloads)
         write_nodes(project.pk, beside.nodes)
-        keys = _add_traces(project, known)
-        traces = _add_batches({**rows, "traces": [keys[arrival.trace_id] for arrival in arrivals]})
-        transaction.on_commit(partial(_remember, project, arrivals, traces), robust=True)
-    for trace in traces:
-        trace.project = project
-    return {trace.trace_id: trace for trace in traces}
+        found = _add(project, rows)
+        transaction.on_commit(partial(_remember, project, arrivals, found), robust=True)
+    return found
 
 
-def _columns(arrivals: Sequence[Arrival], stored: Sequence[Stored]) -> dict[str, Any]:
+def _columns(
+    arrivals: Sequence[Arrival], stored: Sequence[Stored], known: Mapping[str, Known | None]
+) -> dict[str, Any]:
     packed = [pack(batch.content) for batch in stored]
+    remembered = [known.get(arrival.trace_id) for arrival in arrivals]
     return {
+        "traces": [arrival.trace_id for arrival in arrivals],
         "digests": [bytes.fromhex(arrival.digest) for arrival in arrivals],
         "contents": [each.data for each in packed],
         "packed": [each.is_compressed for each in packed],
         "spans": [arrival.span_count for arrival in arrivals],
         "said": [arrival.batch.said_bytes for arrival in arrivals],
+        "keys": [None if each is None else each.trace for each in remembered],
+        "batches": [None if each is None else each.batches for each in remembered],
     }
 
 
-_ADD_TRACES = """
-INSERT INTO sessions_app_trace
-    (project_id, trace_id, batches_received, batches_assembled, span_count, said_bytes, changed_at, is_closed)
-SELECT %(project)s, trace_id, 0, 0, 0, 0, %(now)s, false FROM unnest(%(traces)s::text[]) AS trace_id
-ON CONFLICT (project_id, trace_id) DO UPDATE SET changed_at = EXCLUDED.changed_at
-RETURNING trace_id, id, batches_received
-"""
-
-
-def _add_traces(project: Project, known: Mapping[str, Known | None]) -> dict[str, int]:
-    """Their keys by their ids. They are locked from here: what is remembered of them stays true."""
-    with connection.cursor() as cursor:
-        cursor.execute(_ADD_TRACES, {"project": project.pk, "now": timezone.now(), "traces": list(known)})
-        rows = cursor.fetchall()
-    for trace_id, key, batches in rows:
-        remembered = known[trace_id]
-        if remembered is not None and not remembered.speaks_of(key, batches):
-            raise _AnotherTrace
-    return {trace_id: key for trace_id, key, _ in rows}
-
-
 _TRACE = tuple(field.attname for field in Trace._meta.concrete_fields)
-_ADD_BATCHES = """
+_ADD = """
 WITH arrived AS (
-    SELECT * FROM unnest(%(traces)b::bigint[], %(digests)b::bytea[], %(contents)b::bytea[], %(packed)b::bool[],
-                         %(spans)b::int[], %(said)b::bigint[]) AS row(trace, digest, content, packed, spans, said)
+    SELECT * FROM unnest(%(traces)b::text[], %(digests)b::bytea[], %(contents)b::bytea[], %(packed)b::bool[],
+                         %(spans)b::int[], %(said)b::bigint[], %(keys)b::bigint[], %(batches)b::int[])
+               AS row(trace_id, digest, content, packed, spans, said, key, batches)
+), here AS (
+    SELECT trace.id, trace.trace_id FROM sessions_app_trace trace JOIN arrived USING (trace_id)
+    WHERE trace.project_id = %(project)b
+      AND (arrived.key IS NULL OR (trace.id = arrived.key AND trace.batches_received >= arrived.batches))
+    ORDER BY trace.trace_id FOR UPDATE OF trace
+), fresh AS (
+    INSERT INTO sessions_app_trace AS trace
+        (project_id, trace_id, batches_received, batches_assembled, span_count, said_bytes, changed_at, is_closed)
+    SELECT %(project)b, trace_id, 1, 0, spans, said, %(now)b, false FROM arrived
+    WHERE key IS NULL AND trace_id NOT IN (SELECT trace_id FROM here) ORDER BY trace_id
+    ON CONFLICT DO NOTHING
+    RETURNING {columns}
 ), added AS (
     INSERT INTO sessions_app_spanbatch (trace_id, digest, content, is_compressed, received_at)
-    SELECT trace, digest, content, packed, %(now)s FROM arrived
-    ON CONFLICT (trace_id, digest) DO NOTHING
-    RETURNING trace_id
+    SELECT known.id, digest, content, packed, %(now)b
+    FROM arrived JOIN (SELECT id, trace_id FROM here UNION ALL SELECT id, trace_id FROM fresh) known USING (trace_id)
+    ON CONFLICT DO NOTHING
+    RETURNING trace_id AS id
+), grown AS (
+    UPDATE sessions_app_trace trace
+    SET batches_received = batches_received + 1, span_count = span_count + spans,
+        said_bytes = trace.said_bytes + said, changed_at = %(now)b
+    FROM arrived JOIN here USING (trace_id) JOIN added USING (id)
+    WHERE trace.id = here.id
+    RETURNING {columns}
 )
-UPDATE sessions_app_trace trace
-SET batches_received = batches_received + 1, span_count = span_count + arrived.spans,
-    said_bytes = trace.said_bytes + arrived.said
-FROM arrived JOIN added ON added.trace_id = arrived.trace
-WHERE trace.id = arrived.trace
-RETURNING {}
-""".format(", ".join(f"trace.{name}" for name in _TRACE))
+SELECT here.trace_id AS found, grown.* FROM here LEFT JOIN grown USING (id)
+UNION ALL SELECT trace_id, fresh.* FROM fresh
+""".replace("{columns}", ", ".join(f"trace.{name}" for name in _TRACE))
 
 
-def _add_batches(rows: dict[str, Any]) -> list[Trace]:
-    """The traces that got something new: a batch that came before counts once."""
+def _add(project: Project, rows: Mapping[str, Any]) -> dict[str, Trace | None]:
+    """By trace id: the traces that got something new, and None for those that had this batch before, which counts once.
+
+    A trace is not among them when it is not the one of which pieces were remembered, because it was deleted or put back
+    to an earlier state, or when somebody else brought the first batch of it at this moment: nothing was stored of it.
+    """
     with binary_cursor() as cursor:
-        cursor.execute(_ADD_BATCHES, {"now": timezone.now(), **rows})
-        return [Trace.from_db(connection.alias, _TRACE, row) for row in cursor.fetchall()]
+        cursor.execute(_ADD, {"project": project.pk, "now": timezone.now(), **rows})
+        answer = cursor.fetchall()
+    traces = {}
+    for trace_id, key, *values in answer:
+        traces[trace_id] = None if key is None else Trace.from_db(connection.alias, _TRACE, [key, *values])
+        if trace := traces[trace_id]:
+            trace.project = project
+    return traces
 
 
-def _remember(project: Project, arrivals: Sequence[Arrival], traces: Sequence[Trace]) -> None:
+def _remember(project: Project, arrivals: Sequence[Arrival], traces: Mapping[str, Trace | None]) -> None:
     """What is committed. Of a trace that came whole nothing more is expected."""
-    stored = {trace.trace_id: trace for trace in traces}
     for arrival in arrivals:
-        trace = stored.get(arrival.trace_id)
+        trace = traces.get(arrival.trace_id)
         if trace is not None and not arrival.is_whole:
             at, pieces = trace.batches_received, arrival.batch.pieces
             _KNOWN.add(project.pk, arrival.trace_id, trace=trace.pk, batches=at, pieces=pieces)

@@ -109,10 +109,7 @@ def test_one_trace_is_not_another():
     known = traces.get(1, "aa")
     assert known is not None
     assert known.without(batch.pieces) == Pieces()
-    assert known.speaks_of(7, 2)
-    assert known.speaks_of(7, 3)
-    assert not known.speaks_of(8, 2)
-    assert not known.speaks_of(7, 1)
+    assert (known.trace, known.batches) == (7, 2)
 
 
 def test_of_a_trace_that_came_anew_nothing_older_is_known():
@@ -123,7 +120,7 @@ def test_of_a_trace_that_came_anew_nothing_older_is_known():
     known = traces.get(1, "aa")
     assert known is not None
     assert known.without(old.pieces) == old.pieces
-    assert known.speaks_of(8, 1)
+    assert (known.trace, known.batches) == (8, 1)
 
 
 def test_the_traces_that_got_something_last_are_remembered():

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 
 import pytest
-from django.db import transaction
+from django.db import connection, transaction
 
 from sessions_app.core.formats.native import encode_native
 from sessions_app.core.spans.common import CommonPieces
-from sessions_app.core.spans.known import Known, KnownTraces
+from sessions_app.core.spans.known import KnownTraces
 from sessions_app.core.spans.span import Span
 from sessions_app.mapping.load import load_run
 from sessions_app.models import HistoryNode, Project, Run, SpanBatch, StoredPayload, Trace
@@ -29,6 +31,7 @@ ORDER = sorted(Capture(CHOICE / "pydantic-ai-v5" / "order_lookup").spans, key=la
 def nothing_seen(monkeypatch):
     monkeypatch.setattr(span_store, "_COMMON", CommonPieces(1_000))
     monkeypatch.setattr(span_store, "_KNOWN", KnownTraces(10_000))
+    monkeypatch.setattr("sessions_app.services.spans.wake_for_spans", lambda: None)
 
 
 def send(project: Project, spans: Sequence[Span]) -> None:
@@ -111,7 +114,9 @@ def test_a_trace_that_lost_its_batches_gets_whole_ones(lose, monkeypatch):
     assert list(problems()) == []
 
     # Without the check it would name pieces that are gone.
-    monkeypatch.setattr(Known, "speaks_of", lambda *anything: True)
+    check = "trace.id = arrived.key AND trace.batches_received >= arrived.batches"
+    assert check in span_store._ADD
+    monkeypatch.setattr(span_store, "_ADD", span_store._ADD.replace(check, "true").replace("key IS NULL AND", ""))
     lose(Trace.objects.get())
     send(project, ORDER[:1])
     assert any("refer to" in problem for problem in problems())
@@ -138,3 +143,23 @@ def test_rows_of_a_first_batch_serve_those_that_come_later(monkeypatch):
     assert 0 < rows[0] < HistoryNode.objects.filter(project=whole).count()
     assert list(problems()) == []
     assert stored(parts) == stored(whole)
+
+
+def test_what_comes_at_once_and_twice_counts_once():
+    project, each_twice = make_project(), [*ORDER, *ORDER]
+    start = Barrier(len(each_twice))
+
+    def receive_one(span: Span) -> None:
+        start.wait()
+        try:
+            receive(project, [span], others_wait=lambda: True)
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(len(each_twice)) as threads:
+        list(threads.map(receive_one, each_twice))
+
+    trace = Trace.objects.get()
+    counted = trace.batches_received, trace.span_count, SpanBatch.objects.count(), len(spans_of(trace))
+    assert counted == (len(ORDER),) * 4
+    assert list(problems()) == []

@@ -34,9 +34,6 @@ class Known:
             nodes={node: link for node, link in pieces.nodes.items() if node not in self._nodes},
         )
 
-    def speaks_of(self, trace: int, batches: int) -> bool:
-        return self.trace == trace and self.batches <= batches
-
 
 class KnownTraces:
     """Remembers the traces that got something last, about so many pieces of them; for several threads."""
