@@ -6,6 +6,9 @@ comes while it is at work would find it busy and be forgotten.
 
 from __future__ import annotations
 
+import os
+import threading
+from contextlib import suppress
 from typing import Any
 
 from celery import shared_task
@@ -16,6 +19,8 @@ from sessions_app.services.wakeups import SPANS_TASK
 from sessions_app.tasks.rounds import Rounds
 
 rounds = Rounds("maker of runs")
+_NICE = 10
+"""Whoever sends spans or looks at a page waits; nobody waits for this thread."""
 
 
 @shared_task(name=SPANS_TASK)
@@ -26,6 +31,8 @@ def make_runs() -> None:
 
 def make_all() -> None:
     """More may have come meanwhile."""
+    with suppress(OSError):  # only Linux knows threads
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICE)
     while not rounds.is_over and make_waiting_runs():
         pass
 
