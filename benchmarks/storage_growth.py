@@ -98,6 +98,6 @@ def measure_all_spans() -> list[JsonObject]:
     return [{**row, "over_shortest": round(row["stored_bytes_per_span"] / shortest, 3)} for row in found]
 
 
-@pytest.mark.django_db
+@pytest.mark.django_db(transaction=True)  # what is remembered of a trace is what was committed
 def test_storage_growth() -> None:
     print(json.dumps({"records": measure_all(), "spans": measure_all_spans()}))
