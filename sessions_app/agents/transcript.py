@@ -31,7 +31,7 @@ class Transcript:
     _written: tuple[JsonObject, Payload] | None = None
     """The parameters of the request before, and as they are kept: most requests of a run have the same."""
     _agreed: tuple[JsonObject, JsonObject, Tally] | None = None
-    """Recorded and rebuilt parameters that are known to agree."""
+    """Recorded and rebuilt parameters that were checked last, and what was counted then."""
 
     def request(
         self,
