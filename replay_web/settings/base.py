@@ -123,7 +123,8 @@ if DATABASE_URL:
     # 0 is for commands that end soon, and for those who run a pool of their own.
     if _pool_size := env.number("DATABASE_POOL_SIZE", 10):
         DATABASES["default"]["OPTIONS"]["pool"] = {"min_size": 1, "max_size": _pool_size, "timeout": 5}
-        # Connections of our own pool stay, and with them what PostgreSQL has planned.
+        # Connections of our own pool stay, and with them what PostgreSQL has planned. `server_side_binding` would plan
+        # more, but cuts numbers that a column cannot hold, where PostgreSQL would refuse them.
         DATABASES["default"]["OPTIONS"]["prepare_threshold"] = 5
 
 # --- Redis and Celery. The database is the truth of the queue; a message only wakes a worker up

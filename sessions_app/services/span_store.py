@@ -63,6 +63,8 @@ def store(project: Project, arrivals: Sequence[Arrival]) -> dict[str, Trace]:
         left, known = [arrival for arrival in left if arrival.trace_id not in found], {}
         if not left:
             return traces
+        for arrival in left:
+            _KNOWN.forget(project.pk, arrival.trace_id)
     raise OperationalError("Traces come and go faster than they can be stored.")
 
 

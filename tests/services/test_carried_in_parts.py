@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from threading import Barrier
 
 import pytest
@@ -120,6 +121,20 @@ def test_a_trace_that_lost_its_batches_gets_whole_ones(lose, monkeypatch):
     lose(Trace.objects.get())
     send(project, ORDER[:1])
     assert any("refer to" in problem for problem in problems())
+
+
+@pytest.mark.parametrize("lose", [deleted, put_back])
+def test_what_was_lost_is_not_remembered_when_as_much_has_come_again(lose):
+    project, others = make_project(), [replace(span, attributes={}) for span in ORDER]
+    send(project, ORDER)
+    lose(Trace.objects.get())
+    send(project, others)
+    send(project, ORDER)
+
+    trace = Trace.objects.get()
+    assert trace.batches_received == 2 * len(ORDER)
+    assert len(spans_of(trace)) == len(ORDER)
+    assert list(problems()) == []
 
 
 def test_a_batch_that_is_gone_is_named_by_those_that_need_it():

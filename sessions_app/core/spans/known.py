@@ -60,6 +60,10 @@ class KnownTraces:
                 _, oldest = self._traces.popitem(last=False)
                 self._room += len(oldest)
 
+    def forget(self, project: int, trace_id: str) -> None:
+        with self._lock:
+            self._taken(project, trace_id)
+
     def _taken(self, project: int, trace_id: str) -> Known | None:
         known = self._traces.pop((project, trace_id), None)
         if known is not None:
