@@ -222,15 +222,16 @@ def test_a_long_list_without_inner_steps_is_paged_by_what_is_listed(shop, bob):
         one for n in range(2, 602, 2) for one in (span(n, 1), tool(n + 1, n, **{"gen_ai.tool.call.arguments": str(n)}))
     ]
     run = run_of(shop, agent(1), *made)
+    (many,) = run.anomalies[0]["steps"]
 
     first = page_of(bob, run, inner="hide")
-    at = int(match(r"inner=hide&amp;at=(\d+)&amp;step=2\"", first))
-    second = page_of(bob, run, inner="hide", at=at, step=2)
+    at = int(match(rf"inner=hide&amp;at=(\d+)&amp;step={many}\"", first))
+    second = page_of(bob, run, inner="hide", at=at, step=many)
 
     assert first.count("<tr id=") == 200
     assert second.count("<tr id=") == 100
-    back = int(match(r"inner=hide&amp;at=(\d+)&amp;step=2\"", second))
-    assert page_of(bob, run, inner="hide", at=back, step=2).count("<tr id=") == 200
+    back = int(match(rf"inner=hide&amp;at=(\d+)&amp;step={many}\"", second))
+    assert page_of(bob, run, inner="hide", at=back, step=many).count("<tr id=") == 200
 
 
 # --- arriving ----------------------------------------------------------------------------------
