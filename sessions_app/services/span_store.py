@@ -15,7 +15,7 @@ from sessions_app.core.payload import sha256_hex
 from sessions_app.core.spans.batch import Batch
 from sessions_app.core.spans.carried import FEW, MANY, Stored, carry
 from sessions_app.core.spans.common import CommonPieces
-from sessions_app.core.spans.known import Known, KnownTraces
+from sessions_app.core.spans.known import Known, KnownTraces, Newest
 from sessions_app.core.spans.packing import Pieces
 from sessions_app.mapping import payloads
 from sessions_app.mapping.binary_rows import binary_cursor
@@ -96,7 +96,15 @@ def _columns(
         "spans": [arrival.span_count for arrival in arrivals],
         "said": [arrival.batch.said_bytes for arrival in arrivals],
         "keys": [None if each is None else each.trace for each in remembered],
-        "batches": [None if each is None else each.batches for each in remembered],
+        **_newest(remembered),
+    }
+
+
+def _newest(remembered: Sequence[Known | None]) -> dict[str, Any]:
+    newest = [None if each is None else each.newest for each in remembered]
+    return {
+        "newest": [None if each is None else bytes.fromhex(each.digest) for each in newest],
+        "newest_at": [None if each is None else each.received_at for each in newest],
     }
 
 
@@ -104,25 +112,28 @@ _TRACE = tuple(field.attname for field in Trace._meta.concrete_fields)
 _ADD = """
 WITH arrived AS (
     SELECT * FROM unnest(%(traces)b::text[], %(digests)b::bytea[], %(contents)b::bytea[], %(packed)b::bool[],
-                         %(spans)b::int[], %(said)b::bigint[], %(keys)b::bigint[], %(batches)b::int[])
-               AS row(trace_id, digest, content, packed, spans, said, key, batches)
+                         %(spans)b::int[], %(said)b::bigint[], %(keys)b::bigint[], %(newest)b::bytea[],
+                         %(newest_at)b::timestamptz[])
+               AS row(trace_id, digest, content, packed, spans, said, key, newest, newest_at)
 ), here AS (
     SELECT trace.id, trace.trace_id FROM sessions_app_trace trace JOIN arrived USING (trace_id)
     WHERE trace.project_id = %(project)b
-      AND (arrived.key IS NULL OR (trace.id = arrived.key AND trace.batches_received >= arrived.batches))
+      AND (arrived.key IS NULL OR (trace.id = arrived.key AND EXISTS (
+          SELECT FROM sessions_app_spanbatch batch
+          WHERE batch.trace_id = trace.id AND batch.digest = newest AND batch.received_at = newest_at)))
     ORDER BY trace.trace_id FOR UPDATE OF trace
 ), fresh AS (
     INSERT INTO sessions_app_trace AS trace
         (project_id, trace_id, batches_received, batches_assembled, span_count, said_bytes, changed_at, is_closed)
     SELECT %(project)b, trace_id, 1, 0, spans, said, %(now)b, false FROM arrived
     WHERE key IS NULL AND trace_id NOT IN (SELECT trace_id FROM here) ORDER BY trace_id
-    ON CONFLICT DO NOTHING
+    ON CONFLICT (project_id, trace_id) DO NOTHING
     RETURNING {columns}
 ), added AS (
     INSERT INTO sessions_app_spanbatch (trace_id, digest, content, is_compressed, received_at)
     SELECT known.id, digest, content, packed, %(now)b
     FROM arrived JOIN (SELECT id, trace_id FROM here UNION ALL SELECT id, trace_id FROM fresh) known USING (trace_id)
-    ON CONFLICT DO NOTHING
+    ON CONFLICT (trace_id, digest) DO NOTHING
     RETURNING trace_id AS id
 ), grown AS (
     UPDATE sessions_app_trace trace
@@ -159,5 +170,5 @@ def _remember(project: Project, arrivals: Sequence[Arrival], traces: Mapping[str
     for arrival in arrivals:
         trace = traces.get(arrival.trace_id)
         if trace is not None and not arrival.is_whole:
-            at, pieces = trace.batches_received, arrival.batch.pieces
-            _KNOWN.add(project.pk, arrival.trace_id, trace=trace.pk, batches=at, pieces=pieces)
+            newest = Newest(trace.batches_received, arrival.digest, received_at=trace.changed_at)
+            _KNOWN.add(project.pk, arrival.trace_id, trace=trace.pk, newest=newest, pieces=arrival.batch.pieces)

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from django.conf import settings
 from django.db import DatabaseError, transaction
-from django.db.models import F, Model, Q, QuerySet
+from django.db.models import Model, Q, QuerySet
 from django.utils import timezone
 
 from sessions_app.core.assembly.run import assemble
@@ -41,19 +41,21 @@ _A_SWEEP = 1_000
 def make_run(trace: Trace, *, just_stored: Batch | None = None, close: bool = False) -> bool:
     """Make the run of a trace, or make it again. Whatever goes wrong is noted on the trace; the spans are kept.
 
-    False when the database could not do it now, so that the trace still waits.
+    False when the database or the disk could not do it now, so that the trace still waits.
     """
     try:
         with transaction.atomic():
             _make_run(trace, just_stored, close)
-    except DatabaseError as error:
+    except (DatabaseError, OSError) as error:
         logger.warning("The run of a trace waits for the next round: %s", type(error).__name__)
         return False
     except Exception as error:
         # Its text may quote what was recorded.
         logger.exception("No run could be made of trace %s: %s", trace.trace_id, type(error).__name__, exc_info=False)
         words = "another recording has this id" if isinstance(error, RunConflict) else type(error).__name__
-        Trace.objects.filter(pk=trace.pk).update(batches_assembled=F("batches_received"), is_closed=True, problem=words)
+        # As many as it was tried with: more may have come meanwhile.
+        tried = trace.batches_received
+        Trace.objects.filter(pk=trace.pk).update(batches_assembled=tried, is_closed=True, problem=words)
     return True
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sessions_app.core.spans.batch import Batch, read_batch, write_batch
 from sessions_app.core.spans.carried import MANY, apart, carry, lacking
-from sessions_app.core.spans.known import Known, KnownTraces
+from sessions_app.core.spans.known import Known, KnownTraces, Newest
 from sessions_app.core.spans.packing import Packer, Pieces, Unpacker
 from tests.builders import a_span
 
@@ -23,10 +24,14 @@ def told(*words: str) -> list[object]:
     return [{"role": "user", "content": word * 300} for word in words]
 
 
+def newest(position: int) -> Newest:
+    return Newest(position, "d", datetime(2026, 11, 1, tzinfo=UTC))
+
+
 def having(*batches: Batch) -> Known:
     known = Known(trace=1)
     for batch in batches:
-        known.add(batch.pieces, batches=1)
+        known.add(batch.pieces, newest(1))
     return known
 
 
@@ -82,7 +87,7 @@ def test_batches_of_a_trace_come_back_from_what_they_carry_together(histories, m
     contents = []
     for batch in batches:
         stored = carry(batch, most=most, known=known)
-        known.add(batch.pieces, batches=1)
+        known.add(batch.pieces, newest(1))
         content, pieces = apart(stored.content)
         contents.append(content)
         carried.add(pieces)
@@ -103,30 +108,48 @@ def test_batches_of_a_trace_come_back_from_what_they_carry_together(histories, m
 
 def test_one_trace_is_not_another():
     traces, batch = KnownTraces(100), batch_of(told("a", "b"))
-    traces.add(1, "aa", trace=7, batches=2, pieces=batch.pieces)
+    traces.add(1, "aa", trace=7, newest=newest(2), pieces=batch.pieces)
 
     assert traces.get(2, "aa") is traces.get(1, "bb") is None
     known = traces.get(1, "aa")
     assert known is not None
     assert known.without(batch.pieces) == Pieces()
-    assert (known.trace, known.batches) == (7, 2)
+    assert (known.trace, known.newest) == (7, newest(2))
 
 
 def test_of_a_trace_that_came_anew_nothing_older_is_known():
     traces, old, new = KnownTraces(100), batch_of(told("a")), batch_of(told("b"))
-    traces.add(1, "aa", trace=7, batches=5, pieces=old.pieces)
-    traces.add(1, "aa", trace=8, batches=1, pieces=new.pieces)
+    traces.add(1, "aa", trace=7, newest=newest(5), pieces=old.pieces)
+    traces.add(1, "aa", trace=8, newest=newest(1), pieces=new.pieces)
 
     known = traces.get(1, "aa")
     assert known is not None
     assert known.without(old.pieces) == old.pieces
-    assert (known.trace, known.batches) == (8, 1)
+    assert (known.trace, known.newest) == (8, newest(1))
 
 
 def test_the_traces_that_got_something_last_are_remembered():
     batches = [batch_of(told(word)) for word in "abc"]
-    traces = KnownTraces(2 * len(having(batches[0])))
+    traces = KnownTraces(2 * having(batches[0]).cost)
     for number in (0, 1, 0, 2):
-        traces.add(1, str(number), trace=number, batches=1, pieces=batches[number].pieces)
+        traces.add(1, str(number), trace=number, newest=newest(1), pieces=batches[number].pieces)
 
     assert [traces.get(1, str(number)) is not None for number in range(3)] == [True, False, True]
+
+
+def test_traces_without_pieces_take_room_too():
+    traces = KnownTraces(100)
+    for number in range(50):
+        traces.add(1, str(number), trace=number, newest=newest(1), pieces=Pieces())
+
+    assert sum(traces.get(1, str(number)) is not None for number in range(50)) == 10
+
+
+def test_the_newest_batch_speaks_whoever_tells_of_it_last():
+    traces = KnownTraces(100)
+    for position in (2, 1):
+        traces.add(1, "aa", trace=7, newest=newest(position), pieces=Pieces())
+
+    known = traces.get(1, "aa")
+    assert known is not None
+    assert known.newest == newest(2)

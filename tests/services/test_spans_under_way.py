@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sessions_app.models import Run, Trace
+from sessions_app.services import trace_runs
 from sessions_app.services.spans import receive
 from sessions_app.services.trace_runs import make_waiting_runs
 from tests.builders import make_project
@@ -51,3 +52,35 @@ def test_a_span_that_comes_after_the_end_makes_the_run_anew():
     receive(project, INNER[:1])
 
     assert made_of() == (2, 2)
+
+
+def test_what_comes_while_a_run_cannot_be_made_is_tried_too(monkeypatch):
+    project = make_project()
+    receive(project, INNER, others_wait=lambda: True)
+    with monkeypatch.context() as failing:
+        failing.setattr(trace_runs, "assemble", lambda *anything, **more: 1 / 0)
+        failing.setattr(
+            trace_runs.logger, "exception", lambda *said, **more: receive(project, TOP, others_wait=lambda: True)
+        )
+        trace_runs.make_run(Trace.objects.get())
+    between = Trace.objects.get()
+    make_waiting_runs()
+
+    assert (between.problem, between.batches_assembled) == ("ZeroDivisionError", 1)
+    assert made_of() == (2, 2)
+    assert Trace.objects.get().problem is None
+
+
+def test_a_run_waits_for_a_disk_that_fails(monkeypatch):
+    def is_full(*anything: object, **more: object) -> None:
+        raise OSError("no space left")
+
+    receive(make_project(), ORDER.spans, others_wait=lambda: True)
+    with monkeypatch.context() as broken:
+        broken.setattr(trace_runs, "assemble", is_full)
+        make_waiting_runs()
+        waiting = Trace.objects.get().problem, Run.objects.count()
+    make_waiting_runs()
+
+    assert waiting == (None, 0)
+    assert Run.objects.count() == 1

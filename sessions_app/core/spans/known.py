@@ -3,9 +3,24 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from dataclasses import dataclass
+from datetime import datetime
 from threading import Lock
 
 from sessions_app.core.spans.packing import Pieces
+
+_OF_A_TRACE = 10
+"""Pieces that a trace takes the room of beside its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Newest:
+    """The newest batch of a trace: it tells the trace as it is from an earlier state of it."""
+
+    position: int
+    """How many batches the trace had with it."""
+    digest: str
+    received_at: datetime
 
 
 class Known:
@@ -14,18 +29,21 @@ class Known:
     def __init__(self, trace: int) -> None:
         self.trace = trace
         """Primary key of its row: a trace that was deleted and came again is another one."""
-        self.batches = 0
-        """How many had been received of it: one that has fewer was put back to an earlier state."""
+        self.newest: Newest | None = None
+        """Where it is stored, all batches before it are too: a trace without it was put back to an earlier state."""
         self._payloads: set[str] = set()
         self._nodes: set[str] = set()
 
-    def __len__(self) -> int:
-        return len(self._payloads) + len(self._nodes)
+    @property
+    def cost(self) -> int:
+        return _OF_A_TRACE + len(self._payloads) + len(self._nodes)
 
-    def add(self, pieces: Pieces, batches: int) -> None:
+    def add(self, pieces: Pieces, newest: Newest) -> None:
+        # First: another thread that sees the pieces has to see what speaks for them.
+        if self.newest is None or newest.position > self.newest.position:
+            self.newest = newest
         self._payloads.update(pieces.payloads)
         self._nodes.update(pieces.nodes)
-        self.batches = max(self.batches, batches)
 
     def without(self, pieces: Pieces) -> Pieces:
         """Those that are new."""
@@ -47,18 +65,18 @@ class KnownTraces:
         with self._lock:
             return self._traces.get((project, trace_id))
 
-    def add(self, project: int, trace_id: str, *, trace: int, batches: int, pieces: Pieces) -> None:
+    def add(self, project: int, trace_id: str, *, trace: int, newest: Newest, pieces: Pieces) -> None:
         """Call it when the batch with these pieces is committed."""
         with self._lock:
             known = self._taken(project, trace_id)
             if known is None or known.trace != trace:
                 known = Known(trace)
-            known.add(pieces, batches)
+            known.add(pieces, newest)
             self._traces[project, trace_id] = known
-            self._room -= len(known)
+            self._room -= known.cost
             while self._room < 0:
                 _, oldest = self._traces.popitem(last=False)
-                self._room += len(oldest)
+                self._room += oldest.cost
 
     def forget(self, project: int, trace_id: str) -> None:
         with self._lock:
@@ -67,5 +85,5 @@ class KnownTraces:
     def _taken(self, project: int, trace_id: str) -> Known | None:
         known = self._traces.pop((project, trace_id), None)
         if known is not None:
-            self._room += len(known)
+            self._room += known.cost
         return known
