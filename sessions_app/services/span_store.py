@@ -11,7 +11,6 @@ from typing import Any
 from django.db import OperationalError, connection, transaction
 from django.utils import timezone
 
-from sessions_app.core.payload import sha256_hex
 from sessions_app.core.spans.batch import Batch
 from sessions_app.core.spans.carried import FEW, MANY, Stored, carry
 from sessions_app.core.spans.common import CommonPieces
@@ -33,15 +32,13 @@ class Arrival:
 
     trace_id: str
     batch: Batch
+    digest: str
+    """Of the batch, SHA-256."""
     span_count: int
     has_end: bool
     """Whether a topmost span that ended is among them."""
     is_whole: bool
     """Whether one is, with the parents of all others."""
-
-    @property
-    def digest(self) -> str:
-        return sha256_hex(self.batch.content)
 
     def stored(self, known: Known | None) -> Stored:
         """The batch as it is stored with a trace that has these pieces."""
@@ -87,7 +84,6 @@ def _columns(
     arrivals: Sequence[Arrival], stored: Sequence[Stored], known: Mapping[str, Known | None]
 ) -> dict[str, Any]:
     packed = [pack(batch.content) for batch in stored]
-    remembered = [known.get(arrival.trace_id) for arrival in arrivals]
     return {
         "traces": [arrival.trace_id for arrival in arrivals],
         "digests": [bytes.fromhex(arrival.digest) for arrival in arrivals],
@@ -95,16 +91,16 @@ def _columns(
         "packed": [each.is_compressed for each in packed],
         "spans": [arrival.span_count for arrival in arrivals],
         "said": [arrival.batch.said_bytes for arrival in arrivals],
-        "keys": [None if each is None else each.trace for each in remembered],
-        **_newest(remembered),
+        **_meant([known.get(arrival.trace_id) for arrival in arrivals]),
     }
 
 
-def _newest(remembered: Sequence[Known | None]) -> dict[str, Any]:
-    newest = [None if each is None else each.newest for each in remembered]
+def _meant(remembered: Sequence[Known | None]) -> dict[str, Any]:
+    """What tells the traces of which pieces are remembered."""
     return {
-        "newest": [None if each is None else bytes.fromhex(each.digest) for each in newest],
-        "newest_at": [None if each is None else each.received_at for each in newest],
+        "keys": [None if each is None else each.trace for each in remembered],
+        "newest": [None if each is None else bytes.fromhex(each.newest.digest) for each in remembered],
+        "newest_at": [None if each is None else each.newest.received_at for each in remembered],
     }
 
 

@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
-from sessions_app.core.payload import compact_json
+from sessions_app.core.payload import compact_json, sha256_hex
 from sessions_app.core.redaction import Redactor
 from sessions_app.core.spans.batch import write_batch
 from sessions_app.core.spans.packing import Packer
@@ -74,7 +74,14 @@ def _arrival(trace_id: str, spans: Sequence[Span], logs: Sequence[LogRecord], pa
     has_end = any(span.parent_id is None and span.end_ns for span in spans)
     known = {span.span_id for span in spans}
     is_whole = has_end and all(span.parent_id is None or span.parent_id in known for span in spans)
-    return Arrival(trace_id=trace_id, batch=batch, span_count=len(spans), has_end=has_end, is_whole=is_whole)
+    return Arrival(
+        trace_id=trace_id,
+        batch=batch,
+        digest=sha256_hex(batch.content),
+        span_count=len(spans),
+        has_end=has_end,
+        is_whole=is_whole,
+    )
 
 
 _REMEMBERED = RememberedPieces(16 * 1024 * 1024)

@@ -29,7 +29,7 @@ def newest(position: int) -> Newest:
 
 
 def having(*batches: Batch) -> Known:
-    known = Known(trace=1)
+    known = Known(trace=1, newest=newest(1))
     for batch in batches:
         known.add(batch.pieces, newest(1))
     return known
@@ -82,7 +82,7 @@ WORDS = st.lists(st.sampled_from("abcdef"), max_size=8)
 
 @given(st.lists(WORDS, min_size=1, max_size=8), st.sampled_from([0, 300, 900, MANY]))
 def test_batches_of_a_trace_come_back_from_what_they_carry_together(histories, most):
-    known, carried, beside = Known(trace=1), Pieces(), Pieces()
+    known, carried, beside = Known(trace=1, newest=newest(1)), Pieces(), Pieces()
     batches = [batch_of(told(*words), number) for number, words in enumerate(histories)]
     contents = []
     for batch in batches:

@@ -82,23 +82,17 @@ def _is_shared(digest: str, piece: bytes, is_common: Callable[[str], bool]) -> b
 
 
 def _positions(batch: Batch, own: Iterable[str], nodes: Mapping[str, Link]) -> JsonObject:
-    pieces, links = References(own), References()
-    named = [parent for parent, _ in nodes.values() if parent is not None and parent not in nodes]
-    earlier = [head for head in (*named, *batch.nodes) if head not in nodes]
+    parents = [parent for parent, _ in nodes.values() if parent is not None]
+    earlier = list(dict.fromkeys(head for head in (*parents, *batch.nodes) if head not in nodes))
+    pieces, links = References(own), References([*earlier, *nodes])
     carried = len(pieces.digests)
-    for head in (*earlier, *nodes):
-        links.position(head)
     positions = {
         "parents": [-1 if parent is None else links.position(parent) for parent, _ in nodes.values()],
         "elements": [pieces.position(element) for _, element in nodes.values()],
         "nodes": [links.position(node) for node in batch.nodes],
         "payloads": [pieces.position(digest) for digest in batch.payloads],
     }
-    return {
-        "shared": pieces.digests[carried:],
-        "earlier": links.digests[: len(links.digests) - len(nodes)],
-        **positions,
-    }
+    return {"shared": pieces.digests[carried:], "earlier": earlier, **positions}
 
 
 def apart(stored: bytes) -> tuple[bytes, Pieces]:

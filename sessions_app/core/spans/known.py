@@ -26,10 +26,10 @@ class Newest:
 class Known:
     """The pieces that were stored with a trace, rows or carried; only what is committed may be in it."""
 
-    def __init__(self, trace: int) -> None:
+    def __init__(self, trace: int, newest: Newest) -> None:
         self.trace = trace
         """Primary key of its row: a trace that was deleted and came again is another one."""
-        self.newest: Newest | None = None
+        self.newest = newest
         """Where it is stored, all batches before it are too: a trace without it was put back to an earlier state."""
         self._payloads: set[str] = set()
         self._nodes: set[str] = set()
@@ -40,7 +40,7 @@ class Known:
 
     def add(self, pieces: Pieces, newest: Newest) -> None:
         # First: another thread that sees the pieces has to see what speaks for them.
-        if self.newest is None or newest.position > self.newest.position:
+        if newest.position > self.newest.position:
             self.newest = newest
         self._payloads.update(pieces.payloads)
         self._nodes.update(pieces.nodes)
@@ -70,7 +70,7 @@ class KnownTraces:
         with self._lock:
             known = self._taken(project, trace_id)
             if known is None or known.trace != trace:
-                known = Known(trace)
+                known = Known(trace, newest)
             known.add(pieces, newest)
             self._traces[project, trace_id] = known
             self._room -= known.cost
