@@ -23,9 +23,9 @@ JOIN sessions_app_session new ON new.project_id = old.project_id
  AND new.session_id = (SELECT session_id FROM sessions_app_session s WHERE s.id = old.session_id) || %(mark)s
 WHERE old.session_id = ANY(%(sessions)s)
 """
-_COPY_STEPS = """
-INSERT INTO sessions_app_step ({columns})
-SELECT {values} FROM sessions_app_step old
+_COPY_OF_RUNS = """
+INSERT INTO {table} ({columns})
+SELECT {values} FROM {table} old
 JOIN sessions_app_run r ON r.id = old.run_id
 JOIN sessions_app_run new ON new.project_id = r.project_id AND new.run_id = r.run_id || %(mark)s
 WHERE r.session_id = ANY(%(sessions)s)
@@ -59,13 +59,14 @@ def _copy(connection: psycopg.Connection[tuple[Any, ...]], sessions: list[int], 
             "started_at": "old.started_at - %(ago)s::interval",
         },
         "sessions_app_step": {"run_id": "new.id"},
+        "sessions_app_stepblock": {"run_id": "new.id"},
     }
-    statements = (_COPY_SESSIONS, _COPY_RUNS, _COPY_STEPS)
+    statements = (_COPY_SESSIONS, _COPY_RUNS, _COPY_OF_RUNS, _COPY_OF_RUNS)
     for statement, (table, values) in zip(statements, changed.items(), strict=True):
         names = _columns(connection, table)
         told = ", ".join(values.get(name, f'old."{name}"') for name in names)
         columns = ", ".join(f'"{name}"' for name in names)
-        connection.execute(statement.format(columns=columns, values=told), facts)
+        connection.execute(statement.format(table=table, columns=columns, values=told), facts)
 
 
 def _columns(connection: psycopg.Connection[tuple[Any, ...]], table: str) -> list[str]:

@@ -38,6 +38,8 @@ SELECT (SELECT coalesce(sum(stored_size), 0) FROM sessions_app_storedpayload WHE
      + (SELECT coalesce(sum(pg_column_size(r.*)), 0) FROM sessions_app_run r WHERE project_id = %(project)s)
      + (SELECT coalesce(sum(pg_column_size(s.*)), 0) FROM sessions_app_step s
           JOIN sessions_app_run r ON r.id = s.run_id WHERE r.project_id = %(project)s)
+     + (SELECT coalesce(sum(pg_column_size(b.*)), 0) FROM sessions_app_stepblock b
+          JOIN sessions_app_run r ON r.id = b.run_id WHERE r.project_id = %(project)s)
      + (SELECT coalesce(sum(pg_column_size(t.*)), 0) FROM sessions_app_trace t WHERE project_id = %(project)s)
      + (SELECT coalesce(sum(pg_column_size(b.*)), 0) FROM sessions_app_spanbatch b
           JOIN sessions_app_trace t ON t.id = b.trace_id WHERE t.project_id = %(project)s)

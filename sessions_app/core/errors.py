@@ -45,6 +45,14 @@ class LeaseLost(ReplayProductError):
     """Another worker has taken this replay over; a result under the old fence is refused."""
 
 
+class StepMissing(ReplayProductError):
+    """What was recorded of a step is gone, though its row is there."""
+
+    def __init__(self, index: int) -> None:
+        super().__init__(f"What was recorded of step {index} is missing.")
+        self.index = index
+
+
 class PayloadMissing(ReplayProductError):
     """Stored bytes that a row refers to are gone or do not match their digest."""
 

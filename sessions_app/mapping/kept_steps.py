@@ -10,6 +10,7 @@ from django.db import connection
 from sessions_app import models
 from sessions_app.core.payload import JsonObject
 from sessions_app.core.run import Run
+from sessions_app.mapping.details import details, write_details
 from sessions_app.mapping.step_rows import COLUMNS
 
 _OWN = f"""
@@ -26,15 +27,16 @@ def kept_steps(project: models.Project, run: Run, rows: list[models.Step]) -> li
     parent = models.Run.objects.filter(project=project, run_id=run.parent.run_id).first()
     if parent is None:
         return []
-    stored = parent.steps.filter(index__lte=len(rows)).order_by("index").values_list("run_id", "index", "detail")
-    return _parts(stored, rows)
+    stored = parent.steps.filter(index__lte=len(rows)).order_by("index")
+    owners = stored.values_list("run_id", flat=True)
+    return _parts([(owner, *text) for owner, text in zip(owners, details(stored), strict=True)], rows)
 
 
-def _parts(stored: Iterable[tuple[int, int, bytes | memoryview]], rows: list[models.Step]) -> list[JsonObject]:
+def _parts(stored: Iterable[tuple[int, int, bytes]], rows: list[models.Step]) -> list[JsonObject]:
     """A parent that is a fork shares some of them itself: each part names the run that has the rows."""
     equal = []
-    for (owner, index, detail), row in zip(stored, rows, strict=False):
-        if (index, bytes(detail)) != (row.index, bytes(row.detail)):
+    for (owner, index, text), row in zip(stored, rows, strict=False):
+        if (index, text) != (row.index, row.detail):
             break
         equal.append((owner, index))
     parts = []
@@ -48,13 +50,15 @@ def give_back(lender: models.Run) -> None:
     """Before the steps of a run go or change: whoever shares them gets rows of their own."""
     sharing = models.Run.objects.exclude(kept=[]).filter(project=lender.project_id)
     for run in sharing.filter(kept__contains=[{"run": lender.pk}]).select_for_update(of=("self",)):
-        _copy(run, [part for part in run.kept if part["run"] == lender.pk])
+        for part in run.kept:
+            if part["run"] == lender.pk:
+                _copy(run, part)
         run.kept = [part for part in run.kept if part["run"] != lender.pk]
         run.save(update_fields=["kept"])
 
 
-def _copy(run: models.Run, parts: list[JsonObject]) -> None:
+def _copy(run: models.Run, part: JsonObject) -> None:
+    lent = models.Step.objects.filter(run=part["run"], index__gt=part["after"], index__lte=part["upto"])
+    write_details(run, details(lent.order_by("index")))
     with connection.cursor() as cursor:
-        for part in parts:
-            place = {"run": run.pk, "lender": part["run"], "after": part["after"], "upto": part["upto"]}
-            cursor.execute(_OWN, place)
+        cursor.execute(_OWN, {"run": run.pk, "lender": part["run"], "after": part["after"], "upto": part["upto"]})

@@ -16,6 +16,7 @@ from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.run import Run, StateChange, Step
 from sessions_app.core.state import PatchError, apply_patch, changed_keys
 from sessions_app.mapping import payloads
+from sessions_app.mapping.details import details, details_of
 from sessions_app.mapping.history_nodes import read_nodes
 from sessions_app.mapping.references import payload_references
 from sessions_app.mapping.stored import Lookup, WithoutHistories, reference
@@ -23,15 +24,16 @@ from sessions_app.mapping.stored import Lookup, WithoutHistories, reference
 
 def load_run(row: models.Run) -> Run:
     """The whole run as it was stored. Raises `PayloadMissing` when bytes are gone."""
-    steps = list(row.steps.order_by("index").values_list("index", "detail", "input_node", "output_node"))
-    heads = {node for _, _, *ends in steps for node in ends} | {row.prior_node, row.final_node}
-    texts = [bytes(row.header), *(bytes(detail) for _, detail, *_ in steps)]
-    lookup, histories = _fetch(row.project_id, texts, heads)
+    steps = row.steps.order_by("index")
+    texts = details(steps)
+    heads = {node for ends in steps.values_list("input_node", "output_node") for node in ends}
+    heads |= {row.prior_node, row.final_node}
+    lookup, histories = _fetch(row.project_id, [bytes(row.header), *(text for _, text in texts)], heads)
     return read_header(
         header_of(row),
         lookup,
         prior=histories.get(_hex(row.prior_node) or ""),
-        steps=tuple(read_step(Fields(bytes(detail)), index, lookup) for index, detail, *_ in steps),
+        steps=tuple(read_step(Fields(text), index, lookup) for index, text in texts),
         final=histories.get(_hex(row.final_node) or ""),
     )
 
@@ -39,9 +41,9 @@ def load_run(row: models.Run) -> Run:
 def load_step(row: models.Run, index: int) -> Step:
     """One step with its payloads and, for a model call, its history."""
     step = row.steps.get(index=index)
-    detail = bytes(step.detail)
-    lookup, _ = _fetch(row.project_id, [detail], {step.input_node, step.output_node})
-    return read_step(Fields(detail), index, lookup)
+    (text,) = details_of([step])
+    lookup, _ = _fetch(row.project_id, [text], {step.input_node, step.output_node})
+    return read_step(Fields(text), index, lookup)
 
 
 States = tuple[JsonValue, JsonValue, list[str]]
@@ -66,12 +68,12 @@ def header_of(row: models.Run) -> Fields:
 
 def load_steps(row: models.Run, *, after: int, limit: int) -> tuple[list[Step], list[States], bool]:
     """A page of steps without their histories, the states around them, and whether it is the last page."""
-    rows = list(row.steps.filter(index__gt=after).order_by("index").values_list("index", "detail")[: limit + 1])
-    shown = [(index, bytes(detail)) for index, detail in rows[:limit]]
-    wanted = {digest for _, detail in shown for digest in payload_references(detail)}
+    texts = details(row.steps.filter(index__gt=after).order_by("index")[: limit + 1])
+    shown = texts[:limit]
+    wanted = {digest for _, text in shown for digest in payload_references(text)}
     lookup = WithoutHistories(payloads.read_many(row.project_id, wanted))
-    steps = [read_step(Fields(detail), index, lookup) for index, detail in shown]
-    return steps, _states(row, steps), len(rows) <= limit
+    steps = [read_step(Fields(text), index, lookup) for index, text in shown]
+    return steps, _states(row, steps), len(texts) <= limit
 
 
 def _states(row: models.Run, steps: list[Step]) -> list[States]:
@@ -143,8 +145,7 @@ def state_change(detail: Fields) -> StateChange | None:
 
 
 def _changes_before(row: models.Run, index: int) -> list[StateChange]:
-    details = steps_with_state(row).filter(index__lt=index).values_list("detail", flat=True)
-    changes = (state_change(Fields(bytes(detail))) for detail in details)
+    changes = (state_change(Fields(text)) for _, text in details(steps_with_state(row).filter(index__lt=index)))
     return [change for change in changes if change is not None]
 
 

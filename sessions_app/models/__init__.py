@@ -2,7 +2,16 @@
 
 from sessions_app.models.ingest_log import IngestNote
 from sessions_app.models.projects import ApiKey, Membership, Project
-from sessions_app.models.recordings import ColdCase, HistoryNode, PayloadBlock, Run, Session, Step, StoredPayload
+from sessions_app.models.recordings import (
+    ColdCase,
+    HistoryNode,
+    PayloadBlock,
+    Run,
+    Session,
+    Step,
+    StepBlock,
+    StoredPayload,
+)
 from sessions_app.models.replays import Replay, ToolExecution
 from sessions_app.models.sharing import ShareLink
 from sessions_app.models.traces import SpanBatch, Trace
@@ -21,6 +30,7 @@ __all__ = [
     "ShareLink",
     "SpanBatch",
     "Step",
+    "StepBlock",
     "StoredPayload",
     "ToolExecution",
     "Trace",

@@ -184,8 +184,9 @@ class Step(models.Model):
     tool_name = models.TextField(null=True)
     """Of the tool, where the step has another name."""
     parent = models.IntegerField(null=True)
-    detail = PackedField()
-    """The step as JSON, payloads by digest (mapping/rows.py)."""
+    detail = PackedField(null=True)
+    """The step as JSON, payloads by digest (mapping/stored.py). Null in the database, but for rows from before these
+    texts lay in blocks; mapping/details.py reads both."""
     arguments_key = models.BinaryField(null=True)
     """SHA-256 of the canonical arguments: equal for equal calls however they were spelled."""
     result_key = models.BinaryField(null=True)
@@ -223,6 +224,20 @@ class Step(models.Model):
 
     def __str__(self) -> str:
         return f"{self.index} {self.name}"
+
+
+class StepBlock(models.Model):
+    """The texts of steps that follow one another (mapping/details.py)."""
+
+    pk = models.CompositePrimaryKey("run", "first")
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="own_blocks", db_index=False)
+    """The one that has the rows of these steps."""
+    first = models.IntegerField()
+    """Index of the first of them; the block reaches to the next one's."""
+    data = models.BinaryField()
+
+    def __str__(self) -> str:
+        return f"from {self.first}"
 
 
 class ColdCase(models.Model):

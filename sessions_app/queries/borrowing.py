@@ -21,6 +21,7 @@ from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.replay.fixture_book import recorded_arguments
 from sessions_app.core.run import ErrorInfo, ModelCall, Step, ToolCall, is_answered_by_tool
 from sessions_app.mapping import payloads
+from sessions_app.mapping.details import details_of
 from sessions_app.mapping.load import place_in_detail
 from sessions_app.mapping.references import payload_references
 from sessions_app.mapping.rows import clean
@@ -83,7 +84,7 @@ class Nearest(Borrowed):
 
 
 def model_answer(project_id: int, key: bytes, *, not_in: Collection[int]) -> BorrowedModelAnswer | None:
-    """The newest answer to an equal request. `not_in` holds primary keys of runs; two queries."""
+    """The newest answer to an equal request. `not_in` holds primary keys of runs; three queries."""
     asked = _lent(project_id, not_in).filter(kind="model", request_key=key, has_error=False)
     for row, step in _read(project_id, asked.exclude(output_node=F("input_node"))[:CANDIDATES]):
         response = step.call.response if isinstance(step.call, ModelCall) else None
@@ -96,7 +97,7 @@ def tool_answer(
     project_id: int, tool_name: str, arguments_key: bytes, *, not_in: Collection[int]
 ) -> BorrowedToolAnswer | None:
     """The newest success of the same tool with equal arguments. `arguments_key` is what `mapping.rows.value_key`
-    gives, `not_in` holds primary keys of runs; two queries."""
+    gives, `not_in` holds primary keys of runs; three queries."""
     called = _calls_of(tool_name, _lent(project_id, not_in)).filter(arguments_key=arguments_key, has_error=False)
     answered = called.filter(Q(outcome="success") | Q(outcome=None), result_key__isnull=False)
     for row, step in _read(project_id, answered[:CANDIDATES]):
@@ -110,12 +111,12 @@ def nearest_calls(
     project_id: int, run: models.Run, tool_name: str, arguments: JsonValue, *, limit: int = 3
 ) -> list[Nearest]:
     """Answered calls of the tool, those with the fewest differing arguments first; of equally near ones those of the
-    same run, then the newest. Equal calls with equal answers are told once. Three queries."""
+    same run, then the newest. Equal calls with equal answers are told once. Four queries."""
     rows = [*_own_calls(project_id, run, tool_name), *_calls_elsewhere(project_id, run, tool_name)]
     asked = recorded_arguments(Payload.of_json(arguments))
     found = [
         Nearest(**_place(row), arguments=args, differs=_paths(args, asked), is_same_run=row.run_id == run.pk)
-        for row, args in _with_arguments(project_id, _distinct(rows))
+        for row, args in _with_arguments(project_id, _distinct(_named(tool_name, rows)))
     ]
     return sorted(found, key=lambda near: (len(near.differs), not near.is_same_run))[:limit]
 
@@ -155,14 +156,22 @@ def _calls_elsewhere(project_id: int, run: models.Run, tool_name: str) -> list[m
 
 def _answered_calls(steps: QuerySet[models.Step], tool_name: str) -> list[models.Step]:
     answered = Q(result_key__isnull=False) | Q(outcome="crashed")
-    rows = _calls_of(tool_name, steps).filter(answered)[:NEAR_CALLS]
-    return [row for row in rows if Fields(bytes(row.detail)).text("tool_name") == tool_name]
+    return list(_calls_of(tool_name, steps).filter(answered)[:NEAR_CALLS])
 
 
-def _distinct(rows: Sequence[models.Step]) -> list[models.Step]:
-    first: dict[tuple[bytes | None, ...], models.Step] = {}
-    for row in rows:
-        first.setdefault(_said(row), row)
+_Call = tuple[models.Step, bytes]
+"""The row of a step, and its text."""
+
+
+def _named(tool_name: str, rows: Sequence[models.Step]) -> list[_Call]:
+    read = zip(rows, details_of(rows), strict=True)
+    return [(row, text) for row, text in read if Fields(text).text("tool_name") == tool_name]
+
+
+def _distinct(calls: Sequence[_Call]) -> list[_Call]:
+    first: dict[tuple[bytes | None, ...], _Call] = {}
+    for row, text in calls:
+        first.setdefault(_said(row), (row, text))
     return list(first.values())
 
 
@@ -174,17 +183,18 @@ def _said(row: models.Step) -> tuple[bytes | None, ...]:
 # --- reading them ------------------------------------------------------------------------------
 
 
-def _read(project_id: int, rows: QuerySet[models.Step]) -> Iterator[tuple[models.Step, Step]]:
-    details = [(row, bytes(row.detail)) for row in rows]
-    wanted = {digest for _, detail in details for digest in payload_references(detail)}
+def _read(project_id: int, found: QuerySet[models.Step]) -> Iterator[tuple[models.Step, Step]]:
+    rows = list(found)
+    texts = details_of(rows)
+    wanted = {digest for text in texts for digest in payload_references(text)}
     stored = StoredOrGone(payloads.read_many(project_id, wanted))
-    for row, detail in details:
-        yield row, read_step(Fields(detail), row.index, stored)
+    for row, text in zip(rows, texts, strict=True):
+        yield row, read_step(Fields(text), row.index, stored)
 
 
-def _with_arguments(project_id: int, rows: Sequence[models.Step]) -> list[tuple[models.Step, JsonValue]]:
+def _with_arguments(project_id: int, calls: Sequence[_Call]) -> list[tuple[models.Step, JsonValue]]:
     """Without their results, which may be long; those whose arguments are gone are left out."""
-    slices = [(row, Fields(bytes(row.detail)).written("arguments")) for row in rows]
+    slices = [(row, Fields(text).written("arguments")) for row, text in calls]
     wanted = {reference(slice_)[0] for _, slice_ in slices if slice_ is not None}
     stored = StoredOrGone(payloads.read_many(project_id, wanted))
     read = [(row, None if slice_ is None else stored.payload(slice_, "arguments")) for row, slice_ in slices]

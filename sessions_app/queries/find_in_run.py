@@ -10,13 +10,14 @@ from sessions_app.core.find_terms import FindTerms
 from sessions_app.core.formats.fields import Fields
 from sessions_app.core.formats.native_steps import read_error
 from sessions_app.mapping import payloads
+from sessions_app.mapping.details import details_of
 from sessions_app.mapping.references import payload_references
 from sessions_app.models import Run, Step, StoredPayload
 
 STEPS = 20_000
 BYTES = 64 * 1024 * 1024
 CHUNK = 500
-"""Steps of one part; each part is three queries."""
+"""Steps of one part; each part is four queries."""
 _SEARCHED = ("arguments", "result", "response", "content", "metadata", "query", "chunks", "http")
 """Fields of a stored step that hold what was asked and answered. Tool lists and settings are the same in every step."""
 
@@ -82,19 +83,19 @@ class _Walk:
         self._argument_fits: dict[str, bool] = {}
 
     def look_at(self, rows: Sequence[Step]) -> None:
-        found = [(row, *_references(bytes(row.detail))) for row in rows]
-        wanted = {digest for _, _, digests in found for digest in digests} - self._times.keys()
+        found = [_Searched.of(row, text) for row, text in zip(rows, details_of(rows), strict=True)]
+        wanted = {digest for each in found for digest in each.digests} - self._times.keys()
         sizes = self._sizes(wanted)
         fitting, stop = self._within_limit(found, sizes)
-        arguments = {first for _, first, _ in found if first}
+        arguments = {each.arguments for each in found if each.arguments}
         self._read(fitting, arguments)
         self._hits.gone += len(wanted - sizes.keys())
-        for row, first, digests in found[:stop]:
+        for each in found[:stop]:
             self._hits.searched += 1
-            if count := self._count(row, first, digests):
-                self._hits.counts[row.index] = count
+            if count := self._count(each):
+                self._hits.counts[each.row.index] = count
         if stop < len(found):
-            self._hits.stopped_before = found[stop][0].index
+            self._hits.stopped_before = found[stop].row.index
 
     def _sizes(self, digests: set[str]) -> dict[str, int]:
         rows = StoredPayload.objects.filter(
@@ -102,13 +103,11 @@ class _Walk:
         )
         return {bytes(digest).hex(): size for digest, size in rows.values_list("digest", "size")}
 
-    def _within_limit(
-        self, found: list[tuple[Step, str | None, set[str]]], sizes: dict[str, int]
-    ) -> tuple[set[str], int]:
+    def _within_limit(self, found: list[_Searched], sizes: dict[str, int]) -> tuple[set[str], int]:
         """The payloads to read, and how many of the rows they are enough for."""
         fitting: set[str] = set()
-        for i, (_, _, digests) in enumerate(found):
-            fresh = (digests & sizes.keys()) - fitting
+        for i, each in enumerate(found):
+            fresh = (each.digests & sizes.keys()) - fitting
             size = sum(sizes[digest] for digest in fresh)
             if self._hits.size + size > BYTES:
                 return fitting, i
@@ -122,30 +121,41 @@ class _Walk:
             if self._terms.arguments and digest in arguments:
                 self._argument_fits[digest] = all(each.matches(content) for each in self._terms.arguments)
 
-    def _count(self, row: Step, first: str | None, digests: set[str]) -> int:
+    def _count(self, each: _Searched) -> int:
         terms = self._terms
-        if terms.arguments and not self._argument_fits.get(first or "", False):
+        if terms.arguments and not self._argument_fits.get(each.arguments or "", False):
             return 0
         if not terms.phrase:
             return 1
-        times = sum(self._times.get(digest, 0) for digest in digests)
-        return times + sum(terms.times_in(text) for text in _words(row))
+        times = sum(self._times.get(digest, 0) for digest in each.digests)
+        return times + sum(terms.times_in(text) for text in _words(each))
 
 
-def _references(detail: bytes) -> tuple[str | None, set[str]]:
-    """The digest of the arguments, and of all that is searched."""
-    fields = Fields(detail)
-    slices = {name: fields.slice(name) for name in _SEARCHED}
-    arguments = payload_references(slices["arguments"] or b"")
-    digests = {digest for text in slices.values() if text for digest in payload_references(text)}
-    return next(iter(arguments), None), digests
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Searched:
+    """A step that is looked at."""
+
+    row: Step
+    text: bytes
+    arguments: str | None
+    """Digest of its arguments."""
+    digests: set[str]
+    """Of all that is searched."""
+
+    @classmethod
+    def of(cls, row: Step, text: bytes) -> _Searched:
+        fields = Fields(text)
+        slices = {name: fields.slice(name) for name in _SEARCHED}
+        arguments = payload_references(slices["arguments"] or b"")
+        digests = {digest for said in slices.values() if said for digest in payload_references(said)}
+        return cls(row=row, text=text, arguments=next(iter(arguments), None), digests=digests)
 
 
-def _words(row: Step) -> Iterator[str]:
+def _words(each: _Searched) -> Iterator[str]:
     """What of a step is no payload: its name, and its error."""
-    yield row.name
+    yield each.row.name
     try:
-        error = read_error(Fields(bytes(row.detail)), "error")
+        error = read_error(Fields(each.text), "error")
     except RecordError:
         return
     if error is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sessions_app.mapping.details import details
 from sessions_app.mapping.history_nodes import read_nodes
 from sessions_app.mapping.references import payload_references
 from sessions_app.models import Run, ShareLink
@@ -21,8 +22,7 @@ def run_holds(run: Run, digest: str) -> bool:
 
 
 def _in_a_step(run: Run, digest: str) -> bool:
-    details = run.steps.values_list("detail", flat=True)
-    return any(digest in payload_references(bytes(detail)) for detail in details)
+    return any(digest in payload_references(text) for _, text in details(run.steps))
 
 
 def _in_a_history(run: Run, digest: str) -> bool:

@@ -14,6 +14,7 @@ from sessions_app.core.formats.fields import Fields
 from sessions_app.core.formats.native import read_header
 from sessions_app.core.payload import JsonObject
 from sessions_app.core.state_history import StateHistory
+from sessions_app.mapping.details import details
 from sessions_app.mapping.load import header_of, initial_state, state_change, steps_with_state
 from sessions_app.queries.steps import GonePayload, StoredOrGone, chain_of, step_body
 
@@ -41,18 +42,19 @@ class RunState:
 
 
 def state_of(run: models.Run, *, until: int | None = None) -> RunState:
-    """Two queries, whatever the run holds; `until` leaves out what later steps did.
+    """Four queries, whatever the run holds; `until` leaves out what later steps did.
 
     Raises `PayloadMissing` when the bytes of the initial state are gone.
     """
     rows = steps_with_state(run)
     rows = rows if until is None else rows.filter(index__lte=until)
     changes, names, snapshots = [], {}, []
-    for index, name, detail in rows.values_list("index", "name", "detail"):
-        fields = Fields(bytes(detail))
+    named = dict(rows.values_list("index", "name"))
+    for index, text in details(rows):
+        fields = Fields(text)
         if (change := state_change(fields)) is not None:
             changes.append((index, change))
-            names[index] = name
+            names[index] = named[index]
             snapshots += _snapshot(index, fields)
     history = StateHistory(initial_state(run), changes)
     return RunState(history=history, names=names, snapshots=tuple(snapshots))

@@ -16,6 +16,7 @@ from sessions_app.core.history import History
 from sessions_app.core.payload import Payload
 from sessions_app.core.run import Step
 from sessions_app.mapping import payloads
+from sessions_app.mapping.details import details, details_of
 from sessions_app.mapping.references import payload_references
 from sessions_app.mapping.stored import long_text, reference, text_in
 from sessions_app.models.replays import ReplayState
@@ -161,15 +162,15 @@ def step_row(run: models.Run, index: int) -> models.Step | None:
 
 def step_body(row: models.Step, project_id: int) -> Step:
     """What was recorded of a step, but for its message history. Never fails for bytes that are gone."""
-    detail = bytes(row.detail)
-    contents = payloads.read_many(project_id, payload_references(detail))
-    return read_step(Fields(detail), row.index, StoredOrGone(contents))
+    (text,) = details_of([row])
+    contents = payloads.read_many(project_id, payload_references(text))
+    return read_step(Fields(text), row.index, StoredOrGone(contents))
 
 
 def state_details(run: models.Run, until: int) -> list[tuple[int, bytes]]:
     """Index and stored text of the steps that changed the state, in order."""
     changed = run.steps.filter(index__lte=until, state_changes__isnull=False)
-    return [(index, bytes(detail)) for index, detail in changed.order_by("index").values_list("index", "detail")]
+    return details(changed.order_by("index"))
 
 
 def same_calls(row: models.Step, project_id: int) -> int:

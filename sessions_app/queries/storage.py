@@ -230,7 +230,10 @@ SELECT count(*), sum(bytes) FROM (
 ) batch
 """
 _STEPS = """
-SELECT count(*), sum(bytes), count(state_changes) FROM (
+SELECT count(*), coalesce(sum(bytes), 0) + (
+    SELECT coalesce(sum(octet_length(block.data)), 0) FROM sessions_app_stepblock block
+    JOIN sessions_app_run run ON run.id = block.run_id WHERE run.project_id = %(project)s
+), count(state_changes) FROM (
     SELECT octet_length(step.detail) AS bytes, step.state_changes FROM sessions_app_step step
     JOIN sessions_app_run run ON run.id = step.run_id WHERE run.project_id = %(project)s LIMIT %(most)s
 ) step

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from sessions_app.core.payload import JsonValue
 from sessions_app.core.run import SPANS
+from sessions_app.mapping.details import details
 from sessions_app.models import Project, Run, Trace
 from sessions_app.models.traces import IS_BEHIND
 
@@ -59,8 +60,8 @@ def has_topmost_span(run: Run, facts: TraceFacts) -> bool:
     """Whether a span without a parent is there, ended or not."""
     if facts.has_topmost:
         return True
-    details = run.steps.order_by("index").values_list("detail", flat=True)[:_TOPMOST_AMONG]
-    spans = (_object(json.loads(bytes(detail)).get("span")) for detail in details)
+    texts = details(run.steps.order_by("index")[:_TOPMOST_AMONG])
+    spans = (_object(json.loads(text).get("span")) for _, text in texts)
     return any("span_id" in span and span.get("parent_id") is None for span in spans)
 
 

@@ -14,6 +14,7 @@ from sessions_app.core.judge.anomalies import Anomaly, first_odd_step
 from sessions_app.core.workflow.attempts import Attempt
 from sessions_app.core.workflow.steps import Facts
 from sessions_app.mapping import payloads
+from sessions_app.mapping.details import details
 from sessions_app.mapping.load import header_of
 from sessions_app.mapping.references import payload_references
 from sessions_app.models.replays import FORK_MODES, ReplayMode, ReplayState
@@ -60,14 +61,14 @@ def _anomaly(found: dict[str, Any]) -> Anomaly:
 
 
 def _without_histories(run: models.Run) -> tuple[core.Run, bool]:
-    rows = list(run.steps.order_by("index").values_list("index", "detail")[: STEPS + 1])
-    details = [(index, bytes(detail)) for index, detail in rows[:STEPS]]
-    texts = [bytes(run.header), *(detail for _, detail in details)]
-    wanted = {digest for text in texts for digest in payload_references(text)}
+    texts = details(run.steps.order_by("index")[: STEPS + 1])
+    shown = texts[:STEPS]
+    recorded = [bytes(run.header), *(text for _, text in shown)]
+    wanted = {digest for text in recorded for digest in payload_references(text)}
     stored = StoredOrGone(payloads.read_many(run.project_id, wanted))
-    steps = tuple(_without_gone(read_step(Fields(detail), index, stored)) for index, detail in details)
+    steps = tuple(_without_gone(read_step(Fields(text), index, stored)) for index, text in shown)
     found = read_header(header_of(run), stored, prior=None, steps=steps, final=None)
-    return found, len(rows) > STEPS
+    return found, len(texts) > STEPS
 
 
 def _without_gone(step: core.Step) -> core.Step:

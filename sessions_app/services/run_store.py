@@ -112,6 +112,7 @@ def _write_over(row: models.Run, project: models.Project, run: Run, digest: str,
         setattr(row, name, value)
     row.save()
     row.own_steps.all().delete()
+    row.own_blocks.all().delete()
     write_steps(row, _new(steps, row.kept))
     if before.pk != row.session.pk and not before.runs.exists():
         before.delete()

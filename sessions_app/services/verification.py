@@ -9,12 +9,13 @@ from itertools import groupby, islice
 from django.db.models import QuerySet
 from zstandard import ZstdError
 
-from sessions_app.core.errors import ReplayProductError
+from sessions_app.core.errors import ReplayProductError, StepMissing
 from sessions_app.core.formats.native import run_digest
 from sessions_app.core.history import node_digest
 from sessions_app.core.payload import sha256_hex
 from sessions_app.core.spans.carried import apart, lacking
 from sessions_app.core.spans.packing import Pieces
+from sessions_app.mapping.details import details
 from sessions_app.mapping.load import load_run
 from sessions_app.mapping.payloads import blob_folder, read_many
 from sessions_app.mapping.references import payload_references
@@ -122,8 +123,12 @@ def _opened(batch: SpanBatch) -> tuple[bytes, Pieces]:
 
 def _run_problems(run: Run, payloads: set[str]) -> Iterator[str]:
     name = f"{run.project_id}/{run.run_id}"
-    details = Step.objects.filter(run=run).order_by("index").values_list("index", "detail")
-    texts = [("header", bytes(run.header)), *((f"step {index}", bytes(detail)) for index, detail in details)]
+    try:
+        steps = details(Step.objects.filter(run=run).order_by("index"))
+    except (StepMissing, ZstdError) as error:
+        yield f"run {name}: its steps cannot be read ({type(error).__name__})."
+        return
+    texts = [("header", bytes(run.header)), *((f"step {index}", text) for index, text in steps)]
     missing = [
         f"run {name}: {place} refers to payload {digest}, which is not stored."
         for place, text in texts

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from sessions_app.core.formats.fields import Fields
 from sessions_app.core.formats.native_steps import read_step
 from sessions_app.core.run import ToolCall, ToolKind, is_answered_by_tool
+from sessions_app.mapping.details import details, details_of
 from sessions_app.models import Run
 from sessions_app.queries.steps import StoredOrGone
 from sessions_app.services.fork_checks import Parent
@@ -34,14 +35,14 @@ def later_calls(parent: Parent, step: int) -> LaterCalls:
     """Calls of the agent's own loop; what the framework answers itself needs no recording."""
     later = parent.row.steps.filter(kind="tool", index__gt=step).order_by("index")
     own = parent.main
-    bare = later.filter(result_key__isnull=True).values_list("index", "detail")
-    missing = [index for index, detail in bare if index in own and _needs_answer(index, bytes(detail))]
+    bare = details(later.filter(result_key__isnull=True))
+    missing = [index for index, text in bare if index in own and _needs_answer(index, text)]
     recorded = [i for i in later.filter(result_key__isnull=False).values_list("index", flat=True) if i in own]
     return LaterCalls(total=len(recorded) + len(missing), missing=tuple(missing))
 
 
-def _needs_answer(index: int, detail: bytes) -> bool:
-    call = read_step(Fields(detail), index, StoredOrGone({})).call
+def _needs_answer(index: int, text: bytes) -> bool:
+    call = read_step(Fields(text), index, StoredOrGone({})).call
     return isinstance(call, ToolCall) and is_answered_by_tool(call)
 
 
@@ -59,8 +60,9 @@ def tools_of(run: Run) -> list[ToolRow]:
     names: Counter[str] = Counter()
     kinds: dict[str, ToolKind] = {}
     counts = Counter(run.steps.filter(kind="tool").values_list("name", flat=True))
-    for row in run.steps.filter(kind="tool").order_by("name", "index").distinct("name")[: 2 * TOOLS]:
-        step = read_step(Fields(bytes(row.detail)), row.index, StoredOrGone({}))
+    rows = list(run.steps.filter(kind="tool").order_by("name", "index").distinct("name")[: 2 * TOOLS])
+    for row, text in zip(rows, details_of(rows), strict=True):
+        step = read_step(Fields(text), row.index, StoredOrGone({}))
         if isinstance(step.call, ToolCall):
             names[step.call.tool_name] += counts[row.name]
             kinds.setdefault(step.call.tool_name, _kind(step.extra.get("tool_kind")))

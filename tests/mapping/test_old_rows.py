@@ -1,13 +1,13 @@
-"""Rows of steps from before their texts were compressed are found and read as new ones are."""
+"""Rows of steps from before their texts were compressed, or lay in blocks, are found and read as new ones are."""
 
 import pytest
 from django.db import connection
 
 from sessions_app.core.payload import compact_json
+from sessions_app.mapping.details import details
 from sessions_app.mapping.load import load_run, steps_with_state
 from sessions_app.mapping.rows import value_key
-from sessions_app.models import Run, Step
-from sessions_app.payloads.compression import unpack_object
+from sessions_app.models import Run, Step, StepBlock
 from sessions_app.queries.borrowing import nearest_calls, tool_answer
 from sessions_app.queries.sharing import run_holds
 from sessions_app.services.ingest import ingest_document
@@ -18,22 +18,37 @@ ASKED = {"query": "late orders"}
 CHANGE = {"after": [{"op": "add", "path": "/plan", "value": "x"}]}
 
 
-def stored_details() -> dict[int, bytes]:
+def in_rows() -> list[bytes | None]:
+    """What the database has in the rows of steps."""
     with connection.cursor() as cursor:
-        cursor.execute("SELECT index, detail FROM sessions_app_step")
-        return {index: bytes(detail) for index, detail in cursor.fetchall()}
+        cursor.execute("SELECT detail FROM sessions_app_step ORDER BY index")
+        return [None if detail is None else bytes(detail) for (detail,) in cursor.fetchall()]
+
+
+def make_compressed(run: Run) -> None:
+    """As the rows of a run were before there were blocks."""
+    for index, text in details(run.steps):
+        Step.objects.filter(index=index).update(detail=text)
+    StepBlock.objects.all().delete()
 
 
 def make_old(run: Run) -> None:
-    """As the rows of a run were before."""
+    """As they were before they were compressed."""
     with connection.cursor() as cursor:
-        for index, detail in stored_details().items():
+        for index, text in details(run.steps):
             plain = "UPDATE sessions_app_step SET detail = %s, has_state = NULL, tool_name = NULL WHERE index = %s"
-            cursor.execute(plain, [unpack_object(detail), index])
+            cursor.execute(plain, [text, index])
         cursor.execute("UPDATE sessions_app_run SET header = %s", [bytes(run.header)])
+    StepBlock.objects.all().delete()
 
 
-@pytest.fixture(params=["new", "old"])
+def form(detail: bytes | None) -> str:
+    if detail is None:
+        return "new"
+    return "old" if detail.startswith(b"{") else "compressed"
+
+
+@pytest.fixture(params=["new", "compressed", "old"])
 def run(request):
     steps = [
         make_tool_step(arguments=ASKED, result="none are late", name="looking for orders"),
@@ -42,10 +57,8 @@ def run(request):
     ]
     record = make_record("r", *steps, input="Which orders are late?")
     run = ingest_document(make_project(), compact_json(record)).run
-    if request.param == "old":
-        make_old(run)
-    is_old = [value.startswith(b"{") for value in stored_details().values()]
-    assert is_old == [request.param == "old"] * 3
+    {"new": lambda run: None, "compressed": make_compressed, "old": make_old}[request.param](run)
+    assert list(map(form, in_rows())) == [request.param] * 3
     return Run.objects.get()
 
 
@@ -74,10 +87,3 @@ def test_a_payload_of_a_step_belongs_to_the_run(run):
 
     assert run_holds(run, result.digest)
     assert not run_holds(run, "0" * 64)
-
-
-def test_a_text_that_is_saved_again_is_read_again(run):
-    Step.objects.filter(index=2).update(detail=bytes(Step.objects.get(index=1).detail))
-
-    assert bytes(Step.objects.get(index=2).detail) == bytes(Step.objects.get(index=1).detail)
-    assert not stored_details()[2].startswith(b"{")

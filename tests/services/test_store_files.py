@@ -11,7 +11,7 @@ from django.db.models import F
 
 from sessions_app.mapping import payloads
 from sessions_app.mapping.load import load_run
-from sessions_app.models import HistoryNode, Run, Step, StoredPayload
+from sessions_app.models import HistoryNode, Run, Step, StepBlock, StoredPayload
 from sessions_app.payloads.blocks import read_block
 from sessions_app.services import run_store
 from sessions_app.services.ingest import ingest_document
@@ -205,8 +205,22 @@ def break_detail():
     return "cannot be loaded (RecordError)"
 
 
+def flip_byte_of_details():
+    block = StepBlock.objects.get(run__run_id="r")
+    data = bytearray(block.data)
+    data[len(data) // 2] ^= 1
+    StepBlock.objects.filter(pk=block.pk).update(data=bytes(data))
+    return "its steps cannot be read (ZstdError)."
+
+
+def delete_details():
+    StepBlock.objects.filter(run__run_id="r").delete()
+    return "its steps cannot be read (StepMissing)."
+
+
 HARM = [delete_blob, flip_byte_of_a_blob, change_row, change_place, flip_byte_of_a_block, delete_block, delete_payload,
-        delete_document, delete_node, change_node, change_header, delete_step, break_detail]  # fmt: skip
+        delete_document, delete_node, change_node, change_header, delete_step, break_detail,
+        flip_byte_of_details, delete_details]  # fmt: skip
 
 
 @pytest.mark.parametrize("harm", HARM)

@@ -6,6 +6,7 @@ import re
 import pytest
 from django.urls import reverse
 
+from sessions_app.mapping.details import details_of
 from sessions_app.models import Replay, Step, StoredPayload
 from tests.web.records import load_example, load_record, model_step, tool_step
 
@@ -218,7 +219,8 @@ def test_a_long_payload_is_shown_in_parts(shop, bob):
 def test_a_large_object_opens_part_by_part(shop, bob):
     run = load_record(shop, steps=[tool_step(result=[f"item {i}" for i in range(500)])])
     row = Step.objects.get(run=run)
-    digest = bytes(row.detail).decode().split('"result":{"sha256":"')[1][:64]
+    (text,) = details_of([row])
+    digest = text.decode().split('"result":{"sha256":"')[1][:64]
     address = reverse("payload", args=["shop", digest])
 
     whole = bob.get(address).content.decode()

@@ -1,0 +1,106 @@
+"""What was recorded of steps, in blocks: what one says the next one says again.
+
+    [size, …] 0x00 text text …
+
+A block holds the texts of steps that follow one another, behind the bytes of each. Rows from before there were blocks
+have their text themselves.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate, pairwise
+
+from django.db import connection
+from django.db.models import QuerySet
+
+from sessions_app.core.errors import StepMissing
+from sessions_app.core.payload import compact_json
+from sessions_app.models import Run, Step, StepBlock
+from sessions_app.payloads.compression import compress_block, decompress
+
+BLOCK_BYTES = 32 * 1024
+"""Of a block before compression: whoever reads one step decompresses all of it."""
+_END = b"\0"
+
+# --- writing -----------------------------------------------------------------------------------
+
+
+def write_details(run: Run, steps: Iterable[tuple[int, bytes]]) -> None:
+    """Index and text of steps that follow one another; of none of them a text is stored yet."""
+    StepBlock.objects.bulk_create(
+        StepBlock(run=run, first=first, data=_packed(texts)) for first, texts in _parts(steps)
+    )
+
+
+def _parts(steps: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, list[bytes]]]:
+    """The index of the first of each block, and the texts of all."""
+    first, texts, size = 0, list[bytes](), 0
+    for index, text in steps:
+        if texts and size + len(text) > BLOCK_BYTES:
+            yield first, texts
+            texts, size = [], 0
+        first = first if texts else index
+        texts.append(text)
+        size += len(text)
+    if texts:
+        yield first, texts
+
+
+def _packed(texts: Sequence[bytes]) -> bytes:
+    return compress_block(b"".join([compact_json([len(text) for text in texts]), _END, *texts]))
+
+
+# --- reading -----------------------------------------------------------------------------------
+
+_BLOCKS = """
+SELECT run_id, first, data FROM sessions_app_stepblock JOIN (
+    SELECT DISTINCT step.run_id, (
+        SELECT max(first) FROM sessions_app_stepblock block
+        WHERE block.run_id = step.run_id AND block.first <= step.index
+    ) AS first
+    FROM unnest(%(runs)s::bigint[], %(indexes)s::int[]) AS step (run_id, index)
+) place USING (run_id, first)
+"""
+"""Each block once, however many of the steps lie in it."""
+
+_Place = tuple[int, int]
+"""The run that has the row of a step, and the step's index."""
+
+
+def details(steps: QuerySet[Step]) -> list[tuple[int, bytes]]:
+    """Index and text of each, in the order of the query. Two queries; raises as `details_of`."""
+    rows = list(steps.values_list("run_id", "index", "detail"))
+    return [(row[1], text) for row, text in zip(rows, _texts(rows), strict=True)]
+
+
+def details_of(rows: Sequence[Step]) -> list[bytes]:
+    """The text of each; one query. Raises `StepMissing`, and `ZstdError` where a block is damaged."""
+    return _texts([(row.run_id, row.index, row.detail) for row in rows])
+
+
+def _texts(rows: Sequence[tuple[int, int, bytes | memoryview | None]]) -> list[bytes]:
+    in_blocks = _in_blocks([(run, index) for run, index, text in rows if text is None])
+    return [in_blocks[run, index] if text is None else bytes(text) for run, index, text in rows]
+
+
+def _in_blocks(places: Sequence[_Place]) -> dict[_Place, bytes]:
+    if not places:
+        return {}
+    runs, indexes = map(list, zip(*places, strict=True))
+    with connection.cursor() as cursor:
+        cursor.execute(_BLOCKS, {"runs": runs, "indexes": indexes})
+        blocks = cursor.fetchall()
+    found = {
+        (run, index): text for run, first, data in blocks for index, text in enumerate(_unpacked(bytes(data)), first)
+    }
+    for run, index in places:
+        if (run, index) not in found:
+            raise StepMissing(index)
+    return found
+
+
+def _unpacked(data: bytes) -> list[bytes]:
+    sizes, _, texts = decompress(data).partition(_END)
+    return [texts[start:end] for start, end in pairwise(accumulate(json.loads(sizes), initial=0))]
