@@ -12,6 +12,7 @@ from django.conf import settings
 # Django's system checks would load every page and the API; the worker serves neither.
 os.environ.setdefault("CELERY_SKIP_CHECKS", "1")
 
+from replay_web import garbage
 from replay_web.celery import app
 
 _NICENESS = 5
@@ -29,6 +30,7 @@ def main() -> int:
         loglevel=settings.LOG_LEVEL,
         quiet=True,
     )
+    garbage.settle()
     worker.start()
     return int(worker.exitcode or 0)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TypeVar
 
 from django.conf import settings
@@ -38,14 +38,15 @@ _A_SWEEP = 1_000
 """Traces that are taken up at a time; the next round comes soon."""
 
 
-def make_run(trace: Trace, *, just_stored: Batch | None = None, close: bool = False) -> bool:
+def make_run(trace: Trace, *, just_stored: Batch | None = None, quiet_since: datetime | None = None) -> bool:
     """Make the run of a trace, or make it again. Whatever goes wrong is noted on the trace; the spans are kept.
 
-    False when the database or the disk could not do it now, so that the trace still waits.
+    Of one to which nothing was added since `quiet_since` nobody waits for the topmost span any more. False when the
+    database or the disk could not do it now, so that the trace still waits.
     """
     try:
         with transaction.atomic():
-            _make_run(trace, just_stored, close)
+            _make_run(trace, just_stored, quiet_since)
     except (DatabaseError, OSError) as error:
         logger.warning("The run of a trace waits for the next round: %s", type(error).__name__)
         return False
@@ -59,10 +60,11 @@ def make_run(trace: Trace, *, just_stored: Batch | None = None, close: bool = Fa
     return True
 
 
-def _make_run(trace: Trace, just_stored: Batch | None, close: bool) -> None:
+def _make_run(trace: Trace, just_stored: Batch | None, quiet_since: datetime | None) -> None:
     lock_name(trace.project, f"trace {trace.trace_id}")
-    trace.refresh_from_db(fields=["batches_received", "batches_assembled", "is_closed", "run"])
-    received, is_closed = trace.batches_received, trace.is_closed or close
+    trace.refresh_from_db(fields=["batches_received", "batches_assembled", "changed_at", "is_closed", "run"])
+    received = trace.batches_received
+    is_closed = trace.is_closed or (quiet_since is not None and trace.changed_at < quiet_since)
     if trace.batches_assembled == received and is_closed == trace.is_closed:
         return  # somebody else was faster
     contents, pieces = _contents(trace, just_stored if received == 1 else None)
@@ -127,12 +129,8 @@ def make_waiting_runs() -> int:
     """Make the runs that wait for it, and end those whose topmost span nobody waits for any more; how many."""
     quiet = timezone.now() - timedelta(seconds=settings.OTLP_QUIET_SECONDS)
     waiting = IS_BEHIND | Q(is_closed=False, changed_at__lt=quiet)
-    keys = Trace.objects.filter(waiting).order_by("changed_at").values_list("pk", flat=True)[:_A_SWEEP]
-    made = 0
-    for key in keys:
-        trace = Trace.objects.select_related("project").get(pk=key)
-        made += make_run(trace, close=trace.changed_at < quiet)
-    return made
+    traces = Trace.objects.filter(waiting).select_related("project").order_by("changed_at")[:_A_SWEEP]
+    return sum(make_run(trace, quiet_since=quiet) for trace in traces)
 
 
 def first_or_made(asked: QuerySet[_Row], project: Project, trace_id: str) -> _Row | None:

@@ -298,7 +298,9 @@ class Unpacker:
         return elements[::-1]
 
     def parsed(self, node: str) -> list[JsonValue]:
-        """Shares the list of an earlier node as far as that is known."""
+        """Shares the elements of the list of an earlier node, as far as that is known, and all of that of the same."""
+        if node in self._lists:
+            return self._lists[node]
         path, at = [], node
         while at and at not in self._lists:
             path.append(at)

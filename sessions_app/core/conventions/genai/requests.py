@@ -7,6 +7,7 @@ from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.core.spans.attributes import as_count, as_number, as_text, parsed
 from sessions_app.core.spans.provider_messages import tools_of
 from sessions_app.core.spans.reading import ToolDefinition
+from sessions_app.core.spans.shared_values import once_each
 from sessions_app.core.spans.span import Span
 
 _NO_SETTINGS = frozenset({"model"})
@@ -131,6 +132,7 @@ def _names(value: JsonValue) -> tuple[ToolDefinition, ...] | None:
     return tuple(ToolDefinition(name=name) for name in names) or None
 
 
+@once_each
 def _registered(value: JsonValue) -> tuple[ToolDefinition, ...] | None:
     """Pydantic AI's request parameters: tools of the agent, and tools that stand for kinds of output."""
     said = parsed(value)
