@@ -95,6 +95,14 @@ def lock_name(project: models.Project, name: str) -> None:
         cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, %s))", [name, project.pk])
 
 
+def try_lock_name(project: models.Project, name: str) -> bool:
+    """False where somebody else has it; nothing waits then."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_try_advisory_xact_lock(hashtextextended(%s, %s))", [name, project.pk])
+        found: tuple[bool] = cursor.fetchone()
+    return found[0]
+
+
 def _insert(project: models.Project, run: Run, digest: str, source: bytes) -> models.Run:
     columns, steps = _written(project, run, digest, source)
     kept = kept_steps(project, run, steps)

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable
 
 import pytest
+from django.db import connection
 from django.test import Client
 from django.urls import reverse
 
@@ -126,10 +127,33 @@ def test_the_foot_of_the_list_counts_what_waits(told, admin_client):
 
 def test_a_trace_that_cannot_be_made_now_still_waits_and_is_not_counted(told, monkeypatch):
     leave(make_project())
-    monkeypatch.setattr(trace_runs, "make_run", lambda *_, **__: False)
+    with monkeypatch.context() as patch:
+        patch.setattr(trace_runs, "store_assembled", fail)
 
-    assert make_waiting_runs() == 0
-    assert Trace.objects.get().batches_assembled == 0
+        assert make_waiting_runs() == 0
+        assert Trace.objects.get().batches_assembled == 0
+    assert make_waiting_runs() == 1
+
+
+def fail(*_: object, **__: object) -> None:
+    raise OSError("disk full")
+
+
+def test_a_run_that_another_worker_is_making_is_left_to_it(told):
+    project = make_project()
+    leave(project)
+    name = [f"trace {TRACE}", project.pk]
+    other = connection.copy()
+    try:
+        with other.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_lock(hashtextextended(%s, %s))", name)
+
+            assert make_waiting_runs() == 0
+            assert (Run.objects.count(), Trace.objects.get().problem) == (0, None)
+            cursor.execute("SELECT pg_advisory_unlock(hashtextextended(%s, %s))", name)
+    finally:
+        other.close()
+    assert make_waiting_runs() == 1
 
 
 def test_one_message_tells_of_all_that_came_until_it_is_sent(monkeypatch):
