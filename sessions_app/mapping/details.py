@@ -12,11 +12,11 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, pairwise
 
-from django.db import connection
 from django.db.models import QuerySet
 
 from sessions_app.core.errors import StepMissing
 from sessions_app.core.payload import compact_json
+from sessions_app.mapping.binary_rows import binary_cursor
 from sessions_app.models import Run, Step, StepBlock
 from sessions_app.payloads.compression import compress_block, decompress
 
@@ -60,7 +60,7 @@ SELECT run_id, first, data FROM sessions_app_stepblock JOIN (
         SELECT max(first) FROM sessions_app_stepblock block
         WHERE block.run_id = step.run_id AND block.first <= step.index
     ) AS first
-    FROM unnest(%(runs)s::bigint[], %(indexes)s::int[]) AS step (run_id, index)
+    FROM unnest(%(runs)b::bigint[], %(indexes)b::int[]) AS step (run_id, index)
 ) place USING (run_id, first)
 """
 """Each block once, however many of the steps lie in it."""
@@ -89,7 +89,7 @@ def _in_blocks(places: Sequence[_Place]) -> dict[_Place, bytes]:
     if not places:
         return {}
     runs, indexes = map(list, zip(*places, strict=True))
-    with connection.cursor() as cursor:
+    with binary_cursor() as cursor:
         cursor.execute(_BLOCKS, {"runs": runs, "indexes": indexes})
         blocks = cursor.fetchall()
     found = {

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from django.db import connection
-
 from sessions_app.core.history import Link
 from sessions_app.mapping.binary_rows import binary_cursor
 
 _CHAIN = """
 WITH RECURSIVE chain AS (
     SELECT digest, parent, message FROM sessions_app_historynode
-    WHERE project_id = %(project)s AND digest = ANY(%(heads)s)
+    WHERE project_id = %(project)s AND digest = ANY(%(heads)b)
   UNION
     SELECT node.digest, node.parent, node.message FROM chain CROSS JOIN LATERAL (
         SELECT digest, parent, message FROM sessions_app_historynode
@@ -53,7 +51,7 @@ def read_nodes(project_id: int, heads: Iterable[str | None]) -> dict[str, Link]:
     wanted = [bytes.fromhex(head) for head in heads if head]
     if not wanted:
         return {}
-    with connection.cursor() as cursor:
+    with binary_cursor() as cursor:
         cursor.execute(_CHAIN, {"project": project_id, "heads": wanted})
         return {
             bytes(digest).hex(): (None if parent is None else bytes(parent).hex(), bytes(message).hex())

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from django.conf import settings
-from django.db import connection
 
 from sessions_app.core.errors import PayloadMissing
 from sessions_app.core.payload import sha256_hex
@@ -114,7 +113,7 @@ def _alone(project_id: int, digest: str, content: bytes) -> _Row:
 _READ = """
 WITH piece AS MATERIALIZED (
     SELECT digest, size, data, is_compressed, block_id, place FROM sessions_app_storedpayload
-    WHERE project_id = %(project)s AND digest = ANY(%(wanted)s)
+    WHERE project_id = %(project)s AND digest = ANY(%(wanted)b)
 )
 SELECT * FROM piece
 UNION ALL
@@ -128,7 +127,7 @@ def read_many(project_id: int, digests: Iterable[str]) -> dict[str, bytes]:
     wanted = [bytes.fromhex(digest) for digest in digests]
     if not wanted:
         return {}
-    with connection.cursor() as cursor:
+    with binary_cursor() as cursor:
         cursor.execute(_READ, {"project": project_id, "wanted": wanted})
         rows = cursor.fetchall()
     blocks = {block: read_block(bytes(data)) for digest, _, data, _, block, _ in rows if digest is None}

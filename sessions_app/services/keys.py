@@ -11,6 +11,7 @@ from django.db import connection
 from django.db.models import Q
 from django.utils import timezone
 
+from sessions_app.mapping.binary_rows import binary_cursor
 from sessions_app.models import ApiKey, Project
 
 _SHOWN = 12
@@ -35,15 +36,15 @@ _KEY = [field.attname for field in ApiKey._meta.concrete_fields]
 _PROJECT = [field.attname for field in Project._meta.concrete_fields]
 _FIND = """
 SELECT {} FROM sessions_app_apikey AS key JOIN sessions_app_project AS project ON project.id = key.project_id
-WHERE key.digest = %s AND key.revoked_at IS NULL
+WHERE key.digest = %(digest)b AND key.revoked_at IS NULL
 """.format(", ".join([f"key.{name}" for name in _KEY] + [f"project.{name}" for name in _PROJECT]))
 """Every request of a script asks this: putting the same together by the ORM takes longer than the answer."""
 
 
 def find_key(text: str) -> ApiKey | None:
     """The key that is not revoked; looked up by its digest, so nothing is compared in the clear."""
-    with connection.cursor() as cursor:
-        cursor.execute(_FIND, [_digest(text)])
+    with binary_cursor() as cursor:
+        cursor.execute(_FIND, {"digest": _digest(text)})
         row = cursor.fetchone()
     if row is None:
         return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from django.contrib.postgres.search import SearchVector
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import QuerySet, TextField, Value
 from django.utils import timezone
 
@@ -15,6 +15,7 @@ from sessions_app.core.formats.native import run_digest
 from sessions_app.core.payload import JsonObject, Payload
 from sessions_app.core.run import Run
 from sessions_app.mapping import payloads
+from sessions_app.mapping.binary_rows import binary_cursor
 from sessions_app.mapping.history_nodes import write_nodes
 from sessions_app.mapping.kept_steps import give_back, kept_steps
 from sessions_app.mapping.rows import clean, digest_bytes, run_columns, step_rows, storable
@@ -89,16 +90,19 @@ def _adopt(run: models.Run) -> bool:
     return was_example
 
 
+_LOCK = "hashtextextended(%(name)s::text, %(project)s::bigint)"
+
+
 def lock_name(project: models.Project, name: str) -> None:
     """Two posts of one run take turns, to the end of the transaction; others do not wait."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, %s))", [name, project.pk])
+    with binary_cursor() as cursor:
+        cursor.execute(f"SELECT pg_advisory_xact_lock({_LOCK})", {"name": name, "project": project.pk})
 
 
 def try_lock_name(project: models.Project, name: str) -> bool:
     """False where somebody else has it; nothing waits then."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_try_advisory_xact_lock(hashtextextended(%s, %s))", [name, project.pk])
+    with binary_cursor() as cursor:
+        cursor.execute(f"SELECT pg_try_advisory_xact_lock({_LOCK})", {"name": name, "project": project.pk})
         found: tuple[bool] = cursor.fetchone()
     return found[0]
 
