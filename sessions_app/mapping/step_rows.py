@@ -14,7 +14,7 @@ _COLUMNS = tuple(field.attname for field in Step._meta.concrete_fields if field.
 _COPY = "COPY {} ({}) FROM STDIN".format(Step._meta.db_table, ", ".join(f'"{name}"' for name in _COLUMNS))
 _values = attrgetter(*_COLUMNS)
 COLUMNS = tuple(f'"{name}"' for name in _COLUMNS if name != "run_id")
-"""All but the key and the run, for SQL."""
+"""All but the run and the text, for SQL."""
 
 
 def write_steps(run: Run, steps: Sequence[Step]) -> None:

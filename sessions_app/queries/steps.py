@@ -161,7 +161,7 @@ def step_row(run: models.Run, index: int) -> models.Step | None:
 
 
 def step_body(row: models.Step, project_id: int) -> Step:
-    """What was recorded of a step, but for its message history. Never fails for bytes that are gone."""
+    """What was recorded of a step, but for its message history. Never fails for payloads that are gone."""
     (text,) = details_of([row])
     contents = payloads.read_many(project_id, payload_references(text))
     return read_step(Fields(text), row.index, StoredOrGone(contents))

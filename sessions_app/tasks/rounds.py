@@ -24,11 +24,17 @@ class Rounds:
     def is_over(self) -> bool:
         return self._is_over.is_set()
 
-    def start(self, work: Callable[[], object], *, at_end: Callable[[], object] = lambda: None) -> threading.Thread:
+    def start(
+        self,
+        work: Callable[[], object],
+        *,
+        at_start: Callable[[], object] = lambda: None,
+        at_end: Callable[[], object] = lambda: None,
+    ) -> threading.Thread:
         """In a thread that ends with the process at the latest."""
         self._is_over.clear()
         self._asked.clear()
-        thread = threading.Thread(target=self._go_round, args=(work, at_end), name=self._name, daemon=True)
+        thread = threading.Thread(target=self._go_round, args=(work, at_start, at_end), name=self._name, daemon=True)
         thread.start()
         return thread
 
@@ -41,7 +47,10 @@ class Rounds:
         self._is_over.set()
         self._asked.set()
 
-    def _go_round(self, work: Callable[[], object], at_end: Callable[[], object]) -> None:
+    def _go_round(
+        self, work: Callable[[], object], at_start: Callable[[], object], at_end: Callable[[], object]
+    ) -> None:
+        at_start()
         while not self._is_over.is_set():
             self._asked.wait(settings.REPLAY_SWEEP_SECONDS)
             self._asked.clear()

@@ -31,15 +31,18 @@ def make_runs() -> None:
 
 def make_all() -> None:
     """More may have come meanwhile."""
-    with suppress(OSError):  # only Linux knows threads
-        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICE)
     while not rounds.is_over and make_waiting_runs():
         pass
 
 
+def give_way() -> None:
+    with suppress(OSError):  # only Linux knows threads
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICE)
+
+
 @worker_init.connect
 def start(**_: Any) -> None:
-    rounds.start(make_all)
+    rounds.start(make_all, at_start=give_way)
 
 
 @worker_shutdown.connect
