@@ -90,21 +90,20 @@ def _adopt(run: models.Run) -> bool:
     return was_example
 
 
-_LOCK = "hashtextextended(%(name)s::text, %(project)s::bigint)"
+_NAME = "hashtextextended(%(name)s::text, %(project)s::bigint)"
+_LOCK = f"SELECT pg_advisory_xact_lock({_NAME})"
+_TRY_LOCK = f"SELECT pg_try_advisory_xact_lock({_NAME})"
 
 
-def lock_name(project: models.Project, name: str) -> None:
-    """Two posts of one run take turns, to the end of the transaction; others do not wait."""
+def lock_name(project: models.Project, name: str, *, waits: bool = True) -> bool:
+    """Two posts of one run take turns, to the end of the transaction; others do not wait.
+
+    False where somebody else has it and `waits` is not set.
+    """
     with binary_cursor() as cursor:
-        cursor.execute(f"SELECT pg_advisory_xact_lock({_LOCK})", {"name": name, "project": project.pk})
-
-
-def try_lock_name(project: models.Project, name: str) -> bool:
-    """False where somebody else has it; nothing waits then."""
-    with binary_cursor() as cursor:
-        cursor.execute(f"SELECT pg_try_advisory_xact_lock({_LOCK})", {"name": name, "project": project.pk})
-        found: tuple[bool] = cursor.fetchone()
-    return found[0]
+        cursor.execute(_LOCK if waits else _TRY_LOCK, {"name": name, "project": project.pk})
+        (is_mine,) = cursor.fetchone()
+    return waits or bool(is_mine)
 
 
 def _insert(project: models.Project, run: Run, digest: str, source: bytes) -> models.Run:

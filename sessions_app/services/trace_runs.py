@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import logging
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from datetime import datetime, timedelta
-from functools import partial
 from typing import TypeVar
 
 from django.conf import settings
@@ -32,7 +31,7 @@ from sessions_app.mapping.history_nodes import read_nodes
 from sessions_app.models import Project, Trace
 from sessions_app.models.traces import IS_BEHIND
 from sessions_app.payloads.compression import unpack
-from sessions_app.services.run_store import lock_name, store_assembled, try_lock_name
+from sessions_app.services.run_store import lock_name, store_assembled
 
 logger = logging.getLogger(__name__)
 _Row = TypeVar("_Row", bound=Model)
@@ -40,18 +39,20 @@ _A_SWEEP = 100
 """Traces that are taken up at a time; the next round comes soon."""
 
 
-def make_run(trace: Trace, *, just_stored: Batch | None = None) -> bool:
+def make_run(
+    trace: Trace, *, just_stored: Batch | None = None, quiet_since: datetime | None = None, waits: bool = True
+) -> bool:
     """Make the run of a trace, or make it again. Whatever goes wrong is noted on the trace; the spans are kept.
 
-    False when the database or the disk could not do it now, so that the trace still waits.
+    False when the database or the disk could not do it now, so that the trace still waits; also when somebody else is
+    at it and `waits` is not set. Of a trace to which nothing was added since `quiet_since` nobody waits for the topmost
+    span any more.
     """
-    return _made(trace, partial(_make_run_in_turn, trace, just_stored))
-
-
-def _made(trace: Trace, make: Callable[[], bool]) -> bool:
     try:
         with transaction.atomic():
-            return make()
+            if not lock_name(trace.project, f"trace {trace.trace_id}", waits=waits):
+                return False
+            _make_run(trace, just_stored, quiet_since)
     except (DatabaseError, OSError) as error:
         logger.warning("The run of a trace waits for the next round: %s", type(error).__name__)
         return False
@@ -65,25 +66,7 @@ def _made(trace: Trace, make: Callable[[], bool]) -> bool:
     return True
 
 
-def _make_run_in_turn(trace: Trace, just_stored: Batch | None) -> bool:
-    lock_name(trace.project, _lock_of(trace))
-    _make_run(trace, just_stored=just_stored)
-    return True
-
-
-def _make_run_unless_under_way(trace: Trace, quiet_since: datetime) -> bool:
-    if not try_lock_name(trace.project, _lock_of(trace)):
-        return False
-    _make_run(trace, quiet_since=quiet_since)
-    return True
-
-
-def _lock_of(trace: Trace) -> str:
-    return f"trace {trace.trace_id}"
-
-
-def _make_run(trace: Trace, *, just_stored: Batch | None = None, quiet_since: datetime | None = None) -> None:
-    """Of a trace to which nothing was added since `quiet_since` nobody waits for the topmost span any more."""
+def _make_run(trace: Trace, just_stored: Batch | None, quiet_since: datetime | None) -> None:
     trace.refresh_from_db(fields=["batches_received", "batches_assembled", "changed_at", "is_closed", "run"])
     received = trace.batches_received
     is_closed = trace.is_closed or (quiet_since is not None and trace.changed_at < quiet_since)
@@ -156,7 +139,7 @@ def make_waiting_runs() -> int:
     waiting = IS_BEHIND | Q(is_closed=False, changed_at__lt=quiet)
     traces = list(Trace.objects.filter(waiting).select_related("project").order_by("changed_at")[:_A_SWEEP])
     random.shuffle(traces)
-    return sum(_made(trace, partial(_make_run_unless_under_way, trace, quiet)) for trace in traces)
+    return sum(make_run(trace, quiet_since=quiet, waits=False) for trace in traces)
 
 
 def first_or_made(asked: QuerySet[_Row], project: Project, trace_id: str) -> _Row | None:
