@@ -231,8 +231,10 @@ SELECT count(*), sum(bytes) FROM (
 """
 _STEPS = """
 SELECT count(*), coalesce(sum(bytes), 0) + (
-    SELECT coalesce(sum(octet_length(block.data)), 0) FROM sessions_app_stepblock block
-    JOIN sessions_app_run run ON run.id = block.run_id WHERE run.project_id = %(project)s
+    SELECT coalesce(sum(bytes), 0) FROM (
+        SELECT octet_length(block.data) AS bytes FROM sessions_app_stepblock block
+        JOIN sessions_app_run run ON run.id = block.run_id WHERE run.project_id = %(project)s LIMIT %(most)s
+    ) block
 ), count(state_changes) FROM (
     SELECT octet_length(step.detail) AS bytes, step.state_changes FROM sessions_app_step step
     JOIN sessions_app_run run ON run.id = step.run_id WHERE run.project_id = %(project)s LIMIT %(most)s
