@@ -9,8 +9,9 @@ have their text themselves.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import accumulate, pairwise
+from typing import Any
 
 from django.db.models import QuerySet
 
@@ -18,6 +19,7 @@ from sessions_app.core.errors import StepMissing
 from sessions_app.core.payload import compact_json
 from sessions_app.mapping.binary_rows import binary_cursor
 from sessions_app.models import Run, Step, StepBlock
+from sessions_app.payloads.blocks import parts_of
 from sessions_app.payloads.compression import compress_block, decompress
 
 BLOCK_BYTES = 32 * 1024
@@ -29,23 +31,10 @@ _END = b"\0"
 
 def write_details(run: Run, steps: Iterable[tuple[int, bytes]]) -> None:
     """Index and text of steps that follow one another; of none of them a text is stored yet."""
+    parts = parts_of(steps, BLOCK_BYTES)
     StepBlock.objects.bulk_create(
-        StepBlock(run=run, first=first, data=_packed(texts)) for first, texts in _parts(steps)
+        StepBlock(run=run, first=part[0][0], data=_packed([text for _, text in part])) for part in parts
     )
-
-
-def _parts(steps: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, list[bytes]]]:
-    """The index of the first of each block, and the texts of all."""
-    first, texts, size = 0, list[bytes](), 0
-    for index, text in steps:
-        if texts and size + len(text) > BLOCK_BYTES:
-            yield first, texts
-            texts, size = [], 0
-        first = first if texts else index
-        texts.append(text)
-        size += len(text)
-    if texts:
-        yield first, texts
 
 
 def _packed(texts: Sequence[bytes]) -> bytes:
@@ -69,10 +58,11 @@ _Place = tuple[int, int]
 """The run that has the row of a step, and the step's index."""
 
 
-def details(steps: QuerySet[Step]) -> list[tuple[int, bytes]]:
-    """Index and text of each, in the order of the query. Two queries; raises as `details_of`."""
-    rows = list(steps.values_list("run_id", "index", "detail"))
-    return [(row[1], text) for row, text in zip(rows, _texts(rows), strict=True)]
+def details(steps: QuerySet[Step], *also: str) -> list[tuple[Any, ...]]:
+    """Index and text of each, and these columns, in the order of the query. Two queries; raises as `details_of`."""
+    rows = list(steps.values_list("run_id", "index", "detail", *also))
+    texts = _texts([row[:3] for row in rows])
+    return [(row[1], text, *row[3:]) for row, text in zip(rows, texts, strict=True)]
 
 
 def details_of(rows: Sequence[Step]) -> list[bytes]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import groupby
+from typing import Any
 
 from django.db import connection
 
@@ -28,14 +29,13 @@ def kept_steps(project: models.Project, run: Run, rows: list[models.Step]) -> li
     if parent is None:
         return []
     stored = parent.steps.filter(index__lte=len(rows)).order_by("index")
-    owners = stored.values_list("run_id", flat=True)
-    return _parts([(owner, *text) for owner, text in zip(owners, details(stored), strict=True)], rows)
+    return _parts(details(stored, "run_id"), rows)
 
 
-def _parts(stored: Iterable[tuple[int, int, bytes]], rows: list[models.Step]) -> list[JsonObject]:
+def _parts(stored: Iterable[tuple[Any, ...]], rows: list[models.Step]) -> list[JsonObject]:
     """A parent that is a fork shares some of them itself: each part names the run that has the rows."""
     equal = []
-    for (owner, index, text), row in zip(stored, rows, strict=False):
+    for (index, text, owner), row in zip(stored, rows, strict=False):
         if (index, text) != (row.index, row.detail):
             break
         equal.append((owner, index))

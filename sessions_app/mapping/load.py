@@ -24,16 +24,14 @@ from sessions_app.mapping.stored import Lookup, WithoutHistories, reference
 
 def load_run(row: models.Run) -> Run:
     """The whole run as it was stored. Raises `PayloadMissing` when bytes are gone."""
-    steps = row.steps.order_by("index")
-    texts = details(steps)
-    heads = {node for ends in steps.values_list("input_node", "output_node") for node in ends}
-    heads |= {row.prior_node, row.final_node}
-    lookup, histories = _fetch(row.project_id, [bytes(row.header), *(text for _, text in texts)], heads)
+    steps = details(row.steps.order_by("index"), "input_node", "output_node")
+    heads = {node for _, _, *ends in steps for node in ends} | {row.prior_node, row.final_node}
+    lookup, histories = _fetch(row.project_id, [bytes(row.header), *(text for _, text, *_ in steps)], heads)
     return read_header(
         header_of(row),
         lookup,
         prior=histories.get(_hex(row.prior_node) or ""),
-        steps=tuple(read_step(Fields(text), index, lookup) for index, text in texts),
+        steps=tuple(read_step(Fields(text), index, lookup) for index, text, *_ in steps),
         final=histories.get(_hex(row.final_node) or ""),
     )
 

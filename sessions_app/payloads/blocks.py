@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from sessions_app.payloads.compression import compress_block, decompress
+
+_Name = TypeVar("_Name")
 
 BLOCK_BYTES = 128 * 1024
 """Of a block before compression: whoever reads one piece of it decompresses all of it."""
@@ -33,16 +35,21 @@ class Block:
 
 
 def blocks_of(contents: Mapping[str, bytes]) -> Iterator[Block]:
-    pieces: dict[str, bytes] = {}
+    return (_block(dict(part)) for part in parts_of(contents.items(), BLOCK_BYTES))
+
+
+def parts_of(named: Iterable[tuple[_Name, bytes]], most: int) -> Iterator[list[tuple[_Name, bytes]]]:
+    """Pieces that follow one another, `most` bytes together unless one alone is longer."""
+    part: list[tuple[_Name, bytes]] = []
     size = 0
-    for digest, content in contents.items():
-        if pieces and size + len(content) > BLOCK_BYTES:
-            yield _block(pieces)
-            pieces, size = {}, 0
-        pieces[digest] = content
+    for name, content in named:
+        if part and size + len(content) > most:
+            yield part
+            part, size = [], 0
+        part.append((name, content))
         size += len(content)
-    if pieces:
-        yield _block(pieces)
+    if part:
+        yield part
 
 
 def _block(pieces: Mapping[str, bytes]) -> Block:

@@ -42,19 +42,18 @@ class RunState:
 
 
 def state_of(run: models.Run, *, until: int | None = None) -> RunState:
-    """Four queries, whatever the run holds; `until` leaves out what later steps did.
+    """Three queries, whatever the run holds; `until` leaves out what later steps did.
 
     Raises `PayloadMissing` when the bytes of the initial state are gone.
     """
     rows = steps_with_state(run)
     rows = rows if until is None else rows.filter(index__lte=until)
     changes, names, snapshots = [], {}, []
-    named = dict(rows.values_list("index", "name"))
-    for index, text in details(rows):
+    for index, text, name in details(rows, "name"):
         fields = Fields(text)
         if (change := state_change(fields)) is not None:
             changes.append((index, change))
-            names[index] = named[index]
+            names[index] = name
             snapshots += _snapshot(index, fields)
     history = StateHistory(initial_state(run), changes)
     return RunState(history=history, names=names, snapshots=tuple(snapshots))

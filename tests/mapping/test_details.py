@@ -13,7 +13,6 @@ from tests.builders import make_growing_record, make_project
 
 pytestmark = pytest.mark.django_db
 STEPS = 400
-FULL = BLOCK_BYTES
 
 
 @pytest.fixture
