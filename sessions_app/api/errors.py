@@ -14,11 +14,11 @@ from ninja.errors import AuthenticationError, HttpError, ValidationError
 
 from sessions_app.core.errors import (
     NotReplayable,
-    PayloadMissing,
     QueryError,
     RecordError,
     RecordTooLarge,
     RunConflict,
+    StoredBytesMissing,
 )
 from sessions_app.core.fork.changes import ForkError
 from sessions_app.core.redaction import RedactionFailed
@@ -89,8 +89,8 @@ def add_handlers(api: NinjaAPI) -> None:
     def withheld(request: HttpRequest, error: RedactionFailed) -> HttpResponse:
         return answer(request, 400, "redaction_failed", "The recording could not be redacted and was not stored.")
 
-    @api.exception_handler(PayloadMissing)
-    def gone(request: HttpRequest, error: PayloadMissing) -> HttpResponse:
+    @api.exception_handler(StoredBytesMissing)
+    def gone(request: HttpRequest, error: StoredBytesMissing) -> HttpResponse:
         return answer(request, 410, "payload_missing", str(error))
 
     @api.exception_handler(AuthenticationError)

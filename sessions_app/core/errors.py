@@ -45,17 +45,32 @@ class LeaseLost(ReplayProductError):
     """Another worker has taken this replay over; a result under the old fence is refused."""
 
 
-class StepMissing(ReplayProductError):
-    """What was recorded of a step is gone, though its row is there."""
+class StoredBytesMissing(ReplayProductError):
+    """Stored bytes that a row refers to are gone, or are not what was written; `name` says which."""
+
+    def __init__(self, name: str, words: str) -> None:
+        super().__init__(words)
+        self.name = name
+
+
+class StepMissing(StoredBytesMissing):
+    """What was recorded of a step, though its row is there."""
 
     def __init__(self, index: int) -> None:
-        super().__init__(f"What was recorded of step {index} is missing.")
+        super().__init__(f"step {index}", f"What was recorded of step {index} is missing or damaged.")
         self.index = index
 
 
-class PayloadMissing(ReplayProductError):
-    """Stored bytes that a row refers to are gone or do not match their digest."""
+class PayloadMissing(StoredBytesMissing):
+    """A payload, or a message of a history."""
 
     def __init__(self, digest: str) -> None:
-        super().__init__(f"The stored payload {digest} is missing or damaged.")
+        super().__init__(digest, f"The stored payload {digest} is missing or damaged.")
         self.digest = digest
+
+
+class SpansMissing(StoredBytesMissing):
+    """Spans that came together."""
+
+    def __init__(self, digest: str) -> None:
+        super().__init__(digest, f"The stored spans {digest} are damaged.")

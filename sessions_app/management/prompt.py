@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TextIO
 
-from sessions_app.core.errors import PayloadMissing
+from sessions_app.core.errors import StoredBytesMissing
 from sessions_app.core.fork.changes import ForkError
 from sessions_app.core.redaction import RedactionFailed
 from sessions_app.management.telling import shown
@@ -41,7 +41,7 @@ def ask_at_stop(replay: Replay, stdin: TextIO, say: Say) -> Replay | None:
             if word in _MOVES:
                 return _MOVES[word](replay, rest.strip())
             say(shown(replay, rest.strip()) if word == "p" else HELP)
-        except (ForkError, PayloadMissing, RedactionFailed) as error:
+        except (ForkError, StoredBytesMissing, RedactionFailed) as error:
             say([f"{error.field}: {error.message}" if isinstance(error, ForkError) else str(error)])
     return None
 

@@ -12,7 +12,7 @@ from typing import Any, TextIO
 from django.core.management import BaseCommand, CommandError
 
 from sessions_app.agents.sandbox import ChildPool
-from sessions_app.core.errors import NotReplayable, PayloadMissing
+from sessions_app.core.errors import NotReplayable, StoredBytesMissing
 from sessions_app.core.fork.changes import ForkError
 from sessions_app.core.redaction import RedactionFailed
 from sessions_app.management.prompt import ask_at_stop
@@ -120,5 +120,5 @@ def refusals_in_words() -> Iterator[None]:
         yield
     except ForkError as error:
         raise CommandError(printable(f"{error.field}: {error.message}"), returncode=2) from None
-    except (NotReplayable, PayloadMissing, RedactionFailed) as error:
+    except (NotReplayable, StoredBytesMissing, RedactionFailed) as error:
         raise CommandError(printable(str(error)), returncode=2) from None

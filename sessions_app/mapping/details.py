@@ -14,6 +14,7 @@ from itertools import accumulate, pairwise
 from typing import Any
 
 from django.db.models import QuerySet
+from zstandard import ZstdError
 
 from sessions_app.core.errors import StepMissing
 from sessions_app.core.payload import compact_json
@@ -60,13 +61,21 @@ _Place = tuple[int, int]
 
 def details(steps: QuerySet[Step], *also: str) -> list[tuple[Any, ...]]:
     """Index and text of each, and these columns, in the order of the query. Two queries; raises as `details_of`."""
+    try:
+        return _details(steps, also)
+    except StepMissing:
+        # Between the two queries the run may have been made anew, of fewer steps.
+        return _details(steps, also)
+
+
+def _details(steps: QuerySet[Step], also: Sequence[str]) -> list[tuple[Any, ...]]:
     rows = list(steps.values_list("run_id", "index", "detail", *also))
     texts = _texts([row[:3] for row in rows])
     return [(row[1], text, *row[3:]) for row, text in zip(rows, texts, strict=True)]
 
 
 def details_of(rows: Sequence[Step]) -> list[bytes]:
-    """The text of each; one query. Raises `StepMissing`, and `ZstdError` where a block is damaged."""
+    """The text of each; one query. Raises `StepMissing`, also where a block is damaged."""
     return _texts([(row.run_id, row.index, row.detail) for row in rows])
 
 
@@ -83,7 +92,7 @@ def _in_blocks(places: Sequence[_Place]) -> dict[_Place, bytes]:
         cursor.execute(_BLOCKS, {"runs": runs, "indexes": indexes})
         blocks = cursor.fetchall()
     found = {
-        (run, index): text for run, first, data in blocks for index, text in enumerate(_unpacked(bytes(data)), first)
+        (run, index): text for run, first, data in blocks for index, text in enumerate(_unpacked(first, data), first)
     }
     for run, index in places:
         if (run, index) not in found:
@@ -91,6 +100,9 @@ def _in_blocks(places: Sequence[_Place]) -> dict[_Place, bytes]:
     return found
 
 
-def _unpacked(data: bytes) -> list[bytes]:
-    sizes, _, texts = decompress(data).partition(_END)
+def _unpacked(first: int, data: bytes) -> list[bytes]:
+    try:
+        sizes, _, texts = decompress(bytes(data)).partition(_END)
+    except ZstdError:
+        raise StepMissing(first) from None
     return [texts[start:end] for start, end in pairwise(accumulate(json.loads(sizes), initial=0))]

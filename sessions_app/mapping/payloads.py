@@ -6,11 +6,13 @@ folder.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 from django.conf import settings
+from zstandard import ZstdError
 
 from sessions_app.core.errors import PayloadMissing
 from sessions_app.core.payload import sha256_hex
@@ -123,14 +125,14 @@ SELECT NULL, NULL, data, NULL, id, NULL FROM sessions_app_payloadblock WHERE id 
 
 
 def read_many(project_id: int, digests: Iterable[str]) -> dict[str, bytes]:
-    """The bytes of those that are stored; one query."""
+    """The bytes of those that are stored and can be read; one query."""
     wanted = [bytes.fromhex(digest) for digest in digests]
     if not wanted:
         return {}
     with binary_cursor() as cursor:
         cursor.execute(_READ, {"project": project_id, "wanted": wanted})
         rows = cursor.fetchall()
-    blocks = {block: read_block(bytes(data)) for digest, _, data, _, block, _ in rows if digest is None}
+    blocks = {block: _unless_damaged(read_block, data) for digest, _, data, _, block, _ in rows if digest is None}
     pieces = [(bytes(digest).hex(), *rest) for digest, *rest in rows if digest is not None]
     found = {
         digest: _read_alone(project_id, digest, data, is_compressed)
@@ -142,14 +144,21 @@ def read_many(project_id: int, digests: Iterable[str]) -> dict[str, bytes]:
 
 
 def _piece(block: bytes | None, place: int, size: int) -> bytes | None:
-    """None when the block is gone."""
+    """None when the block is gone or damaged."""
     return None if block is None else block[place : place + size]
 
 
 def _read_alone(project_id: int, digest: str, data: bytes | None, is_compressed: bool) -> bytes | None:
-    """None when the bytes are gone from the blob folder."""
+    """None when the bytes are gone from the blob folder, or damaged."""
     kept = data if data is not None else blob_folder().read(project_id, digest)
-    return None if kept is None else unpack(bytes(kept), is_compressed=is_compressed)
+    return None if kept is None else _unless_damaged(partial(unpack, is_compressed=is_compressed), kept)
+
+
+def _unless_damaged(read: Callable[[bytes], bytes], data: bytes) -> bytes | None:
+    try:
+        return read(bytes(data))
+    except ZstdError:
+        return None
 
 
 def read(project_id: int, digest: str) -> bytes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sessions_app.core.errors import PayloadMissing
+from sessions_app.core.errors import StoredBytesMissing
 from sessions_app.core.fork.changes import ForkError, read_answer, read_failure
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.run import WAITING, Step, ToolCall
@@ -79,7 +79,7 @@ def _twin_step(project: Project, run_id: str, index: int) -> Step:
         raise ForkError(f"There is no such recorded call: step {index} of {run_id}.", field="twin")
     try:
         return load_step(run, index)
-    except PayloadMissing:
+    except StoredBytesMissing:
         raise ForkError("What that call answered is no longer stored.", field="twin") from None
 
 

@@ -17,7 +17,7 @@ from django.db import connection
 from sessions_app.agents.code_fence import CodeLimits
 from sessions_app.agents.code_sandbox import CodeChild, CodeCrashed
 from sessions_app.agents.sandbox import ChildDied, ChildPool, ReplayChild
-from sessions_app.core.errors import LeaseLost, PayloadMissing
+from sessions_app.core.errors import LeaseLost, StoredBytesMissing
 from sessions_app.core.fork.order import Order, read_order
 from sessions_app.core.formats.native import encode_native
 from sessions_app.core.payload import JsonObject
@@ -75,7 +75,7 @@ def _run(replay: Replay, children: ChildPool) -> None:
         return
     try:
         run = load_run(replay.run)
-    except PayloadMissing as error:
+    except StoredBytesMissing as error:
         _fail(replay, str(error))
         return
     try:

@@ -15,9 +15,10 @@ from django.conf import settings
 from django.db import DatabaseError, transaction
 from django.db.models import Model, Q, QuerySet
 from django.utils import timezone
+from zstandard import ZstdError
 
 from sessions_app.core.assembly.run import assemble
-from sessions_app.core.errors import RunConflict
+from sessions_app.core.errors import PayloadMissing, RunConflict, SpansMissing
 from sessions_app.core.otlp_export.restore import is_export
 from sessions_app.core.payload import compact_json, sha256_hex
 from sessions_app.core.spans.batch import Batch, read_batch
@@ -93,21 +94,31 @@ def _contents(trace: Trace, just_stored: Batch | None) -> tuple[list[bytes], Pie
     """All batches of a trace with what they refer to."""
     if just_stored is not None:
         return [just_stored.content], just_stored.pieces
-    rows = trace.batches.order_by("digest").values_list("content", "is_compressed")
-    batches = [apart(unpack(bytes(content), is_compressed=packed)) for content, packed in rows]
+    rows = trace.batches.order_by("digest").values_list("digest", "content", "is_compressed")
+    batches = [_opened(*row) for row in rows]
     contents, pieces = [content for content, _ in batches], Pieces()
     for _, carried in batches:
         pieces.add(carried)
     return contents, _with_stored(trace.project_id, contents, pieces)
 
 
+def _opened(digest: bytes | memoryview, content: bytes | memoryview, is_compressed: bool) -> tuple[bytes, Pieces]:
+    try:
+        return apart(unpack(bytes(content), is_compressed=is_compressed))
+    except ZstdError:
+        raise SpansMissing(bytes(digest).hex()) from None
+
+
 def _with_stored(project_id: int, contents: Iterable[bytes], carried: Pieces) -> Pieces:
-    """What the batches carried, with what they refer to beside it."""
+    """What the batches carried, with what they refer to beside it. Raises `PayloadMissing`."""
     heads, wanted = lacking(contents, carried)
     links = carried.nodes | read_nodes(project_id, heads)
     wanted.update(element for _, element in links.values())
     beside = payloads.read_many(project_id, wanted - carried.payloads.keys())
-    return Pieces(payloads=carried.payloads | beside, nodes=links)
+    found = Pieces(payloads=carried.payloads | beside, nodes=links)
+    if missing := heads - found.nodes.keys() | wanted - found.payloads.keys():
+        raise PayloadMissing(min(missing))
+    return found
 
 
 def _spans(trace_id: str, contents: list[bytes], pieces: Pieces, *, exact: bool) -> list[Span]:

@@ -19,7 +19,7 @@ from sessions_app.mapping.details import details
 from sessions_app.mapping.load import load_run
 from sessions_app.mapping.payloads import blob_folder, read_many
 from sessions_app.mapping.references import payload_references
-from sessions_app.models import HistoryNode, Project, Run, SpanBatch, Step, StoredPayload
+from sessions_app.models import HistoryNode, PayloadBlock, Project, Run, SpanBatch, Step, StoredPayload
 from sessions_app.payloads.compression import unpack
 
 _CHUNK = 200
@@ -55,27 +55,23 @@ def _payload_problems(project: Project) -> Iterator[str]:
     rows = StoredPayload.objects.filter(project=project).defer("data").order_by("block_id", "place", "digest")
     every = rows.iterator(_CHUNK)
     while some := list(islice(every, _CHUNK)):
-        try:
-            contents = read_many(project.pk, map(str, some))
-        except ZstdError:
-            found = ((row, _broken(row)) for row in some)
-        else:
-            found = ((row, _problem(row, contents.get(str(row)))) for row in some)
+        contents = read_many(project.pk, map(str, some))
+        found = ((row, _problem(row, contents.get(str(row)))) for row in some)
         yield from (f"{project}: payload {row} {problem}." for row, problem in found if problem)
-
-
-def _broken(row: StoredPayload) -> str | None:
-    """By itself: another one of the same part could not be decompressed."""
-    try:
-        return _problem(row, read_many(row.project_id, [str(row)]).get(str(row)))
-    except ZstdError:
-        return "cannot be decompressed"
 
 
 def _problem(row: StoredPayload, data: bytes | None) -> str | None:
     if data is None:
-        return "is missing with its block" if row.block_id else "is missing from the blob folder"
+        return _why_unreadable(row)
     return None if sha256_hex(data) == str(row) and len(data) == row.size else "does not match its digest"
+
+
+def _why_unreadable(row: StoredPayload) -> str:
+    if row.block_id is not None and not PayloadBlock.objects.filter(pk=row.block_id).exists():
+        return "is missing with its block"
+    if row.block_id is None and row.data is None and blob_folder().read(row.project_id, str(row)) is None:
+        return "is missing from the blob folder"
+    return "cannot be decompressed"
 
 
 def _node_problems(project: Project, payloads: set[str]) -> Iterator[str]:
@@ -125,8 +121,8 @@ def _run_problems(run: Run, payloads: set[str]) -> Iterator[str]:
     name = f"{run.project_id}/{run.run_id}"
     try:
         steps = details(Step.objects.filter(run=run).order_by("index"))
-    except (StepMissing, ZstdError) as error:
-        yield f"run {name}: its steps cannot be read ({type(error).__name__})."
+    except StepMissing as gone:
+        yield f"run {name}: its steps cannot be read, from step {gone.index} on."
         return
     texts = [("header", bytes(run.header)), *((f"step {index}", text) for index, text in steps)]
     missing = [

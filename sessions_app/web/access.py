@@ -13,6 +13,7 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
 
+from sessions_app.core.errors import StoredBytesMissing
 from sessions_app.queries.access import NoSuchProject, RoleName, RoleNeeded, project_for
 
 View = Callable[..., HttpResponseBase]
@@ -37,7 +38,7 @@ def project_page(at_least: RoleName = "viewer") -> Callable[[View], View]:
         @signed_in
         @wraps(view)
         def inner(request: HttpRequest, project: str, *args: Any, **kwargs: Any) -> HttpResponseBase:
-            from sessions_app.web.error_views import not_found, role_needed
+            from sessions_app.web.error_views import gone, not_found, role_needed
 
             try:
                 found = project_for(request.user, project, at_least)
@@ -45,7 +46,10 @@ def project_page(at_least: RoleName = "viewer") -> Callable[[View], View]:
                 return not_found(request)
             except RoleNeeded as needed:
                 return role_needed(request, needed)
-            return view(request, found, *args, **kwargs)
+            try:
+                return view(request, found, *args, **kwargs)
+            except StoredBytesMissing as missing:
+                return gone(request, missing)
 
         return inner
 

@@ -17,7 +17,7 @@ from django.views.decorators.http import require_GET, require_POST
 from sessions_app.core.compare.runs import Comparison
 from sessions_app.core.compare.sentences import divergence_sentence
 from sessions_app.core.compare.volatile import ALL_RULES
-from sessions_app.core.errors import PayloadMissing
+from sessions_app.core.errors import StoredBytesMissing
 from sessions_app.models import Project, Run
 from sessions_app.queries.replays import run_by_id
 from sessions_app.services.comparisons import compare
@@ -46,8 +46,8 @@ def diff(request: HttpRequest, project: Project, left: str, right: str) -> HttpR
     try:
         comparison = compare(one, other, switched_off=off)
         beside = compare(one, third, switched_off=off) if third else None
-    except PayloadMissing as gone:
-        return render(request, "diff/missing.html", frame | {"gone": gone.digest}, status=410)
+    except StoredBytesMissing as gone:
+        return render(request, "diff/missing.html", frame | {"gone": gone.name}, status=410)
     context = frame | {
         "left_link": run_address(one, project),
         "right_link": run_address(other, project),

@@ -9,6 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.template.loader import render_to_string
 
+from sessions_app.core.errors import StoredBytesMissing
 from sessions_app.queries.access import RoleNeeded, admins_of, role_in
 
 logger = logging.getLogger(__name__)
@@ -35,6 +36,11 @@ def forbidden(request: HttpRequest, exception: Exception | None = None) -> HttpR
 
 def bad_request(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
     return render(request, "errors/400.html", status=400)
+
+
+def gone(request: HttpRequest, missing: StoredBytesMissing) -> HttpResponse:
+    """For pages that can show nothing without them."""
+    return render(request, "errors/410.html", {"missing": missing.name}, status=410)
 
 
 def csrf_failed(request: HttpRequest, reason: str = "") -> HttpResponse:

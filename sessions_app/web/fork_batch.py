@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.http import HttpRequest
 
-from sessions_app.core.errors import NotReplayable, PayloadMissing
+from sessions_app.core.errors import NotReplayable, StoredBytesMissing
 from sessions_app.core.fork.changes import ForkError
 from sessions_app.core.redaction import RedactionFailed
 from sessions_app.models import Replay, Run
@@ -84,9 +84,9 @@ def _request(request: HttpRequest, run: Run, fork: WantedFork) -> Replay:
     except RedactionFailed:
         words = "What you typed could not be searched for secrets, so nothing of it was stored."
         raise Refused(TOP, words) from None
-    except PayloadMissing as gone:
+    except StoredBytesMissing as gone:
         raise Refused(TOP, gone_words(gone)) from None
 
 
-def gone_words(gone: PayloadMissing) -> str:
-    return f"Recorded bytes that this fork needs are no longer stored: {gone.digest}."
+def gone_words(gone: StoredBytesMissing) -> str:
+    return f"Recorded bytes that this fork needs are no longer stored: {gone.name}."

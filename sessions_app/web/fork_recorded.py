@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sessions_app.core.errors import PayloadMissing
+from sessions_app.core.errors import StoredBytesMissing
 from sessions_app.core.fork.presets import Preset, presets
 from sessions_app.core.payload import JsonObject, JsonValue, Payload, canonical_json, sha256_hex
 from sessions_app.core.run import ModelCall, ToolCall
@@ -76,7 +76,7 @@ class Recorded:
     request: Request
     tool: ToolAnswer
     output_is_json: bool
-    gone: PayloadMissing | None
+    gone: StoredBytesMissing | None
     """Bytes of the run that are no longer stored: the rest can be shown, and no fork can be made."""
 
 
@@ -92,10 +92,10 @@ def recorded_at(run: Run, row: StepRow, *, message_index: int | None, tool_step:
     )
 
 
-def _facts_and_start(run: Run, row: StepRow) -> tuple[Facts | None, Start, PayloadMissing | None]:
+def _facts_and_start(run: Run, row: StepRow) -> tuple[Facts | None, Start, StoredBytesMissing | None]:
     try:
         return load_facts(run), _start(run, row), None
-    except PayloadMissing as gone:
+    except StoredBytesMissing as gone:
         return None, Start(row=row, state=NOT_CAPTURED, state_digest=None), gone
 
 

@@ -11,7 +11,7 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
-from sessions_app.core.errors import PayloadMissing
+from sessions_app.core.errors import StoredBytesMissing
 from sessions_app.models import Project, Replay
 from sessions_app.queries.access import has_role
 from sessions_app.web.access import project_page
@@ -100,7 +100,7 @@ def _queue(request: HttpRequest, desk: Desk, read: Shown, forks: list[WantedFork
         return replace(read, errors={refused.name: refused.message}, status=422)
 
 
-def _of_gone(shown: Shown, gone: PayloadMissing) -> Shown:
+def _of_gone(shown: Shown, gone: StoredBytesMissing) -> Shown:
     """Nothing can go on from there; what was typed can still be taken elsewhere."""
     return replace(shown, errors={TOP: gone_words(gone)}, status=410)
 
@@ -171,6 +171,6 @@ def _frame(request: HttpRequest, desk: Desk) -> dict[str, Any]:
     }
 
 
-def _gone(request: HttpRequest, desk: Desk, gone: PayloadMissing) -> HttpResponse:
+def _gone(request: HttpRequest, desk: Desk, gone: StoredBytesMissing) -> HttpResponse:
     """Nothing can go on from a step whose bytes are no longer stored."""
-    return render(request, "forks/gone.html", {**_frame(request, desk), "digest": gone.digest}, status=410)
+    return render(request, "forks/gone.html", {**_frame(request, desk), "gone": gone.name}, status=410)

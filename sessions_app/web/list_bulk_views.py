@@ -16,7 +16,7 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.views.decorators.http import require_POST
 
-from sessions_app.core.errors import PayloadMissing, RecordError
+from sessions_app.core.errors import RecordError, StoredBytesMissing
 from sessions_app.core.formats.native import encode_native
 from sessions_app.core.payload import JsonObject, compact_json
 from sessions_app.mapping.load import load_run
@@ -129,7 +129,7 @@ def _batch(pks: list[int]) -> Iterator[bytes]:
         try:
             yield separator + encode_native(load_run(run))
             separator = b",\n"
-        except PayloadMissing as error:
+        except StoredBytesMissing as error:
             gone.append({"run_id": run.run_id, "error": str(error)})
     yield separator if separator.endswith(b"[") else b""
     yield b"]" + (b',"gone":' + compact_json(gone) if gone else b"") + b"}"

@@ -10,7 +10,7 @@ from django.shortcuts import render
 from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_GET
 
-from sessions_app.core.errors import PayloadMissing
+from sessions_app.core.errors import StoredBytesMissing
 from sessions_app.core.spans.span import Span
 from sessions_app.models import Project, Run, Trace
 from sessions_app.queries.trace_facts import unread_traces, waiting_traces
@@ -74,8 +74,8 @@ def spans_context(request: HttpRequest, trace: Trace) -> dict[str, Any]:
     """The tree with one span open; the same number of queries for every trace."""
     try:
         spans = spans_of(trace)
-    except PayloadMissing as gone:
-        return {"trace": trace, "gone": gone.digest}
+    except StoredBytesMissing as gone:
+        return {"trace": trace, "gone": gone.name}
     asked = request.GET.get("span", "").strip().replace("-", "").lower()
     places = in_tree_order(spans)
     page = span_page(places, at=whole_number(request.GET.get("at"), 1), span_id=asked)
@@ -98,7 +98,7 @@ def _is_there(span: Span, spans: list[Span]) -> bool:
 def _spans(trace: Trace) -> list[Span]:
     try:
         return spans_of(trace)
-    except PayloadMissing:
+    except StoredBytesMissing:
         raise Http404 from None
 
 

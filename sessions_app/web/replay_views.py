@@ -16,7 +16,7 @@ from django.shortcuts import redirect, render
 from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_GET, require_POST
 
-from sessions_app.core.errors import NotReplayable, PayloadMissing
+from sessions_app.core.errors import NotReplayable, StoredBytesMissing
 from sessions_app.core.fork.changes import ForkError
 from sessions_app.core.report import ReproductionReport, as_json, as_markdown, as_text
 from sessions_app.models import Project, Replay, Run
@@ -141,8 +141,8 @@ def _waiting(project: Project, row: Replay) -> dict[str, Any]:
 def _report_context(project: Project, row: Replay) -> dict[str, Any]:
     try:
         report = report_of(row)
-    except PayloadMissing as gone:
-        return {"gone": gone.digest}
+    except StoredBytesMissing as gone:
+        return {"gone": gone.name}
     return report_context(project, row, report)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from django.http import HttpRequest
 
-from sessions_app.core.errors import PayloadMissing
+from sessions_app.core.errors import StoredBytesMissing
 from sessions_app.core.payload import JsonObject
 from sessions_app.models import Run, Step
 from sessions_app.queries import steps
@@ -83,7 +83,7 @@ def restored_context(place: RunPlace) -> dict[str, Any]:
 def _digest(run: Run, until: int) -> str | None:
     try:
         return digest_of(state_of(run, until=until).history.state_after(until))
-    except PayloadMissing:
+    except StoredBytesMissing:
         return None
 
 

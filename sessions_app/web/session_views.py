@@ -11,7 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET
 
-from sessions_app.core.errors import PayloadMissing
+from sessions_app.core.errors import StoredBytesMissing
 from sessions_app.core.formats.native import encode_native
 from sessions_app.core.judge.anomalies import Anomaly, first_odd_step
 from sessions_app.core.payload import TEXT, Payload
@@ -203,7 +203,7 @@ def _raw(request: HttpRequest, project: Project, place: RunPlace) -> dict[str, A
     digest = bytes(place.run.source_digest).hex()
     try:
         content = payloads.read(project.pk, digest)
-    except PayloadMissing:
+    except StoredBytesMissing:
         return {"source_digest": digest, "document": None}
     start = whole_number(request.GET.get("from"), 0)
     document = show(Payload(content=content, media_type=TEXT), "json", start=start)

@@ -12,12 +12,12 @@ from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.http import require_GET
 
-from sessions_app.core.errors import PayloadMissing
+from sessions_app.core.errors import StoredBytesMissing
 from sessions_app.mapping import payloads
 from sessions_app.models import Run, ShareLink
 from sessions_app.queries.sharing import run_holds
 from sessions_app.services.sharing import find_link, note_view
-from sessions_app.web.error_views import not_found
+from sessions_app.web.error_views import gone, not_found
 from sessions_app.web.render.payloads import guess, show
 from sessions_app.web.run_pages import RunPlace
 from sessions_app.web.session_messages import messages_context
@@ -47,6 +47,8 @@ def shared_page(view: View) -> View:
             response = view(request, link, _place(request, link, token), **kwargs) if link else not_found(request)
         except Http404:
             response = not_found(request)
+        except StoredBytesMissing as missing:
+            response = gone(request, missing)
         for name, value in HEADERS.items():
             response.headers[name] = value
         return response
@@ -86,7 +88,7 @@ def payload(request: HttpRequest, link: ShareLink, place: RunPlace, digest: str)
         raise Http404
     try:
         found = guess(payloads.read(link.project_id, digest))
-    except PayloadMissing:
+    except StoredBytesMissing:
         raise Http404 from None
     return render(
         request, "shared/payload.html", {"payload": found, "shown": show(found), "run": place.run} | _frame(link, place)

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 from django.http import HttpRequest
 
 from sessions_app.core.compare.json_diff import MISSING
-from sessions_app.core.errors import PayloadMissing
+from sessions_app.core.errors import StoredBytesMissing
 from sessions_app.core.payload import JsonValue
 from sessions_app.core.state import PointerError, read_pointer, value_at
 from sessions_app.core.state_history import Place
@@ -94,7 +94,7 @@ def state_context(request: HttpRequest, project: Project, place: RunPlace) -> di
     }
     try:
         state = state_of(place.run, until=until_of(place))
-    except PayloadMissing as problem:
+    except StoredBytesMissing as problem:
         return shown | {"state_gone": str(problem)}
     value = state.history.state_after(step)
     return shown | _state(request, state, step, value) | _value_asked_for(request, state, step, value)

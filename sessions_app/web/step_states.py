@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sessions_app.core.errors import PayloadMissing, RecordError
+from sessions_app.core.errors import RecordError, StoredBytesMissing
 from sessions_app.core.formats.fields import Fields
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.state import PatchError, apply_patch
@@ -35,7 +35,7 @@ def states_around(project: Project, run: Run, index: int) -> States:
         if initial is None and not changes:
             return States()
         before, after = _walk(None if initial is None else initial.value, changes, index)
-    except (PatchError, PayloadMissing, RecordError) as problem:
+    except (PatchError, StoredBytesMissing, RecordError) as problem:
         return States(note=f"The state cannot be put together: {problem}")
     return States(before=_tree(before), after=_tree(after))
 

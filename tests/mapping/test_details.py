@@ -6,6 +6,7 @@ from django.test.utils import CaptureQueriesContext
 
 from sessions_app.core.errors import StepMissing
 from sessions_app.core.payload import compact_json
+from sessions_app.mapping import details as module
 from sessions_app.mapping.details import BLOCK_BYTES, details, details_of, write_details
 from sessions_app.models import Run, Step, StepBlock
 from sessions_app.services.ingest import ingest_document
@@ -83,3 +84,20 @@ def test_a_step_whose_text_is_gone_is_named(run):
 
     with pytest.raises(StepMissing, match=f"step {STEPS}"):
         details(run.steps.filter(index=STEPS))
+
+
+def test_a_run_that_is_made_anew_meanwhile_is_read_again(run, monkeypatch):
+    """Of fewer steps: those of its end have no text any more."""
+    before = details(run.steps.order_by("index"))
+    blocks_of = module._in_blocks
+
+    def make_anew(places):
+        monkeypatch.setattr(module, "_in_blocks", blocks_of)
+        run.own_steps.filter(index__gt=10).delete()
+        run.own_blocks.all().delete()
+        write_details(run, before[:10])
+        return blocks_of(places)
+
+    monkeypatch.setattr(module, "_in_blocks", make_anew)
+
+    assert details(run.steps.order_by("index")) == before[:10]

@@ -210,12 +210,12 @@ def flip_byte_of_details():
     data = bytearray(block.data)
     data[len(data) // 2] ^= 1
     StepBlock.objects.filter(pk=block.pk).update(data=bytes(data))
-    return "its steps cannot be read (ZstdError)."
+    return "its steps cannot be read, from step 1 on."
 
 
 def delete_details():
     StepBlock.objects.filter(run__run_id="r").delete()
-    return "its steps cannot be read (StepMissing)."
+    return "its steps cannot be read, from step 1 on."
 
 
 HARM = [delete_blob, flip_byte_of_a_blob, change_row, change_place, flip_byte_of_a_block, delete_block, delete_payload,

@@ -142,7 +142,7 @@ def fail(*_: object, **__: object) -> None:
 def test_a_run_that_another_worker_is_making_is_left_to_it(told):
     project = make_project()
     leave(project)
-    name = [f"trace {TRACE}", project.pk]
+    name = (f"trace {TRACE}", project.pk)
     other = connection.copy()
     try:
         with other.cursor() as cursor:

@@ -1,0 +1,119 @@
+"""Bytes that are gone or changed: no page fails, and what cannot be shown is said."""
+
+from __future__ import annotations
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from sessions_app.models import PayloadBlock, Run, SpanBatch, StepBlock
+from sessions_app.services.keys import create_key
+from sessions_app.services.sharing import create_link
+from sessions_app.services.spans import receive
+from tests.traces.captures import CHOICE, Capture
+from tests.web.making import make_user
+
+pytestmark = pytest.mark.django_db
+
+
+def changed(data: bytes) -> bytes:
+    middle = len(data) // 2
+    return data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1 :]
+
+
+def change_payloads() -> None:
+    for block in PayloadBlock.objects.all():
+        PayloadBlock.objects.filter(pk=block.pk).update(data=changed(bytes(block.data)))
+
+
+def change_steps() -> None:
+    for block in StepBlock.objects.all():
+        StepBlock.objects.filter(pk=block.pk).update(data=changed(bytes(block.data)))
+
+
+def change_spans() -> None:
+    for batch in SpanBatch.objects.all():
+        SpanBatch.objects.filter(pk=batch.pk).update(content=b"no zstd", is_compressed=True)
+
+
+def lose_payloads() -> None:
+    PayloadBlock.objects.all().delete()
+
+
+def lose_steps() -> None:
+    StepBlock.objects.all().delete()
+
+
+OF_THE_RUN = [change_payloads, lose_payloads, change_steps, lose_steps]
+HARM = [*OF_THE_RUN, change_spans]
+
+
+@pytest.fixture
+def run(shop) -> Run:
+    """One that came as spans: it has everything that can be damaged."""
+    receive(shop, Capture(CHOICE / "pydantic-ai-v5" / "order_lookup").spans)
+    return Run.objects.get(project=shop)
+
+
+def addresses(run: Run) -> list[str]:
+    session, shop = run.session.session_id, run.project.slug
+    page = reverse("session", args=[shop, session])
+    step = reverse("step", args=[shop, session, 2])
+    trace = run.trace.trace_id
+    of_the_run = [f"{page}?view={view}&step=2" for view in ("steps", "messages", "state", "raw")]
+    names = ("replay_options", "forks", "workflow", "record", "otlp", "case_file")
+    return [
+        *of_the_run,
+        f"{page}?q=order",
+        step,
+        *(reverse(name, args=[shop, session]) for name in names),
+        f"{reverse('fork', args=[shop, session])}?step=1",
+        reverse("diff", args=[shop, run.run_id, run.run_id]),
+        reverse("trace", args=[shop, trace]),
+        reverse("spans_file", args=[shop, trace, "spans"]),
+        reverse("sessions", args=[shop]),
+        reverse("storage", args=[shop]),
+    ]
+
+
+@pytest.mark.parametrize("harm", HARM)
+def test_every_page_answers(run, bob, harm):
+    asked = addresses(run)
+    assert {address: read(bob, address) for address in asked} == dict.fromkeys(asked, 200)
+    harm()
+
+    statuses = {address: read(bob, address) for address in asked}
+
+    assert set(statuses.values()) <= {200, 404, 410}
+    assert statuses[reverse("sessions", args=["shop"])] == 200
+    assert set(statuses.values()) != {200}
+
+
+@pytest.mark.parametrize("harm", OF_THE_RUN)
+def test_the_api_says_what_is_gone(run, harm):
+    key = create_key(project=run.project, name="reader", scope="full")[1]
+    client = Client(headers={"Authorization": f"Bearer {key}"})
+    assert client.get(f"/api/v1/runs/{run.run_id}").status_code == 200
+    harm()
+
+    answer = client.get(f"/api/v1/runs/{run.run_id}/record")
+
+    assert answer.status_code == 410
+    assert answer.json()["error"]["code"] == "payload_missing"
+
+
+@pytest.mark.parametrize("harm", OF_THE_RUN)
+def test_a_shared_run_tells_no_more_than_that(run, harm):
+    token = create_link(run=run, user=make_user("ann", run.project))[1]
+    address = f"/shared/{token}/steps/2"
+    assert Client().get(address).status_code == 200
+    harm()
+
+    assert read(Client(), address) in (200, 410)
+
+
+def read(client: Client, address: str) -> int:
+    """The status; a file is read to its end."""
+    response = client.get(address)
+    _ = b"".join(response.streaming_content) if response.streaming else response.content
+    return int(response.status_code)
