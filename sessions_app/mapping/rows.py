@@ -213,7 +213,7 @@ def error_preview(error: ErrorInfo | None) -> str | None:
     if error is None:
         return None
     words = ": ".join(part for part in (error.type, error.message) if part)
-    return clean((words or "The error itself was not captured.")[:PREVIEW])
+    return clean(clipped(words or "The error itself was not captured.", PREVIEW))
 
 
 def clean(text: str) -> str:

@@ -7,7 +7,7 @@ import pytest
 from sessions_app.core.errors import PayloadMissing
 from sessions_app.mapping.load import load_facts, load_run
 from sessions_app.mapping.references import payload_references
-from sessions_app.mapping.rows import STEP_PREVIEW
+from sessions_app.mapping.rows import PREVIEW, STEP_PREVIEW
 from sessions_app.models import Run, Step, StoredPayload
 from sessions_app.queries.run_ends import ends_of
 from sessions_app.queries.sharing import run_holds
@@ -84,3 +84,13 @@ def test_a_preview_says_that_it_is_one(sign, length, is_cut):
 
     assert len(shown) == min(length, STEP_PREVIEW)
     assert shown.endswith("…") == is_cut
+
+
+@pytest.mark.parametrize("length", [10, 10_000])
+def test_so_does_that_of_an_error(length):
+    record = make_record("r", make_tool_step(outcome="failed", result="x", error={"message": "e" * length}))
+    ingest_document(make_project(), json.dumps(record).encode())
+    shown = Step.objects.get().error_preview or ""
+
+    assert len(shown) <= PREVIEW
+    assert shown.endswith("…") == (length > PREVIEW)
