@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from sessions_app.core.payload import JsonValue, canonical_json
@@ -17,6 +19,8 @@ class Asked:
 
     part: CallPart
     call_id: str
+    asked_in: int | None = None
+    """The identity of what stands around the answer: an agent, or work of one."""
     is_taken: bool = False
     """Whether a span tells of it."""
     result: JsonValue = _ABSENT
@@ -27,24 +31,38 @@ class Asked:
         return self.result is not _ABSENT
 
 
+@dataclass(eq=False)
+class Told:
+    """A tool's span."""
+
+    reading: Reading
+    answers_before: int
+    """How many answers that ask for something had been given when it began."""
+    inside: frozenset[int]
+    """The identities of all that stands around it."""
+    asked: Asked | None = None
+    """The call that it tells of."""
+    again_of: Asked | None = None
+    """The call, where this was an attempt at it that another one came after."""
+
+    @property
+    def has_worked(self) -> bool:
+        return self.reading.error is None and self.reading.has_result
+
+
 class OpenCalls:
-    """The calls that wait for a span, newest answer first."""
+    """The calls that wait for a span, by the answers that ask for them."""
 
     def __init__(self) -> None:
         self._answers: list[list[Asked]] = []
 
+    def __len__(self) -> int:
+        """How many answers ask for something so far."""
+        return len(self._answers)
+
     def add(self, asked: list[Asked]) -> None:
         if asked:
             self._answers.append(asked)
-
-    def take(self, reading: Reading) -> Asked | None:
-        """The call that a tool's span tells of: by id, by name and arguments, by name alone."""
-        for fits in (_same_id, _same_arguments, _same_name):
-            for asked in (each for answer in reversed(self._answers[-_LOOK_BACK:]) for each in answer):
-                if not asked.is_taken and fits(asked, reading):
-                    asked.is_taken = True
-                    return asked
-        return None
 
     def answered(self, results: dict[str, JsonValue]) -> None:
         """A later request brought these results to a model, by call id."""
@@ -55,13 +73,83 @@ class OpenCalls:
                 if asked.call_id in results and not asked.has_result:
                     asked.result = results[asked.call_id]
 
+    def match(self, told: Sequence[Told]) -> None:
+        """Say of each tool's span which call it tells of, once all answers and all results are known.
+
+        By id first. The others by what they say, the surest sign of all spans before the next one of any: a span that
+        fits a call in name alone must not take it from one that has its arguments.
+        """
+        self._match_ids(told)
+        for fits in _SIGNS:
+            for only_near in (True, False):
+                for each in told:
+                    if each.asked is None and each.again_of is None:
+                        each.asked = _taken(self._newest(each, fits, only_near=only_near))
+        for each in told:
+            if each.asked is None and each.again_of is None and not each.has_worked:
+                each.again_of = self._newest(each, _same_arguments, only_near=True, is_taken=True)
+
+    def _match_ids(self, told: Sequence[Told]) -> None:
+        """The clocks of two hosts may differ: the span may seem to begin before it was asked for."""
+        waiting: dict[str, list[Asked]] = defaultdict(list)
+        for asked in (each for answer in self._answers for each in answer):
+            if asked.part.call_id is not None:
+                waiting[asked.part.call_id].append(asked)
+        same_id: dict[str, list[Told]] = defaultdict(list)
+        for each in told:
+            if each.reading.call_id is not None:
+                same_id[each.reading.call_id].append(each)
+        for call_id, spans in same_id.items():
+            self._share_out(spans, waiting.get(call_id, []))
+
+    def _share_out(self, spans: list[Told], calls: list[Asked]) -> None:
+        """Spans and calls of one id. More spans than calls are attempts: those that failed come before the one that
+        the model was told of."""
+        failed = [each for each in spans if not each.has_worked]
+        for each in failed[: max(len(spans) - len(calls), 0)] if calls else ():
+            each.again_of = calls[0]
+        for each in spans:
+            if each.again_of is None:
+                left = next((asked for asked in calls if not asked.is_taken), None)
+                each.asked = _taken(self._newest(each, _same_id, only_near=False) or left)
+
+    def _newest(self, told: Told, fits: _Sign, *, only_near: bool, is_taken: bool = False) -> Asked | None:
+        """The call, of those that a span tells of already or of the others."""
+        before = self._answers[max(told.answers_before - _LOOK_BACK, 0) : told.answers_before]
+        for asked in (each for answer in reversed(before) for each in answer):
+            is_open = asked.is_taken == is_taken and (not only_near or _is_near(asked, told))
+            if is_open and fits(asked, told.reading):
+                return asked
+        return None
+
 
 _LOOK_BACK = 64
 """Answers; tools are run soon after they were asked for."""
 
 
+def _taken(asked: Asked | None) -> Asked | None:
+    if asked is not None:
+        asked.is_taken = True
+    return asked
+
+
+def _is_near(asked: Asked, told: Told) -> bool:
+    """Whether the tool ran inside of what stands around the answer: agents that work at once ask alike."""
+    return asked.asked_in is None or asked.asked_in in told.inside
+
+
 def _same_id(asked: Asked, reading: Reading) -> bool:
-    return reading.call_id is not None and reading.call_id == asked.call_id
+    return asked.part.call_id == reading.call_id
+
+
+def _same_call(asked: Asked, reading: Reading) -> bool:
+    return _same_arguments(asked, reading) and _same_name_and_result(asked, reading)
+
+
+def _same_name_and_result(asked: Asked, reading: Reading) -> bool:
+    if not (asked.has_result and reading.has_result and _same_name(asked, reading)):
+        return False
+    return same_value(asked.result, reading.result)
 
 
 def _same_arguments(asked: Asked, reading: Reading) -> bool:
@@ -71,8 +159,18 @@ def _same_arguments(asked: Asked, reading: Reading) -> bool:
 
 
 def _same_name(asked: Asked, reading: Reading) -> bool:
-    """Arguments that were changed on the way, or not captured."""
     return asked.part.tool_name == reading.tool_name
+
+
+def _name_alone(asked: Asked, reading: Reading) -> bool:
+    """Arguments that were changed on the way, or not captured. Some frameworks give their spans ids of their own, so
+    others than the call's are no obstacle before; here nothing speaks for them."""
+    ids = asked.part.call_id, reading.call_id
+    return _same_name(asked, reading) and (None in ids or ids[0] == ids[1])
+
+
+_Sign = Callable[[Asked, Reading], bool]
+_SIGNS: tuple[_Sign, ...] = (_same_call, _same_arguments, _same_name_and_result, _name_alone)
 
 
 def same_value(left: JsonValue, right: JsonValue) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from sessions_app.core.assembly.conversation import Conversations, Converted
 from sessions_app.core.assembly.names import name
-from sessions_app.core.assembly.requests import Asked, OpenCalls, same_value
+from sessions_app.core.assembly.requests import Asked, OpenCalls, Told, same_value
 from sessions_app.core.assembly.tree import Node
 from sessions_app.core.formats.conversation import OUTPUT_PROCESSED
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
@@ -37,7 +37,8 @@ class Draft:
     """None for a call that no span tells of."""
     parent: Draft | None = None
     error: ErrorInfo | None = None
-    asked: Asked | None = None
+    told: Told | None = None
+    """Of a tool's span: the call that it tells of."""
     converted: Converted | None = None
     children_asked: list[Asked] = field(default_factory=list)
 
@@ -75,17 +76,16 @@ class StepWriter:
         self._open.answered(converted.results)
         draft = Draft(reading.answered_model or reading.model or "model", model_call(reading, converted), node)
         draft.converted = converted
-        draft.children_asked = [Asked(part, call_id) for part, call_id in converted.calls]
+        around = id(node.parent) if node.parent is not None else None
+        draft.children_asked = [Asked(part, call_id, around) for part, call_id in converted.calls]
         self._asked_by.update({id(asked): draft for asked in draft.children_asked})
         self._open.add(draft.children_asked)
         return draft
 
     def _tool(self, node: Node) -> Draft:
-        asked = self._open.take(node.reading)
-        told = node.reading.tool_name or (asked.part.tool_name if asked else None) or node.span.name
-        draft = Draft(name(told) or "tool", ToolCall(tool_name=name(told) or "tool"), node, asked=asked)
-        draft.parent = self._asked_by.get(id(asked)) if asked else None
-        return draft
+        told = Told(node.reading, len(self._open), frozenset(map(id, node.above())))
+        tool_name = name(node.reading.tool_name or node.span.name) or "tool"
+        return Draft(tool_name, ToolCall(tool_name=tool_name), node, told=told)
 
     def _agent(self, node: Node) -> Draft:
         reading = node.reading
@@ -123,10 +123,28 @@ class StepWriter:
 
     def finished(self) -> list[Draft]:
         """All steps in order: calls that no span tells of stand behind the answer that asked for them."""
-        for draft in self.drafts:
-            if isinstance(draft.call, ToolCall) and draft.node is not None:
-                draft.call = _tool_call(draft)
-        return [each for draft in self.drafts for each in (draft, *_untold(draft))]
+        tools = [(draft, draft.told) for draft in self.drafts if draft.told is not None]
+        self._open.match([told for _, told in tools])
+        for draft, told in tools:
+            asked = told.asked or told.again_of
+            draft.parent = self._asked_by[id(asked)] if asked is not None else draft.parent
+            if asked is not None and told.reading.tool_name is None:
+                draft.name = name(asked.part.tool_name) or draft.name
+            draft.call = _tool_call(draft, told)
+        return [each for draft in _after_their_answers(self.drafts) for each in (draft, *_untold(draft))]
+
+
+def _after_their_answers(drafts: Sequence[Draft]) -> list[Draft]:
+    """A tool whose host has another clock may seem to begin before it was asked for."""
+    early: dict[int, list[Draft]] = {}
+    given: set[int] = set()
+    for draft in drafts:
+        given.add(id(draft))
+        if draft.told is not None and draft.parent is not None and id(draft.parent) not in given:
+            early.setdefault(id(draft.parent), []).append(draft)
+    late = {id(draft) for each in early.values() for draft in each}
+    kept = (draft for draft in drafts if id(draft) not in late)
+    return [each for draft in kept for each in (draft, *early.get(id(draft), ()))]
 
 
 def put_output_tools(drafts: Sequence[Draft]) -> None:
@@ -165,14 +183,13 @@ def _untold(draft: Draft) -> list[Draft]:
     ]
 
 
-def _tool_call(draft: Draft) -> ToolCall:
+def _tool_call(draft: Draft, told: Told) -> ToolCall:
     """What the model asked and was given counts, as it was spelled there; the span fills gaps.
 
     Where the span tells another answer than the model was given, it is the tool's: a replay then shows the difference.
     """
-    assert draft.node is not None
     assert isinstance(draft.call, ToolCall)
-    reading, asked = draft.node.reading, draft.asked
+    reading, asked = told.reading, told.asked
     said = reading.arguments if reading.has_arguments else None
     arguments = said if asked is None or asked.part.arguments is None else asked.part.arguments
     is_given = asked is not None and asked.has_result
@@ -182,7 +199,8 @@ def _tool_call(draft: Draft) -> ToolCall:
     has_result = is_given or reading.has_result
     return ToolCall(
         tool_name=(name(asked.part.tool_name) if asked else None) or draft.call.tool_name,
-        call_id=name(asked.call_id if asked else reading.call_id),
+        # An attempt that another one came after answered no call.
+        call_id=None if told.again_of else name(asked.call_id if asked else reading.call_id),
         arguments=payload_of(arguments, null_is_value=reading.has_arguments),
         result=payload_of(result, null_is_value=True) if has_result else None,
         outcome=_outcome(draft, result) if has_result else ("crashed" if draft.error else None),
@@ -306,7 +324,18 @@ def _extra(draft: Draft) -> JsonObject:
         return {}
     reordered = draft.converted is not None and draft.converted.is_reordered
     order = {"tool_results": "stood in another order than the calls"} if reordered else {}
-    return {**told_by(draft.node), **order}
+    return {**told_by(draft.node), **order, **_ran_with(draft.told)}
+
+
+def _ran_with(told: Told | None) -> JsonObject:
+    """The arguments that the tool's span tells, where they are not those that the model asked with; for an attempt the
+    id of the call."""
+    if told is not None and told.again_of is not None:
+        return {"attempt_at": told.again_of.call_id}
+    asked = told.asked.part.arguments if told is not None and told.asked is not None else None
+    if told is None or asked is None or not told.reading.has_arguments or same_value(asked, told.reading.arguments):
+        return {}
+    return {"ran_with": told.reading.arguments}
 
 
 def told_by(node: Node) -> JsonObject:

@@ -1,0 +1,155 @@
+"""Which call a tool's span tells of: the surest sign of all spans counts, whatever the order in which they began."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from sessions_app.core.formats.native import encode_native
+from sessions_app.core.spans.span import Span
+from tests.core.test_assembly import SECOND, agent, asks, chat, gives, made, span, text, tool, tools_of
+from tests.recorder.replaying import replayed
+
+PROMPT = text("user", "How is the weather?")
+DONE = text("assistant", "Well.")
+
+
+def weather(arguments: Any, result: Any, *, number: int, call_id: str | None = None, parent: int = 1) -> Span:
+    said = {"gen_ai.tool.call.id": call_id, "gen_ai.tool.call.arguments": arguments, "gen_ai.tool.call.result": result}
+    given = {name: value for name, value in said.items() if value is not None}
+    return tool(number, parent, name="w", **given)
+
+
+def both(first: Any, second: Any) -> dict[str, Any]:
+    return {"role": "assistant", "parts": [*first["parts"], *second["parts"]]}
+
+
+def told(spans: list[Span]) -> list[tuple[Any, Any]]:
+    """Arguments and answer of each call that the model made, in the order of its answer."""
+    calls = [call for step, call in tools_of(made(spans)) if step.parent is not None]
+    values = [(call.arguments and call.arguments.value, call.result and call.result.value) for call in calls]
+    return sorted(values, key=str)
+
+
+def verdict(spans: list[Span]) -> str:
+    return str(replayed(encode_native(made(spans)))[0].verdict)
+
+
+def test_another_id_and_other_arguments_are_another_call():
+    spans = [
+        agent(),
+        chat(2, [PROMPT], asks("c1", "w", c="P")),
+        weather({"c": "ZZZ"}, "warm-up", number=3, call_id="c9"),
+        chat(4, [PROMPT, asks("c1", "w", c="P"), gives("sun")], DONE),
+    ]
+
+    assert told(spans) == [({"c": "P"}, "sun")]
+    stray = next(call for step, call in tools_of(made(spans)) if step.parent is None)
+    assert (stray.arguments and stray.arguments.value) == {"c": "ZZZ"}
+
+
+def test_a_span_of_the_same_name_does_not_take_the_call_of_one_with_its_arguments():
+    asked = both(asks("c1", "w", c="P"), asks("c2", "w", c="R"))
+    spans = [
+        agent(),
+        chat(2, [PROMPT], asked),
+        weather({"c": "X"}, "fog", number=3),
+        weather({"c": "R"}, "rain", number=4),
+        weather({"c": "P"}, "sun", number=5),
+        chat(6, [PROMPT, asked, gives("sun", "c1"), gives("rain", "c2")], DONE),
+    ]
+
+    assert told(spans) == [({"c": "P"}, "sun"), ({"c": "R"}, "rain")]
+
+
+def test_answers_that_the_model_was_given_tell_calls_apart_and_changed_arguments_are_kept():
+    asked = both(asks("c1", "w", c="P"), asks("c2", "w", c="R"))
+    spans = [
+        agent(),
+        chat(2, [PROMPT], asked),
+        weather({"c": "R", "unit": "C"}, "rain", number=3),
+        weather({"c": "P", "unit": "C"}, "sun", number=4),
+        chat(5, [PROMPT, asked, gives("sun", "c1"), gives("rain", "c2")], DONE),
+    ]
+
+    assert told(spans) == [({"c": "P"}, "sun"), ({"c": "R"}, "rain")]
+    kept = [step.extra["ran_with"] for step, _ in tools_of(made(spans))]
+    assert kept == [{"c": "R", "unit": "C"}, {"c": "P", "unit": "C"}]
+    assert verdict(spans) == "reproduced"
+
+
+@pytest.mark.parametrize("arguments", [{}, None])
+def test_equal_calls_are_told_apart_by_their_answers(arguments):
+    asked = both(asks("c1", "w"), asks("c2", "w"))
+    spans = [
+        agent(),
+        chat(2, [PROMPT], asked),
+        weather(arguments, "second", number=3),
+        weather(arguments, "first", number=4),
+        chat(5, [PROMPT, asked, gives("first", "c1"), gives("second", "c2")], DONE),
+    ]
+
+    calls = {call.call_id: call.result and call.result.value for _, call in tools_of(made(spans))}
+    assert calls == {"c1": "first", "c2": "second"}
+
+
+def test_agents_that_work_at_once_ask_for_their_own():
+    spans = [
+        agent(),
+        agent(2, 1),
+        agent(3, 1),
+        chat(4, [PROMPT], asks(None, "w"), parent=2),
+        chat(5, [PROMPT], asks(None, "w"), parent=3),
+        weather({}, "of the first", number=6, parent=2),
+        weather({}, "of the second", number=7, parent=3),
+    ]
+
+    run = made(spans)
+    parents = {
+        call.result.value: run.steps[(step.parent or 0) - 1].extra for step, call in tools_of(run) if call.result
+    }
+    assert {said: extra["span"]["span_id"][-1] for said, extra in parents.items()} == {
+        "of the first": "4",
+        "of the second": "5",
+    }
+
+
+@pytest.mark.parametrize("call_id", ["c1", None])
+def test_an_attempt_that_failed_has_no_answer_and_the_next_one_has_it(call_id):
+    failed = span(
+        3,
+        1,
+        name="execute_tool w",
+        status="error",
+        status_message="Timeout",
+        attributes=dict(weather({"c": "P"}, None, number=3, call_id=call_id).attributes),
+    )
+    spans = [
+        agent(),
+        chat(2, [PROMPT], asks("c1", "w", c="P")),
+        failed,
+        weather({"c": "P"}, "sun", number=4, call_id=call_id),
+        chat(5, [PROMPT, asks("c1", "w", c="P"), gives("sun")], DONE),
+    ]
+
+    attempt, answered = tools_of(made(spans))
+    assert (attempt[1].result, attempt[1].outcome, attempt[0].parent) == (None, "crashed", 1)
+    assert attempt[0].error is not None
+    assert (answered[1].result and answered[1].result.value, answered[1].outcome) == ("sun", "success")
+    assert answered[0].error is None
+    assert verdict(spans) == "reproduced"
+
+
+def test_a_clock_that_is_late_makes_no_second_call():
+    early = weather({"c": "P"}, "sun", number=3, call_id="c1")
+    spans = [
+        agent(),
+        chat(2, [PROMPT], asks("c1", "w", c="P")),
+        Span(**{name: getattr(early, name) for name in early.__slots__} | {"start_ns": 2 * SECOND - 50}),
+        chat(4, [PROMPT, asks("c1", "w", c="P"), gives("sun")], DONE),
+    ]
+
+    assert [step.kind for step in made(spans).steps] == ["model", "tool", "model"]
+    assert told(spans) == [({"c": "P"}, "sun")]
+    assert verdict(spans) == "reproduced"
