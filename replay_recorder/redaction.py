@@ -17,14 +17,14 @@ from urllib.parse import quote, unquote_plus
 from replay_recorder.settings import Redact
 
 REDACTED = "[redacted]"
-_BYTES = frozenset({"base64", "data"})
-"""Keys under which records and messages hold bytes as base64."""
+_BASE64 = re.compile(r"(?:[\w+/-]{4})+(?:[\w+/-]{2}==|[\w+/-]{3}=)?|[\w+/-]{2}==|[\w+/-]{3}=", re.ASCII)
 
 
 def mask(*patterns: str | Pattern[str], with_: str = REDACTED) -> Redact:
     """A hook for `install(redact=...)`: every match in every string, however deep, becomes `with_`.
 
-    Keys stay as they are; bytes are looked into when they are text. Raises `re.error` for a wrong pattern.
+    Keys stay as they are; bytes are looked into when they are text, also where a message holds them as base64. Raises
+    `re.error` for a wrong pattern.
     """
     compiled = [re.compile(pattern) for pattern in patterns]
 
@@ -33,20 +33,25 @@ def mask(*patterns: str | Pattern[str], with_: str = REDACTED) -> Redact:
             text = pattern.sub(lambda _: with_, text)
         return text
 
-    def masked_bytes(value: Any) -> Any:
-        """Base64 of a text; anything else is left as it is."""
+    def masked_bytes(said: str) -> str:
+        """Base64 of a text, as records and messages hold the bytes of tools; anything else is left as it is."""
+        is_for_addresses = "-" in said or "_" in said
         try:
-            text = base64.b64decode(value, validate=True).decode()
-        except (TypeError, ValueError):
-            return masked(value)
+            text = base64.b64decode(said, b"-_" if is_for_addresses else None, validate=True).decode()
+        except ValueError:
+            return said
         found = masked_text(text)
-        return value if found == text else base64.b64encode(found.encode()).decode()
+        if found == text:
+            return said
+        encode = base64.urlsafe_b64encode if is_for_addresses else base64.b64encode
+        return encode(found.encode()).decode()
 
     def masked(value: Any) -> Any:
         if isinstance(value, str):
-            return masked_text(value)
+            found = masked_text(value)
+            return masked_bytes(value) if found == value and _BASE64.fullmatch(value) else found
         if isinstance(value, dict):
-            return {key: masked_bytes(item) if key in _BYTES else masked(item) for key, item in value.items()}
+            return {key: masked(item) for key, item in value.items()}
         if isinstance(value, list):
             return [masked(item) for item in value]
         return value

@@ -21,7 +21,6 @@ _MESSAGE: TypeAdapter[ModelMessage] = TypeAdapter(ModelMessage)
 _PARAMETERS: TypeAdapter[ModelRequestParameters] = TypeAdapter(ModelRequestParameters)
 _DEFINITION: TypeAdapter[ToolDefinition] = TypeAdapter(ToolDefinition)
 _PROMPT: TypeAdapter[UserPromptPart] = TypeAdapter(UserPromptPart)
-_RETURN: TypeAdapter[ToolReturnPart] = TypeAdapter(ToolReturnPart)
 
 
 def message_text(message: ModelMessage) -> JsonText:
@@ -96,8 +95,9 @@ def answer_value(value: Any) -> JsonText | None:
 
 
 def _typed_answer(value: Any) -> JsonText:
+    said = ToolReturnPart(tool_name="-", content=value, tool_call_id="-")
     try:
-        part = _text(_RETURN, ToolReturnPart(tool_name="-", content=value, tool_call_id="-"))
+        part = within_limits(to_json(said, inf_nan_mode="null").decode())
     except ValueError:
         return JsonText(dumps(jsonable(value)))
     if part.startswith(_BEFORE) and _BEHIND in part:

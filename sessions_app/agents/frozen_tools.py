@@ -18,7 +18,7 @@ from sessions_app.agents.library import load_definition, load_prompt
 from sessions_app.agents.outcomes import FixtureNotFound, RecordedError
 from sessions_app.agents.replay_model import ReplayModel
 from sessions_app.agents.stage import Stage
-from sessions_app.core.payload import JsonObject
+from sessions_app.core.payload import JsonObject, Payload
 from sessions_app.core.replay.budgets import Budgets
 from sessions_app.core.replay.fixture_book import missing, was_never_answered
 from sessions_app.core.run import WAITING, ErrorInfo, Fixture
@@ -90,7 +90,7 @@ async def give_recorded(
 def reenact(fixture: Fixture) -> Any:
     """Let the call end as it ended: with a value, or with the exception that the loop turned into one."""
     call = fixture.call
-    value = call.result.value if call.result else None
+    value = _value(call.result) if call.result else None
     if call.outcome in WAITING:
         raise CallDeferred if call.outcome == "deferred" else ApprovalRequired
     if call.outcome == "failed":
@@ -104,3 +104,8 @@ def reenact(fixture: Fixture) -> Any:
     content = load_prompt(call.content.value) if call.content else None
     metadata = call.metadata.value if call.metadata else None
     return ToolReturn(return_value=value, content=content, metadata=metadata)
+
+
+def _value(result: Payload) -> Any:
+    """What the tool gave: JSON, a text, or bytes."""
+    return result.value if result.is_json or result.is_text else result.content

@@ -192,7 +192,7 @@ def _structured(plan: ReplayPlan) -> list[Any]:
     if mode == "native":
         return [NativeOutput(schema)]
     if mode == "auto":
-        return [StructuredDict(_PLACEHOLDER)]
+        return [StructuredDict(dict(_PLACEHOLDER), name=name) for name in _names_of_types(plan)]
     if mode == "prompted":
         return [PromptedOutput(schema, template=parameters.get("prompted_output_template"))]
     return [ToolOutput(StructuredDict(_PLACEHOLDER), name=name) for name in _output_tools(plan)]
@@ -203,6 +203,15 @@ def _output_tools(plan: ReplayPlan) -> list[str]:
     if isinstance(recorded, list):
         return [tool["name"] for tool in recorded]
     return sorted({call.tool_name for _, call in plan.run.tool_calls if call.is_output})
+
+
+def _names_of_types(plan: ReplayPlan) -> list[str | None]:
+    """Of several types that go without names the library calls each tool by its type."""
+    names = _output_tools(plan)
+    return [None] if len(names) < 2 else [name.removeprefix(_UNNAMED) for name in names]
+
+
+_UNNAMED = "final_result_"
 
 
 def _allows_text(plan: ReplayPlan) -> bool:

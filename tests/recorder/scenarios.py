@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 from pydantic_ai import Agent, ModelRetry, NativeOutput, PromptedOutput, RunContext, ToolOutput, ToolReturn
@@ -199,6 +199,53 @@ def output_tool_retry() -> Play:
 def several_output_tools() -> Play:
     types = [ToolOutput(Refund, name="refund_now"), ToolOutput(Folder, name="file_it")]
     return Play(support_agent(says(call("file_it", {"name": "inbox"}, "o")), output_type=types), "File it")
+
+
+def unnamed_output_tools() -> Play:
+    answer = says(call("final_result_Folder", {"name": "inbox"}, "o"))
+    return Play(support_agent(answer, output_type=[Refund, Folder]), "File it")
+
+
+def output_that_is_no_object() -> Play:
+    return Play(support_agent(says(call("final_result", {"response": True}, "o")), output_type=bool), "Is it paid?")
+
+
+def list_output() -> Play:
+    answer = says(call("final_result", {"response": [{"order_id": "x", "amount": 1}]}, "o"))
+    return Play(support_agent(answer, output_type=list[Refund]), "Refund all?")
+
+
+def choice_output() -> Play:
+    answer = says(call("final_result", {"response": "later"}, "o"))
+    return Play(support_agent(answer, output_type=Literal["now", "later"]), "When?")
+
+
+def native_list_output() -> Play:
+    return Play(support_agent(says('{"response":[1,2]}'), output_type=NativeOutput(list[int])), "Which?")
+
+
+def prompted_list_output() -> Play:
+    return Play(support_agent(says('{"response":[1,2]}'), output_type=PromptedOutput(list[int])), "Which?")
+
+
+def native_choice_of_objects() -> Play:
+    answer = says('{"result":{"kind":"Folder","data":{"name":"inbox"}}}')
+    return Play(support_agent(answer, output_type=NativeOutput([Refund, Folder])), "File it")
+
+
+def results_of_bytes() -> Play:
+    """Texts, other bytes, and bytes inside of a value. The oldest library writes those in another way."""
+    agent: Agent[None, str] = Agent(Scripted(says(call("whole", {}, "a"), call("inside", {}, "b")), says("Read.")))
+
+    @agent.tool_plain
+    def whole() -> bytes:
+        return b"\xff\xfe of a file"
+
+    @agent.tool_plain
+    def inside() -> dict[str, bytes]:
+        return {"text": b"abc", "other": b"\xff\xfe"}
+
+    return Play(agent, "Read both")
 
 
 def recursive_output() -> Play:
@@ -462,7 +509,9 @@ SCENARIOS = [
     Scenario(make)
     for make in (
         text, one_tool, parallel_tools, model_retry, validation_errors, unknown_tool, tool_failed, tool_crash,
-        thinking, output_tool, output_tool_retry, several_output_tools, recursive_output, tool_beside_output,
+        thinking, output_tool, output_tool_retry, several_output_tools, unnamed_output_tools,
+        output_that_is_no_object, list_output, choice_output, native_list_output, prompted_list_output,
+        native_choice_of_objects, recursive_output, tool_beside_output,
         tool_beside_output_early, native_output, native_output_retry, prompted_output, output_validator_retry,
         empty_response, system_prompts, dynamic_instructions, multimodal_prompt, multimodal_tool_results,
         file_in_response, built_in_tool_parts, multi_turn_with_repeated_ids, repeated_ids_in_one_run,

@@ -5,6 +5,8 @@ import re
 from typing import Any
 
 import pytest
+from pydantic_ai import Agent
+from pydantic_ai.models.test import TestModel
 
 from replay_recorder import compose, mask, record
 from replay_recorder.redaction import safe_headers, safe_url
@@ -179,3 +181,26 @@ def test_mask_looks_into_bytes_that_are_text():
     assert hook({"data": said(b"a sk-x"), "kind": "binary"}) == {"data": said(b"a [redacted]"), "kind": "binary"}
     assert hook({"base64": said(b"\xff\xfe")}) == {"base64": said(b"\xff\xfe")}
     assert hook({"data": "sk-plain, no base64"}) == {"data": "[redacted], no base64"}
+
+
+@pytest.mark.parametrize("encode", [base64.b64encode, base64.urlsafe_b64encode])
+def test_mask_looks_into_base64_wherever_it_stands(encode):
+    """A message holds the bytes that a tool gave under the tool's own names."""
+    held = encode(b"key \xc3\xbf\xc3\xbe~~ sk-leak123 ?").decode()
+    masked = mask(r"sk-\w+")({"b": held, "list": [held], "plain": "abcd"})
+
+    assert b"sk-leak" not in base64.urlsafe_b64decode(masked["b"].replace("+", "-").replace("/", "_"))
+    assert masked == {"b": encode("key ÿþ~~ [redacted] ?".encode()).decode(), "list": [masked["b"]], "plain": "abcd"}
+
+
+def test_a_masked_secret_in_bytes_of_a_tool_is_in_no_byte_of_the_record():
+    agent = Agent(TestModel())
+
+    @agent.tool_plain
+    def secret() -> dict[str, bytes]:
+        return {"b": b"sk-abcdefghijklmnopqrstuvwxyz"}
+
+    (written,) = records_of(lambda: agent.run_sync("Go"), redact=mask(r"sk-\w+"))
+
+    assert base64.urlsafe_b64encode(b"sk-abcdefghijkl")[:-2] not in written
+    assert base64.urlsafe_b64encode(b"[redacted]") in written

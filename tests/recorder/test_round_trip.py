@@ -11,7 +11,7 @@ from sessions_app.core.judge.verdict import judge
 from tests.recorder.floor import ROOT, floor_python
 from tests.recorder.playing import WAYS, last_record
 from tests.recorder.replaying import assert_reproduced
-from tests.recorder.scenarios import SCENARIOS, Scenario
+from tests.recorder.scenarios import SCENARIOS, Scenario, results_of_bytes
 
 NAMES = [f"{scenario}-{way}" for scenario in SCENARIOS for way in WAYS]
 
@@ -24,6 +24,11 @@ def test_a_recorded_run_is_replayable_and_reproduced(scenario: Scenario, way: st
     assert judge(parse_native(record)).verdict == "replayable"
     assert json.loads(record)["recorder"] == {"version": "0.1.0"}
     assert_reproduced(record)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_bytes_that_tools_gave_come_back(way: str):
+    assert_reproduced(last_record(Scenario(results_of_bytes), way))
 
 
 @pytest.fixture(scope="module")

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from sessions_app.core.fork.stops import Stopped
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.replay.fixture_book import FixtureMiss, recorded_arguments
-from sessions_app.core.replay.matching import same_value
 from sessions_app.core.replay.observed import Divergence, Observations, Result
+from sessions_app.core.replay.outputs import can_be_made_of
 from sessions_app.core.replay.plan import PlannedAnswer, ReplayPlan
 from sessions_app.core.run import ErrorInfo, Fixture, broke_off_at
 
@@ -124,24 +124,9 @@ def _other_end(plan: ReplayPlan, ending: Ending) -> Divergence | None:
     if run.agent.output_function is not None and ending.output is not None:
         return None
     recorded, replayed = run.output.parsed, ending.output.parsed if ending.output else None
-    if same_value(recorded, replayed) or (run.output.is_json and came_from(recorded, replayed)):
+    if ending.output is not None and can_be_made_of(run, run.output, ending.output):
         return None
     return Divergence(step=last, path="output", recorded=recorded, replayed=replayed)
-
-
-def came_from(output: JsonValue, arguments: JsonValue) -> bool:
-    """Whether a structured output can be what the team's type made of these arguments.
-
-    Validation may add defaults and turn 1 into 1.0; it takes nothing away and changes no text. The
-    arguments themselves have been compared exactly, as part of the messages.
-    """
-    if isinstance(arguments, dict):
-        return isinstance(output, dict) and all(
-            key in output and came_from(output[key], value) for key, value in arguments.items()
-        )
-    if isinstance(arguments, list):
-        return isinstance(output, list) and len(output) == len(arguments) and all(map(came_from, output, arguments))
-    return bool(output == arguments)
 
 
 def _other_error(recorded: ErrorInfo | None, replayed: ErrorInfo | None, last: int) -> Divergence | None:

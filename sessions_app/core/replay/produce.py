@@ -6,13 +6,14 @@ carried over as they were recorded, and the report says that they were only play
 
 from __future__ import annotations
 
+from base64 import urlsafe_b64encode
 from collections.abc import Iterator
 from dataclasses import replace
 
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
-from sessions_app.core.replay.ending import came_from
 from sessions_app.core.replay.matching import same_value
 from sessions_app.core.replay.observed import Observations, ObservedCall, ObservedRequest
+from sessions_app.core.replay.outputs import can_be_made_of
 from sessions_app.core.replay.projection import Projection, in_shape_of
 from sessions_app.core.run import ModelCall, ParentLink, Run, RunStatus, Step, StepSource, ToolCall
 
@@ -156,7 +157,7 @@ def _output(run: Run, rebuilt: Payload | None) -> Payload | None:
     recorded = run.output
     if recorded and rebuilt and run.agent.output_function is not None:
         return recorded
-    if recorded and rebuilt and recorded.is_json and came_from(recorded.parsed, rebuilt.parsed):
+    if recorded and rebuilt and can_be_made_of(run, recorded, rebuilt):
         return recorded
     return spelled_as(recorded, rebuilt)
 
@@ -165,6 +166,9 @@ def spelled_as(recorded: Payload | None, rebuilt: Payload | None) -> Payload | N
     """The recorded bytes where the loop built the same value: its JSON has a spelling of its own."""
     if recorded is None or rebuilt is None:
         return rebuilt
+    if not (recorded.is_json or recorded.is_text):
+        # Messages hold bytes in base64.
+        return recorded if rebuilt.value == urlsafe_b64encode(recorded.content).decode() else rebuilt
     return recorded if same_value(recorded.parsed, rebuilt.parsed) else rebuilt
 
 
