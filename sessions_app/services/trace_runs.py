@@ -154,16 +154,23 @@ def make_waiting_runs() -> int:
 
 
 def first_or_made(asked: QuerySet[_Row], project: Project, trace_id: str) -> _Row | None:
-    """The row that is asked for, after the run of this trace was made where it is not there yet."""
+    """The row that is asked for, after the run of this trace was made: where it is not there yet, and where it was
+    under way and more has come."""
     found = asked.first()
-    if found is None and make_asked_runs([project.pk], [trace_id]):
+    is_settled = found is not None and getattr(found, "status", None) != "running"
+    if not is_settled and make_asked_runs([project.pk], [trace_id]):
         found = asked.first()
     return found
 
 
+_SOON_MADE = 200
+"""Spans. Whoever asks for a run that is there already does not wait for a longer one to be made again."""
+
+
 def make_asked_runs(project_ids: Iterable[int], trace_ids: Iterable[str]) -> bool:
-    """Somebody looks for these: make the runs of those that wait with none so far; whether there were such."""
-    asked = Trace.objects.filter(IS_BEHIND, run=None, project__in=project_ids, trace_id__in=trace_ids)
+    """Somebody looks for these: make the runs of those that wait for it; whether there were such."""
+    is_soon_made = Q(run=None) | Q(span_count__lte=_SOON_MADE)
+    asked = Trace.objects.filter(IS_BEHIND, is_soon_made, project__in=project_ids, trace_id__in=trace_ids)
     traces = list(asked.select_related("project"))
     for trace in traces:
         make_run(trace)

@@ -366,3 +366,53 @@ def test_oldest_events_hold_all_messages():
     reading = reading_of({}, events=events)
 
     assert (reading.messages, reading.answer) == ((says("user", "Hi"),), says("assistant", "Hello"))
+
+
+# --- events as other senders spell them --------------------------------------------------------
+
+ASKS_FOR_IT = {"id": "c1", "type": "function", "function": {"name": "lookup", "arguments": '{"item":"kettle"}'}}
+LOOKUP = CallPart(tool_name="lookup", call_id="c1", arguments='{"item":"kettle"}')
+
+
+@pytest.mark.parametrize(
+    "choice",
+    [
+        {
+            "gen_ai.event.content": json.dumps(
+                {"index": 0, "message": {"content": "Here.", "tool_calls": [ASKS_FOR_IT]}}
+            )
+        },
+        {"role": "assistant", "content": "Here.", "tool_calls": [json.dumps(ASKS_FOR_IT)]},
+        {"message": json.dumps({"role": "assistant", "content": "Here.", "tool_calls": [ASKS_FOR_IT]})},
+    ],
+    ids=["azure", "livekit", "message-as-text"],
+)
+def test_a_choice_is_read_however_an_event_holds_it(choice):
+    reading = reading_of({}, events=(event("gen_ai.user.message", content="Where?"), event("gen_ai.choice", **choice)))
+
+    assert reading.messages == (says("user", "Where?"),)
+    assert reading.answer == message("assistant", TextPart(text="Here."), LOOKUP)
+
+
+def test_a_body_that_is_the_text_of_one_is_read():
+    logs = (
+        event("gen_ai.user.message", '{"content": "Where?"}'),
+        event("gen_ai.choice", '{"index": 0, "message": {"content": "{\\"a\\": 1}"}}'),
+    )
+    reading = reading_of({}, logs=logs)
+
+    assert reading.messages == (says("user", "Where?"),)
+    assert reading.answer == says("assistant", '{"a": 1}')
+
+
+def test_a_text_that_only_looks_like_json_stays_what_was_said():
+    for said in ('{"order": 7}', '{"content": "a draft"}'):
+        reading = reading_of({}, events=(event("gen_ai.choice", message=said),))
+
+        assert reading.answer == says("assistant", said)
+
+
+def test_half_a_surrogate_pair_costs_that_sign_alone():
+    said = r'[{"role":"user","parts":[{"type":"text","content":"smile \ud83d"}]}]'
+
+    assert reading_of({"gen_ai.input.messages": said}).messages == (says("user", "smile \ufffd"),)

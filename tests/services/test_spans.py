@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sessions_app.core.formats.native import encode_native
+from sessions_app.core.history import messages
 from sessions_app.core.spans.span import LogRecord, Span, SpanEvent
 from sessions_app.mapping.load import load_run
 from sessions_app.models import ColdCase, Project, Run, Session, SpanBatch, Step, StoredPayload, Trace
@@ -247,6 +248,30 @@ def test_log_records_without_spans_make_no_run():
 
     assert Run.objects.count() == 0
     assert make_waiting_runs() == 0
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("first", [0, 1])
+def test_log_records_of_one_moment_stay_in_the_order_of_their_request(first):
+    """Clocks that tell milliseconds stamp all messages of a call alike."""
+    project = make_project()
+    said = [("system", "Be kind"), ("user", "what is 2"), ("assistant", "a number"), ("user", "and 3")]
+    events = [SpanEvent(name=f"gen_ai.{role}.message", time_ns=7, body={"content": words}) for role, words in said]
+    events.append(SpanEvent(name="gen_ai.choice", time_ns=7, body={"message": {"content": "another"}}))
+    trace, number = "ab" * 16, "cd" * 8
+    logs = [LogRecord(trace_id=trace, span_id=number, event=event) for event in events]
+    call = {"gen_ai.operation.name": "chat", "gen_ai.request.model": "m"}
+    span = Span(trace_id=trace, span_id=number, name="chat", start_ns=1, end_ns=9, attributes=call)
+
+    receive(project, [span][first:], logs)
+    receive(project, [span], logs)
+
+    ((_, asked),) = load_run(Run.objects.get()).model_calls
+    assert asked.history is not None
+    told = [part["content"] for message in messages(asked.history) for part in message.value["parts"]]
+    assert told == ["what is 2", "a number", "and 3"]
+    assert asked.response is not None
+    assert asked.response.value["parts"][0]["content"] == "another"
 
 
 @pytest.mark.django_db

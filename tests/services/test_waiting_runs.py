@@ -197,3 +197,27 @@ def test_the_gate_tells_whether_many_came_lately(settings, monkeypatch):
     later = gate.is_busy()
 
     assert (found, later) == ([False, False, True], False)
+
+
+def test_a_run_under_way_is_made_again_for_whoever_asks(told, client):
+    """Its end has come, and the worker has not."""
+    project = make_project()
+    end = next(span for span in ORDER.spans if span.parent_id is None)
+    receive(project, [span for span in ORDER.spans if span is not end])
+    assert Run.objects.get().status == "running"
+    receive(project, [end], others_wait=lambda: True)
+
+    ask_by_api(project, client)
+
+
+def test_nobody_waits_for_a_long_one(told, monkeypatch):
+    monkeypatch.setattr(trace_runs, "_SOON_MADE", 1)
+    project = make_project()
+    end = next(span for span in ORDER.spans if span.parent_id is None)
+    receive(project, [span for span in ORDER.spans if span is not end])
+    receive(project, [end], others_wait=lambda: True)
+
+    found = trace_runs.first_or_made(Run.objects.filter(run_id=TRACE), project, TRACE)
+
+    assert found is not None
+    assert found.status == "running"

@@ -153,3 +153,60 @@ def test_a_clock_that_is_late_makes_no_second_call():
     assert [step.kind for step in made(spans).steps] == ["model", "tool", "model"]
     assert told(spans) == [({"c": "P"}, "sun")]
     assert verdict(spans) == "reproduced"
+
+
+# --- and what stands beside --------------------------------------------------------------------
+
+
+def test_an_answer_that_only_an_older_turn_of_the_next_request_holds_is_the_tools():
+    later = [PROMPT, asks("c1", "w", c="P"), gives("sun"), text("assistant", "Sunny."), text("user", "Thanks")]
+    spans = [agent(), chat(2, [PROMPT], asks("c1", "w", c="P")), chat(3, later, DONE)]
+
+    assert told(spans) == [({"c": "P"}, "sun")]
+
+
+def test_an_attempt_inside_of_a_call_that_was_answered_is_no_error_of_the_run():
+    inner = {"gen_ai.operation.name": "chat", "gen_ai.request.model": "m-1"}
+    refused = span(3, 2, at=2, name="chat m-1", status="error", status_message="429", attributes=inner)
+    answered = span(4, 2, at=2, name="chat m-1", attributes=inner)
+    run = made([agent(), chat(2, [PROMPT], text("assistant", "Sunny.")), refused, answered])
+
+    assert (run.status, run.error, run.steps[0].error) == ("ok", None, None)
+    assert run.output is not None
+    assert run.output.value == "Sunny."
+
+
+def test_neighbours_of_two_conventions_that_tell_one_answer_are_one_call():
+    said = {
+        "openinference.span.kind": "LLM",
+        "llm.model_name": "m-1",
+        "llm.input_messages.0.message.role": "user",
+        "llm.input_messages.0.message.content": "How is the weather?",
+        "llm.output_messages.0.message.role": "assistant",
+        "llm.output_messages.0.message.content": "Sunny.",
+        "llm.token_count.prompt": 10,
+    }
+    usage = {"gen_ai.usage.input_tokens": 10}
+    beside = span(3, 1, at=2, name="ChatOpenAI", attributes=said)
+    run = made([agent(), chat(2, [PROMPT], text("assistant", "Sunny."), **usage), beside])
+    other = span(3, 1, at=2, name="ChatOpenAI", attributes=said | {"llm.output_messages.0.message.content": "Rain."})
+    apart = made([agent(), chat(2, [PROMPT], text("assistant", "Sunny."), **usage), other])
+
+    assert [call.input_tokens for _, call in run.model_calls] == [10]
+    assert len(apart.model_calls) == 2
+
+
+@pytest.mark.parametrize(
+    ("given", "prompt", "expected"),
+    [
+        ({"question": "Hm?", "template": "Context: lots of text."}, "Context: lots of text.\n\nQuestion: Hm?", "Hm?"),
+        ("你好", "Be kind. 你好", "你好"),
+        ({"a": "Is it so?", "b": "no"}, "no: Is it so?", "Is it so?"),
+    ],
+)
+def test_what_was_asked_stands_under_a_name_for_it(given, prompt, expected):
+    root = span(1, None, name="chain", attributes={"openinference.span.kind": "CHAIN", "input.value": given})
+    run = made([root, chat(2, [text("user", prompt)], DONE)])
+
+    assert run.input is not None
+    assert run.input.value == expected

@@ -188,7 +188,9 @@ class Conversations:
                 history, ids = History(history, response), list(calls)
             else:
                 start = history
-                request, results, is_reordered = _request(turn, instructions, ids)
+                request, given, is_reordered = _request(turn, instructions, ids)
+                # Also those of earlier turns: nobody else may have told of them.
+                results |= given
                 history = History(history, request)
         return history, results, start, is_reordered
 

@@ -23,6 +23,8 @@ from sessions_app.core.spans.span import Span, moment
 _COMMIT = ("vcs.ref.head.revision", "vcs.repository.ref.revision", "git.commit.sha", "git.commit", "commit")
 _REGION = ("cloud.region", "gen_ai.request.region")
 _SHORTEST_INPUT = 3
+_ASKED = ("", "question", "query", "input", "user_input", "prompt", "message")
+"""Names under which templates are given what was asked; an input that is a text alone has none."""
 _Fact = TypeVar("_Fact")
 
 
@@ -232,9 +234,14 @@ def _has_ended(root: Node) -> bool:
 
 
 def _input_within(prompt: str, said: JsonValue) -> str | None:
-    """What the run's own span was given, where the prompt is a template around it: the longest text that is in both."""
-    texts = [text for text in leaves(parsed(said)) if len(text) >= _SHORTEST_INPUT and text.strip() in prompt]
-    return max(texts, key=len, default=None)
+    """What the run's own span was given, where the prompt is a template around it: the text under a name for what is
+    asked, else the longest text that is in both."""
+    given = parsed(said)
+    named = given if isinstance(given, dict) else {"": given}
+    asked = (text for name in _ASKED if isinstance(text := named.get(name), str))
+    found = next((text for text in asked if text.strip() and text.strip() in prompt), None)
+    texts = [text for text in leaves(given) if len(text) >= _SHORTEST_INPUT and text.strip() in prompt]
+    return found or max(texts, key=len, default=None)
 
 
 def leaves(value: JsonValue) -> Iterator[str]:

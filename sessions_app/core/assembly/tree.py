@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from sessions_app.core.conventions.merging import merged
 from sessions_app.core.conventions.reading_order import read_span
-from sessions_app.core.spans.reading import Reading
+from sessions_app.core.spans.reading import CallPart, ChatMessage, Reading
 from sessions_app.core.spans.span import Span
 
 _FAR = 1 << 80
@@ -114,13 +114,28 @@ def _model_around(node: Node) -> Node | None:
 
 
 def _model_beside(node: Node) -> Node | None:
-    """A neighbour that tells the same with contents, for one that has none."""
-    if node.parent is None or _has_content(node.reading):
+    """A neighbour that tells the same call: with contents, where this one has none, or with the same answer."""
+    if node.parent is None:
         return None
     for other in node.parent.children:
-        if other is not node and other.kind == "model" and _has_content(other.reading) and _covers(other, node):
+        if other is not node and other.kind == "model" and _covers(other, node) and _is_same_call(other, node):
             return other
     return None
+
+
+def _is_same_call(other: Node, node: Node) -> bool:
+    left, right = other.reading, node.reading
+    if not _has_content(right):
+        return _has_content(left)
+    if left.convention == right.convention or left.answer is None or right.answer is None:
+        return False
+    if left.response_id and right.response_id:
+        return left.response_id == right.response_id
+    return _said(left.answer) == _said(right.answer)
+
+
+def _said(answer: ChatMessage) -> tuple[str, list[str]]:
+    return answer.words().strip(), [part.tool_name for part in answer.parts if isinstance(part, CallPart)]
 
 
 def _has_content(reading: Reading) -> bool:
@@ -137,7 +152,11 @@ def _join(kept: Node, twin: Node) -> None:
     readings = [kept.reading, twin.reading]
     if _has_content(twin.reading) and not _has_content(kept.reading):
         readings.reverse()
+    error, is_harmless = kept.reading.error, kept.reading.is_error_harmless
     kept.reading = merged(readings)
+    if kept.span.status != "error" and kept.reading.answer is not None:
+        # An attempt inside failed, and another one answered.
+        kept.reading.error, kept.reading.is_error_harmless = error, is_harmless
     kept.twins += [twin.span, *twin.twins]
     assert twin.parent is not None
     twin.parent.children.remove(twin)

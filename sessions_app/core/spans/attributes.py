@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Iterable, Mapping
@@ -68,7 +69,7 @@ class Read:
 
 
 def parsed(value: JsonValue) -> JsonValue:
-    """JSON inside a text; the text itself when it holds none, or one that cannot be read without a change."""
+    """JSON inside a text; the text itself when it holds none."""
     return _read(value) if isinstance(value, str) and _JSON.match(value) else value
 
 
@@ -84,18 +85,20 @@ def _read(value: str) -> JsonValue:
     except (ValueError, RecursionError):
         return value
     is_flat = stripped.count("[") + stripped.count("{") < MAX_DEPTH
-    return found if (is_flat or is_shallow(found)) and _is_text_whole(stripped, found) else value
+    return _whole_text(stripped, found) if is_flat or is_shallow(found) else value
 
 
-def _is_text_whole(text: str, value: JsonValue) -> bool:
-    """JSON may spell half a surrogate pair, which is no text that could be written again."""
+def _whole_text(text: str, value: JsonValue) -> JsonValue:
+    """JSON may spell half a surrogate pair, where a text was cut inside of a sign: it becomes U+FFFD, like all that no
+    text can be."""
     if "\\u" not in text:
-        return True
+        return value
     try:
         compact_json(value)
     except UnicodeEncodeError:
-        return False
-    return True
+        written = json.dumps(value, ensure_ascii=False)
+        return json.loads(written.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
+    return value
 
 
 def is_shallow(value: JsonValue, limit: int = MAX_DEPTH) -> bool:

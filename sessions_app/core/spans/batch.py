@@ -60,7 +60,8 @@ def write_batch(spans: Iterable[Span], logs: Iterable[LogRecord], packer: Packer
     for span in sorted(spans, key=lambda span: (span.start_ns or 0, span.end_ns or 0, span.span_id)):
         frames.append(_frame(span, _resource(resources, span.resource), _scope(scopes, span.scope)))
         words.append(_span_words(span, packer))
-    for log in sorted(logs, key=lambda log: (log.span_id or "", log.event.time_ns or 0, log.event.name)):
+    # Of one moment they stay as they came: many clocks tell milliseconds, and a request is written at once.
+    for log in sorted(logs, key=lambda log: (log.span_id or "", log.event.time_ns or 0)):
         at = _resource(resources, log.resource), _scope(scopes, log.scope)
         log_frames.append([log.span_id, log.event.time_ns, *at])
         log_words.append(_event_words(log.event, packer))

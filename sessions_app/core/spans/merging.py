@@ -34,10 +34,8 @@ def _by_span(logs: Iterable[LogRecord]) -> dict[str, list[SpanEvent]]:
     for log in logs:
         if log.span_id:
             found[log.span_id].setdefault(_key(log.event), log.event)
-    return {
-        span_id: [events[key] for key in sorted(events, key=lambda key: (events[key].time_ns or 0, key))]
-        for span_id, events in found.items()
-    }
+    # Those of one moment stay in the order of their request.
+    return {span_id: sorted(events.values(), key=lambda event: event.time_ns or 0) for span_id, events in found.items()}
 
 
 def _key(event: SpanEvent) -> bytes:

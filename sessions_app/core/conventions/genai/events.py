@@ -29,6 +29,9 @@ _ROLES = {f"gen_ai.{role}.message": role for role in ("system", "user", "assista
 _WHOLE = {"gen_ai.content.prompt": "gen_ai.prompt", "gen_ai.content.completion": "gen_ai.completion"}
 """Older still: one event with all messages, in an attribute of its own."""
 
+_CONTENT = "gen_ai.event.content"
+_OF_A_MESSAGE = ("content", "tool_calls")
+
 _Event = tuple[str, JsonObject]
 
 
@@ -76,13 +79,28 @@ def told_in(events: list[_Event]) -> Told | None:
 
 
 def _of_span(event: SpanEvent) -> _Event:
-    return event.name, {name: _blocks(value) for name, value in event.attributes.items()}
+    return event.name, _with_content({name: _structured(value) for name, value in event.attributes.items()})
 
 
 def _of_log(event: SpanEvent) -> _Event:
-    if isinstance(event.body, dict):
-        return event.name, event.body
-    return event.name, {**event.attributes, **({} if event.body is None else {"content": event.body})}
+    """Some can write a body as a text only: it is the JSON of one."""
+    body = parsed(event.body)
+    if isinstance(body, dict):
+        return event.name, body
+    return event.name, _with_content({**event.attributes, **({} if body is None else {"content": event.body})})
+
+
+def _with_content(fields: JsonObject) -> JsonObject:
+    """Azure's client puts the body into one attribute, as JSON."""
+    content = parsed(fields.get(_CONTENT))
+    return {**fields, **content} if isinstance(content, dict) else fields
+
+
+def _structured(value: JsonValue) -> JsonValue:
+    """An attribute cannot hold an object: the JSON of a message, or of blocks, is read; any other text stays one."""
+    found = parsed(value)
+    is_message = isinstance(found, dict) and "role" in found and not found.keys().isdisjoint(_OF_A_MESSAGE)
+    return found if is_message else _blocks(value)
 
 
 def _blocks(value: JsonValue) -> JsonValue:
@@ -109,7 +127,7 @@ def _is_hollow(fields: JsonObject) -> bool:
 
 
 def _answer(choice: JsonObject) -> ChatMessage | None:
-    said = choice.get("message")
+    said = choice.get("message", choice.get("content"))
     fields = said if isinstance(said, dict) else {"content": said}
     fields = {"tool_calls": choice.get("tool_calls"), **fields, "role": "assistant"}
     if _is_hollow(fields):

@@ -136,7 +136,9 @@ def _calls(said: JsonObject) -> list[CallPart]:
     extra = entry(said, "additional_kwargs")
     items = entries(said, "tool_calls", "toolCalls") or entries(extra, "tool_calls")
     items = items + entries(said, "invalid_tool_calls") or [entry(said, "function_call")]
-    return [call for item in items if isinstance(item, dict) and (call := call_of(item))]
+    # Where a list cannot hold objects, each is JSON.
+    read = map(parsed, items)
+    return [call for item in read if isinstance(item, dict) and (call := call_of(item))]
 
 
 def _split(role: Role, parts: list[Part]) -> list[ChatMessage]:
