@@ -287,7 +287,8 @@ def _identity(recorder: Recorder, state: Any, config: Any, options: Mapping[str,
     if recorder.settings.context is not None:
         with guard("context callback"):
             identity = identity.with_facts(recorder.settings.context(_context(state, options)) or {})
-    return identity.with_facts({"session_id": _session_id(config, options)})
+    session_id = _group(config) or identity.session_id or _kept_conversation(options)
+    return identity.with_facts({"session_id": session_id})
 
 
 def _context(state: Any, options: Mapping[str, Any]) -> Any:
@@ -300,13 +301,17 @@ def _context(state: Any, options: Mapping[str, Any]) -> Any:
     return given if isinstance(given, RunContextWrapper) else RunContextWrapper(given)
 
 
-def _session_id(config: Any, options: Mapping[str, Any]) -> str | None:
-    """The trace's group, the SDK's session, or the conversation that the provider keeps."""
+def _group(config: Any) -> str | None:
+    """The trace's group, which the team chose for this run."""
     from agents.tracing import get_current_trace
 
-    group = _option(config, "group_id") or getattr(get_current_trace(), "group_id", None)
+    return identifier(_option(config, "group_id") or getattr(get_current_trace(), "group_id", None))
+
+
+def _kept_conversation(options: Mapping[str, Any]) -> str | None:
+    """The SDK's session, or the conversation that the provider keeps."""
     session = getattr(options.get("session"), "session_id", None)
-    return identifier(group or session or options.get("conversation_id"))
+    return identifier(session or options.get("conversation_id"))
 
 
 def _guardrail(result: Any) -> Json:

@@ -36,14 +36,19 @@ class CallLog:
         self._running: dict[str, int] = {}
         self._outcomes: dict[int, str] = {}
         self._budgets: dict[str, int] = {}
+        self.ended_by: BaseException | None = None
+        """What a tool raised to end the whole process."""
 
     # --- asked for
 
-    def carry_over(self, last: Any) -> None:
-        """Calls that an earlier run left open: this run answers them, without a model step before."""
-        for part in calls_in(last):
-            self._begin(part, parent=None)
-            self.carried[part.tool_call_id] = "success"
+    def carry_over(self, messages: list[Any]) -> None:
+        """Calls that an earlier run left open: this run answers them, without a model step before. Others of the same
+        answer may have had theirs in that run."""
+        answered = _answered_in(messages[-1])
+        for part in calls_in(messages[-2] if answered and len(messages) > 1 else messages[-1]):
+            if part.tool_call_id not in answered:
+                self._begin(part, parent=None)
+                self.carried[part.tool_call_id] = "success"
 
     def open(self, response: Any, *, parent: int, output_names: frozenset[str]) -> None:
         """The calls that an answer asks for; those of the answer before have had their turn."""
@@ -107,6 +112,8 @@ class CallLog:
     def failed(self, ctx: Any, call: Any, error: BaseException) -> None:
         """Called for the check of the arguments and for the tool; the first that fails counts."""
         step = self._running.get(call.tool_call_id)
+        if isinstance(error, SystemExit | KeyboardInterrupt):
+            self.ended_by = error
         if step is not None and step not in self._outcomes:
             outcome, fields = failure(ctx, error)
             self._end(step, outcome, **fields)
@@ -156,3 +163,9 @@ class CallLog:
             self.run.end(step, **fields)
         elif fields:
             self.run.amend(step, **fields)
+
+
+def _answered_in(message: Any) -> set[str]:
+    """Ids of the calls that a request answers."""
+    kinds = ("tool-return", "retry-prompt")
+    return {part.tool_call_id for part in message.parts if part.part_kind in kinds and part.tool_call_id}

@@ -127,7 +127,7 @@ class RunLog:
         self._history = History(ctx.messages)
         if ctx.messages:
             self.run.put_prior([message_text(message) for message in ctx.messages])
-            self.calls.carry_over(ctx.messages[-1])
+            self.calls.carry_over(ctx.messages)
 
     def run_ended(self, result: Any) -> None:
         is_waiting, output = isinstance(result.output, DeferredToolRequests), None
@@ -138,6 +138,9 @@ class RunLog:
         self._close("cut_off" if is_waiting else "ok", output=output)
 
     def run_failed(self, error: BaseException) -> None:
+        if isinstance(error, asyncio.CancelledError) and self.calls.ended_by is not None:
+            # The event loop stops for it, and cancels what goes on.
+            error = self.calls.ended_by
         with guard("end_history"):
             self._end_history(self._messages, error)
         self.run.failed = True

@@ -154,6 +154,18 @@ class Observer(AbstractCapability[None]):
         if recorded.get("output_object") is not None:
             loaded = load_parameters({"output_object": recorded["output_object"]})
             request_context.model_request_parameters.output_object = loaded.output_object
+        _divide_instructions(request_context.model_request_parameters, recorded.get("instruction_parts"))
+
+
+def _divide_instructions(parameters: Any, recorded: JsonValue) -> None:
+    """As recorded, where the text is the same: it does not tell what of it the agent gave, the run or a toolset."""
+    loaded = load_parameters({"instruction_parts": recorded}).instruction_parts if recorded else None
+    if loaded and _joined(loaded) == _joined(parameters.instruction_parts):
+        parameters.instruction_parts = loaded
+
+
+def _joined(parts: Any) -> str:
+    return "\n\n".join(part.content for part in parts or ())
 
 
 def _raw_arguments(call: ToolCallPart) -> JsonValue:

@@ -163,7 +163,7 @@ def test_words_of_structured_output_count_where_they_say_something():
 @pytest.mark.parametrize(
     ("run", "ending"),
     [
-        (make_run(model(), output=None), "the output is empty"),
+        (make_run(model(), output=None), "no output was recorded"),
         (make_run(model(), output=payload("")), "the output is empty"),
         (make_run(model(), status="error", error=FAILED), "Timeout: 30 s"),
         (make_run(model(), status="error"), "an error ended the run"),

@@ -312,6 +312,11 @@ def dynamic_instructions() -> Play:
     return Play(agent, "Where?")
 
 
+def instructions_of_one_run() -> Play:
+    """Which the agent's own code does not know."""
+    return Play(support_agent(says("Hi.")), "Hello", instructions="Be short.")
+
+
 def multimodal_prompt() -> Play:
     prompt = ["What is this?", PNG, ImageUrl(url="https://example.org/a.png")]
     return Play(support_agent(says("A box.")), prompt)
@@ -388,6 +393,36 @@ def approval_second() -> Play:
 def _approving(*then: ModelResponse) -> Agent[None, Any]:
     first = says(call("pay_back", {"order_id": "ORD-1"}, "r1"), call("pay_back", {"order_id": "ORD-2"}, "r2"))
     agent = Agent(Scripted(*(then or (first,))), instructions="You refund.")
+
+    @agent.tool_plain(requires_approval=True)
+    def pay_back(order_id: str) -> str:
+        """Pay back."""
+        return f"paid back {order_id}"
+
+    return agent
+
+
+def approval_beside_another_call() -> Play:
+    """The other tool ran in the first run already."""
+    asked = says(call("pay_back", {"order_id": "ORD-1"}, "r1"), call("lookup_order", {"order_id": "ORD-1"}, "l1"))
+    kinds: Any = [str, DeferredToolRequests]
+    history = asyncio.run(_paying(asked).run("Refund it", output_type=kinds)).all_messages()
+    results = DeferredToolResults(approvals={"r1": True})
+    agent = _paying(says("Refunded."))
+    return Play(agent, None, message_history=history, deferred_tool_results=results, output_type=kinds)
+
+
+def denial_beside_another_call() -> Play:
+    asked = says(call("lookup_order", {"order_id": "ORD-1"}, "l1"), call("pay_back", {"order_id": "ORD-1"}, "r1"))
+    kinds: Any = [str, DeferredToolRequests]
+    history = asyncio.run(_paying(asked).run("Refund it", output_type=kinds)).all_messages()
+    results = DeferredToolResults(approvals={"r1": ToolDenied("No.")})
+    agent = _paying(says("Not refunded."))
+    return Play(agent, None, message_history=history, deferred_tool_results=results, output_type=kinds)
+
+
+def _paying(*answers: ModelResponse) -> Agent[None, Any]:
+    agent = support_agent(*answers)
 
     @agent.tool_plain(requires_approval=True)
     def pay_back(order_id: str) -> str:
@@ -515,7 +550,8 @@ SCENARIOS = [
         tool_beside_output_early, native_output, native_output_retry, prompted_output, output_validator_retry,
         empty_response, system_prompts, dynamic_instructions, multimodal_prompt, multimodal_tool_results,
         file_in_response, built_in_tool_parts, multi_turn_with_repeated_ids, repeated_ids_in_one_run,
-        tools_that_appear, rewritten_history, model_error, approval_first, approval_second, sixty_requests,
+        tools_that_appear, rewritten_history, model_error, approval_first, approval_second,
+        approval_beside_another_call, denial_beside_another_call, sixty_requests,
         text_beside_a_call, output_retries_exhausted, text_output_refused_for_good, output_function_crash,
         output_function, tool_retries_exhausted, validation_retries_exhausted, request_limit, tool_calls_limit,
         outside_result_first, outside_result_second,

@@ -20,6 +20,7 @@ from agents import (
     RunConfig,
     RunContextWrapper,
     RunHooks,
+    SQLiteSession,
     custom_span,
     function_tool,
     input_guardrail,
@@ -135,6 +136,14 @@ def test_the_session_is_the_group_of_the_trace_and_else_what_the_team_said(
             await run(one_lookup(), run_config=config)
 
     assert one_record(in_session)["session_id"] == session_id
+
+
+def test_what_the_team_said_comes_before_the_session_of_the_sdk():
+    async def said() -> None:
+        with replay_recorder.context(session_id="s_1"):
+            await run(one_lookup(), session=SQLiteSession("chat-7"))
+
+    assert one_record(said)["session_id"] == "s_1"
 
 
 # --- traces ------------------------------------------------------------------------------------

@@ -184,3 +184,20 @@ def test_a_run_that_never_begins_is_not_left_open():
 
     assert len(records_of(work)) == 1
     assert pydantic_ai_run._open_runs == before
+
+
+@pytest.mark.parametrize(("error", "status"), [(SystemExit(3), "error"), (KeyboardInterrupt(), "cut_off")])
+def test_what_a_tool_raises_to_end_the_process_is_what_the_run_ended_with(error: BaseException, status: str):
+    agent = Agent(FunctionModel(lambda *_: ModelResponse(parts=[ToolCallPart("leave", {}, "c1")])))
+
+    @agent.tool_plain
+    async def leave() -> None:
+        raise error
+
+    def work() -> None:
+        with pytest.raises(type(error)):
+            agent.run_sync("Go")
+
+    run = only_run_of(work)
+    assert run.error is not None
+    assert (run.status, run.error.type) == (status, type(error).__name__)

@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from sessions_app.core.judge.verdict import judge
 from tests.recorder.floor import ROOT, floor_python
 from tests.recorder.playing import WAYS, last_record
 from tests.recorder.replaying import assert_reproduced
-from tests.recorder.scenarios import SCENARIOS, Scenario, results_of_bytes
+from tests.recorder.scenarios import SCENARIOS, Play, Scenario, instructions_of_one_run, results_of_bytes
 
 NAMES = [f"{scenario}-{way}" for scenario in SCENARIOS for way in WAYS]
 
@@ -27,8 +28,9 @@ def test_a_recorded_run_is_replayable_and_reproduced(scenario: Scenario, way: st
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_bytes_that_tools_gave_come_back(way: str):
-    assert_reproduced(last_record(Scenario(results_of_bytes), way))
+@pytest.mark.parametrize("make", [results_of_bytes, instructions_of_one_run])
+def test_what_only_this_library_or_no_agent_of_its_own_repeats_is_reproduced_too(make: Callable[[], Play], way: str):
+    assert_reproduced(last_record(Scenario(make), way))
 
 
 @pytest.fixture(scope="module")

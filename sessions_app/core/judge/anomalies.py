@@ -184,13 +184,15 @@ def _ending(run: Run) -> str:
     open_calls = [step.name for step in _open_at_end(run)]
     if run.status == "cut_off" and open_calls:
         return f"{join_words(list(dict.fromkeys(open_calls)))} still waited for an answer"
+    if run.status == "ok":
+        # What failed on the way did not end it.
+        return "no output was recorded" if run.output is None else "the output is empty"
     said = run.error or next((s.error for s in reversed(run.steps) if s.error), None)
     words = ": ".join(w for w in (said.type, said.message) if w) if said else ""
     return words or _STATUS_WORDS[run.status]
 
 
 _STATUS_WORDS = {
-    "ok": "the output is empty",
     "error": "an error ended the run",
     "cut_off": "the recording stops",
     "running": "still running",

@@ -23,9 +23,9 @@ from sessions_app.core.conventions.genai.retrieval import RESULT, add_retrieval
 from sessions_app.core.conventions.genai.said import Said, said_by
 from sessions_app.core.conventions.genai.tool_runs import add_tool_run
 from sessions_app.core.conventions.steering import is_steering
-from sessions_app.core.payload import JsonValue
+from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.core.run import ErrorInfo
-from sessions_app.core.spans.attributes import as_text, error_of, exception_of, without_none
+from sessions_app.core.spans.attributes import as_text, error_of, exception_of, parsed, without_none
 from sessions_app.core.spans.reading import ChatMessage, Reading
 from sessions_app.core.spans.span import Span
 
@@ -103,10 +103,25 @@ def _add_model(reading: Reading, said: Said) -> None:
 
 def _add_answer(reading: Reading, said: Said, told: Told, span: Span) -> None:
     reason = requests.finish_reason_of(said) or finish_reason_of(said.peek("gen_ai.output.messages"))
-    reading.messages = said.take(input_of, "gen_ai.input.messages") or told.messages
-    reading.answer = _answer(said) or told.answer
+    reading.messages = said.take(input_of, "gen_ai.input.messages") or told.messages or said.take(input_of, _PROMPT)
+    reading.answer = _answer(said) or told.answer or said.take(answer_of, _COMPLETION)
+    if reading.messages is None:
+        reading.input = said.take(_body, "gcp.vertex.agent.llm_request")
+    if reading.answer is None:
+        reading.output = said.take(_body, "gcp.vertex.agent.llm_response")
     reading.finish_reason = reason or told.finish_reason
     reading.first_token_ns = requests.first_token_ns(said, span)
+
+
+_PROMPT, _COMPLETION = "gen_ai.prompt", "gen_ai.completion"
+"""Before there were events: all messages as the JSON of one attribute."""
+
+
+def _body(value: JsonValue) -> JsonObject | None:
+    """A provider's own request or answer, which Google's ADK keeps in attributes of its own; `{}` stands for content
+    that was switched off."""
+    found = parsed(value)
+    return found if isinstance(found, dict) and found else None
 
 
 def _answer(said: Said) -> ChatMessage | None:

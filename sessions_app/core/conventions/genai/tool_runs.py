@@ -13,6 +13,9 @@ from sessions_app.core.spans.provider_messages.messages import langchain_fields
 from sessions_app.core.spans.provider_messages.parts import plain
 from sessions_app.core.spans.reading import CallPart, Reading, ResultPart, ToolDefinition
 
+_ARGUMENTS = ("gen_ai.tool.call.arguments", "tool_arguments", "gcp.vertex.agent.tool_call_args")
+_RESULT = ("gen_ai.tool.call.result", "tool_response", "gcp.vertex.agent.tool_response")
+"""Of the convention, of Pydantic AI's first format, of Google's ADK."""
 _Captured = list[JsonValue]
 """One value, which may be null, or none."""
 
@@ -20,8 +23,8 @@ _Captured = list[JsonValue]
 def add_tool_run(reading: Reading, said: Said, told: Told | None) -> None:
     """What a tool's span says. A result that is nothing but one text block is that text."""
     wrapped = _wrapped(said)
-    arguments = _attribute(said, "gen_ai.tool.call.arguments", "tool_arguments") or _asked(said, told)
-    result = _attribute(said, "gen_ai.tool.call.result", "tool_response") or _answered(said, told)
+    arguments = _attribute(said, *_ARGUMENTS) or _asked(said, told)
+    result = _attribute(said, *_RESULT) or _answered(said, told)
     if wrapped is not None:
         arguments, result = [_inputs(wrapped)], [_output(value) for value in result]
     name = reading.tool_name = said.take(as_text, "gen_ai.tool.name")

@@ -66,8 +66,8 @@ def _end(said: JsonObject) -> JsonObject:
 
 
 def _of_candidates(said: JsonObject) -> ProviderResponse | None:
-    """Google generateContent."""
-    candidate = _first_object(said, "candidates")
+    """Google generateContent; ADK keeps the one candidate alone."""
+    candidate = _first_object(said, "candidates") or (said if "parts" in entry(said, "content") else {})
     content = {**entry(candidate, "content"), "role": "assistant"}
     return _response(_answer([content]) if candidate else None, said, candidate)
 
