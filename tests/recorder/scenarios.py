@@ -300,6 +300,16 @@ def system_prompts() -> Play:
     return Play(support_agent(says("Hi."), system_prompt=("Be kind.", "Be short.")), "Hello")
 
 
+def dynamic_system_prompt() -> Play:
+    agent = support_agent(says("Hi."))
+
+    @agent.system_prompt(dynamic=True)
+    def today() -> str:
+        return "It is Monday."
+
+    return Play(agent, "Hello")
+
+
 def dynamic_instructions() -> Play:
     agent = support_agent(says(call("lookup_order", {"order_id": "ORD-1"}, "a")), says("Ok."))
     seen: list[int] = []
@@ -548,7 +558,8 @@ SCENARIOS = [
         output_that_is_no_object, list_output, choice_output, native_list_output, prompted_list_output,
         native_choice_of_objects, recursive_output, tool_beside_output,
         tool_beside_output_early, native_output, native_output_retry, prompted_output, output_validator_retry,
-        empty_response, system_prompts, dynamic_instructions, multimodal_prompt, multimodal_tool_results,
+        empty_response, system_prompts, dynamic_system_prompt,
+        dynamic_instructions, multimodal_prompt, multimodal_tool_results,
         file_in_response, built_in_tool_parts, multi_turn_with_repeated_ids, repeated_ids_in_one_run,
         tools_that_appear, rewritten_history, model_error, approval_first, approval_second,
         approval_beside_another_call, denial_beside_another_call, sixty_requests,

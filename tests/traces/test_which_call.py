@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from sessions_app.core.formats.native import encode_native
+from sessions_app.core.judge.verdict import judge
 from sessions_app.core.spans.span import Span
 from tests.core.test_assembly import SECOND, agent, asks, chat, gives, made, span, text, tool, tools_of
 from tests.recorder.replaying import replayed
@@ -210,3 +211,38 @@ def test_what_was_asked_stands_under_a_name_for_it(given, prompt, expected):
 
     assert run.input is not None
     assert run.input.value == expected
+
+
+# --- spans that were lost at the end -------------------------------------------------------------
+
+
+def ended(output: Any = None, status: str = "ok", *, spans: list[Span]) -> tuple[str, int | None, str]:
+    """The verdict and the replay's, of a run whose own span says how it ended."""
+    said = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "shop", "final_result": output}
+    given = {name: value for name, value in said.items() if value is not None}
+    root = span(1, None, name="invoke_agent shop", status=status, status_message="x", attributes=given)
+    run = made([root, *spans])
+    found = judge(run)
+    return found.verdict, found.step, str(replayed(encode_native(run))[0].verdict)
+
+
+ASKING = chat(2, [PROMPT], asks("c1", "w", c="P"))
+
+
+def test_a_call_of_which_nothing_is_told_cannot_be_replayed():
+    assert ended(status="error", spans=[ASKING]) == ("replayable_to_step", 1, "fixture_missing")
+
+
+def test_an_answer_in_words_was_not_carried_by_the_call_of_a_tool():
+    asking = chat(2, [PROMPT], asks("c1", "w", c="P"))
+    verdict, step, outcome = ended("It is sunny", spans=[asking])
+
+    assert (verdict, step) == ("replayable_to_step", 1)
+    assert outcome == "unknown_from_step"
+    assert ended('{"c": "P"}', spans=[asking])[0] == "replayable"
+
+
+def test_the_answer_to_what_the_tools_gave_may_be_missing():
+    spans = [ASKING, weather({"c": "P"}, "sun", number=3, call_id="c1")]
+
+    assert ended(spans=spans) == ("replayable_to_step", 2, "ran_past_recording")

@@ -63,10 +63,16 @@ def _mark_output(drafts: list[Draft], outermost: Node | None) -> None:
     models = [draft for draft in drafts if isinstance(draft.call, ModelCall)]
     if not models or outermost is None or outermost.reading.output is None or outermost.reading.error is not None:
         return
+    output = parsed(outermost.reading.output)
     for draft in drafts:
         call = draft.call
         if isinstance(call, ToolCall) and draft.node is None and draft.parent is models[-1] and call.outcome is None:
-            draft.call = replace(call, is_output=True)
+            draft.call = replace(call, is_output=_can_carry(call, output))
+
+
+def _can_carry(call: ToolCall, output: JsonValue) -> bool:
+    """A text that stands nowhere in the arguments came from an answer that is not here."""
+    return not isinstance(output, str) or output in leaves(call.arguments.value if call.arguments else None)
 
 
 class _Assembled:

@@ -237,8 +237,35 @@ def _why(run: Run) -> str:
     return "its spans end there" if run.source_format == SPANS else "its process ended there"
 
 
+def _end_is_missing(run: Run) -> Iterator[Reason]:
+    """Spans may be lost at the end as well: then the run says that it ended, and its last answer asked for more."""
+    models = main_models(run)
+    if run.source_format != SPANS or not models or broke_off_at(run) is not None or run.status not in ("ok", "error"):
+        return
+    asked = [(step, call) for step, call in own_tools(run) if step.parent == models[-1][0].index]
+    untold = [step for step, call in asked if not _is_settled(step, call)]
+    if untold and run.status == "error":
+        message = f"What became of {step_name(untold[0])} was not recorded."
+        yield _reason(run, "tool_answer_missing", message, untold[0])
+    elif asked and not untold and run.status == "ok" and not _said_something(models[-1][1]):
+        message = "The model's answer to what the last tools gave was not recorded."
+        yield Reason(code="model_answer_missing", message=message, step=len(run.steps) + 1, fix=None)
+
+
+def _said_something(call: ModelCall) -> bool:
+    said = call.response.value if call.response else None
+    parts = said.get("parts") or [] if isinstance(said, dict) else []
+    return any(part.get("part_kind") == "text" for part in parts if isinstance(part, dict))
+
+
 GapCheck = Callable[[Run], Iterator[Reason]]
-GAP_CHECKS: tuple[GapCheck, ...] = (_broken_off, _missing_model_answers, _missing_tool_answers, _unknown_parts)
+GAP_CHECKS: tuple[GapCheck, ...] = (
+    _broken_off,
+    _missing_model_answers,
+    _missing_tool_answers,
+    _end_is_missing,
+    _unknown_parts,
+)
 
 
 def _has_no_answer(step: Step, call: ModelCall) -> bool:
