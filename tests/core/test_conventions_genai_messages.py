@@ -396,7 +396,7 @@ def test_a_choice_is_read_however_an_event_holds_it(choice):
 
 def test_a_body_that_is_the_text_of_one_is_read():
     logs = (
-        event("gen_ai.user.message", '{"content": "Where?"}'),
+        event("gen_ai.user.message", '{"role": "user", "content": "Where?"}'),
         event("gen_ai.choice", '{"index": 0, "message": {"content": "{\\"a\\": 1}"}}'),
     )
     reading = reading_of({}, logs=logs)
@@ -410,6 +410,12 @@ def test_a_text_that_only_looks_like_json_stays_what_was_said():
         reading = reading_of({}, events=(event("gen_ai.choice", message=said),))
 
         assert reading.answer == says("assistant", said)
+
+
+def test_json_that_a_user_said_is_no_body():
+    logs = (event("gen_ai.user.message", '{"content": "a draft"}'), event("gen_ai.choice", "Here."))
+
+    assert reading_of({}, logs=logs).messages == (says("user", '{"content": "a draft"}'),)
 
 
 def test_half_a_surrogate_pair_costs_that_sign_alone():

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from sessions_app.core.payload import JsonValue
-from sessions_app.core.spans.span import Span
+from sessions_app.core.spans.span import Attributes, Span
 from tests.traces.captures import CHOICE, Capture, captures
 from tests.traces.explained import EXPLAINED, explanation
 from tests.traces.truth import FACTS, wrong_facts
@@ -85,7 +85,12 @@ def _lacking(*names: str) -> Change:
 
 
 def _healed(spans: list[Span]) -> list[Span]:
-    return [replace(span, status="unset", status_message="", events=()) for span in spans]
+    def without_type(span: Span) -> Attributes:
+        return {name: value for name, value in span.attributes.items() if name != "error.type"}
+
+    return [
+        replace(span, status="unset", status_message="", events=(), attributes=without_type(span)) for span in spans
+    ]
 
 
 def _first(spans: list[Span], name: str) -> Span:

@@ -35,11 +35,6 @@ EXPLAINED: dict[tuple[str, str, str], str] = {
     "which the SDK answers itself.",
     ("strands/model_error", "diverged", "error.message"): _OWN_WORDS,
     ("strands-latest-semconv/model_error", "diverged", "error.message"): _OWN_WORDS,
-    (
-        "strands-latest-semconv/handoff",
-        "answers_left_over",
-        "steps[9]",
-    ): "Two agents ran beside each other, each with a loop of its own.",
 }
 """By variant, or its scenario, with the verdict and the path of the first difference."""
 

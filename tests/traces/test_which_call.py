@@ -213,6 +213,33 @@ def test_what_was_asked_stands_under_a_name_for_it(given, prompt, expected):
     assert run.input.value == expected
 
 
+@pytest.mark.parametrize(("status", "error"), [("unset", "Timeout"), ("ok", None), ("error", "Timeout")])
+def test_an_error_type_alone_says_that_a_span_failed(status, error):
+    failed = span(2, 1, name="execute_tool w", status=status, attributes={"error.type": "Timeout"})
+    (step,) = made([agent(), failed]).steps
+
+    assert (step.error and step.error.type) == error
+
+
+def refused(number: int, words: str = "How is the weather?") -> Span:
+    asked = chat(number, [text("user", words)], None)
+    said = {name: getattr(asked, name) for name in asked.__slots__}
+    return Span(**said | {"status": "error", "status_message": "429"})
+
+
+def test_a_request_that_was_refused_and_made_again_is_one_answer_of_the_replay():
+    spans = [agent(), refused(2), refused(3), chat(4, [PROMPT], DONE)]
+
+    assert judge(made(spans)).verdict == "replayable"
+    assert verdict(spans) == "reproduced"
+
+
+def test_another_request_after_one_that_was_refused_is_another_one():
+    spans = [agent(), refused(2, "Something else"), chat(3, [PROMPT], DONE)]
+
+    assert verdict(spans) != "reproduced"
+
+
 # --- spans that were lost at the end -------------------------------------------------------------
 
 
@@ -240,6 +267,14 @@ def test_an_answer_in_words_was_not_carried_by_the_call_of_a_tool():
     assert (verdict, step) == ("replayable_to_step", 1)
     assert outcome == "unknown_from_step"
     assert ended('{"c": "P"}', spans=[asking])[0] == "replayable"
+
+
+def test_a_trace_of_two_turns_is_replayed_to_the_end_of_the_first():
+    first = [PROMPT, text("assistant", "Well."), text("user", "And there?")]
+    spans = [chat(2, [PROMPT], DONE), chat(3, first, text("assistant", "Rain."))]
+
+    assert ended(spans=spans) == ("replayable_to_step", 1, "answers_left_over")
+    assert ended(spans=spans[:1]) == ("replayable", None, "reproduced")
 
 
 def test_the_answer_to_what_the_tools_gave_may_be_missing():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal
 
 from sessions_app.core.judge.conventions import fix_for
@@ -249,13 +250,29 @@ def _end_is_missing(run: Run) -> Iterator[Reason]:
         yield _reason(run, "tool_answer_missing", message, untold[0])
     elif asked and not untold and run.status == "ok" and not _said_something(models[-1][1]):
         message = "The model's answer to what the last tools gave was not recorded."
-        yield Reason(code="model_answer_missing", message=message, step=len(run.steps) + 1, fix=None)
+        fix = fix_for(run, "model_answer_missing").sentence
+        yield Reason(code="model_answer_missing", message=message, step=len(run.steps) + 1, fix=fix)
+
+
+def _goes_on_after_words(run: Run) -> Iterator[Reason]:
+    """The loop that replays ends with an answer in words. Spans tell of other loops too, and of several turns."""
+    if run.source_format != SPANS:
+        return
+    for (step, call), (after, later) in pairwise(main_models(run)):
+        if _kinds_said(call) == {"text"} and later.history is not None and step.error is None:
+            message = f"The run goes on after the answer in words of {step_name(step)}; a replay ends with it."
+            yield Reason(code="later_turn", message=message, step=after.index)
+            return
 
 
 def _said_something(call: ModelCall) -> bool:
+    return "text" in _kinds_said(call)
+
+
+def _kinds_said(call: ModelCall) -> set[str]:
     said = call.response.value if call.response else None
     parts = said.get("parts") or [] if isinstance(said, dict) else []
-    return any(part.get("part_kind") == "text" for part in parts if isinstance(part, dict))
+    return {str(part.get("part_kind")) for part in parts if isinstance(part, dict)} - {"thinking"}
 
 
 GapCheck = Callable[[Run], Iterator[Reason]]
@@ -264,6 +281,7 @@ GAP_CHECKS: tuple[GapCheck, ...] = (
     _missing_model_answers,
     _missing_tool_answers,
     _end_is_missing,
+    _goes_on_after_words,
     _unknown_parts,
 )
 

@@ -59,7 +59,7 @@ class ReplayPlan:
 
 
 def make_plan(run: Run) -> ReplayPlan:
-    definitions, calls = _Definitions(run), main_model_calls(run)
+    definitions, calls = _Definitions(run), _taken_up(main_model_calls(run))
     later = [*(call.history for _, call in calls), run.final][1:]
     return ReplayPlan(
         run=run,
@@ -70,6 +70,18 @@ def make_plan(run: Run) -> ReplayPlan:
         fixtures=tuple(fixtures(run)),
         tools_are_recorded=definitions.are_recorded,
     )
+
+
+def _taken_up(calls: list[tuple[Step, ModelCall]]) -> list[tuple[Step, ModelCall]]:
+    """Without those that failed and were repeated with the same request: a client or another model did that, and the
+    loop was told of the last one alone."""
+    following = [call.history for _, call in calls[1:]]
+    repeated = {
+        step.index
+        for (step, call), after in zip(calls, following, strict=False)
+        if step.error is not None and call.response is None and call.history is not None and call.history == after
+    }
+    return [(step, call) for step, call in calls if step.index not in repeated]
 
 
 def _planned(step: Step, call: ModelCall, definitions: _Definitions) -> PlannedAnswer:

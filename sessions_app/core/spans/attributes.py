@@ -149,9 +149,10 @@ def error_of(span: Span) -> ErrorInfo | None:
     raised = exception_of(span.events)
     if raised is not None:
         return raised
-    if span.status != "error":
-        return None
-    return ErrorInfo(type=_class_name(span.attributes.get("error.type")), message=span.status_message or None)
+    error_type = _class_name(span.attributes.get("error.type"))
+    # By the conventions only what failed has an `error.type`; not everybody sets the status too.
+    has_failed = span.status == "error" or (span.status == "unset" and error_type is not None)
+    return ErrorInfo(type=error_type, message=span.status_message or None) if has_failed else None
 
 
 def _class_name(value: JsonValue) -> str | None:

@@ -30,7 +30,8 @@ _WHOLE = {"gen_ai.content.prompt": "gen_ai.prompt", "gen_ai.content.completion":
 """Older still: one event with all messages, in an attribute of its own."""
 
 _CONTENT = "gen_ai.event.content"
-_OF_A_MESSAGE = ("content", "tool_calls")
+_OF_A_MESSAGE = ({"role", "content"}, {"role", "tool_calls"}, {"index", "message"}, {"finish_reason", "message"})
+"""What tells them from JSON that somebody said."""
 
 _Event = tuple[str, JsonObject]
 
@@ -84,7 +85,7 @@ def _of_span(event: SpanEvent) -> _Event:
 
 def _of_log(event: SpanEvent) -> _Event:
     """Some can write a body as a text only: it is the JSON of one."""
-    body = parsed(event.body)
+    body = event.body if isinstance(event.body, dict) else _structured(event.body)
     if isinstance(body, dict):
         return event.name, body
     return event.name, _with_content({**event.attributes, **({} if body is None else {"content": event.body})})
@@ -97,9 +98,10 @@ def _with_content(fields: JsonObject) -> JsonObject:
 
 
 def _structured(value: JsonValue) -> JsonValue:
-    """An attribute cannot hold an object: the JSON of a message, or of blocks, is read; any other text stays one."""
+    """An attribute cannot hold an object: the JSON of a message, of a choice, or of blocks, is read; any other text
+    stays one."""
     found = parsed(value)
-    is_message = isinstance(found, dict) and "role" in found and not found.keys().isdisjoint(_OF_A_MESSAGE)
+    is_message = isinstance(found, dict) and any(keys <= found.keys() for keys in _OF_A_MESSAGE)
     return found if is_message else _blocks(value)
 
 
