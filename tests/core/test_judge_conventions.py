@@ -201,3 +201,14 @@ def test_resource_attributes_are_read_as_the_fixes_say(attribute: str, told: str
     run = assemble([span], is_closed=True)
 
     assert (run.code.commit == "x", run.region == "x") == (told == "commit", told == "region")
+
+
+@pytest.mark.parametrize("origin", ["OpenTelemetry", "OpenInference", "LangSmith"])
+def test_where_contents_are_there_nobody_left_them_out(origin):
+    scopes, conventions, _ = ORIGINS[origin]
+    trace = {"scopes": list(scopes), "conventions": dict.fromkeys(conventions, 1)}
+    whole = replace(make_whole_run(), source_format=SPANS, extra={"trace": trace}, instructions=None)
+    bare = spans_run(*scopes, conventions=conventions)
+
+    assert fix_for(whole, "instructions") == SPAN_FIXES["instructions"]
+    assert fix_for(bare, "instructions") != SPAN_FIXES["instructions"]

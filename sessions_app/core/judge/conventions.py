@@ -25,7 +25,18 @@ def fix_for(run: Run, key: str) -> Fix:
 
 
 def _of_origin(run: Run, key: str) -> Fix | None:
-    return next((fixes[key] for fixes in _fitting(run) if key in fixes), None)
+    """Where contents are there, nobody left them out."""
+    fitting = (fixes[key] for fixes in _fitting(run) if key in fixes and not _is_of_contents(fixes, key, run))
+    return next(fitting, None)
+
+
+def _is_of_contents(fixes: Fixes, key: str, run: Run) -> bool:
+    return key in CONTENTS and fixes[key] is fixes.get("input_missing") and _has_contents(run)
+
+
+@once_each
+def _has_contents(run: Run) -> bool:
+    return any(call.history is not None and call.response is not None for _, call in run.model_calls)
 
 
 @once_each
