@@ -41,6 +41,8 @@ class Start:
     history: list[ModelMessage]
     deferred: DeferredToolResults | None
     system_prompts: tuple[str, ...] = ()
+    dynamic_prompts: tuple[tuple[str, str], ...] = ()
+    """Behind those: the name of the function that made each, and what it said."""
     instructions: str | None = None
     """In place of the recorded ones."""
     usage: RunUsage | None = None
@@ -64,7 +66,19 @@ def rebuild_agent(
         capabilities=[observer],
         deps_type=type(None),
     )
+    for made_by, words in start.dynamic_prompts:
+        agent.system_prompt(dynamic=True)(_saying(made_by, words))
     return agent
+
+
+def _saying(name: str, words: str) -> Callable[[], str]:
+    """A function of this name, by which the library marks what it made."""
+
+    def prompt() -> str:
+        return words
+
+    prompt.__qualname__ = name
+    return prompt
 
 
 def _end_strategy(plan: ReplayPlan) -> Any:
@@ -84,8 +98,14 @@ def recorded_start(plan: ReplayPlan) -> Start:
         extra = load_messages([first]) if first else []
         return Start(prompt=None, history=[*history, *extra], deferred=None, system_prompts=())
     request = load_request(first)
-    system = tuple(part.content for part in request.parts if isinstance(part, SystemPromptPart))
-    return Start(prompt=_prompt(plan, first), history=history, deferred=None, system_prompts=system)
+    system = [part for part in request.parts if isinstance(part, SystemPromptPart)]
+    return Start(
+        prompt=_prompt(plan, first),
+        history=history,
+        deferred=None,
+        system_prompts=tuple(part.content for part in system if part.dynamic_ref is None),
+        dynamic_prompts=tuple((part.dynamic_ref, part.content) for part in system if part.dynamic_ref is not None),
+    )
 
 
 def _first_request(plan: ReplayPlan) -> Payload | None:

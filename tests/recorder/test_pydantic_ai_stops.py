@@ -17,6 +17,7 @@ from pydantic_ai.models.function import FunctionModel
 from replay_recorder.hooks import pydantic_ai_run
 from replay_recorder.writing.assembly import assemble
 from sessions_app.core.formats.native import parse_native
+from sessions_app.core.judge.verdict import judge
 from sessions_app.core.run import ModelCall, Run, ToolCall, answered
 from tests.recorder.recordings import only_run_of, records_of, runs_of, value
 
@@ -201,3 +202,24 @@ def test_what_a_tool_raises_to_end_the_process_is_what_the_run_ended_with(error:
     run = only_run_of(work)
     assert run.error is not None
     assert (run.status, run.error.type) == (status, type(error).__name__)
+
+
+def test_code_around_the_loop_that_fails_before_the_tools_leaves_them_open():
+    agent = Agent(FunctionModel(lambda *_: ModelResponse(parts=[ToolCallPart("look", {}, "c1")])))
+
+    @agent.tool_plain
+    def look() -> str:
+        raise AssertionError
+
+    async def work() -> None:
+        async with agent.iter("Go") as run:
+            async for node in run:
+                if Agent.is_call_tools_node(node):
+                    raise LookupError("no such node")
+
+    def fails() -> None:
+        with pytest.raises(LookupError):
+            asyncio.run(work())
+
+    verdict = judge(only_run_of(fails))
+    assert (verdict.verdict, verdict.step) == ("replayable_to_step", 1)

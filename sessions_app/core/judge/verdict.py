@@ -239,19 +239,33 @@ def _why(run: Run) -> str:
 
 
 def _end_is_missing(run: Run) -> Iterator[Reason]:
-    """Spans may be lost at the end as well: then the run says that it ended, and its last answer asked for more."""
+    """The run says that it ended, and its last answer asked for more. Spans may be lost at the end as well; code that
+    runs the loop itself may fail before the tools are called."""
     models = main_models(run)
-    if run.source_format != SPANS or not models or broke_off_at(run) is not None or run.status not in ("ok", "error"):
+    if not models or broke_off_at(run) is not None or run.status not in ("ok", "error"):
         return
     asked = [(step, call) for step, call in own_tools(run) if step.parent == models[-1][0].index]
     untold = [step for step, call in asked if not _is_settled(step, call)]
-    if untold and run.status == "error":
+    if untold and run.status == "error" and _ended_outside(run):
         message = f"What became of {step_name(untold[0])} was not recorded."
         yield _reason(run, "tool_answer_missing", message, untold[0])
+    elif run.source_format != SPANS:
+        return
     elif asked and not untold and run.status == "ok" and not _said_something(models[-1][1]):
         message = "The model's answer to what the last tools gave was not recorded."
         fix = fix_for(run, "model_answer_missing").sentence
         yield Reason(code="model_answer_missing", message=message, step=len(run.steps) + 1, fix=fix)
+
+
+def _ended_outside(run: Run) -> bool:
+    """Whether something else than Pydantic AI's own loop ended the run."""
+    if run.error is None:
+        return run.source_format == SPANS
+    return run.error.type not in _OF_THE_LOOP
+
+
+_OF_THE_LOOP = frozenset({"UsageLimitExceeded", "UnexpectedModelBehavior"})
+"""Errors by which Pydantic AI's loop ends a run before the tools; a replay comes to the same end."""
 
 
 def _goes_on_after_words(run: Run) -> Iterator[Reason]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from sessions_app.core.payload import JsonValue
 
-VOLATILE_KEYS = frozenset({"timestamp", "run_id", "conversation_id", "dynamic_ref"})
+VOLATILE_KEYS = frozenset({"timestamp", "run_id", "conversation_id"})
 """Made anew by every run, where they belong to a message or a part. Nothing else may differ."""
 _MESSAGE = re.compile(r"messages\[\d+\](\.parts\[\d+\])?")
 _LIBRARY = re.compile(
