@@ -197,7 +197,7 @@ def test_what_a_tool_raises_to_end_the_process_is_what_the_run_ended_with(error:
 
     def work() -> None:
         with pytest.raises(type(error)):
-            agent.run_sync("Go")
+            asyncio.run(agent.run("Go"))
 
     run = only_run_of(work)
     assert run.error is not None

@@ -1,5 +1,6 @@
 """What is taken out before anything is written."""
 
+import asyncio
 import base64
 import re
 from typing import Any
@@ -200,7 +201,7 @@ def test_a_masked_secret_in_bytes_of_a_tool_is_in_no_byte_of_the_record():
     def secret() -> dict[str, bytes]:
         return {"b": b"sk-abcdefghijklmnopqrstuvwxyz"}
 
-    (written,) = records_of(lambda: agent.run_sync("Go"), redact=mask(r"sk-\w+"))
+    (written,) = records_of(lambda: asyncio.run(agent.run("Go")), redact=mask(r"sk-\w+"))
 
     assert base64.urlsafe_b64encode(b"sk-abcdefghijkl")[:-2] not in written
     assert base64.urlsafe_b64encode(b"[redacted]") in written

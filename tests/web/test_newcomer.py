@@ -36,6 +36,7 @@ def test_by_keyboard_alone(page: Page, running_instance: Instance, problems: lis
     page.keyboard.type("r_8821")
     page.keyboard.press("Enter")
     expect(page.locator("main, header")).to_contain_text(["lookup_order was called without user_id"])
+    page.wait_for_load_state("load")
 
     page.keyboard.press("Shift+R")
     expect(page.get_by_text(REPRODUCED)).to_be_visible(timeout=30_000)

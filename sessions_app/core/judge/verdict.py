@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
+from sessions_app.core.history import History
 from sessions_app.core.judge.conventions import fix_for
 from sessions_app.core.judge.reading import (
     is_framework_written,
@@ -273,10 +274,18 @@ def _goes_on_after_words(run: Run) -> Iterator[Reason]:
     if run.source_format != SPANS:
         return
     for (step, call), (after, later) in pairwise(main_models(run)):
-        if _kinds_said(call) == {"text"} and later.history is not None and step.error is None:
+        if _kinds_said(call) == {"text"} and later.history is not None and not _is_asked_again(later.history):
             message = f"The run goes on after the answer in words of {step_name(step)}; a replay ends with it."
             yield Reason(code="later_turn", message=message, step=after.index)
             return
+
+
+def _is_asked_again(history: History) -> bool:
+    """Whether the newest message says why the answer was refused; the loop then goes on."""
+    said = history.message.value
+    parts = said.get("parts") or [] if isinstance(said, dict) else []
+    kinds = {part.get("part_kind") for part in parts if isinstance(part, dict)}
+    return not kinds.isdisjoint({"retry-prompt", "retry-feedback"})
 
 
 def _said_something(call: ModelCall) -> bool:
