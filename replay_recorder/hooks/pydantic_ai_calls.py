@@ -9,6 +9,7 @@ from pydantic_ai.messages import ToolReturn
 from replay_recorder.context import placed
 from replay_recorder.hooks.pydantic_ai_messages import answer_value, json_value, prompt_value
 from replay_recorder.hooks.pydantic_ai_reading import (
+    answers_in,
     arguments_value,
     calls_in,
     failure,
@@ -44,7 +45,7 @@ class CallLog:
     def carry_over(self, messages: list[Any]) -> None:
         """Calls that an earlier run left open: this run answers them, without a model step before. Others of the same
         answer may have had theirs in that run."""
-        answered = _answered_in(messages[-1])
+        answered = {part.tool_call_id for part in answers_in(messages[-1]) if part.tool_call_id}
         for part in calls_in(messages[-2] if answered and len(messages) > 1 else messages[-1]):
             if part.tool_call_id not in answered:
                 self._begin(part, parent=None)
@@ -146,8 +147,8 @@ class CallLog:
     def settle(self, messages: list[Any]) -> None:
         """Answers that the framework gave (unknown tools, refusals, output), and what it added to the tools' own."""
         for message in requests_at_the_end(messages):
-            for part in message.parts:
-                if part.part_kind in ("tool-return", "retry-prompt") and self._unsettled.get(part.tool_call_id):
+            for part in answers_in(message):
+                if self._unsettled.get(part.tool_call_id):
                     self._settle(self._unsettled[part.tool_call_id].pop(0), part)
 
     def _settle(self, step: int, part: Any) -> None:
@@ -163,9 +164,3 @@ class CallLog:
             self.run.end(step, **fields)
         elif fields:
             self.run.amend(step, **fields)
-
-
-def _answered_in(message: Any) -> set[str]:
-    """Ids of the calls that a request answers."""
-    kinds = ("tool-return", "retry-prompt")
-    return {part.tool_call_id for part in message.parts if part.part_kind in kinds and part.tool_call_id}

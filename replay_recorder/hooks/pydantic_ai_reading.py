@@ -150,6 +150,11 @@ def calls_in(message: Any) -> Iterator[Any]:
     return (part for part in message.parts if part.part_kind == "tool-call")
 
 
+def answers_in(message: Any) -> Iterator[Any]:
+    """What a request says of calls, be it a result or why there is none."""
+    return (part for part in message.parts if part.part_kind in ("tool-return", "retry-prompt"))
+
+
 def arguments_value(part: Any) -> Any:
     """As the model sent them: a string stays that string."""
     if part.args is None:

@@ -46,6 +46,11 @@ class Told:
     """The call, where this was an attempt at it that another one came after."""
 
     @property
+    def call(self) -> Asked | None:
+        """The call that it belongs to."""
+        return self.asked or self.again_of
+
+    @property
     def has_worked(self) -> bool:
         return self.reading.error is None and self.reading.has_result
 
@@ -83,10 +88,10 @@ class OpenCalls:
         for fits in _SIGNS:
             for only_near in (True, False):
                 for each in told:
-                    if each.asked is None and each.again_of is None:
+                    if each.call is None:
                         each.asked = _taken(self._newest(each, fits, only_near=only_near))
         for each in told:
-            if each.asked is None and each.again_of is None and not each.has_worked:
+            if each.call is None and not each.has_worked:
                 each.again_of = self._newest(each, _same_arguments, only_near=True, is_taken=True)
 
     def _match_ids(self, told: Sequence[Told]) -> None:
@@ -143,7 +148,8 @@ def _same_id(asked: Asked, reading: Reading) -> bool:
 
 
 def _same_call(asked: Asked, reading: Reading) -> bool:
-    return _same_arguments(asked, reading) and _same_name_and_result(asked, reading)
+    # In this order: most spans that fit nothing are told apart by what was not captured.
+    return _same_name_and_result(asked, reading) and _same_arguments(asked, reading)
 
 
 def _same_name_and_result(asked: Asked, reading: Reading) -> bool:

@@ -126,7 +126,7 @@ class StepWriter:
         tools = [(draft, draft.told) for draft in self.drafts if draft.told is not None]
         self._open.match([told for _, told in tools])
         for draft, told in tools:
-            asked = told.asked or told.again_of
+            asked = told.call
             draft.parent = self._asked_by[id(asked)] if asked is not None else draft.parent
             if asked is not None and told.reading.tool_name is None:
                 draft.name = name(asked.part.tool_name) or draft.name

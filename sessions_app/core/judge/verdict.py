@@ -13,6 +13,7 @@ from sessions_app.core.judge.reading import (
     is_framework_written,
     main_models,
     own_tools,
+    seen_message,
     seen_messages,
     step_name,
 )
@@ -239,23 +240,29 @@ def _why(run: Run) -> str:
     return "its spans end there" if run.source_format == SPANS else "its process ended there"
 
 
-def _end_is_missing(run: Run) -> Iterator[Reason]:
-    """The run says that it ended, and its last answer asked for more. Spans may be lost at the end as well; code that
-    runs the loop itself may fail before the tools are called."""
-    models = main_models(run)
-    if not models or broke_off_at(run) is not None or run.status not in ("ok", "error"):
-        return
-    asked = [(step, call) for step, call in own_tools(run) if step.parent == models[-1][0].index]
-    untold = [step for step, call in asked if not _is_settled(step, call)]
-    if untold and run.status == "error" and _ended_outside(run):
+def _untold_calls(run: Run) -> Iterator[Reason]:
+    """Of an answer that the run failed behind: its spans were lost, or code around the loop raised before the tools."""
+    untold = [step for step, call in _asked_last(run) if not _is_settled(step, call)]
+    if untold and run.status == "error" and broke_off_at(run) is None and _ended_outside(run):
         message = f"What became of {step_name(untold[0])} was not recorded."
         yield _reason(run, "tool_answer_missing", message, untold[0])
-    elif run.source_format != SPANS:
+
+
+def _untold_answer(run: Run) -> Iterator[Reason]:
+    """To what the last tools gave; its span was lost, for the run says that all went well."""
+    if run.source_format != SPANS or run.status != "ok" or broke_off_at(run) is not None:
         return
-    elif asked and not untold and run.status == "ok" and not _said_something(models[-1][1]):
+    asked = _asked_last(run)
+    if asked and all(_is_settled(*each) for each in asked) and "text" not in _kinds_said(main_models(run)[-1][1]):
         message = "The model's answer to what the last tools gave was not recorded."
         fix = fix_for(run, "model_answer_missing").sentence
         yield Reason(code="model_answer_missing", message=message, step=len(run.steps) + 1, fix=fix)
+
+
+def _asked_last(run: Run) -> list[tuple[Step, ToolCall]]:
+    """The calls that the last answer asks for."""
+    last = [step.index for step, _ in main_models(run)[-1:]]
+    return [(step, call) for step, call in own_tools(run) if step.parent in last]
 
 
 def _ended_outside(run: Run) -> bool:
@@ -282,20 +289,12 @@ def _goes_on_after_words(run: Run) -> Iterator[Reason]:
 
 def _is_asked_again(history: History) -> bool:
     """Whether the newest message says why the answer was refused; the loop then goes on."""
-    said = history.message.value
-    parts = said.get("parts") or [] if isinstance(said, dict) else []
-    kinds = {part.get("part_kind") for part in parts if isinstance(part, dict)}
-    return not kinds.isdisjoint({"retry-prompt", "retry-feedback"})
-
-
-def _said_something(call: ModelCall) -> bool:
-    return "text" in _kinds_said(call)
+    return bool(seen_message(history.message, step=0).parts_of("retry-prompt", "retry-feedback"))
 
 
 def _kinds_said(call: ModelCall) -> set[str]:
-    said = call.response.value if call.response else None
-    parts = said.get("parts") or [] if isinstance(said, dict) else []
-    return {str(part.get("part_kind")) for part in parts if isinstance(part, dict)} - {"thinking"}
+    parts = seen_message(call.response, step=0).parts if call.response else []
+    return {str(part.get("part_kind")) for part in parts} - {"thinking"}
 
 
 GapCheck = Callable[[Run], Iterator[Reason]]
@@ -303,7 +302,8 @@ GAP_CHECKS: tuple[GapCheck, ...] = (
     _broken_off,
     _missing_model_answers,
     _missing_tool_answers,
-    _end_is_missing,
+    _untold_calls,
+    _untold_answer,
     _goes_on_after_words,
     _unknown_parts,
 )
