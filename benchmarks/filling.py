@@ -60,8 +60,9 @@ def _copy(connection: psycopg.Connection[tuple[Any, ...]], sessions: list[int], 
         },
         "sessions_app_step": {"run_id": "new.id"},
         "sessions_app_stepblock": {"run_id": "new.id"},
+        "sessions_app_runhistory": {"run_id": "new.id"},
     }
-    statements = (_COPY_SESSIONS, _COPY_RUNS, _COPY_OF_RUNS, _COPY_OF_RUNS)
+    statements = (_COPY_SESSIONS, _COPY_RUNS, _COPY_OF_RUNS, _COPY_OF_RUNS, _COPY_OF_RUNS)
     for statement, (table, values) in zip(statements, changed.items(), strict=True):
         names = _columns(connection, table)
         told = ", ".join(values.get(name, f'old."{name}"') for name in names)

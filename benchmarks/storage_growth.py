@@ -35,6 +35,8 @@ SELECT (SELECT coalesce(sum(stored_size), 0) FROM sessions_app_storedpayload WHE
      + (SELECT coalesce(sum(pg_column_size(b.*) - pg_column_size(b.data)), 0)
           FROM sessions_app_payloadblock b WHERE project_id = %(project)s)
      + (SELECT coalesce(sum(pg_column_size(n.*)), 0) FROM sessions_app_historynode n WHERE project_id = %(project)s)
+     + (SELECT coalesce(sum(pg_column_size(h.*)), 0) FROM sessions_app_runhistory h
+          JOIN sessions_app_run r ON r.id = h.run_id WHERE r.project_id = %(project)s)
      + (SELECT coalesce(sum(pg_column_size(r.*)), 0) FROM sessions_app_run r WHERE project_id = %(project)s)
      + (SELECT coalesce(sum(pg_column_size(s.*)), 0) FROM sessions_app_step s
           JOIN sessions_app_run r ON r.id = s.run_id WHERE r.project_id = %(project)s)

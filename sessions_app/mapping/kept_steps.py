@@ -12,6 +12,7 @@ from sessions_app import models
 from sessions_app.core.payload import JsonObject
 from sessions_app.core.run import Run
 from sessions_app.mapping.details import details, write_details
+from sessions_app.mapping.run_history import take_over
 from sessions_app.mapping.step_rows import COLUMNS
 
 _OWN = f"""
@@ -47,7 +48,7 @@ def _parts(stored: Iterable[tuple[Any, ...]], rows: list[models.Step]) -> list[J
 
 
 def give_back(lender: models.Run) -> None:
-    """Before the steps of a run go or change: whoever shares them gets rows of their own."""
+    """Before the steps of a run go or change: whoever shares them gets rows and nodes of their own."""
     sharing = models.Run.objects.exclude(kept=[]).filter(project=lender.project_id)
     for run in sharing.filter(kept__contains=[{"run": lender.pk}]).select_for_update(of=("self",)):
         for part in run.kept:
@@ -60,5 +61,6 @@ def give_back(lender: models.Run) -> None:
 def _copy(run: models.Run, part: JsonObject) -> None:
     lent = models.Step.objects.filter(run=part["run"], index__gt=part["after"], index__lte=part["upto"])
     write_details(run, details(lent.order_by("index")))
+    take_over(run, part["run"])
     with connection.cursor() as cursor:
         cursor.execute(_OWN, {"run": run.pk, "lender": part["run"], "after": part["after"], "upto": part["upto"]})

@@ -17,8 +17,8 @@ from sessions_app.core.run import Run, StateChange, Step
 from sessions_app.core.state import PatchError, apply_patch, changed_keys
 from sessions_app.mapping import payloads
 from sessions_app.mapping.details import details, details_of
-from sessions_app.mapping.history_nodes import read_nodes
 from sessions_app.mapping.references import payload_references
+from sessions_app.mapping.run_history import read_history
 from sessions_app.mapping.stored import Lookup, WithoutHistories, reference
 
 
@@ -26,7 +26,7 @@ def load_run(row: models.Run) -> Run:
     """The whole run as it was stored. Raises `PayloadMissing` when bytes are gone."""
     steps = details(row.steps.order_by("index"), "input_node", "output_node")
     heads = {node for _, _, *ends in steps for node in ends} | {row.prior_node, row.final_node}
-    lookup, histories = _fetch(row.project_id, [bytes(row.header), *(text for _, text, *_ in steps)], heads)
+    lookup, histories = _fetch(row, [bytes(row.header), *(text for _, text, *_ in steps)], heads)
     return read_header(
         header_of(row),
         lookup,
@@ -40,7 +40,7 @@ def load_step(row: models.Run, index: int) -> Step:
     """One step with its payloads and, for a model call, its history."""
     step = row.steps.get(index=index)
     (text,) = details_of([step])
-    lookup, _ = _fetch(row.project_id, [text], {step.input_node, step.output_node})
+    lookup, _ = _fetch(row, [text], {step.input_node, step.output_node})
     return read_step(Fields(text), index, lookup)
 
 
@@ -151,11 +151,11 @@ Digest = bytes | memoryview
 """What a binary column gives."""
 
 
-def _fetch(project_id: int, texts: list[bytes], heads: Iterable[Digest | None]) -> tuple[Lookup, dict[str, History]]:
-    chain = read_nodes(project_id, map(_hex, heads))
+def _fetch(row: models.Run, texts: list[bytes], heads: Iterable[Digest | None]) -> tuple[Lookup, dict[str, History]]:
+    chain = read_history(row, map(_hex, heads))
     wanted = {digest for text in texts for digest in payload_references(text)}
     wanted |= {message for _, message in chain.values()}
-    contents = payloads.read_many(project_id, wanted)
+    contents = payloads.read_many(row.project_id, wanted)
     histories = _histories(chain, contents)
     return Lookup(contents, histories), histories
 

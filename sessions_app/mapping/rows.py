@@ -30,6 +30,8 @@ PREVIEW = 240
 """Characters of a run's values and of errors that lists show."""
 STEP_PREVIEW = 160
 """The same of a step: there are many, and a row shows no more."""
+RESULT_KEY_BYTES = 16
+"""Of a SHA-256: enough to tell the results of a run apart."""
 _STRIP = 200
 _INDEXED_NAME = 512
 """Characters of a tool's name that can be searched; an entry of a GIN index holds 2,712 bytes."""
@@ -122,7 +124,7 @@ def _step_row(step: Step, into: Collector, request_key: bytes | None) -> models.
         parent=step.parent,
         detail=write_step(step, into),
         arguments_key=value_key(arguments),
-        result_key=value_key(result),
+        result_key=result_key(result),
         input_node=digest_bytes(model.history.digest) if model and model.history else None,
         output_node=digest_bytes(output.digest) if output else None,
         request_key=request_key,
@@ -171,6 +173,12 @@ def value_key(payload: Payload | None) -> bytes | None:
     if payload is None:
         return None
     return bytes.fromhex(sha256_hex(_canonical(payload)))
+
+
+def result_key(payload: Payload | None) -> bytes | None:
+    """The same for what nobody asks for by it."""
+    key = value_key(payload)
+    return None if key is None else key[:RESULT_KEY_BYTES]
 
 
 def _canonical(payload: Payload) -> bytes:

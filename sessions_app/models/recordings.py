@@ -51,7 +51,8 @@ class StoredPayload(models.Model):
 
 
 class HistoryNode(models.Model):
-    """One link of a message history: its parent and the message that it adds (core/history.py)."""
+    """One link of a message history: its parent and the message that it adds (core/history.py). Of those that several
+    runs or batches of spans may have; the others are in `RunHistory` and in the batches."""
 
     pk = models.CompositePrimaryKey("project", "digest")
     project = models.ForeignKey(Project, on_delete=models.CASCADE, db_index=False)
@@ -190,10 +191,11 @@ class Step(models.Model):
     arguments_key = models.BinaryField(null=True)
     """SHA-256 of the canonical arguments: equal for equal calls however they were spelled."""
     result_key = models.BinaryField(null=True)
+    """Of the result in the same way, the first 16 bytes."""
     input_node = models.BinaryField(null=True)
     output_node = models.BinaryField(null=True)
     request_key = models.BinaryField(null=True)
-    """Of a model step: equal for requests that ask for the same (core/replay/request_key.py)."""
+    """Of a model step, 16 bytes: equal for requests that ask for the same (core/replay/request_key.py)."""
     model = models.TextField(null=True)
     outcome = models.TextField(null=True)
     source = models.CharField(max_length=10)
@@ -238,6 +240,19 @@ class StepBlock(models.Model):
 
     def __str__(self) -> str:
         return f"from {self.first}"
+
+
+class RunHistory(models.Model):
+    """The nodes of a run's histories that no other run has (mapping/run_history.py). Runs from before there was this
+    table have rows for all of theirs."""
+
+    run = models.OneToOneField(Run, primary_key=True, on_delete=models.CASCADE, related_name="own_history")
+    count = models.IntegerField()
+    nodes = models.BinaryField()
+    """As core/packed_nodes.py writes them."""
+
+    def __str__(self) -> str:
+        return f"{self.count} nodes"
 
 
 class ColdCase(models.Model):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from sessions_app.mapping.details import details
-from sessions_app.mapping.history_nodes import read_nodes
 from sessions_app.mapping.references import payload_references
+from sessions_app.mapping.run_history import read_history
 from sessions_app.models import Run, ShareLink
 
 LINKS = 50
@@ -28,5 +28,5 @@ def _in_a_step(run: Run, digest: str) -> bool:
 def _in_a_history(run: Run, digest: str) -> bool:
     ends = run.steps.filter(kind="model").values_list("input_node", "output_node")
     nodes = {node for pair in [*ends, (run.prior_node, run.final_node)] for node in pair if node is not None}
-    links = read_nodes(run.project_id, [bytes(node).hex() for node in nodes])
+    links = read_history(run, [bytes(node).hex() for node in nodes])
     return any(message == digest for _, message in links.values())

@@ -148,4 +148,4 @@ def _messages(run: models.Run, request: models.Step | None) -> int | None:
     if not is_captured:
         return None
     node = run.prior_node if request is None else request.output_node
-    return len(chain_of(run.project_id, None if node is None else bytes(node)).messages)
+    return len(chain_of(run, node).messages)

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice, takewhile
 
-from django.db import connection
 from django.db.models import Max
 
 from sessions_app import models
 from sessions_app.core.formats.fields import Fields
 from sessions_app.core.formats.native_steps import read_step
-from sessions_app.core.history import History
+from sessions_app.core.history import History, Link
 from sessions_app.core.payload import Payload
 from sessions_app.core.run import Step
 from sessions_app.mapping import payloads
 from sessions_app.mapping.details import details, details_of
+from sessions_app.mapping.load import Digest
 from sessions_app.mapping.references import payload_references
+from sessions_app.mapping.run_history import read_history
 from sessions_app.mapping.stored import long_text, reference, text_in
 from sessions_app.models.replays import ReplayState
 
@@ -190,17 +192,6 @@ def replays_done(row: models.Step) -> int:
 
 # --- messages ----------------------------------------------------------------------------------
 
-_CHAIN = """
-WITH RECURSIVE chain AS (
-    SELECT digest, parent, message, 0 AS depth FROM sessions_app_historynode
-    WHERE project_id = %(project)s AND digest = %(head)s
-  UNION ALL
-    SELECT node.digest, node.parent, node.message, chain.depth + 1 FROM sessions_app_historynode node
-    JOIN chain ON node.project_id = %(project)s AND node.digest = chain.parent
-)
-SELECT digest, message FROM chain ORDER BY depth DESC
-"""
-
 
 @dataclass(frozen=True, kw_only=True)
 class Chain:
@@ -215,26 +206,26 @@ class Chain:
         return next((i for i, (a, b) in enumerate(pairs) if a != b), min(len(self.nodes), len(other.nodes)))
 
 
-def chain_of(project_id: int, head: bytes | None) -> Chain:
-    if head is None:
-        return Chain(nodes=(), messages=())
-    with connection.cursor() as cursor:
-        cursor.execute(_CHAIN, {"project": project_id, "head": bytes(head)})
-        found = [(bytes(digest).hex(), bytes(message).hex()) for digest, message in cursor.fetchall()]
-    return Chain(nodes=tuple(node for node, _ in found), messages=tuple(message for _, message in found))
+def chain_of(run: models.Run, head: Digest | None) -> Chain:
+    return chains_of(run, head)[0]
 
 
-_TAIL = """
-WITH RECURSIVE tail AS (
-    SELECT digest, parent, message, 0 AS depth FROM sessions_app_historynode
-    WHERE project_id = %(project)s AND digest = %(head)s AND digest IS DISTINCT FROM %(stop)s
-  UNION ALL
-    SELECT node.digest, node.parent, node.message, tail.depth + 1 FROM sessions_app_historynode node
-    JOIN tail ON node.project_id = %(project)s AND node.digest = tail.parent
-    WHERE tail.depth + 1 < %(limit)s AND node.digest IS DISTINCT FROM %(stop)s
-)
-SELECT parent, message FROM tail ORDER BY depth DESC
-"""
+def chains_of(run: models.Run, *heads: Digest | None) -> list[Chain]:
+    """The histories that end in these nodes, as far as they are still stored."""
+    ends = [None if head is None else bytes(head).hex() for head in heads]
+    links = read_history(run, ends)
+    return [_chain(end, links) for end in ends]
+
+
+def _chain(head: str | None, links: Mapping[str, Link]) -> Chain:
+    nodes = [*_back_from(head, links)][::-1]
+    return Chain(nodes=tuple(nodes), messages=tuple(links[node][1] for node in nodes))
+
+
+def _back_from(head: str | None, links: Mapping[str, Link]) -> Iterator[str]:
+    while head is not None and head in links:
+        yield head
+        head = links[head][0]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -249,19 +240,16 @@ class Tail:
     """There may be more messages before the node was reached."""
 
 
-def tail_of(project_id: int, head: bytes, *, stop: bytes | None, limit: int) -> Tail:
-    """Reads `limit` links at most, however long the history is."""
-    with connection.cursor() as cursor:
-        stopped = None if stop is None else bytes(stop)
-        cursor.execute(_TAIL, {"project": project_id, "head": bytes(head), "stop": stopped, "limit": limit})
-        found = cursor.fetchall()
-    before = found[0][0] if found else head
-    reached = stop is not None and before is not None and bytes(before) == bytes(stop)
+def tail_of(run: models.Run, head: Digest, *, stop: Digest | None, limit: int) -> Tail:
+    end, until = bytes(head).hex(), None if stop is None else bytes(stop).hex()
+    links = read_history(run, [end])
+    tail = [*islice(takewhile(lambda node: node != until, _back_from(end, links)), limit)]
+    before = links[tail[-1]][0] if tail else end
     return Tail(
-        messages=tuple(bytes(message).hex() for _, message in found),
+        messages=tuple(links[node][1] for node in reversed(tail)),
         has_earlier=before is not None,
-        reached_stop=reached,
-        was_cut=before is not None and not reached,
+        reached_stop=before is not None and before == until,
+        was_cut=before is not None and before != until,
     )
 
 

@@ -7,8 +7,10 @@ from datetime import datetime
 from typing import Any
 
 from django.db import connection
+from django.db.models import Sum
 
-from sessions_app.models import Project, StoredPayload
+from sessions_app.mapping.run_history import read_histories
+from sessions_app.models import Project, Run, StoredPayload
 
 AT_MOST = 500_000
 """Rows of a table that one query adds up; a project that holds more learns that it is more."""
@@ -240,8 +242,13 @@ SELECT count(*), coalesce(sum(bytes), 0) + (
     JOIN sessions_app_run run ON run.id = step.run_id WHERE run.project_id = %(project)s LIMIT %(most)s
 ) step
 """
-_LINKS = """
-SELECT count(*) FROM (SELECT FROM sessions_app_historynode WHERE project_id = %(project)s LIMIT %(most)s) node
+_NODES = """
+SELECT (SELECT count(*) FROM (SELECT FROM sessions_app_historynode WHERE project_id = %(project)s LIMIT %(most)s) node),
+       count(*), coalesce(sum(count), 0), coalesce(sum(bytes), 0)
+FROM (
+    SELECT history.count, octet_length(history.nodes) AS bytes FROM sessions_app_runhistory history
+    JOIN sessions_app_run run ON run.id = history.run_id WHERE run.project_id = %(project)s LIMIT %(most)s
+) history
 """
 
 
@@ -265,53 +272,43 @@ def _steps(project: Project) -> tuple[Amount, int]:
 
 
 def _links(project: Project) -> Amount:
-    (count,) = _row(_LINKS, project)
-    size = count * _NODE_BYTES
-    return Amount(count=count, size=size, stored=size, is_cut=count >= AT_MOST)
+    rows, runs, of_runs, size = _row(_NODES, project)
+    return Amount(count=rows + of_runs, size=None, stored=rows * _NODE_BYTES + size, is_cut=max(rows, runs) >= AT_MOST)
 
 
 # --- what histories stand for ------------------------------------------------------------------
 
-_CHAINS = """
-WITH RECURSIVE head AS (
-    SELECT input_node AS digest, count(*) AS requests FROM sessions_app_step
-    WHERE run_id = ANY(%(runs)s) AND input_node IS NOT NULL GROUP BY input_node
-), chain AS (
-    SELECT node.digest, node.parent, node.message FROM sessions_app_historynode node
-    JOIN head ON node.project_id = %(project)s AND node.digest = head.digest
-  UNION
-    SELECT node.digest, node.parent, node.message FROM sessions_app_historynode node
-    JOIN chain ON node.project_id = %(project)s AND node.digest = chain.parent
-)
-SELECT chain.digest, chain.parent, chain.message, coalesce(head.requests, 0)
-FROM (SELECT * FROM chain LIMIT %(nodes)s) chain LEFT JOIN head ON head.digest = chain.digest
+_HEADS = """
+SELECT input_node, count(*) FROM sessions_app_step
+WHERE run_id = ANY(%(runs)s) AND input_node IS NOT NULL GROUP BY input_node LIMIT %(nodes)s
 """
 
 
-def _histories(project: Project, runs: list[int]) -> Histories | None:
-    rows = _rows(_CHAINS, project, runs=runs, nodes=_AT_MOST_NODES)
-    if len(rows) >= _AT_MOST_NODES:
+def _histories(project: Project, keys: list[int]) -> Histories | None:
+    requests = {bytes(head).hex(): count for head, count in _rows(_HEADS, project, runs=keys, nodes=_AT_MOST_NODES)}
+    runs = list(Run.objects.filter(pk__in=keys).only("project", "kept").annotate(nodes=Sum("own_history__count")))
+    if max(len(requests), sum(run.nodes or 0 for run in runs)) >= _AT_MOST_NODES:
         return None
-    requests = {bytes(digest): count for digest, _, _, count in rows}
-    lengths = _lengths({bytes(digest): parent and bytes(parent) for digest, parent, _, _ in rows})
+    links = read_histories(runs, requests)
+    lengths = _lengths({digest: parent for digest, (parent, _) in links.items()})
     return Histories(
         requests=sum(requests.values()),
-        references=sum(count * lengths[digest] for digest, count in requests.items()),
-        links=len(rows),
-        messages=len({bytes(message) for _, _, message, _ in rows}),
+        references=sum(count * lengths.get(head, 0) for head, count in requests.items()),
+        links=len(links),
+        messages=len({message for _, message in links.values()}),
     )
 
 
-def _lengths(parents: dict[bytes, bytes | None]) -> dict[bytes, int]:
+def _lengths(parents: dict[str, str | None]) -> dict[str, int]:
     """Messages from the beginning of its chain to each link; each link is looked at once."""
-    lengths: dict[bytes, int] = {}
+    lengths: dict[str, int] = {}
     for digest in parents:
         path, at = [], digest
         while at in parents and at not in lengths:
             path.append(at)
-            at = parents[at] or b""
+            at = parents[at] or ""
         for each in reversed(path):
-            lengths[each] = lengths.get(parents[each] or b"", 0) + 1
+            lengths[each] = lengths.get(parents[each] or "", 0) + 1
     return lengths
 
 

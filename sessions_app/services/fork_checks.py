@@ -162,7 +162,7 @@ def _check_message(parent: Parent, change: NewMessage, at_step: int, field: str)
         words = f"Messages are changed where the fork begins; set at_step to {change.step}"
         raise ForkError(f"{words} or change another step.", field=f"{field}.step")
     head = parent.row.steps.values_list("input_node", flat=True).get(index=change.step)
-    count = len(chain_of(parent.row.project_id, None if head is None else bytes(head)).messages)
+    count = len(chain_of(parent.row, head).messages)
     if change.index >= count:
         words = f"Step {change.step} was sent {count} messages, counted from 0"
         raise ForkError(f"{words}; there is no message {change.index}.", field=f"{field}.index")

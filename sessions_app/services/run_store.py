@@ -12,13 +12,16 @@ from django.utils import timezone
 from sessions_app import models
 from sessions_app.core.errors import RunConflict
 from sessions_app.core.formats.native import run_digest
-from sessions_app.core.payload import JsonObject, Payload
+from sessions_app.core.history import Link
+from sessions_app.core.history import nodes as nodes_from
+from sessions_app.core.payload import Payload
 from sessions_app.core.run import Run
 from sessions_app.mapping import payloads
 from sessions_app.mapping.binary_rows import binary_cursor
 from sessions_app.mapping.history_nodes import write_nodes
 from sessions_app.mapping.kept_steps import give_back, kept_steps
 from sessions_app.mapping.rows import clean, digest_bytes, run_columns, step_rows, storable
+from sessions_app.mapping.run_history import write_history
 from sessions_app.mapping.step_rows import write_steps
 from sessions_app.mapping.stored import Collector
 from sessions_app.services.judgement import judgement_columns
@@ -107,51 +110,66 @@ def lock_name(project: models.Project, name: str, *, waits: bool = True) -> bool
 
 
 def _insert(project: models.Project, run: Run, digest: str, source: bytes) -> models.Run:
-    columns, steps = _written(project, run, digest, source)
-    kept = kept_steps(project, run, steps)
-    row = models.Run.objects.create(project=project, run_id=run.run_id, kept=kept, **columns)
-    write_steps(row, _new(steps, kept))
+    written = _written(project, run, digest, source)
+    kept = kept_steps(project, run, written.steps)
+    row = models.Run.objects.create(project=project, run_id=run.run_id, kept=kept, **written.columns)
+    _write_what_is_own(row, written)
     return row
 
 
 def _write_over(row: models.Run, project: models.Project, run: Run, digest: str, source: bytes) -> None:
-    columns, steps = _written(project, run, digest, source)
+    written = _written(project, run, digest, source)
     before = row.session
     give_back(row)
-    row.kept = kept_steps(project, run, steps)
-    for name, value in columns.items():
+    row.kept = kept_steps(project, run, written.steps)
+    for name, value in written.columns.items():
         setattr(row, name, value)
     row.save()
     row.own_steps.all().delete()
     row.own_blocks.all().delete()
-    write_steps(row, _new(steps, row.kept))
+    _write_what_is_own(row, written)
     if before.pk != row.session.pk and not before.runs.exists():
         before.delete()
 
 
-def _new(steps: list[models.Step], kept: list[JsonObject]) -> list[models.Step]:
-    """Those that a fork does not share with its parent."""
-    return steps[kept[-1]["upto"] :] if kept else steps
+def _write_what_is_own(row: models.Run, written: _Written) -> None:
+    """All that a fork does not share with its parent."""
+    write_history(row, written.nodes)
+    write_steps(row, written.steps[row.kept[-1]["upto"] :] if row.kept else written.steps)
 
 
-def _written(
-    project: models.Project, run: Run, digest: str, source: bytes
-) -> tuple[dict[str, object], list[models.Step]]:
-    """The columns of the run's row and the rows of its steps, after what they refer to was written."""
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Written:
+    """A run as it is stored, but for what others may share with it, which is stored already."""
+
+    columns: dict[str, object]
+    steps: list[models.Step]
+    nodes: dict[str, Link]
+
+
+def _written(project: models.Project, run: Run, digest: str, source: bytes) -> _Written:
     collector = Collector()
     received = Payload(content=source)
     collector.payload(received)
     columns = storable({**run_columns(run, collector), **judgement_columns(run)})
     steps = step_rows(run, collector)
     payloads.write_many(project.pk, {d: p.content for d, p in collector.payloads.items()})
-    write_nodes(project.pk, collector.links())
+    nodes, shared = collector.links(), _before_the_first_answer(run)
+    write_nodes(project.pk, {digest: link for digest, link in nodes.items() if digest in shared})
     facts = {
         "session": _session(project, run),
         "content_digest": digest_bytes(digest),
         "source_digest": digest_bytes(received.digest),
         "search": SearchVector(Value(_searchable(run), output_field=_TEXT), config="simple"),
     }
-    return {**columns, **facts}, steps
+    own = {digest: link for digest, link in nodes.items() if digest not in shared}
+    return _Written(columns={**columns, **facts}, steps=steps, nodes=own)
+
+
+def _before_the_first_answer(run: Run) -> set[str]:
+    """The nodes that other runs may have too: they lead to the newest message of the first request."""
+    first = next((call.history for _, call in run.model_calls if call.history), None)
+    return {node.digest for head in (run.prior, first and first.parent) for node in nodes_from(head)}
 
 
 _ADD_SESSION = """\

@@ -143,7 +143,7 @@ def _model_call(run: Run, row: StepRow | None) -> ModelCall:
 def _messages(run: Run, row: StepRow | None, asked: int | None) -> dict[int, Payload]:
     """The newest messages of the request, and the one that is asked for, by index."""
     node = row.input_node if row else None
-    chain = steps.chain_of(run.project_id, None if node is None else bytes(node)).messages
+    chain = steps.chain_of(run, node).messages
     newest = range(max(0, len(chain) - MESSAGES), len(chain))
     wanted = [asked] if asked is not None and asked < newest.start else []
     wanted.extend(newest)

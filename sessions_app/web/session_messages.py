@@ -7,6 +7,7 @@ from typing import Any
 
 from django.http import HttpRequest
 
+from sessions_app.core.errors import PayloadMissing
 from sessions_app.core.run import ModelCall
 from sessions_app.models import Project, Step
 from sessions_app.queries import steps
@@ -24,8 +25,9 @@ def messages_context(request: HttpRequest, project: Project, place: RunPlace) ->
     found: dict[str, Any] = {"request_step": here, "request_before": before, "request_after": after}
     if here is None or here.input_node is None:
         return found
-    chain = steps.chain_of(project.pk, bytes(here.input_node))
-    before_chain = steps.chain_of(project.pk, _node(before))
+    chain, before_chain = steps.chains_of(place.run, here.input_node, before.input_node if before else None)
+    if not chain.messages:
+        raise PayloadMissing(bytes(here.input_node).hex())
     shared = chain.shared_with(before_chain)
     total = len(chain.messages)
     end = min(whole_number(request.GET.get("until"), total), total)
@@ -43,10 +45,6 @@ def messages_context(request: HttpRequest, project: Project, place: RunPlace) ->
         "system": shown.system,
         "offered": _offered(project, here),
     }
-
-
-def _node(step: Step | None) -> bytes | None:
-    return None if step is None or step.input_node is None else bytes(step.input_node)
 
 
 class _Shown:

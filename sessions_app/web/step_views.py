@@ -144,7 +144,7 @@ def _model_input(project: Project, run: Run, row: Step, call: object) -> ModelIn
     if row.input_node is None:
         return ModelInput(is_captured=False)
     before = steps.request_before(run, row.index)
-    tail = steps.tail_of(project.pk, bytes(row.input_node), stop=before, limit=TAIL)
+    tail = steps.tail_of(run, row.input_node, stop=before, limit=TAIL)
     return ModelInput(
         messages=tuple(steps.read_messages(project.pk, tail.messages)),
         has_earlier=tail.has_earlier,

@@ -14,7 +14,7 @@ from sessions_app.core.formats.detect import parse_document
 from sessions_app.core.formats.native import encode_native
 from sessions_app.core.history import History, extend, messages
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
-from sessions_app.core.replay.request_key import RequestKeys, request_key
+from sessions_app.core.replay.request_key import KEY_BYTES, RequestKeys, request_key
 from sessions_app.core.run import ModelCall, Run
 from tests.builders import each_sample
 from tests.recorder.playing import last_record
@@ -118,7 +118,7 @@ def key(asked: Request) -> bytes:
     call = ModelCall(history=history, response=None, model=asked["model"], parameters=parameters, settings=settings)
     found = request_key(**asked)
     assert RequestKeys().of(call, None) == found
-    assert len(found) == 32
+    assert len(found) == KEY_BYTES
     return found
 
 

@@ -8,10 +8,12 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from sessions_app.core.formats.native import encode_native, parse_native, run_digest
+from sessions_app.core.history import extend
 from sessions_app.core.payload import Payload
 from sessions_app.core.run import ParentLink, Run
 from sessions_app.mapping.kept_steps import give_back
 from sessions_app.mapping.load import load_run, load_steps
+from sessions_app.mapping.run_history import own_nodes
 from sessions_app.models import Project
 from sessions_app.models import Run as Row
 from sessions_app.services.ingest import ingest_document
@@ -49,6 +51,33 @@ def test_a_fork_has_rows_for_its_new_steps_only(project, parent):
     assert [step.index for step in fork.own_steps.order_by("index")] == [4, 5]
     assert fork.kept == [{"run": parent.pk, "after": 0, "upto": 3}]
     assert [step.index for step in fork.steps.order_by("index")] == [1, 2, 3, 4, 5]
+
+
+def test_a_fork_has_the_nodes_of_its_own_only(project, parent):
+    same = stored(project, fork_of(parent, "f", keeps=3))
+    longer = fork_of(parent, "g", keeps=3)
+    after = extend(longer.final, [Payload.of_json({"kind": "response", "parts": []})])
+
+    other = stored(project, replace(longer, final=after))
+
+    assert not own_nodes([same.pk])
+    assert list(own_nodes([other.pk])) == [after.digest]
+    assert run_digest(load_run(other)) == run_digest(replace(longer, final=after))
+
+
+def test_forks_of_forks_keep_their_nodes_when_either_goes(project, parent):
+    after = extend(load_run(parent).final, [Payload.of_json({"kind": "response", "parts": []})])
+    first = stored(project, replace(fork_of(parent, "f", keeps=2), final=after))
+    made = replace(fork_of(first, "g", keeps=4), final=after)
+    second = stored(project, made)
+    assert not own_nodes([second.pk])
+
+    for lender in (first, parent):
+        give_back(lender)
+        lender.delete()
+
+    second.refresh_from_db()
+    assert run_digest(load_run(second)) == run_digest(made)
 
 
 def test_a_fork_is_read_as_it_was_stored(project, parent):

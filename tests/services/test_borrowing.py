@@ -312,4 +312,4 @@ def test_request_keys_are_stored_with_the_steps_that_ask_for_something(shop):
 
     stored = list(Step.objects.filter(run=run).order_by("index").values_list("request_key", flat=True))
 
-    assert [None if key is None else len(bytes(key)) for key in stored] == [32, None, None]
+    assert [None if key is None else len(bytes(key)) for key in stored] == [16, None, None]

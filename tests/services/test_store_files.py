@@ -11,7 +11,7 @@ from django.db.models import F
 
 from sessions_app.mapping import payloads
 from sessions_app.mapping.load import load_run
-from sessions_app.models import HistoryNode, Run, Step, StepBlock, StoredPayload
+from sessions_app.models import HistoryNode, Run, RunHistory, Step, StepBlock, StoredPayload
 from sessions_app.payloads.blocks import read_block
 from sessions_app.services import run_store
 from sessions_app.services.ingest import ingest_document
@@ -31,6 +31,12 @@ def blobs(settings, tmp_path):
 def ingest_large(project=None, run_id="r"):
     record = make_record(run_id, make_tool_step(result=LARGE), make_tool_step(result="small"))
     return ingest_document(project or make_project(), json.dumps(record).encode()).run
+
+
+def later_turn():
+    """A run with messages in front of it."""
+    prior = [{"kind": "request", "parts": [], "n": n} for n in range(3)]
+    return make_record("later", {"kind": "model", "request": {"messages": prior}}, prior=prior)
 
 
 def files_in(folder):
@@ -188,6 +194,19 @@ def change_node():
     return f"history node {node} does not match its digest"
 
 
+def flip_byte_of_a_history():
+    history = RunHistory.objects.get(run__run_id="abc123")
+    nodes = bytearray(history.nodes)
+    nodes[len(nodes) // 2] ^= 1
+    RunHistory.objects.filter(pk=history.pk).update(nodes=bytes(nodes))
+    return "abc123: cannot be loaded (PayloadMissing)"
+
+
+def delete_history():
+    RunHistory.objects.filter(run__run_id="abc123").delete()
+    return "abc123: cannot be loaded (PayloadMissing)"
+
+
 def change_header():
     run = Run.objects.get(run_id="r")
     header = bytes(run.header).replace(b'"cut_off"', b'"running"')
@@ -219,8 +238,8 @@ def delete_details():
 
 
 HARM = [delete_blob, flip_byte_of_a_blob, change_row, change_place, flip_byte_of_a_block, delete_block, delete_payload,
-        delete_document, delete_node, change_node, change_header, delete_step, break_detail,
-        flip_byte_of_details, delete_details]  # fmt: skip
+        delete_document, delete_node, change_node, flip_byte_of_a_history, delete_history, change_header, delete_step,
+        break_detail, flip_byte_of_details, delete_details]  # fmt: skip
 
 
 @pytest.mark.parametrize("harm", HARM)
@@ -228,6 +247,7 @@ def test_verify_names_what_is_wrong(capsys, harm):
     project = make_project()
     ingest_large(project)
     ingest_document(project, (EXAMPLES / "abc123.session.json").read_bytes())
+    ingest_document(project, json.dumps(later_turn()).encode())
     named = harm()
 
     code, said = verify(capsys)

@@ -23,8 +23,8 @@ def test_rows_grow_with_the_number_of_steps():
     counts = []
     for steps in (100, 200, 400):
         project = make_project(f"p{steps}")
-        ingest_document(project, json.dumps(make_growing_record("r", steps)).encode())
-        counts.append([model.objects.filter(project=project).count() for model in (HistoryNode, StoredPayload)])
+        run = ingest_document(project, json.dumps(make_growing_record("r", steps)).encode()).run
+        counts.append([run.own_history.count, StoredPayload.objects.filter(project=project).count()])
 
     # A turn has a request, an answer, arguments and a result; the document itself is one payload more.
     assert counts == [[100, 201], [200, 401], [400, 801]]
@@ -36,10 +36,11 @@ def test_a_message_in_forty_requests_is_stored_once():
         {"kind": "model", "request": {"messages": [long, {"kind": "request", "parts": [], "n": n}]}} for n in range(40)
     ]
     project = make_project()
-    ingest_document(project, json.dumps(make_record("r", *steps)).encode())
+    run = ingest_document(project, json.dumps(make_record("r", *steps)).encode()).run
 
     content = json.dumps(long).encode()
     assert StoredPayload.objects.filter(size=len(content)).count() == 1
-    assert HistoryNode.objects.filter(parent=None).count() == 1
-    assert HistoryNode.objects.count() == 41
+    [shared] = HistoryNode.objects.all()
+    assert shared.parent is None
+    assert run.own_history.count == 40
     assert StoredPayload.objects.count() == 1 + 40 + 1

@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from sessions_app.models import PayloadBlock, Run, SpanBatch, StepBlock
+from sessions_app.models import PayloadBlock, Run, RunHistory, SpanBatch, StepBlock
 from sessions_app.services.keys import create_key
 from sessions_app.services.sharing import create_link
 from sessions_app.services.spans import receive
@@ -36,6 +36,15 @@ def change_spans() -> None:
         SpanBatch.objects.filter(pk=batch.pk).update(content=b"no zstd", is_compressed=True)
 
 
+def change_histories() -> None:
+    for history in RunHistory.objects.all():
+        RunHistory.objects.filter(pk=history.pk).update(nodes=changed(bytes(history.nodes)))
+
+
+def lose_histories() -> None:
+    RunHistory.objects.all().delete()
+
+
 def lose_payloads() -> None:
     PayloadBlock.objects.all().delete()
 
@@ -44,7 +53,7 @@ def lose_steps() -> None:
     StepBlock.objects.all().delete()
 
 
-OF_THE_RUN = [change_payloads, lose_payloads, change_steps, lose_steps]
+OF_THE_RUN = [change_payloads, lose_payloads, change_steps, lose_steps, change_histories, lose_histories]
 HARM = [*OF_THE_RUN, change_spans]
 
 

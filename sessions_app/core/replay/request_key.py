@@ -25,6 +25,9 @@ from sessions_app.core.replay.request_form import (
 )
 from sessions_app.core.run import ModelCall
 
+KEY_BYTES = 16
+"""Of a SHA-256: enough to tell the requests of a project apart, and each step of each run has a key."""
+
 # Escapes keep half a surrogate pair apart from anything else; as UTF-8 it could not be written.
 _spell = json.JSONEncoder(separators=(",", ":"), sort_keys=True).encode
 
@@ -69,7 +72,7 @@ class RequestKeys:
         self._parameters: dict[str, _Parameters] = {}
 
     def of(self, call: ModelCall, default_model: str | None) -> bytes:
-        """SHA-256, 32 bytes. `default_model` is the run's, for calls that do not name one."""
+        """The first `KEY_BYTES` of a SHA-256. `default_model` is the run's, for calls that do not name one."""
         parameters = self._parameters_in(call.parameters)
         return _key(self._said_in(call.history), parameters, call.model or default_model, _value(call.settings))
 
@@ -109,7 +112,7 @@ def _key(said: _Said, parameters: _Parameters, model: str | None, settings: Json
         "model": model or None,
         "settings": settings_form(settings),
     }
-    return hashlib.sha256(_spelled(asked)).digest()
+    return hashlib.sha256(_spelled(asked)).digest()[:KEY_BYTES]
 
 
 def _value(payload: Payload | None) -> JsonValue:

@@ -1,0 +1,92 @@
+"""Nodes of histories: those that no other run has lie together beside their run."""
+
+import json
+from typing import Any
+
+import pytest
+
+from sessions_app.core.history import messages
+from sessions_app.core.run import ModelCall
+from sessions_app.mapping.history_nodes import write_nodes
+from sessions_app.mapping.load import load_run
+from sessions_app.mapping.run_history import own_nodes, read_history
+from sessions_app.models import HistoryNode, Project, Run, RunHistory
+from sessions_app.services.ingest import ingest_document
+from tests.builders import make_growing_record, make_project, make_record
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def project() -> Project:
+    return make_project()
+
+
+def said(text: str) -> dict[str, Any]:
+    return {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": text}]}
+
+
+def answered(text: str) -> dict[str, Any]:
+    return {"kind": "response", "parts": [{"part_kind": "text", "content": text}]}
+
+
+def turn_of(number: int) -> dict[str, Any]:
+    """A turn of a conversation, which goes on from all turns before it."""
+    prior = [message for turn in range(number) for message in (said(f"Q{turn}"), answered(f"A{turn}"))]
+    step = {
+        "kind": "model",
+        "request": {"messages": [*prior, said(f"Q{number}")]},
+        "response": answered(f"A{number}"),
+    }
+    return make_record(f"turn-{number}", step, prior=prior)
+
+
+def stored(project: Project, record: dict[str, Any]) -> Run:
+    return ingest_document(project, json.dumps(record).encode()).run
+
+
+def nodes_of_steps(run: Run) -> set[str]:
+    ends = run.steps.values_list("input_node", "output_node")
+    return {bytes(node).hex() for pair in ends for node in pair if node is not None}
+
+
+def test_a_run_that_stands_alone_has_all_of_its_nodes(project):
+    run = stored(project, make_growing_record("r", steps=12))
+
+    nodes = own_nodes([run.pk])
+    assert not HistoryNode.objects.exists()
+    assert nodes.keys() == nodes_of_steps(run)
+    assert run.own_history.count == len(nodes) == 12
+    assert len(run.own_history.nodes) == 12 * 32 + 36
+
+
+def test_turns_of_a_conversation_share_what_stood_in_front_of_them(project):
+    runs = [stored(project, turn_of(number)) for number in range(6)]
+
+    # Each message of a turn is stored once for its turn and once for all that follow: twice, and not once a turn.
+    assert [run.own_history.count for run in runs] == [2] * 6
+    assert HistoryNode.objects.count() == 2 * 5
+    histories = [load_run(run).steps[0].call.history for run in runs]
+    assert [len(messages(history)) for history in histories] == [1, 3, 5, 7, 9, 11]
+
+
+def test_nodes_are_read_as_far_as_they_are_asked_for(project):
+    run = stored(project, make_growing_record("r", steps=12))
+    call = load_run(run).steps[0].call
+    assert isinstance(call, ModelCall)
+    assert call.history
+    assert call.history.length == 1
+
+    assert list(read_history(run, [call.history.digest])) == [call.history.digest]
+    assert read_history(run, [None]) == {}
+    assert read_history(run, ["0" * 64]) == {}
+
+
+def test_a_run_from_before_has_rows_for_all(project):
+    run = stored(project, make_growing_record("r", steps=12))
+    whole = load_run(run)
+    write_nodes(project.pk, own_nodes([run.pk]))
+
+    RunHistory.objects.all().delete()
+
+    assert load_run(run) == whole
