@@ -32,7 +32,7 @@ SHARED = 4_000
 """Bytes from which a piece stays a row."""
 WORTH_A_ROW = 200
 """Bytes from which one that many traces have does."""
-FEW = 16 * 1024
+FEW = 64 * 1024
 """Bytes that a batch carries when its trace may go on and it is not known what the trace has: the next one may carry
 them again."""
 MANY = 1024 * 1024
