@@ -15,14 +15,14 @@ from django.http import HttpRequest
 from sessions_app.api.errors import Refused
 from sessions_app.models import Project
 from sessions_app.services.ingest_log import unknown_key_words
-from sessions_app.services.keys import find_key
+from sessions_app.services.keys import recent_key
 
 
 def sending_project(request: HttpRequest) -> Project:
     """The project of the first valid key; raises `Refused`."""
     sent = list(_keys(request))
     for text in sent:
-        key = find_key(text)
+        key = recent_key(text)
         if key is not None:
             return key.project
     raise Refused(401, "unauthorized", unknown_key_words(f"Bearer {sent[0]}" if sent else ""))

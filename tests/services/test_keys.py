@@ -8,7 +8,8 @@ from django.test.utils import CaptureQueriesContext
 
 from sessions_app.models import ApiKey
 from sessions_app.models.projects import KeyScope
-from sessions_app.services.keys import create_key, find_key, revoke_key
+from sessions_app.services import keys
+from sessions_app.services.keys import create_key, find_key, recent_key, revoke_key
 from tests.builders import all_stored_bytes, make_project
 
 pytestmark = pytest.mark.django_db
@@ -32,6 +33,32 @@ def test_a_key_is_found_by_its_text_until_it_is_revoked():
     assert [find_key(wrong) for wrong in (text[:-1], text + " ", text.upper(), "", "é", key.prefix)] == [None] * 6
     revoke_key(key)
     assert find_key(text) is None
+
+
+def test_a_key_that_was_just_found_is_not_asked_for_again():
+    key, text = create_key(project=make_project(), name="x", scope=KeyScope.INGEST)
+    find_key(text)
+
+    with CaptureQueriesContext(connection) as asked:
+        found = [recent_key(text) for _ in range(3)]
+
+    assert (found, found[0].project, len(asked)) == ([key] * 3, key.project, 1)
+    assert recent_key(text + "x") is None
+    revoke_key(key)
+    assert recent_key(text) is None
+
+
+def test_a_key_that_another_process_revoked_is_believed_for_a_second(monkeypatch):
+    key, text = create_key(project=make_project(), name="x", scope=KeyScope.INGEST)
+    clock = [100.0]
+    monkeypatch.setattr(keys, "monotonic", lambda: clock[0])
+    assert recent_key(text) == key
+    ApiKey.objects.update(revoked_at=key.created_at)
+
+    clock[0] += 0.9
+    assert recent_key(text) == key
+    clock[0] += 0.1
+    assert recent_key(text) is None
 
 
 def test_keys_differ():
