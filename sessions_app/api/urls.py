@@ -10,7 +10,7 @@ from django.urls import URLPattern, path, re_path
 from django.views.decorators.csrf import csrf_exempt
 from ninja import NinjaAPI
 
-from sessions_app.api import checkpoints, docs, exports, forks, otlp, reads, runs
+from sessions_app.api import checkpoints, docs, exports, forks, reads, runs
 from sessions_app.api.errors import add_handlers
 from sessions_app.api.metrics import get_metrics
 from sessions_app.api.rendering import QuickRenderer
@@ -63,5 +63,4 @@ urlpatterns = [
     path("api/v1/", (routes, api_name, api_namespace)),
     re_path(r"^api/v1/", nothing_here),
     path("metrics", get_metrics, name="metrics"),
-    *otlp.urlpatterns,
 ]

@@ -65,14 +65,23 @@ ON CONFLICT DO NOTHING
 
 
 def write_many(project_id: int, contents: Mapping[str, bytes]) -> None:
-    """Store what is not stored yet; call it inside the transaction that adds the references.
+    """Store what is not stored yet; call it inside the transaction that adds the references."""
+    add(project_id, missing(project_id, contents))
+
+
+def missing(project_id: int, contents: Mapping[str, bytes]) -> dict[str, bytes]:
+    """Those that are not stored; one query, none for nothing. What is stored stays, so this may be asked beforehand."""
+    known = _known(project_id, contents)
+    return {digest: content for digest, content in contents.items() if digest not in known}
+
+
+def add(project_id: int, new: Mapping[str, bytes]) -> None:
+    """Store what was missing; call it inside the transaction that adds the references.
 
     Blobs are complete on disk before their rows are written, so no row ever names a missing blob. Rows are written in
     the order of digests, so that two writers never wait in a circle. Of two that write the same payload at once one
     comes too late: its bytes stay unused in its block.
     """
-    known = _known(project_id, contents)
-    new = {digest: content for digest, content in contents.items() if digest not in known}
     if not new:
         return
     most = min(BLOCK_BYTES, settings.REPLAY_BLOB_THRESHOLD_BYTES)

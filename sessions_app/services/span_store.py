@@ -71,9 +71,10 @@ def _store(project: Project, arrivals: Sequence[Arrival], known: Mapping[str, Kn
     rows, beside = _columns(arrivals, stored, known), Pieces()
     for batch in stored:
         beside.add(batch.beside)
+    new = payloads.missing(project.pk, beside.payloads)
     # One statement needs no transaction around it.
-    with transaction.atomic() if beside.payloads or beside.nodes else nullcontext():
-        payloads.write_many(project.pk, beside.payloads)
+    with transaction.atomic() if new or beside.nodes else nullcontext():
+        payloads.add(project.pk, new)
         write_nodes(project.pk, beside.nodes)
         found = _add(project, rows)
         transaction.on_commit(partial(_remember, project, arrivals, found), robust=True)
