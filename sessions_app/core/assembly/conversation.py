@@ -7,6 +7,7 @@ messages say; the earlier call's own messages are then taken, so that spelling i
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -16,6 +17,7 @@ from sessions_app.core.assembly.requests import comparable
 from sessions_app.core.history import History
 from sessions_app.core.payload import JsonObject, JsonValue, Payload, canonical_json
 from sessions_app.core.spans.reading import (
+    BuiltinResultPart,
     CallPart,
     ChatMessage,
     OtherPart,
@@ -41,7 +43,8 @@ class Turn:
         return [part for message in self.messages for part in message.parts]
 
     def calls(self) -> list[CallPart]:
-        return [part for part in self.parts if isinstance(part, CallPart)]
+        """Those that wait for somebody's result."""
+        return [part for part in self.parts if isinstance(part, CallPart) and not part.is_builtin]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -231,7 +234,7 @@ def _part_key(part: Part) -> JsonValue:
             return None  # many leave it out when they send an answer back
         case CallPart():
             return ["call", part.tool_name, comparable(part.arguments)]
-        case ResultPart():
+        case ResultPart() | BuiltinResultPart():
             return ["result", comparable(part.content)]
         case OtherPart():
             return ["other", part.kind, comparable(part.value)]
@@ -330,17 +333,40 @@ def _content(part: Part) -> JsonValue:
         case TextPart() | ThinkingPart():
             return part.text
         case OtherPart():
-            return _file(part) or f"[{part.kind}] {canonical_json(part.value).decode(errors='replace')}"
-        case CallPart() | ResultPart():
+            return _file(part) or _spelled(part)
+        case CallPart() | ResultPart() | BuiltinResultPart():
             return f"[{part.tool_name}]"
 
 
+def _spelled(part: OtherPart) -> str:
+    return f"[{part.kind}] {canonical_json(part.value).decode(errors='replace')}"
+
+
 def _file(part: OtherPart) -> JsonObject | None:
-    """An image by its address, as Pydantic AI writes it; other kinds of files are kept as their JSON."""
+    """A file, or an image by its address, as Pydantic AI writes it; of other kinds their JSON is kept."""
     value = part.value if isinstance(part.value, dict) else {}
+    if part.kind == "blob":
+        return _binary(value)
     image = value.get("image_url")
     url = image.get("url") if isinstance(image, dict) else image
+    if part.kind == "uri" and value.get("modality") == "image":
+        url = value.get("uri")
     return {"kind": "image-url", "url": url} if isinstance(url, str) else None
+
+
+def _binary(value: JsonObject) -> JsonObject | None:
+    """None where the bytes were left out."""
+    data, media_type = value.get("content"), value.get("mime_type")
+    if not (isinstance(data, str) and isinstance(media_type, str) and _is_base64(data)):
+        return None
+    return {"kind": "binary", "data": data, "media_type": media_type}
+
+
+def _is_base64(text: str) -> bool:
+    try:
+        return bool(base64.b64decode(text, validate=True))
+    except ValueError:
+        return False
 
 
 def _response(
@@ -368,12 +394,12 @@ def _answer_part(part: Part, ids: Iterator[str]) -> Iterator[JsonObject]:
             yield {"part_kind": "thinking", "content": part.text, "id": part.id, "signature": part.signature}
         case CallPart():
             yield {
-                "part_kind": "tool-call",
+                "part_kind": "builtin-tool-call" if part.is_builtin else "tool-call",
                 "tool_name": part.tool_name,
                 "args": part.arguments if isinstance(part.arguments, str | dict) else None,
-                "tool_call_id": next(ids),
+                "tool_call_id": (part.call_id or "unknown") if part.is_builtin else next(ids),
             }
-        case ResultPart():
+        case ResultPart() | BuiltinResultPart():
             yield {
                 "part_kind": "builtin-tool-return",
                 "tool_name": part.tool_name or "unknown",
@@ -381,4 +407,6 @@ def _answer_part(part: Part, ids: Iterator[str]) -> Iterator[JsonObject]:
                 "tool_call_id": part.call_id or "unknown",
             }
         case OtherPart():
-            yield {"part_kind": part.kind, "value": part.value}
+            # The replaying library knows no other kinds of parts.
+            file = _binary(part.value) if part.kind == "blob" and isinstance(part.value, dict) else None
+            yield {"part_kind": "file", "content": file} if file else {"part_kind": "text", "content": _spelled(part)}

@@ -41,6 +41,8 @@ class CallPart:
     call_id: str | None = None
     arguments: JsonValue = None
     """A text stays that text (models send JSON as text); None when it was not captured."""
+    is_builtin: bool = False
+    """The provider runs the tool itself: nobody else is asked, and what it gave stands in the same answer."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -54,6 +56,15 @@ class ResultPart:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class BuiltinResultPart:
+    """What a tool gave that the provider ran; a part of the model's answer."""
+
+    call_id: str | None = None
+    tool_name: str | None = None
+    content: JsonValue = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class OtherPart:
     """Images, files, audio, and kinds that nobody here knows; `value` is the part as it came."""
 
@@ -61,7 +72,7 @@ class OtherPart:
     value: JsonValue
 
 
-Part = TextPart | ThinkingPart | CallPart | ResultPart | OtherPart
+Part = TextPart | ThinkingPart | CallPart | ResultPart | BuiltinResultPart | OtherPart
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

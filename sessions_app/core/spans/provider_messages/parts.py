@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.core.spans.provider_messages.fields import entries, entry, first, text
-from sessions_app.core.spans.reading import CallPart, OtherPart, Part, ResultPart, TextPart, ThinkingPart
+from sessions_app.core.spans.reading import (
+    BuiltinResultPart,
+    CallPart,
+    OtherPart,
+    Part,
+    ResultPart,
+    TextPart,
+    ThinkingPart,
+)
 
 
 def parts_of(content: JsonValue) -> list[Part]:
@@ -34,7 +43,26 @@ def call_of(item: JsonObject) -> CallPart | None:
     if name is None:
         return None
     call_id = text(fields, "call_id", "toolCallId", "tool_call_id", "toolUseId", "id")
-    return CallPart(tool_name=name, call_id=call_id, arguments=first(fields, "arguments", "args", "input"))
+    arguments = first(fields, "arguments", "args", "input")
+    return CallPart(tool_name=name, call_id=call_id, arguments=arguments, is_builtin=item.get("builtin") is True)
+
+
+def _builtin_call(item: JsonObject) -> CallPart | None:
+    """OpenTelemetry puts what was asked beside the name; others have it as any call has."""
+    own = entry(item, "server_tool_call")
+    found = call_of({"name": text(own, "type"), "arguments": own, **item} if own else item)
+    return found and replace(found, is_builtin=True)
+
+
+def _builtin_result(item: JsonObject) -> BuiltinResultPart:
+    own = entry(item, "server_tool_call_response")
+    found = result_of({**item, "response": own} if own else item)
+    name = found.tool_name or text(own, "type")
+    return BuiltinResultPart(call_id=found.call_id, tool_name=name, content=found.content)
+
+
+def _result(item: JsonObject) -> ResultPart | BuiltinResultPart:
+    return _builtin_result(item) if item.get("builtin") is True else result_of(item)
 
 
 def result_of(item: JsonObject) -> ResultPart:
@@ -98,8 +126,11 @@ _TYPES: dict[str, Callable[[JsonObject], Part | None]] = {
     **dict.fromkeys(("text", "input_text", "output_text", "summary_text", "refusal"), _text),
     **dict.fromkeys(("thinking", "reasoning"), _thinking),
     **dict.fromkeys(("tool_use", "tool_call", "function_call", "function", "custom", "custom_tool_call"), call_of),
-    **dict.fromkeys(("tool_result", "tool_call_response"), result_of),
+    **dict.fromkeys(("tool_result", "tool_call_response"), _result),
     **dict.fromkeys(("function_call_output", "custom_tool_call_output"), result_of),
+    **dict.fromkeys(("server_tool_call", "server_tool_use", "mcp_tool_use"), _builtin_call),
+    **dict.fromkeys(("server_tool_call_response", "web_search_tool_result", "web_fetch_tool_result"), _builtin_result),
+    **dict.fromkeys(("code_execution_tool_result", "mcp_tool_result"), _builtin_result),
 }
 
 
