@@ -68,10 +68,12 @@ def event(place: str, columns: str) -> str:
 
 def column(field: str, value: str) -> str:
     """A field with its value as JSON on one line without tabs."""
-    if not field.isprintable():
-        # A name from outside may hold what separates the columns.
-        field = "".join(sign if sign.isprintable() else "\ufffd" for sign in field)
-    return f"\t{field}\t{value}"
+    return f"\t{field if field.isprintable() else _printable(field)}\t{value}"
+
+
+def _printable(field: str) -> str:
+    """A name from outside may hold what separates the columns."""
+    return "".join(sign if sign.isprintable() else "\ufffd" for sign in field)
 
 
 def _columns(line: str, number: int) -> tuple[str, list[tuple[str, str]]]:

@@ -92,7 +92,7 @@ def within_limits(text: str) -> str:
 
     Signs inside strings are counted with the others: too strict at worst, and the way of `jsonable` loses nothing.
     """
-    if len(text) <= _MAX_DEPTH and text.isascii():
+    if len(text) <= _BLOCK and text.isascii() and text.count("[") + text.count("{") <= _MAX_DEPTH:
         return text
     content = text.encode()
     brackets = content.count(b"[") + content.count(b"{")
