@@ -273,7 +273,8 @@ def _steps(project: Project) -> tuple[Amount, int]:
 
 def _links(project: Project) -> Amount:
     rows, runs, of_runs, size = _row(_NODES, project)
-    return Amount(count=rows + of_runs, size=None, stored=rows * _NODE_BYTES + size, is_cut=max(rows, runs) >= AT_MOST)
+    count, is_cut = rows + of_runs, max(rows, runs) >= AT_MOST
+    return Amount(count=count, size=count * _NODE_BYTES, stored=rows * _NODE_BYTES + size, is_cut=is_cut)
 
 
 # --- what histories stand for ------------------------------------------------------------------
