@@ -11,6 +11,7 @@ from sessions_app.core.formats.native import encode_native, parse_native, run_di
 from sessions_app.core.history import extend
 from sessions_app.core.payload import Payload
 from sessions_app.core.run import ParentLink, Run
+from sessions_app.mapping.history_nodes import write_nodes
 from sessions_app.mapping.kept_steps import give_back
 from sessions_app.mapping.load import load_run, load_steps
 from sessions_app.mapping.run_history import own_nodes
@@ -78,6 +79,27 @@ def test_forks_of_forks_keep_their_nodes_when_either_goes(project, parent):
 
     second.refresh_from_db()
     assert run_digest(load_run(second)) == run_digest(made)
+
+
+def test_a_fork_of_a_run_from_before_has_all_of_its_nodes(project, parent):
+    write_nodes(project.pk, own_nodes([parent.pk]))
+    parent.own_history.delete()
+    parent = Row.objects.get(pk=parent.pk)
+    made = fork_of(parent, "f", keeps=3)
+
+    fork = stored(project, made)
+
+    assert len(fork.kept) == 1
+    assert len(own_nodes([fork.pk])) == len(own_nodes([ingest_document(project, twin()).run.pk])) > 0
+    give_back(parent)
+    parent.delete()
+    fork.refresh_from_db()
+    assert run_digest(load_run(fork)) == run_digest(made)
+
+
+def twin() -> bytes:
+    """The same run under another id."""
+    return json.dumps(example() | {"run_id": "twin"}).encode()
 
 
 def test_a_fork_is_read_as_it_was_stored(project, parent):
