@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from django.db.models import F, Func, IntegerField, Q, QuerySet, Value
 
 from sessions_app import models
-from sessions_app.core.errors import PayloadMissing
+from sessions_app.core.errors import PayloadMissing, StoredBytesMissing
 from sessions_app.core.formats.fields import Fields
 from sessions_app.core.formats.native import read_header
 from sessions_app.core.formats.native_steps import read_step
@@ -23,16 +23,24 @@ from sessions_app.mapping.stored import Lookup, WithoutHistories, reference
 
 
 def load_run(row: models.Run) -> Run:
-    """The whole run as it was stored. Raises `PayloadMissing` when bytes are gone."""
+    """The whole run as it was stored. Raises `StoredBytesMissing` when bytes are gone."""
+    try:
+        return _load_run(row)
+    except StoredBytesMissing:
+        # Between two queries it, or a run that lends it steps, may have been written anew.
+        return _load_run(models.Run.objects.filter(pk=row.pk).first() or row)
+
+
+def _load_run(row: models.Run) -> Run:
     steps = details(row.steps.order_by("index"), "input_node", "output_node")
     heads = {node for _, _, *ends in steps for node in ends} | {row.prior_node, row.final_node}
     lookup, histories = _fetch(row, [bytes(row.header), *(text for _, text, *_ in steps)], heads)
     return read_header(
         header_of(row),
         lookup,
-        prior=histories.get(_hex(row.prior_node) or ""),
+        prior=_at(row.prior_node, histories),
         steps=tuple(read_step(Fields(text), index, lookup) for index, text, *_ in steps),
-        final=histories.get(_hex(row.final_node) or ""),
+        final=_at(row.final_node, histories),
     )
 
 
@@ -158,6 +166,13 @@ def _fetch(row: models.Run, texts: list[bytes], heads: Iterable[Digest | None]) 
     contents = payloads.read_many(row.project_id, wanted)
     histories = _histories(chain, contents)
     return Lookup(contents, histories), histories
+
+
+def _at(node: Digest | None, histories: dict[str, History]) -> History | None:
+    digest = _hex(node)
+    if digest is not None and digest not in histories:
+        raise PayloadMissing(digest)
+    return histories[digest] if digest is not None else None
 
 
 def _histories(chain: dict[str, Link], contents: dict[str, bytes]) -> dict[str, History]:

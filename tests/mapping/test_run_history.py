@@ -1,17 +1,21 @@
 """Nodes of histories: those that no other run has lie together beside their run."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from sessions_app.core.history import messages
+from sessions_app.core.formats.native import run_digest
+from sessions_app.core.history import extend, messages
+from sessions_app.core.payload import Payload
 from sessions_app.core.run import ModelCall
 from sessions_app.mapping.history_nodes import write_nodes
 from sessions_app.mapping.load import load_run
 from sessions_app.mapping.run_history import own_nodes, read_history
 from sessions_app.models import HistoryNode, Project, Run, RunHistory
 from sessions_app.services.ingest import ingest_document
+from sessions_app.services.run_store import store_assembled
 from tests.builders import make_growing_record, make_project, make_record
 
 pytestmark = pytest.mark.django_db
@@ -80,6 +84,18 @@ def test_nodes_are_read_as_far_as_they_are_asked_for(project):
     assert list(read_history(run, [call.history.digest])) == [call.history.digest]
     assert read_history(run, [None]) == {}
     assert read_history(run, ["0" * 64]) == {}
+
+
+def test_a_run_that_is_made_anew_while_it_is_read_is_the_new_one(project):
+    row = stored(project, make_growing_record("r", steps=12))
+    ends = [extend(None, [Payload.of_json(answered(words))]) for words in ("One end.", "Another end.")]
+    one, other = [replace(load_run(row), final=end) for end in ends]
+    store_assembled(project, one, source=b"{}", made_before=row.pk)
+    read_before = Run.objects.get(pk=row.pk)
+
+    store_assembled(project, other, source=b"{}", made_before=row.pk)
+
+    assert run_digest(load_run(read_before)) == run_digest(other)
 
 
 def test_a_run_from_before_has_rows_for_all(project):
