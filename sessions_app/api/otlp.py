@@ -42,7 +42,10 @@ def serve_exporters(get_response: Callable[[HttpRequest], HttpResponseBase]) -> 
 
     def serve(request: HttpRequest) -> HttpResponseBase:
         found = _ADDRESS.fullmatch(request.path_info)
-        return export(request, found["signal"]) if found else get_response(request)
+        if found is None:
+            return get_response(request)
+        request.get_host()  # raises for one that is not ALLOWED_HOSTS'
+        return export(request, found["signal"])
 
     return serve
 

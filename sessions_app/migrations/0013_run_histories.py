@@ -1,6 +1,24 @@
 import django.db.models.deletion
 from django.db import migrations, models
 
+from sessions_app.core.packed_nodes import unpack_nodes
+
+_ROW = """
+INSERT INTO sessions_app_historynode (project_id, digest, parent, message) VALUES (%s, %s, %s, %s) ON CONFLICT DO NOTHING
+"""
+
+
+def write_rows(apps, schema_editor):
+    """Before the table goes: code from before looks for the nodes among the rows."""
+    histories = apps.get_model("sessions_app", "RunHistory").objects.values_list("run__project_id", "nodes")
+    with schema_editor.connection.cursor() as cursor:
+        for project, nodes in histories.iterator(100):
+            rows = [
+                (project, bytes.fromhex(digest), parent and bytes.fromhex(parent), bytes.fromhex(message))
+                for digest, (parent, message) in unpack_nodes(bytes(nodes)).items()
+            ]
+            cursor.executemany(_ROW, rows)
+
 
 class Migration(migrations.Migration):
     dependencies = [
@@ -25,6 +43,7 @@ class Migration(migrations.Migration):
                 ("nodes", models.BinaryField()),
             ],
         ),
+        migrations.RunPython(migrations.RunPython.noop, write_rows),
         # Those of new rows are the first half of what they were.
         migrations.RunSQL(
             "UPDATE sessions_app_step SET request_key = substring(request_key FOR 16),"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import takewhile
 
 from django.contrib.postgres.search import SearchVector
 from django.db import transaction
@@ -154,7 +155,7 @@ def _written(project: models.Project, run: Run, digest: str, source: bytes) -> _
     columns = storable({**run_columns(run, collector), **judgement_columns(run)})
     steps = step_rows(run, collector)
     payloads.write_many(project.pk, {d: p.content for d, p in collector.payloads.items()})
-    nodes, shared = collector.links(), _before_the_first_answer(run)
+    nodes, shared = collector.links(), _shared_nodes(run)
     write_nodes(project.pk, {digest: link for digest, link in nodes.items() if digest in shared})
     facts = {
         "session": _session(project, run),
@@ -166,10 +167,18 @@ def _written(project: models.Project, run: Run, digest: str, source: bytes) -> _
     return _Written(columns={**columns, **facts}, steps=steps, nodes=own)
 
 
-def _before_the_first_answer(run: Run) -> set[str]:
-    """The nodes that other runs may have too: they lead to the newest message of the first request."""
-    first = next((call.history for _, call in run.model_calls if call.history), None)
-    return {node.digest for head in (run.prior, first and first.parent) for node in nodes_from(head)}
+def _shared_nodes(run: Run) -> set[str]:
+    """The nodes that other runs may have too: those in front of all that this run was asked and answered itself."""
+    calls = [call for _, call in run.model_calls if call.history]
+    asked = {call.history.digest for call in calls if call.history}
+    answers = {call.output_history.digest for call in calls if call.output_history}
+    is_own: dict[str, bool] = {}
+    for end in (run.prior, run.final, *(call.history for call in calls)):
+        new = list(takewhile(lambda node: node.digest not in is_own, nodes_from(end)))
+        for node in reversed(new):
+            goes_on = node.parent is not None and is_own[node.parent.digest]
+            is_own[node.digest] = goes_on or node.digest in answers
+    return {digest for digest, own in is_own.items() if not own} - asked
 
 
 _ADD_SESSION = """\

@@ -74,6 +74,25 @@ def test_turns_of_a_conversation_share_what_stood_in_front_of_them(project):
     assert [len(messages(history)) for history in histories] == [1, 3, 5, 7, 9, 11]
 
 
+@pytest.mark.parametrize("has_prior", [True, False])
+def test_turns_in_which_something_else_is_asked_first_share_them_too(project, has_prior):
+    """As a guard does, or a model that finds a title."""
+    counts = []
+    for number in range(1, 9):
+        turn = turn_of(number) | ({} if has_prior else {"prior": []})
+        guard = {
+            "kind": "model",
+            "request": {"messages": [said(f"Is Q{number} harmless?")]},
+            "response": answered("Yes."),
+        }
+        run = stored(project, turn | {"steps": [guard, *turn["steps"]]})
+        counts.append(run.own_history.count)
+        assert [len(messages(call.history)) for _, call in load_run(run).model_calls] == [1, 2 * number + 1]
+
+    assert counts == [4] * 8
+    assert HistoryNode.objects.count() == 2 * 8
+
+
 def test_nodes_are_read_as_far_as_they_are_asked_for(project):
     run = stored(project, make_growing_record("r", steps=12))
     call = load_run(run).steps[0].call
@@ -88,7 +107,9 @@ def test_nodes_are_read_as_far_as_they_are_asked_for(project):
 
 def test_a_run_that_is_made_anew_while_it_is_read_is_the_new_one(project):
     row = stored(project, make_growing_record("r", steps=12))
-    ends = [extend(None, [Payload.of_json(answered(words))]) for words in ("One end.", "Another end.")]
+    _, last = load_run(row).model_calls[-1]
+    words = ("One end.", "Another end.")
+    ends = [extend(last.output_history, [Payload.of_json(answered(each))]) for each in words]
     one, other = [replace(load_run(row), final=end) for end in ends]
     store_assembled(project, one, source=b"{}", made_before=row.pk)
     read_before = Run.objects.get(pk=row.pk)
