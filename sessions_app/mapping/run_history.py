@@ -1,8 +1,8 @@
 """Reading and writing the nodes of a run's histories.
 
-They lie together beside the run. What stood in front of its first answer may stand in front of other runs too, as in
-the turns of a conversation: those nodes have rows, which runs share (mapping/history_nodes.py). A fork has only the
-nodes that the runs whose steps it shares do not have.
+They lie together beside the run. What stands in front of all that it was asked and answered itself may stand in front
+of other runs too, as in the turns of a conversation: those nodes have rows, which runs share
+(mapping/history_nodes.py). A fork has only the nodes that the runs whose steps it shares do not have.
 """
 
 from __future__ import annotations
