@@ -49,6 +49,8 @@ class StandIn:
         server.socket = socket.socket(family)
         try:
             server.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+            # What it answered last keeps the port for a minute, in which `up` may be started again.
+            server.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             server.socket.bind(self._address)
         except OSError:
             server.socket.close()

@@ -160,7 +160,7 @@ Digest = bytes | memoryview
 
 
 def _fetch(row: models.Run, texts: list[bytes], heads: Iterable[Digest | None]) -> tuple[Lookup, dict[str, History]]:
-    chain = read_history(row, map(_hex, heads))
+    chain = read_history(row, map(hex_of, heads))
     wanted = {digest for text in texts for digest in payload_references(text)}
     wanted |= {message for _, message in chain.values()}
     contents = payloads.read_many(row.project_id, wanted)
@@ -169,7 +169,7 @@ def _fetch(row: models.Run, texts: list[bytes], heads: Iterable[Digest | None]) 
 
 
 def _at(node: Digest | None, histories: dict[str, History]) -> History | None:
-    digest = _hex(node)
+    digest = hex_of(node)
     if digest is not None and digest not in histories:
         raise PayloadMissing(digest)
     return histories[digest] if digest is not None else None
@@ -198,5 +198,5 @@ def _node(parent: History | None, message: str, contents: dict[str, bytes]) -> H
     return History(parent, Payload(content=contents[message]))
 
 
-def _hex(digest: Digest | None) -> str | None:
+def hex_of(digest: Digest | None) -> str | None:
     return None if digest is None else bytes(digest).hex()

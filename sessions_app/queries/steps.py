@@ -17,7 +17,7 @@ from sessions_app.core.payload import Payload
 from sessions_app.core.run import Step
 from sessions_app.mapping import payloads
 from sessions_app.mapping.details import details, details_of
-from sessions_app.mapping.load import Digest
+from sessions_app.mapping.load import Digest, hex_of
 from sessions_app.mapping.references import payload_references
 from sessions_app.mapping.run_history import read_history
 from sessions_app.mapping.stored import long_text, reference, text_in
@@ -212,7 +212,7 @@ def chain_of(run: models.Run, head: Digest | None) -> Chain:
 
 def chains_of(run: models.Run, *heads: Digest | None) -> list[Chain]:
     """The histories that end in these nodes, as far as they are still stored."""
-    ends = [None if head is None else bytes(head).hex() for head in heads]
+    ends = list(map(hex_of, heads))
     links = read_history(run, ends)
     return [_chain(end, links) for end in ends]
 
@@ -241,7 +241,7 @@ class Tail:
 
 
 def tail_of(run: models.Run, head: Digest, *, stop: Digest | None, limit: int) -> Tail:
-    end, until = bytes(head).hex(), None if stop is None else bytes(stop).hex()
+    end, until = hex_of(head), hex_of(stop)
     links = read_history(run, [end])
     tail = [*islice(takewhile(lambda node: node != until, _back_from(end, links)), limit)]
     before = links[tail[-1]][0] if tail else end

@@ -169,11 +169,11 @@ def _written(project: models.Project, run: Run, digest: str, source: bytes) -> _
 
 def _shared_nodes(run: Run) -> set[str]:
     """The nodes that other runs may have too: those in front of all that this run was asked and answered itself."""
-    calls = [call for _, call in run.model_calls if call.history]
-    asked = {call.history.digest for call in calls if call.history}
-    answers = {call.output_history.digest for call in calls if call.output_history}
+    requests = [call.history for _, call in run.model_calls if call.history]
+    asked = {request.digest for request in requests}
+    answers = {call.output_history.digest for _, call in run.model_calls if call.output_history}
     is_own: dict[str, bool] = {}
-    for end in (run.prior, run.final, *(call.history for call in calls)):
+    for end in (run.prior, run.final, *requests):
         new = list(takewhile(lambda node: node.digest not in is_own, nodes_from(end)))
         for node in reversed(new):
             goes_on = node.parent is not None and is_own[node.parent.digest]

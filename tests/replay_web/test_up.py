@@ -147,6 +147,16 @@ def test_somebody_answers_while_the_web_server_is_down(running_instance):
     assert answers["503 after 2"] > 0
 
 
+def test_the_port_is_free_at_once_although_somebody_answered_to_the_end(used_folder):
+    with instance_in(used_folder) as instance:
+        port = int(instance.url.rpartition(":")[2])
+        os.kill(instance.pids("web")[0], signal.SIGKILL)
+        assert "503 after 2" in {answer_of(port) for _ in range(50)}
+
+    with instance_in(used_folder, PORT=str(port)) as again:
+        assert again.url == instance.url
+
+
 def answer_of(port: int) -> int | str:
     """The status, with the pause that is asked for, or what went wrong."""
     connection = HTTPConnection("127.0.0.1", port, timeout=10)

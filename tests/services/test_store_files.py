@@ -133,12 +133,17 @@ def delete_blob():
     return f"payload {row} is missing from the blob folder"
 
 
+def flipped(data):
+    """With another byte in its middle."""
+    changed = bytearray(data)
+    changed[len(changed) // 2] ^= 1
+    return bytes(changed)
+
+
 def flip_byte_of_a_blob():
     row = StoredPayload.objects.get(size=len(LARGE))
     file = payloads.blob_folder().path(row.project_id, str(row))
-    content = bytearray(file.read_bytes())
-    content[len(content) // 2] ^= 1
-    file.write_bytes(content)
+    file.write_bytes(flipped(file.read_bytes()))
     return f"payload {row} "
 
 
@@ -156,9 +161,7 @@ def change_place():
 
 def flip_byte_of_a_block():
     row = StoredPayload.objects.get(size=len("small"))
-    content = bytearray(row.block.data)
-    content[len(content) // 2] ^= 1
-    row.block.data = bytes(content)
+    row.block.data = flipped(row.block.data)
     row.block.save()
     return f"payload {row} cannot be decompressed"
 
@@ -196,9 +199,7 @@ def change_node():
 
 def flip_byte_of_a_history():
     history = RunHistory.objects.get(run__run_id="abc123")
-    nodes = bytearray(history.nodes)
-    nodes[len(nodes) // 2] ^= 1
-    RunHistory.objects.filter(pk=history.pk).update(nodes=bytes(nodes))
+    RunHistory.objects.filter(pk=history.pk).update(nodes=flipped(history.nodes))
     return "abc123: cannot be loaded (PayloadMissing)"
 
 
@@ -226,9 +227,7 @@ def break_detail():
 
 def flip_byte_of_details():
     block = StepBlock.objects.get(run__run_id="r")
-    data = bytearray(block.data)
-    data[len(data) // 2] ^= 1
-    StepBlock.objects.filter(pk=block.pk).update(data=bytes(data))
+    StepBlock.objects.filter(pk=block.pk).update(data=flipped(block.data))
     return "its steps cannot be read, from step 1 on."
 
 

@@ -344,9 +344,9 @@ def _spelled(part: OtherPart) -> str:
 
 def _file(part: OtherPart) -> JsonObject | None:
     """A file, or an image by its address, as Pydantic AI writes it; of other kinds their JSON is kept."""
-    value = part.value if isinstance(part.value, dict) else {}
     if part.kind == "blob":
-        return _binary(value)
+        return _binary(part)
+    value = part.value if isinstance(part.value, dict) else {}
     image = value.get("image_url")
     url = image.get("url") if isinstance(image, dict) else image
     if part.kind == "uri" and value.get("modality") == "image":
@@ -354,8 +354,9 @@ def _file(part: OtherPart) -> JsonObject | None:
     return {"kind": "image-url", "url": url} if isinstance(url, str) else None
 
 
-def _binary(value: JsonObject) -> JsonObject | None:
-    """None where the bytes were left out."""
+def _binary(part: OtherPart) -> JsonObject | None:
+    """None for what is no file, and where its bytes were left out."""
+    value = part.value if part.kind == "blob" and isinstance(part.value, dict) else {}
     data, media_type = value.get("content"), value.get("mime_type")
     if not (isinstance(data, str) and isinstance(media_type, str) and _is_base64(data)):
         return None
@@ -408,5 +409,5 @@ def _answer_part(part: Part, ids: Iterator[str]) -> Iterator[JsonObject]:
             }
         case OtherPart():
             # The replaying library knows no other kinds of parts.
-            file = _binary(part.value) if part.kind == "blob" and isinstance(part.value, dict) else None
+            file = _binary(part)
             yield {"part_kind": "file", "content": file} if file else {"part_kind": "text", "content": _spelled(part)}
