@@ -14,9 +14,10 @@ from replay_web.supervisor import programs
 from replay_web.supervisor.account import Account, services_folder
 from replay_web.supervisor.errors import CannotStart
 from replay_web.supervisor.home import Home
+from replay_web.supervisor.port import bound, check_host, host_from_environment, number_from_environment
 from replay_web.supervisor.postgres import Postgres
 from replay_web.supervisor.redis import Redis
-from replay_web.supervisor.up import check_host, free_port, is_given, port_from_environment
+from replay_web.supervisor.up import is_given
 
 Check = Callable[[], str | None]
 SPACE_NEEDED = 512 * 1024 * 1024
@@ -48,10 +49,10 @@ def port_is_free() -> str | None:
     """While this home is in use its own web server has the port."""
     if Home.from_environment().is_held():
         return None
-    host = os.environ.get("HOST") or "127.0.0.1"
     try:
+        host = host_from_environment()
         check_host(host)
-        free_port(host, port_from_environment())
+        bound(host, number_from_environment()).close()
     except CannotStart as error:
         return str(error)
     return None

@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -12,6 +13,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -76,12 +78,20 @@ def clean_environment(**extra: str) -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name not in OF_THE_TESTS} | extra
 
 
-def start_up(home: Path, **environment: str) -> tuple[subprocess.Popen[str], Path]:
-    """`manage.py up` on a free port, not waited for."""
+AS_SYSTEMD = 'LISTEN_PID=$$ LISTEN_FDS=1 exec "$0" "$@"'
+
+
+def start_up(
+    home: Path, listening: socket.socket | None = None, /, **environment: str
+) -> tuple[subprocess.Popen[str], Path]:
+    """`manage.py up` on a free port or on this socket, which it is given as systemd gives it; not waited for."""
     output = Path(tempfile.mkstemp(prefix="up-", dir=home.parent)[1])
+    command = [sys.executable, "manage.py", "up"]
     with output.open("w") as written:
         process = subprocess.Popen(
-            [sys.executable, "manage.py", "up"],
+            ["sh", "-c", AS_SYSTEMD, *command] if listening else command,
+            pass_fds=[3] if listening else [],
+            preexec_fn=partial(os.dup2, listening.fileno(), 3) if listening else None,
             env=clean_environment(**{"REPLAY_HOME": str(home), "PORT": "0"} | environment),
             cwd=PROJECT_ROOT,
             stdout=written,
@@ -91,9 +101,9 @@ def start_up(home: Path, **environment: str) -> tuple[subprocess.Popen[str], Pat
     return process, output
 
 
-def start_instance(home: Path, **environment: str) -> Instance:
+def start_instance(home: Path, listening: socket.socket | None = None, /, **environment: str) -> Instance:
     """The same, and wait for its line."""
-    process, output = start_up(home, **environment)
+    process, output = start_up(home, listening, **environment)
     until = time.monotonic() + PATIENCE
     while not (found := READY.search(output.read_text())):
         if process.poll() is not None or time.monotonic() > until:
@@ -111,17 +121,17 @@ def wait_for_worker(instance: Instance) -> None:
         assert time.monotonic() < until, "the instance does not get well"
 
 
-def fails_to_start(home: Path, **environment: str) -> str:
+def fails_to_start(home: Path, listening: socket.socket | None = None, /, **environment: str) -> str:
     """What `manage.py up` says when it cannot start."""
-    process, output = start_up(home, **environment)
+    process, output = start_up(home, listening, **environment)
     assert process.wait(PATIENCE) == 1
     return output.read_text()
 
 
 @contextmanager
-def instance_in(folder: Path, **environment: str) -> Iterator[Instance]:
+def instance_in(folder: Path, listening: socket.socket | None = None, /, **environment: str) -> Iterator[Instance]:
     """An instance for one block; stopped at its end if it still runs."""
-    instance = start_instance(folder / "home", **environment)
+    instance = start_instance(folder / "home", listening, **environment)
     try:
         yield instance
     finally:

@@ -12,9 +12,11 @@ from pathlib import Path
 import pytest
 
 from replay_web.supervisor.home import Home
+from replay_web.supervisor.port import Port, bound
 from replay_web.supervisor.up import Supervisor
 from replay_web.supervisor.watch import stop_all
 
+HOST = "127.0.0.1"
 _running: list[Supervisor] = []
 _NAMES = "REPLAY_TEST_SERVICES"
 """Names of the variables that this plugin has set, for the processes that inherit them."""
@@ -41,7 +43,7 @@ def start_services() -> None:
     if "PYTEST_XDIST_WORKER" in os.environ:
         for name in os.environ.pop(_NAMES, "").split():
             os.environ.pop(name, None)
-    supervisor = Supervisor(home=make_home(), host="127.0.0.1", port=0, say=lambda line: None, is_durable=False)
+    supervisor = Supervisor(make_home(), Port(HOST, bound(HOST, 0)), say=lambda line: None, is_durable=False)
     _running.append(supervisor)
     made = {"REPLAY_HOME": str(supervisor.home.path), **supervisor.start_services()}
     os.environ.update(made, **{_NAMES: " ".join(made)})

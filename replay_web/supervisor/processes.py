@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,6 +30,8 @@ class Program:
     account: Account | None = None
     """None runs it as ourselves."""
     folder: Path = Path("/")
+    open_files: Collection[int] = ()
+    """Descriptors that it inherits."""
     stop_signal: signal.Signals = signal.SIGTERM
     grace: float = 10.0
     """Seconds it may take to end by itself."""
@@ -50,6 +52,7 @@ def start(program: Program) -> subprocess.Popen[bytes]:
             stdout=log,
             stderr=subprocess.STDOUT,
             start_new_session=True,
+            pass_fds=program.open_files,
             preexec_fn=end_with_parent(program.stop_signal),
             **(program.account.as_options() if program.account else RunAs()),
         )

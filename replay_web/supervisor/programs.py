@@ -6,28 +6,22 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from replay_web.supervisor.home import PROJECT_ROOT, Home
+from replay_web.supervisor.port import Port
 from replay_web.supervisor.processes import Program
 
-WEB_THREADS = 8
 
-
-def web(home: Home, environment: Mapping[str, str], host: str, port: int) -> Program:
-    """granian: the fastest WSGI server by our measurement, and it reads chunked bodies."""
-    command = [
-        *(sys.executable, "-m", "granian", "--interface", "wsgi", "--http", "1", "--no-ws"),
-        *("--host", host, "--port", str(port), "--workers", "1"),
-        *("--blocking-threads", str(WEB_THREADS), "--workers-kill-timeout", "10", "--log-level", "warning"),
-        "replay_web.wsgi:application",
-    ]
+def web(home: Home, environment: Mapping[str, str], port: Port) -> Program:
+    file = port.listening.fileno()
     return Program(
         name="web",
-        command=command,
+        command=[sys.executable, "-m", "replay_web.web", str(file)],
+        open_files=[file],
         environment=environment,
         log=home.logs / "web.log",
         folder=PROJECT_ROOT,
         grace=15,
         is_killed_while_starting=True,
-        is_ready=lambda pid: answers(reachable(host), port),
+        is_ready=lambda pid: answers(port.reachable, port.number),
     )
 
 
@@ -55,11 +49,6 @@ def preparation(home: Home, environment: Mapping[str, str], url: str, *, with_st
         log=home.logs / "preparation.log",
         folder=PROJECT_ROOT,
     )
-
-
-def reachable(host: str) -> str:
-    """Where to ask a server that listens on `host`."""
-    return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
 
 
 def answers(host: str, port: int) -> bool:

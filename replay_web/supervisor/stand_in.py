@@ -1,14 +1,11 @@
-"""Answers in the web server's place while it is down.
+"""Answers in the web server's place while it is down: 503, come back.
 
-Some senders give up on a batch when nobody listens, and try again when somebody says 503 (measured with OpenTelemetry's
-exporter for Python up to 1.39). The socket shares the server's port from the start and listens only after its death, so
-that no request is taken from a server that lives.
+So nobody waits longer than need be for a server that takes long to start, and a sender tries again (measured with
+OpenTelemetry's exporters).
 """
 
-import os
 import socket
 import threading
-from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 _WORDS = b"The server is starting again.\n"
@@ -17,60 +14,30 @@ _DRAINED = 32 * 1024 * 1024
 
 
 class StandIn:
-    """For one port, as long as the supervisor lives. Does nothing where the port cannot be shared."""
+    """For one listening socket, which it shares with the web server and never closes."""
 
-    def __init__(self, host: str, port: int) -> None:
-        self._address = (host, port)
+    def __init__(self, listening: socket.socket) -> None:
+        self._listening = listening
         self._server: ThreadingHTTPServer | None = None
-        self._lock = threading.Lock()
 
     @property
     def is_serving(self) -> bool:
         return self._server is not None
 
-    def watch(self, pid: int) -> None:
-        """Serve from the moment that this child of ours ends."""
-        bound = self._bound()
-        if bound is not None:
-            threading.Thread(target=self._wait, args=(pid, bound), name="stand-in", daemon=True).start()
+    def serve(self) -> None:
+        """Answer until told to step aside; said again, it goes on."""
+        if self._server is not None:
+            return
+        self._server = ThreadingHTTPServer(self._listening.getsockname()[:2], _NotNow, bind_and_activate=False)
+        self._server.socket.close()
+        self._server.socket = self._listening
+        threading.Thread(target=self._server.serve_forever, args=(0.05,), name="stand-in", daemon=True).start()
 
     def step_aside(self) -> None:
         """The web server answers again."""
-        with self._lock:
-            server, self._server = self._server, None
+        server, self._server = self._server, None
         if server is not None:
             server.shutdown()
-            server.server_close()
-
-    def _bound(self) -> ThreadingHTTPServer | None:
-        family = socket.AF_INET6 if ":" in self._address[0] else socket.AF_INET
-        server = ThreadingHTTPServer(self._address, _NotNow, bind_and_activate=False)
-        server.socket.close()
-        server.socket = socket.socket(family)
-        try:
-            server.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-            # What it answered last keeps the port for a minute, in which `up` may be started again.
-            server.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            server.socket.bind(self._address)
-        except OSError:
-            server.socket.close()
-            return None
-        return server
-
-    def _wait(self, pid: int, server: ThreadingHTTPServer) -> None:
-        wait_for_death(pid)
-        server.server_activate()
-        with self._lock:
-            self._server = server
-        server.serve_forever(poll_interval=0.05)
-
-
-def wait_for_death(pid: int, wait: Callable[..., object] = os.waitid) -> None:
-    """Until the child has ended; it stays there for whoever waits for it next."""
-    try:
-        wait(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
-    except ChildProcessError:
-        return
 
 
 _COME_BACK = "2"

@@ -1,10 +1,8 @@
 """`manage.py up`: start what is not given, make the home ready, serve, and stop everything in the end."""
 
-import errno
 import json
 import os
 import signal
-import socket
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -17,13 +15,13 @@ from replay_web.supervisor.account import Account, services_folder, socket_folde
 from replay_web.supervisor.errors import CannotStart
 from replay_web.supervisor.home import Home, redis_url, write_private
 from replay_web.supervisor.leftovers import boot_id, end_leftovers
+from replay_web.supervisor.port import Port, port_of_environment
 from replay_web.supervisor.postgres import Postgres
 from replay_web.supervisor.processes import Program
 from replay_web.supervisor.redis import Redis
 from replay_web.supervisor.stand_in import StandIn
 from replay_web.supervisor.watch import Watched, stop_all
 
-LOOPBACK = ("127.0.0.1", "::1", "localhost")
 LOOK_EVERY = 0.25
 
 
@@ -36,8 +34,7 @@ class Supervisor:
     """Runs one instance on one home."""
 
     home: Home
-    host: str
-    port: int
+    port: Port
     say: Callable[[str], None] = field(default=lambda line: print(line, flush=True))
     is_durable: bool = True
     services: list[Watched] = field(default_factory=list)
@@ -47,19 +44,14 @@ class Supervisor:
     """What went wrong in the last round of the watch."""
 
     def __post_init__(self) -> None:
-        self.stand_in = StandIn(self.host, self.port)
-
-    @property
-    def url(self) -> str:
-        host = programs.reachable(self.host)
-        return f"http://{f'[{host}]' if ':' in host else host}:{self.port}"
+        self.stand_in = StandIn(self.port.listening)
 
     def run(self) -> None:
         """Serve until stopped."""
         try:
             environment = self.environment(self.start_services())
             self.start_doors(environment)
-            self.say(ready_line(self.url, self.home.connection))
+            self.say(ready_line(self.port.url, self.home.connection))
             while True:
                 time.sleep(LOOK_EVERY)
                 self.look_on()
@@ -101,16 +93,16 @@ class Supervisor:
         self.home.withdraw_connection()
         code = programs.fingerprint()
         is_known = self.home.is_prepared_for(code)
-        preparation = self.started(programs.preparation(self.home, environment, self.url, with_static=not is_known))
+        url = self.port.url
+        preparation = self.started(programs.preparation(self.home, environment, url, with_static=not is_known))
         if not is_known:
             self.say("Preparing the database ...")
             wait_done(preparation)
-        web = self.started(programs.web(self.home, environment, self.host, self.port))
+        web = self.started(programs.web(self.home, environment, self.port))
         self.doors.append(web)
         wait_done(preparation)
         write_private(self.home.prepared, code)
         web.wait_ready(60)
-        self.stand_in.watch(web.process.pid)
         self.home.publish_connection()
         self.doors.append(self.started(programs.worker(self.home, environment)))
 
@@ -152,21 +144,23 @@ class Supervisor:
 
     def look(self) -> None:
         """One round of the watch."""
-        if self.stand_in.is_serving:
-            self.see_whether_web_is_back()
+        self.see_who_answers()
         for watched in (*self.services, *self.doors):
             watched.look()
             processes.trim_log(watched.program.log)
         processes.reap_adopted({each.process.pid for each in (*self.services, *self.doors)})
 
-    def see_whether_web_is_back(self) -> None:
+    def see_who_answers(self) -> None:
+        """The web server, or the stand-in until it is back."""
         web = self.doors[0]
-        if web.due is None and web.process.poll() is None and web.program.is_ready(web.process.pid):
+        if web.due is not None or web.process.poll() is not None:
+            self.stand_in.serve()
+        elif self.stand_in.is_serving and web.program.is_ready(web.process.pid):
             self.stand_in.step_aside()
-            self.stand_in.watch(web.process.pid)
 
     def stop(self) -> None:
         self.say("Stopping ...")
+        self.stand_in.serve()
         stop_all([self.doors, self.services])
         sockets = self.home.state().get("sockets")
         self.home.forget()
@@ -193,44 +187,6 @@ def ready_line(url: str, connection: Path) -> str:
     return f"Replay is ready at {url}  (sign in as {name}; password in {connection})"
 
 
-def check_host(host: str) -> None:
-    """Listening to other machines takes a decision: under which names."""
-    if host not in LOOPBACK and not os.environ.get("ALLOWED_HOSTS"):
-        raise CannotStart(
-            f"HOST={host} lets other machines in. Set ALLOWED_HOSTS to the names they use, "
-            "e.g. ALLOWED_HOSTS=replay.example.org"
-        )
-
-
-def free_port(host: str, port: int) -> int:
-    """The port itself when it is free; for 0 one that is."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((host, port))
-        except OSError as error:
-            raise CannotStart(cannot_listen(host, port, error)) from error
-        chosen: int = probe.getsockname()[1]
-        return chosen
-
-
-def cannot_listen(host: str, port: int, error: OSError) -> str:
-    if error.errno == errno.EADDRINUSE:
-        return (
-            f"Port {port} is taken by another program. Stop that one, or choose another port, "
-            f"e.g. PORT={port + 1} python3 manage.py up (PORT=0 picks a free one)."
-        )
-    return f"Cannot listen on {host}, port {port}: {error.strerror}. Change HOST or PORT."
-
-
-def port_from_environment() -> int:
-    text = os.environ.get("PORT") or "8000"
-    if not text.isdecimal() or int(text) > 65535:
-        raise CannotStart(f"PORT is {text!r}; it has to be a number from 0 to 65535.")
-    return int(text)
-
-
 @contextmanager
 def stopping_on_signals() -> Iterator[None]:
     def stop(number: int, frame: object) -> None:
@@ -249,14 +205,13 @@ def ignore_signals() -> None:
 
 
 def up() -> None:
-    home, host, port = Home.from_environment(), os.environ.get("HOST") or "127.0.0.1", port_from_environment()
-    check_host(host)
+    home = Home.from_environment()
     home.prepare()
     with home.held(), stopping_on_signals():
         end_leftovers(home)
-        supervisor = Supervisor(home=home, host=host, port=free_port(host, port))
+        supervisor = Supervisor(home, port_of_environment())
         processes.adopt_orphans()
-        home.remember(url=supervisor.url, boot=boot_id() if sys.platform == "linux" else None)
+        home.remember(url=supervisor.port.url, boot=boot_id() if sys.platform == "linux" else None)
         supervisor.run()
 
 

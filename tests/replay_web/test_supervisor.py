@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 from replay_web.supervisor.home import Home
+from replay_web.supervisor.port import Port, bound
 from replay_web.supervisor.processes import children
 from replay_web.supervisor.up import Supervisor
 
@@ -44,9 +45,9 @@ class Troubled(Supervisor):
 
 def test_a_round_that_fails_is_said_once_and_is_not_the_last(tmp_path: Path):
     said: list[str] = []
-    supervisor = Troubled(Home(tmp_path), "127.0.0.1", 0, say=said.append)
-
-    for _ in range(3):
-        supervisor.look_on()
+    with bound("127.0.0.1", 0) as listening:
+        supervisor = Troubled(Home(tmp_path), Port("127.0.0.1", listening), say=said.append)
+        for _ in range(3):
+            supervisor.look_on()
 
     assert said == ["The watch goes on after: [Errno 28] No space left on device"]

@@ -2,9 +2,11 @@
 
 By hand, with the packages of another version or of another language in a folder of their own:
 
-    python -m tests.trials.test_exporters SPANS RESTARTS PATIENCE COMMAND ...
+    python -m tests.trials.test_exporters SPANS RESTARTS up|held|web PATIENCE COMMAND ...
 
-where PATIENCE is the timeout of the exporter in seconds and COMMAND runs exporting.py or exporting.mjs.
+where PATIENCE is the timeout of the exporter in seconds and COMMAND runs exporting.py or exporting.mjs. With `up` the
+whole instance is stopped and started, and its port is closed meanwhile; with `held` somebody holds the port open, as
+systemd does; with `web` the web server alone is ended, and `up` starts it again.
 """
 
 import signal
@@ -77,30 +79,35 @@ def test_every_span_arrives_although_the_server_is_restarted(instance, source):
     assert rows(instance, _COUNTS)[0][2] == 0
 
 
-def trial(spans: int, restarts: int, patience: int, command: list[str]) -> None:
+def trial(spans: int, restarts: int, what: str, patience: int, command: list[str]) -> None:
     """Prints how many spans ended and how many are stored."""
-    with open_folder() as folder:
-        instance, started = start_instance(folder / "home"), time.monotonic()
+    with open_folder() as folder, socket.create_server(("127.0.0.1", 0)) as held:
+        listening = held if what == "held" else None
+        instance, started = start_instance(folder / "home", listening), time.monotonic()
         exporter = start_exporter(instance, *command, str(spans), patience=patience)
         for n in range(restarts):
-            instance = disturbed(instance, exporter, spans * n // (restarts + 1), is_overloaded=n == restarts // 2)
+            wait_for_spans(instance, exporter, spans * n // (restarts + 1))
+            if n == restarts // 2:
+                overload(instance, 4)
+            print(f"    at {stored_spans(instance)} spans, the exporter is at work: {exporter.poll() is None}")
+            instance = started_again(instance, what, listening)
         said, complaints = exporter.communicate(timeout=600)
         print(f"{stored_spans(instance)} of {said.strip()} spans, {time.monotonic() - started:.0f} s: {command}")
         print(complaints[:600])
         instance.stop()
 
 
-def disturbed(instance: Instance, exporter: subprocess.Popen[str], count: int, *, is_overloaded: bool) -> Instance:
-    """The instance started again, when this many spans have come."""
+def wait_for_spans(instance: Instance, exporter: subprocess.Popen[str], count: int) -> None:
     wait_until(lambda: exporter.poll() is not None or stored_spans(instance) >= count)
-    if exporter.poll() is not None:
-        print("    not restarted: the exporter had ended")
+
+
+def started_again(instance: Instance, what: str, listening: socket.socket | None) -> Instance:
+    if what == "web":
+        kill_web(instance, signal.SIGTERM)
         return instance
-    if is_overloaded:
-        overload(instance, 4)
     instance.stop()
-    return start_instance(instance.home.path, PORT=str(urlsplit(instance.url).port))
+    return start_instance(instance.home.path, listening, PORT=str(urlsplit(instance.url).port))
 
 
 if __name__ == "__main__":
-    trial(int(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), sys.argv[4:])
+    trial(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3], int(sys.argv[4]), sys.argv[5:])
