@@ -157,6 +157,7 @@ class Supervisor:
             self.stand_in.serve()
         elif self.stand_in.is_serving and web.program.is_ready(web.process.pid):
             self.stand_in.step_aside()
+            web.note_well()
 
     def stop(self) -> None:
         self.say("Stopping ...")

@@ -72,6 +72,10 @@ class Watched:
         code = self.process.returncode
         self.say(f"{self.program.name} ended ({code}); starting it again in {self.pause:.0f} s. See {self.program.log}")
 
+    def note_well(self) -> None:
+        """It serves again: if it ends once more, it need not wait as one that cannot start."""
+        self.pause = FIRST_PAUSE
+
     def ask_to_end(self) -> None:
         if self.program.is_killed_while_starting and not self.was_ready:
             processes.kill_group(self.process.pid)

@@ -11,8 +11,9 @@ from pathlib import Path
 
 from replay_web.supervisor.home import Home
 from replay_web.supervisor.port import Port, bound
-from replay_web.supervisor.processes import children
+from replay_web.supervisor.processes import Program, children
 from replay_web.supervisor.up import Supervisor
+from replay_web.supervisor.watch import Watched
 
 
 def test_children_are_found_while_threads_come_and_go():
@@ -51,3 +52,20 @@ def test_a_round_that_fails_is_said_once_and_is_not_the_last(tmp_path: Path):
             supervisor.look_on()
 
     assert said == ["The watch goes on after: [Errno 28] No space left on device"]
+
+
+def test_the_pause_grows_until_the_program_has_served_again(tmp_path: Path):
+    said: list[str] = []
+    program = Program(name="brief", command=["true"], environment={}, log=tmp_path / "log")
+    watched = Watched(program, lambda name, pid: None, said.append)
+
+    def end() -> float:
+        watched.start()
+        watched.process.wait()
+        watched.look()
+        return watched.pause
+
+    assert [end(), end(), end()] == [1.0, 2.0, 4.0]
+    watched.note_well()
+    assert end() == 1.0
+    assert "brief ended (0); starting it again in 1 s." in said[-1]

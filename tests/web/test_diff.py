@@ -6,6 +6,7 @@ from django.urls import reverse
 from playwright.sync_api import expect
 
 from sessions_app.models import StoredPayload
+from tests.web.browsing import press, sign_in
 from tests.web.making import HOSTILE, client_of, make_project, make_user, match
 from tests.web.records import load_example, load_record, model_step, tool_step
 
@@ -227,13 +228,9 @@ def test_others_mark_nothing(pair, bob):
 def test_the_key_e_marks_what_is_read_and_the_page_is_accessible(page, live_server, pair, shop, scheme):
     make_user("bob", shop)
     page.emulate_media(color_scheme=scheme)
-    page.goto(f"{live_server.url}/p/shop/diff/a...b")
-    page.fill("[name=username]", "bob")
-    page.fill("[name=password]", "right")
-    page.press("[name=password]", "Enter")
+    sign_in(page, f"{live_server.url}/p/shop/diff/a...b")
 
-    page.wait_for_url("**/diff/a...b")
-    page.keyboard.press("e")
+    press(page, "e")
     expect(page.locator(".viewed-count")).to_have_text("1 of 1 viewed")
 
     for width in (1280, 320):

@@ -12,6 +12,7 @@ from playwright.sync_api import expect
 from sessions_app.core.find_terms import as_read, find_terms
 from sessions_app.models import StoredPayload
 from sessions_app.queries import find_in_run as walk
+from tests.web.browsing import press, sign_in
 from tests.web.making import HOSTILE, client_of, make_project, make_user, match
 from tests.web.records import load_record, long_run, loop_of, model_step, tool_step
 
@@ -177,21 +178,17 @@ def test_hits_are_walked_by_keys_and_the_page_is_accessible(page, live_server, s
     make_user("bob", shop)
     load_record(shop, steps=STEPS)
     page.emulate_media(color_scheme=scheme)
-    page.goto(f"{live_server.url}/p/shop/s/chat_1")
-    page.fill("[name=username]", "bob")
-    page.fill("[name=password]", "right")
-    page.press("[name=password]", "Enter")
+    sign_in(page, f"{live_server.url}/p/shop/s/chat_1")
 
-    page.wait_for_url("**/s/chat_1")
-    page.keyboard.press("/")
+    press(page, "/")
     page.keyboard.type("delayed")
-    page.keyboard.press("Enter")
+    press(page, "Enter")
     page.wait_for_url("**find=delayed**")
     page.locator("#main").evaluate("document.activeElement.blur()")
-    page.keyboard.press("n")
+    press(page, "n")
     expect(page.locator("[data-hit-at]")).to_have_text("2")
     page.wait_for_url("**step=3**")
-    page.keyboard.press("N")
+    press(page, "N")
     expect(page.locator("[data-hit-at]")).to_have_text("1")
 
     assert "find=delayed" in page.url

@@ -5,6 +5,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
 from sessions_app.models import Replay
+from tests.web.browsing import press, sign_in
 from tests.web.making import HOSTILE, make_user
 from tests.web.records import load_example, load_record, model_step, tool_step
 
@@ -14,11 +15,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 @pytest.fixture
 def signed_in(page: Page, live_server, shop) -> Page:
     make_user("bob", shop)
-    page.goto(f"{live_server.url}/sign-in")
-    page.fill("[name=username]", "bob")
-    page.fill("[name=password]", "right")
-    page.press("[name=password]", "Enter")
-    page.wait_for_url(f"{live_server.url}/**")
+    sign_in(page, f"{live_server.url}/p/shop/sessions")
     return page
 
 
@@ -30,18 +27,18 @@ def opened(page, live_server, run, step):
 def test_a_fork_is_put_together_by_keys_alone(signed_in, live_server, shop):
     run = load_example(shop, "cancel_bug")
     signed_in.goto(f"{live_server.url}/p/shop/s/{run.session.session_id}?step=2")
-    signed_in.keyboard.press("f")
+    press(signed_in, "f")
     signed_in.wait_for_url("**/fork?step=2")
 
     signed_in.focus("#in-result")
-    signed_in.keyboard.press("Control+a")
+    press(signed_in, "Control+a")
     signed_in.keyboard.type("Order ORD-5521: open")
     expect(signed_in.locator("[name=use_result]")).to_be_checked()
     signed_in.focus("#in-expect_text")
     signed_in.keyboard.type("It is cancelled.")
     signed_in.focus("#in-hypothesis")
     signed_in.keyboard.type("The status decides.")
-    signed_in.keyboard.press("Control+Enter")
+    press(signed_in, "Control+Enter")
 
     signed_in.wait_for_url("**/replays/rp_*")
     assert Replay.objects.get().order == {
@@ -131,12 +128,12 @@ def test_several_ticked_presets_are_queued_by_keys_as_several_forks(signed_in, l
 
     for key, words in (("timeout", "Queue fork"), ("rate_limit", "Queue 2 forks")):
         signed_in.focus(f"[name=preset][value={key}]")
-        signed_in.keyboard.press("Space")
+        press(signed_in, "Space")
         expect(queue).to_contain_text(words)
     expect(signed_in.locator("#in-result")).to_be_hidden()
     signed_in.fill("#in-expect_text", "It says so.")
     signed_in.fill("#in-hypothesis", "Tools that fail.")
-    signed_in.keyboard.press("Control+Enter")
+    press(signed_in, "Control+Enter")
 
     signed_in.wait_for_url("**/forks?run=*")
     expect(signed_in.locator(".notice")).to_have_text("2 forks queued.")
@@ -211,13 +208,13 @@ def test_a_live_model_is_ticked_counted_and_queued_by_keys(signed_in, live_serve
     expect(world).to_contain_text("world off")
     expect(signed_in.locator("#in-sampling")).not_to_be_checked()
     signed_in.focus("#in-sampling")
-    signed_in.keyboard.press("Space")
+    press(signed_in, "Space")
     expect(signed_in.locator("button[value=queue]")).to_contain_text("Queue sampling")
     expect(world).to_contain_text("live model")
     expect(signed_in.locator("#fork-sources .is-live")).to_have_count(1)
     signed_in.fill("#in-expect_text", "It is cancelled.")
     signed_in.fill("#in-hypothesis", "How often?")
-    signed_in.keyboard.press("Control+Enter")
+    press(signed_in, "Control+Enter")
 
     signed_in.wait_for_url("**/replays/rp_*")
     replay = Replay.objects.get()
@@ -247,11 +244,7 @@ def test_the_form_works_without_scripts(browser, live_server, shop):
     make_user("bob", shop)
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
-    page.goto(f"{live_server.url}/sign-in?next=/p/shop/s/{run.session.session_id}/fork?step=2")
-    page.fill("[name=username]", "bob")
-    page.fill("[name=password]", "right")
-    page.press("[name=password]", "Enter")
-    page.wait_for_url("**/fork?step=2")
+    sign_in(page, f"{live_server.url}/p/shop/s/{run.session.session_id}/fork?step=2")
 
     page.check("[name=use_result]")
     page.check("[name=preset][value=timeout]")

@@ -5,6 +5,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, Route, expect
 
 from sessions_app.models import ColdCase, Replay
+from tests.web.browsing import press, sign_in
 from tests.web.making import HOSTILE, make_project, make_session, make_user
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -19,24 +20,11 @@ def shop():
     return project
 
 
-def sign_in(page: Page, url: str, address: str) -> None:
-    page.goto(url + address)
-    page.fill("[name=username]", "bob")
-    page.fill("[name=password]", "right")
-    page.press("[name=password]", "Enter")
-    page.wait_for_url(f"{url}{address}")
-
-
 @pytest.fixture
 def listed(page: Page, live_server, shop) -> Page:
     make_user("bob", shop)
-    sign_in(page, live_server.url, LIST)
+    sign_in(page, live_server.url + LIST)
     return page
-
-
-def press(page: Page, *keys: str) -> None:
-    for key in keys:
-        page.keyboard.press(key)
 
 
 def asked(page: Page) -> str:
@@ -222,7 +210,7 @@ def test_all_of_it_works_without_scripts(browser, live_server, shop):
     make_user("bob", shop)
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
-    sign_in(page, live_server.url, LIST)
+    sign_in(page, live_server.url + LIST)
 
     page.locator("a.peek-link").nth(1).click()
     expect(page.locator("#peek")).to_contain_text("story 1")

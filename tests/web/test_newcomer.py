@@ -8,6 +8,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.instances import Instance
+from tests.web.browsing import press
 
 REPRODUCED = "Reproduced: same 3 steps, same answer"
 NO_DIFFERENCE = re.compile(r"No difference in 5 steps, \d+ fields")
@@ -25,24 +26,21 @@ def problems(page: Page) -> list[str]:
 def test_by_keyboard_alone(page: Page, running_instance: Instance, problems: list[str]):
     page.goto(running_instance.url)
     page.keyboard.type(running_instance.username)
-    page.keyboard.press("Tab")
+    press(page, "Tab")
     page.keyboard.type(running_instance.password)
-    page.keyboard.press("Enter")
+    press(page, "Enter")
     expect(page.locator("table")).to_contain_text("where is my order?")
-    # The table stands before the scripts that listen to keys.
-    page.wait_for_load_state("load")
 
-    page.keyboard.press("Control+k")
+    press(page, "Control+k")
     page.keyboard.type("r_8821")
-    page.keyboard.press("Enter")
+    press(page, "Enter")
     expect(page.locator("main, header")).to_contain_text(["lookup_order was called without user_id"])
-    page.wait_for_load_state("load")
 
-    page.keyboard.press("Shift+R")
+    press(page, "Shift+R")
     expect(page.get_by_text(REPRODUCED)).to_be_visible(timeout=30_000)
     expect(page.get_by_text("world off: 0 network calls, 0 writes")).to_be_visible()
 
-    page.keyboard.press("c")
+    press(page, "c")
     expect(page.get_by_text(NO_DIFFERENCE)).to_be_visible()
     assert problems == []
 
@@ -89,7 +87,7 @@ def test_a_replay_that_differs_is_never_called_reproduced(page: Page, running_in
     page.goto(f"{running_instance.url}/p/examples/s/tampered")
     page.fill("[name=username]", running_instance.username)
     page.fill("[name=password]", running_instance.password)
-    page.keyboard.press("Enter")
+    press(page, "Enter")
     page.get_by_role("button", name=re.compile("^Replay")).click()
 
     verdict = 'Diverged at step 4: messages[2].parts[0].content[0].order "#4421" | "#4422"'

@@ -5,6 +5,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
 from sessions_app.services.cold_cases import mark_cold
+from tests.web.browsing import press, sign_in
 from tests.web.making import HOSTILE, make_project, make_session, make_user
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -30,11 +31,7 @@ def signed_in(page: Page, live_server, shop) -> Page:
     user.is_superuser = True
     user.save()
     make_project("empty")
-    page.goto(f"{live_server.url}/sign-in")
-    page.fill("[name=username]", "bob")
-    page.fill("[name=password]", "right")
-    page.press("[name=password]", "Enter")
-    page.wait_for_url(f"{live_server.url}/**")
+    sign_in(page, f"{live_server.url}/p/shop/sessions")
     return page
 
 
@@ -43,10 +40,9 @@ def test_rows_are_walked_and_opened_by_keys(signed_in, live_server, shop):
     make_session(shop, "second", minutes_ago=2)
     signed_in.goto(f"{live_server.url}/p/shop/sessions")
 
-    for key in ("j", "j", "j", "k"):
-        signed_in.keyboard.press(key)
+    press(signed_in, "j", "j", "j", "k")
     focused = signed_in.evaluate("document.activeElement.textContent")
-    signed_in.keyboard.press("Enter")
+    press(signed_in, "Enter")
 
     assert focused == "first"
     signed_in.wait_for_url("**/s/first*")
@@ -55,12 +51,10 @@ def test_rows_are_walked_and_opened_by_keys(signed_in, live_server, shop):
 def test_keys_lead_from_page_to_page(signed_in, live_server):
     signed_in.goto(f"{live_server.url}/p/shop/setup")
 
-    signed_in.keyboard.press("g")
-    signed_in.keyboard.press("c")
+    press(signed_in, "g", "c")
     signed_in.wait_for_url("**/cold")
 
-    signed_in.keyboard.press("g")
-    signed_in.keyboard.press("s")
+    press(signed_in, "g", "s")
     signed_in.wait_for_url("**/sessions")
 
 
@@ -68,7 +62,7 @@ def test_keys_are_letters_while_typing(signed_in, live_server, shop):
     make_session(shop, "s")
     signed_in.goto(f"{live_server.url}/p/shop/sessions")
 
-    signed_in.keyboard.press("/")
+    press(signed_in, "/")
     signed_in.keyboard.type("jg?d")
 
     assert signed_in.input_value("#query") == "jg?d"
@@ -78,9 +72,9 @@ def test_keys_are_letters_while_typing(signed_in, live_server, shop):
 def test_the_sheet_of_keys_opens_and_closes(signed_in, live_server):
     signed_in.goto(f"{live_server.url}/p/shop/cold")
 
-    signed_in.keyboard.press("?")
+    press(signed_in, "?")
     expect(signed_in.locator("#keys")).to_be_visible()
-    signed_in.keyboard.press("Escape")
+    press(signed_in, "Escape")
     expect(signed_in.locator("#keys")).not_to_be_visible()
 
 
@@ -90,9 +84,9 @@ def test_single_keys_can_be_switched_off(signed_in, live_server):
     signed_in.click("text=Keep")
     expect(signed_in.locator("html")).to_have_attribute("data-key-hints", "off")
 
-    signed_in.keyboard.press("?")
+    press(signed_in, "?")
     expect(signed_in.locator("#keys")).not_to_be_visible()
-    signed_in.keyboard.press("Control+k")
+    press(signed_in, "Control+k")
     assert signed_in.evaluate("document.activeElement.name") == "q"
 
 
@@ -113,7 +107,7 @@ def test_new_rows_wait_until_they_are_asked_for(signed_in, live_server, shop):
 
     expect(signed_in.locator("#newer")).to_contain_text("1 new")
     expect(signed_in.locator("[data-row]")).to_have_count(1)
-    signed_in.keyboard.press(".")
+    press(signed_in, ".")
     expect(signed_in.locator("[data-row]")).to_have_count(2)
 
 
@@ -129,7 +123,7 @@ def test_load_more_adds_rows_in_place(signed_in, live_server, shop):
         make_session(shop, f"s{number}", minutes_ago=number)
     signed_in.goto(f"{live_server.url}/p/shop/sessions")
 
-    signed_in.keyboard.press("l")
+    press(signed_in, "l")
 
     expect(signed_in.locator("[data-row]")).to_have_count(51)
 
@@ -166,10 +160,7 @@ def test_everything_needed_works_without_scripts(browser, live_server, shop):
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
 
-    page.goto(f"{live_server.url}/p/shop/sessions?q=status%3Aok")
-    page.fill("[name=username]", "ann")
-    page.fill("[name=password]", "right")
-    page.click("text=Sign in")
+    sign_in(page, f"{live_server.url}/p/shop/sessions?q=status%3Aok", "ann")
     assert page.locator("[data-row]").count() == 1
     page.fill("[aria-label='Find any id']", "run chat_7710 failed")
     page.press("[aria-label='Find any id']", "Enter")

@@ -9,6 +9,7 @@ from django.urls import reverse
 from playwright.sync_api import expect
 
 from sessions_app.models import Replay
+from tests.web.browsing import press, sign_in
 from tests.web.forked import ASKED, PAUSED, UNKNOWN, load_forked, load_parent, make_fork, make_paused, make_waiting
 from tests.web.making import HOSTILE, client_of, make_user, match
 
@@ -292,13 +293,8 @@ def test_a_list_of_paused_replays_does_not_poll(shop, bob):
 # --- in a browser ---------------------------------------------------------------------------------
 
 
-def sign_in(page, live_server, replay):
-    address = f"{live_server.url}{reverse('replay', args=['shop', replay.replay_id])}"
-    page.goto(address)
-    page.fill("[name=username]", "ann")
-    page.fill("[name=password]", "right")
-    page.press("[name=password]", "Enter")
-    page.wait_for_url(address)
+def open_replay(page, live_server, replay):
+    sign_in(page, f"{live_server.url}{reverse('replay', args=['shop', replay.replay_id])}", "ann")
 
 
 @pytest.mark.django_db(transaction=True)
@@ -306,7 +302,7 @@ def test_an_answer_is_typed_refused_mended_and_given_without_scripts(browser, li
     make_user("ann", shop)
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
-    sign_in(page, live_server, waiting)
+    open_replay(page, live_server, waiting)
 
     page.fill("[name=value]", '{"orders": [}')
     page.get_by_role("button", name="Answer and go on").click()
@@ -324,12 +320,12 @@ def test_an_answer_is_typed_refused_mended_and_given_without_scripts(browser, li
 def test_a_running_replay_that_pauses_turns_into_the_stop_and_enter_goes_on(page, live_server, shop, paused):
     make_user("ann", shop)
     Replay.objects.update(state="running", stopped_at=None, progress_total=4)
-    sign_in(page, live_server, paused)
+    open_replay(page, live_server, paused)
     expect(page.locator(".verdict-words")).to_contain_text("Replaying step")
 
     Replay.objects.update(state="paused", stopped_at=PAUSED)
     expect(page.locator(".verdict-words")).to_contain_text("Paused before step 4")
-    page.keyboard.press("Enter")
+    press(page, "Enter")
 
     expect(page.locator(".verdict-words")).to_contain_text("Waiting for a worker")
 
@@ -344,7 +340,7 @@ def test_a_stop_is_accessible_and_fits(page, live_server, shop, scheme, width):
     stop = UNKNOWN | {"name": name, "arguments": {"q": HOSTILE * 9, "rows": list(range(80))}, "nearest": [near]}
     page.set_viewport_size({"width": width, "height": 800})
     page.emulate_media(color_scheme=scheme)
-    sign_in(page, live_server, make_waiting(load_parent(shop), stopped_at=stop))
+    open_replay(page, live_server, make_waiting(load_parent(shop), stopped_at=stop))
 
     assert [(each["id"], each["nodes"][0]["html"]) for each in Axe().run(page).response["violations"]] == []
     assert page.evaluate("document.documentElement.scrollWidth") <= width

@@ -8,6 +8,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from sessions_app.services.ingest_log import note
 from tests.builders import make_record, make_tool_step
+from tests.web.browsing import sign_in
 from tests.web.making import HOSTILE, make_user
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -22,17 +23,13 @@ def files(tmp_path):
     return good, bad
 
 
-def sign_in(page: Page, live_server, shop) -> None:
+def open_setup(page: Page, live_server, shop) -> None:
     make_user("ann", shop)
-    page.goto(f"{live_server.url}/p/shop/setup")
-    page.fill("[name=username]", "ann")
-    page.fill("[name=password]", "right")
-    page.press("[name=password]", "Enter")
-    page.wait_for_url("**/p/shop/setup")
+    sign_in(page, f"{live_server.url}/p/shop/setup", "ann")
 
 
 def test_a_refusal_is_shown_without_reloading(page, live_server, shop):
-    sign_in(page, live_server, shop)
+    open_setup(page, live_server, shop)
     expect(page.locator("#waiting")).to_contain_text("waiting for the first session…")
 
     note(None, door="traces", status=401, words="unknown key rpk_ab12…")
@@ -45,7 +42,7 @@ def test_a_refusal_is_shown_without_reloading(page, live_server, shop):
 def test_every_state_is_accessible_and_fits(page, live_server, shop, files, scheme, width):
     page.set_viewport_size({"width": width, "height": 800})
     page.emulate_media(color_scheme=scheme)
-    sign_in(page, live_server, shop)
+    open_setup(page, live_server, shop)
 
     def check(state):
         found = [(each["id"], each["nodes"][0]["html"]) for each in Axe().run(page).response["violations"]]
@@ -71,7 +68,7 @@ def test_every_state_is_accessible_and_fits(page, live_server, shop, files, sche
 def test_key_tabs_and_upload_work_without_scripts(browser: Browser, live_server, shop, files):
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
-    sign_in(page, live_server, shop)
+    open_setup(page, live_server, shop)
 
     page.get_by_role("link", name="curl").click()
     expect(page.locator("#way-curl")).to_contain_text("$REPLAY_KEY")

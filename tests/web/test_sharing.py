@@ -16,6 +16,7 @@ from replay_web.log_masks import MaskShareTokens
 from sessions_app.models import ShareLink
 from sessions_app.services.sharing import create_link, find_link
 from tests.builders import all_stored_bytes
+from tests.web.browsing import press, sign_in
 from tests.web.making import HOSTILE, client_of, make_project, make_user, match
 from tests.web.records import load_example, load_record, model_step, tool_step
 
@@ -321,14 +322,9 @@ def test_a_shared_page_is_only_read(run, ann, method):
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_link_is_made_by_a_key_and_opened_without_an_account(page, browser, live_server, run, ann, scheme):
-    page.goto(f"{live_server.url}/sign-in")
     page.emulate_media(color_scheme=scheme)
-    page.fill("[name=username]", "ann")
-    page.fill("[name=password]", "right")
-    page.press("[name=password]", "Enter")
-    page.wait_for_url("**/*")
-    page.goto(f"{live_server.url}{reverse('session', args=['shop', 'chat'])}")
-    page.keyboard.press("s")
+    sign_in(page, f"{live_server.url}{reverse('session', args=['shop', 'chat'])}", "ann")
+    press(page, "s")
     page.wait_for_url("**/share?run=one")
     page.click("text=Make a link")
     address = page.text_content(".share-made code")

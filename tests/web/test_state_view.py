@@ -18,6 +18,7 @@ from sessions_app.models import StoredPayload
 from sessions_app.services.ingest import ingest_document
 from tests.builders import row_counts
 from tests.recorder.recordings import records_of
+from tests.web.browsing import press, sign_in
 from tests.web.making import HOSTILE, client_of, make_project, make_user, match
 from tests.web.records import load_example, load_record, long_run, loop_of, model_step, tool_step
 
@@ -542,11 +543,7 @@ def test_others_see_no_state(shop):
 @pytest.fixture
 def signed_in(page, live_server, shop):
     make_user("ann", shop)
-    page.goto(f"{live_server.url}/sign-in")
-    page.fill("[name=username]", "ann")
-    page.fill("[name=password]", "right")
-    page.press("[name=password]", "Enter")
-    page.wait_for_url(f"{live_server.url}/**")
+    sign_in(page, f"{live_server.url}/p/shop/sessions", "ann")
     return page
 
 
@@ -588,20 +585,17 @@ def test_keys_lead_through_the_states_and_a_restored_run(signed_in, live_server,
     load_example(shop, "cancel_bug")
     signed_in.goto(f"{live_server.url}/p/shop/s/chat_2071_1116?step=3")
 
-    signed_in.keyboard.press("3")
+    press(signed_in, "3")
     expect(signed_in.locator("h2", has_text="State after step 3")).to_be_visible()
-    signed_in.wait_for_load_state()  # keys work once the scripts are there
-    signed_in.keyboard.press("J")
+    press(signed_in, "J")
     expect(signed_in.locator("h2", has_text="State after step 4")).to_be_visible()
-    signed_in.wait_for_load_state()  # keys work once the scripts are there
     signed_in.locator(".state-tree a", has_text="status").click()
     expect(signed_in.locator("#value")).to_contain_text("1 change")
     signed_in.get_by_role("link", name="Restore to this step").click()
     expect(signed_in.get_by_text("Restored to step 4")).to_be_visible()
-    signed_in.wait_for_load_state()  # keys work once the scripts are there
-    signed_in.keyboard.press("1")
+    press(signed_in, "1")
     expect(signed_in.locator("tr.is-picked")).to_have_id("s4")
-    signed_in.keyboard.press("K")
+    press(signed_in, "K")
     expect(signed_in.locator("tr.is-picked")).to_have_id("s3")
     expect(signed_in.get_by_text("Restored to step 4")).to_be_visible()
     signed_in.get_by_role("link", name="Show the whole run").first.click()

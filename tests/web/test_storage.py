@@ -33,6 +33,7 @@ from sessions_app.services.ingest import ingest_document
 from sessions_app.services.spans import receive
 from tests.builders import TRACE, a_span, make_growing_record, make_record, make_tool_step
 from tests.traces.captures import CHOICE, Capture
+from tests.web.browsing import sign_in
 from tests.web.making import HOSTILE, client_of, make_project, make_user
 
 pytestmark = pytest.mark.django_db
@@ -331,11 +332,7 @@ def test_the_page_is_accessible_and_fits(page: Page, live_server, shop, monkeypa
     make_user("ann", shop)
     page.set_viewport_size({"width": width, "height": 900})
     page.emulate_media(color_scheme=scheme)
-    page.goto(f"{live_server.url}/p/shop/storage")
-    page.fill("[name=username]", "ann")
-    page.fill("[name=password]", "right")
-    page.press("[name=password]", "Enter")
-    page.wait_for_url("**/p/shop/storage")
+    sign_in(page, f"{live_server.url}/p/shop/storage", "ann")
 
     def check(state: str) -> None:
         found = [(each["id"], each["nodes"][0]["html"]) for each in Axe().run(page).response["violations"]]

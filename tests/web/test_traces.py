@@ -21,6 +21,7 @@ from sessions_app.services.spans import receive
 from sessions_app.services.trace_runs import make_run, make_waiting_runs
 from tests.builders import make_record, make_tool_step
 from tests.traces.captures import CHOICE, Capture
+from tests.web.browsing import press, sign_in
 from tests.web.making import HOSTILE, make_project, make_user, match
 
 pytestmark = pytest.mark.django_db
@@ -436,11 +437,7 @@ def test_every_view_of_what_real_exporters_send_opens(shop, bob, folder):
 @pytest.fixture
 def signed_in(page: Page, live_server, shop) -> Page:
     make_user("bob", shop)
-    page.goto(f"{live_server.url}/sign-in")
-    page.fill("[name=username]", "bob")
-    page.fill("[name=password]", "right")
-    page.press("[name=password]", "Enter")
-    page.wait_for_url(f"{live_server.url}/p/**")
+    sign_in(page, f"{live_server.url}/p/shop/sessions")
     return page
 
 
@@ -464,7 +461,7 @@ def test_the_line_of_an_arriving_run_follows_by_itself(signed_in, live_server, s
     expect(line).to_contain_text("the topmost span has come", timeout=10_000)
     assert signed_in.locator(".steps tbody tr").count() == 1
 
-    signed_in.keyboard.press(".")
+    press(signed_in, ".")
     expect(line).to_have_text("")
     assert signed_in.locator(".steps tbody tr").count() == 2
 
