@@ -11,10 +11,12 @@ from django.db import connection
 from sessions_app import models
 from sessions_app.core.payload import JsonObject
 from sessions_app.core.run import Run
+from sessions_app.mapping.binary_rows import binary_cursor
 from sessions_app.mapping.details import details, write_details
-from sessions_app.mapping.run_history import take_over
+from sessions_app.mapping.run_history import Digest, take_over
 from sessions_app.mapping.step_rows import COLUMNS
 
+_LOCK = "SELECT pg_advisory_xact_lock{shared}(hashtextextended('kept steps', %(project)s::bigint))"
 _OWN = f"""
 INSERT INTO sessions_app_step (run_id, {", ".join(COLUMNS)})
 SELECT %(run)s, {", ".join(COLUMNS)} FROM sessions_app_step
@@ -26,6 +28,7 @@ def kept_steps(project: models.Project, run: Run, rows: list[models.Step]) -> li
     """The first steps of a fork that are byte for byte those of its parent, as `models.Run.kept` holds them."""
     if run.origin != "fork" or run.parent is None:
         return []
+    _lock(project.pk, shared="")
     parent = models.Run.objects.filter(project=project, run_id=run.parent.run_id).first()
     if parent is None:
         return []
@@ -49,8 +52,10 @@ def _parts(stored: Iterable[tuple[Any, ...]], rows: list[models.Step]) -> list[J
 
 def give_back(lender: models.Run) -> None:
     """Before the steps of a run go or change: whoever shares them gets rows and nodes of their own."""
+    _lock(lender.project_id, shared="_shared")
     sharing = models.Run.objects.exclude(kept=[]).filter(project=lender.project_id)
     for run in sharing.filter(kept__contains=[{"run": lender.pk}]).select_for_update(of=("self",)):
+        take_over(run, lender.pk, _heads(run))
         for part in run.kept:
             if part["run"] == lender.pk:
                 _copy(run, part)
@@ -58,9 +63,19 @@ def give_back(lender: models.Run) -> None:
         run.save(update_fields=["kept"])
 
 
+def _lock(project: int, *, shared: str) -> None:
+    """To the end of the transaction: no steps go or change while a fork comes to share some."""
+    with binary_cursor() as cursor:
+        cursor.execute(_LOCK.format(shared=shared), {"project": project})
+
+
+def _heads(run: models.Run) -> set[Digest | None]:
+    ends = run.steps.values_list("input_node", "output_node")
+    return {run.prior_node, run.final_node, *(node for step in ends for node in step)}
+
+
 def _copy(run: models.Run, part: JsonObject) -> None:
     lent = models.Step.objects.filter(run=part["run"], index__gt=part["after"], index__lte=part["upto"])
     write_details(run, details(lent.order_by("index")))
-    take_over(run, part["run"])
     with connection.cursor() as cursor:
         cursor.execute(_OWN, {"run": run.pk, "lender": part["run"], "after": part["after"], "upto": part["upto"]})

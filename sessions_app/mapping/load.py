@@ -18,17 +18,27 @@ from sessions_app.core.state import PatchError, apply_patch, changed_keys
 from sessions_app.mapping import payloads
 from sessions_app.mapping.details import details, details_of
 from sessions_app.mapping.references import payload_references
-from sessions_app.mapping.run_history import read_history
+from sessions_app.mapping.run_history import Digest, hex_of, read_history
 from sessions_app.mapping.stored import Lookup, WithoutHistories, reference
 
 
 def load_run(row: models.Run) -> Run:
-    """The whole run as it was stored. Raises `StoredBytesMissing` when bytes are gone."""
+    """The whole run as it was stored. Raises `StoredBytesMissing` when bytes are gone.
+
+    It, or a run that lends it steps, may be written anew between two queries; then it is read again.
+    """
     try:
-        return _load_run(row)
+        run = _load_run(row)
     except StoredBytesMissing:
-        # Between two queries it, or a run that lends it steps, may have been written anew.
-        return _load_run(models.Run.objects.filter(pk=row.pk).first() or row)
+        run = None
+    if run is None or _is_written_anew(row):
+        run = _load_run(models.Run.objects.filter(pk=row.pk).first() or row)
+    return run
+
+
+def _is_written_anew(row: models.Run) -> bool:
+    now = models.Run.objects.filter(pk=row.pk).values_list("kept", "content_digest").first()
+    return now is not None and (row.kept, bytes(row.content_digest)) != (now[0], bytes(now[1]))
 
 
 def _load_run(row: models.Run) -> Run:
@@ -155,10 +165,6 @@ def _changes_before(row: models.Run, index: int) -> list[StateChange]:
     return [change for change in changes if change is not None]
 
 
-Digest = bytes | memoryview
-"""What a binary column gives."""
-
-
 def _fetch(row: models.Run, texts: list[bytes], heads: Iterable[Digest | None]) -> tuple[Lookup, dict[str, History]]:
     chain = read_history(row, map(hex_of, heads))
     wanted = {digest for text in texts for digest in payload_references(text)}
@@ -196,7 +202,3 @@ def _node(parent: History | None, message: str, contents: dict[str, bytes]) -> H
     if message not in contents:
         raise PayloadMissing(message)
     return History(parent, Payload(content=contents[message]))
-
-
-def hex_of(digest: Digest | None) -> str | None:
-    return None if digest is None else bytes(digest).hex()

@@ -21,25 +21,34 @@ ON CONFLICT (run_id) DO UPDATE SET count = EXCLUDED.count, nodes = EXCLUDED.node
 """
 
 
+Digest = bytes | memoryview
+"""What a binary column gives."""
+
+
+def hex_of(digest: Digest | None) -> str | None:
+    return None if digest is None else bytes(digest).hex()
+
+
 def write_history(run: models.Run, nodes: Mapping[str, Link]) -> None:
     """In place of those that the run had."""
-    lent = own_nodes(_lenders(run))
+    _put(run, nodes, lenders=_lenders(run))
+
+
+def take_over(run: models.Run, lender: int, heads: Iterable[Digest | None]) -> None:
+    """What these lead to, before the run does not share the steps of this one any more."""
+    needed, _ = _led_to(map(hex_of, heads), own_nodes([run.pk, *_lenders(run)]))
+    _put(run, needed, lenders=[other for other in _lenders(run) if other != lender])
+
+
+def _put(run: models.Run, nodes: Mapping[str, Link], *, lenders: list[int]) -> None:
+    """All of them that do not lie beside one of the lenders."""
+    lent = own_nodes(lenders)
     own = {digest: link for digest, link in nodes.items() if digest not in lent}
-    if own:
-        _put(run, own)
-    else:
+    if not own:
         models.RunHistory.objects.filter(run=run).delete()
-
-
-def take_over(run: models.Run, lender: int) -> None:
-    """Before the run does not share this one's steps any more."""
-    if nodes := own_nodes([run.pk, lender]):
-        _put(run, nodes)
-
-
-def _put(run: models.Run, nodes: Mapping[str, Link]) -> None:
+        return
     with binary_cursor() as cursor:
-        cursor.execute(_PUT, {"run": run.pk, "count": len(nodes), "nodes": pack_nodes(nodes)})
+        cursor.execute(_PUT, {"run": run.pk, "count": len(own), "nodes": pack_nodes(own)})
 
 
 def read_history(run: models.Run, heads: Iterable[str | None]) -> dict[str, Link]:

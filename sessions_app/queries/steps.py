@@ -17,9 +17,8 @@ from sessions_app.core.payload import Payload
 from sessions_app.core.run import Step
 from sessions_app.mapping import payloads
 from sessions_app.mapping.details import details, details_of
-from sessions_app.mapping.load import Digest, hex_of
 from sessions_app.mapping.references import payload_references
-from sessions_app.mapping.run_history import read_history
+from sessions_app.mapping.run_history import Digest, hex_of, read_history
 from sessions_app.mapping.stored import long_text, reference, text_in
 from sessions_app.models.replays import ReplayState
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from django.contrib.auth.models import User
 from django.db import transaction
 
+from sessions_app.mapping.kept_steps import give_back
 from sessions_app.models import Membership, Project, Run
 from sessions_app.models.projects import KeyScope, Role
 from sessions_app.services.ingest import ingest_document
@@ -62,6 +63,8 @@ def remove_examples(project: Project) -> int:
     """Delete the example sessions of a project, with their replays; its other recordings stay."""
     sessions = project.sessions.filter(runs__is_example=True).distinct()
     removed = sessions.count()
+    for run in Run.objects.filter(session__in=sessions):
+        give_back(run)
     sessions.delete()
     return removed
 

@@ -1,10 +1,11 @@
 """A fork shares the rows of its parent's steps, and keeps them when the parent goes or changes."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import replace
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from sessions_app.core.formats.native import encode_native, parse_native, run_digest
@@ -17,6 +18,7 @@ from sessions_app.mapping.load import load_run, load_steps
 from sessions_app.mapping.run_history import own_nodes
 from sessions_app.models import Project
 from sessions_app.models import Run as Row
+from sessions_app.services.bootstrap import remove_examples
 from sessions_app.services.ingest import ingest_document
 from sessions_app.services.run_store import store_assembled, store_run
 from sessions_app.services.verification import problems
@@ -79,6 +81,83 @@ def test_forks_of_forks_keep_their_nodes_when_either_goes(project, parent):
 
     second.refresh_from_db()
     assert run_digest(load_run(second)) == run_digest(made)
+
+
+def test_a_fork_gets_no_more_nodes_than_its_steps_lead_to(project, parent):
+    answer = Payload.of_json({"kind": "response", "parts": []})
+    run = load_run(parent)
+    grown = store_assembled(
+        project, replace(run, final=extend(run.final, [answer] * 50)), source=b"{}", made_before=parent.pk
+    )
+    made = replace(fork_of(grown, "f", keeps=3), final=None)
+    fork = stored(project, made)
+
+    give_back(grown)
+
+    assert 0 < len(own_nodes([fork.pk])) <= len(own_nodes([grown.pk])) - 50
+    fork.refresh_from_db()
+    assert run_digest(load_run(fork)) == run_digest(made)
+
+
+def test_what_leads_through_another_lender_is_taken_over_too(project, parent):
+    """The first fork's node follows the parent's nodes, and those of the second follow it."""
+    answer = Payload.of_json({"kind": "response", "parts": []})
+    after = extend(load_run(parent).final, [answer])
+    first = stored(project, replace(fork_of(parent, "f", keeps=2), final=after))
+    made = replace(fork_of(first, "g", keeps=4), final=extend(after, [answer]))
+    second = stored(project, made)
+    assert len(own_nodes([second.pk])) == 1
+
+    for lender in (parent, first):
+        give_back(lender)
+        lender.delete()
+
+    second.refresh_from_db()
+    assert run_digest(load_run(second)) == run_digest(made)
+
+
+def test_a_fork_of_an_example_keeps_its_steps_when_examples_are_removed(project, parent):
+    Row.objects.filter(pk=parent.pk).update(is_example=True)
+    made = replace(fork_of(parent, "f", keeps=3), session_id="elsewhere")
+    fork = stored(project, made)
+
+    assert remove_examples(project) == 1
+
+    fork.refresh_from_db()
+    assert run_digest(load_run(fork)) == run_digest(made)
+    assert not list(problems())
+
+
+def test_a_run_that_is_made_anew_while_it_is_loaded_is_read_again(project, parent):
+    run = load_run(parent)
+    grown = replace(run, output=Payload.of_text("more"), steps=tuple(replace(step, name="anew") for step in run.steps))
+
+    store_assembled(project, grown, source=b"{}", made_before=parent.pk)
+
+    assert run_digest(load_run(parent)) == run_digest(grown)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_fork_that_comes_while_its_parent_is_made_anew_waits(project, parent):
+    made = replace(fork_of(parent, "f", keeps=3), session_id="elsewhere")  # those of one session take turns anyway
+    renamed = replace(load_run(parent), steps=tuple(replace(s, name="anew") for s in load_run(parent).steps))
+
+    with ThreadPoolExecutor() as pool:
+        with transaction.atomic():
+            store_assembled(project, renamed, source=b"of its own", made_before=parent.pk)
+            fork = pool.submit(in_thread, stored, project, made)
+            assert wait([fork], timeout=0.5).not_done
+        row = fork.result()
+
+    assert row.kept == []
+    assert run_digest(load_run(row)) == run_digest(made)
+
+
+def in_thread(function, *arguments):
+    try:
+        return function(*arguments)
+    finally:
+        connection.close()
 
 
 def test_a_fork_of_a_run_from_before_has_all_of_its_nodes(project, parent):
@@ -178,7 +257,7 @@ def test_a_run_that_is_made_anew_finds_those_that_share_by_an_index(project, par
     with CaptureQueriesContext(connection) as asked:
         give_back(parent)
 
-    [sql] = [query["sql"] for query in asked if "kept" in query["sql"]]
+    [sql] = [query["sql"] for query in asked if '"kept"' in query["sql"]]
     with connection.cursor() as cursor:
         cursor.execute(f"EXPLAIN {sql}")
         plan = "\n".join(line for (line,) in cursor.fetchall())

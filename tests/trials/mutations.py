@@ -171,7 +171,8 @@ class Fuzzer:
         return random.choice(_CHANGES)(self, random, tree)
 
     def _other(self, random: Random) -> Any:
-        return random.choice((random.choice(HOSTILE), random.choice(self.values)))
+        # A copy, for it may be changed where it comes to stand.
+        return random.choice((random.choice(HOSTILE), json.loads(json.dumps(random.choice(self.values)))))
 
 
 def _place(random: Random, tree: Any) -> Any:
