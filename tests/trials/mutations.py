@@ -172,7 +172,7 @@ class Fuzzer:
 
     def _other(self, random: Random) -> Any:
         # A copy, for it may be changed where it comes to stand.
-        return random.choice((random.choice(HOSTILE), json.loads(json.dumps(random.choice(self.values)))))
+        return json.loads(json.dumps(random.choice((random.choice(HOSTILE), random.choice(self.values)))))
 
 
 def _place(random: Random, tree: Any) -> Any:
@@ -182,7 +182,14 @@ def _place(random: Random, tree: Any) -> Any:
 
 
 def _any_value(value: Any) -> Any:
-    """As an AnyValue of OTLP."""
+    """As an AnyValue of OTLP; what lies too deep as the text that it would be."""
+    try:
+        return _as_any(value)
+    except RecursionError:
+        return {"stringValue": _spelt(value)}
+
+
+def _as_any(value: Any) -> Any:
     match value:
         case bool():
             return {"boolValue": value}
@@ -191,9 +198,9 @@ def _any_value(value: Any) -> Any:
         case float():
             return {"doubleValue": value}
         case list():
-            return {"arrayValue": {"values": [_any_value(item) for item in value]}}
+            return {"arrayValue": {"values": [_as_any(item) for item in value]}}
         case dict():
-            pairs = [{"key": key, "value": _any_value(item)} for key, item in value.items()]
+            pairs = [{"key": key, "value": _as_any(item)} for key, item in value.items()]
             return {"kvlistValue": {"values": pairs}}
         case None:
             return {}
