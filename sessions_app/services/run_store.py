@@ -13,7 +13,7 @@ from django.utils import timezone
 from sessions_app import models
 from sessions_app.core.errors import RunConflict
 from sessions_app.core.formats.native import run_digest
-from sessions_app.core.history import Link
+from sessions_app.core.history import History, Link
 from sessions_app.core.history import nodes as nodes_from
 from sessions_app.core.payload import Payload
 from sessions_app.core.run import Run
@@ -169,16 +169,29 @@ def _written(project: models.Project, run: Run, digest: str, source: bytes) -> _
 
 def _shared_nodes(run: Run) -> set[str]:
     """The nodes that other runs may have too: those in front of all that this run was asked and answered itself."""
-    requests = [call.history for _, call in run.model_calls if call.history]
-    asked = {request.digest for request in requests}
+    asked = {call.history.digest for _, call in run.model_calls if call.history}
+    shared: set[str] = set()
+    followed: set[str] = set()
+    for node in reversed(_in_front(run)):
+        # A request is this run's own, unless what other runs may have goes on from it.
+        if node.digest not in asked or node.digest in followed:
+            shared.add(node.digest)
+            followed.add(node.parent.digest if node.parent else "")
+    return shared
+
+
+def _in_front(run: Run) -> list[History]:
+    """The nodes that go on from no answer of this run, each after the one it follows."""
     answers = {call.output_history.digest for _, call in run.model_calls if call.output_history}
     is_own: dict[str, bool] = {}
-    for end in (run.prior, run.final, *requests):
+    found = []
+    for end in (run.prior, run.final, *(call.history for _, call in run.model_calls)):
         new = list(takewhile(lambda node: node.digest not in is_own, nodes_from(end)))
         for node in reversed(new):
             goes_on = node.parent is not None and is_own[node.parent.digest]
             is_own[node.digest] = goes_on or node.digest in answers
-    return {digest for digest, own in is_own.items() if not own} - asked
+            found += [] if is_own[node.digest] else [node]
+    return found
 
 
 _ADD_SESSION = """\

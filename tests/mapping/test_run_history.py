@@ -16,6 +16,7 @@ from sessions_app.mapping.run_history import own_nodes, read_history
 from sessions_app.models import HistoryNode, Project, Run, RunHistory
 from sessions_app.services.ingest import ingest_document
 from sessions_app.services.run_store import store_assembled
+from sessions_app.services.verification import problems
 from tests.builders import make_growing_record, make_project, make_record
 
 pytestmark = pytest.mark.django_db
@@ -91,6 +92,19 @@ def test_turns_in_which_something_else_is_asked_first_share_them_too(project, ha
 
     assert counts == [4] * 8
     assert HistoryNode.objects.count() == 2 * 8
+
+
+def test_a_row_follows_rows_only(project):
+    """The second request goes on from the first one, and not from its answer."""
+    asked = [said("Q"), said("It is urgent."), said("Really.")]
+    first = {"kind": "model", "request": {"messages": asked[:1]}, "response": answered("A")}
+    steps = [first, {"kind": "model", "request": {"messages": asked}, "response": answered("B")}]
+
+    run = stored(project, make_record("r", *steps))
+
+    assert list(problems()) == []
+    assert (HistoryNode.objects.count(), run.own_history.count) == (2, 3)
+    assert [len(messages(call.history)) for _, call in load_run(run).model_calls] == [1, 3]
 
 
 def test_nodes_are_read_as_far_as_they_are_asked_for(project):
