@@ -46,8 +46,9 @@ def disk_has_space() -> str | None:
 
 
 def port_is_free() -> str | None:
-    """While this home is in use its own web server has the port."""
-    if Home.from_environment().is_held():
+    """While this home is in use its own web server has the port; also one that outlived its supervisor."""
+    home = Home.from_environment()
+    if home.is_held() or home.state():
         return None
     try:
         host = host_from_environment()

@@ -7,7 +7,9 @@ A service manager may open the socket (LISTEN_FDS and LISTEN_PID, see sd_listen_
 
 import errno
 import os
+import re
 import socket
+import time
 from dataclasses import dataclass
 
 from replay_web.supervisor.errors import CannotStart
@@ -16,6 +18,8 @@ LOOPBACK = ("127.0.0.1", "::1", "localhost")
 BACKLOG = 1024
 """Connections that wait for somebody to take them."""
 _FIRST_GIVEN = 3
+_PATIENCE = 0.5
+"""Seconds."""
 
 
 @dataclass(frozen=True)
@@ -54,22 +58,31 @@ def given_socket() -> socket.socket | None:
     if os.environ.get("LISTEN_PID") != str(os.getpid()) or os.environ.get("LISTEN_FDS", "0") == "0":
         return None
     given = socket.socket(fileno=_FIRST_GIVEN)
-    if os.environ["LISTEN_FDS"] != "1" or given.family not in (socket.AF_INET, socket.AF_INET6):
+    is_tcp = given.family in (socket.AF_INET, socket.AF_INET6) and given.type == socket.SOCK_STREAM
+    if os.environ["LISTEN_FDS"] != "1" or not is_tcp:
         raise CannotStart("LISTEN_FDS has to give one TCP socket: name one ListenStream=address:port.")
     return given
 
 
 def bound(host: str, number: int) -> socket.socket:
-    """A socket on this port, for 0 on a free one. Raises CannotStart."""
-    listening = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
-    # Connections that ended within the last minute keep the port else, and `up` could not be started again.
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listening.bind((host, number))
-    except OSError as error:
-        listening.close()
-        raise CannotStart(cannot_listen(host, number, error)) from error
-    return listening
+    """A socket on this port, for 0 on a free one. Raises CannotStart.
+
+    One that was killed may hold the port for some milliseconds after its end.
+    """
+    until = time.monotonic() + _PATIENCE
+    while True:
+        listening = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+        # Connections that ended within the last minute keep the port else, and `up` could not be started again.
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listening.bind((host, number))
+        except OSError as error:
+            listening.close()
+            if error.errno != errno.EADDRINUSE or time.monotonic() > until:
+                raise CannotStart(cannot_listen(host, number, error)) from error
+            time.sleep(0.05)
+        else:
+            return listening
 
 
 def cannot_listen(host: str, port: int, error: OSError) -> str:
@@ -96,6 +109,6 @@ def host_from_environment() -> str:
 
 def number_from_environment() -> int:
     text = os.environ.get("PORT") or "8000"
-    if not text.isdecimal() or int(text) > 65535:
+    if not re.fullmatch("[0-9]{1,5}", text) or int(text) > 65535:
         raise CannotStart(f"PORT is {text!r}; it has to be a number from 0 to 65535.")
     return int(text)

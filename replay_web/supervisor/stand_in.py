@@ -10,7 +10,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 _WORDS = b"The server is starting again.\n"
 _DRAINED = 32 * 1024 * 1024
-"""Bytes of a body that are read before the answer: many clients look at it only when they have sent everything."""
+"""Bytes of a body that are read before the answer, more than any door takes: many clients look at an answer only when
+they have sent everything."""
 
 
 class StandIn:
@@ -28,7 +29,7 @@ class StandIn:
         """Answer until told to step aside; said again, it goes on."""
         if self._server is not None:
             return
-        self._server = ThreadingHTTPServer(self._listening.getsockname()[:2], _NotNow, bind_and_activate=False)
+        self._server = _Server(self._listening.getsockname()[:2], _NotNow, bind_and_activate=False)
         self._server.socket.close()
         self._server.socket = self._listening
         threading.Thread(target=self._server.serve_forever, args=(0.05,), name="stand-in", daemon=True).start()
@@ -44,14 +45,17 @@ _COME_BACK = "2"
 """Seconds. Some exporters ask six times and then give up their spans; a start may take longer than six seconds."""
 
 
+class _Server(ThreadingHTTPServer):
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Who leaves early misses nothing."""
+
+
 class _NotNow(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
     timeout = 5
 
     def _refuse(self) -> None:
-        length = self.headers.get("Content-Length", "")
-        left = min(int(length), _DRAINED) if length.isdecimal() else 0
-        while left > 0 and (chunk := self.rfile.read(min(left, 65536))):
-            left -= len(chunk)
+        self._drain()
         self.send_response(503)
         self.send_header("Retry-After", _COME_BACK)
         self.send_header("Content-Type", "text/plain; charset=utf-8")
@@ -63,5 +67,27 @@ class _NotNow(BaseHTTPRequestHandler):
 
     do_GET = do_HEAD = do_POST = do_PUT = do_DELETE = do_PATCH = do_OPTIONS = _refuse
 
+    def _drain(self) -> None:
+        """Read the body, in chunks or in one piece."""
+        if not self.headers.get("Transfer-Encoding"):
+            self._read(_length(self.headers.get("Content-Length", "")))
+            return
+        left = _DRAINED
+        while left > 0 and (size := _length(self.rfile.readline(20), base=16)):
+            self._read(size + len("\r\n"))
+            left -= size
+
+    def _read(self, left: int) -> None:
+        while left > 0 and (chunk := self.rfile.read(min(left, 65536))):
+            left -= len(chunk)
+
     def log_message(self, format: str, *arguments: object) -> None:
         return None
+
+
+def _length(text: str | bytes, base: int = 10) -> int:
+    """0 for what is none, and for more than anybody sends."""
+    try:
+        return min(int(text[:20], base), _DRAINED)
+    except ValueError:
+        return 0

@@ -16,7 +16,7 @@ from sessions_app.mapping.details import details, write_details
 from sessions_app.mapping.run_history import Digest, take_over
 from sessions_app.mapping.step_rows import COLUMNS
 
-_LOCK = "SELECT pg_advisory_xact_lock{shared}(hashtextextended('kept steps', %(project)s::bigint))"
+_HOLD = "SELECT pg_advisory_xact_lock{shared}(hashtextextended('kept steps', %(project)s::bigint))"
 _OWN = f"""
 INSERT INTO sessions_app_step (run_id, {", ".join(COLUMNS)})
 SELECT %(run)s, {", ".join(COLUMNS)} FROM sessions_app_step
@@ -24,11 +24,19 @@ WHERE run_id = %(lender)s AND index > %(after)s AND index <= %(upto)s
 """
 
 
+def hold_steps(project: models.Project, *, alone: bool) -> None:
+    """To the end of the transaction: no steps go or change while a fork comes to share some.
+
+    Before any row is locked: alone by who stores a fork, with others by who writes another run anew.
+    """
+    with binary_cursor() as cursor:
+        cursor.execute(_HOLD.format(shared="" if alone else "_shared"), {"project": project.pk})
+
+
 def kept_steps(project: models.Project, run: Run, rows: list[models.Step]) -> list[JsonObject]:
     """The first steps of a fork that are byte for byte those of its parent, as `models.Run.kept` holds them."""
-    if run.origin != "fork" or run.parent is None:
+    if run.origin != "fork" or run.parent is None or run.parent.run_id == run.run_id:
         return []
-    _lock(project.pk, shared="")
     parent = models.Run.objects.filter(project=project, run_id=run.parent.run_id).first()
     if parent is None:
         return []
@@ -52,21 +60,14 @@ def _parts(stored: Iterable[tuple[Any, ...]], rows: list[models.Step]) -> list[J
 
 def give_back(lender: models.Run) -> None:
     """Before the steps of a run go or change: whoever shares them gets rows and nodes of their own."""
-    _lock(lender.project_id, shared="_shared")
     sharing = models.Run.objects.exclude(kept=[]).filter(project=lender.project_id)
-    for run in sharing.filter(kept__contains=[{"run": lender.pk}]).select_for_update(of=("self",)):
+    for run in sharing.filter(kept__contains=[{"run": lender.pk}]).select_for_update(of=("self",)).order_by("pk"):
         take_over(run, lender.pk, _heads(run))
         for part in run.kept:
             if part["run"] == lender.pk:
                 _copy(run, part)
         run.kept = [part for part in run.kept if part["run"] != lender.pk]
         run.save(update_fields=["kept"])
-
-
-def _lock(project: int, *, shared: str) -> None:
-    """To the end of the transaction: no steps go or change while a fork comes to share some."""
-    with binary_cursor() as cursor:
-        cursor.execute(_LOCK.format(shared=shared), {"project": project})
 
 
 def _heads(run: models.Run) -> set[Digest | None]:

@@ -31,24 +31,30 @@ def hex_of(digest: Digest | None) -> str | None:
 
 def write_history(run: models.Run, nodes: Mapping[str, Link]) -> None:
     """In place of those that the run had."""
-    _put(run, nodes, lenders=_lenders(run))
+    lent = own_nodes(_lenders(run))
+    own = {digest: link for digest, link in nodes.items() if digest not in lent}
+    if own:
+        _put(run, own)
+    else:
+        models.RunHistory.objects.filter(run=run).delete()
 
 
 def take_over(run: models.Run, lender: int, heads: Iterable[Digest | None]) -> None:
-    """What these lead to, before the run does not share the steps of this one any more."""
-    needed, _ = _led_to(map(hex_of, heads), own_nodes([run.pk, *_lenders(run)]))
-    _put(run, needed, lenders=[other for other in _lenders(run) if other != lender])
+    """What these lead to, before the run does not share the steps of this one any more.
+
+    What the run has already stays, even if another lender has it too: forks of this run may rely on it.
+    """
+    own, others = own_nodes([run.pk]), own_nodes(pk for pk in _lenders(run) if pk != lender)
+    known = own | others
+    needed, _ = _led_to(map(hex_of, heads), known | own_nodes([lender]))
+    new = {digest: link for digest, link in needed.items() if digest not in known}
+    if new:
+        _put(run, own | new)
 
 
-def _put(run: models.Run, nodes: Mapping[str, Link], *, lenders: list[int]) -> None:
-    """All of them that do not lie beside one of the lenders."""
-    lent = own_nodes(lenders)
-    own = {digest: link for digest, link in nodes.items() if digest not in lent}
-    if not own:
-        models.RunHistory.objects.filter(run=run).delete()
-        return
+def _put(run: models.Run, nodes: Mapping[str, Link]) -> None:
     with binary_cursor() as cursor:
-        cursor.execute(_PUT, {"run": run.pk, "count": len(own), "nodes": pack_nodes(own)})
+        cursor.execute(_PUT, {"run": run.pk, "count": len(nodes), "nodes": pack_nodes(nodes)})
 
 
 def read_history(run: models.Run, heads: Iterable[str | None]) -> dict[str, Link]:

@@ -166,10 +166,14 @@ class Run(models.Model):
 
     @property
     def steps(self) -> models.QuerySet[Step]:
-        """All steps, those that it shares with its parents included."""
+        """All steps, those that it shares with its parents included.
+
+        A parent that is written anew gives its steps back; `kept` may be older than that.
+        """
         wanted = models.Q(run=self.pk)
         for part in self.kept:
-            wanted |= models.Q(run=part["run"], index__gt=part["after"], index__lte=part["upto"])
+            is_lent = models.Exists(Run.objects.filter(pk=self.pk, kept__contains=[part]))
+            wanted |= models.Q(is_lent, run=part["run"], index__gt=part["after"], index__lte=part["upto"])
         return Step.objects.filter(wanted)
 
 

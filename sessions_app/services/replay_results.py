@@ -14,6 +14,7 @@ from sessions_app.models import Replay, Run
 from sessions_app.models.replays import FORK_MODES, ReplayMode, ReplayQueue, ReplayState
 from sessions_app.queries.borrowing import nearest_calls
 from sessions_app.services import leases
+from sessions_app.services.deadlocks import again_after_deadlock
 from sessions_app.services.run_store import store_assembled
 
 _STATES = {"could_not_run": ReplayState.FAILED, "paused": ReplayState.PAUSED}
@@ -31,6 +32,7 @@ def produced_run_id(replay: Replay) -> str:
     return f"{name}_{replay.replay_id}" if is_taken else name
 
 
+@again_after_deadlock
 def store_result(replay: Replay, result: JsonObject) -> None:
     """Write down what the child said. Raises `LeaseLost` when another worker has taken the replay over."""
     verdict = result["verdict"]

@@ -20,7 +20,7 @@ from sessions_app.core.run import Run
 from sessions_app.mapping import payloads
 from sessions_app.mapping.binary_rows import binary_cursor
 from sessions_app.mapping.history_nodes import write_nodes
-from sessions_app.mapping.kept_steps import give_back, kept_steps
+from sessions_app.mapping.kept_steps import give_back, hold_steps, kept_steps
 from sessions_app.mapping.rows import clean, digest_bytes, run_columns, step_rows, storable
 from sessions_app.mapping.run_history import write_history
 from sessions_app.mapping.step_rows import write_steps
@@ -51,6 +51,7 @@ def store_run(project: models.Project, run: Run, *, source: bytes) -> Ingested:
             return Ingested(run=stored, created=_adopt(stored))
         if stored is not None and stored.status != "running":
             raise RunConflict(run.run_id)
+        _hold_steps(project, run, stored)
         if stored is not None:
             give_back(stored)
             stored.delete()
@@ -69,13 +70,21 @@ def store_assembled(project: models.Project, run: Run, *, source: bytes, made_be
         lock_name(project, run.run_id)
         stored = _stored(project, run).only(*_TO_WRITE_OVER).first()
         if stored is None:
+            _hold_steps(project, run, stored)
             return _insert(project, run, digest, source)
         if bytes(stored.content_digest).hex() == digest:
             return stored
         if stored.pk != made_before:
             raise RunConflict(run.run_id)
+        _hold_steps(project, run, stored)
         _write_over(stored, project, run, digest, source)
         return stored
+
+
+def _hold_steps(project: models.Project, run: Run, stored: models.Run | None) -> None:
+    is_fork = run.origin == "fork"
+    if is_fork or stored is not None:
+        hold_steps(project, alone=is_fork)
 
 
 _TO_WRITE_OVER = ("run_id", "project", "session", "content_digest", "kept")

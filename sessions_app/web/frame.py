@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.contrib.auth.models import AnonymousUser
 from django.http import HttpRequest
 
 from sessions_app.models import Project
@@ -23,14 +24,16 @@ SECTIONS = (
 
 def bar_facts(request: HttpRequest, project: Project | None, section: str) -> dict[str, Any]:
     """Two queries, whatever the page: the projects of the user, the open replays of this one."""
-    is_known = request.user.is_authenticated
+    # A request whose host is wrong is refused before anybody asks who sends it.
+    user = getattr(request, "user", AnonymousUser())
+    is_known = user.is_authenticated
     return {
         "request": request,
-        "user": request.user,
+        "user": user,
         "project": project,
         "section": section,
         "sections": SECTIONS if project else (),
-        "projects": list(projects_of(request.user).order_by("name")[:50]) if is_known else [],
+        "projects": list(projects_of(user).order_by("name")[:50]) if is_known else [],
         "open_replays": open_replays(project) if project and is_known else 0,
     }
 

@@ -14,8 +14,8 @@ from sessions_app.core.payload import Payload
 from sessions_app.core.run import ParentLink, Run
 from sessions_app.mapping.history_nodes import write_nodes
 from sessions_app.mapping.kept_steps import give_back
-from sessions_app.mapping.load import load_run, load_steps
-from sessions_app.mapping.run_history import own_nodes
+from sessions_app.mapping.load import load_run, load_step, load_steps
+from sessions_app.mapping.run_history import own_nodes, take_over
 from sessions_app.models import Project
 from sessions_app.models import Run as Row
 from sessions_app.services.bootstrap import remove_examples
@@ -114,6 +114,48 @@ def test_what_leads_through_another_lender_is_taken_over_too(project, parent):
 
     second.refresh_from_db()
     assert run_digest(load_run(second)) == run_digest(made)
+
+
+def test_what_a_fork_has_already_stays_with_it_for_those_that_share_with_it(project, parent):
+    """Also when the run that it now shares with has the same nodes."""
+    first, second = stored(project, fork_of(parent, "f", keeps=2)), stored(project, fork_of(parent, "g", keeps=2))
+    take_over(second, parent.pk, heads_of(second))
+    has = own_nodes([second.pk])
+    assert has
+    take_over(first, parent.pk, heads_of(first))
+    second.kept = [{"run": first.pk, "after": 0, "upto": 1}, *second.kept]
+
+    take_over(second, parent.pk, heads_of(second))
+
+    assert own_nodes([second.pk]) == has
+
+
+def heads_of(row):
+    return [
+        row.prior_node,
+        row.final_node,
+        *(node for step in row.steps for node in (step.input_node, step.output_node)),
+    ]
+
+
+def test_a_fork_that_names_itself_keeps_its_steps(project, parent):
+    made = replace(fork_of(parent, "f", keeps=3), parent=ParentLink(run_id="f"))
+    row = stored(project, made)
+
+    store_assembled(project, replace(made, output=Payload.of_text("more")), source=b"{}", made_before=row.pk)
+
+    assert not list(problems())
+
+
+def test_a_fork_that_was_read_before_its_parent_changed_has_each_step_once(project, parent):
+    fork = stored(project, fork_of(parent, "f", keeps=3))
+    renamed = replace(load_run(parent), steps=tuple(replace(s, name="anew") for s in load_run(parent).steps))
+
+    store_assembled(project, renamed, source=b"{}", made_before=parent.pk)
+
+    assert len(fork.kept) == 1
+    assert [step.index for step in fork.steps.order_by("index")] == [1, 2, 3, 4, 5]
+    assert load_step(fork, 1).name != "anew"
 
 
 def test_a_fork_of_an_example_keeps_its_steps_when_examples_are_removed(project, parent):

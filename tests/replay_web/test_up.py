@@ -170,8 +170,9 @@ def test_a_port_that_systemd_holds_is_never_closed(used_folder):
                 assert waiting.result() == 401
 
 
-def test_a_socket_of_another_kind_is_refused(folder):
-    with socket.socket(socket.AF_UNIX) as other:
+@pytest.mark.parametrize("kind", [(socket.AF_UNIX, socket.SOCK_STREAM), (socket.AF_INET, socket.SOCK_DGRAM)])
+def test_a_socket_of_another_kind_is_refused(folder, kind):
+    with socket.socket(*kind) as other:
         assert "LISTEN_FDS has to give one TCP socket" in fails_to_start(folder / "home", other)
 
 
@@ -222,6 +223,7 @@ def test_a_taken_port_is_named(folder):
     ("environment", "expected"),
     [
         ({"PORT": "http"}, "PORT is 'http'; it has to be a number"),
+        ({"PORT": "9" * 5000}, "it has to be a number from 0 to 65535"),
         ({"HOST": "0.0.0.0"}, "Set ALLOWED_HOSTS to the names they use"),
         ({"REPLAY_HOME": "/proc/replay"}, "The folder /proc/replay cannot be written"),
         ({"REPLAY_LEASE_SECONDS": "soon"}, "REPLAY_LEASE_SECONDS is 'soon'"),

@@ -86,6 +86,16 @@ def test_pages_hold_no_inline_script_or_style(page):
 # --- errors
 
 
+@pytest.mark.django_db
+def test_a_host_that_is_not_ours_is_refused_in_words(client, settings):
+    settings.ALLOWED_HOSTS = ["replay.example.org"]
+
+    answer = client.get("/", headers={"host": "elsewhere.example"})
+
+    assert answer.status_code == 400
+    assert "This request could not be read." in answer.content.decode()
+
+
 def test_a_failure_shows_a_reference_that_stands_in_the_log(caplog):
     response = server_error(RequestFactory().get("/p/shop/s/secret"))
 
