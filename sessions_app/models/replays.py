@@ -68,6 +68,9 @@ class Replay(models.Model):
     """What was asked for beside the mode (core/fork/order.py); never changes."""
     course = models.JSONField(default=dict)
     """How far it has come over its stops, and the answers that were given by hand."""
+    run_digest = models.BinaryField(null=True)
+    """Where the order speaks of steps by their numbers: that of the run for which it was given. Late spans make a run
+    anew, and its steps may be others then."""
     fork_id = models.CharField(max_length=512, null=True)
     """Id of the run that a fork makes, given when it is asked for."""
     state = models.CharField(max_length=10, choices=ReplayState, default=ReplayState.QUEUED)
@@ -123,6 +126,11 @@ class Replay(models.Model):
     @property
     def is_over(self) -> bool:
         return self.state not in OPEN_STATES
+
+    @property
+    def is_outdated(self) -> bool:
+        """Whether the run was made anew since the order was given."""
+        return self.run_digest is not None and bytes(self.run_digest) != bytes(self.run.content_digest)
 
     @property
     def waits_for_answer(self) -> bool:

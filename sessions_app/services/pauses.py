@@ -12,7 +12,7 @@ from sessions_app.core.payload import JsonObject
 from sessions_app.models import Replay
 from sessions_app.models.replays import FORK_MODES, ReplayMode, ReplayState
 from sessions_app.services.fork_checks import Parent
-from sessions_app.services.forks import answer_by_hand, queue_again, request_fork
+from sessions_app.services.forks import answer_by_hand, queue_again, refuse_outdated, request_fork
 from sessions_app.services.hand_answers import as_change
 from sessions_app.services.replays import cancel_replay
 from sessions_app.services.typed_json import without_secrets
@@ -78,4 +78,5 @@ def _paused(replay: Replay) -> tuple[Replay, JsonObject]:
         raise ForkError("The replay is not paused; it goes on already or has ended.", field="state")
     if replay.stopped_at is not None and replay.stopped_at != row.stopped_at:
         raise ForkError("The replay stands at another place by now.", field="state")
+    refuse_outdated(row)
     return row, row.stopped_at

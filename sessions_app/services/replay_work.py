@@ -28,6 +28,7 @@ from sessions_app.models.replays import ReplayMode, ReplayQueue, ReplayState
 from sessions_app.services import leases
 from sessions_app.services.replay_questions import Questions
 from sessions_app.services.replay_results import produced_run_id, store_result
+from sessions_app.services.replays import OUTDATED
 from sessions_app.services.samplings import Sampling
 
 logger = logging.getLogger(__name__)
@@ -77,6 +78,10 @@ def _run(replay: Replay, children: ChildPool) -> None:
         run = load_run(replay.run)
     except StoredBytesMissing as error:
         _fail(replay, str(error))
+        return
+    replay.run.refresh_from_db(fields=["content_digest"])
+    if replay.is_outdated:
+        _fail(replay, OUTDATED)
         return
     try:
         if replay.mode == ReplayMode.SAMPLING:

@@ -22,6 +22,7 @@ from sessions_app.services.wakeups import wake
 
 MODES = (ReplayMode.RECORDING, ReplayMode.CODE)
 _LONGEST_RUN_ID = 512
+OUTDATED = "More of this run came since this was asked for, and its steps may be others now. Ask for it again."
 
 
 class RequestKeyUsed(ForkError, NotReplayable):
@@ -114,6 +115,7 @@ def queue_replay(
             queue=ReplayQueue.REPLAYS if agent is None else ReplayQueue.CODE,
             order=order,
             course=course or {},
+            run_digest=run.content_digest if mode in FORK_MODES or order.get("breakpoints") else None,
             fork_id=_fork_id(run, mode) if mode in FORK_MODES else None,
             requested_by=user,
             request_key=request_key,

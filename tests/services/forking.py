@@ -1,12 +1,15 @@
 """Runs to fork and replays that wait, for the tests of asking."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
+from sessions_app.mapping.load import load_run
 from sessions_app.models import Project, Replay, Run
 from sessions_app.models.replays import ReplayState
 from sessions_app.services.forks import request_fork
 from sessions_app.services.ingest import ingest_document
+from sessions_app.services.run_store import store_assembled
 from tests.agents.talking import example
 
 EMPTY_ANSWER = {"kind": "tool_result", "step": 2, "value": []}
@@ -50,3 +53,11 @@ def pause(replay: Replay, stopped_at: dict[str, Any]) -> Replay:
 def _set(replay: Replay, **columns: Any) -> Replay:
     Replay.objects.filter(pk=replay.pk).update(**columns)
     return Replay.objects.get(pk=replay.pk)
+
+
+def make_anew(run: Run) -> None:
+    """As a late span does."""
+    whole = load_run(run)
+    first, *others = whole.steps
+    grown = replace(whole, steps=(replace(first, name="came late"), *others))
+    store_assembled(run.project, grown, source=b"{}", made_before=run.pk)

@@ -13,7 +13,7 @@ from sessions_app.services.forks import answer_by_hand
 from sessions_app.services.replays import cancel_replay, request_replay
 from tests.agents.talking import example
 from tests.builders import all_stored_bytes, make_project
-from tests.services.forking import make_fork, make_run, model_stop, pause, stop, tool_stop
+from tests.services.forking import make_anew, make_fork, make_run, model_stop, pause, stop, tool_stop
 
 pytestmark = pytest.mark.django_db
 SECRET = "sk-proj-" + "a1B2c3D4e5F6g7H8i9J0" * 2
@@ -53,6 +53,14 @@ def test_an_answer_lets_the_same_fork_go_on(fork):
     assert (row.state, row.verdict, row.attempt, row.stopped_at) == ("queued", None, 0, None)
     assert (row.divergence, row.finished_at, row.error, row.is_cancel_wanted) == (None, None, None, False)
     assert row.course == {"answers": [{**AT, "value": {"status": "lost"}}], "passed": 4, "is_stepping": False}
+
+
+@pytest.mark.parametrize("state", ["done", "paused"])
+def test_a_run_that_was_made_anew_has_other_steps(run, state):
+    fork = (stop if state == "done" else pause)(make_fork(run), tool_stop())
+    make_anew(run)
+
+    assert refused(fork, {"value": 1}) == "answer"
 
 
 def test_a_later_answer_stands_after_the_earlier_ones(fork):

@@ -8,7 +8,7 @@ from sessions_app.services.ingest import ingest_document
 from sessions_app.services.pauses import continue_replay, edit_and_continue, step_once
 from sessions_app.services.replays import cancel_replay, request_replay
 from tests.builders import RECORDS, make_project
-from tests.services.forking import make_fork, make_run, model_stop, pause, stop, tool_stop
+from tests.services.forking import make_anew, make_fork, make_run, model_stop, pause, stop, tool_stop
 from tests.web.making import make_user
 
 pytestmark = pytest.mark.django_db
@@ -43,6 +43,15 @@ def test_a_paused_replay_goes_on(paused, move, is_stepping):
     row = stored(paused)
     assert (row.state, row.attempt, row.stopped_at, row.order) == ("queued", 0, None, BREAKPOINTS)
     assert row.course == {"passed": 2, "is_stepping": is_stepping}
+
+
+@pytest.mark.parametrize(
+    ("move", "more"), [(continue_replay, {}), (step_once, {}), (edit_and_continue, {"answer": {"value": 1}})]
+)
+def test_none_goes_on_when_the_run_was_made_anew(paused, run, move, more):
+    make_anew(run)
+
+    assert refused(move, paused, **more) == "answer"
 
 
 @pytest.mark.parametrize("move", [continue_replay, step_once])

@@ -18,10 +18,11 @@ from sessions_app.services import replay_work
 from sessions_app.services.forks import answer_by_hand, request_fork
 from sessions_app.services.pauses import continue_replay, edit_and_continue, step_once
 from sessions_app.services.replay_questions import Questions
-from sessions_app.services.replays import cancel_replay, request_replay
+from sessions_app.services.replays import OUTDATED, cancel_replay, request_replay
 from tests.agents.forking import REFUSAL, sources
 from tests.agents.talking import example
 from tests.fake_provider import Answer, fake_provider, says, sometimes
+from tests.services.forking import make_anew
 from tests.tasks.incidents import make_project, make_run
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -57,6 +58,23 @@ def work(replay: Replay, children: ChildPool) -> Replay:
 def steps_of(replay: Replay) -> list[str]:
     assert replay.produced_run is not None
     return sources(load_run(replay.produced_run))
+
+
+def test_an_order_for_a_run_that_was_made_anew_meanwhile_is_not_carried_out(project, children):
+    """Its numbers would name other steps. A replay that names none is one of the run as it is."""
+    run = make_run(project, example("run_xyz789"))
+    ordered, paused, plain = (
+        fork(run, 2, {"kind": "tool_result", "step": 2, "value": []}),
+        request_replay(run=run, order={"breakpoints": [{"step": 2}]}),
+        request_replay(run=run),
+    )
+    make_anew(run)
+
+    for replay in (ordered, paused):
+        done = work(replay, children)
+        assert (done.state, done.verdict, done.produced_run) == ("failed", "could_not_run", None)
+        assert done.error == OUTDATED
+    assert work(plain, children).state == "done"
 
 
 def test_a_fork_leaves_a_run_of_its_own_and_its_parent_as_it_was(project, children):
