@@ -13,7 +13,7 @@ from sessions_app.core.payload import JsonObject
 from sessions_app.core.run import Run
 from sessions_app.mapping.binary_rows import binary_cursor
 from sessions_app.mapping.details import details, write_details
-from sessions_app.mapping.run_history import Digest, take_over
+from sessions_app.mapping.run_history import take_over
 from sessions_app.mapping.step_rows import COLUMNS
 
 _HOLD = "SELECT pg_advisory_xact_lock{shared}(hashtextextended('kept steps', %(project)s::bigint))"
@@ -62,17 +62,12 @@ def give_back(lender: models.Run) -> None:
     """Before the steps of a run go or change: whoever shares them gets rows and nodes of their own."""
     sharing = models.Run.objects.exclude(kept=[]).filter(project=lender.project_id)
     for run in sharing.filter(kept__contains=[{"run": lender.pk}]).select_for_update(of=("self",)).order_by("pk"):
-        take_over(run, lender.pk, _heads(run))
+        take_over(run, lender.pk)
         for part in run.kept:
             if part["run"] == lender.pk:
                 _copy(run, part)
         run.kept = [part for part in run.kept if part["run"] != lender.pk]
         run.save(update_fields=["kept"])
-
-
-def _heads(run: models.Run) -> set[Digest | None]:
-    ends = run.steps.values_list("input_node", "output_node")
-    return {run.prior_node, run.final_node, *(node for step in ends for node in step)}
 
 
 def _copy(run: models.Run, part: JsonObject) -> None:

@@ -39,17 +39,22 @@ def write_history(run: models.Run, nodes: Mapping[str, Link]) -> None:
         models.RunHistory.objects.filter(run=run).delete()
 
 
-def take_over(run: models.Run, lender: int, heads: Iterable[Digest | None]) -> None:
-    """What these lead to, before the run does not share the steps of this one any more.
+def take_over(run: models.Run, lender: int) -> None:
+    """What the run's own ends lead to, before it does not share the steps of this one any more.
 
     What the run has already stays, even if another lender has it too: forks of this run may rely on it.
     """
     own, others = own_nodes([run.pk]), own_nodes(pk for pk in _lenders(run) if pk != lender)
     known = own | others
-    needed, _ = _led_to(map(hex_of, heads), known | own_nodes([lender]))
+    needed, _ = _led_to(map(hex_of, _ends(run)), known | own_nodes([lender]))
     new = {digest: link for digest, link in needed.items() if digest not in known}
     if new:
         _put(run, own | new)
+
+
+def _ends(run: models.Run) -> set[Digest | None]:
+    steps = run.steps.values_list("input_node", "output_node")
+    return {run.prior_node, run.final_node, *(node for step in steps for node in step)}
 
 
 def _put(run: models.Run, nodes: Mapping[str, Link]) -> None:

@@ -119,23 +119,15 @@ def test_what_leads_through_another_lender_is_taken_over_too(project, parent):
 def test_what_a_fork_has_already_stays_with_it_for_those_that_share_with_it(project, parent):
     """Also when the run that it now shares with has the same nodes."""
     first, second = stored(project, fork_of(parent, "f", keeps=2)), stored(project, fork_of(parent, "g", keeps=2))
-    take_over(second, parent.pk, heads_of(second))
+    take_over(second, parent.pk)
     has = own_nodes([second.pk])
     assert has
-    take_over(first, parent.pk, heads_of(first))
+    take_over(first, parent.pk)
     second.kept = [{"run": first.pk, "after": 0, "upto": 1}, *second.kept]
 
-    take_over(second, parent.pk, heads_of(second))
+    take_over(second, parent.pk)
 
     assert own_nodes([second.pk]) == has
-
-
-def heads_of(row):
-    return [
-        row.prior_node,
-        row.final_node,
-        *(node for step in row.steps for node in (step.input_node, step.output_node)),
-    ]
 
 
 def test_a_fork_that_names_itself_keeps_its_steps(project, parent):
