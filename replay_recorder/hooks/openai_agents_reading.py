@@ -145,11 +145,11 @@ def _output_object(schema: Any) -> Json:
 
 
 def output_function(schema: Any) -> str | None:
-    """The function that turns the answer into the output, where that is more than validation: the SDK unpacks what
-    is no object, and a schema of the team's own may do anything."""
+    """The function that turns the answer into the output, where that is more than validation: a schema of the team's
+    own may do anything."""
     if schema is None or schema.is_plain_text():
         return None
-    is_plain = type(schema).__module__ == "agents.agent_output" and not getattr(schema, "_is_wrapped", False)
+    is_plain = type(schema).__module__ == "agents.agent_output"
     return None if is_plain else f"{type(schema).__name__}.validate_json"
 
 

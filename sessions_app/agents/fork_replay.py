@@ -73,7 +73,7 @@ async def _fork(
     clock: PinnedClock,
 ) -> tuple[Result, Run]:
     transcript = Transcript()
-    book = FixtureBook(tuple(f for f in plan.replay.fixtures if f.step > plan.kept))
+    book = FixtureBook(tuple(f for f in plan.replay.fixtures if f.step > plan.kept), plan.replay.asked)
     stops, state = Stops(order.breakpoints, course), ForkState(plan.run, order, plan.kept)
     stage = ForkStage(
         plan,
@@ -86,7 +86,7 @@ async def _fork(
         on_progress=Ticker(len(plan.run.steps) - plan.kept, on_progress).step,
     )
     model = replay_model(plan.replay, stage, cursor=plan.cursor, name=plan.model)
-    observer = ForkObserver(model, stage, transcript, book, plan.replay.refusal)
+    observer = ForkObserver(model, stage, transcript, book)
     start = _start(plan, transcript)
     ending, messages = await run_loop(rebuild_agent(plan.replay, model, stage, observer, start), start, plan.run)
     final = transcript.end(None, messages, step=0)

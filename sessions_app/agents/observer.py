@@ -7,37 +7,31 @@ from typing import Any, cast
 
 from pydantic import ValidationError
 from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering
-from pydantic_ai.exceptions import ToolRetryError, UnexpectedModelBehavior
-from pydantic_ai.messages import ModelMessage, ModelResponse, RetryFeedbackPart, RetryInfo, ToolCallPart, ToolReturnPart
+from pydantic_ai.exceptions import ToolRetryError
+from pydantic_ai.messages import ModelMessage, ModelResponse, RetryFeedbackPart, ToolCallPart, ToolReturnPart
 from pydantic_ai.models import ModelRequestContext
 from pydantic_ai.tools import RunContext, ToolDefinition
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from sessions_app.agents.library import dump_parameters, load_messages, load_parameters
-from sessions_app.agents.outcomes import RecordedError
 from sessions_app.agents.replay_model import ReplayModel
 from sessions_app.agents.stage import Stage
 from sessions_app.agents.transcript import Transcript
 from sessions_app.core.history import History, messages
 from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.core.replay.fixture_book import FixtureBook
+from sessions_app.core.replay.outputs import typed_output
 from sessions_app.core.replay.plan import PlannedAnswer
-from sessions_app.core.run import ErrorInfo
-
-_LAST_REFUSAL = "The recorded run refused this output and ended."
 
 
 class Observer(AbstractCapability[None]):
     """One for each replay; see `Transcript` for what it writes down."""
 
-    def __init__(
-        self, model: ReplayModel, stage: Stage, transcript: Transcript, book: FixtureBook, refusal: ErrorInfo | None
-    ) -> None:
+    def __init__(self, model: ReplayModel, stage: Stage, transcript: Transcript, book: FixtureBook) -> None:
         self._model = model
         self._stage = stage
         self._transcript = transcript
         self._book = book
-        self._refusal = refusal
 
     def get_ordering(self) -> CapabilityOrdering | None:
         return CapabilityOrdering(position="outermost")
@@ -101,15 +95,22 @@ class Observer(AbstractCapability[None]):
         self, ctx: RunContext[None], *, output_context: Any, output: Any, handler: Any
     ) -> Any:
         self._retry_as_recorded(output_context)
-        return await handler(output)
+        made = await handler(output)
+        return made if ctx.partial_output else self._typed(output_context, made)
+
+    def _typed(self, output_context: Any, made: Any) -> Any:
+        """What the team's type makes of it, as its recorded schema tells."""
+        call, asked = output_context.tool_call, self._model.answers[self._model.cursor - 1]
+        parameters = _parameters(asked)
+        if call is None and not parameters.get("output_object"):
+            return made
+        return typed_output(parameters, call.tool_name if call is not None else None, made)
 
     # --- re-enactments
 
     def _retry_as_recorded(self, output_context: Any) -> None:
         """The recorded run refused this output: refuse it again with the same words."""
         call = getattr(output_context, "tool_call", None)
-        if self._refusal is not None and self._model.current is None:
-            raise self._last_refusal(self._refusal, call)
         following = self._next_request()
         if following is None:
             return
@@ -118,13 +119,6 @@ class Observer(AbstractCapability[None]):
                 raise ToolRetryError(part)
             if isinstance(part, ToolReturnPart) and call is not None and _refuses(part, call):
                 raise ToolRetryError(part)
-
-    def _last_refusal(self, error: ErrorInfo, call: ToolCallPart | None) -> Exception:
-        """The refusal that ended the run. Where the team's own code raised, that is all that can be re-enacted;
-        where the loop gave up, it has to come to the same end by itself."""
-        if error.type != UnexpectedModelBehavior.__name__:
-            return RecordedError(error)
-        return ToolRetryError(_refusal_part(call))
 
     def _next_request(self) -> list[Any] | None:
         """The parts of the recorded request that came after the answer given last."""
@@ -171,15 +165,6 @@ def _joined(parts: Any) -> str:
 def _raw_arguments(call: ToolCallPart) -> JsonValue:
     """As the model sent them: they did not pass validation."""
     return call.args
-
-
-def _refusal_part(call: ToolCallPart | None) -> RetryFeedbackPart | ToolReturnPart:
-    """The last refusal ended the run, so no request holds its words; only that it came is re-enacted."""
-    if call is None:
-        return RetryFeedbackPart(_LAST_REFUSAL, retry=RetryInfo(cause="model_retry"))
-    return ToolReturnPart(
-        call.tool_name, _LAST_REFUSAL, call.tool_call_id, outcome="retried", retry=RetryInfo(cause="model_retry")
-    )
 
 
 def _refuses(part: ToolReturnPart, call: ToolCallPart) -> bool:

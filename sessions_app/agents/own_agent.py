@@ -20,7 +20,16 @@ from sessions_app.agents.own_outputs import OwnOutputs
 from sessions_app.agents.own_stage import OwnStage
 from sessions_app.agents.policy import FrozenPolicy
 from sessions_app.agents.rebuild import Start, recorded_start
-from sessions_app.agents.recording_replay import Progress, Ticker, observations_of, replay_model, run_loop, unreadable
+from sessions_app.agents.recording_replay import (
+    Progress,
+    Ticker,
+    cannot_begin,
+    expected_end,
+    observations_of,
+    replay_model,
+    run_loop,
+    unreadable,
+)
 from sessions_app.agents.registry import OwnAgent
 from sessions_app.agents.replay_model import ReplayModel
 from sessions_app.agents.sub_agents import Misses, every_run_frozen
@@ -28,13 +37,16 @@ from sessions_app.agents.transcript import Transcript
 from sessions_app.core.fork.order import ToolPolicy
 from sessions_app.core.fork.stops import Stops
 from sessions_app.core.formats.json_writer import iso
+from sessions_app.core.judge.outcome import OF_OTHER_CODE
+from sessions_app.core.judge.reasons import Reason
+from sessions_app.core.judge.verdict import judge
 from sessions_app.core.payload import JsonObject
 from sessions_app.core.replay.budgets import Budgets
-from sessions_app.core.replay.ending import Ending, conclude
+from sessions_app.core.replay.ending import Ending, Played, conclude
 from sessions_app.core.replay.fixture_book import FixtureBook
 from sessions_app.core.replay.observed import Divergence, Result
 from sessions_app.core.replay.plan import ReplayPlan, make_plan
-from sessions_app.core.run import Run, broke_off_at
+from sessions_app.core.run import Run
 
 
 async def replay_with_own_agent(
@@ -48,11 +60,12 @@ async def replay_with_own_agent(
     stops: Stops | None = None,
 ) -> Result:
     """Nothing is made up: where today's code leads elsewhere, the replay ends with what is known."""
-    plan = make_plan(run)
-    if not plan.answers:
-        return Result(verdict="could_not_run", error="The recording holds no model answers.")
+    judged = judge(run)
+    if judged.verdict == "cold":
+        return cannot_begin(judged)
     try:
-        return await OwnReplay(plan, own, tools, ask, on_progress, clock, stops or Stops()).run()
+        replay = OwnReplay(make_plan(run), own, tools, ask, on_progress, clock, stops or Stops())
+        return await replay.run(judged.limit(without=OF_OTHER_CODE))
     except ValidationError as error:
         return Result(verdict="could_not_run", error=unreadable(error))
     except WriteRefused as refused:
@@ -81,13 +94,13 @@ class OwnReplay:
             ticker.step()
 
         self.plan, self.own, self.clock = plan, own, clock
-        self.transcript, self.book = Transcript(), FixtureBook(plan.fixtures)
+        self.transcript, self.book = Transcript(), FixtureBook(plan.fixtures, plan.asked)
         self.stage = self.stage_type(self.transcript, self.book, stops, on_step)
         self.model = replay_model(plan, self.stage)
         self.gate = Gate(tools, plan.fixtures, ask)
         self.calls = OwnCalls(self.transcript, self.stage, self.book, self.gate)
 
-    async def run(self) -> Result:
+    async def run(self, limit: Reason | None) -> Result:
         start = recorded_start(self.plan)
         with every_run_frozen() as misses:
             ending, messages = await self.loop(start, misses)
@@ -95,14 +108,24 @@ class OwnReplay:
             words = f"{ending.error.type}: {ending.error.message}"
             return Result(verdict="could_not_run", error=words, facts=self.facts())  # it never came to a request
         unused, left_over = self.plan.answers[self.model.cursor :], self.book.left_over
-        expected = None if unused or left_over else _expected_end(self.plan, ending)
+        expected = None if unused or left_over else expected_end(self.plan, limit, ending)
         final = self.transcript.end(expected, messages, step=self._last_step())
         seen = observations_of(self.transcript, final, ending)
         if ending.stopped is not None:
             stopped = ending.stopped.to_json()
             return Result(verdict="paused", facts=self.facts(), observations=seen, stopped=stopped)
         divergence = self._divergence(is_whole=ending.is_regular and not unused and not left_over)
-        result = conclude(self.plan, seen, ending, divergence, unused, left_over, self.facts())
+        played = Played(
+            plan=self.plan,
+            limit=limit,
+            observations=seen,
+            ending=ending,
+            divergence=divergence,
+            unused=unused,
+            left_over=left_over,
+            not_captured=frozenset(self.transcript.tally.not_captured or ()),
+        )
+        result = conclude(played, self.facts())
         return replace(result, facts={**result.facts, "sources": self._sources()})
 
     async def loop(self, start: Start, misses: Misses) -> tuple[Ending, list[Any]]:
@@ -118,7 +141,7 @@ class OwnReplay:
         return ending, messages
 
     def _policy(self) -> FrozenPolicy:
-        observer = Observer(self.model, self.stage, self.transcript, self.book, self.plan.refusal)
+        observer = Observer(self.model, self.stage, self.transcript, self.book)
         outputs = OwnOutputs(self.plan.run, observer, self.stage)
         leaves = Leaves(self.model, Budgets(self.plan.run))
         return FrozenPolicy(self.model, self.stage, self.gate, leaves, self.calls, outputs)
@@ -157,11 +180,6 @@ class OwnReplay:
             "prompt_differs": self._prompt_difference(),
             "lint": [_kept_frozen(name) for name in sorted(self.gate.kept_frozen)],
         }
-
-
-def _expected_end(plan: ReplayPlan, ending: Ending) -> Any:
-    """An early end is a verdict of its own; comparing the tail would only repeat it."""
-    return plan.run.final if ending.is_regular and broke_off_at(plan.run) is None else None
 
 
 def _kept_frozen(name: str) -> str:

@@ -22,8 +22,10 @@ from sessions_app.agents.transcript import Transcript
 from sessions_app.core.fork.stops import Stops
 from sessions_app.core.formats.json_writer import iso
 from sessions_app.core.history import History
+from sessions_app.core.judge.reasons import Reason
+from sessions_app.core.judge.verdict import Verdict, judge
 from sessions_app.core.payload import Payload
-from sessions_app.core.replay.ending import Ending, conclude
+from sessions_app.core.replay.ending import Ending, Played, conclude
 from sessions_app.core.replay.fixture_book import FixtureBook
 from sessions_app.core.replay.observed import Observations, Result
 from sessions_app.core.replay.plan import ReplayPlan, make_plan
@@ -36,17 +38,22 @@ Progress = Callable[[int, int], None]
 
 async def replay_recording(run: Run, on_progress: Progress, clock: PinnedClock, stops: Stops | None = None) -> Result:
     """Replay a run with the world off. A divergence is a result; only `could_not_run` carries an error."""
-    plan = make_plan(run)
-    if not plan.answers:
-        return Result(verdict="could_not_run", error="The recording holds no model answers.")
+    judged = judge(run)
+    if judged.verdict == "cold":
+        return cannot_begin(judged)
     try:
-        return await _replay(plan, on_progress, clock, stops or Stops())
+        return await _replay(make_plan(run), judged, on_progress, clock, stops or Stops())
     except ValidationError as error:
         return Result(verdict="could_not_run", error=unreadable(error))
 
 
-async def _replay(plan: ReplayPlan, on_progress: Progress, clock: PinnedClock, stops: Stops) -> Result:
-    transcript, book, ticker = Transcript(), FixtureBook(plan.fixtures), Ticker(plan.total, on_progress)
+def cannot_begin(judged: Verdict) -> Result:
+    """A cold run holds nothing to begin with; why, the judge has said."""
+    return Result(verdict="could_not_run", error=" ".join(reason.message for reason in judged.reasons))
+
+
+async def _replay(plan: ReplayPlan, judged: Verdict, on_progress: Progress, clock: PinnedClock, stops: Stops) -> Result:
+    transcript, book, ticker = Transcript(), FixtureBook(plan.fixtures, plan.asked), Ticker(plan.total, on_progress)
 
     def on_step(step: int) -> None:
         clock.move_to(plan.run.steps[step - 1].started_at)
@@ -54,19 +61,29 @@ async def _replay(plan: ReplayPlan, on_progress: Progress, clock: PinnedClock, s
 
     stage = RecordedStage(transcript, book, stops, on_step)
     model = replay_model(plan, stage)
-    observer = Observer(model, stage, transcript, book, plan.refusal)
+    observer = Observer(model, stage, transcript, book)
     start = recorded_start(plan)
     ending, messages = await run_loop(rebuild_agent(plan, model, stage, observer, start), start, plan.run)
     last = plan.answers[min(model.cursor, len(plan.answers)) - 1].step if model.cursor else 1
     unused, left_over = plan.answers[model.cursor :], book.left_over
     has_rest = bool(unused or left_over)
-    final = transcript.end(None if has_rest else _expected_end(plan, ending), messages, step=last)
+    final = transcript.end(None if has_rest else expected_end(plan, judged.limit(), ending), messages, step=last)
     observations = observations_of(transcript, final, ending)
     facts = {**_facts(transcript), "clock": iso(clock.pinned_at) if clock.pinned_at else None}
     if ending.stopped is not None:
         stopped = ending.stopped.to_json()
         return Result(verdict="paused", facts=facts, observations=observations, stopped=stopped)
-    return conclude(plan, observations, ending, transcript.divergence, unused, left_over, facts)
+    played = Played(
+        plan=plan,
+        limit=judged.limit(),
+        observations=observations,
+        ending=ending,
+        divergence=transcript.divergence,
+        unused=unused,
+        left_over=left_over,
+        not_captured=frozenset(transcript.tally.not_captured or ()),
+    )
+    return conclude(played, facts)
 
 
 def replay_model(plan: ReplayPlan, stage: Stage, *, cursor: int = 0, name: str | None = None) -> ReplayModel:
@@ -87,7 +104,7 @@ def observations_of(transcript: Transcript, final: History | None, ending: Endin
         final=final,
         output=ending.output,
         error=ending.error,
-        ended_open=ending.is_open,
+        ended_open=ending.open_calls is not None,
     )
 
 
@@ -101,9 +118,11 @@ def _facts(transcript: Transcript) -> dict[str, Any]:
     }
 
 
-def _expected_end(plan: ReplayPlan, ending: Ending) -> Any:
-    """An early end is a verdict of its own; comparing the tail would only repeat it."""
-    return plan.run.final if ending.is_regular and broke_off_at(plan.run) is None else None
+def expected_end(plan: ReplayPlan, limit: Reason | None, ending: Ending) -> Any:
+    """An early end is a verdict of its own; comparing the tail would only repeat it. So is one that code made which
+    does not run."""
+    is_whole = limit is None or (plan.run.error is None and broke_off_at(plan.run) is None)
+    return plan.run.final if ending.is_regular and is_whole else None
 
 
 async def run_loop(agent: Any, start: Start, run: Run) -> tuple[Ending, list[ModelMessage]]:
@@ -165,7 +184,7 @@ def _limits(run: Run) -> UsageLimits:
 
 def _ended(output: Any) -> Ending:
     if isinstance(output, DeferredToolRequests):
-        return Ending(is_open=True)
+        return Ending(open_calls=frozenset(call.tool_call_id for call in (*output.calls, *output.approvals)))
     return Ending(output=Payload.of_text(output) if isinstance(output, str) else Payload.of_json(output))
 
 

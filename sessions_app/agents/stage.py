@@ -12,10 +12,12 @@ from pydantic_ai.messages import ModelMessage, ModelResponse
 
 from sessions_app.agents.outcomes import FixtureNotFound, Paused, RanPastRecording
 from sessions_app.agents.transcript import Transcript
+from sessions_app.core.compare.strict import same_json
 from sessions_app.core.fork.answering import ModelGiven, tool_key
 from sessions_app.core.fork.stops import Stop, Stops
 from sessions_app.core.payload import JsonObject, JsonValue
-from sessions_app.core.replay.fixture_book import FixtureBook, FixtureMiss
+from sessions_app.core.replay.fixture_book import FixtureBook, FixtureMiss, recorded_arguments
+from sessions_app.core.replay.matching import Mismatch
 from sessions_app.core.replay.plan import PlannedAnswer
 from sessions_app.core.run import Fixture
 
@@ -68,8 +70,19 @@ class RecordedStage:
         found = self._book.find(name, call_id, arguments)
         if isinstance(found, FixtureMiss):
             raise FixtureNotFound(found)
+        self._check(found, call_id, arguments)
         self._pause(_tool_stop(found.step, name, call_id, arguments))
         return found
+
+    def _check(self, found: Fixture, call_id: str | None, arguments: JsonObject) -> None:
+        """The answer fits; that it was recorded under another id, or for other words, is a difference all the same."""
+        recorded = recorded_arguments(found.call.arguments)
+        if None not in (call_id, found.call.call_id) and call_id != found.call.call_id:
+            self._transcript.diverged(
+                found.step, Mismatch(path="call_id", recorded=found.call.call_id, rebuilt=call_id)
+            )
+        elif not same_json(recorded, arguments):
+            self._transcript.diverged(found.step, Mismatch(path="arguments", recorded=recorded, rebuilt=arguments))
 
     def called(self, name: str, call_id: str | None, arguments: JsonValue, fixture: Fixture) -> None:
         self._transcript.call(call_id, name, arguments, fixture.step)

@@ -28,6 +28,8 @@ class Transcript:
     _chain: list[History] = field(default_factory=list)
     _checked: History | None = None
     """How far the recorded history is known to agree."""
+    _has_unseen: bool = False
+    """Whether the messages of the newest request were not recorded; those of a later one hold them too."""
     _written: tuple[JsonObject, Payload] | None = None
     """The parameters of the request before, and as they are kept: most requests of a run have the same."""
     _agreed: tuple[JsonObject, JsonObject, Tally] | None = None
@@ -73,7 +75,7 @@ class Transcript:
     def _check_request(self, planned: PlannedAnswer, rebuilt: list[ModelMessage]) -> None:
         if planned.history is None:
             # The step is all that is left of the request, as when its process was killed.
-            self.tally.note_missing("messages")
+            self._has_unseen = True
         else:
             self._check_messages(planned.history, rebuilt, step=planned.step)
 
@@ -94,6 +96,8 @@ class Transcript:
         self._take_late_answer()
         if recorded is not None and self.divergence is None:
             self._check_messages(recorded, rebuilt, step=step)
+        if self._has_unseen:
+            self.tally.note_missing("messages")
         return history
 
     def _take_late_answer(self) -> None:
@@ -154,7 +158,7 @@ class Transcript:
             if mismatch is not None:
                 self.diverged(step, mismatch)
                 return
-        self._checked = recorded
+        self._checked, self._has_unseen = recorded, False
 
     def _compare(self, expected: list[Payload], actual: list[JsonValue], offset: int, path: str) -> Mismatch | None:
         if offset >= len(expected):

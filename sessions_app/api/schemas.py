@@ -252,6 +252,10 @@ class ReplayBody(Answer):
     progress: Progress
     verdict: str | None
     divergence: dict[str, Any] | None = Field(description="step, path, recorded, replayed")
+    proof: dict[str, Any] | None = Field(
+        description="requests, parameters, tool_arguments, outcome: each with state (proven, not_proven, "
+        "not_comparable) and reason; outcome_kind; same_steps. null where nothing was compared."
+    )
     live_calls: int | None
     writes: int = Field(description="Tools that were allowed to change something, and ran.")
     run_id: str | None = Field(description="The run that the replay produced.")

@@ -143,6 +143,7 @@ def replay_body(replay: Replay) -> JsonObject:
         "progress": {"done": replay.progress_done, "total": replay.progress_total},
         "verdict": replay.verdict,
         "divergence": replay.divergence,
+        "proof": replay.facts.get("proof"),
         "live_calls": replay.live_calls,
         "writes": replay.executions.count(),
         "run_id": replay.produced_run.run_id if replay.produced_run else None,

@@ -3,32 +3,22 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Literal
 
-from sessions_app.core.fork.report import ForkFacts, verdict_words
+from sessions_app.core.clipping import one_line, shortened, visible
 from sessions_app.core.judge.anomalies import Anomaly
 from sessions_app.core.judge.budget import STATE_WORDS, BudgetRow, nondeterminism_budget
 from sessions_app.core.judge.kit import Kit
 from sessions_app.core.judge.reading import TIMES, calls_made, count, value_of
 from sessions_app.core.payload import JsonObject, JsonValue, Payload, compact_json
+from sessions_app.core.replay.words import Difference, ReplayFacts, next_action, proof_rows, verdict_in_words
 from sessions_app.core.run import Run
 
 Outcome = Literal["reproduced", "different", "error"]
-ReplayVerdict = Literal[
-    "reproduced",
-    "diverged",
-    "ran_past_recording",
-    "answers_left_over",
-    "fixture_missing",
-    "could_not_run",
-    "cancelled",
-    "unknown_from_step",
-]
 TITLE = "Bug Reproduction Report"
 EXCERPT = 80
 LONGEST_BLOCK = 4_000
@@ -76,61 +66,6 @@ class Attempt:
             "error": self.error,
             "replay_id": self.replay_id,
         }
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Difference:
-    """The first place where a replay and its record part."""
-
-    step: int
-    path: str
-    recorded: str | None
-    """As JSON text; None when the place does not exist there."""
-    replayed: str | None
-
-    def to_json(self) -> JsonObject:
-        return {
-            "step": self.step,
-            "path": self.path,
-            "recorded": self.recorded,
-            "replayed": self.replayed,
-        }
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ReplayFacts:
-    """How one replay went."""
-
-    verdict: ReplayVerdict
-    steps: int = 0
-    """Steps that were replayed."""
-    stopped_at: int | None = None
-    """The step at which it could not go on."""
-    broke_off_at: int | None = None
-    """The step that the recording has no end of."""
-    left_over: int = 0
-    """Recorded model answers that nobody asked for."""
-    difference: Difference | None = None
-    sources: Mapping[str, int] = field(default_factory=dict)
-    """Number of steps by where their answer came from."""
-    live_calls: int = 0
-    ended_with: str = "answer"
-    """What the replayed run ended with: `answer`, `error` or `open calls`."""
-    error: str | None = None
-    steps_done: tuple[str, ...] = ()
-    """Keys of `HARNESS`."""
-    run_id: str | None = None
-    """The run that the replay produced."""
-    output: Payload | None = None
-    """What the replayed run ended with; None also when it ended with an error."""
-    fork: ForkFacts | None = None
-    """None of a replay that changes nothing."""
-    live_tools: Mapping[str, int] = field(default_factory=dict)
-    """How often each tool of the team's own ran."""
-
-    @property
-    def has_live_model(self) -> bool:
-        return self.fork is not None and self.fork.samples is not None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -225,104 +160,7 @@ def _calls(run: Run) -> list[JsonObject]:
     ]
 
 
-# --- the verdict in words ----------------------------------------------------------------------
-
-
-def verdict_in_words(facts: ReplayFacts) -> str:
-    return _of_fork(facts) or VERDICT_WORDS[facts.verdict](facts)
-
-
-def _of_fork(facts: ReplayFacts) -> str | None:
-    if facts.fork is None:
-        return None
-    ended_with, at = facts.ended_with, facts.stopped_at
-    return verdict_words(facts.fork, facts.verdict, steps=facts.steps, ended_with=ended_with, stopped_at=at)
-
-
-def _reproduced(facts: ReplayFacts) -> str:
-    return f"Reproduced: same {count(facts.steps, 'step')}, same {facts.ended_with}"
-
-
-def _diverged(facts: ReplayFacts) -> str:
-    found = facts.difference
-    if found is None:
-        return f"Diverged{_at(facts.stopped_at)}"
-    left, right = (text if text is not None else "missing" for text in (found.recorded, found.replayed))
-    return f"Diverged at step {found.step}: {found.path} {_short(left)} | {_short(right)}"
-
-
-def _ran_past(facts: ReplayFacts) -> str:
-    return f"Ran past the recording{_at(facts.stopped_at)}"
-
-
-def _left_over(facts: ReplayFacts) -> str:
-    verb = "was" if facts.left_over == 1 else "were"
-    return f"{count(facts.left_over, 'recorded answer')} {verb} left over"
-
-
-def _fixture_missing(facts: ReplayFacts) -> str:
-    step = "a tool call" if facts.stopped_at is None else f"step {facts.stopped_at}"
-    return f"Could not run: fixture for {step} missing"
-
-
-def _could_not_run(facts: ReplayFacts) -> str:
-    return f"Could not run: {_one_line(facts.error or 'the reason was not captured')}"
-
-
-def _cancelled(facts: ReplayFacts) -> str:
-    return "Cancelled"
-
-
-def _unknown_from(facts: ReplayFacts) -> str:
-    if facts.broke_off_at is not None:
-        return f"Same {count(facts.broke_off_at - 1, 'step')}; the recording breaks off at step {facts.broke_off_at}"
-    return f"Unknown{_at(facts.stopped_at, 'from')}: no recorded answer fits"
-
-
-def _at(step: int | None, word: str = "at") -> str:
-    return "" if step is None else f" {word} step {step}"
-
-
-VERDICT_WORDS: dict[ReplayVerdict, Callable[[ReplayFacts], str]] = {
-    "reproduced": _reproduced,
-    "diverged": _diverged,
-    "ran_past_recording": _ran_past,
-    "answers_left_over": _left_over,
-    "fixture_missing": _fixture_missing,
-    "could_not_run": _could_not_run,
-    "cancelled": _cancelled,
-    "unknown_from_step": _unknown_from,
-}
-NEXT_ACTIONS: dict[ReplayVerdict, str] = {
-    "reproduced": "The fault is in the recording: read it from its first odd step, or compare it with a good run.",
-    "diverged": "Open the diff at the first difference.",
-    "ran_past_recording": "Open the diff: the replay asked for an answer that was never recorded.",
-    "answers_left_over": "Open the diff: the replay ended before the recording did.",
-    "fixture_missing": "Capture the missing answer next time; mark the run as a cold case if it cannot be had.",
-    "could_not_run": "See what the kit lacks; mark the run as a cold case if it cannot be had.",
-    "cancelled": "Queue the replay again.",
-    "unknown_from_step": "Look for the answer in another run with the same request.",
-}
-NEXT_ACTIONS_OF_FORKS: dict[ReplayVerdict, str] = {
-    "reproduced": "The change makes no difference here: try another one.",
-    "diverged": "Read the outcome, and open the diff with the run that it was forked from.",
-    "unknown_from_step": "Answer by hand: the fork goes on from there.",
-}
-
-
-def next_action(replay: ReplayFacts | None) -> str:
-    if replay is None:
-        return "Queue a replay."
-    if replay.fork is not None and replay.verdict in NEXT_ACTIONS_OF_FORKS:
-        return NEXT_ACTIONS_OF_FORKS[replay.verdict]
-    if replay.broke_off_at is not None:
-        return "Look at the step that was under way: the process ended in it."
-    return NEXT_ACTIONS[replay.verdict]
-
-
 # --- payloads in words -------------------------------------------------------------------------
-
-_NOT_SHOWN = ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
 
 
 def describe(payload: Payload | None) -> str:
@@ -348,29 +186,9 @@ def size_in_words(size: int) -> str:
 
 def _excerpt(payload: Payload | None) -> str:
     """The first characters on one line, ending in three dots; what is no text says what it is."""
-    text = _one_line(describe(payload)[:EXCERPT])
+    text = one_line(describe(payload)[:EXCERPT])
     is_words = payload is not None and (payload.is_text or payload.is_json)
     return f"{text}..." if is_words and not text.endswith("...") else text
-
-
-def _short(text: str, limit: int = 120) -> str:
-    line = _one_line(text[: limit + 1])
-    return line if len(text) <= limit else f"{line[:limit]}…"
-
-
-def _one_line(text: str) -> str:
-    return visible(re.sub(r"[\r\n\t]", " ", text))
-
-
-def visible(text: str) -> str:
-    """Control and direction characters as escapes: what is shown is what is there."""
-    return "".join(_visible_character(c) for c in text)
-
-
-def _visible_character(character: str) -> str:
-    if character in "\n\t" or unicodedata.category(character) not in _NOT_SHOWN:
-        return character
-    return f"\\u{ord(character):04x}"
 
 
 def _iso(moment: datetime | None) -> str | None:
@@ -402,7 +220,7 @@ def _classic_lines(report: ReproductionReport) -> list[str]:
 
 
 def _anomalies_in_words(report: ReproductionReport) -> str:
-    return "; ".join(map(_one_line, report.warnings)) or "None detected"
+    return "; ".join(map(one_line, report.warnings)) or "None detected"
 
 
 def _attempt_lines(report: ReproductionReport) -> list[str]:
@@ -411,7 +229,7 @@ def _attempt_lines(report: ReproductionReport) -> list[str]:
 
 def _attempt_in_words(attempt: Attempt) -> list[str]:
     lines = [f"  Attempt {attempt.number}: {OUTCOME_WORDS[attempt.outcome]}"]
-    return lines + ([f"    Error: {_short(attempt.error, 500)}"] if attempt.error else [])
+    return lines + ([f"    Error: {shortened(attempt.error, 500)}"] if attempt.error else [])
 
 
 def _detail_lines(report: ReproductionReport) -> list[str]:
@@ -429,7 +247,7 @@ def _facts(report: ReproductionReport) -> list[tuple[str, str]]:
         ("Messages", str(report.messages)),
         ("Replay kit", _kit_in_words(report)),
     ]
-    return [*((name, _one_line(words)) for name, words in facts), *_replay_facts(report)]
+    return [*((name, one_line(words)) for name, words in facts), *_replay_facts(report)]
 
 
 def _kit_in_words(report: ReproductionReport) -> str:
@@ -443,19 +261,24 @@ def _replay_facts(report: ReproductionReport) -> list[tuple[str, str]]:
         return [("Next", report.next_action)]
     facts = [
         ("Verdict", verdict_in_words(replay)),
+        *((f"{name.capitalize()}", _state_in_words(state, why)) for name, state, why in proof_rows(replay.proof)),
         ("Real and simulated", _sources_in_words(replay)),
     ]
     facts += [("Steps done", ", ".join(title for title, done in report.harness if done) or "none")]
     if replay.difference is not None:
         facts.append(("First difference", _difference_in_words(replay.difference)))
-    facts += [(name, _one_line(words)) for name, words in replay.fork.rows] if replay.fork else []
+    facts += [(name, one_line(words)) for name, words in replay.fork.rows] if replay.fork else []
     return [*facts, ("Next", report.next_action)]
+
+
+def _state_in_words(state: str, reason: str) -> str:
+    return f"{state}: {one_line(reason)}" if reason else state
 
 
 def _answer_lines(report: ReproductionReport) -> list[str]:
     """Who answered each step after a fork."""
     fork = report.replay.fork if report.replay else None
-    return [_one_line(words) for words in fork.answers] if fork else []
+    return [one_line(words) for words in fork.answers] if fork else []
 
 
 def _sources_in_words(replay: ReplayFacts) -> str:
@@ -465,8 +288,8 @@ def _sources_in_words(replay: ReplayFacts) -> str:
 
 def _difference_in_words(found: Difference) -> str:
     left, right = (text if text is not None else "missing" for text in (found.recorded, found.replayed))
-    place = f"step {found.step}, {_one_line(found.path)}"
-    return f"{place}: recorded {_short(left)}, replayed {_short(right)}"
+    place = f"step {found.step}, {one_line(found.path)}"
+    return f"{place}: recorded {shortened(left)}, replayed {shortened(right)}"
 
 
 # --- Markdown ----------------------------------------------------------------------------------
@@ -534,7 +357,7 @@ def _markdown_budget(row: BudgetRow) -> tuple[str, str]:
 
 def code(text: str) -> str:
     """One line as a code span that no run of backticks inside it can close."""
-    line = _short(text, 300).strip() or "(empty)"
+    line = shortened(text, 300).strip() or "(empty)"
     ticks = "`" * (_longest_run(line) + 1)
     space = " " if line.startswith("`") or line.endswith("`") else ""
     return f"{ticks}{space}{line}{space}{ticks}"
@@ -589,6 +412,7 @@ def _replay_json(replay: ReplayFacts) -> JsonObject:
         "words": verdict_in_words(replay),
         "steps": replay.steps,
         "stopped_at": replay.stopped_at,
+        "proof": replay.proof and replay.proof.to_json(),
         "left_over": replay.left_over,
         "divergence": None if replay.difference is None else replay.difference.to_json(),
         "sources": dict(replay.sources),

@@ -52,7 +52,7 @@ def diff_state(before: JsonValue, after: JsonValue) -> list[JsonObject]:
 
 class _Diff:
     def __init__(self) -> None:
-        self._interner = Interner()
+        self._interner = Interner(any_key_order=True)
 
     def operations(self, pointer: str, before: JsonValue, after: JsonValue) -> Iterator[JsonObject]:
         if self._interner.same(before, after):
@@ -205,7 +205,7 @@ def _copy(state: JsonValue, operation: JsonObject, way: Way) -> JsonValue:
 
 def _test(state: JsonValue, operation: JsonObject, way: Way) -> JsonValue:
     found = _look_up(state, _pointer(operation, "path"))
-    if not Interner().same(found, _value(operation)):
+    if not Interner(any_key_order=True).same(found, _value(operation)):
         raise _CannotApply("the value there is another one")
     return state
 

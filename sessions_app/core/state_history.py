@@ -44,7 +44,7 @@ class Applied:
         if self.op == "test":
             return False
         is_moved = self.op in ("move", "remove")
-        return is_moved or self.before is MISSING or not Interner().same(self.before, self.after)
+        return is_moved or self.before is MISSING or not Interner(any_key_order=True).same(self.before, self.after)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -191,7 +191,7 @@ def _touches(applied: Applied, place: Place) -> bool:
     ):
         return applied.has_effect
     old, new = applied.watched
-    return old is not new and not Interner().same(old, new)
+    return old is not new and not Interner(any_key_order=True).same(old, new)
 
 
 def _is_inside(inner: Place, outer: Place) -> bool:

@@ -14,6 +14,7 @@ from sessions_app.core.formats.fields import Fields
 from sessions_app.core.formats.native import encode_native
 from sessions_app.core.judge.anomalies import find_anomalies
 from sessions_app.core.judge.kit import audit_kit
+from sessions_app.core.judge.verdict import judge
 from sessions_app.core.payload import JsonObject
 from sessions_app.core.report import Attempt, as_json, build_report
 from sessions_app.core.run import Run
@@ -68,7 +69,7 @@ def _report(run: Run, replays: Sequence[Run]) -> JsonObject:
 
 def _attempt(run: Run, replay: Run, number: int) -> Attempt:
     """What the records say of a replay; what only the engine saw is not among them."""
-    is_same = compare_runs(run, replay).identical
+    is_same = judge(run).verdict == "replayable" and compare_runs(run, replay).identical
     return Attempt(
         number=number,
         outcome="reproduced" if is_same else "different",

@@ -8,11 +8,11 @@ from sessions_app.core.formats.fields import Fields
 from sessions_app.core.judge.anomalies import find_anomalies
 from sessions_app.core.judge.kit import audit_kit
 from sessions_app.core.payload import Payload, compact_json
+from sessions_app.core.replay.proof import read_proof
+from sessions_app.core.replay.words import Difference, ReplayFacts
 from sessions_app.core.report import (
     Attempt,
-    Difference,
     Outcome,
-    ReplayFacts,
     ReproductionReport,
     build_report,
 )
@@ -86,7 +86,7 @@ def _attempt(replay: Replay, output: Payload | None) -> Attempt:
         outcome=_outcome(replay),
         started_at=replay.claimed_at,
         output=output,
-        matches_original=replay.verdict == "reproduced",
+        matches_original=_has_same_outcome(replay),
         tool_calls=replay.produced_run.tool_call_count if replay.produced_run else 0,
         error=_error(replay),
         replay_id=replay.replay_id,
@@ -97,6 +97,11 @@ def _outcome(replay: Replay) -> Outcome:
     if replay.state != ReplayState.DONE or replay.verdict in _STOPPED_SHORT:
         return "error"
     return "reproduced" if replay.verdict == "reproduced" else "different"
+
+
+def _has_same_outcome(replay: Replay) -> bool:
+    proof = read_proof(replay.facts.get("proof"))
+    return proof is not None and proof.outcome.state == "proven"
 
 
 def _error(replay: Replay) -> str | None:
@@ -119,12 +124,12 @@ def replay_facts(replay: Replay, run: RecordedRun, output: Payload | None) -> Re
         verdict=replay.verdict or "could_not_run",  # type: ignore[arg-type]  # one of ours, from a column
         steps=replay.produced_run.step_count if replay.produced_run else 0,
         stopped_at=(replay.stopped_at or found or {}).get("step"),
-        broke_off_at=facts.get("broke_off_at"),
+        proof=read_proof(facts.get("proof")),
+        limit=(facts.get("limit") or {}).get("reason"),
         left_over=len(facts.get("left_over", [])),
         difference=_difference(found) if found and replay.verdict == "diverged" else None,
         sources=facts.get("sources", {}),
         live_calls=replay.live_calls or 0,
-        ended_with=_ended_with(replay),
         error=replay.error,
         steps_done=_steps_done(replay),
         run_id=replay.produced_run.run_id if replay.produced_run else None,
@@ -132,11 +137,6 @@ def replay_facts(replay: Replay, run: RecordedRun, output: Payload | None) -> Re
         fork=fork_facts(replay, run),
         live_tools=facts.get("live_tools") or {},
     )
-
-
-def _ended_with(replay: Replay) -> str:
-    status = replay.produced_run.status if replay.produced_run else "ok"
-    return {"ok": "answer", "error": "error"}.get(status, "open calls")
 
 
 def _difference(found: dict[str, object]) -> Difference:

@@ -11,7 +11,7 @@ from sessions_app.core.formats.native import encode_native, parse_native
 from sessions_app.core.judge.verdict import judge
 from sessions_app.core.run import Run
 from tests.recorder.playing import last_record
-from tests.recorder.replaying import assert_reproduced, replayed, verdict_of
+from tests.recorder.replaying import assert_promise_kept, replayed, verdict_of
 from tests.recorder.scenarios import Scenario, parallel_tools
 
 RECORDS = sorted(Path("tests/records").glob("*.json"))
@@ -19,8 +19,8 @@ EXAMPLES = [path for path in sorted(Path("sessions_app/examples").glob("*.json")
 
 
 @pytest.mark.parametrize("path", RECORDS + EXAMPLES, ids=lambda path: path.name)
-def test_replay_reproduces_recorded_files(path: Path):
-    assert_reproduced(encode_native(parse_document(path.read_bytes())))
+def test_replay_of_a_recorded_file_ends_as_it_was_judged(path: Path):
+    assert_promise_kept(encode_native(parse_document(path.read_bytes())))
 
 
 def record_of(run: Run) -> dict[str, Any]:

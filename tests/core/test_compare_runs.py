@@ -131,9 +131,9 @@ def test_compare_runs_counts_the_fields_it_compared():
 
     comparison = compare_runs(run, run)
 
-    # status; args.id, args.deep.a[0], args.deep.a[1], args.deep.b; result; outcome
-    assert comparison.compared_fields == 7
-    assert agreement_sentence(comparison) == "No difference in 1 step, 7 fields"
+    # status; tool_name; args.id, args.deep.a[0], args.deep.a[1], args.deep.b; result; outcome
+    assert comparison.compared_fields == 8
+    assert agreement_sentence(comparison) == "No difference in 1 step, 8 fields"
 
 
 def test_the_count_does_not_depend_on_what_differs():
@@ -278,11 +278,43 @@ def test_null_is_an_answer_and_not_a_gap():
 
 def test_arguments_as_text_and_as_object_are_the_same_fields():
     as_text = replace(tool("look"), arguments=Payload.of_text('{"id": 1, "on": true}'))
-    as_object = replace(tool("look"), arguments=Payload.of_json({"on": True, "id": 1}))
+    as_object = replace(tool("look"), arguments=Payload.of_json({"id": 1, "on": True}))
 
     assert compare_runs(make_run(as_text), make_run(as_object)).identical
     other = replace(tool("look"), arguments=Payload.of_text('{"id": 1.0, "on": true}'))
     assert paths(compare_runs(make_run(as_text), make_run(other))) == ["args.id"]
+
+
+def test_another_order_of_keys_is_a_difference_of_its_object():
+    left, right = {"id": 1, "on": {"a": 1, "b": 2}}, {"id": 1, "on": {"b": 2, "a": 1}}
+
+    comparison = compare_runs(make_run(tool("look", left)), make_run(tool("look", right)))
+
+    found = comparison.steps[0].differences
+    assert [(d.path, d.left, d.right, d.note) for d in found] == [
+        ("args.on", ["a", "b"], ["b", "a"], "same keys, other order")
+    ]
+
+
+@pytest.mark.parametrize(("rules", "count"), [(None, 0), (without(["field-order"]), 1)])
+def test_the_order_of_a_message_s_own_fields_is_hidden_counted_and_can_be_shown(rules, count):
+    message = {"kind": "response", "parts": [{"part_kind": "text", "content": "Done."}]}
+    turned = dict(reversed(message.items()))
+    left, right = (make_run(replace(model("Done."), response=Payload.of_json(each))) for each in (message, turned))
+
+    comparison = compare_runs(left, right, rules)
+
+    assert [pair.status for pair in comparison.steps] == ["changed" if count else "same"]
+    assert [each.rule.key for each in comparison.ignored] == ([] if count else ["field-order"])
+
+
+def test_another_tool_under_the_same_name_of_a_step_is_a_difference():
+    left, right = (make_step(1, tool(name)) for name in ("look", "refund"))
+
+    one, other = (replace(make_run(), steps=(replace(each, name="step"),)) for each in (left, right))
+    comparison = compare_runs(one, other)
+
+    assert where(comparison) == (1, 1, "tool_name")
 
 
 @pytest.mark.parametrize(

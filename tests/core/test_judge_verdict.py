@@ -1,16 +1,19 @@
 """Which runs can be replayed, and to which step."""
 
 import json
+from typing import Any
 
 import pytest
 
 from sessions_app.core.formats.detect import parse_document
 from sessions_app.core.judge.verdict import Verdict, judge
-from sessions_app.core.run import ErrorInfo, Run
+from sessions_app.core.payload import Payload
+from sessions_app.core.run import AgentInfo, ErrorInfo, Run
 from tests.core.test_judge_runs import (
     history,
     make_run,
     model,
+    payload,
     prompt,
     request_message,
     response_message,
@@ -18,6 +21,15 @@ from tests.core.test_judge_runs import (
 )
 
 TIMEOUT = ErrorInfo(type="Timeout", message="30 s")
+BROKEN = ErrorInfo(type="ValueError", message="no such order")
+GAVE_UP = ErrorInfo(type="UnexpectedModelBehavior", message="Exceeded maximum retries (1) for output validation")
+BY_LIMIT = ErrorInfo(type="UsageLimitExceeded", message="tool_calls_limit of 1")
+ANSWER = "It is on its way."
+WAITS = Payload.of_json({"name": "lookup_order", "kind": "unapproved"})
+
+
+def asking(call_id: str) -> Any:
+    return [{"part_kind": "tool-call", "tool_name": "lookup_order", "tool_call_id": call_id, "args": {}}]
 
 
 def shown(run: Run) -> tuple[str, int | None, list[str]]:
@@ -64,18 +76,75 @@ def test_run_with_a_gap_is_replayable_up_to_it(steps, last, codes):
     [
         [model(), tool(), model(None, error=TIMEOUT)],
         [model(None, error=TIMEOUT)],
-        [model(), tool(result=None, outcome="crashed")],
+        [model(), tool(result=None, outcome="crashed", error=TIMEOUT)],
+    ],
+)
+def test_failure_that_the_loop_passes_on_is_no_gap(steps):
+    assert judge(make_run(*steps, status="error", error=TIMEOUT, output=None)).verdict == "replayable"
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
         [model(), tool(result=None, error=TIMEOUT), model()],
-        [model(), tool(), model(), tool(result=None)],
-        [model(), tool(result=None, outcome="deferred")],
         [model(), tool(), tool(result=None, outcome="denied"), model()],
         [model(), tool(), tool(result=None, retry={"cause": "validation_error"}), model()],
         [model(), tool(), tool(result=None, retry={"cause": "unknown_tool"}), model()],
-        [model(), tool(result=None, is_output=True), model(), tool(result=None, is_output=True)],
     ],
 )
-def test_end_that_can_be_enacted_again_is_no_gap(steps):
-    assert judge(make_run(*steps, status="error")).verdict == "replayable"
+def test_call_that_the_loop_settles_by_itself_is_no_gap(steps):
+    assert judge(make_run(*steps)).verdict == "replayable"
+
+
+ENDED = history(request_message(prompt()))
+LIMITED = AgentInfo(usage_limits={"tool_calls_limit": 1})
+
+
+@pytest.mark.parametrize(
+    ("steps", "fields"),
+    [
+        ([model(), tool(), model(asking("c")), tool(result=None)], {"error": BY_LIMIT, "agent": LIMITED}),
+        ([model(asking("c")), tool(result=None, outcome="deferred")], {"status": "cut_off", "final": ENDED}),
+        ([model(asking("c")), tool(result=None, outcome="unapproved")], {"status": "cut_off", "final": ENDED}),
+        ([model(asking("c"), tools=(WAITS,)), tool(result=None)], {"status": "cut_off", "final": ENDED}),
+    ],
+)
+def test_end_that_the_loop_comes_to_by_itself_is_no_gap(steps, fields):
+    assert judge(make_run(*steps, output=None, **fields)).verdict == "replayable"
+
+
+OUTPUT = {"answer": "It is on its way."}
+FUNCTION = AgentInfo(output_function="make_answer")
+CARRIES = {"call_id": "c", "is_output": True, "result": "Final result processed."}
+
+
+@pytest.mark.parametrize(
+    ("steps", "fields", "code"),
+    [
+        ([model()], {"output": None}, "output_missing"),
+        ([model()], {"output": payload("Something else.")}, "output_differs"),
+        ([model()], {"agent": FUNCTION}, "output_function"),
+        ([model(asking("c")), tool("final_result", {**OUTPUT, "n": 1}, **CARRIES)], {}, "output_made_by_code"),
+        ([model(asking("c")), tool(call_id="c")], {}, "model_answer_missing"),
+        ([model()], {"output": None, "error": BROKEN}, "error_outside_loop"),
+        ([model()], {"output": None, "error": GAVE_UP}, "error_outside_loop"),
+        ([model()], {"output": None, "error": BY_LIMIT}, "error_outside_loop"),
+        ([model(), tool(result=None, outcome="crashed")], {"output": None, "error": BROKEN}, "error_outside_loop"),
+        ([model()], {"output": None, "status": "error"}, "error_missing"),
+        ([model()], {"output": None, "error": ErrorInfo(type=None, message=None)}, "error_missing"),
+    ],
+)
+def test_outcome_that_no_replay_can_come_to_by_itself_is_told(steps, fields, code):
+    run = make_run(*steps, **{"output": payload(OUTPUT) if len(steps) > 1 else payload(ANSWER), **fields})
+
+    assert shown(run) == ("replayable_to_step", len(steps), [code])
+
+
+@pytest.mark.parametrize("outcome", [None, "deferred", "unapproved"])
+def test_open_call_beside_an_output_is_a_gap(outcome):
+    run = make_run(model(), tool(), model(asking("c"), tools=(WAITS,)), tool(result=None, outcome=outcome))
+
+    assert shown(run) == ("replayable_to_step", 3, ["tool_answer_missing"])
 
 
 def test_steps_inside_a_tool_need_no_answers_of_their_own():
@@ -85,10 +154,10 @@ def test_steps_inside_a_tool_need_no_answers_of_their_own():
     assert judge(run).verdict == "replayable"
 
 
-def test_run_error_stands_for_the_last_answer():
-    run = make_run(model(), tool(), model(None), status="error", error=TIMEOUT)
+def test_run_error_does_not_stand_for_the_last_answer():
+    run = make_run(model(), tool(), model(None), status="error", error=TIMEOUT, output=None)
 
-    assert judge(run).verdict == "replayable"
+    assert shown(run) == ("replayable_to_step", 2, ["model_answer_missing"])
 
 
 def test_message_of_an_unknown_kind_stops_the_replay_before_it():

@@ -1,64 +1,106 @@
-"""Which outputs a team's type can have made of what the model answered with."""
+"""What the loop makes of a model's answer by the recorded schema of its output."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
+import json
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import pytest
+from pydantic import BaseModel, TypeAdapter
 
-from sessions_app.core.formats.native import parse_native
 from sessions_app.core.payload import Payload, compact_json
-from sessions_app.core.replay.outputs import can_be_made_of
-from sessions_app.core.run import ModelCall, Run
-from tests.builders import make_record
+from sessions_app.core.replay.outputs import same_output, typed_output
 
-WRAPPED = {"output_tools": [{"name": "final_result", "outer_typed_dict_key": "response"}]}
-OBJECT = {"output_tools": [{"name": "final_result", "outer_typed_dict_key": None}]}
-NATIVE = {"output_object": {"json_schema": {"properties": {"response": {}}}}}
+
+class Item(BaseModel):
+    name: str
+    price: float = 0.0
+    inside: list[Item] = []
+
+
+class Card(BaseModel):
+    kind: Literal["card"]
+    number: str
+
+
+class Cash(BaseModel):
+    kind: Literal["cash"]
+    coins: int
+    note: str | None = None
+
+
+class Payment(BaseModel):
+    way: Card | Cash
+    amounts: dict[str, float] = {}
+
+
+@dataclass
+class Point:
+    x: float
+    y: float = 1.0
+
+
+def made(kind: Any, answered: Any) -> Any:
+    """By the schema of a type, from an answer as text spells it."""
+    tool = {"name": "final_result", "parameters_json_schema": TypeAdapter(kind).json_schema()}
+    return typed_output({"output_tools": [tool]}, "final_result", answered)
+
+
+@pytest.mark.parametrize(
+    ("kind", "answered"),
+    [
+        (Item, {"name": "a"}),
+        (Item, {"price": 5, "name": "a"}),
+        (Item, {"name": "a", "inside": [{"name": "b", "price": 2}], "more": True}),
+        (Payment, {"way": {"number": "1", "kind": "card"}, "amounts": {"eur": 3}}),
+        (Payment, {"way": {"kind": "cash", "coins": 2.0}}),
+        (Point, {"x": 1}),
+        (dict[str, float], {"b": 1, "a": 2.5}),
+    ],
+)
+def test_an_output_is_what_its_type_makes_of_the_answer(kind, answered):
+    adapter = TypeAdapter(kind)
+
+    assert compact_json(made(kind, answered)) == compact_json(
+        json.loads(adapter.dump_json(adapter.validate_python(answered)))
+    )
+
+
+RESPONSE = {"output_tools": [{"name": "f", "outer_typed_dict_key": "response", "parameters_json_schema": {}}]}
 CHOICE = {"output_object": {"json_schema": {"properties": {"result": {}}}}}
-
-
-def run_with(parameters: Any) -> Run:
-    step = {"index": 1, "kind": "model", "name": "m", "parameters": 0}
-    record = make_record("r", step) | {"parameters": [parameters]}
-    run = parse_native(compact_json(record))
-    assert isinstance(run.steps[0].call, ModelCall)
-    return replace(run, steps=run.steps[:1])
-
-
-def fits(parameters: Any, output: Any, answered: Any) -> bool:
-    said = Payload.of_text(output) if isinstance(output, str) else Payload.of_json(output)
-    return can_be_made_of(run_with(parameters), said, Payload.of_json(answered))
+NATIVE = {"output_object": {"json_schema": {"properties": {"response": {"type": "array"}}}}}
 
 
 @pytest.mark.parametrize(
-    ("parameters", "output", "answered"),
+    ("parameters", "name", "answered", "output"),
     [
-        (WRAPPED, True, {"response": True}),
-        (WRAPPED, "later", {"response": "later"}),
-        (WRAPPED, [{"a": 1.0, "b": []}], {"response": [{"a": 1}]}),
-        (NATIVE, [1, 2], {"response": [1, 2]}),
-        (CHOICE, {"name": "x"}, {"result": {"kind": "Folder", "data": {"name": "x"}}}),
-        (OBJECT, {"a": 1, "b": None}, {"a": 1}),
-        (OBJECT, {"response": 1}, {"response": 1}),
+        (RESPONSE, "f", {"response": True}, True),
+        (RESPONSE, "f", {"response": "later"}, "later"),
+        (RESPONSE, "f", {"other": True}, {"other": True}),
+        (NATIVE, None, {"response": [1, 2]}, [1, 2]),
+        (CHOICE, None, {"result": {"kind": "Folder", "data": {"name": "x"}}}, {"name": "x"}),
+        ({}, "f", {"b": 1, "a": 2}, {"b": 1, "a": 2}),
+        ({}, None, {"response": 1}, {"response": 1}),
     ],
 )
-def test_what_validation_can_have_made(parameters, output, answered):
-    assert fits(parameters, output, answered)
+def test_an_output_comes_out_of_what_the_library_put_around_it(parameters, name, answered, output):
+    assert typed_output(parameters, name, answered) == output
 
 
 @pytest.mark.parametrize(
-    ("parameters", "output", "answered"),
+    ("recorded", "replayed", "is_same"),
     [
-        (WRAPPED, True, {"response": False}),
-        (WRAPPED, "later", {"response": "now"}),
-        (WRAPPED, True, {"other": True}),
-        (OBJECT, True, {"response": True}),
-        (NATIVE, [1, 2], {"response": [1, 3]}),
-        (CHOICE, {"name": "y"}, {"result": {"kind": "Folder", "data": {"name": "x"}}}),
-        (OBJECT, {"b": None}, {"a": 1}),
+        ("later", "later", True),
+        ('{"a": 1}', '{"a":1}', False),
+        ({"a": 1.0}, {"a": 1}, False),
+        ({"a": 1, "b": 2}, {"b": 2, "a": 1}, False),
+        ({"a": True}, {"a": 1}, False),
+        ({"a": [1]}, {"a": [1]}, True),
+        ("1", 1, False),
     ],
 )
-def test_what_it_cannot(parameters, output, answered):
-    assert not fits(parameters, output, answered)
+def test_outputs_are_the_same_to_the_letter(recorded, replayed, is_same):
+    one, other = (Payload.of_text(v) if isinstance(v, str) else Payload.of_json(v) for v in (recorded, replayed))
+
+    assert same_output(one, other) is is_same

@@ -11,10 +11,10 @@ from sessions_app.core.judge.anomalies import find_anomalies
 from sessions_app.core.judge.kit import audit_kit
 from sessions_app.core.judge.reading import TIMES
 from sessions_app.core.payload import Payload
+from sessions_app.core.replay.proof import PARTS, PROVEN, OutcomeKind, Part, Proof
+from sessions_app.core.replay.words import Difference, ReplayFacts, verdict_in_words
 from sessions_app.core.report import (
     Attempt,
-    Difference,
-    ReplayFacts,
     ReproductionReport,
     as_json,
     as_markdown,
@@ -23,7 +23,6 @@ from sessions_app.core.report import (
     code,
     describe,
     fenced,
-    verdict_in_words,
 )
 from sessions_app.core.run import Run
 from tests.core.test_judge_runs import make_run, model, payload, read, tool
@@ -40,8 +39,17 @@ Reproduction attempts: 1
   Attempt 1: ✅ Reproduced"""
 REPRODUCED = Attempt(number=1, outcome="reproduced", matches_original=True, tool_calls=2)
 DIFFERENCE = Difference(step=4, path="result.user_id", recorded=None, replayed='"u_7710"')
+UNKNOWN = Part(state="not_comparable", reason="not recorded")
+MADE_BY_CODE = "The answer was made by book, which does not run in a replay."
+
+
+def make_proof(steps: int = 5, *, outcome: Part = PROVEN, kind: OutcomeKind = "answer") -> Proof:
+    return Proof(same_steps=steps, parts={**dict.fromkeys(PARTS, PROVEN), "outcome": outcome}, outcome_kind=kind)
+
+
 SAME = ReplayFacts(
     verdict="reproduced",
+    proof=make_proof(),
     steps=5,
     sources={"recorded": 5},
     steps_done=("load_run", "stub_tools", "pin_model", "diff_output"),
@@ -71,9 +79,13 @@ def test_text_goes_on_with_what_was_real_and_what_to_do():
         "Replay kit: 5 of 12 captured; "
         "not: identity, tool_schemas, model, sampling, timestamps, commit, flags\n"
         "Verdict: Reproduced: same 5 steps, same answer\n"
+        "Requests to the model: proven\n"
+        "Tools and output schema: proven\n"
+        "Tool arguments: proven\n"
+        "Outcome: proven\n"
         "Real and simulated: 5 recorded · 0 live calls\n"
         "Steps done: load run, stub tools, pin model, diff output\n"
-        "Next: The fault is in the recording: read it from its first odd step, or compare it with a good run."
+        "Next: Read the run from its first odd step, or compare it with a good one."
     )
 
 
@@ -117,7 +129,11 @@ def test_input_is_one_safe_line(value, line):
 @pytest.mark.parametrize(
     ("facts", "words"),
     [
-        (ReplayFacts(verdict="reproduced", steps=7), "Reproduced: same 7 steps, same answer"),
+        (ReplayFacts(verdict="reproduced", proof=make_proof(7)), "Reproduced: same 7 steps, same answer"),
+        (
+            ReplayFacts(verdict="unknown_from_step", proof=make_proof(6, outcome=UNKNOWN), limit=MADE_BY_CODE),
+            f"Same 6 steps. {MADE_BY_CODE}",
+        ),
         (
             ReplayFacts(verdict="diverged", difference=DIFFERENCE),
             'Diverged at step 4: result.user_id missing | "u_7710"',

@@ -9,6 +9,7 @@ from typing import Any
 from sessions_app.agents.replaying import replay
 from sessions_app.core.compare.runs import compare_runs
 from sessions_app.core.formats.native import parse_native
+from sessions_app.core.judge.verdict import Verdict, judge
 from sessions_app.core.replay.observed import Result
 from sessions_app.core.run import Run
 
@@ -25,6 +26,27 @@ def assert_reproduced(record: bytes) -> None:
     assert produced is not None
     comparison = compare_runs(parse_native(record), produced)
     assert comparison.identical, comparison.divergence
+
+
+ENDS = ("unknown_from_step", "fixture_missing", "ran_past_recording")
+"""Verdicts of a replay that agrees with its recording as far as that goes."""
+
+
+def assert_promise_kept(record: bytes) -> Verdict:
+    """The replay of an untouched recording ends where the judge said that it would."""
+    judged = judge(parse_native(record))
+    if judged.verdict == "replayable":
+        assert_reproduced(record)
+        return judged
+    result, _ = replayed(record)
+    if judged.verdict == "cold":
+        assert (result.verdict, result.observations) == ("could_not_run", None)
+        return judged
+    assert judged.step is not None
+    assert result.divergence is not None
+    assert result.verdict in ENDS, result.divergence
+    assert result.divergence.step == judged.step + 1
+    return judged
 
 
 def verdict_of(record: dict[str, Any]) -> tuple[str, int | None, str | None]:

@@ -494,7 +494,7 @@ def test_a_run_that_was_stopped_is_the_same_up_to_there(where: str):
     last = 2 if where == "tool" else 3
     assert judge(parse_native(record)).step == last - 1
     assert replayed(record)[0].verdict == "unknown_from_step"
-    assert replayed(record)[0].facts["broke_off_at"] == last
+    assert replayed(record)[0].facts["limit"]["step"] == last
 
 
 class Stalling(Scripted):

@@ -1,6 +1,7 @@
 """Field-level differences of two JSON values.
 
-Fields are visited in the order of the left value, what only the right has comes after. Lists are
+Fields are visited in the order of the left value, what only the right has comes after; where two objects hold the
+same keys in another order, that is a difference of the object. Lists are
 compared position by position once their equal beginnings and ends are set aside. Texts that are
 themselves JSON objects or lists are compared by their fields, because providers send arguments so.
 """
@@ -15,7 +16,7 @@ from typing import Final, Literal
 from sessions_app.core.compare.partial import is_truncated, not_comparable_note
 from sessions_app.core.compare.paths import Place, path_text
 from sessions_app.core.compare.strict import Interner, is_number, read_json_text, same_leaf
-from sessions_app.core.compare.volatile import NOTHING_VOLATILE, VolatileRules, rule_for
+from sessions_app.core.compare.volatile import NOTHING_VOLATILE, SAME_KEYS, VolatileRules, rule_for
 from sessions_app.core.payload import JsonValue
 
 DifferenceStatus = Literal["changed", "only_left", "only_right", "not_comparable"]
@@ -37,6 +38,10 @@ class Missing:
 
 
 MISSING: Final = Missing()
+
+
+class KeyOrder(tuple[str, ...]):
+    """The keys of an object, as a value that can differ."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -119,6 +124,8 @@ class _Walk:
         for key, other in right.items():
             if key not in left:
                 yield Place(place, key), MISSING, other
+        if len(left) == len(right) and list(left) != list(right) and left.keys() == right.keys():
+            yield place, KeyOrder(left), KeyOrder(right)
 
     def _trimmed_items(self, place: Place | str, left: list[JsonValue], right: list[JsonValue]) -> Iterator[Pair]:
         start, tail = common_ends(left, right, self._interner)
@@ -162,7 +169,7 @@ class _Walk:
             yield from self._unless_ignored(found)
 
     def _unless_ignored(self, found: Difference) -> Iterator[Difference]:
-        rule = rule_for(self._ignore, found.path, found.left, found.right)
+        rule = rule_for(self._ignore, found.path, found.left, found.right, found.note)
         if rule is not None:
             self._tally.ignored[rule.key] += 1
             return
@@ -194,7 +201,8 @@ def _read_both(left: str, right: str) -> tuple[JsonValue, JsonValue] | None:
 
 def _difference(path: str, left: JsonValue, right: JsonValue) -> Difference:
     status, note = _status(left, right)
-    return Difference(path=path, left=left, right=right, status=status, note=note)
+    one, other = (list(value) if isinstance(value, KeyOrder) else value for value in (left, right))
+    return Difference(path=path, left=one, right=other, status=status, note=note)
 
 
 def _status(left: JsonValue, right: JsonValue) -> tuple[DifferenceStatus, str | None]:
@@ -205,6 +213,8 @@ def _status(left: JsonValue, right: JsonValue) -> tuple[DifferenceStatus, str | 
     note = not_comparable_note(left, right)
     if note is not None:
         return "not_comparable", note
+    if isinstance(left, KeyOrder):
+        return "changed", SAME_KEYS
     same_number = is_number(left) and is_number(right) and left == right
     return "changed", SAME_NUMBER if same_number else None
 

@@ -1,6 +1,6 @@
 """The fields of two steps that stand beside each other, in the order in which they came about.
 
-Not compared: ids of calls and of sub-runs, token counts (a captured answer carries its own), where
+Not compared: ids of sub-runs, token counts (a captured answer carries its own), where
 an answer came from, HTTP headers, state, and fields that the format does not know.
 """
 
@@ -74,6 +74,9 @@ class StepComparer:
         return self.fields.lists(f"{path}.messages", left.added, right.added, starts)
 
     def _call(self, left: Step, right: Step) -> Iterator[Difference]:
+        if isinstance(left.call, ToolCall) and isinstance(right.call, ToolCall):
+            yield from self.fields.values("tool_name", left.call.tool_name, right.call.tool_name)
+            yield from self.fields.values("call_id", left.call.call_id, right.call.call_id)
         yield from self.fields.payloads("args", asked(left), asked(right), as_fields=True)
         yield from self.error("error", left.error, right.error)
         if isinstance(left.call, Retrieval) and isinstance(right.call, Retrieval):

@@ -1,6 +1,7 @@
 """Strict sameness of JSON values.
 
-Python says `1 == 1.0 == True`; a recording that changed from one to another has changed.
+Python says `1 == 1.0 == True`; a recording that changed from one to another has changed. So has one whose keys stand
+in another order: a model reads text, and that is another text (decision 012).
 """
 
 from __future__ import annotations
@@ -75,14 +76,25 @@ def same_leaf(left: JsonValue, right: JsonValue) -> bool:
     return type(left) is type(right) and bool(left == right)
 
 
+def same_json(left: JsonValue, right: JsonValue) -> bool:
+    """Whether both would be written as the same JSON: numbers as they are spelled, keys in their order."""
+    if isinstance(left, dict) and isinstance(right, dict):
+        return list(left) == list(right) and all(same_json(left[key], right[key]) for key in left)
+    if isinstance(left, list) and isinstance(right, list):
+        return len(left) == len(right) and all(map(same_json, left, right))
+    return same_leaf(left, right)
+
+
 class Interner:
     """Gives equal values equal numbers; each container is looked at once.
 
     A truncated value equals only itself. The values must not change while the interner is in use:
-    containers are remembered by identity.
+    containers are remembered by identity. With `any_key_order` objects are equal whatever the order of their keys:
+    for what people write, and for states.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, any_key_order: bool = False) -> None:
+        self._any_key_order = any_key_order
         self._numbers: dict[Any, int] = {}
         self._seen: dict[int, tuple[int, int]] = {}
 
@@ -126,7 +138,8 @@ class Interner:
         leaves = sum(count for _, count in looked_at) or 1
         if isinstance(value, list):
             return self._intern((list, numbers)), leaves
-        return self._intern((dict, frozenset(zip(value, numbers, strict=True)))), leaves
+        members = zip(value, numbers, strict=True)
+        return self._intern((dict, frozenset(members) if self._any_key_order else tuple(members))), leaves
 
     def _intern(self, key: Any) -> int:
         return self._numbers.setdefault(key, len(self._numbers))

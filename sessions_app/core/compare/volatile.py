@@ -14,6 +14,8 @@ from sessions_app.core.payload import JsonValue
 
 _MESSAGE = r"^(?:(?:request\.|final\.)?messages\[\d+\]|prior\[\d+\]|response|\[\d+\])"
 _MESSAGE_OR_PART = _MESSAGE + r"(?:\.parts\[\d+\])?"
+SAME_KEYS = "same keys, other order"
+"""The note of a difference in nothing but the order of an object's keys."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -29,9 +31,11 @@ class VolatileRule:
     place: re.Pattern[str]
     values: re.Pattern[str] | None = None
     """When given, the values must be texts that this matches."""
+    note: str | None = None
+    """When given, only differences with this note are meant."""
 
-    def matches(self, path: str, left: JsonValue, right: JsonValue) -> bool:
-        if not path.endswith(self.ending) or not self.place.search(path):
+    def matches(self, path: str, left: JsonValue, right: JsonValue, note: str | None = None) -> bool:
+        if not path.endswith(self.ending) or not self.place.search(path) or self.note not in (None, note):
             return False
         return self.values is None or _all_match(self.values, left, right)
 
@@ -95,6 +99,14 @@ VOLATILE_RULES: VolatileRules = (
         values=re.compile(r"<toolset:"),
     ),
     VolatileRule(
+        key="field-order",
+        name="order of a message's own fields",
+        why="The library writes the fields of messages and parts in an order of its own; no model sees it.",
+        ending="",
+        place=re.compile(_MESSAGE_OR_PART + r"(?:\.(?:usage|provider_details|retry)(?:\.details)?)?$|^parameters$"),
+        note=SAME_KEYS,
+    ),
+    VolatileRule(
         key="step-time",
         name="start and duration of a step",
         why="No two executions take the same time.",
@@ -104,12 +116,12 @@ VOLATILE_RULES: VolatileRules = (
 )
 """In force unless switched off."""
 
-TOOL_CALL_ID = _field(
-    "tool-call-id",
-    "id of a tool call",
-    "A live model makes new ids; a replay must give the recorded ones.",
-    within=_MESSAGE_OR_PART,
-    field="tool_call_id",
+TOOL_CALL_ID = VolatileRule(
+    key="tool-call-id",
+    name="id of a tool call",
+    why="A live model makes new ids; a replay must give the recorded ones.",
+    ending="call_id",
+    place=re.compile(_MESSAGE_OR_PART + r"\.tool_call_id$|^call_id$"),
 )
 
 ALL_RULES: VolatileRules = (*VOLATILE_RULES, TOOL_CALL_ID)
@@ -121,6 +133,8 @@ def without(keys: Iterable[str], rules: VolatileRules = VOLATILE_RULES) -> Volat
     return tuple(rule for rule in rules if rule.key not in off)
 
 
-def rule_for(rules: VolatileRules, path: str, left: JsonValue, right: JsonValue) -> VolatileRule | None:
+def rule_for(
+    rules: VolatileRules, path: str, left: JsonValue, right: JsonValue, note: str | None = None
+) -> VolatileRule | None:
     """The first rule that hides a difference at this path."""
-    return next((rule for rule in rules if rule.matches(path, left, right)), None)
+    return next((rule for rule in rules if rule.matches(path, left, right, note)), None)

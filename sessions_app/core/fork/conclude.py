@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections import Counter
 
 from sessions_app.core.compare.json_diff import MISSING, differences
-from sessions_app.core.compare.runs import compare_runs
+from sessions_app.core.compare.runs import Comparison, compare_runs
 from sessions_app.core.fork.order import Order
 from sessions_app.core.fork.plan import ForkPlan
 from sessions_app.core.fork.produce import forked_run
+from sessions_app.core.fork.proof import prove_fork
 from sessions_app.core.fork.state import ForkState
 from sessions_app.core.fork.stops import Stopped
 from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.core.replay.ending import Ending
 from sessions_app.core.replay.fixture_book import recorded_arguments
 from sessions_app.core.replay.observed import Divergence, Observations, Result
+from sessions_app.core.replay.proof import Proof
 from sessions_app.core.run import Run, Step, ToolCall
 
 
@@ -25,9 +27,23 @@ def conclude_fork(
     facts = _facts(plan, order, made, state, ending.stopped)
     if ending.stopped is not None:
         return _stopped(plan, made, ending.stopped, facts, seen), made
-    divergence = _first_difference(plan.run, made)
-    verdict = "reproduced" if divergence is None else "diverged"
-    return Result(verdict=verdict, divergence=divergence, facts=facts, observations=seen), made
+    comparison = compare_runs(plan.run, made)
+    divergence = _first_difference(comparison)
+    proof = prove_fork(comparison, divergence, ending)
+    facts = {**facts, "proof": proof.to_json()}
+    if divergence is not None:
+        return Result(verdict="diverged", divergence=divergence, facts=facts, observations=seen), made
+    if not proof.is_reproduction:
+        return _not_compared(plan, proof, facts, seen), made
+    return Result(verdict="reproduced", facts=facts, observations=seen), made
+
+
+def _not_compared(plan: ForkPlan, proof: Proof, facts: JsonObject, seen: Observations) -> Result:
+    """The course is the same as far as it goes, and what the runs came to cannot be compared."""
+    step, reason = len(plan.run.steps) + 1, f"{proof.outcome.reason}."
+    found = Divergence(step=step, path="output", recorded=None, replayed=None)
+    limit = {"step": step, "code": "not_compared", "reason": reason}
+    return Result(verdict="unknown_from_step", divergence=found, facts={**facts, "limit": limit}, observations=seen)
 
 
 def _stopped(plan: ForkPlan, made: Run, stopped: Stopped, facts: JsonObject, seen: Observations) -> Result:
@@ -74,8 +90,8 @@ def _or_none(value: JsonValue) -> JsonValue:
     return None if value is MISSING else value
 
 
-def _first_difference(parent: Run, made: Run) -> Divergence | None:
-    found = compare_runs(parent, made).divergence
+def _first_difference(comparison: Comparison) -> Divergence | None:
+    found = comparison.divergence
     if found is None:
         return None
     step = found.right_step or found.left_step

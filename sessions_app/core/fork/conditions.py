@@ -167,7 +167,7 @@ def _same(found: JsonValue, value: JsonValue) -> bool:
     """`1`, `1.0` and `true` are three values, also inside of lists and objects."""
     if not isinstance(value, dict | list):
         return same_leaf(found, value)
-    return type(found) is type(value) and Interner().same(found, value)
+    return type(found) is type(value) and Interner(any_key_order=True).same(found, value)
 
 
 def _is_empty(found: JsonValue, value: JsonValue) -> bool:

@@ -75,7 +75,7 @@ def _equals(value: JsonValue, field: str) -> Expectation:
 
     def holds(run: Run) -> bool:
         seen = [] if run.output is None else [run.output.value, run.output.parsed]
-        return any(Interner().same(each, value) for each in seen)
+        return any(Interner(any_key_order=True).same(each, value) for each in seen)
 
     try:
         return Expectation(words=f"the outcome equals {short(value)}", check=_of_outcome(holds))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sessions_app.core.payload import JsonObject
+from sessions_app.core.replay.proof import OutcomeKind, Proof
 
 STEPS_IN_WORDS = 30
 MET_WORDS = {True: "met", False: "not met", None: "read the outcome"}
@@ -95,7 +96,9 @@ class ForkFacts:
         }
 
 
-def verdict_words(fork: ForkFacts, verdict: str, *, steps: int, ended_with: str, stopped_at: int | None) -> str | None:
+def fork_in_words(
+    fork: ForkFacts, verdict: str, proof: Proof | None, *, steps: int, stopped_at: int | None
+) -> str | None:
     """None where the words for any replay say it: it could not run, or was cancelled."""
     if verdict == "unknown_from_step" and stopped_at is not None:
         return f"Stopped at step {stopped_at}: nothing knows what {fork.asked or 'comes next'} answers"
@@ -105,13 +108,16 @@ def verdict_words(fork: ForkFacts, verdict: str, *, steps: int, ended_with: str,
         return fork.samples.words
     if fork.met is not None:
         return f"{'As' if fork.met else 'Not as'} expected: {fork.expected}"
+    kind = proof.outcome_kind if proof else None
+    if verdict == "reproduced" and not (proof and proof.is_reproduction):
+        return "No other course was seen; what it came to was not compared"
     if verdict == "reproduced":
-        return f"No other course: the same {_steps(steps)} and the same {ended_with} as without the change"
-    return f"{'Another course' if fork.changes else 'Went on'}: ended with {_ending(ended_with)} after {_steps(steps)}"
+        return f"No other course: the same {_steps(steps)} and the same {kind} as without the change"
+    return f"{'Another course' if fork.changes else 'Went on'}: ended {_ending(kind)} after {_steps(steps)}"
 
 
-def _ending(ended_with: str) -> str:
-    return ended_with if ended_with.endswith("s") else f"an {ended_with}"
+def _ending(kind: OutcomeKind | None) -> str:
+    return "without an outcome" if kind is None else f"with {kind}" if kind.endswith("s") else f"with an {kind}"
 
 
 def _steps(number: int) -> str:

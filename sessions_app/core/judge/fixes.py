@@ -90,5 +90,21 @@ FIXES: dict[str, Fix] = {
     "model_answer_missing": Fix(sentence="Record the answer of every model call, or the error it ended in."),
     "tool_answers_missing": Fix(sentence="Record the return value of every tool as its `result`."),
     "tool_answer_missing": Fix(sentence="Record the return value of every tool, or the error it raised."),
+    "tool_step_missing": Fix(sentence="Record a tool step, with its call id, for every call that the model asks for."),
+    "request_missing": Fix(sentence="Record the messages of every request to the model."),
+    "output_missing": Fix(sentence="Record what the run ended with as its `output`, or the error as its `error`."),
+    "output_differs": Fix(sentence="Record as `output` what the agent's loop ended with."),
+    "output_function": Fix(
+        sentence="Read the answer in the recording; a function that makes the output does not run in a replay."
+    ),
+    "output_made_by_code": Fix(
+        sentence="Replay the run with your own code to see what it makes of the answer; "
+        "a replay of the recording alone cannot."
+    ),
+    "error_missing": Fix(sentence="Record the type and the message of the error that the run ended with."),
+    "error_outside_loop": Fix(
+        sentence="Replay the run with your own code to see whether it raises the error again; "
+        "a replay of the recording alone cannot."
+    ),
     "input_missing": Fix(sentence="Record the input of the run, or the messages of its first request."),
 }

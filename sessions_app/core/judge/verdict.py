@@ -8,7 +8,8 @@ from itertools import pairwise
 from typing import Literal
 
 from sessions_app.core.history import History
-from sessions_app.core.judge.conventions import fix_for
+from sessions_app.core.judge.last_calls import is_answered, is_settled, kinds_said
+from sessions_app.core.judge.outcome import outcome_gaps
 from sessions_app.core.judge.reading import (
     is_framework_written,
     main_models,
@@ -17,6 +18,7 @@ from sessions_app.core.judge.reading import (
     seen_messages,
     step_name,
 )
+from sessions_app.core.judge.reasons import Reason, reason_at
 from sessions_app.core.payload import JsonObject
 from sessions_app.core.run import (
     SPANS,
@@ -63,23 +65,6 @@ RESPONSE_PARTS = frozenset(
 )
 """The same for a model's answer."""
 PART_KINDS = {"request": REQUEST_PARTS, "response": RESPONSE_PARTS}
-NEEDS_NO_ANSWER = frozenset({"crashed", "interrupted", "deferred", "unapproved", "denied"})
-"""Outcomes that a replay brings about without a recorded answer of the tool."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Reason:
-    """Why a run cannot be replayed, or not further."""
-
-    code: str
-    message: str
-    step: int | None = None
-    """The step at which the replay would have to stop."""
-    fix: str | None = None
-    """How to capture it next time."""
-
-    def to_json(self) -> JsonObject:
-        return {"code": self.code, "message": self.message, "step": self.step, "fix": self.fix}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -89,6 +74,10 @@ class Verdict:
     verdict: VerdictName
     step: int | None = None
     reasons: tuple[Reason, ...] = ()
+
+    def limit(self, *, without: frozenset[str] = frozenset()) -> Reason | None:
+        """The first thing that ends a replay; `without` are codes of reasons that do not hold for it."""
+        return next((reason for reason in self.reasons if reason.code not in without), None)
 
     def to_json(self) -> JsonObject:
         reasons = [reason.to_json() for reason in self.reasons]
@@ -131,8 +120,8 @@ def _no_steps(run: Run) -> Reason | None:
     if run.steps:
         return None
     if run.output is None:
-        return _reason(run, "nothing_recorded", "Neither messages nor steps were recorded.")
-    return _reason(run, "only_final_output", "Only the final output was saved: no messages, no steps.")
+        return reason_at(run, "nothing_recorded", "Neither messages nor steps were recorded.")
+    return reason_at(run, "only_final_output", "Only the final output was saved: no messages, no steps.")
 
 
 def _no_model_answers(run: Run) -> Reason | None:
@@ -141,7 +130,7 @@ def _no_model_answers(run: Run) -> Reason | None:
         return None
     if any(step.error for step, _ in models) or (models and run.error):
         return None
-    return _reason(run, "model_answers_missing", "No answer of a model was recorded.")
+    return reason_at(run, "model_answers_missing", "No answer of a model was recorded.")
 
 
 def _first_answer_missing(run: Run) -> Reason | None:
@@ -151,23 +140,23 @@ def _first_answer_missing(run: Run) -> Reason | None:
         return None
     step = models[0][0]
     message = f"The first model call, {step_name(step)}, has no recorded answer."
-    return _reason(run, "first_model_answer_missing", message, step)
+    return reason_at(run, "first_model_answer_missing", message, step)
 
 
 def _no_tool_answers(run: Run) -> Reason | None:
     gaps = _tool_gaps(run)
     ran = [pair for pair in own_tools(run) if not is_framework_written(pair[1])]
-    if not gaps or any(_is_answered(step, call) for step, call in ran):
+    if not gaps or any(is_answered(step, call) for step, call in ran):
         return None
     message = "The tools' answers were not recorded, from the first call on."
-    return _reason(run, "tool_answers_missing", message, gaps[0])
+    return reason_at(run, "tool_answers_missing", message, gaps[0])
 
 
 def _no_input(run: Run) -> Reason | None:
     models = main_models(run)
     if run.input is not None or run.prior is not None or not models or models[0][1].history:
         return None
-    return _reason(run, "input_missing", "The input was not recorded, and no request that holds it.")
+    return reason_at(run, "input_missing", "The input was not recorded, and no request that holds it.")
 
 
 ColdCheck = Callable[[Run], Reason | None]
@@ -185,18 +174,16 @@ COLD_CHECKS: tuple[ColdCheck, ...] = (
 
 
 def _missing_model_answers(run: Run) -> Iterator[Reason]:
-    models = main_models(run)
-    for step, call in models:
-        is_end = step is models[-1][0] and run.error is not None
-        if _has_no_answer(step, call) and not is_end:
+    for step, call in main_models(run):
+        if _has_no_answer(step, call):
             message = f"The model's answer of {step_name(step)} was not recorded."
-            yield _reason(run, "model_answer_missing", message, step)
+            yield reason_at(run, "model_answer_missing", message, step)
 
 
 def _missing_tool_answers(run: Run) -> Iterator[Reason]:
     for step in _tool_gaps(run):
         message = f"The answer of {step_name(step)} was not recorded."
-        yield _reason(run, "tool_answer_missing", message, step)
+        yield reason_at(run, "tool_answer_missing", message, step)
 
 
 def _unknown_parts(run: Run) -> Iterator[Reason]:
@@ -240,48 +227,12 @@ def _why(run: Run) -> str:
     return "its spans end there" if run.source_format == SPANS else "its process ended there"
 
 
-def _untold_calls(run: Run) -> Iterator[Reason]:
-    """Of an answer that the run failed behind: its spans were lost, or code around the loop raised before the tools."""
-    untold = [step for step, call in _asked_last(run) if not _is_settled(step, call)]
-    if untold and run.status == "error" and broke_off_at(run) is None and _ended_outside(run):
-        message = f"What became of {step_name(untold[0])} was not recorded."
-        yield _reason(run, "tool_answer_missing", message, untold[0])
-
-
-def _untold_answer(run: Run) -> Iterator[Reason]:
-    """To what the last tools gave; its span was lost, for the run says that all went well."""
-    if run.source_format != SPANS or run.status != "ok" or broke_off_at(run) is not None:
-        return
-    asked = _asked_last(run)
-    if asked and all(_is_settled(*each) for each in asked) and "text" not in _kinds_said(main_models(run)[-1][1]):
-        message = "The model's answer to what the last tools gave was not recorded."
-        fix = fix_for(run, "model_answer_missing").sentence
-        yield Reason(code="model_answer_missing", message=message, step=len(run.steps) + 1, fix=fix)
-
-
-def _asked_last(run: Run) -> list[tuple[Step, ToolCall]]:
-    """The calls that the last answer asks for."""
-    last = [step.index for step, _ in main_models(run)[-1:]]
-    return [(step, call) for step, call in own_tools(run) if step.parent in last]
-
-
-def _ended_outside(run: Run) -> bool:
-    """Whether something else than Pydantic AI's own loop ended the run."""
-    if run.error is None:
-        return run.source_format == SPANS
-    return run.error.type not in _OF_THE_LOOP
-
-
-_OF_THE_LOOP = frozenset({"UsageLimitExceeded", "UnexpectedModelBehavior"})
-"""Errors by which Pydantic AI's loop ends a run before the tools; a replay comes to the same end."""
-
-
 def _goes_on_after_words(run: Run) -> Iterator[Reason]:
     """The loop that replays ends with an answer in words. Spans tell of other loops too, and of several turns."""
     if run.source_format != SPANS:
         return
     for (step, call), (after, later) in pairwise(main_models(run)):
-        if _kinds_said(call) == {"text"} and later.history is not None and not _is_asked_again(later.history):
+        if kinds_said(call) == {"text"} and later.history is not None and not _is_asked_again(later.history):
             message = f"The run goes on after the answer in words of {step_name(step)}; a replay ends with it."
             yield Reason(code="later_turn", message=message, step=after.index)
             return
@@ -292,18 +243,12 @@ def _is_asked_again(history: History) -> bool:
     return bool(seen_message(history.message, step=0).parts_of("retry-prompt", "retry-feedback"))
 
 
-def _kinds_said(call: ModelCall) -> set[str]:
-    parts = seen_message(call.response, step=0).parts if call.response else []
-    return {str(part.get("part_kind")) for part in parts} - {"thinking"}
-
-
 GapCheck = Callable[[Run], Iterator[Reason]]
 GAP_CHECKS: tuple[GapCheck, ...] = (
     _broken_off,
     _missing_model_answers,
     _missing_tool_answers,
-    _untold_calls,
-    _untold_answer,
+    outcome_gaps,
     _goes_on_after_words,
     _unknown_parts,
 )
@@ -324,19 +269,5 @@ def _tool_gaps(run: Run) -> list[Step]:
     return [
         step
         for step in main_steps(run)
-        if step.index < last and isinstance(step.call, ToolCall) and not _is_settled(step, step.call)
+        if step.index < last and isinstance(step.call, ToolCall) and not is_settled(step, step.call)
     ]
-
-
-def _is_settled(step: Step, call: ToolCall) -> bool:
-    return _is_answered(step, call) or is_framework_written(call) or call.outcome in NEEDS_NO_ANSWER
-
-
-def _is_answered(step: Step, call: ToolCall) -> bool:
-    """An error stands for an answer: the replay raises it again."""
-    return call.result is not None or step.error is not None
-
-
-def _reason(run: Run, code: str, message: str, step: Step | None = None) -> Reason:
-    index = None if step is None else step.index
-    return Reason(code=code, message=message, step=index, fix=fix_for(run, code).sentence)

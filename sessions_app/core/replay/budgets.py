@@ -1,8 +1,8 @@
 """How often the loop may retry, read from the recording.
 
 Budgets stand in the agent's facts when a recorder wrote them, else in the retries themselves
-(`max_retries` beside each attempt). Where neither says anything, the budget must not be what ends a
-replay, so it is generous.
+(`max_retries` beside each attempt, in the messages or in the step of the call). Where neither says
+anything, the budget must not be what ends a replay, so it is generous.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ class Budgets:
         self._seen: dict[str | None, int] = {}
         for message in messages(run.final):
             self._read(message.value)
+        for _, call in run.tool_calls:
+            self._note(call.tool_name, call.retry)
 
     def of_tool(self, name: str) -> int:
         recorded = self._by_tool.get(name)
@@ -40,6 +42,9 @@ class Budgets:
     def _read(self, message: JsonValue) -> None:
         parts = message.get("parts") if isinstance(message, dict) else None
         for part in parts or []:
-            retry = part.get("retry") if isinstance(part, dict) else None
-            if isinstance(retry, dict) and isinstance(retry.get("max_retries"), int):
-                self._seen[part.get("tool_name")] = retry["max_retries"]
+            if isinstance(part, dict):
+                self._note(part.get("tool_name"), part.get("retry"))
+
+    def _note(self, name: str | None, retry: JsonValue) -> None:
+        if isinstance(retry, dict) and isinstance(retry.get("max_retries"), int):
+            self._seen[name] = retry["max_retries"]

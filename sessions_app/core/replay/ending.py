@@ -1,16 +1,19 @@
-"""From how the loop ended to the verdict of the replay."""
+"""From how the loop ended to what was proven, and so to the verdict of the replay."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sessions_app.core.fork.stops import Stopped
+from sessions_app.core.judge.last_calls import waiting
+from sessions_app.core.judge.reasons import Reason
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.replay.fixture_book import FixtureMiss, recorded_arguments
 from sessions_app.core.replay.observed import Divergence, Observations, Result
-from sessions_app.core.replay.outputs import can_be_made_of
+from sessions_app.core.replay.outputs import same_output
 from sessions_app.core.replay.plan import PlannedAnswer, ReplayPlan
-from sessions_app.core.run import ErrorInfo, Fixture, broke_off_at
+from sessions_app.core.replay.proof import PROVEN, OutcomeKind, Part, PartName, Proof, differs_at, part_of
+from sessions_app.core.run import ErrorInfo, Fixture, Run, Step, ToolCall
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -19,7 +22,8 @@ class Ending:
 
     output: Payload | None = None
     error: ErrorInfo | None = None
-    is_open: bool = False
+    open_calls: frozenset[str] | None = None
+    """Ids of the calls that wait for somebody; None when the loop did not end with any."""
     ran_past: int | None = None
     """Number of requests that had been answered when one more was made."""
     miss: FixtureMiss | None = None
@@ -31,117 +35,240 @@ class Ending:
         """Whether the loop came to an end of its own, good or bad."""
         return self.ran_past is None and self.miss is None and self.stopped is None
 
-
-def conclude(
-    plan: ReplayPlan,
-    observations: Observations,
-    ending: Ending,
-    divergence: Divergence | None,
-    unused: tuple[PlannedAnswer, ...],
-    left_over: list[Fixture],
-    facts: JsonObject,
-) -> Result:
-    """The first thing that went another way decides the verdict."""
-    facts = {**facts, **_source_facts(plan, observations)}
-    at = broke_off_at(plan.run)
-    if at is not None and divergence is None and _is_where_it_broke_off(at, plan, ending, unused, left_over):
-        return _broke_off(at, observations, facts)
-    if ending.ran_past is not None and divergence is None:
-        return _ran_past(plan, observations, ending.ran_past, facts)
-    if ending.miss is not None and divergence is None:
-        return _missed(plan, observations, ending.miss, facts)
-    if divergence is None and ending.is_regular and (unused or left_over):
-        return _left_over(observations, unused, left_over, facts)
-    divergence = divergence or _other_end(plan, ending)
-    verdict = "reproduced" if divergence is None else "diverged"
-    return Result(verdict=verdict, divergence=divergence, facts=facts, observations=observations)
+    @property
+    def kind(self) -> OutcomeKind | None:
+        if not self.is_regular:
+            return None
+        if self.error is not None:
+            return "error"
+        return "open calls" if self.open_calls is not None else "answer"
 
 
-def _is_where_it_broke_off(
-    at: int, plan: ReplayPlan, ending: Ending, unused: tuple[PlannedAnswer, ...], left_over: list[Fixture]
-) -> bool:
-    """The loop did all that is recorded before that step, and did not ask for anything else."""
-    rest = [*(answer.step for answer in unused), *(fixture.step for fixture in left_over)]
-    if any(step < at for step in rest):
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Played:
+    """A replay that is over, as the loop left it."""
+
+    plan: ReplayPlan
+    limit: Reason | None
+    """What ends a replay of this recording before its end, or keeps its outcome from being proven: what the judge said
+    when it came in."""
+    observations: Observations
+    ending: Ending
+    divergence: Divergence | None
+    """Of a request or a tool call."""
+    unused: tuple[PlannedAnswer, ...]
+    left_over: list[Fixture]
+    not_captured: frozenset[str]
+    """Paths of which the recording holds nothing, as the comparison tallied them."""
+
+    @property
+    def rest(self) -> list[int]:
+        """Steps whose recorded answers nobody asked for."""
+        return sorted([answer.step for answer in self.unused] + [fixture.step for fixture in self.left_over])
+
+    @property
+    def steps(self) -> int:
+        return len(self.plan.run.steps)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Trouble:
+    """What went another way first."""
+
+    verdict: str
+    divergence: Divergence
+    facts: JsonObject
+
+    @property
+    def step(self) -> int | None:
+        return self.divergence.step
+
+    @property
+    def is_of_outcome(self) -> bool:
+        """Then all steps were equal."""
+        return part_of(self.divergence.path) == "outcome"
+
+
+def conclude(played: Played, facts: JsonObject) -> Result:
+    """The first thing that went another way decides the verdict; where nothing did, what was proven does."""
+    found = _first_trouble(played)
+    proof = _proof(played, found)
+    if found is None and not proof.is_reproduction:
+        found = _at_limit(played, _not_compared(played, proof))
+    more = found.facts if found else {}
+    return Result(
+        verdict=found.verdict if found else "reproduced",
+        divergence=found.divergence if found else None,
+        facts={**facts, **_source_facts(played.plan, played.observations), **more, "proof": proof.to_json()},
+        observations=played.observations,
+    )
+
+
+def _not_compared(played: Played, proof: Proof) -> Reason:
+    words = next(part.reason for part in proof.parts.values() if part.state != "proven")
+    return Reason(code="not_compared", message=f"{words}.", step=played.steps + 1)
+
+
+def _first_trouble(played: Played) -> Trouble | None:
+    found, limit = _trouble(played), played.limit
+    if limit is None or limit.step is None or _says_more(found, limit):
+        return found
+    is_earlier = found is not None and not found.is_of_outcome and (found.step or 0) < limit.step
+    if is_earlier or any(step < limit.step for step in played.rest):
+        return found
+    return _at_limit(played, limit)
+
+
+def _says_more(found: Trouble | None, limit: Reason) -> bool:
+    """Whether what the loop asked for, or came to, tells more than that the recording ends there."""
+    if found is None or limit.code == "broke_off":
         return False
-    if ending.miss is None:
-        return True
-    return any(step.index >= at and call.call_id == ending.miss.call_id for step, call in plan.run.tool_calls)
+    if found.verdict in ("fixture_missing", "ran_past_recording"):
+        return found.step == limit.step
+    return limit.code == "output_differs" and found.is_of_outcome
 
 
-def _broke_off(at: int, observations: Observations, facts: JsonObject) -> Result:
-    found = Divergence(step=at, path=f"steps[{at}]", recorded=None, replayed="what came next was not recorded")
-    facts = {**facts, "broke_off_at": at}
-    return Result(verdict="unknown_from_step", divergence=found, facts=facts, observations=observations)
+def _at_limit(played: Played, limit: Reason) -> Trouble:
+    found = Divergence(step=limit.step, path=f"steps[{limit.step}]", recorded=None, replayed=None)
+    outcome = other_outcome(played.plan.run, played.ending) if (limit.step or 0) > played.steps else None
+    if outcome is not None and played.ending.is_regular:
+        found = replace(outcome, step=limit.step)
+    facts: JsonObject = {"limit": {"step": limit.step, "code": limit.code, "reason": limit.message}}
+    return Trouble(verdict="unknown_from_step", divergence=found, facts=facts)
 
 
-def _ran_past(plan: ReplayPlan, observations: Observations, cursor: int, facts: JsonObject) -> Result:
+def _trouble(played: Played) -> Trouble | None:
+    plan, ending = played.plan, played.ending
+    if played.divergence is not None:
+        return Trouble(verdict="diverged", divergence=played.divergence, facts={})
+    if ending.ran_past is not None:
+        return _ran_past(plan, ending.ran_past)
+    if ending.miss is not None:
+        return _missed(plan, ending.miss)
+    if played.rest:
+        first = played.rest[0]
+        found = Divergence(step=first, path=f"steps[{first}]", recorded="an answer", replayed=None)
+        return Trouble(verdict="answers_left_over", divergence=found, facts={"left_over": played.rest})
+    other = other_outcome(plan.run, ending)
+    return None if other is None else Trouble(verdict="diverged", divergence=other, facts={})
+
+
+def _ran_past(plan: ReplayPlan, cursor: int) -> Trouble:
     """The step at which an answer was wanted that is not there."""
     is_recorded = cursor < len(plan.answers)
     step = plan.answers[cursor].step if is_recorded else len(plan.run.steps) + 1
     asked = Divergence(step=step, path="response", recorded=None, replayed="a further model answer was asked for")
-    return Result(verdict="ran_past_recording", divergence=asked, facts=facts, observations=observations)
+    return Trouble(verdict="ran_past_recording", divergence=asked, facts={})
 
 
-def _missed(plan: ReplayPlan, observations: Observations, miss: FixtureMiss, facts: JsonObject) -> Result:
-    step = next((s.index for s, c in plan.run.tool_calls if c.call_id and c.call_id == miss.call_id), None)
+def _missed(plan: ReplayPlan, miss: FixtureMiss) -> Trouble:
     nearest = [{"step": f.step, "arguments": recorded_arguments(f.call.arguments)} for f in miss.nearest]
     asked: JsonObject = {"tool": miss.tool_name, "arguments": miss.arguments, "call_id": miss.call_id}
-    recorded = nearest[0]["arguments"] if nearest else None
-    return Result(
-        verdict="fixture_missing",
-        divergence=Divergence(
-            step=step,
-            path="result" if recorded == miss.arguments else "arguments",
-            recorded=None if recorded == miss.arguments else recorded,
-            replayed=miss.arguments,
-        ),
-        facts={**facts, "asked_for": asked, "nearest": nearest},
-        observations=observations,
-    )
+    path, recorded, replayed = _missed_field(miss)
+    found = Divergence(step=_step_of_call(plan, miss.call_id), path=path, recorded=recorded, replayed=replayed)
+    return Trouble(verdict="fixture_missing", divergence=found, facts={"asked_for": asked, "nearest": nearest})
 
 
-def _left_over(
-    observations: Observations, unused: tuple[PlannedAnswer, ...], left_over: list[Fixture], facts: JsonObject
-) -> Result:
-    steps = sorted([answer.step for answer in unused] + [fixture.step for fixture in left_over])
-    first = Divergence(step=steps[0], path=f"steps[{steps[0]}]", recorded="an answer", replayed=None)
-    return Result(
-        verdict="answers_left_over",
-        divergence=first,
-        facts={**facts, "left_over": steps},
-        observations=observations,
-    )
+def _missed_field(miss: FixtureMiss) -> tuple[str, JsonValue, JsonValue]:
+    """In what the call differs from the nearest recorded one; its answer, where it differs in nothing."""
+    if not miss.nearest:
+        return "arguments", None, miss.arguments
+    nearest = miss.nearest[0].call
+    if nearest.tool_name != miss.tool_name:
+        return "tool_name", nearest.tool_name, miss.tool_name
+    recorded = recorded_arguments(nearest.arguments)
+    return ("result", None, miss.arguments) if recorded == miss.arguments else ("arguments", recorded, miss.arguments)
 
 
-def _other_end(plan: ReplayPlan, ending: Ending) -> Divergence | None:
-    """The output or the error differs, although every request was equal."""
-    run, last = plan.run, len(plan.run.steps)
+def _step_of_call(plan: ReplayPlan, call_id: str | None) -> int | None:
+    """Where the call stands in the recording; behind the answer that asks for it, where it has no step."""
+    if call_id is None:
+        return None
+    own = (step.index for step, call in plan.run.tool_calls if call.call_id == call_id)
+    asking = (answer.step + 1 for answer in plan.answers if call_id in answer.asked)
+    return next(own, next(asking, None))
+
+
+# --- the outcome -------------------------------------------------------------------------------
+
+
+def other_outcome(run: Run, ending: Ending) -> Divergence | None:
+    """The loop came to another outcome, although every request was equal."""
+    last = len(run.steps)
     if ending.error is not None or run.error is not None:
         return _other_error(run.error, ending.error, last)
-    if run.output is None or (ending.output is None and ending.is_open):
+    if ending.open_calls is not None and run.output is None:
+        return _other_calls(_ids_of(waiting(run)), ending.open_calls, last)
+    if ending.output is not None and (run.output is None or same_output(run.output, ending.output)):
         return None
-    if run.agent.output_function is not None and ending.output is not None:
-        return None
-    recorded, replayed = run.output.parsed, ending.output.parsed if ending.output else None
-    if ending.output is not None and can_be_made_of(run, run.output, ending.output):
-        return None
+    recorded, replayed = (each.parsed if each else None for each in (run.output, ending.output))
     return Divergence(step=last, path="output", recorded=recorded, replayed=replayed)
 
 
 def _other_error(recorded: ErrorInfo | None, replayed: ErrorInfo | None, last: int) -> Divergence | None:
-    """An error whose text was not captured agrees with any."""
     if recorded is None or replayed is None:
         return Divergence(step=last, path="error", recorded=_words(recorded), replayed=_words(replayed))
     for name in ("type", "message"):
         left, right = getattr(recorded, name), getattr(replayed, name)
-        if left is not None and right is not None and left != right:
+        if left is not None and left != right:
             return Divergence(step=last, path=f"error.{name}", recorded=left, replayed=right)
     return None
 
 
 def _words(error: ErrorInfo | None) -> JsonValue:
     return None if error is None else {"type": error.type, "message": error.message}
+
+
+def _ids_of(calls: list[tuple[Step, ToolCall]]) -> frozenset[str]:
+    return frozenset(call.call_id for _, call in calls if call.call_id)
+
+
+def _other_calls(recorded: frozenset[str], replayed: frozenset[str], last: int) -> Divergence | None:
+    if recorded == replayed:
+        return None
+    return Divergence(step=last, path="open_calls", recorded=sorted(recorded), replayed=sorted(replayed))
+
+
+# --- what was proven ---------------------------------------------------------------------------
+
+
+def _proof(played: Played, found: Trouble | None) -> Proof:
+    parts: dict[PartName, Part] = {
+        "requests": _comparable(played, "messages", "the messages of the requests were not recorded"),
+        "parameters": _comparable(played, "parameters", "tools and output schema were not recorded"),
+        "tool_arguments": PROVEN if played.observations.calls else _nothing("no tool was called"),
+        "outcome": _outcome(played),
+    }
+    proof = Proof(same_steps=played.steps, parts=parts, outcome_kind=played.ending.kind)
+    if found is None or found.is_of_outcome or (found.step or 0) > played.steps:
+        return proof
+    proof = _only_up_to(proof, found.step)
+    if found.verdict != "diverged":
+        return proof
+    return replace(proof, parts={**proof.parts, part_of(found.divergence.path): differs_at(found.divergence)})
+
+
+def _only_up_to(proof: Proof, step: int | None) -> Proof:
+    """Of what lies behind the step nothing is known, and the outcome lies behind everything."""
+    same = max((step or 1) - 1, 0)
+    end = Part(state="not_proven", reason=f"the replay agrees with the recording only up to step {same}")
+    parts = {name: end if part.state == "proven" else part for name, part in proof.parts.items()}
+    return replace(proof, same_steps=same, parts=parts)
+
+
+def _comparable(played: Played, path: str, reason: str) -> Part:
+    return _nothing(reason) if path in played.not_captured else PROVEN
+
+
+def _outcome(played: Played) -> Part:
+    if played.limit is not None:
+        return _nothing(played.limit.message)
+    other = other_outcome(played.plan.run, played.ending) if played.ending.is_regular else None
+    return PROVEN if other is None else differs_at(other)
+
+
+def _nothing(reason: str) -> Part:
+    return Part(state="not_comparable", reason=reason)
 
 
 def _source_facts(plan: ReplayPlan, observations: Observations) -> JsonObject:

@@ -1,4 +1,8 @@
-"""Frozen tool answers: by call id with name and arguments, else by name and arguments in order."""
+"""Frozen tool answers: by call id, else by name and arguments in recorded order.
+
+The id decides. A call whose id was recorded gets the answer to that call or none: with other arguments it is another
+call, and the answer to an equal call beside it is kept for that one.
+"""
 
 from __future__ import annotations
 
@@ -24,17 +28,25 @@ class FixtureMiss:
 class FixtureBook:
     """Each recorded answer is given once."""
 
-    def __init__(self, fixtures: tuple[Fixture, ...]) -> None:
+    def __init__(self, fixtures: tuple[Fixture, ...], asked: frozenset[str] = frozenset()) -> None:
+        """`asked` are the ids of the calls that the recorded model answers ask for."""
         self._unused = list(fixtures)
+        self._asked = asked
 
     def find(self, tool_name: str, call_id: str | None, arguments: JsonValue) -> Fixture | FixtureMiss:
         """The answer for this call, or what comes nearest. Arguments are the validated ones."""
-        same_call = [f for f in self._unused if matches(f, tool_name, arguments)]
-        by_id = [f for f in same_call if f.call.call_id == call_id]
-        for fixture in by_id or same_call:
-            self._unused.remove(fixture)
-            return fixture
-        return missing(tool_name, call_id, arguments, self._unused)
+        candidates = self._candidates(call_id)
+        for fixture in candidates:
+            if matches(fixture, tool_name, arguments):
+                self._unused.remove(fixture)
+                return fixture
+        return missing(tool_name, call_id, arguments, candidates or self._unused)
+
+    def _candidates(self, call_id: str | None) -> list[Fixture]:
+        by_id = [f for f in self._unused if call_id is not None and f.call.call_id == call_id]
+        if by_id or call_id not in self._asked:
+            return by_id or self._unused
+        return [f for f in self._unused if f.call.call_id not in self._asked]
 
     def take_refused(self, call_id: str, tool_name: str) -> Fixture | None:
         """The recorded answer to this call, if it is that its arguments did not validate."""
@@ -53,8 +65,13 @@ class FixtureBook:
 
 def missing(tool_name: str, call_id: str | None, arguments: JsonValue, fixtures: Iterable[Fixture]) -> FixtureMiss:
     """A call that none of these answers, with those of the same tool."""
-    nearest = tuple(fixture for fixture in fixtures if fixture.call.tool_name == tool_name)[:_NEAREST]
+    of_call = [fixture for fixture in fixtures if fixture.call.tool_name == tool_name or _is_of(fixture, call_id)]
+    nearest = tuple(sorted(of_call, key=lambda fixture: not _is_of(fixture, call_id)))[:_NEAREST]
     return FixtureMiss(tool_name=tool_name, call_id=call_id, arguments=arguments, nearest=nearest)
+
+
+def _is_of(fixture: Fixture, call_id: str | None) -> bool:
+    return call_id is not None and fixture.call.call_id == call_id
 
 
 def was_never_answered(fixture: Fixture) -> bool:

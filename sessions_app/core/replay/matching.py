@@ -1,4 +1,8 @@
-"""Comparing what was recorded with what the loop built, field by field."""
+"""Comparing what was recorded with what the loop built, field by field.
+
+Objects that a tool, a model or a person wrote have to agree in the order of their keys as well; the library's own
+fields stand in the order of its version.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from sessions_app.core.compare.strict import same_json
 from sessions_app.core.payload import JsonValue
 
 VOLATILE_KEYS = frozenset({"timestamp", "run_id", "conversation_id"})
@@ -70,11 +75,13 @@ def first_mismatch(
 def _mismatches(recorded: JsonValue, rebuilt: JsonValue, raw: JsonValue, path: str, tally: Tally) -> Iterator[Mismatch]:
     if isinstance(recorded, dict) and isinstance(rebuilt, dict):
         yield from _in_objects(recorded, rebuilt, raw, path, tally)
+        if list(recorded) != list(rebuilt) and not may_lack_fields(path, raw):
+            yield Mismatch(path=path, recorded=list(recorded), rebuilt=list(rebuilt))
     elif isinstance(recorded, list) and isinstance(rebuilt, list):
         yield from _in_lists(recorded, rebuilt, raw, path, tally)
     else:
         tally.compared += 1
-        if not same_value(recorded, rebuilt) and not _are_random_toolsets(path, recorded, rebuilt):
+        if not same_json(recorded, rebuilt) and not _are_random_toolsets(path, recorded, rebuilt):
             yield Mismatch(path=path, recorded=recorded, rebuilt=rebuilt)
 
 
@@ -91,7 +98,7 @@ def _in_objects(
         if _is_volatile(key, path, tally):
             tally.volatile += 1
         elif isinstance(raw, dict) and key not in raw and may_lack_fields(path, raw):
-            if left is _ABSENT or not same_value(left, right):
+            if left is _ABSENT or not same_json(left, right):
                 tally.note_missing(here)
         elif _ABSENT in (left, right):
             yield Mismatch(path=here, recorded=_or_none(left), rebuilt=_or_none(right))
@@ -132,17 +139,6 @@ def _are_random_toolsets(path: str, left: JsonValue, right: JsonValue) -> bool:
     if not path.endswith(".capability_id") or not isinstance(left, str) or not isinstance(right, str):
         return False
     return bool(_RANDOM_TOOLSET.fullmatch(left) and _RANDOM_TOOLSET.fullmatch(right))
-
-
-def same_value(left: JsonValue, right: JsonValue) -> bool:
-    """Equal in type and value: 1, 1.0 and true are three things, at every depth."""
-    if type(left) is not type(right):
-        return False
-    if isinstance(left, dict):
-        return left.keys() == right.keys() and all(same_value(left[k], right[k]) for k in left)
-    if isinstance(left, list):
-        return len(left) == len(right) and all(map(same_value, left, right))
-    return bool(left == right)
 
 
 def _or_none(value: JsonValue) -> JsonValue:

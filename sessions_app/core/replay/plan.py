@@ -33,6 +33,12 @@ class PlannedAnswer:
         value = self.history.message.value if self.history else None
         return value if isinstance(value, dict) else None
 
+    @property
+    def asked(self) -> set[str]:
+        """Ids of the calls that it asks for."""
+        value = self.response.value if self.response else None
+        return {call_id for call_id in _calls_of(value) if isinstance(call_id, str)}
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ReplayPlan:
@@ -45,12 +51,9 @@ class ReplayPlan:
     """False when the tools' schemas had to be guessed from the calls."""
 
     @property
-    def refusal(self) -> ErrorInfo | None:
-        """The error that ended the run when it took its last answer for its output; None when it did not."""
-        last = self.answers[-1] if self.answers else None
-        if last is None or last.response is None or last.error is not None:
-            return None
-        return self.run.error
+    def asked(self) -> frozenset[str]:
+        """Ids of the calls that the recorded answers ask for."""
+        return frozenset(call_id for answer in self.answers for call_id in answer.asked)
 
     @property
     def total(self) -> int:

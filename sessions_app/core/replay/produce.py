@@ -10,10 +10,10 @@ from base64 import urlsafe_b64encode
 from collections.abc import Iterator
 from dataclasses import replace
 
+from sessions_app.core.compare.strict import same_json
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
-from sessions_app.core.replay.matching import same_value
 from sessions_app.core.replay.observed import Observations, ObservedCall, ObservedRequest
-from sessions_app.core.replay.outputs import can_be_made_of
+from sessions_app.core.replay.outputs import same_output
 from sessions_app.core.replay.projection import Projection, in_shape_of
 from sessions_app.core.run import ModelCall, ParentLink, Run, RunStatus, Step, StepSource, ToolCall
 
@@ -153,13 +153,11 @@ def _shared_keys(recorded: JsonObject | None, rebuilt: JsonObject | None) -> Jso
 
 
 def _output(run: Run, rebuilt: Payload | None) -> Payload | None:
-    """Structured output went through the team's type or function, which a replay does not have."""
+    """What code would have made of it that does not run in a replay is not known."""
+    if rebuilt is None or run.agent.output_function is not None:
+        return None
     recorded = run.output
-    if recorded and rebuilt and run.agent.output_function is not None:
-        return recorded
-    if recorded and rebuilt and can_be_made_of(run, recorded, rebuilt):
-        return recorded
-    return spelled_as(recorded, rebuilt)
+    return recorded if recorded and same_output(recorded, rebuilt) else rebuilt
 
 
 def spelled_as(recorded: Payload | None, rebuilt: Payload | None) -> Payload | None:
@@ -169,7 +167,7 @@ def spelled_as(recorded: Payload | None, rebuilt: Payload | None) -> Payload | N
     if not (recorded.is_json or recorded.is_text):
         # Messages hold bytes in base64.
         return recorded if rebuilt.value == urlsafe_b64encode(recorded.content).decode() else rebuilt
-    return recorded if same_value(recorded.parsed, rebuilt.parsed) else rebuilt
+    return recorded if same_json(recorded.parsed, rebuilt.parsed) else rebuilt
 
 
 def _renumbered(steps: Iterator[Step]) -> Iterator[Step]:

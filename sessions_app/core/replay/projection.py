@@ -56,7 +56,7 @@ def _spelled_alike(recorded: Payload, shaped: JsonValue) -> bool:
 def _shape(recorded: JsonValue, rebuilt: JsonValue, path: str) -> JsonValue:
     if isinstance(recorded, dict) and isinstance(rebuilt, dict):
         rebuilt = _legacy_retry(recorded, rebuilt)
-        if any(recorded.get(name) != rebuilt.get(name) for name in ("kind", "part_kind")):
+        if any(name in recorded and recorded[name] != rebuilt.get(name) for name in ("kind", "part_kind")):
             return rebuilt  # a message or a part of another kind has other fields
         return {
             key: _shape(recorded[key], rebuilt[key], f"{path}.{key}") if key in recorded else rebuilt[key]
@@ -69,9 +69,8 @@ def _shape(recorded: JsonValue, rebuilt: JsonValue, path: str) -> JsonValue:
 
 
 def _kept(recorded: JsonObject, rebuilt: JsonObject, path: str) -> list[str]:
-    """The rebuilt fields, in the recorded order. Only fields of the library's own may be left out."""
-    added = [] if may_lack_fields(path, recorded) else [key for key in rebuilt if key not in recorded]
-    return [key for key in recorded if key in rebuilt] + added
+    """Of the library's own objects the fields that were recorded, in their order; of any other all that was built."""
+    return [key for key in recorded if key in rebuilt] if may_lack_fields(path, recorded) else list(rebuilt)
 
 
 def _legacy_retry(recorded: JsonObject, rebuilt: JsonObject) -> JsonObject:

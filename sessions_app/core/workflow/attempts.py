@@ -34,7 +34,7 @@ NOT_REPRODUCED = {
     "ran_past_recording": "asked for more than was recorded",
     "answers_left_over": "left recorded answers unused",
     "fixture_missing": "asked for an answer that was not recorded",
-    "unknown_from_step": "came to a request that nothing could answer",
+    "unknown_from_step": "could only be replayed in part",
     "could_not_run": "could not run",
 }
 """Verdicts of a replay that changed nothing, in words."""

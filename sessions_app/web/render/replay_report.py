@@ -8,7 +8,8 @@ from typing import Any
 from django.urls import reverse
 
 from sessions_app.core.judge.budget import STATE_WORDS
-from sessions_app.core.payload import JsonObject, Payload
+from sessions_app.core.payload import JsonObject
+from sessions_app.core.replay.words import proof_rows
 from sessions_app.core.report import ReproductionReport, describe
 from sessions_app.models import Project, Replay
 from sessions_app.web.render import spelled
@@ -56,6 +57,7 @@ def report_context(project: Project, replay: Replay, report: ReproductionReport)
         "report": report,
         "css": verdict_css(replay),
         "pairs": _pairs(replay, report),
+        "proof": proof_rows(report.replay.proof) if report.replay else [],
         "sources": _sources(facts),
         "facts": facts,
         "budget": [{"row": row, "word": STATE_WORDS[row.state]} for row in report.budget],
@@ -89,21 +91,17 @@ def _pairs(replay: Replay, report: ReproductionReport) -> list[Pair]:
         return []
     output = describe(told.output) if told.output else produced.error_preview
     original = describe(report.output) if report.output else replay.run.error_preview
-    equal_steps = replay.verdict == "reproduced" or None
+    proof = told.proof
+    equal_steps = (proof is not None and proof.same_steps == replay.run.step_count) or None
+    same_outcome = None if proof is None else _MATCHES.get(proof.outcome.state)
     return [
-        Pair(
-            what="outcome", original=original, replayed=output, match=_same_outcome(replay, report.output, told.output)
-        ),
+        Pair(what="outcome", original=original, replayed=output, match=same_outcome),
         Pair(what="steps", original=str(replay.run.step_count), replayed=str(produced.step_count), match=equal_steps),
     ]
 
 
-def _same_outcome(replay: Replay, recorded: Payload | None, replayed: Payload | None) -> bool | None:
-    if recorded is not None and replayed is not None:
-        return bool(recorded.parsed == replayed.parsed)
-    if replay.run.error_preview and replay.produced_run and replay.produced_run.error_preview:
-        return replay.run.error_preview == replay.produced_run.error_preview
-    return True if replay.verdict == "reproduced" else None
+_MATCHES = {"proven": True, "not_proven": False}
+"""By the state of the proof; what is not comparable was not compared."""
 
 
 def _sources(facts: JsonObject) -> list[Source]:
@@ -134,7 +132,7 @@ def _nearest(facts: JsonObject) -> list[Nearest]:
 
 def _step_link(project: Project, replay: Replay) -> str | None:
     step = (replay.divergence or {}).get("step")
-    return run_address(replay.run, project, step=step) if step else None
+    return run_address(replay.run, project, step=step) if step and step <= replay.run.step_count else None
 
 
 def _fork_link(project: Project, replay: Replay) -> str:

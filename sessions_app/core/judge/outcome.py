@@ -1,0 +1,133 @@
+"""Whether a replay can come to the recorded outcome by itself.
+
+Only then "reproduced" may be said. A replay runs the agent's loop and none of the team's code: what that code made or
+raised behind the last answer was recorded, but a replay that repeats it proves nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sessions_app.core.judge.last_calls import asked_last, calls_in, is_settled, kinds_said, last_model, waiting
+from sessions_app.core.judge.reading import object_of, step_name, value_of
+from sessions_app.core.judge.reasons import Reason, reason_at, reason_at_end
+from sessions_app.core.payload import JsonValue, Payload
+from sessions_app.core.replay.outputs import same_output, typed_output
+from sessions_app.core.run import ErrorInfo, ModelCall, Run, Step, broke_off_at, was_stopped
+
+OF_THE_LOOP = frozenset({"UsageLimitExceeded", "UnexpectedModelBehavior"})
+"""Errors by which Pydantic AI's loop ends a run by itself."""
+OF_OTHER_CODE = frozenset({"output_made_by_code", "output_differs", "error_outside_loop"})
+"""Reasons that do not hold where the team's own code is replayed: then it does run."""
+
+
+def outcome_gaps(run: Run) -> Iterator[Reason]:
+    last = last_model(run)
+    if last is None or run.status == "running" or broke_off_at(run) is not None:
+        return
+    if last[1].response is None and last[0].error is None:
+        return  # that answer is missing, which is said elsewhere
+    has_failed = run.error is not None or run.status == "error"
+    found = _of_error(run, *last) if has_failed else _of_answer(run, *last)
+    if found is not None:
+        yield found
+
+
+# --- a run that failed -------------------------------------------------------------------------
+
+
+def _of_error(run: Run, step: Step, call: ModelCall) -> Reason | None:
+    error = run.error
+    if error is None or (error.type is None and error.message is None):
+        return reason_at_end(run, "error_missing", "The run failed, and the error was not recorded.")
+    untold = [pair for pair in asked_last(run) if not is_settled(*pair)]
+    if untold and error.type not in OF_THE_LOOP:
+        message = f"What became of {step_name(untold[0][0])} was not recorded."
+        return reason_at(run, "tool_answer_missing", message, untold[0][0])
+    if was_stopped(error) or _is_passed_on(run, step) or _is_of_the_loop(run, call, error):
+        return None
+    message = f"The run ended with {error.type or 'an error'} behind the last answer; what raised it is not part of"
+    return reason_at_end(run, "error_outside_loop", f"{message} a replay.")
+
+
+def _is_passed_on(run: Run, step: Step) -> bool:
+    """Whether a model call or a tool failed; the loop hands that on."""
+    return step.error is not None or any(each.error is not None for each, _ in asked_last(run))
+
+
+def _is_of_the_loop(run: Run, call: ModelCall, error: ErrorInfo) -> bool:
+    """Limits count for themselves; an answer that could be the outcome was refused by a check of the team's."""
+    if error.type == "UsageLimitExceeded":
+        return bool(run.agent.usage_limits)
+    return error.type in OF_THE_LOOP and not _may_be_outcome(run, call)
+
+
+def _may_be_outcome(run: Run, call: ModelCall) -> bool:
+    output_ids = {each.call_id for _, each in run.tool_calls if each.is_output}
+    asked = {part.get("tool_call_id") for part in calls_in(call)}
+    return bool(asked & output_ids) or (not asked and "text" in kinds_said(call))
+
+
+# --- a run that came to an answer, or waits ----------------------------------------------------
+
+
+def _of_answer(run: Run, step: Step, call: ModelCall) -> Reason | None:
+    return _of_open_calls(run) or _of_last_answer(run, call) or _of_output(run, call)
+
+
+def _of_open_calls(run: Run) -> Reason | None:
+    """Calls that wait for somebody are an outcome of their own, and none beside an output."""
+    waits = {step.index for step, _ in waiting(run)} if run.output is None else set()
+    for step, call in asked_last(run):
+        if step.index not in waits and not is_settled(step, call, or_waits=False):
+            message = f"What became of {step_name(step)} was not recorded."
+            return reason_at(run, "tool_answer_missing", message, step)
+    return None
+
+
+def _of_last_answer(run: Run, call: ModelCall) -> Reason | None:
+    """An answer that asks for tools is not the last: the loop goes on with what they give."""
+    if not calls_in(call) or waiting(run) or _may_be_outcome(run, call):
+        return None
+    if "text" in kinds_said(call) and run.agent.entry_point == "run_stream":
+        return None
+    return reason_at_end(
+        run, "model_answer_missing", "The model's answer to what the last tools gave was not recorded."
+    )
+
+
+def _of_output(run: Run, call: ModelCall) -> Reason | None:
+    if run.agent.output_function is not None:
+        made = f"The answer was made by {run.agent.output_function}, which does not run in a replay."
+        return reason_at_end(run, "output_function", made)
+    if run.output is None:
+        if waiting(run):
+            return None
+        return reason_at_end(run, "output_missing", "What the run ended with was not recorded.")
+    if any(same_output(run.output, answer) for answer in _answers(run, call)):
+        return None
+    if call.response is None or not _is_structured(run, call):
+        return reason_at_end(run, "output_differs", "The recorded output is not what the model's last answer says.")
+    made = "The output is not what the model gave: the team's type or check made it of that."
+    return reason_at_end(run, "output_made_by_code", made)
+
+
+def _is_structured(run: Run, call: ModelCall) -> bool:
+    return bool(calls_in(call)) or (run.output is not None and isinstance(run.output.parsed, dict | list))
+
+
+def _answers(run: Run, call: ModelCall) -> Iterator[Payload]:
+    """What the loop can make of the last answer: its text, or the arguments of a call that carries the output."""
+    parameters = object_of(call.parameters)
+    for each in [one for _, one in run.tool_calls if one.is_output and one.arguments is not None]:
+        yield _payload(typed_output(parameters, each.tool_name, value_of(each.arguments)))
+    parts = object_of(call.response).get("parts") or []
+    texts = [part.get("content") for part in parts if isinstance(part, dict) and part.get("part_kind") == "text"]
+    text = Payload.of_text("".join(text for text in texts if isinstance(text, str)))
+    yield text
+    if parameters.get("output_object"):
+        yield _payload(typed_output(parameters, None, value_of(text)))
+
+
+def _payload(value: JsonValue) -> Payload:
+    return Payload.of_text(value) if isinstance(value, str) else Payload.of_json(value)

@@ -1,0 +1,187 @@
+"""Replays in words. Every sentence that says what a replay showed is made here, of its proof."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from sessions_app.core.clipping import one_line, shortened
+from sessions_app.core.fork.report import ForkFacts, fork_in_words
+from sessions_app.core.judge.reading import count
+from sessions_app.core.payload import JsonObject, Payload
+from sessions_app.core.replay.proof import PART_WORDS, STATE_WORDS, Proof
+
+ReplayVerdict = Literal[
+    "reproduced",
+    "diverged",
+    "ran_past_recording",
+    "answers_left_over",
+    "fixture_missing",
+    "could_not_run",
+    "cancelled",
+    "unknown_from_step",
+]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Difference:
+    """The first place where a replay and its record part."""
+
+    step: int
+    path: str
+    recorded: str | None
+    """As JSON text; None when the place does not exist there."""
+    replayed: str | None
+
+    def to_json(self) -> JsonObject:
+        return {
+            "step": self.step,
+            "path": self.path,
+            "recorded": self.recorded,
+            "replayed": self.replayed,
+        }
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ReplayFacts:
+    """How one replay went."""
+
+    verdict: ReplayVerdict
+    proof: Proof | None = None
+    """What was proven; None of a replay that never began or was left before its end."""
+    steps: int = 0
+    """Steps of the run that it produced."""
+    stopped_at: int | None = None
+    """The step at which it could not go on."""
+    limit: str | None = None
+    """Why the recording cannot be replayed further, or its outcome not be proven: a sentence."""
+    left_over: int = 0
+    """Recorded model answers that nobody asked for."""
+    difference: Difference | None = None
+    sources: Mapping[str, int] = field(default_factory=dict)
+    """Number of steps by where their answer came from."""
+    live_calls: int = 0
+    error: str | None = None
+    steps_done: tuple[str, ...] = ()
+    """Keys of `HARNESS`."""
+    run_id: str | None = None
+    """The run that the replay produced."""
+    output: Payload | None = None
+    """What the replayed run ended with; None also when it ended with an error."""
+    fork: ForkFacts | None = None
+    """None of a replay that changes nothing."""
+    live_tools: Mapping[str, int] = field(default_factory=dict)
+    """How often each tool of the team's own ran."""
+
+    @property
+    def has_live_model(self) -> bool:
+        return self.fork is not None and self.fork.samples is not None
+
+
+# --- the verdict in words ----------------------------------------------------------------------
+
+
+def verdict_in_words(facts: ReplayFacts) -> str:
+    return _of_fork(facts) or VERDICT_WORDS[facts.verdict](facts)
+
+
+def _of_fork(facts: ReplayFacts) -> str | None:
+    if facts.fork is None or facts.limit is not None:
+        return None
+    return fork_in_words(facts.fork, facts.verdict, facts.proof, steps=facts.steps, stopped_at=facts.stopped_at)
+
+
+def _reproduced(facts: ReplayFacts) -> str:
+    """Only a proof makes this sentence: without one there is nothing that it may claim."""
+    if facts.proof is None or not facts.proof.is_reproduction:
+        return "Not reproduced: what it came to was not compared"
+    return f"Reproduced: same {count(facts.proof.same_steps, 'step')}, same {facts.proof.outcome_kind}"
+
+
+def _diverged(facts: ReplayFacts) -> str:
+    found = facts.difference
+    if found is None:
+        return f"Diverged{_at(facts.stopped_at)}"
+    left, right = (text if text is not None else "missing" for text in (found.recorded, found.replayed))
+    return f"Diverged at step {found.step}: {found.path} {shortened(left)} | {shortened(right)}"
+
+
+def _ran_past(facts: ReplayFacts) -> str:
+    return f"Ran past the recording{_at(facts.stopped_at)}"
+
+
+def _left_over(facts: ReplayFacts) -> str:
+    verb = "was" if facts.left_over == 1 else "were"
+    return f"{count(facts.left_over, 'recorded answer')} {verb} left over"
+
+
+def _fixture_missing(facts: ReplayFacts) -> str:
+    step = "a tool call" if facts.stopped_at is None else f"step {facts.stopped_at}"
+    return f"Could not run: fixture for {step} missing"
+
+
+def _could_not_run(facts: ReplayFacts) -> str:
+    return f"Could not run: {one_line(facts.error or 'the reason was not captured')}"
+
+
+def _cancelled(facts: ReplayFacts) -> str:
+    return "Cancelled"
+
+
+def _unknown_from(facts: ReplayFacts) -> str:
+    if facts.limit is not None:
+        return f"{_same_steps(facts.proof)}. {facts.limit}"
+    return f"Unknown{_at(facts.stopped_at, 'from')}: no recorded answer fits"
+
+
+def _same_steps(proof: Proof | None) -> str:
+    return f"Same {count(proof.same_steps, 'step')}" if proof and proof.same_steps else "Nothing was compared"
+
+
+def _at(step: int | None, word: str = "at") -> str:
+    return "" if step is None else f" {word} step {step}"
+
+
+VERDICT_WORDS: dict[ReplayVerdict, Callable[[ReplayFacts], str]] = {
+    "reproduced": _reproduced,
+    "diverged": _diverged,
+    "ran_past_recording": _ran_past,
+    "answers_left_over": _left_over,
+    "fixture_missing": _fixture_missing,
+    "could_not_run": _could_not_run,
+    "cancelled": _cancelled,
+    "unknown_from_step": _unknown_from,
+}
+NEXT_ACTIONS: dict[ReplayVerdict, str] = {
+    "reproduced": "Read the run from its first odd step, or compare it with a good one.",
+    "diverged": "Open the diff at the first difference.",
+    "ran_past_recording": "Open the diff: the replay asked for an answer that was never recorded.",
+    "answers_left_over": "Open the diff: the replay ended before the recording did.",
+    "fixture_missing": "Capture the missing answer next time; mark the run as a cold case if it cannot be had.",
+    "could_not_run": "See what the kit lacks; mark the run as a cold case if it cannot be had.",
+    "cancelled": "Queue the replay again.",
+    "unknown_from_step": "Look for the answer in another run with the same request.",
+}
+NEXT_ACTIONS_OF_FORKS: dict[ReplayVerdict, str] = {
+    "reproduced": "The change makes no difference here: try another one.",
+    "diverged": "Read the outcome, and open the diff with the run that it was forked from.",
+    "unknown_from_step": "Answer by hand: the fork goes on from there.",
+}
+
+
+def proof_rows(proof: Proof | None) -> list[tuple[str, str, str]]:
+    """Part, state and reason, in words, of all that a replay can prove."""
+    if proof is None:
+        return []
+    return [(PART_WORDS[name], STATE_WORDS[part.state], part.reason or "") for name, part in proof.parts.items()]
+
+
+def next_action(replay: ReplayFacts | None) -> str:
+    if replay is None:
+        return "Queue a replay."
+    if replay.fork is not None and replay.verdict in NEXT_ACTIONS_OF_FORKS:
+        return NEXT_ACTIONS_OF_FORKS[replay.verdict]
+    if replay.limit is not None:
+        return "Read the run from the step where that ends; record what is missing the next time."
+    return NEXT_ACTIONS[replay.verdict]

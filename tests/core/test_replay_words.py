@@ -1,0 +1,90 @@
+"""No sentence about a replay claims more than was proven, whatever the verdict beside it."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+from collections.abc import Iterator
+from typing import Any, get_args
+
+import pytest
+
+from sessions_app.core.fork.report import ForkFacts
+from sessions_app.core.judge.kit import audit_kit
+from sessions_app.core.replay.proof import PARTS, PROVEN, OutcomeKind, Part, PartState, Proof, read_proof
+from sessions_app.core.replay.words import ReplayFacts, ReplayVerdict, next_action, verdict_in_words
+from sessions_app.core.report import as_json, as_markdown, as_text, build_report
+from tests.core.test_judge_runs import make_run, model, tool
+
+STEPS = 6
+FORKS = (None, ForkFacts(at_step=2, changes=("another prompt",)), ForkFacts(at_step=2))
+LIMITS = (None, "The recording breaks off at step 4.")
+
+
+def proofs() -> Iterator[Proof | None]:
+    yield None
+    kinds = (*get_args(OutcomeKind), None)
+    for states, kind in itertools.product(itertools.product(get_args(PartState), repeat=len(PARTS)), kinds):
+        parts = {
+            name: PROVEN if state == "proven" else Part(state=state, reason="for a reason")
+            for name, state in zip(PARTS, states, strict=True)
+        }
+        yield Proof(same_steps=STEPS if parts["requests"] == PROVEN else 2, parts=parts, outcome_kind=kind)
+
+
+def overclaims(sentence: str, proof: Proof | None) -> bool:
+    """Whether it says more than the proof does."""
+    outcome = re.search(r"same (answer|error|open calls)", sentence)
+    if outcome and (proof is None or proof.outcome != PROVEN or proof.outcome_kind != outcome[1]):
+        return True
+    steps = re.search(r"[Ss]ame (\d+) step", sentence)
+    if steps and (proof is None or int(steps[1]) > proof.same_steps):
+        return True
+    return sentence.startswith("Reproduced") and (proof is None or not proof.is_reproduction)
+
+
+def every_report(verdict: ReplayVerdict) -> Iterator[ReplayFacts]:
+    for proof, fork, limit in itertools.product(proofs(), FORKS, LIMITS):
+        yield ReplayFacts(verdict=verdict, proof=proof, fork=fork, limit=limit, steps=STEPS, stopped_at=3)
+
+
+@pytest.mark.parametrize("verdict", get_args(ReplayVerdict))
+def test_no_verdict_claims_what_was_not_proven(verdict):
+    for facts in every_report(verdict):
+        assert not overclaims(verdict_in_words(facts), facts.proof), facts
+        assert "eproduced" not in next_action(facts)
+
+
+@pytest.mark.parametrize("verdict", get_args(ReplayVerdict))
+def test_no_form_of_the_report_claims_what_was_not_proven(verdict):
+    run = make_run(model(), tool(), model())
+    for facts in itertools.islice(every_report(verdict), 0, None, 61):
+        report = build_report(run, kit=audit_kit(run), replay=facts)
+        written = [*as_text(report).splitlines(), *as_markdown(report).splitlines(), *texts_in(as_json(report))]
+        for sentence in written:
+            assert not overclaims(sentence.partition("Verdict: ")[2] or sentence, facts.proof), facts
+
+
+def texts_in(value: Any) -> Iterator[str]:
+    if isinstance(value, dict | list):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from texts_in(item)
+    elif isinstance(value, str):
+        yield value
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    ["Reproduced: same 6 steps", "the same answer as before", "Same 7 steps. It broke off.", "Reproduced"],
+)
+def test_a_claim_without_its_proof_is_noticed(sentence):
+    unproven = Proof(same_steps=STEPS, parts=dict.fromkeys(PARTS, Part(state="not_proven", reason="differs")))
+
+    assert overclaims(sentence, unproven)
+    assert overclaims(sentence, None)
+
+
+def test_a_proof_survives_its_way_as_json():
+    for proof in proofs():
+        assert read_proof(json.loads(json.dumps(proof.to_json())) if proof else None) == proof
