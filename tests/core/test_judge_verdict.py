@@ -20,6 +20,9 @@ from tests.core.test_judge_runs import (
     tool,
 )
 
+ENDED = history(request_message(prompt()))
+
+
 TIMEOUT = ErrorInfo(type="Timeout", message="30 s")
 BROKEN = ErrorInfo(type="ValueError", message="no such order")
 GAVE_UP = ErrorInfo(type="UnexpectedModelBehavior", message="Exceeded maximum retries (1) for output validation")
@@ -96,7 +99,6 @@ def test_call_that_the_loop_settles_by_itself_is_no_gap(steps):
     assert judge(make_run(*steps)).verdict == "replayable"
 
 
-ENDED = history(request_message(prompt()))
 LIMITED = AgentInfo(usage_limits={"tool_calls_limit": 1})
 
 

@@ -25,7 +25,7 @@ ENDED_BY_OTHER_CODE = {
 
 
 def assert_ends_as_it_must(name: str, record: bytes) -> None:
-    is_streamed_error = name.endswith("-run_stream") and "function" not in name
+    is_streamed_error = name.endswith("-run_stream") and not name.startswith("output_function-")
     code = None if is_streamed_error else ENDED_BY_OTHER_CODE.get(name.partition("-")[0])
     assert [reason.code for reason in assert_promise_kept(record).reasons] == ([] if code is None else [code])
 

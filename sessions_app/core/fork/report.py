@@ -109,10 +109,10 @@ def fork_in_words(
     if fork.met is not None:
         return f"{'As' if fork.met else 'Not as'} expected: {fork.expected}"
     kind = proof.outcome_kind if proof else None
-    if verdict == "reproduced" and not (proof and proof.is_reproduction):
-        return "No other course was seen; what it came to was not compared"
+    if verdict == "reproduced" and proof and proof.is_reproduction:
+        return f"No other course: the same {_steps(proof.same_steps)} and the same {kind} as without the change"
     if verdict == "reproduced":
-        return f"No other course: the same {_steps(steps)} and the same {kind} as without the change"
+        return "No other course was seen; what it came to was not compared"
     return f"{'Another course' if fork.changes else 'Went on'}: ended {_ending(kind)} after {_steps(steps)}"
 
 

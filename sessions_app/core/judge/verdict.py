@@ -7,10 +7,13 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
+from sessions_app.core.formats.conversation import OUTPUT_PROCESSED
 from sessions_app.core.history import History
-from sessions_app.core.judge.last_calls import is_answered, is_settled, kinds_said
+from sessions_app.core.judge.conventions import fix_for
+from sessions_app.core.judge.last_calls import calls_in, is_answered, is_settled, kinds_said
 from sessions_app.core.judge.outcome import outcome_gaps
 from sessions_app.core.judge.reading import (
+    LOOP_CAUSES,
     is_framework_written,
     main_models,
     own_tools,
@@ -19,8 +22,9 @@ from sessions_app.core.judge.reading import (
     step_name,
 )
 from sessions_app.core.judge.reasons import Reason, reason_at
-from sessions_app.core.payload import JsonObject
+from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.core.run import (
+    SKIPPED,
     SPANS,
     ModelCall,
     Run,
@@ -186,6 +190,34 @@ def _missing_tool_answers(run: Run) -> Iterator[Reason]:
         yield reason_at(run, "tool_answer_missing", message, step)
 
 
+def _missing_tool_steps(run: Run) -> Iterator[Reason]:
+    """A call that an answer asks for, and of which there is no step: a replay has nothing to answer it with."""
+    told = {call.call_id for _, call in run.tool_calls}
+    settled = _settled_by_the_loop(run)
+    for (step, call), _ in pairwise(main_models(run)):
+        for part in calls_in(call):
+            call_id = part.get("tool_call_id")
+            if isinstance(call_id, str) and call_id not in told and call_id not in settled:
+                message = f"The call of {part.get('tool_name')} that {step_name(step)} asks for has no step of its own."
+                index = step.index + 1
+                fix = fix_for(run, "tool_step_missing").sentence
+                yield Reason(code="tool_step_missing", message=message, step=index, fix=fix)
+                break
+
+
+def _settled_by_the_loop(run: Run) -> set[JsonValue]:
+    """Ids of calls that the loop answered by itself: no tool ran, and a step need not tell of it."""
+    parts = (part for seen in seen_messages(run) for part in seen.parts_of("tool-return"))
+    return {part.get("tool_call_id") for part in parts if _is_of_the_loop(part)}
+
+
+def _is_of_the_loop(part: JsonObject) -> bool:
+    retry, content = part.get("retry"), part.get("content")
+    is_refused = isinstance(retry, dict) and retry.get("cause") in LOOP_CAUSES
+    is_written = isinstance(content, str) and content.startswith((SKIPPED, OUTPUT_PROCESSED))
+    return is_refused or is_written or part.get("outcome") == "denied"
+
+
 def _unknown_parts(run: Run) -> Iterator[Reason]:
     """The first message that the replaying library would refuse; later ones add nothing."""
     for seen in seen_messages(run):
@@ -248,6 +280,7 @@ GAP_CHECKS: tuple[GapCheck, ...] = (
     _broken_off,
     _missing_model_answers,
     _missing_tool_answers,
+    _missing_tool_steps,
     outcome_gaps,
     _goes_on_after_words,
     _unknown_parts,

@@ -90,11 +90,9 @@ class Trouble:
 
 
 def conclude(played: Played, facts: JsonObject) -> Result:
-    """The first thing that went another way decides the verdict; where nothing did, what was proven does."""
+    """The first thing that went another way decides the verdict; where nothing did, the run is reproduced."""
     found = _first_trouble(played)
     proof = _proof(played, found)
-    if found is None and not proof.is_reproduction:
-        found = _at_limit(played, _not_compared(played, proof))
     more = found.facts if found else {}
     return Result(
         verdict=found.verdict if found else "reproduced",
@@ -102,11 +100,6 @@ def conclude(played: Played, facts: JsonObject) -> Result:
         facts={**facts, **_source_facts(played.plan, played.observations), **more, "proof": proof.to_json()},
         observations=played.observations,
     )
-
-
-def _not_compared(played: Played, proof: Proof) -> Reason:
-    words = next(part.reason for part in proof.parts.values() if part.state != "proven")
-    return Reason(code="not_compared", message=f"{words}.", step=played.steps + 1)
 
 
 def _first_trouble(played: Played) -> Trouble | None:
@@ -239,7 +232,8 @@ def _proof(played: Played, found: Trouble | None) -> Proof:
         "tool_arguments": PROVEN if played.observations.calls else _nothing("no tool was called"),
         "outcome": _outcome(played),
     }
-    proof = Proof(same_steps=played.steps, parts=parts, outcome_kind=played.ending.kind)
+    same = played.steps if parts["requests"] == PROVEN else 0
+    proof = Proof(same_steps=same, parts=parts, outcome_kind=played.ending.kind)
     if found is None or found.is_of_outcome or (found.step or 0) > played.steps:
         return proof
     proof = _only_up_to(proof, found.step)
@@ -250,7 +244,7 @@ def _proof(played: Played, found: Trouble | None) -> Proof:
 
 def _only_up_to(proof: Proof, step: int | None) -> Proof:
     """Of what lies behind the step nothing is known, and the outcome lies behind everything."""
-    same = max((step or 1) - 1, 0)
+    same = min(max((step or 1) - 1, 0), proof.same_steps)
     end = Part(state="not_proven", reason=f"the replay agrees with the recording only up to step {same}")
     parts = {name: end if part.state == "proven" else part for name, part in proof.parts.items()}
     return replace(proof, same_steps=same, parts=parts)

@@ -55,7 +55,7 @@ class Proof:
     """All four parts."""
 
     same_steps: int
-    """Steps from the first on that agree with the recording."""
+    """Steps from the first on that agree with the recording; 0 where no request could be compared."""
     parts: Mapping[PartName, Part]
     outcome_kind: OutcomeKind | None = None
     """What the loop came to; None when it did not come to an end."""
@@ -66,9 +66,12 @@ class Proof:
 
     @property
     def is_reproduction(self) -> bool:
-        """Parameters that were not recorded and tools that were not called leave nothing to prove; the rest must be."""
-        states = {name: part.state for name, part in self.parts.items()}
-        return states["requests"] == states["outcome"] == "proven" and "not_proven" not in states.values()
+        """What was not recorded leaves nothing to prove, and is told; the outcome must be there, and equal."""
+        return self.outcome.state == "proven" and all(part.state != "not_proven" for part in self.parts.values())
+
+    @property
+    def has_requests(self) -> bool:
+        return self.parts["requests"].state == "proven"
 
     def to_json(self) -> JsonObject:
         parts: JsonObject = {name: part.to_json() for name, part in self.parts.items()}

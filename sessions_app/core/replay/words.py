@@ -96,7 +96,10 @@ def _reproduced(facts: ReplayFacts) -> str:
     """Only a proof makes this sentence: without one there is nothing that it may claim."""
     if facts.proof is None or not facts.proof.is_reproduction:
         return "Not reproduced: what it came to was not compared"
-    return f"Reproduced: same {count(facts.proof.same_steps, 'step')}, same {facts.proof.outcome_kind}"
+    outcome = f"same {facts.proof.outcome_kind}"
+    if not facts.proof.has_requests:
+        return f"Reproduced: {outcome}; the requests to the model were not recorded"
+    return f"Reproduced: same {count(facts.proof.same_steps, 'step')}, {outcome}"
 
 
 def _diverged(facts: ReplayFacts) -> str:
