@@ -131,6 +131,11 @@ WRONG: list[tuple[Any, str]] = [
     ({"kind": "model_answer", "step": 1, "value": {"text": 1}}, ".value.text"),
     ({"kind": "model_answer", "step": 1, "value": {"text": "a", "tool_calls": 0}}, ".value.tool_calls"),
     ({"kind": "model_answer", "step": 1, "value": {"text": "a", "tool_calls": {}}}, ".value.tool_calls"),
+    ({"kind": "model_answer", "step": 1, "value": {"text": "a", "tool_call": []}}, ".value.tool_call"),
+    (
+        {"kind": "model_answer", "step": 1, "value": {"tool_calls": [{"name": "a", "args": {"id": 1}}]}},
+        ".value.tool_calls[0].args",
+    ),
     ({"kind": "model_answer", "step": 1, "value": {"tool_calls": ["a"]}}, ".value.tool_calls[0].name"),
     ({"kind": "model_answer", "step": 1, "value": {"tool_calls": [{"name": ""}]}}, ".value.tool_calls[0].name"),
     (

@@ -198,6 +198,7 @@ def read_answer(value: JsonValue, field: str) -> Answer:
         value = {"text": value}
     if not isinstance(value, dict):
         raise ForkError(f"{field} must be an object with text, tool_calls or both.", field=field)
+    _refuse_others(value, ("text", "tool_calls"), field)
     text, calls = value.get("text"), value.get("tool_calls")
     if text is not None and not isinstance(text, str):
         raise ForkError(f"{field}.text must be a text.", field=f"{field}.text")
@@ -213,10 +214,18 @@ def read_answer(value: JsonValue, field: str) -> Answer:
 def _asked_call(call: JsonValue, field: str) -> AskedCall:
     if not isinstance(call, dict) or not isinstance(call.get("name"), str) or not call["name"]:
         raise ForkError(f"{field}.name must be the name of a tool.", field=f"{field}.name")
+    _refuse_others(call, ("name", "arguments"), field)
     arguments = call.get("arguments", {})
     if not isinstance(arguments, dict):
         raise ForkError(f"{field}.arguments must be an object.", field=f"{field}.arguments")
     return AskedCall(name=call["name"], arguments=arguments)
+
+
+def _refuse_others(value: JsonObject, members: tuple[str, ...], field: str) -> None:
+    """A misspelled member would otherwise be left out without a word: a call without its arguments, say."""
+    other = next((name for name in value if name not in members), None)
+    if other is not None:
+        raise ForkError(f"{field} has {' and '.join(members)}, and no {other!r}.", field=f"{field}.{other}")
 
 
 def _state(item: JsonObject, field: str) -> Change:
