@@ -171,7 +171,8 @@ REPLAY_MODEL_MAX_REQUESTS = env.number("REPLAY_MODEL_MAX_REQUESTS", 200, at_leas
 
 REPLAY_AGENTS = env.agents(
     "REPLAY_AGENTS",
-    "order_desk=examples.registered_agents:order_desk, "
+    OF_HOME.get("REPLAY_AGENTS")
+    or "order_desk=examples.registered_agents:order_desk, "
     "order_desk_fixed=examples.registered_agents:order_desk_fixed, "
     "v2_with_empty_check=examples.registered_agents:v2_with_empty_check, "
     "billing_desk=examples.registered_agents:billing_desk",

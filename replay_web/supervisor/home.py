@@ -113,7 +113,7 @@ class Home:
         return False
 
     def state(self) -> dict[str, Any]:
-        """What the last supervisor wrote down: its address, its processes, its sockets."""
+        """What the last supervisor wrote down: its address, its processes, its sockets, its agents."""
         try:
             state: dict[str, Any] = json.loads((self.path / "run" / "up.json").read_text())
         except (OSError, ValueError):
@@ -134,7 +134,7 @@ class Home:
         return f"postgresql://replay:{password}@/replay?{urlencode({'host': sockets})}"
 
     def environment(self) -> dict[str, str]:
-        """Addresses and secrets of this instance, for programs that were given none."""
+        """Addresses and secrets of this instance and its agents, for programs that were given none."""
         found = {}
         if (self.path / "secrets" / "secret_key").exists():
             found["SECRET_KEY"] = self.secret("secret_key")
@@ -143,6 +143,8 @@ class Home:
             found["DATABASE_URL"] = self.database_url(Path(state["postgres_sockets"]))
         if "redis_socket" in state:
             found["REDIS_URL"] = redis_url(Path(state["redis_socket"]))
+        if state.get("agents"):
+            found["REPLAY_AGENTS"] = state["agents"]
         return found
 
 

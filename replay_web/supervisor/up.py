@@ -212,7 +212,11 @@ def up() -> None:
         end_leftovers(home)
         supervisor = Supervisor(home, port_of_environment())
         processes.adopt_orphans()
-        home.remember(url=supervisor.port.url, boot=boot_id() if sys.platform == "linux" else None)
+        home.remember(
+            url=supervisor.port.url,
+            boot=boot_id() if sys.platform == "linux" else None,
+            agents=os.environ.get("REPLAY_AGENTS"),
+        )
         supervisor.run()
 
 

@@ -28,7 +28,7 @@ from sessions_app.models.replays import ReplayMode, ReplayQueue, ReplayState
 from sessions_app.services import leases
 from sessions_app.services.replay_questions import Questions
 from sessions_app.services.replay_results import produced_run_id, store_result
-from sessions_app.services.replays import OUTDATED
+from sessions_app.services.replays import HOW_TO_REGISTER, OUTDATED
 from sessions_app.services.samplings import Sampling
 
 logger = logging.getLogger(__name__)
@@ -72,7 +72,7 @@ def work_on(replay_id: int, *, worker: str, children: ChildPool) -> bool:
 def _run(replay: Replay, children: ChildPool) -> None:
     agent = read_order(replay.order).agent
     if agent is not None and agent not in settings.REPLAY_AGENTS:
-        _fail(replay, f"No agent {agent!r} is registered where this replay was taken up.")
+        _fail(replay, f"No agent {agent!r} is registered where this replay was taken up. {HOW_TO_REGISTER}")
         return
     try:
         run = load_run(replay.run)

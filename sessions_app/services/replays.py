@@ -22,6 +22,10 @@ from sessions_app.services.wakeups import wake
 
 MODES = (ReplayMode.RECORDING, ReplayMode.CODE)
 _LONGEST_RUN_ID = 512
+HOW_TO_REGISTER = (
+    "To register it, set REPLAY_AGENTS=name=package.module:attribute for the server and for the worker or runner that "
+    "has its code, and start them again."
+)
 OUTDATED = "More of this run came since this was asked for, and its steps may be others now. Ask for it again."
 
 
@@ -74,12 +78,14 @@ def _check_unchanged(order: Order, wanted: JsonObject) -> None:
 
 def check_code(project: Project, order: Order, user: User | None) -> None:
     """That the agent is registered, and its tools allowed by somebody who may allow them."""
+    known = ", ".join(registered_agents()) or "none"
     if order.agent is not None and order.agent not in registered_agents():
-        known = ", ".join(registered_agents()) or "none"
-        raise ForkError(f"No agent {order.agent!r} is registered on this server; there are: {known}.", field="agent")
+        words = f"No agent {order.agent!r} is registered on this server; there are: {known}"
+        raise ForkError(f"{words}. {HOW_TO_REGISTER}", field="agent")
     for name in ("live", "write"):
         if order.agent is None and getattr(order.tools, name):
-            raise ForkError("Only the team's own agent has tools that can run; name one as agent.", field="tools")
+            words = "Only the code of a registered agent has tools that can run; name one as agent"
+            raise ForkError(f"{words}. There are: {known}.", field="tools")
     if order.tools.write and (user is None or not has_role(user, project, "admin")):
         words = "A tool that changes something needs a signed-in admin of the project to allow it; a key cannot."
         raise ForkError(words, field="tools.write")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -14,6 +15,7 @@ from django.core.management import CommandError, call_command
 
 from replay_web.management.commands import runner
 from replay_web.settings import base, env
+from replay_web.supervisor.home import Home
 from sessions_app.agents.registry import load_agent
 
 
@@ -100,3 +102,30 @@ print(found[0]["queues"])
     done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True)
 
     assert (done.stdout.strip(), done.stderr) == (str(served), "")
+
+
+# --- commands beside an instance that runs
+
+
+def commands_agents(home: Path, **environment: str) -> dict[str, str]:
+    """Those that a command on this home knows, without any in its own environment."""
+    program = "from replay_web.settings import base\nimport json\nprint(json.dumps(base.REPLAY_AGENTS))"
+    found = {"PATH": os.environ["PATH"], "SECRET_KEY": "x", "REPLAY_HOME": str(home), **environment}
+    done = subprocess.run([sys.executable, "-c", program], env=found, capture_output=True, text=True, check=True)
+    agents: dict[str, str] = json.loads(done.stdout)
+    return agents
+
+
+def test_a_command_knows_the_agents_that_up_was_started_with(tmp_path: Path):
+    """Control: without an instance, with one that was given none, and with agents of its own, it has others."""
+    home = Home(tmp_path)
+    home.prepare()
+    alone = commands_agents(tmp_path)
+    home.remember(agents="desk=shop.agents:desk")
+
+    assert commands_agents(tmp_path) == {"desk": "shop.agents:desk"}
+    assert commands_agents(tmp_path, REPLAY_AGENTS="own=shop.agents:own") == {"own": "shop.agents:own"}
+
+    home.remember(agents=None)
+    assert commands_agents(tmp_path) == alone
+    assert "order_desk" in alone

@@ -105,6 +105,20 @@ def seconds_of_a_command() -> float:
     return time.monotonic() - started
 
 
+def test_commands_find_the_agents_of_the_instance(used_folder):
+    """The command's own environment names none; the next start without any forgets them."""
+    with instance_in(used_folder, REPLAY_AGENTS="desk=examples.registered_agents:order_desk") as instance:
+        environment = clean_environment(REPLAY_HOME=str(instance.home.path))
+        found = manage("replay", "cancel_5521", "--agent", "desk", environment=environment)
+        unknown = manage("replay", "cancel_5521", "--agent", "order_desk", environment=environment)
+    with instance_in(used_folder):
+        forgotten = manage("replay", "cancel_5521", "--agent", "desk", environment=environment)
+
+    assert (found.returncode, "done: reproduced" in found.stdout) == (0, True), found.stderr
+    assert (unknown.returncode, "there are: desk. To register it, set REPLAY_AGENTS" in unknown.stderr) == (2, True)
+    assert (forgotten.returncode, "No agent 'desk' is registered" in forgotten.stderr) == (2, True)
+
+
 @pytest.mark.parametrize("victims", ["supervisor", "everything"])
 def test_a_killed_instance_comes_back_with_its_data(used_folder, victims):
     instance = start_instance(used_folder / "home")
