@@ -18,6 +18,7 @@ from sessions_app.core.payload import JsonValue
 # The closing quote is optional: without it an unfinished string would be tried again at every byte.
 _TOKENS = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"?|[\[\]{}]', re.DOTALL)
 _STRINGS = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"?', re.DOTALL)
+NOT_JSON = "The document is not JSON: "
 _SURROGATE_ESCAPE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
@@ -82,7 +83,7 @@ def _parse(text: str) -> JsonValue:
         return json.loads(text, object_pairs_hook=_object, parse_constant=_constant, parse_float=_finite)
     except json.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}"
-        raise RecordError(f"The document is not JSON: {error.msg} ({place}).") from None
+        raise RecordError(f"{NOT_JSON}{error.msg} ({place}).") from None
     except RecordError:
         raise
     except (ValueError, RecursionError):

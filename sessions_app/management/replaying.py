@@ -24,6 +24,8 @@ from sessions_app.services.replay_work import work_on
 PATIENCE = 20.0
 """Seconds that a replay may wait for a worker before the command says that there is none."""
 _POLL = 0.2
+_INTERRUPTED = 130
+"""As shells have it: 128 and the number of SIGINT."""
 _FINE = ("reproduced", "diverged")
 """Of a fork: either is an outcome. A replay that changes nothing has to be reproduced."""
 
@@ -40,7 +42,11 @@ class ReplayingCommand(BaseCommand):
             "--break", dest="breakpoints", action="append", default=[], metavar="PLACE",
             help='Where to pause: tool:NAME, step:NUMBER or when:CONDITION, as in when:args.order_id = "x".',
         )  # fmt: skip
-        parser.add_argument("--agent", metavar="NAME", help="Run the code of this registered agent.")
+        parser.add_argument("--agent", metavar="NAME", help="Run the code of this registered agent (REPLAY_AGENTS).")
+        parser.add_argument(
+            "--live", action="append", default=[], metavar="TOOL",
+            help='Let this tool of the agent run: one whose metadata say {"replay": "read"}. May be given again.',
+        )  # fmt: skip
         parser.add_argument("--no-wait", action="store_true", help="Queue it and leave.")
         parser.add_argument("--here", action="store_true", help="Run it from here, without a worker or runner.")
         parser.add_argument("--ask", action="store_true", help="Ask at a stop also where there is no terminal.")
@@ -51,8 +57,12 @@ class ReplayingCommand(BaseCommand):
         if no_wait:
             return
         stdin: TextIO = options.get("stdin") or sys.stdin
-        with _children(here) as children:
-            self._end(self._followed(replay, stdin, ask or stdin.isatty(), children))
+        try:
+            with _children(here) as children:
+                self._end(self._followed(replay, stdin, ask or stdin.isatty(), children))
+        except KeyboardInterrupt:
+            words = f"Interrupted. {replay.replay_id} was not cancelled"
+            raise CommandError(f"{words}; its page shows what becomes of it.", returncode=_INTERRUPTED) from None
 
     def _followed(self, replay: Replay, stdin: TextIO, asks: bool, children: ChildPool | None) -> Replay:
         """As it is when it has ended, or waits and nobody lets it go on."""
@@ -89,7 +99,7 @@ class ReplayingCommand(BaseCommand):
         code = exit_code(replay)
         if code:
             words = replay.verdict if replay.state == ReplayState.DONE else replay.state
-            raise CommandError(f"{replay.replay_id}: {words}.", returncode=code)
+            raise CommandError(f"{replay.replay_id}: {words}.{_what_to_do(replay)}", returncode=code)
 
 
 def exit_code(replay: Replay) -> int:
@@ -97,6 +107,16 @@ def exit_code(replay: Replay) -> int:
         fine = _FINE if replay.mode in FORK_MODES else _FINE[:1]
         return 0 if replay.verdict in fine else 1
     return 1 if replay.state == ReplayState.PAUSED else 2
+
+
+def _what_to_do(replay: Replay) -> str:
+    """Of one that waits; it can be found on its page and over the API."""
+    address = f"POST /api/v1/replays/{replay.replay_id}"
+    if replay.state == ReplayState.PAUSED:
+        return f" It stays paused; continue it on its page or with {address}/continue."
+    if replay.state == ReplayState.DONE and replay.waits_for_answer:
+        return f" The fork waits for an answer; give it on its page or with {address}/answers."
+    return ""
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
+from sessions_app import models
 from sessions_app.core.clipping import clipped
 from sessions_app.core.history import History, messages
 from sessions_app.core.payload import JsonObject, JsonValue
@@ -12,7 +13,7 @@ from sessions_app.core.run import Run
 from sessions_app.core.state import state_after
 from sessions_app.mapping.load import load_run, load_steps
 from sessions_app.models import Replay
-from sessions_app.models.replays import FORK_MODES
+from sessions_app.models.replays import FORK_MODES, ReplayState
 from sessions_app.queries.forks import expectation_words
 
 SHOWN = 200
@@ -51,14 +52,19 @@ def shown(replay: Replay, what: str) -> Iterator[str]:
     stopped: JsonObject = replay.stopped_at or {}
     made = load_run(replay.produced_run) if replay.produced_run else None
     values: dict[str, JsonValue] = {
-        "arguments": stopped.get("arguments"),
         "messages": [message.value for message in messages(_history(made))] if made else [],
         "state": _state(replay, made),
     }
+    if stopped["kind"] == "tool":
+        values["arguments"] = stopped.get("arguments")
     if what in values:
         yield from json.dumps(values[what], ensure_ascii=False, indent=2).splitlines()
         return
-    yield f"arguments  {short(values['arguments'])}"
+    if what:
+        yield f"There is no {what!r} to show here; there are: {', '.join(sorted(values))}."
+        return
+    if "arguments" in values:
+        yield f"arguments  {short(values['arguments'])}"
     for position, message in enumerate(values["messages"]):
         yield f"message {position}  {message.get('kind')}  {short(message.get('parts'))}"
     yield f"state  {short(values['state'])}"
@@ -88,15 +94,42 @@ def outcome_lines(replay: Replay) -> Iterator[str]:
     if made is not None:
         for step in made.steps.order_by("index").values("index", "kind", "name", "source"):
             yield f"{step['index']:>5}  {step['kind']:<9}  {step['source']:<9}  {step['name']}"
-    yield f"{replay.state}: {replay.verdict or ''}{_difference(replay)}"
-    if words := expectation_words(replay):
-        yield f"expected: {words}: {_MET[replay.expectation_met]}"
-    if made is not None:
-        yield f"ended with: {short(made.output_preview or made.error_preview or made.status)}"
+    yield _verdict(replay)
+    if replay.state == ReplayState.DONE and not replay.waits_for_answer:
+        yield from _ending(replay, made)
+    yield from live_lines(replay)
     if replay.error:
         yield replay.error
 
 
-def _difference(replay: Replay) -> str:
+def _verdict(replay: Replay) -> str:
+    words = replay.state if replay.verdict in (None, replay.state) else f"{replay.state}: {replay.verdict}"
     found = replay.divergence
-    return f", first difference at step {found.get('step')}: {found.get('path')}" if found else ""
+    if not found:
+        return words
+    if replay.verdict == "unknown_from_step":
+        return f"{words}, no answer is known at step {found.get('step')}"
+    return f"{words}, first difference at step {found.get('step')}: {found.get('path')}"
+
+
+def _ending(replay: Replay, made: models.Run | None) -> Iterator[str]:
+    """Of what has ended; a fork that waits for an answer has not."""
+    if words := expectation_words(replay):
+        yield f"expected: {words}: {_MET[replay.expectation_met]}"
+    if made is not None:
+        yield f"ended with: {short(made.output_preview or made.error_preview or made.status)}"
+
+
+def live_lines(replay: Replay) -> Iterator[str]:
+    """What became of each tool that was asked for live: how often it ran, or why it did not."""
+    asked: list[str] = (replay.order.get("tools") or {}).get("live") or []
+    ran: JsonObject = replay.facts.get("live_tools") or {}
+    reasons: list[str] = replay.facts.get("lint") or []
+    for name in asked:
+        reason = next((words for words in reasons if words.startswith(f"{name} ")), None)
+        if name in ran:
+            yield f"live: {name} ran {ran[name]} {'time' if ran[name] == 1 else 'times'}"
+        else:
+            yield f"live: {reason or f'{name} did not run: no call reached it.'}"
+    for drift in replay.facts.get("drift") or []:
+        yield f"live: {drift['tool']} answers differently now, at step {drift['step']}: {drift['path']}"

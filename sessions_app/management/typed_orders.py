@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from django.core.management import CommandError
 
 from sessions_app.core.errors import RecordError
-from sessions_app.core.json_text import load_strict
+from sessions_app.core.json_text import NOT_JSON, load_strict
 from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.models import Run
+
+_OPENING = ("{", "[", '"')
+_BARE_JSON = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?|true|false|null|NaN|-?Infinity")
+"""`NaN` is refused with the reason; it would otherwise be taken for a text."""
 
 
 def run_called(run_id: str, project: str | None) -> Run:
@@ -24,24 +29,45 @@ def run_called(run_id: str, project: str | None) -> Run:
 
 def typed_json(text: str, option: str) -> JsonValue:
     try:
-        return load_strict(text.encode())
-    except (RecordError, UnicodeEncodeError) as error:
-        words = error.message if isinstance(error, RecordError) else "It is no UTF-8."
+        return load_strict(typed_text(text, option).encode())
+    except RecordError as error:
+        words = error.message.removeprefix(NOT_JSON)
         raise CommandError(f"{option} must be JSON: {words}", returncode=2) from None
 
 
-def json_or_text(text: str) -> JsonValue:
-    """What reads as JSON is JSON, the rest a text."""
+def typed_text(text: str, option: str) -> str:
+    """Bytes that are no UTF-8 come from a terminal as halves of surrogate pairs."""
     try:
-        return load_strict(text.encode())
-    except (RecordError, UnicodeEncodeError):
-        return text
+        text.encode()
+    except UnicodeEncodeError:
+        raise CommandError(f"{option} must be UTF-8.", returncode=2) from None
+    return text
+
+
+def json_or_text(text: str, option: str) -> JsonValue:
+    """What a tool answers. What begins like JSON has to be JSON: a text in its place would be another answer."""
+    is_json = text[:1] in _OPENING or _BARE_JSON.fullmatch(text)
+    return _meant_as_json(text, option) if is_json else typed_text(text, option)
+
+
+def model_answer(text: str, option: str) -> JsonValue:
+    """What a model answers: `{"text", "tool_calls"}` or a text. A bare number is a text."""
+    return _meant_as_json(text, option) if text[:1] in _OPENING else typed_text(text, option)
+
+
+def _meant_as_json(text: str, option: str) -> JsonValue:
+    try:
+        return typed_json(text, option)
+    except CommandError as error:
+        hint = f"Correct it. A text that begins with {text[0]} must be written as a JSON string, in double quotes."
+        raise CommandError(f"{error} {hint}", returncode=2) from None
 
 
 def typed_expectation(text: str | None) -> JsonValue:
     """An object is a check, all else words for people."""
-    value = None if text is None else json_or_text(text)
-    return value if isinstance(value, dict) else text
+    if text is None:
+        return None
+    return typed_json(text, "--expect") if text.lstrip().startswith("{") else typed_text(text, "--expect")
 
 
 def tool_result(text: str) -> JsonObject:
@@ -57,7 +83,7 @@ def rules(conditions: Sequence[str], answers: Sequence[str]) -> list[JsonObject]
     if len(conditions) != len(answers):
         raise CommandError("Each --rule needs one --answer, and each --answer one --rule.", returncode=2)
     pairs = zip(conditions, answers, strict=True)
-    return [{"kind": "rule", "when": when, "answer": json_or_text(answer)} for when, answer in pairs]
+    return [{"kind": "rule", "when": when, "answer": model_answer(answer, "--answer")} for when, answer in pairs]
 
 
 def breakpoints(texts: Sequence[str]) -> list[JsonObject]:
@@ -72,16 +98,51 @@ def _breakpoint(text: str) -> JsonObject:
     return {name: value.strip()}
 
 
+def live_tools(names: Sequence[str]) -> JsonObject | None:
+    """`--live TOOL`, as orders name these tools."""
+    return {"live": list(names)} if names else None
+
+
 def typed_answer(kind: str, text: str) -> JsonObject:
     """What somebody types for a stop of this kind, as services.forks.answer_by_hand takes it."""
-    if kind == "model":
-        return {"answer": json_or_text(text)}
+    return _for_model(text) if kind == "model" else _for_tool(text)
+
+
+def _for_model(text: str) -> JsonObject:
+    if not text:
+        raise CommandError("Type the answer after e, as in: e One moment, please.")
+    if _is_for_tools(text):
+        words = "A model answers with a text or with tool calls"
+        raise CommandError(f'{words}. If these words are its text, type e {{"text": "..."}}.')
+    return {"answer": model_answer(text, "The answer")}
+
+
+def _for_tool(text: str) -> JsonObject:
+    if not text:
+        raise CommandError('Type the answer after e, as in: e []. An empty text is typed as e "".')
+    if not _is_for_tools(text):
+        return {"value": json_or_text(text, "The answer")}
     word, _, rest = text.partition(" ")
-    if text == "not found":
-        return {"not_found": True}
     if word == "error:":
-        return {"error": rest.strip()}
-    if word == "like":
-        run_id, _, step = rest.strip().rpartition("#")
-        return {"twin": {"run_id": run_id, "step": int(step) if step.isdecimal() and len(step) < 10 else None}}
-    return {"value": json_or_text(text)}
+        return {"error": _failure(rest.strip())}
+    return {"not_found": True} if word == "not" else {"twin": _twin(rest.strip())}
+
+
+def _is_for_tools(text: str) -> bool:
+    """Whether it is one of the ways in which only a tool can be answered."""
+    word = text.partition(" ")[0]
+    return text == "not found" or word in ("error:", "like")
+
+
+def _failure(words: str) -> str:
+    if not words:
+        raise CommandError("Type what the error says after error:, as in: e error: timed out.")
+    return typed_text(words, "The error")
+
+
+def _twin(place: str) -> JsonObject:
+    run_id, _, step = place.rpartition("#")
+    if not run_id or not (step.isdecimal() and len(step) < 10):
+        words = "Name the recorded call by its run and step, as in: e like r_8821#4"
+        raise CommandError(f'{words}. A text that begins with "like" goes in double quotes.')
+    return {"run_id": typed_text(run_id, "The run"), "step": int(step)}

@@ -7,6 +7,7 @@ from sessions_app.core.payload import JsonObject
 from sessions_app.management.replaying import ReplayingCommand, refusals_in_words
 from sessions_app.management.typed_orders import (
     breakpoints,
+    live_tools,
     rules,
     run_called,
     tool_result,
@@ -28,7 +29,6 @@ class Command(ReplayingCommand):
         for name, metavar, words in _CHANGES:
             parser.add_argument(name, action="append", default=[], metavar=metavar, help=words)
         parser.add_argument("--instructions", metavar="TEXT", help="Another system prompt.")
-        parser.add_argument("--live", action="append", default=[], metavar="TOOL", help="A tool that only reads.")
         parser.add_argument("--hypothesis", required=True, metavar="TEXT", help="Why it should matter.")
         parser.add_argument("--expect", required=True, metavar="TEXT", help="Words, or a check as JSON.")
 
@@ -62,6 +62,6 @@ def order_of(options: dict[str, Any]) -> JsonObject:
         "hypothesis": options["hypothesis"],
         "expect": typed_expectation(options["expect"]),
         "breakpoints": breakpoints(options["breakpoints"]),
-        "tools": {"live": options["live"]} if options["live"] else None,
+        "tools": live_tools(options["live"]),
     }
     return {name: value for name, value in order.items() if value}

@@ -4,7 +4,7 @@ from typing import Any
 
 from sessions_app.core.payload import JsonObject
 from sessions_app.management.replaying import ReplayingCommand, refusals_in_words
-from sessions_app.management.typed_orders import breakpoints, run_called
+from sessions_app.management.typed_orders import breakpoints, live_tools, run_called
 from sessions_app.services.replays import request_replay
 
 
@@ -16,7 +16,11 @@ class Command(ReplayingCommand):
 
     def handle(self, *, run_id: str, project: str | None, agent: str | None, **options: Any) -> None:
         run = run_called(run_id, project)
-        order: JsonObject = {"breakpoints": breakpoints(options["breakpoints"]), "agent": agent}
+        order: JsonObject = {
+            "breakpoints": breakpoints(options["breakpoints"]),
+            "agent": agent,
+            "tools": live_tools(options["live"]),
+        }
         with refusals_in_words():
             replay = request_replay(
                 run=run,

@@ -7,7 +7,7 @@ from django.core.management import CommandError
 
 from sessions_app.core.run import broke_off_at
 from sessions_app.management.replaying import ReplayingCommand, refusals_in_words
-from sessions_app.management.typed_orders import breakpoints, run_called
+from sessions_app.management.typed_orders import breakpoints, live_tools, run_called
 from sessions_app.mapping.load import load_run
 from sessions_app.models import Run
 from sessions_app.services.forks import request_fork
@@ -30,6 +30,7 @@ class Command(ReplayingCommand):
                 "at_step": _broke_off(run) if at is None else at,
                 "agent": options["agent"],
                 "breakpoints": breakpoints(options["breakpoints"]),
+                "tools": live_tools(options["live"]),
             }
             resumed = request_fork(run=run, order={k: v for k, v in order.items() if v}, mode="resume")
         self.see_through(resumed, **options)
