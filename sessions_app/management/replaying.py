@@ -139,6 +139,8 @@ def refusals_in_words() -> Iterator[None]:
     try:
         yield
     except ForkError as error:
-        raise CommandError(printable(f"{error.field}: {error.message}"), returncode=2) from None
+        is_named = error.message.startswith(error.field)
+        words = error.message if is_named else f"{error.field}: {error.message}"
+        raise CommandError(printable(words), returncode=2) from None
     except (NotReplayable, StoredBytesMissing, RedactionFailed) as error:
         raise CommandError(printable(str(error)), returncode=2) from None

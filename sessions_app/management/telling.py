@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from sessions_app import models
 from sessions_app.core.clipping import clipped
+from sessions_app.core.errors import StoredBytesMissing
 from sessions_app.core.history import History, messages
 from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.core.run import Run
@@ -15,6 +16,7 @@ from sessions_app.mapping.load import load_run, load_steps
 from sessions_app.models import Replay
 from sessions_app.models.replays import FORK_MODES, ReplayState
 from sessions_app.queries.forks import expectation_words
+from sessions_app.services.reports import report_of
 
 SHOWN = 200
 _MET = {True: "met", False: "not met", None: "read the outcome"}
@@ -94,22 +96,20 @@ def outcome_lines(replay: Replay) -> Iterator[str]:
     if made is not None:
         for step in made.steps.order_by("index").values("index", "kind", "name", "source"):
             yield f"{step['index']:>5}  {step['kind']:<9}  {step['source']:<9}  {step['name']}"
-    yield _verdict(replay)
+    yield replay.state if replay.verdict in (None, replay.state) else f"{replay.state}: {replay.verdict}"
+    if words := _report_words(replay):
+        yield words
     if replay.state == ReplayState.DONE and not replay.waits_for_answer:
         yield from _ending(replay, made)
     yield from live_lines(replay)
-    if replay.error:
-        yield replay.error
 
 
-def _verdict(replay: Replay) -> str:
-    words = replay.state if replay.verdict in (None, replay.state) else f"{replay.state}: {replay.verdict}"
-    found = replay.divergence
-    if not found:
-        return words
-    if replay.verdict == "unknown_from_step":
-        return f"{words}, no answer is known at step {found.get('step')}"
-    return f"{words}, first difference at step {found.get('step')}: {found.get('path')}"
+def _report_words(replay: Replay) -> str | None:
+    """The sentence of the report, so that no two places say different things."""
+    try:
+        return report_of(replay).verdict
+    except StoredBytesMissing as error:
+        return replay.error or str(error)
 
 
 def _ending(replay: Replay, made: models.Run | None) -> Iterator[str]:
@@ -117,7 +117,8 @@ def _ending(replay: Replay, made: models.Run | None) -> Iterator[str]:
     if words := expectation_words(replay):
         yield f"expected: {words}: {_MET[replay.expectation_met]}"
     if made is not None:
-        yield f"ended with: {short(made.output_preview or made.error_preview or made.status)}"
+        outcome = made.output_preview or made.error_preview
+        yield f"ended with: {short(outcome)}" if outcome else "ended without an outcome"
 
 
 def live_lines(replay: Replay) -> Iterator[str]:

@@ -16,6 +16,7 @@ from sessions_app.management.telling import live_lines, outcome_lines
 from sessions_app.models import Replay
 from sessions_app.models.replays import ReplayState
 from sessions_app.services.replays import OUTDATED, request_replay
+from sessions_app.services.reports import report_of
 from tests.agents.talking import example
 from tests.builders import make_project
 from tests.services.forking import make_anew, make_fork, make_run, model_stop, pause, stop, tool_stop
@@ -94,6 +95,7 @@ WRONG = {
     "no step": (("fork", "cancel_5521", "--at", "2", *WORDS, "--tool-result", "[]"), "STEP=JSON"),
     "no answer": (("fork", "cancel_5521", "--at", "2", *WORDS, "--rule", "docs is empty"), "needs one --answer"),
     "no change": (("fork", "cancel_5521", "--at", "2", *WORDS), "changes: A fork needs"),
+    "step x": (("replay", "cancel_5521", "--break", "step:x"), "breakpoints[0].step must be a step's number"),
     "step 9": (("fork", "cancel_5521", "--at", "9", *WORDS, "--tool-result", "2=1"), "at_step: There is no step 9"),
     "breakpoint": (("replay", "cancel_5521", "--break", "noon"), "--break is written as"),
     "agent": (("replay", "cancel_5521", "--agent", "orders"), "agent: No agent 'orders'"),
@@ -165,7 +167,10 @@ def test_a_replay_is_run_here_to_its_end(run):
         ["1", "model", "recorded", "gpt-4o"],
         ["2", "tool", "recorded", "lookup_order"],
     ]
-    assert out[-2:] == ["done: reproduced", f"ended with: {run.output_preview}"]
+    assert out[-3] == "done: reproduced"
+    assert out[-2] == report_of(Replay.objects.get()).verdict
+    assert out[-2].startswith("Reproduced: ")
+    assert out[-1] == f"ended with: {run.output_preview}"
 
 
 @pytest.mark.django_db(transaction=True)
@@ -174,9 +179,11 @@ def test_a_recording_that_is_not_reproduced_has_exit_code_1(run):
     record["steps"][1] = {**record["steps"][1], "arguments": {"order_id": "ORD-1"}}
     make_run(run.project, run_id="changed", steps=record["steps"])
 
-    _, error, code = call("replay", "changed", "--here")
+    out, error, code = call("replay", "changed", "--here")
 
-    assert (code, Replay.objects.get().verdict in error) == (1, True)
+    replay = Replay.objects.get()
+    assert (code, replay.verdict in error) == (1, True)
+    assert out[-2:] == [report_of(replay).verdict, "ended without an outcome"]
 
 
 @pytest.mark.django_db(transaction=True)
@@ -191,7 +198,7 @@ def test_a_fork_is_run_here_and_names_the_source_of_each_step(run):
     assert (unknown[1], code) == ("stopped at step 3: nothing knows what the model answers", 1)
     assert [line.split()[2] for line in unknown[2:5]] == ["recorded", "by_hand", "unknown"]
     assert "unknown_from_step. The fork waits for an answer" in error
-    assert unknown[-1] == "done: unknown_from_step, no answer is known at step 3"
+    assert unknown[-2:] == ["done: unknown_from_step", "Stopped at step 3: nothing knows what the model answers"]
 
 
 @pytest.mark.django_db(transaction=True)
