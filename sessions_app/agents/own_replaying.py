@@ -15,8 +15,8 @@ from sessions_app.core.fork.order import read_course, read_order
 from sessions_app.core.fork.stops import Stops
 from sessions_app.core.formats.native import encode_native, parse_native
 from sessions_app.core.payload import JsonObject
+from sessions_app.core.replay.agreement import produced
 from sessions_app.core.replay.observed import Result
-from sessions_app.core.replay.produce import produced_run
 
 
 async def replay_with_code(request: JsonObject, own: OwnAgent, on_progress: Progress, ask: Ask) -> Replayed:
@@ -47,4 +47,5 @@ async def replay_with_code(request: JsonObject, own: OwnAgent, on_progress: Prog
         clock.release()
     if result.observations is None:
         return result, None
-    return result, encode_native(produced_run(run, result.observations, run_id=request["run_id"]))
+    result, made = produced(run, result, result.observations, run_id=request["run_id"])
+    return result, encode_native(made)

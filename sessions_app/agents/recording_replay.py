@@ -25,7 +25,7 @@ from sessions_app.core.history import History
 from sessions_app.core.judge.reasons import Reason
 from sessions_app.core.judge.verdict import Verdict, judge
 from sessions_app.core.payload import Payload
-from sessions_app.core.replay.ending import Ending, Played, conclude
+from sessions_app.core.replay.ending import Ending, Played, conclude, limit_facts, limit_place
 from sessions_app.core.replay.fixture_book import FixtureBook
 from sessions_app.core.replay.observed import Observations, Result
 from sessions_app.core.replay.plan import ReplayPlan, make_plan
@@ -44,7 +44,15 @@ async def replay_recording(run: Run, on_progress: Progress, clock: PinnedClock, 
     try:
         return await _replay(make_plan(run), judged, on_progress, clock, stops or Stops())
     except ValidationError as error:
+        return _unreadable_from(judged, error)
+
+
+def _unreadable_from(judged: Verdict, error: ValidationError) -> Result:
+    """Where the judge saw that the library would refuse a message, the replay ends there."""
+    limit = judged.limit()
+    if limit is None or limit.code != "unknown_message_part":
         return Result(verdict="could_not_run", error=unreadable(error))
+    return Result(verdict="unknown_from_step", divergence=limit_place(limit), facts={"limit": limit_facts(limit)})
 
 
 def cannot_begin(judged: Verdict) -> Result:

@@ -13,8 +13,8 @@ from sessions_app.core.fork.order import Course, Order, read_course, read_order
 from sessions_app.core.fork.stops import Stops
 from sessions_app.core.formats.native import encode_native, parse_native
 from sessions_app.core.payload import JsonObject, JsonValue
+from sessions_app.core.replay.agreement import produced
 from sessions_app.core.replay.observed import Result
-from sessions_app.core.replay.produce import produced_run
 from sessions_app.core.run import Run
 
 Replayed = tuple[Result, bytes | None]
@@ -42,7 +42,8 @@ async def replay(record: bytes, run_id: str, on_progress: Progress, stops: Stops
         clock.release()
     if result.observations is None:
         return result, None
-    return result, encode_native(produced_run(run, result.observations, run_id=run_id))
+    result, made = produced(run, result, result.observations, run_id=run_id)
+    return result, encode_native(made)
 
 
 async def fork(

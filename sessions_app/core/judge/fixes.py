@@ -91,6 +91,9 @@ FIXES: dict[str, Fix] = {
     "tool_answers_missing": Fix(sentence="Record the return value of every tool as its `result`."),
     "tool_answer_missing": Fix(sentence="Record the return value of every tool, or the error it raised."),
     "tool_step_missing": Fix(sentence="Record a tool step, with its call id, for every call that the model asks for."),
+    "outcome_contradicts": Fix(
+        sentence="Record one outcome: `output` with the status ok, `error` with error, neither for a run that waits."
+    ),
     "output_missing": Fix(sentence="Record what the run ended with as its `output`, or the error as its `error`."),
     "output_differs": Fix(sentence="Record as `output` what the agent's loop ended with."),
     "output_function": Fix(

@@ -29,8 +29,20 @@ def outcome_gaps(run: Run) -> Iterator[Reason]:
         return  # that answer is missing, which is said elsewhere
     has_failed = run.error is not None or run.status == "error"
     found = _of_error(run, *last) if has_failed else _of_answer(run, *last)
+    found = found or _of_contradiction(run)
     if found is not None:
         yield found
+
+
+def _of_contradiction(run: Run) -> Reason | None:
+    """An outcome of two kinds, or one that the status does not speak of."""
+    if run.error is not None and run.output is not None:
+        return reason_at_end(run, "outcome_contradicts", "The run has an error and an output as well.")
+    if run.error is not None and run.status != "error":
+        return reason_at_end(run, "outcome_contradicts", f"The run has an error, and its status is {run.status}.")
+    if run.output is not None and run.status != "ok":
+        return reason_at_end(run, "outcome_contradicts", f"The run has an output, and its status is {run.status}.")
+    return None
 
 
 # --- a run that failed -------------------------------------------------------------------------

@@ -68,6 +68,13 @@ RESPONSE_PARTS = frozenset(
     }
 )
 """The same for a model's answer."""
+REQUIRED_FIELDS: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("text", "thinking", "file", "user-prompt", "system-prompt", "retry-prompt"), ("content",)),
+    **dict.fromkeys(("tool-return", "builtin-tool-return"), ("tool_name", "content")),
+    **dict.fromkeys(("tool-call", "builtin-tool-call"), ("tool_name",)),
+    "retry-feedback": ("content", "retry"),
+}
+"""Without these it refuses a part."""
 PART_KINDS = {"request": REQUEST_PARTS, "response": RESPONSE_PARTS}
 
 
@@ -199,10 +206,17 @@ def _missing_tool_steps(run: Run) -> Iterator[Reason]:
             call_id = part.get("tool_call_id")
             if isinstance(call_id, str) and call_id not in told and call_id not in settled:
                 message = f"The call of {part.get('tool_name')} that {step_name(step)} asks for has no step of its own."
-                index = step.index + 1
+                index = _behind(run, step, call)
                 fix = fix_for(run, "tool_step_missing").sentence
                 yield Reason(code="tool_step_missing", message=message, step=index, fix=fix)
                 break
+
+
+def _behind(run: Run, step: Step, call: ModelCall) -> int:
+    """The place behind the steps of the calls that this answer asks for."""
+    asked = {part.get("tool_call_id") for part in calls_in(call)}
+    siblings = (each.index for each, one in run.tool_calls if each.index > step.index and one.call_id in asked)
+    return max(siblings, default=step.index) + 1
 
 
 def _settled_by_the_loop(run: Run) -> set[JsonValue]:
@@ -238,8 +252,14 @@ def _refused(message: JsonObject, parts: list[JsonObject]) -> str | None:
     known = PART_KINDS.get(str(message.get("kind")))
     if known is None:
         return "A message of an unknown kind stands"
-    kinds = [kind for part in parts if (kind := str(part.get("part_kind"))) not in known]
-    return f"A message part of the unknown kind {kinds[0][:60]!r} stands" if kinds else None
+    for part in parts:
+        kind = str(part.get("part_kind"))
+        if kind not in known:
+            return f"A message part of the unknown kind {kind[:60]!r} stands"
+        lacking = [name for name in REQUIRED_FIELDS.get(kind, ()) if name not in part]
+        if lacking:
+            return f"A {kind} part without {lacking[0]} stands"
+    return None
 
 
 def _broken_off(run: Run) -> Iterator[Reason]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from sessions_app.core.compare.strict import same_json
 from sessions_app.core.fork.stops import Stopped
 from sessions_app.core.judge.last_calls import waiting
 from sessions_app.core.judge.reasons import Reason
@@ -121,13 +122,20 @@ def _says_more(found: Trouble | None, limit: Reason) -> bool:
     return limit.code == "output_differs" and found.is_of_outcome
 
 
+def limit_place(limit: Reason) -> Divergence:
+    return Divergence(step=limit.step, path=f"steps[{limit.step}]", recorded=None, replayed=None)
+
+
+def limit_facts(limit: Reason) -> JsonObject:
+    return {"step": limit.step, "code": limit.code, "reason": limit.message}
+
+
 def _at_limit(played: Played, limit: Reason) -> Trouble:
-    found = Divergence(step=limit.step, path=f"steps[{limit.step}]", recorded=None, replayed=None)
+    found = limit_place(limit)
     outcome = other_outcome(played.plan.run, played.ending) if (limit.step or 0) > played.steps else None
     if outcome is not None and played.ending.is_regular:
         found = replace(outcome, step=limit.step)
-    facts: JsonObject = {"limit": {"step": limit.step, "code": limit.code, "reason": limit.message}}
-    return Trouble(verdict="unknown_from_step", divergence=found, facts=facts)
+    return Trouble(verdict="unknown_from_step", divergence=found, facts={"limit": limit_facts(limit)})
 
 
 def _trouble(played: Played) -> Trouble | None:
@@ -137,7 +145,7 @@ def _trouble(played: Played) -> Trouble | None:
     if ending.ran_past is not None:
         return _ran_past(plan, ending.ran_past)
     if ending.miss is not None:
-        return _missed(plan, ending.miss)
+        return _missed(plan, ending.miss, behind=_answered_last(played))
     if played.rest:
         first = played.rest[0]
         found = Divergence(step=first, path=f"steps[{first}]", recorded="an answer", replayed=None)
@@ -154,11 +162,18 @@ def _ran_past(plan: ReplayPlan, cursor: int) -> Trouble:
     return Trouble(verdict="ran_past_recording", divergence=asked, facts={})
 
 
-def _missed(plan: ReplayPlan, miss: FixtureMiss) -> Trouble:
+def _answered_last(played: Played) -> PlannedAnswer | None:
+    """The recorded answer that the loop was given last."""
+    steps = {request.step for request in played.observations.requests if request.response is not None}
+    return next((answer for answer in reversed(played.plan.answers) if answer.step in steps), None)
+
+
+def _missed(plan: ReplayPlan, miss: FixtureMiss, *, behind: PlannedAnswer | None) -> Trouble:
     nearest = [{"step": f.step, "arguments": recorded_arguments(f.call.arguments)} for f in miss.nearest]
     asked: JsonObject = {"tool": miss.tool_name, "arguments": miss.arguments, "call_id": miss.call_id}
     path, recorded, replayed = _missed_field(miss)
-    found = Divergence(step=_step_of_call(plan, miss.call_id), path=path, recorded=recorded, replayed=replayed)
+    step = _step_of_call(plan, miss.call_id, behind=behind)
+    found = Divergence(step=step, path=path, recorded=recorded, replayed=replayed)
     return Trouble(verdict="fixture_missing", divergence=found, facts={"asked_for": asked, "nearest": nearest})
 
 
@@ -170,16 +185,19 @@ def _missed_field(miss: FixtureMiss) -> tuple[str, JsonValue, JsonValue]:
     if nearest.tool_name != miss.tool_name:
         return "tool_name", nearest.tool_name, miss.tool_name
     recorded = recorded_arguments(nearest.arguments)
-    return ("result", None, miss.arguments) if recorded == miss.arguments else ("arguments", recorded, miss.arguments)
+    if same_json(recorded, miss.arguments):
+        return "result", None, miss.arguments
+    return "arguments", recorded, miss.arguments
 
 
-def _step_of_call(plan: ReplayPlan, call_id: str | None) -> int | None:
-    """Where the call stands in the recording; behind the answer that asks for it, where it has no step."""
-    if call_id is None:
+def _step_of_call(plan: ReplayPlan, call_id: str | None, *, behind: PlannedAnswer | None) -> int | None:
+    """Where the call stands in the recording, `behind` the answer that asked for it; the place where it would stand,
+    where it has no step."""
+    if call_id is None or behind is None:
         return None
-    own = (step.index for step, call in plan.run.tool_calls if call.call_id == call_id)
-    asking = (answer.step + 1 for answer in plan.answers if call_id in answer.asked)
-    return next(own, next(asking, None))
+    calls = [(step, call) for step, call in plan.run.tool_calls if step.index > behind.step]
+    own = next((step.index for step, call in calls if call.call_id == call_id), None)
+    return own or max((step.index for step, call in calls if call.call_id in behind.asked), default=behind.step) + 1
 
 
 # --- the outcome -------------------------------------------------------------------------------

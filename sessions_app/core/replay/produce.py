@@ -52,7 +52,10 @@ class _Rebuilt:
         self._calls = {call.step: call for call in seen.calls}
         self._projection = Projection()
         self.final = self._projection.pair(recorded.final, seen.final)
-        self._answers = _tool_answers(_new_requests(seen))
+        self._answers = _parts_by_call(_new_requests(seen), "tool-return")
+        self._asked = _parts_by_call(
+            [request.response.value for request in seen.requests if request.response], "tool-call"
+        )
         self._parameters: dict[tuple[Payload | None, Payload], Payload | None] = {}
 
     def steps(self) -> Iterator[Step]:
@@ -95,12 +98,17 @@ class _Rebuilt:
         return in_shape_of(recorded, Payload.of_json({**recorded.value, **unstamped}))
 
     def _tool_step(self, step: Step, call: ToolCall) -> Step | None:
+        """A call that the loop made, or that it was asked for and left open; each once."""
         observed = self._calls.get(step.index)
-        answers = self._answers.get(call.call_id or "", [])
-        if observed is None and not answers:
-            return step if call.result is None and step.error is None else None
-        part = answers.pop(0) if answers else None
-        return replace(step, call=_rebuilt_call(call, observed, part), source=source_of(step, observed))
+        asked, part = self._next(self._asked, call), self._next(self._answers, call)
+        is_open = asked is not None and call.result is None and step.error is None
+        if observed is None and part is None and not is_open:
+            return None
+        return replace(step, call=_rebuilt_call(call, observed, asked, part), source=source_of(step, observed))
+
+    def _next(self, parts: PartsByCall, call: ToolCall) -> JsonObject | None:
+        waiting = parts.get(call.call_id or "", [])
+        return waiting.pop(0) if waiting else None
 
 
 def source_of(step: Step, seen: ObservedRequest | ObservedCall | None) -> StepSource:
@@ -114,8 +122,11 @@ def parameters_in_shape(recorded: Payload | None, rebuilt: Payload | None) -> Pa
     return in_shape_of(recorded, rebuilt, path="parameters")
 
 
-def _rebuilt_call(call: ToolCall, observed: ObservedCall | None, part: JsonObject | None) -> ToolCall:
-    arguments = spelled_as(call.arguments, observed.arguments) if observed else call.arguments
+def _rebuilt_call(
+    call: ToolCall, observed: ObservedCall | None, asked: JsonObject | None, part: JsonObject | None
+) -> ToolCall:
+    call = replace(call, tool_name=_name(call, asked))
+    arguments = spelled_as(call.arguments, observed.arguments if observed else _arguments(call, asked))
     if part is None:
         # The run ended before the answer reached the history; this is what the tool gave.
         given = (observed.answer if observed else None) or call
@@ -135,12 +146,28 @@ def _new_requests(seen: Observations) -> list[JsonValue]:
     return [history.message.value for history in histories if history is not None]
 
 
-def _tool_answers(messages: list[JsonValue]) -> dict[str, list[JsonObject]]:
-    """Answer parts by call id, in the order of the history."""
-    found: dict[str, list[JsonObject]] = {}
+def _name(call: ToolCall, asked: JsonObject | None) -> str:
+    name = asked.get("tool_name") if asked else None
+    return name if isinstance(name, str) else call.tool_name
+
+
+def _arguments(call: ToolCall, asked: JsonObject | None) -> Payload | None:
+    """As the model asked for them, for a call that no tool answered."""
+    if asked is None:
+        return call.arguments
+    sent = asked.get("args")
+    return Payload.of_text(sent) if isinstance(sent, str) else None if sent is None else Payload.of_json(sent)
+
+
+PartsByCall = dict[str, list[JsonObject]]
+
+
+def _parts_by_call(messages: list[JsonValue], kind: str) -> PartsByCall:
+    """Parts of this kind by call id, in the order of the history."""
+    found: PartsByCall = {}
     for message in messages:
         for part in message.get("parts") or []:
-            if part.get("part_kind") == "tool-return":
+            if part.get("part_kind") == kind:
                 found.setdefault(part.get("tool_call_id") or "", []).append(part)
     return found
 

@@ -1,0 +1,50 @@
+"""The last check of a replay: the run that it produced is compared with the recording as any two runs are.
+
+So a replay never says "reproduced" of a pair of runs in which the comparison finds a difference.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sessions_app.core.compare.json_diff import MISSING
+from sessions_app.core.compare.runs import Divergence as Difference
+from sessions_app.core.compare.runs import first_divergence
+from sessions_app.core.payload import JsonValue
+from sessions_app.core.replay.observed import Divergence, Observations, Result
+from sessions_app.core.replay.produce import produced_run
+from sessions_app.core.replay.proof import Proof, differs_at, part_of, read_proof
+from sessions_app.core.run import Run
+
+
+def produced(recorded: Run, result: Result, seen: Observations, *, run_id: str) -> tuple[Result, Run]:
+    """The produced run, and the result with what only the two whole runs side by side show."""
+    made = produced_run(recorded, seen, run_id=run_id)
+    if result.verdict != "reproduced":
+        return result, made
+    found = first_divergence(recorded, made)
+    return (result if found is None else _diverged(recorded, result, found)), made
+
+
+def _diverged(recorded: Run, result: Result, found: Difference) -> Result:
+    step = found.left_step or found.right_step
+    divergence = Divergence(
+        step=step.index if step else len(recorded.steps),
+        path=found.path,
+        recorded=_or_none(found.left),
+        replayed=_or_none(found.right),
+    )
+    proof = read_proof(result.facts["proof"])
+    assert proof is not None
+    facts = {**result.facts, "proof": _without(proof, divergence).to_json()}
+    return replace(result, verdict="diverged", divergence=divergence, facts=facts)
+
+
+def _without(proof: Proof, divergence: Divergence) -> Proof:
+    same = proof.same_steps if divergence.step is None else min(proof.same_steps, divergence.step - 1)
+    parts = {**proof.parts, part_of(divergence.path): differs_at(divergence)}
+    return replace(proof, same_steps=same, parts=parts)
+
+
+def _or_none(value: JsonValue) -> JsonValue:
+    return None if value is MISSING else value
