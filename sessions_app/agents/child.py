@@ -1,7 +1,9 @@
-"""The process in which replays run: `python -m sessions_app.agents.child LIFELINE`; it talks as `pipe` says.
+"""The process in which replays run: `python -m sessions_app.agents.child LIFELINE SETUP`; it talks as `pipe` says.
 
 A request holds `run_id` (of the run to produce), `record` (text of a native record), `order` and `course`
-(`core/fork/order.py`); a result `verdict`, `divergence`, `facts`, `error`, `live_calls`, `stopped` and `record`.
+(`core/fork/order.py`); a result `verdict`, `divergence`, `facts`, `error`, `stopped` and `record`, with
+`live_calls`, which happened, and `refused_calls`, which the fence kept from happening. SETUP is JSON: `hidden`, places
+that cannot be read in here.
 
 It has no database, no secrets and no network, and serves one replay after the other, because importing the library
 costs most of a second.
@@ -10,6 +12,7 @@ costs most of a second.
 from __future__ import annotations
 
 import asyncio
+import json
 import sys
 from collections.abc import Callable
 from dataclasses import asdict
@@ -23,13 +26,16 @@ from sessions_app.core.replay.observed import Result
 
 MEMORY_BYTES = 4 * 1024**3
 CPU_SECONDS = 3600
+_NAMED = 20
+"""Refused attempts that are named; all are counted."""
 
 
 def main() -> None:
     pipe = Pipe(lifeline=int(sys.argv[1]))
     from sessions_app.agents import replaying  # the library loads before the world goes off
 
-    fence = switch_off(memory_bytes=MEMORY_BYTES, cpu_seconds=CPU_SECONDS)
+    hidden = json.loads(sys.argv[2])["hidden"]
+    fence = switch_off(hidden, memory_bytes=MEMORY_BYTES, cpu_seconds=CPU_SECONDS)
     silence_stderr()
     pipe.say({"ready": True})
     for request in pipe.requests():
@@ -65,12 +71,14 @@ def result_body(result: Result, record: bytes | None, fence: Fence) -> JsonObjec
         "error": result.error,
         "stopped": result.stopped,
         "record": record.decode() if record else None,
-        "live_calls": len(fence.attempts),
+        "live_calls": sum(result.facts.get("live_tools", {}).values()),
+        "refused_calls": len(fence.attempts),
     }
 
 
 def _isolation(fence: Fence) -> JsonObject:
-    return {"isolation": fence.words, **({"refused": fence.attempts[:20]} if fence.attempts else {})}
+    refused = {"refused": fence.attempts[:_NAMED]} if fence.attempts else {}
+    return {"isolation": fence.words, "fence": fence.to_json(), **refused}
 
 
 def silence_stderr() -> None:

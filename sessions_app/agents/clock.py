@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
 
 import time_machine
 
@@ -14,6 +14,11 @@ class PinnedClock:
         self.pinned_at = start
         self._travel = time_machine.travel(start, tick=False) if start else None
         self._traveller = self._travel.start() if self._travel else None
+
+    @property
+    def now(self) -> datetime | None:
+        """None where the clock goes on as it does outside."""
+        return None if self._traveller is None else datetime.now(UTC)
 
     def move_to(self, moment: datetime | None) -> None:
         if self._traveller is not None and moment is not None:

@@ -1,8 +1,8 @@
 """The process in which a team's own agent is replayed: `python -m sessions_app.agents.code_child LIFELINE SETUP`.
 
 It talks as `pipe` says, and its requests and results are those of `child`. SETUP is JSON: `target` of the agent
-(`package.module:attribute`), `limits` (`CodeLimits`), `folder` in which it may write, `is_live`. It serves one replay
-and no other, for the team's code leaves traces in a process.
+(`package.module:attribute`), `limits` (`CodeLimits`), `folder` in which it may write, `hidden`, places that
+cannot be read. It serves one replay and no other, for the team's code leaves traces in a process.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import io
 import json
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from sessions_app.agents.child import attempt, result_body
 from sessions_app.agents.code_fence import CodeLimits, fence_code
 from sessions_app.agents.pipe import Pipe
 from sessions_app.agents.world_off import Fence
-from sessions_app.core.payload import JsonObject
+from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.core.replay.observed import Result
 
 
@@ -27,7 +28,7 @@ def main() -> None:
     from sessions_app.agents import own_replaying, sub_agents  # the library loads before the world goes off
 
     limits = CodeLimits(**setup["limits"])
-    fence = fence_code(limits, Path(setup["folder"]), is_live=setup["is_live"])
+    fence = fence_code(limits, Path(setup["folder"]), setup["hidden"])
     pipe = Pipe(lifeline=int(sys.argv[1]))
     os.dup2(2, 1)  # what is printed goes to the parent, which counts it and keeps nothing
     sys.stdin = io.StringIO()  # the pipe reads the real one
@@ -43,25 +44,31 @@ def main() -> None:
 def _serve(
     request: JsonObject, target: str, fence: Fence, limits: CodeLimits, pipe: Pipe, own_replaying: Any
 ) -> JsonObject:
-    def replay(request: JsonObject, *told: Any) -> Any:
+    from sessions_app.agents.registry import load_team_agent
+
+    of_tools: JsonObject = {}
+
+    def replay(request: JsonObject, on_progress: Any, ask: Callable[[JsonObject], JsonValue]) -> Any:
         """The team's module is imported here, before there is a loop."""
-        return own_replaying.replay_with_code(request, _loaded(target), *told)
+
+        def asked(question: JsonObject) -> JsonValue:
+            reply = ask(question)
+            if question["what"] == "live_tool":
+                _note_fence(of_tools, fence, dict(reply or {}))
+            return reply
+
+        return own_replaying.replay_with_code(request, load_team_agent(target), on_progress, asked)
 
     result, record = attempt(request, pipe, replay, lambda error: crash_words(error, limits, fence))
     body = result_body(_as_crash(result, limits, fence), record, fence)
-    return {**body, "live_calls": body["live_calls"] + sum(result.facts.get("live_tools", {}).values())}
+    return {**body, "facts": {**body["facts"], **of_tools}}
 
 
-def _loaded(target: str) -> Any:
-    from pydantic_ai import Agent, models
-
-    from sessions_app.agents.registry import load_agent
-
-    models.ALLOW_MODEL_REQUESTS = False
-    own = load_agent(target)
-    models.ALLOW_MODEL_REQUESTS = False
-    Agent.instrument_all(False)
-    return own
+def _note_fence(facts: JsonObject, fence: Fence, reply: JsonObject) -> None:
+    """Tools have a process and a fence of their own; what was refused there counts as well."""
+    fence.attempts.extend(reply.get("refused") or ())
+    if "fence" in reply:
+        facts |= {"tool_fence": reply["fence"], "tool_isolation": reply["isolation"]}
 
 
 def _as_crash(result: Result, limits: CodeLimits, fence: Fence) -> Result:

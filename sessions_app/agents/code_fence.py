@@ -1,22 +1,17 @@
 """The world off for the team's own code, which may write to a folder of its own.
 
-Tools that were allowed to run live reach the world while they run, and nothing else does. The fence keeps accidents
-from the world, not malice.
+Live tools have a process of their own: in it there is a network, and everything else is as closed.
 """
 
 from __future__ import annotations
 
 import _posixsubprocess
-import asyncio
 import os
 import resource
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from contextvars import ContextVar, copy_context
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from sessions_app.agents.world_off import (
     DISK,
@@ -25,20 +20,13 @@ from sessions_app.agents.world_off import (
     WRITING,
     Fence,
     WorldIsOff,
-    leave_network,
+    closed_fence,
     start_nothing,
 )
+from sessions_app.core.replay.isolation import ALL_BUT_SOCKETS, EVERYTHING
 
 _FILE_BYTES = 64 * 1024**2
 _OPEN_FILES = 256
-
-
-@dataclass
-class _Window:
-    is_open: bool = True
-
-
-_window: ContextVar[_Window] = ContextVar("live_window")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -50,40 +38,16 @@ class CodeLimits:
     output_mb: int = 16
 
 
-@contextmanager
-def live_window() -> Iterator[None]:
-    """A live tool runs in here, and what it starts, as long as it runs itself."""
-    window = _Window()
-    token = _window.set(window)
-    try:
-        yield
-    finally:
-        window.is_open = False
-        _window.reset(token)
-
-
-def fence_code(limits: CodeLimits, folder: Path, *, is_live: bool) -> Fence:
+def fence_code(limits: CodeLimits, folder: Path, hidden: Iterable[str] = (), *, has_network: bool = False) -> Fence:
     """Call it before the team's code is imported; there is no way back."""
-    fence = Fence(has_own_network=False if is_live else leave_network())
-    with suppress(OSError):
-        Path("/proc/self/oom_score_adj").write_text("1000")
+    fence = closed_fence(folder, hidden, kept_from=ALL_BUT_SOCKETS if has_network else EVERYTHING)
     sys.dont_write_bytecode = True
     _limit(limits)
     _posixsubprocess.fork_exec = start_nothing
-    if is_live:
-        asyncio.BaseEventLoop.run_in_executor = _in_context(asyncio.BaseEventLoop.run_in_executor)  # type: ignore[method-assign]
     home = os.path.realpath(folder)
-    sys.addaudithook(lambda event, arguments: _audit(fence, home, event, arguments))
+    watched = PROGRAMS | _ON_DISK if has_network else NETWORK | PROGRAMS | _ON_DISK
+    sys.addaudithook(lambda event, arguments: _audit(fence, watched, home, event, arguments))
     return fence
-
-
-def _in_context(original: Callable[..., Any]) -> Any:
-    """The loop looks names up in threads, which otherwise would not know whose window is open."""
-
-    def run_in_executor(loop: Any, executor: Any, work: Callable[..., Any], *arguments: Any) -> Any:
-        return original(loop, executor, copy_context().run, work, *arguments)
-
-    return run_in_executor
 
 
 def _limit(limits: CodeLimits) -> None:
@@ -99,19 +63,14 @@ def _limit(limits: CodeLimits) -> None:
         resource.setrlimit(what, (value, value))
 
 
-def _audit(fence: Fence, home: str, event: str, arguments: tuple[object, ...]) -> None:
-    if event not in _WATCHED:
-        return
-    if event in NETWORK and (window := _window.get(None)) is not None and window.is_open:
-        return
-    if event in _ON_DISK and _stays_home(event, arguments, home):
+def _audit(fence: Fence, watched: frozenset[str], home: str, event: str, arguments: tuple[object, ...]) -> None:
+    if event not in watched or (event in _ON_DISK and _stays_home(event, arguments, home)):
         return
     fence.attempts.append(event)
     raise WorldIsOff(f"The world is off in a replay: {event}.")
 
 
 _ON_DISK = DISK | {"open"}
-_WATCHED = NETWORK | PROGRAMS | _ON_DISK
 _TWO_PATHS = frozenset({"os.rename", "os.link"})
 
 

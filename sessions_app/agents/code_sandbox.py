@@ -1,14 +1,13 @@
-"""The parent's side of a code replay's process: what it is started with, and when it has to end."""
+"""The parent's side of a code replay's processes: what they are started with, and when they have to end."""
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict
 
@@ -24,21 +23,26 @@ payloads, and is counted alone."""
 class CodeCrashed(ChildDied):
     """The team's code ended its process, or had to be ended; the text says how. Trying again would do the same."""
 
+    def __init__(self, reason: str, *, live_calls: int = 0) -> None:
+        """`live_calls` of tools had happened by then."""
+        super().__init__(f"crashed: {reason}")
+        self.reason = reason
+        self.live_calls = live_calls
 
-class CodeChild(ReplayChild):
-    """Serves one replay. `environment` is what the team declared for its code."""
 
-    module = "sessions_app.agents.code_child"
+class CodeProcess(ReplayChild):
+    """Runs the team's code. `environment` is what the team declared for it."""
 
-    def __init__(self, target: str, limits: CodeLimits, environment: Mapping[str, str], *, is_live: bool) -> None:
+    def __init__(self, target: str, limits: CodeLimits, environment: Mapping[str, str]) -> None:
         self._limits = limits
         self._folder = tempfile.TemporaryDirectory(prefix="code-replay-", ignore_cleanup_errors=True)
         self._reason: str | None = None
         self._first_words = b""
         self._timer: threading.Timer | None = None
-        setup = {"target": target, "limits": asdict(limits), "folder": self._folder.name, "is_live": is_live}
         super().__init__(
-            json.dumps(setup), environment=_of_code(environment, self._folder.name), stderr=subprocess.PIPE
+            {"target": target, "limits": asdict(limits), "folder": self._folder.name},
+            environment=_of_code(environment, self._folder.name),
+            stderr=subprocess.PIPE,
         )
         self._counting = threading.Thread(target=self._count_output, daemon=True)
         self._counting.start()
@@ -51,7 +55,7 @@ class CodeChild(ReplayChild):
                     self._start_timer()
                 yield answer
         except ChildDied:
-            raise CodeCrashed(self._last_words()) from None
+            raise self._crash() from None
 
     def end(self) -> None:
         if self._timer is not None:
@@ -82,11 +86,11 @@ class CodeChild(ReplayChild):
                 if printed > limit:
                     self._kill(f"more than {self._limits.output_mb} MB of output")
 
-    def _last_words(self) -> str:
+    def _crash(self) -> CodeCrashed:
         if self._reason is None:
             with suppress(subprocess.TimeoutExpired):
-                return f"crashed: {self._ended(self._process.wait(timeout=2))}"
-        return f"crashed: {self._reason or 'it stopped answering'}"
+                return CodeCrashed(self._ended(self._process.wait(timeout=2)))
+        return CodeCrashed(self._reason or "it stopped answering")
 
     def _ended(self, code: int) -> str:
         if code == -signal.SIGXCPU:
@@ -97,6 +101,59 @@ class CodeChild(ReplayChild):
             self._counting.join(timeout=2)
             return f"could not start: {self._first_words.decode(errors='replace').strip().rpartition(chr(10))[2]}"
         return f"os._exit({code})"
+
+
+class ToolChild(CodeProcess):
+    """Runs live tools of one replay, each call after the other."""
+
+    module = "sessions_app.agents.tool_child"
+
+    def call(self, question: JsonObject) -> JsonObject:
+        """As `live_tools` says. Raises `CodeCrashed`."""
+        self.begin({"id": str(self.served + 1), "question": question})
+        for answer in self.answers(poll_seconds=60):
+            if answer is not None and answer.get("id") == str(self.served):
+                return dict(answer["result"])
+        raise CodeCrashed("it stopped answering")
+
+
+class CodeChild(CodeProcess):
+    """Serves one replay. `live` names the tools that may run; they run in a process beside it."""
+
+    module = "sessions_app.agents.code_child"
+    tool_child = ToolChild
+
+    def __init__(
+        self, target: str, limits: CodeLimits, environment: Mapping[str, str], *, live: Collection[str] = ()
+    ) -> None:
+        self._live = frozenset(live)
+        self._tools = self.tool_child(target, limits, environment) if live else None
+        self.live_calls = 0
+        """Calls of live tools that happened."""
+        super().__init__(target, limits, environment)
+
+    def run_live_tool(self, question: JsonObject) -> JsonObject:
+        """The answer to a question of the child's. A tool whose process crashes ends the replay."""
+        name = question["tool"]
+        if self._tools is None or name not in self._live:
+            return {"cannot": f"{name} was not allowed for this replay."}
+        self.live_calls += 1
+        try:
+            answer = self._tools.call(question)
+        except CodeCrashed as crash:
+            self._kill(f"live tool {name}: {crash.reason}")
+            return {"cannot": f"crashed: live tool {name}: {crash.reason}"}
+        if "cannot" in answer:
+            self.live_calls -= 1
+        return answer
+
+    def end(self) -> None:
+        if self._tools is not None:
+            self._tools.end()
+        super().end()
+
+    def _crash(self) -> CodeCrashed:
+        return CodeCrashed(super()._crash().reason, live_calls=self.live_calls)
 
 
 def _of_code(declared: Mapping[str, str], folder: str) -> dict[str, str]:

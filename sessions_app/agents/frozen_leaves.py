@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -40,12 +41,31 @@ class Unopened(AbstractToolset[Any]):
         raise BodyReached
 
 
+RunLive = Callable[[str, str | None, dict[str, Any], RunContext[Any]], Any]
+"""Runs a tool in the process that has a network: its name in its toolset, the toolset's id, validated arguments."""
+
+
+@dataclass
+class Elsewhere(WrapperToolset[Any]):
+    """In front of a toolset's own functions, which never run in this process."""
+
+    run_live: RunLive
+
+    @property
+    def id(self) -> str | None:
+        return self.wrapped.id
+
+    async def call_tool(self, name: str, tool_args: Any, ctx: RunContext[Any], tool: ToolsetTool[Any]) -> Any:
+        return self.run_live(getattr(tool, "original_name", None) or name, self.wrapped.id, tool_args, ctx)
+
+
 @dataclass
 class Leaves:
     """Which toolsets were left unopened, and what the recording knows of their tools."""
 
     model: ReplayModel
     budgets: Budgets
+    run_live: RunLive
     unopened: set[str | None] = field(default_factory=set)
 
     def closed(self, toolset: AbstractToolset[Any]) -> AbstractToolset[Any]:
@@ -55,8 +75,10 @@ class Leaves:
     def _replace(self, leaf: AbstractToolset[Any]) -> AbstractToolset[Any]:
         if isinstance(leaf, DynamicToolset):
             return _closing(leaf, self)
-        if type(leaf).__aenter__ is AbstractToolset.__aenter__ or isinstance(leaf, WrapperToolset):
+        if isinstance(leaf, WrapperToolset):
             return leaf
+        if type(leaf).__aenter__ is AbstractToolset.__aenter__:
+            return Elsewhere(leaf, self.run_live)
         self.unopened.add(leaf.id)
         return Unopened(leaf.id)
 

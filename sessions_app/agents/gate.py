@@ -12,18 +12,14 @@ from pydantic_ai.messages import ModelResponse, ToolCallPart
 from pydantic_ai.tools import RunContext, ToolDefinition
 from pydantic_core import to_jsonable_python
 
-from sessions_app.agents.code_fence import live_window
 from sessions_app.agents.outcomes import FixtureNotFound
-from sessions_app.core.fork.answering import tool_key
 from sessions_app.core.fork.order import ToolPolicy
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.replay.fixture_book import matches, missing, recorded_arguments
 from sessions_app.core.run import Fixture
 
 Ask = Callable[[JsonObject], JsonValue]
-"""A question to the parent process: `{"what": "may_run", "tool", "key"}` is answered by `{"allowed": true}` or by
-`{"allowed": false}` with `result` or `reason`; `{"what": "ran", "key", "result"}` tells it of the end. Keys are hex
-SHA-256 of the tool's name and its arguments."""
+"""A question to the parent process, for what this one cannot reach."""
 MARK = "replay"
 """A tool whose metadata say `{"replay": "read"}` only reads."""
 Body = Callable[[], Awaitable[Any]]
@@ -33,11 +29,8 @@ class BodyReached(BaseException):
     """The call has come through all checks, and here the tool itself would begin."""
 
 
-class WriteRefused(BaseException):
-    """A tool that writes may not run: it was begun in an earlier attempt, and what came of it is not known."""
-
-    def __init__(self, tool: str, reason: str) -> None:
-        super().__init__(f"{tool} was not run. {reason}")
+class ToolCannotRun(BaseException):
+    """A tool that was to run live does not; the text says why."""
 
 
 _calling: ContextVar[ToolCallPart] = ContextVar("calling")
@@ -59,11 +52,8 @@ class Gate:
 
     policy: ToolPolicy
     fixtures: tuple[Fixture, ...]
-    ask: Ask
     ran: list[ToolCallPart] = field(default_factory=list)
     """Calls whose tools did run."""
-    ran_before: list[ToolCallPart] = field(default_factory=list)
-    """Calls that an earlier attempt ran, whose results the parent kept."""
     kept_frozen: set[str] = field(default_factory=set)
     """Tools that were asked for live and do not say that they only read."""
     known: set[str] = field(default_factory=set)
@@ -71,13 +61,9 @@ class Gate:
     reading: set[str] = field(default_factory=set)
     """Those that say that they only read."""
 
-    def did_run(self, call: ToolCallPart) -> bool:
-        """Ids of calls may come again, so that only the call itself tells."""
-        return any(each is call for each in self.ran)
-
     def is_live(self, call: ToolCallPart) -> bool:
-        """Whether a tool gave the answer, now or in an earlier attempt."""
-        return any(each is call for each in (*self.ran, *self.ran_before))
+        """Whether a tool gave the answer. Ids of calls may come again, so that only the call itself tells."""
+        return any(each is call for each in self.ran)
 
     def offered(self, name: str, tool: ToolDefinition) -> None:
         self.known.add(name)
@@ -88,34 +74,19 @@ class Gate:
         """In the tool's place. Raises `BodyReached` for one that is frozen."""
         if not self._may_run(name):
             raise BodyReached
-        call = _calling.get()
         self._hold_back_for_misses(ctx)
-        if name in self.policy.write:
-            return await self._write(name, call, run)
-        return await self._live(call, run)
+        return await run()
+
+    def called_now(self) -> ToolCallPart:
+        """The call in whose course this is asked, which is counted as one that ran."""
+        call = _calling.get()
+        self.ran.append(call)
+        return call
 
     def _may_run(self, name: str) -> bool:
-        if name in self.policy.live - self.policy.write - self.reading:
+        if name in self.policy.live - self.reading:
             self.kept_frozen.add(name)
-        return name in self.policy.write or name in self.policy.live & self.reading
-
-    async def _live(self, call: ToolCallPart, run: Body) -> Any:
-        self.ran.append(call)
-        with live_window():
-            return await run()
-
-    async def _write(self, name: str, call: ToolCallPart, run: Body) -> Any:
-        """At most once: the parent keeps the books, for this process may die at any time."""
-        key = tool_key(name, raw_arguments(call))
-        reply = self.ask({"what": "may_run", "tool": name, "key": key}) or {}
-        if not reply.get("allowed"):
-            if "result" in reply:
-                self.ran_before.append(call)
-                return reply["result"]
-            raise WriteRefused(name, str(reply.get("reason") or ""))
-        value = await self._live(call, run)
-        self.ask({"what": "ran", "key": key, "result": plain(value)})
-        return value
+        return name in self.policy.live & self.reading
 
     def _hold_back_for_misses(self, ctx: RunContext[Any]) -> None:
         """Before any tool runs it is clear what the calls beside it are answered: a missing answer ends the replay."""

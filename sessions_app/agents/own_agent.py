@@ -9,11 +9,12 @@ from typing import Any
 
 from pydantic import ValidationError
 from pydantic_ai.run import AgentRunResultEvent
-from pydantic_ai.tools import DeferredToolRequests
+from pydantic_ai.tools import DeferredToolRequests, RunContext
 
 from sessions_app.agents.clock import PinnedClock
 from sessions_app.agents.frozen_leaves import Leaves
-from sessions_app.agents.gate import Ask, Gate, WriteRefused, plain
+from sessions_app.agents.gate import Ask, Gate, ToolCannotRun, plain
+from sessions_app.agents.live_tools import outcome_of, question_of
 from sessions_app.agents.observer import Observer
 from sessions_app.agents.own_calls import OwnCalls
 from sessions_app.agents.own_outputs import OwnOutputs
@@ -68,8 +69,8 @@ async def replay_with_own_agent(
         return await replay.run(judged.limit(without=OF_OTHER_CODE))
     except ValidationError as error:
         return Result(verdict="could_not_run", error=unreadable(error))
-    except WriteRefused as refused:
-        return Result(verdict="could_not_run", error=str(refused))
+    except ToolCannotRun as refusal:
+        return Result(verdict="could_not_run", error=str(refusal))
 
 
 class OwnReplay:
@@ -97,7 +98,8 @@ class OwnReplay:
         self.transcript, self.book = Transcript(), FixtureBook(plan.fixtures, plan.asked)
         self.stage = self.stage_type(self.transcript, self.book, stops, on_step)
         self.model = replay_model(plan, self.stage)
-        self.gate = Gate(tools, plan.fixtures, ask)
+        self.gate = Gate(tools, plan.fixtures)
+        self.ask = ask
         self.calls = OwnCalls(self.transcript, self.stage, self.book, self.gate)
 
     async def run(self, limit: Reason | None) -> Result:
@@ -143,8 +145,17 @@ class OwnReplay:
     def _policy(self) -> FrozenPolicy:
         observer = Observer(self.model, self.stage, self.transcript, self.book)
         outputs = OwnOutputs(self.plan.run, observer, self.stage)
-        leaves = Leaves(self.model, Budgets(self.plan.run))
+        leaves = Leaves(self.model, Budgets(self.plan.run), self._run_live)
         return FrozenPolicy(self.model, self.stage, self.gate, leaves, self.calls, outputs)
+
+    def _run_live(self, name: str, toolset: str | None, arguments: Any, ctx: RunContext[Any]) -> Any:
+        """This process has no network: the tool runs in one that has."""
+        call = self.gate.called_now()
+        now = self.clock.now
+        question = question_of(
+            ctx, tool=call.tool_name, name=name, toolset=toolset, arguments=plain(arguments), now=now
+        )
+        return outcome_of(dict(self.ask(question) or {}), call.tool_name)
 
     def _last_step(self) -> int:
         return self.plan.answers[min(self.model.cursor, len(self.plan.answers)) - 1].step if self.model.cursor else 1

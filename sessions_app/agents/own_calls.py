@@ -6,7 +6,14 @@ import json
 from typing import Any
 
 from pydantic import ValidationError
-from pydantic_ai.exceptions import ApprovalRequired, CallDeferred, ModelRetry, ToolFailed, ToolRetryError
+from pydantic_ai.exceptions import (
+    ApprovalRequired,
+    CallDeferred,
+    ModelRetry,
+    ToolFailed,
+    ToolFailedError,
+    ToolRetryError,
+)
 from pydantic_ai.messages import ToolCallPart, ToolReturn
 
 from sessions_app.agents.gate import Gate, plain, raw_arguments
@@ -68,7 +75,7 @@ class OwnCalls:
         return True
 
     def _count(self, call: ToolCallPart) -> None:
-        if self._gate.did_run(call):
+        if self._gate.is_live(call):
             self.live[call.tool_name] = self.live.get(call.tool_name, 0) + 1
 
     def _take(self, call: ToolCallPart) -> Fixture | None:
@@ -113,4 +120,6 @@ def _refusal(error: Exception) -> tuple[str, JsonValue]:
             return "retried", cause.message
         case ToolFailed():
             return "failed", str(cause)
+        case ToolFailedError():  # what the library makes of the one above
+            return "failed", plain(cause.tool_failed.content)
     return "crashed", f"{type(cause).__name__}: {cause}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import ValidationError
 
 from sessions_app.agents.clock import PinnedClock
-from sessions_app.agents.gate import Ask, WriteRefused
+from sessions_app.agents.gate import Ask, ToolCannotRun
 from sessions_app.agents.own_agent import replay_with_own_agent
 from sessions_app.agents.own_fork import fork_with_own_agent
 from sessions_app.agents.recording_replay import Progress, unreadable
@@ -39,8 +39,8 @@ async def replay_with_code(request: JsonObject, own: OwnAgent, on_progress: Prog
             clock=clock,
             stops=Stops(order.breakpoints, course),
         )
-    except WriteRefused as refused:
-        return Result(verdict="could_not_run", error=str(refused)), None
+    except ToolCannotRun as refusal:
+        return Result(verdict="could_not_run", error=str(refusal)), None
     except ValidationError as error:
         return Result(verdict="could_not_run", error=unreadable(error)), None
     finally:

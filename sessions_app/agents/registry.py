@@ -38,6 +38,17 @@ def load_agent(target: str) -> OwnAgent:
     return OwnAgent(agent=agent, deps=deps, arguments=dict(arguments or {}))
 
 
+def load_team_agent(target: str) -> OwnAgent:
+    """As `load_agent`, in a process that replays: whatever the module sets, no model is asked and nothing is traced."""
+    from pydantic_ai import Agent, models
+
+    models.ALLOW_MODEL_REQUESTS = False
+    own = load_agent(target)
+    models.ALLOW_MODEL_REQUESTS = False
+    Agent.instrument_all(False)
+    return own
+
+
 def _is_agent(found: Any) -> bool:
     from pydantic_ai.agent import AbstractAgent
 

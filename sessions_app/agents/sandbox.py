@@ -22,6 +22,8 @@ _KEPT = (
 )
 """The child gets no secrets and no addresses: only what Python needs to start."""
 
+_SECRET_FILES = tuple(f"{name}_FILE" for name in ("SECRET_KEY", "DATABASE_URL", "REDIS_URL", "REPLAY_MODEL_KEY"))
+
 _SERVES = 100
 """Replays after which a child is replaced."""
 
@@ -36,14 +38,25 @@ class ReplayChild:
     module = "sessions_app.agents.child"
 
     def __init__(
-        self, *arguments: str, environment: Mapping[str, str] | None = None, stderr: int | None = None
+        self,
+        setup: JsonObject | None = None,
+        *,
+        environment: Mapping[str, str] | None = None,
+        stderr: int | None = None,
     ) -> None:
-        """`arguments` follow on the command line, `environment` stands in for the little that is given by default."""
+        """`setup` is what this kind of child is told on its command line; `environment` stands in for the little that
+        is given by default."""
         other_end, own_end = os.pipe()
         self._lifeline = os.fdopen(own_end, "wb")
         """Nothing is ever written to it; the kernel closes it when we die, and tells the child."""
         self._process = subprocess.Popen(
-            [sys.executable, "-m", self.module, str(other_end), *arguments],
+            [
+                sys.executable,
+                "-m",
+                self.module,
+                str(other_end),
+                json.dumps({"hidden": hidden_places(), **(setup or {})}),
+            ],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=stderr,
@@ -151,6 +164,13 @@ class ChildPool:
         with self._lock:
             while self._idle:
                 self._idle.pop().end()
+
+
+def hidden_places() -> list[str]:
+    """What the server keeps on this machine, and no replay needs: its home, payloads, files with secrets."""
+    home = os.environ.get("REPLAY_HOME") or str(_ROOT / ".replay")
+    named = [os.environ.get(name) for name in ("REPLAY_BLOBS", *_SECRET_FILES)]
+    return [os.path.abspath(place) for place in (home, *named) if place]
 
 
 def bare_environment() -> dict[str, str]:

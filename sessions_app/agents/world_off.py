@@ -1,22 +1,27 @@
 """The world off: no network, no programs, no writing to disk, in the process that replays.
 
-Three fences, from the outside in: a network namespace without interfaces where the kernel lets us
-have one; resource limits; and an audit hook that refuses and counts each attempt. It keeps honest
-code from the world by accident, it is no prison for hostile code.
+Three fences, from the outside in: what the kernel refuses (`seal`), resource limits, and an audit hook that refuses
+each attempt of Python code and counts it. What native code cannot reach is measured, for the kernel may refuse less
+than was asked of it.
 """
 
 from __future__ import annotations
 
 import _posixsubprocess
-import ctypes
 import os
 import resource
 import sys
+import tempfile
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-_CLONE_NEWUSER, _CLONE_NEWNET = 0x10000000, 0x40000000
+from sessions_app.agents.fence_probes import Probes
+from sessions_app.agents.seal import Seal, seal
+from sessions_app.core.payload import JsonObject
+from sessions_app.core.replay.isolation import EVERYTHING, Reach, fence_in_words
+
 NETWORK = frozenset(
     {
         "socket.connect",
@@ -57,40 +62,60 @@ class WorldIsOff(Exception):
 class Fence:
     """What keeps the world out, and how often something tried to get there."""
 
-    has_own_network: bool = False
+    sealed: Seal
+    held: frozenset[Reach]
+    """What native code could not reach when it was tried."""
+    kept_from: tuple[Reach, ...] = EVERYTHING
     attempts: list[str] = field(default_factory=list)
 
     @property
+    def kernel(self) -> list[str]:
+        """What of the kernel's is in force, and holds."""
+        own_network = self.sealed.own_network and "network" in self.held
+        read_only = self.sealed.read_only_root and "disk" in self.held
+        namespaces = "namespaces" if read_only else "network namespace"
+        is_named = {
+            namespaces: own_network,
+            "read-only root": read_only,
+            "seccomp": self.sealed.refused_calls and "programs" in self.held,
+        }
+        return [name for name, is_in_force in is_named.items() if is_in_force]
+
+    @property
     def words(self) -> str:
-        return "network namespace and audit hook" if self.has_own_network else "audit hook"
+        return fence_in_words(self.kernel, self.held, self.kept_from)
+
+    def to_json(self) -> JsonObject:
+        return {"kernel": self.kernel, "held": [reach for reach in EVERYTHING if reach in self.held]}
 
 
-def switch_off(*, memory_bytes: int, cpu_seconds: int) -> Fence:
-    """Call it before anything that is replayed runs; there is no way back."""
-    fence = Fence(has_own_network=leave_network())
-    with suppress(OSError):
-        Path("/proc/self/oom_score_adj").write_text("1000")  # short of memory, the kernel takes us and not the worker
+def switch_off(hidden: Iterable[str] = (), *, memory_bytes: int, cpu_seconds: int) -> Fence:
+    """Call it before anything that is replayed runs; there is no way back. `hidden` cannot be read afterwards."""
+    fence = closed_fence(None, hidden)
     sys.dont_write_bytecode = True  # until here it was kept: compiling the library takes more than a second
     resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
     resource.setrlimit(resource.RLIMIT_CPU, (cpu_seconds, cpu_seconds))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))  # what writes from C raises no event
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
     resource.setrlimit(resource.RLIMIT_NOFILE, (_OPEN_FILES, _OPEN_FILES))
     _posixsubprocess.fork_exec = start_nothing
     sys.addaudithook(lambda event, arguments: _audit(fence, event, arguments))
     return fence
 
 
+def closed_fence(folder: Path | None, hidden: Iterable[str], *, kept_from: tuple[Reach, ...] = EVERYTHING) -> Fence:
+    """The kernel's part of a fence, and what of it holds. `folder` is the one that can be written."""
+    with suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text("1000")  # short of memory, the kernel takes us and not the worker
+    probes = Probes(Path(tempfile.gettempdir()) if folder is None else folder.parent)
+    sealed = seal(folder, hidden, has_network="network" not in kept_from)
+    return Fence(sealed=sealed, held=probes.held(), kept_from=kept_from)
+
+
 def start_nothing(*call: object) -> int:
     """In the place of what multiprocessing calls directly, without an event."""
     sys.audit("subprocess.Popen")
     return -1
-
-
-def leave_network() -> bool:
-    """A namespace of its own has not even a loopback interface."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    return any(libc.unshare(flags) == 0 for flags in (_CLONE_NEWNET, _CLONE_NEWUSER | _CLONE_NEWNET))
 
 
 def _audit(fence: Fence, event: str, arguments: tuple[object, ...]) -> None:

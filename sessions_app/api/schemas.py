@@ -176,8 +176,7 @@ RequestKey = Annotated[
 Tools = Annotated[
     Any,
     Field(
-        description='`{"live": [name], "write": [name]}`: tools of the team\'s own agent that may run. All others are '
-        "frozen. `write` needs a signed-in admin, and no key can ask for it."
+        description='`{"live": [name]}`: tools of the team\'s own agent that only read and may run. Others stay frozen.'
     ),
 ]
 Breakpoints = Annotated[
@@ -256,8 +255,11 @@ class ReplayBody(Answer):
         description="requests, parameters, tool_arguments, outcome: each with state (proven, not_proven, "
         "not_comparable) and reason; outcome_kind; same_steps. null where nothing was compared."
     )
-    live_calls: int | None
-    writes: int = Field(description="Tools that were allowed to change something, and ran.")
+    live_calls: int | None = Field(description="Calls of live tools that happened.")
+    refused_calls: int | None = Field(
+        description="Attempts to reach the network, the disk or a program that were refused and counted. Native code "
+        "is not counted; `facts.fence` says from what it was kept."
+    )
     run_id: str | None = Field(description="The run that the replay produced.")
     error: str | None
     facts: dict[str, Any]

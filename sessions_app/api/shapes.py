@@ -145,7 +145,7 @@ def replay_body(replay: Replay) -> JsonObject:
         "divergence": replay.divergence,
         "proof": replay.facts.get("proof"),
         "live_calls": replay.live_calls,
-        "writes": replay.executions.count(),
+        "refused_calls": replay.refused_calls,
         "run_id": replay.produced_run.run_id if replay.produced_run else None,
         "error": replay.error,
         "facts": replay.facts,

@@ -13,7 +13,7 @@ from sessions_app.models.recordings import (
     StepBlock,
     StoredPayload,
 )
-from sessions_app.models.replays import Replay, ToolExecution
+from sessions_app.models.replays import Replay
 from sessions_app.models.sharing import ShareLink
 from sessions_app.models.traces import SpanBatch, Trace
 
@@ -34,6 +34,5 @@ __all__ = [
     "Step",
     "StepBlock",
     "StoredPayload",
-    "ToolExecution",
     "Trace",
 ]

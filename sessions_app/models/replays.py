@@ -98,9 +98,11 @@ class Replay(models.Model):
     verdict = models.CharField(max_length=24, null=True)
     divergence = models.JSONField(null=True)
     live_calls = models.IntegerField(null=True)
-    """Attempts to reach the network during the replay; 0 is the proof that the world was off."""
+    """Calls of live tools that happened."""
+    refused_calls = models.IntegerField(null=True)
+    """Attempts to reach the world that the audit hook refused."""
     facts = models.JSONField(default=dict)
-    """What the engine found out: sources, fields compared, fields not captured, isolation."""
+    """What the engine found out: sources, fields compared, fields not captured, which fence held."""
     produced_run = models.OneToOneField(Run, null=True, on_delete=models.SET_NULL, related_name="produced_by")
     error = models.TextField(null=True)
     stopped_at = models.JSONField(null=True)
@@ -136,21 +138,3 @@ class Replay(models.Model):
     def waits_for_answer(self) -> bool:
         """Whether it stopped at a request that nothing could answer; an answer by hand lets it go on."""
         return self.verdict == "unknown_from_step" and self.mode in FORK_MODES
-
-
-class ToolExecution(models.Model):
-    """A tool of the team's own that was allowed to change something, in one replay, once."""
-
-    replay = models.ForeignKey(Replay, on_delete=models.CASCADE, related_name="executions")
-    tool_name = models.TextField()
-    key = models.BinaryField()
-    """SHA-256 of the tool's name and its canonical arguments."""
-    result = models.BinaryField(null=True)
-    """What it answered, as JSON; null while it runs and when it never came back."""
-    started_at = models.DateTimeField(auto_now_add=True)
-
-    class Meta:
-        constraints = [models.UniqueConstraint(fields=["replay", "key"], name="one_execution_a_call")]
-
-    def __str__(self) -> str:
-        return f"{self.tool_name} in {self.replay_id}"

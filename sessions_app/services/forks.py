@@ -38,7 +38,7 @@ def request_fork(
         raise ForkError(f"mode must be one of {', '.join(FORK_MODES)}.", field="mode")
     wanted, read = read_wanted(run.project, order)
     check_fork(run, read, mode)
-    check_code(run.project, read, user)
+    check_code(read)
     _check_samples(read, mode)
     wanted["at_step"] = read.at_step
     return queue_replay(

@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from django.conf import settings
-from django.db import IntegrityError, transaction
 
 from sessions_app.agents.chat_completions import ChatCompletions
 from sessions_app.agents.endpoint import Endpoint, ModelUnavailable
-from sessions_app.core.formats.json_writer import iso
-from sessions_app.core.payload import JsonObject, JsonValue, Payload, compact_json
+from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.replay.fixture_book import recorded_arguments
 from sessions_app.core.run import ErrorInfo, ToolCall
 from sessions_app.mapping.rows import value_key
-from sessions_app.models import Replay, ToolExecution
+from sessions_app.models import Replay
 from sessions_app.models.replays import ReplayMode
 from sessions_app.queries import borrowing
 
@@ -29,8 +27,6 @@ class Questions:
             "model": self._model,
             "tool": self._tool,
             "live": self._live_model,
-            "may_run": self._may_run,
-            "ran": self._ran,
         }
 
     def reply(self, question: JsonObject) -> JsonValue:
@@ -76,32 +72,6 @@ class Questions:
         return self._live.answer(
             question["messages"], question["parameters"], model=question["model"], settings=question["settings"]
         )
-
-    # --- tools that were allowed to change something
-
-    def _may_run(self, question: JsonObject) -> JsonValue:
-        """Once a replay and call, whatever becomes of the process: what began is never begun again."""
-        name, key = question["tool"], bytes.fromhex(question["key"])
-        if name not in (self._replay.order.get("tools") or {}).get("write", []):
-            return {"allowed": False, "reason": "It was not allowed for this replay."}
-        try:
-            with transaction.atomic():
-                ToolExecution.objects.create(replay=self._replay, tool_name=name, key=key)
-        except IntegrityError:
-            return self._ran_before(key)
-        return {"allowed": True}
-
-    def _ran_before(self, key: bytes) -> JsonObject:
-        known = ToolExecution.objects.get(replay=self._replay, key=key)
-        if known.result is None:
-            since = iso(known.started_at)
-            return {"allowed": False, "reason": f"It began at {since} and never came back; it is not run twice."}
-        return {"allowed": False, "result": Payload(content=bytes(known.result)).value}
-
-    def _ran(self, question: JsonObject) -> JsonValue:
-        key = bytes.fromhex(question["key"])
-        done = ToolExecution.objects.filter(replay=self._replay, key=key, result=None)
-        return {"kept": bool(done.update(result=compact_json(question["result"])))}
 
 
 def live_endpoint() -> Endpoint:

@@ -45,6 +45,7 @@ def store_result(replay: Replay, result: JsonObject) -> None:
             verdict=None if verdict == "paused" else verdict,
             divergence=storable(result.get("divergence")),
             live_calls=result["live_calls"],
+            refused_calls=result["refused_calls"],
             facts=storable(facts),
             error=storable(result.get("error")),
             stopped_at=storable(_stopped(replay, result.get("stopped"))),

@@ -20,7 +20,7 @@ from sessions_app.agents.sandbox import ChildDied, ChildPool, ReplayChild
 from sessions_app.core.errors import LeaseLost, StoredBytesMissing
 from sessions_app.core.fork.order import Order, read_order
 from sessions_app.core.formats.native import encode_native
-from sessions_app.core.payload import JsonObject
+from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.core.run import Run
 from sessions_app.mapping.load import load_run
 from sessions_app.models import Replay
@@ -94,7 +94,8 @@ def _run(replay: Replay, children: ChildPool) -> None:
     except OutOfTime:
         _fail(replay, f"The replay took longer than {settings.REPLAY_TIME_LIMIT_SECONDS} s.")
     except CodeCrashed as crash:  # it would do the same again
-        leases.finish(replay, state=ReplayState.CRASHED, verdict="could_not_run", error=str(crash))
+        live_calls = {"live_calls": crash.live_calls} if crash.live_calls else {}
+        leases.finish(replay, state=ReplayState.CRASHED, verdict="could_not_run", error=str(crash), **live_calls)
     except ChildDied as death:
         leases.give_up(replay, reason=f"The replay process died ({death}).")
 
@@ -116,6 +117,8 @@ def _sample(replay: Replay, run: Run, children: ChildPool) -> None:
 def _replayed(replay: Replay, record: str, run_id: str, children: ChildPool, questions: Questions) -> JsonObject:
     with _child(replay, children) as child:
         result = _converse(replay, child, record, run_id, questions)
+        if isinstance(child, CodeChild):
+            result["live_calls"] = child.live_calls  # also those before what kept it from running to its end
         if result["verdict"] == "could_not_run":
             child.end()  # it may be out of memory, or halfway through something
     return result
@@ -150,8 +153,7 @@ def _code_child(order: Order, agents: dict[str, str]) -> CodeChild:
         output_mb=settings.REPLAY_CODE_OUTPUT_MB,
     )
     assert order.agent is not None
-    is_live = bool(order.tools.live or order.tools.write)
-    return CodeChild(agents[order.agent], limits, settings.REPLAY_AGENT_ENV, is_live=is_live)
+    return CodeChild(agents[order.agent], limits, settings.REPLAY_AGENT_ENV, live=order.tools.live)
 
 
 def _converse(replay: Replay, child: ReplayChild, record: str, run_id: str, questions: Questions) -> JsonObject:
@@ -181,7 +183,7 @@ def _reply(replay: Replay, child: ReplayChild, answer: JsonObject, questions: Qu
 
     def reply() -> None:
         try:
-            found = questions.reply(answer["ask"])
+            found = _found(child, answer["ask"], questions)
         except Exception as error:
             logger.error("A question of replay %s could not be answered: %s.", replay.replay_id, type(error).__name__)
             child.end()
@@ -191,6 +193,12 @@ def _reply(replay: Replay, child: ReplayChild, answer: JsonObject, questions: Qu
             connection.close()
 
     threading.Thread(target=reply, daemon=True).start()
+
+
+def _found(child: ReplayChild, question: JsonObject, questions: Questions) -> JsonValue:
+    if question.get("what") == "live_tool" and isinstance(child, CodeChild):
+        return child.run_live_tool(question)
+    return questions.reply(question)
 
 
 def _deadline() -> float:

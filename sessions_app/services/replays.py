@@ -16,7 +16,6 @@ from sessions_app.core.fork.order import Order, read_order
 from sessions_app.core.payload import JsonObject
 from sessions_app.models import Project, Replay, Run
 from sessions_app.models.replays import FORK_MODES, HELD_STATES, OPEN_STATES, ReplayMode, ReplayQueue, ReplayState
-from sessions_app.queries.access import has_role
 from sessions_app.services.typed_json import without_secrets
 from sessions_app.services.wakeups import wake
 
@@ -51,7 +50,7 @@ def request_replay(
         raise NotReplayable(f"Mode {mode!r} is not available here; this server replays: {', '.join(MODES)}.")
     wanted, read = read_wanted(run.project, order or {})
     _check_unchanged(read, wanted)
-    check_code(run.project, read, user)
+    check_code(read)
     if mode == ReplayMode.CODE and read.agent is None:
         raise ForkError("A code replay needs the name of a registered agent.", field="agent")
     if mode == ReplayMode.RECORDING and read.agent is not None:
@@ -65,8 +64,8 @@ def read_wanted(project: Project, typed: JsonObject) -> tuple[JsonObject, Order]
     tools = wanted.get("tools")
     for name, value in tools.items() if isinstance(tools, dict) else ():
         # That a tool is frozen may be said of each of them; they all are.
-        if name not in ("live", "write") and value != "frozen":
-            raise ForkError(f"tools has live and write, each a list of names, and no {name!r}.", field=f"tools.{name}")
+        if name != "live" and value != "frozen":
+            raise ForkError(f"tools has live, a list of names, and no {name!r}.", field=f"tools.{name}")
     return wanted, read_order(wanted)
 
 
@@ -76,19 +75,15 @@ def _check_unchanged(order: Order, wanted: JsonObject) -> None:
             raise ForkError(f"A replay has no {name}; ask for a fork.", field=name)
 
 
-def check_code(project: Project, order: Order, user: User | None) -> None:
-    """That the agent is registered, and its tools allowed by somebody who may allow them."""
+def check_code(order: Order) -> None:
+    """That the agent is registered, and that tools run only where there is one."""
     known = ", ".join(registered_agents()) or "none"
     if order.agent is not None and order.agent not in registered_agents():
         words = f"No agent {order.agent!r} is registered on this server; there are: {known}"
         raise ForkError(f"{words}. {HOW_TO_REGISTER}", field="agent")
-    for name in ("live", "write"):
-        if order.agent is None and getattr(order.tools, name):
-            words = "Only the code of a registered agent has tools that can run; name one as agent"
-            raise ForkError(f"{words}. There are: {known}.", field="tools")
-    if order.tools.write and (user is None or not has_role(user, project, "admin")):
-        words = "A tool that changes something needs a signed-in admin of the project to allow it; a key cannot."
-        raise ForkError(words, field="tools.write")
+    if order.agent is None and order.tools.live:
+        words = "Only the code of a registered agent has tools that can run; name one as agent"
+        raise ForkError(f"{words}. There are: {known}.", field="tools")
 
 
 def registered_agents() -> list[str]:

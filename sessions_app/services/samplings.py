@@ -27,7 +27,8 @@ class Sampling:
         order = read_order(replay.order)
         self._samples = Samples(n=order.samples or 1)
         self._budget = estimate(run, order.at_step or 1, self._samples.n).to_json()
-        self._live_calls = 0
+        self._live_calls, self._refused_calls = 0, 0
+        self._fence: JsonObject = {}
         self._sources: dict[str, int] = {}
         self._first: Run | None = None
 
@@ -40,6 +41,8 @@ class Sampling:
     def add(self, run_id: str, result: JsonObject) -> None:
         """A sample that came to no end is counted apart."""
         self._live_calls += result["live_calls"]
+        self._refused_calls += result["refused_calls"]
+        self._fence = {name: result["facts"][name] for name in ("isolation", "fence") if name in result["facts"]}
         if result["verdict"] in ("could_not_run", "unknown_from_step", "paused"):
             self._samples = self._samples.fail(result.get("error") or "It stopped where nothing knew an answer.")
             return
@@ -62,6 +65,7 @@ class Sampling:
         return {
             "samples": {**self._samples.to_json(), "budget": self._budget},
             "sources": self._sources,
+            **self._fence,
             "parent_digest": bytes(self._replay.run.content_digest).hex(),
         }
 
@@ -74,6 +78,7 @@ class Sampling:
             verdict="could_not_run" if failed else "diverged",
             error=self._samples.errors[0] if failed else None,
             live_calls=self._live_calls,
+            refused_calls=self._refused_calls,
             facts=storable(self.facts()),
             produced_run=self._first,
             progress_done=len(self._samples.outcomes),

@@ -80,7 +80,7 @@ def _order(typed: Typed, live: list[str]) -> tuple[JsonObject, dict[str, str]]:
     order: JsonObject = {}
     errors: dict[str, str] = {}
     if typed.get("mode") == "code":
-        order = {"agent": typed.get("agent", ""), "tools": {"live": live, "write": []}}
+        order = {"agent": typed.get("agent", ""), "tools": {"live": live}}
     for written in read_breakpoint_rows(typed):
         try:
             read_breakpoints([written.value])

@@ -21,14 +21,15 @@ def replay_in_child(
     environment: dict[str, str] | None = None,
     order: dict[str, Any] | None = None,
     replies: Any = None,
+    child_type: type[CodeChild] = CodeChild,
 ) -> dict[str, Any]:
     """The result; a crash is one as the runner stores it."""
-    is_live = bool(order and order.get("tools"))
-    child = CodeChild(target, limits, environment or {}, is_live=is_live)
+    live = ((order or {}).get("tools") or {}).get("live", ())
+    child = child_type(target, limits, environment or {}, live=live)
     try:
         return _converse(child, record or example("cancel_bug"), order or {}, replies)
     except CodeCrashed as crash:
-        return {"verdict": "could_not_run", "error": str(crash), "live_calls": 0}
+        return {"verdict": "could_not_run", "error": str(crash), "live_calls": crash.live_calls}
     finally:
         child.end()
 
@@ -38,8 +39,10 @@ def _converse(child: CodeChild, record: dict[str, Any], order: dict[str, Any], r
     until = time.monotonic() + 120
     for answer in child.answers(poll_seconds=0.5):
         if answer is not None and "ask" in answer:
-            child.send({"id": "1", "n": answer["n"], "reply": replies(answer["ask"])})
+            asked = answer["ask"]
+            reply = child.run_live_tool(asked) if asked["what"] == "live_tool" else replies(asked)
+            child.send({"id": "1", "n": answer["n"], "reply": reply})
         if answer is not None and "result" in answer:
-            return dict(answer["result"])
+            return dict(answer["result"]) | {"live_calls": child.live_calls}
         assert time.monotonic() < until, "the child does not answer"
     raise AssertionError

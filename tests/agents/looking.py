@@ -1,4 +1,4 @@
-"""An agent that tells what its code can see and do. A check before its tool tells by refusing the call."""
+"""An agent that tells what its code can see and do: its tool by itself, a check before it at the end of the run."""
 
 from __future__ import annotations
 
@@ -50,7 +50,11 @@ def agent(*script: Any, is_recording: bool = False) -> Agent[None, str]:
     @made.tool_plain(args_validator=check, metadata={"replay": "read"})
     def look() -> dict[str, Any]:
         """Look around, in a thread as all sync tools do."""
-        return {**SEEN, "in_the_tool": _reach()}
+        return {"in_the_tool": _reach(), "checked": bool(SEEN)}
+
+    @made.output_validator
+    def told(output: str) -> str:
+        return output if is_recording else json.dumps(SEEN)
 
     return made
 

@@ -15,6 +15,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from pydantic_ai import Agent
+
 from examples.registered_agents import order_desk
 
 
@@ -100,6 +102,25 @@ forking = functools.partial(_agent_that, _fork)
 running_programs = functools.partial(_agent_that, _run_a_program)
 connecting = functools.partial(_agent_that, _connect)
 writing = functools.partial(_agent_that, _write_outside)
+
+
+def _looking_that(misbehaves: Callable[[], Any]) -> Any:
+    """It does so in its tool."""
+    agent: Agent[None, str] = Agent("test", instructions="You look around.", name="looking")
+
+    @agent.tool_plain(metadata={"replay": "read"})
+    def look() -> dict[str, Any]:
+        """Look around, in a thread as all sync tools do."""
+        misbehaves()
+        return {}
+
+    return agent
+
+
+segfault_in_a_tool = functools.partial(_looking_that, _segfault)
+leaving_in_a_tool = functools.partial(_looking_that, lambda: sys.exit(3))
+writing_in_a_tool = functools.partial(_looking_that, _write_outside)
+memory_in_a_tool = functools.partial(_looking_that, _eat_memory)
 
 
 def segfault_at_import() -> Any:

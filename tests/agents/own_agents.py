@@ -3,21 +3,35 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from sessions_app.agents.clock import PinnedClock
 from sessions_app.agents.gate import Ask
+from sessions_app.agents.live_tools import run_tool
 from sessions_app.agents.own_agent import replay_with_own_agent
 from sessions_app.agents.registry import OwnAgent
 from sessions_app.core.fork.order import ToolPolicy
 from sessions_app.core.fork.stops import Stops
 from sessions_app.core.formats.native import parse_native
-from sessions_app.core.payload import JsonObject
+from sessions_app.core.payload import JsonObject, compact_json
 from sessions_app.core.replay.observed import Result
 from sessions_app.core.run import Run
 from tests.recorder.playing import recorded
 from tests.recorder.scenarios import Play
+
+
+def run_here(own: OwnAgent) -> Ask:
+    """Live tools in this process, in a thread, for the loop has this one. What is said goes through JSON as usual."""
+
+    def ask(question: JsonObject) -> JsonObject:
+        with ThreadPoolExecutor(1) as threads:
+            answer = threads.submit(run_tool, own, json.loads(compact_json(question))).result()
+        return dict(json.loads(compact_json(answer)))
+
+    return ask
 
 
 def never_asked(question: JsonObject) -> JsonObject:
@@ -25,9 +39,10 @@ def never_asked(question: JsonObject) -> JsonObject:
 
 
 def replayed_by(
-    run: Run, own: OwnAgent, *, ask: Ask = never_asked, stops: Stops | None = None, **policy: Any
+    run: Run, own: OwnAgent, *, ask: Ask | None = None, stops: Stops | None = None, **policy: Any
 ) -> Result:
-    """`live` and `write` name tools, as an order does."""
+    """`live` names tools, as an order does. They run in this process unless `ask` does otherwise."""
+    ask = ask or (run_here(own) if policy else never_asked)
     clock = PinnedClock(run.started_at)
     tools = ToolPolicy(**{name: frozenset(names) for name, names in policy.items()})
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -13,6 +11,7 @@ from typing import Any
 import pytest
 
 from sessions_app.agents.code_fence import CodeLimits
+from sessions_app.agents.code_sandbox import CodeChild
 from tests.agents.code_talking import replay_in_child
 from tests.agents.looking import recorded_record
 from tests.agents.talking import example
@@ -80,7 +79,7 @@ def test_the_examples_reach_for_nothing(run: str, target: str, verdict: Any):
     result = replay_in_child(f"examples.registered_agents:{target}", example(run))
 
     assert (result["verdict"], (result["divergence"] or {}).get("step")) == verdict
-    assert (result["live_calls"], result["error"], "refused" in result["facts"]) == (0, None, False)
+    assert (result["live_calls"], result["refused_calls"], result["error"]) == (0, 0, None)
     assert json.loads(result["record"])["run_id"] == "again"
 
 
@@ -108,72 +107,77 @@ def test_it_may_write_in_a_folder_of_its_own_which_goes_with_it():
     assert not Path(seen["environment"]["TMPDIR"]).exists()
 
 
-def test_it_has_a_network_only_while_a_live_tool_runs():
-    seen = looked_around()
+def test_a_live_tool_alone_has_a_network_and_a_process_of_its_own():
+    result = looking_around()
+    of_code, of_tool = told_by_code(result), told_by_tool(result)
 
-    assert (seen["in_the_tool"], seen["in_the_check"]) == ("reached", "WorldIsOff")
-
-
-WINDOW = """
-import asyncio, contextvars, sys, tempfile
-from pathlib import Path
-from sessions_app.agents.code_fence import CodeLimits, fence_code, live_window
-
-fence_code(CodeLimits(memory_mb=2048), Path(tempfile.mkdtemp()), is_live=True)
-
-async def look_up():
-    try:
-        await asyncio.get_running_loop().getaddrinfo("localhost", 80)
-    except Exception as error:
-        return type(error).__name__
-    return "reached"
-
-async def main():
-    with live_window():
-        left_over = contextvars.copy_context()
-        inside = await look_up()
-    outside = await look_up()
-    afterwards = await asyncio.create_task(look_up(), context=left_over)
-    print(inside, outside, afterwards)
-
-asyncio.run(main())
-"""
+    assert (of_tool["in_the_tool"], of_code["in_the_check"]) == ("reached", "WorldIsOff")
+    assert of_tool["checked"] is False, "checks run in the process without a network, and nowhere else"
 
 
-def test_what_a_live_tool_leaves_behind_has_no_network():
-    """The loop looks names up in threads of its own, while the tool runs."""
-    told = subprocess.check_output([sys.executable, "-c", WINDOW], text=True)
-
-    assert told.split() == ["reached", "WorldIsOff", "WorldIsOff"]
-
-
-def test_what_ran_live_is_counted_with_what_was_refused():
+def test_what_ran_live_and_what_was_refused_are_counted_apart():
     result = looking_around()
 
     assert result["facts"]["live_tools"] == {"look": 1}
     assert result["facts"]["refused"] == ["socket.bind"]
-    assert result["live_calls"] == 2
+    assert (result["live_calls"], result["refused_calls"]) == (1, 1)
 
 
-def test_without_live_tools_the_kernel_keeps_the_network_away():
-    result = replay_in_child("examples.registered_agents:order_desk")
-    live = looking_around()
+def test_a_live_tool_leaves_the_fence_of_the_agent_as_it_is():
+    frozen, live = replay_in_child("examples.registered_agents:order_desk"), looking_around()
 
-    if "namespace" in result["facts"]["isolation"]:
-        assert live["facts"]["isolation"] == "audit hook"
+    assert live["facts"]["fence"] == frozen["facts"]["fence"]
+    assert "tool_fence" not in frozen["facts"]
+    assert "network" not in live["facts"]["tool_fence"]["held"]
+
+
+def test_a_live_tool_that_was_not_allowed_does_not_run_whatever_the_process_asks_for():
+    child = CodeChild("tests.agents.looking:agent", TIGHT, {}, live=["look"])
+    try:
+        reply = child.run_live_tool({"what": "live_tool", "tool": "refund", "name": "look"})
+    finally:
+        child.end()
+
+    assert (reply, child.live_calls) == ({"cannot": "refund was not allowed for this replay."}, 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("segfault_in_a_tool", "crashed: live tool look: segmentation fault (signal 11)"),
+        ("leaving_in_a_tool", "crashed: sys.exit(3)"),
+        ("writing_in_a_tool", "crashed: reached for the world, which is off in a replay (open)"),
+        ("memory_in_a_tool", "crashed: memory limit 700 MB"),
+    ],
+)
+def test_the_end_of_a_live_tool_is_told_in_words(name: str, words: str):
+    result = replay_in_child(f"tests.agents.misbehaving:{name}", recorded_record(), order=LIVE, limits=TIGHT)
+
+    assert (result["verdict"], result["error"]) == ("could_not_run", words)
+    assert not Path("tests/agents/misbehaving.written").exists()
+
+
+LIVE = {"tools": {"live": ["look"]}}
 
 
 def looked_around(**given: Any) -> dict[str, Any]:
-    """What the live tool of `tests.agents.looking` tells of itself and of the check before it."""
-    result = looking_around(**given)
+    """What the check of `tests.agents.looking` tells."""
+    return told_by_code(looking_around(**given))
+
+
+def told_by_code(result: dict[str, Any]) -> dict[str, Any]:
     assert result["error"] is None, result["error"]
+    found: dict[str, Any] = json.loads(json.loads(result["record"])["output"])
+    return found
+
+
+def told_by_tool(result: dict[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(result["record"])["steps"][1]["result"]
     return found
 
 
 def looking_around(**given: Any) -> dict[str, Any]:
-    order = {"tools": {"live": ["look"]}}
-    return replay_in_child("tests.agents.looking:agent", recorded_record(), order=order, **given)
+    return replay_in_child("tests.agents.looking:agent", recorded_record(), order=LIVE, **given)
 
 
 def test_the_environment_of_the_tests_has_something_to_hide():

@@ -12,7 +12,7 @@ from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.messages import ModelResponse
 
 from sessions_app.agents.registry import OwnAgent
-from sessions_app.core.payload import JsonObject, canonical_json, sha256_hex
+from sessions_app.core.payload import JsonObject
 from sessions_app.core.run import Run
 from tests.agents.own_agents import recorded_run, replayed_by
 from tests.recorder.scenarios import Play, Scripted, call, says
@@ -109,52 +109,6 @@ def test_a_tool_that_writes_is_no_live_tool(run: Run):
 
     assert desk.ran == {"stock_of": 1}
     assert [words.partition(" ")[0] for words in result.facts["lint"]] == ["order"]
-
-
-class Ledger:
-    """As the parent keeps it: what began is never begun again."""
-
-    def __init__(self, **known: Any) -> None:
-        self.asked: list[JsonObject] = []
-        self.known: dict[str, Any] = known
-
-    def __call__(self, question: JsonObject) -> JsonObject:
-        self.asked.append(question)
-        key = question["key"]
-        if question["what"] == "ran":
-            self.known[key] = question["result"]
-            return {"kept": True}
-        if key not in self.known:
-            self.known[key] = None
-            return {"allowed": True}
-        done = {"result": self.known[key]} if self.known[key] is not None else {"reason": "It never came back."}
-        return {"allowed": False, **done}
-
-
-def test_a_tool_that_writes_runs_once_when_somebody_allowed_it(run: Run):
-    ledger, first, second = Ledger(), Desk(), Desk()
-
-    results = [replayed_by(run, desk.own, write=["order"], ask=ledger) for desk in (first, second)]
-
-    assert (first.ran, second.ran) == ({"order": 1}, {})
-    assert [result.verdict for result in results] == ["reproduced", "reproduced"]
-    assert [result.facts["sources"]["live"] for result in results] == [1, 1]
-    assert [result.facts["live_tools"] for result in results] == [{"order": 1}, {}]
-    key = sha256_hex(canonical_json(["order", {"item": "w"}]))
-    assert [(asked["what"], asked["key"]) for asked in ledger.asked] == [
-        ("may_run", key),
-        ("ran", key),
-        ("may_run", key),
-    ]
-
-
-def test_a_write_that_began_and_never_came_back_is_not_begun_again(run: Run):
-    key, desk = sha256_hex(canonical_json(["order", {"item": "w"}])), Desk()
-
-    result = replayed_by(run, desk.own, write=["order"], ask=Ledger(**{key: None}))
-
-    assert (result.verdict, desk.ran) == ("could_not_run", {})
-    assert result.error == "order was not run. It never came back."
 
 
 def test_nothing_runs_when_a_call_beside_it_has_no_answer(run: Run):

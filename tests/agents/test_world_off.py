@@ -13,6 +13,7 @@ import pytest
 
 from sessions_app.agents import sandbox
 from sessions_app.agents.sandbox import ReplayChild
+from sessions_app.core.replay.isolation import HOOK_ONLY
 from tests.agents import probes
 from tests.agents.talking import ask, example, probe, running
 
@@ -46,7 +47,7 @@ def from_outside(command: str) -> int:
 
 
 def refused(result: dict[str, Any]) -> tuple[str, bool, int]:
-    return result["verdict"], result["error"].startswith("WorldIsOff: "), result["live_calls"]
+    return result["verdict"], result["error"].startswith("WorldIsOff: "), result["refused_calls"]
 
 
 @pytest.mark.parametrize("reach", probes.NETWORK, ids=lambda found: found.__name__)
@@ -76,9 +77,9 @@ def test_the_disk_stays_as_it_was(child, file, reach):
 def test_attempts_that_are_swallowed_are_counted_and_named(child, port):
     result = probe(child, f"try_three_times {port}")
 
-    assert (result["verdict"], result["live_calls"]) == ("reproduced", 3)
+    assert (result["verdict"], result["refused_calls"], result["live_calls"]) == ("reproduced", 3, 0)
     assert result["facts"]["refused"] == ["socket.connect"] * 3
-    assert probe(child, "tell_time")["live_calls"] == 0  # of the next replay
+    assert probe(child, "tell_time")["refused_calls"] == 0  # of the next replay
 
 
 def test_without_the_audit_hook_there_is_still_no_network(child):
@@ -86,24 +87,31 @@ def test_without_the_audit_hook_there_is_still_no_network(child):
     found = probe(child, "look_around")["facts"]
     own, ours = (os.readlink(f"/proc/{pid}/ns/net") for pid in (child.pid, os.getpid()))
 
-    if found["isolation"] == "network namespace and audit hook":
+    if "network" in found["fence"]["held"]:
         assert own != ours
         assert found["found"]["interfaces"] == ["lo"]  # which is down
     else:
-        assert (found["isolation"], own) == ("audit hook", ours)
+        assert own == ours
+        assert "the network" in found["isolation"] or found["isolation"] == HOOK_ONLY
 
 
-def test_the_namespace_is_reported_as_absent_where_the_kernel_refuses_it():
-    """A user that may not make namespaces."""
-    program = """
-import ctypes
-from sessions_app.agents import world_off
-class Refusing:
-    def unshare(self, flags): return -1
-ctypes.CDLL = lambda *a, **k: Refusing()
-print(world_off.switch_off(memory_bytes=2**32, cpu_seconds=60).words)
+REFUSED = """
+import sys
+from sessions_app.agents import kernel, world_off
+def refuse(*arguments, **named):
+    raise PermissionError(1, "Operation not permitted")
+kernel.unshare = refuse
+sys.modules["pyseccomp"] = None
+fence = world_off.switch_off(memory_bytes=2**32, cpu_seconds=60)
+print(fence.words, fence.to_json())
 """
-    assert subprocess.check_output([sys.executable, "-c", program], text=True) == "audit hook\n"
+
+
+def test_what_the_kernel_refuses_is_not_reported_as_a_fence():
+    """A user that may not make namespaces, on a machine without libseccomp."""
+    told = subprocess.check_output([sys.executable, "-c", REFUSED], text=True)
+
+    assert told == f"{HOOK_ONLY} {{'kernel': [], 'held': []}}\n"
 
 
 def test_the_child_knows_no_secrets_and_no_addresses(child):
@@ -136,7 +144,7 @@ def test_an_address_in_a_prompt_is_not_fetched(child, kind):
         with pytest.raises(TimeoutError):
             server.accept()
 
-    assert (result["verdict"], result["error"], result["live_calls"]) == ("reproduced", None, 0)
+    assert (result["verdict"], result["error"], result["refused_calls"]) == ("reproduced", None, 0)
 
 
 def with_link(record: dict[str, Any], kind: str, url: str) -> dict[str, Any]:

@@ -79,7 +79,8 @@ def test_a_run_is_sampled_only_where_there_is_a_live_model(full, settings):
         ({"changes": [{**EMPTY_ANSWER, "step": 3}]}, "changes[0].step"),
         ({"hypothesis": None}, "hypothesis"),
         ({"expect": {"contains": 5}}, "expect.contains"),
-        ({"tools": {"write": ["cancel_order"]}}, "tools"),
+        ({"tools": {"live": ["lookup_order"]}}, "tools"),
+        ({"tools": {"write": ["cancel_order"]}}, "tools.write"),
         ({"request_key": "x" * 121}, "request_key"),
     ],
 )
@@ -92,7 +93,7 @@ def test_what_does_not_fit_is_refused_with_its_field(full, changes, field):
     assert row_counts() == before
 
 
-def test_no_key_allows_a_tool_that_writes(full, settings):
+def test_a_tool_that_writes_cannot_be_asked_for(full, settings):
     settings.REPLAY_AGENTS = {"orders": "shop.agents:orders"}
     order = make_order(agent="orders", tools={"write": ["cancel_order"]})
 

@@ -55,7 +55,7 @@ def test_order_of_everything_is_read():
             "hypothesis": " The empty list. ",
             "expect": "It asks for the number.",
             "agent": "orders",
-            "tools": {"live": ["lookup", "search", "lookup"], "write": ["cancel"]},
+            "tools": {"live": ["lookup", "search", "lookup"]},
             "breakpoints": [{"step": "step_4"}, {"tool": "cancel"}, {"when": "order_id = 1"}],
             "samples": 5,
         }
@@ -67,7 +67,7 @@ def test_order_of_everything_is_read():
         hypothesis="The empty list.",
         expect=Expectation(words="It asks for the number."),
         agent="orders",
-        tools=ToolPolicy(live=frozenset({"lookup", "search"}), write=frozenset({"cancel"})),
+        tools=ToolPolicy(live=frozenset({"lookup", "search"})),
         breakpoints=(
             Breakpoint(step=4),
             Breakpoint(tool="cancel"),
@@ -110,7 +110,7 @@ def test_change_of_the_agent_decides_whose_code_runs(agent):
         ({"tools": "all"}, "tools"),
         ({"tools": {"live": "lookup"}}, "tools.live"),
         ({"tools": {"live": 0}}, "tools.live"),
-        ({"tools": {"write": ["a", 1]}}, "tools.write"),
+        ({"tools": {"live": ["a", 1]}}, "tools.live"),
         ({"breakpoints": {}}, "breakpoints"),
         ({"breakpoints": 0}, "breakpoints"),
         ({"breakpoints": [{"step": 1}] * (MAX_BREAKPOINTS + 1)}, "breakpoints"),

@@ -11,9 +11,8 @@ from django.test import override_settings
 from django.utils import timezone
 
 from sessions_app.agents.sandbox import ChildPool
-from sessions_app.core.payload import compact_json
 from sessions_app.mapping.load import load_run
-from sessions_app.models import Project, Replay, Run, ToolExecution
+from sessions_app.models import Project, Replay, Run
 from sessions_app.services import replay_work
 from sessions_app.services.forks import answer_by_hand, request_fork
 from sessions_app.services.pauses import continue_replay, edit_and_continue, step_once
@@ -252,28 +251,6 @@ def test_a_model_that_is_away_is_said(project, children):
 
     assert (replay.state, replay.verdict, replay.produced_run) == ("failed", "could_not_run", None)
     assert replay.facts["samples"]["done"] == 0
-
-
-# --- tools that were allowed to change something -----------------------------------------------
-
-
-def test_a_tool_that_was_allowed_runs_once_and_then_gives_its_first_result(project):
-    replay = fork(make_run(project), 3, {"kind": "instructions", "value": "x"})
-    replay.order["tools"] = {"write": ["cancel_order"]}
-    ask = {"what": "may_run", "tool": "cancel_order", "key": "ab" * 32}
-
-    assert Questions(replay).reply(ask) == {"allowed": True}
-    assert "never came back" in Questions(replay).reply(ask)["reason"]
-    assert Questions(replay).reply({"what": "ran", "key": "ab" * 32, "result": {"ok": 1}}) == {"kept": True}
-    assert Questions(replay).reply(ask) == {"allowed": False, "result": {"ok": 1}}
-    assert bytes(ToolExecution.objects.get().result or b"") == compact_json({"ok": 1})
-
-
-def test_a_tool_that_nobody_allowed_never_runs(project):
-    replay = fork(make_run(project), 3, {"kind": "instructions", "value": "x"})
-
-    assert Questions(replay).reply({"what": "may_run", "tool": "cancel_order", "key": "ab" * 32})["allowed"] is False
-    assert not ToolExecution.objects.exists()
 
 
 def test_a_model_that_thinks_for_longer_than_a_lease_does_not_lose_it(project, children):

@@ -12,16 +12,18 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.test import override_settings
 from django.urls import reverse
 from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelResponse
 
 from examples import registered_agents
 from sessions_app.agents.sandbox import ChildPool
-from sessions_app.models import Project, Replay, Run, ToolExecution
+from sessions_app.models import Project, Replay, Run
 from sessions_app.services import replay_work
 from sessions_app.services.forks import answer_by_hand, request_fork
 from sessions_app.services.replays import request_replay
 from tests.agents.counting import CountingChild
+from tests.agents.looking import recorded_record
 from tests.agents.talking import example
 from tests.builders import make_client, make_key
 from tests.recorder.scenarios import Scripted
@@ -77,9 +79,9 @@ def work(replay: Replay, children: ChildPool) -> Replay:
 
 
 def counters(replay: Replay) -> tuple[Any, ...]:
-    """Calls to the outside and tools that ran, as the API gives them, and what was allowed to write."""
+    """Calls of live tools, attempts that were refused, and tools that ran, as the API gives them."""
     body = make_client(make_key(replay.project)).get(f"/api/v1/replays/{replay.replay_id}").json()
-    return body["live_calls"], body["facts"].get("live_tools") or {}, ToolExecution.objects.count()
+    return body["live_calls"], body["refused_calls"], body["facts"].get("live_tools") or {}
 
 
 def counter_on_page(replay: Replay, user: User) -> str:
@@ -90,7 +92,7 @@ def counter_on_page(replay: Replay, user: User) -> str:
 
 def assert_nothing_ran(replay: Replay, user: User) -> None:
     assert (replay.state, replay.error) == ("done", None)
-    assert counters(replay) == (0, {}, 0)
+    assert counters(replay) == (0, 0, {})
     assert counter_on_page(replay, user) == "world off: 0 network calls, 0 writes"
 
 
@@ -172,15 +174,15 @@ def test_a_fork_with_own_code_and_another_tool_answer_counts_nothing(run: Run, a
 # --- that the counters count
 
 
-@pytest.mark.usefixtures("counted")
-def test_a_tool_that_was_allowed_to_write_is_counted_everywhere(run: Run, admin: User, children: ChildPool):
-    order = {"agent": "billing_desk", "tools": {"write": ["send_email"]}}
+def test_a_live_tool_and_a_refused_attempt_are_counted_everywhere(project: Project, admin: User, children: ChildPool):
+    order = {"agent": "looking", "tools": {"live": ["look"]}}
+    run = make_run(project, recorded_record())
+    with override_settings(REPLAY_AGENTS={"looking": "tests.agents.looking:agent"}):
+        replay = work(request_replay(run=run, mode="code", order=order, user=admin), children)
 
-    replay = work(request_replay(run=run, mode="code", order=order, user=admin), children)
-
-    assert replay.produced_run.output_preview == f"{SAID} [charged 0, e-mailed 2]"
-    assert counters(replay) == (2, {"send_email": 2}, 2)
-    assert counter_on_page(replay, admin).endswith("2 calls to the outside, 2 writes")
+    assert counters(replay) == (1, 1, {"look": 1})
+    line = "live tools: look · 1 live call, 0 other network calls, 0 writes; 1 attempt refused"
+    assert counter_on_page(replay, admin).endswith(line)
 
 
 def test_outside_of_a_replay_the_agent_charges_twice_and_sends_two_emails(monkeypatch: pytest.MonkeyPatch):

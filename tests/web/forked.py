@@ -22,7 +22,11 @@ FACTS = {
     "steps_after": 1,
     "expectation": {"words": "the outcome contains 'order id'", "met": True, "seen": "It ended with: Which order id?"},
     "links": [{"step": 4, "source": "borrowed", "run_id": "older", "from_step": 2}],
-    "isolation": "network namespace",
+    "isolation": "namespaces, read-only root, seccomp and audit hook",
+    "fence": {
+        "kernel": ["namespaces", "read-only root", "seccomp"],
+        "held": ["network", "local sockets", "disk", "programs"],
+    },
 }
 ASKED = "5a" * 32
 UNKNOWN = {

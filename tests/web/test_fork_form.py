@@ -691,7 +691,7 @@ def test_a_replay_with_options_queues_what_was_chosen(shop, bob, settings):
     assert (replay.mode, replay.queue) == ("code", "code")
     assert replay.order == {
         "agent": "support",
-        "tools": {"live": ["find"], "write": []},
+        "tools": {"live": ["find"]},
         "breakpoints": [{"tool": "find"}],
     }
 

@@ -85,7 +85,7 @@ def test_the_verdict_of_a_fork_is_in_words(shop, parent, bob, columns, words):
 
 
 def test_the_world_is_off_unless_something_was_live(parent, bob):
-    code = make_fork(parent, 2, order=ORDER | {"agent": "support", "tools": {"live": ["lookup_order"], "write": []}})
+    code = make_fork(parent, 2, order=ORDER | {"agent": "support", "tools": {"live": ["lookup_order"]}})
 
     off, on = page_of(bob, make_fork(parent, 1)), page_of(bob, code)
 
@@ -115,7 +115,7 @@ def test_an_open_fork_shows_its_order_and_the_steps_so_far(shop, parent, bob):
 
     assert "It asks for the id when nothing is found." in page
     assert "<span>by hand</span>" in match(r'<ol class="answers">(.*?)</ol>', page)
-    assert "nothing is called, nothing is written" in page
+    assert "no model is asked and no tool runs" in page
 
 
 def test_samples_say_how_many_were_as_expected_and_how_sure_that_is(shop, parent, bob):

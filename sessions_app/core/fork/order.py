@@ -1,6 +1,6 @@
 """What a replay was asked to do, and what people said while it went on. Both are stored and sent as JSON.
 
-    order  {"at_step", "changes", "hypothesis", "expect", "agent", "tools": {"live": [name], "write": [name]},
+    order  {"at_step", "changes", "hypothesis", "expect", "agent", "tools": {"live": [name]},
             "breakpoints": [{"step"} | {"tool"} | {"when"}], "samples"}
     course {"answers": [{"at", "asked", …}], "passed", "is_stepping"}
 
@@ -54,8 +54,6 @@ class ToolPolicy:
 
     live: frozenset[str] = frozenset()
     """Tools that only read."""
-    write: frozenset[str] = frozenset()
-    """Tools that change something, each allowed by somebody for this one replay."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -169,8 +167,8 @@ def _condition(text: JsonValue, field: str) -> Condition:
 
 def _policy(value: JsonValue) -> ToolPolicy:
     if not isinstance(value, dict):
-        raise ForkError("tools must be an object with live and write.", field="tools")
-    return ToolPolicy(live=_names(value, "live"), write=_names(value, "write"))
+        raise ForkError("tools must be an object with live, a list of names.", field="tools")
+    return ToolPolicy(live=_names(value, "live"))
 
 
 def _names(value: JsonObject, name: str) -> frozenset[str]:

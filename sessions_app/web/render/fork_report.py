@@ -94,7 +94,6 @@ def code_context(replay: Replay) -> dict[str, Any]:
         "drift": _acts(facts.get("drift")),
         "own_acts": _acts(facts.get("own_code")),
         "prompt_differs": facts.get("prompt_differs"),
-        "executions": list(replay.executions.order_by("pk")),
         "lint": facts.get("lint") or [],
     }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sessions_app.core.replay.isolation import world_in_words
 from sessions_app.models import Replay
 from sessions_app.models.replays import FORK_MODES, ReplayMode
 
@@ -56,7 +57,7 @@ def is_fork(replay: Replay) -> bool:
 def badges_of(replay: Replay) -> list[Badge]:
     """`world off` stands alone; each thing that is live is named."""
     tools = replay.order.get("tools") or {}
-    live = _named(tools, "live", "live tools", "radio") + _named(tools, "write", "tools that write", "triangle-alert")
+    live = _named(tools, "live", "live tools", "radio")
     if replay.mode == ReplayMode.SAMPLING:
         live.append(Badge(words="live model", icon="radio", is_amber=True))
     code = [Badge(words=f"runs the team's own code: {agent}", icon="code")] if (agent := agent_of(replay)) else []
@@ -70,6 +71,14 @@ def _named(tools: dict[str, list[str]], name: str, words: str, icon: str) -> lis
 
 def is_world_off(replay: Replay) -> bool:
     return not any(badge.is_amber for badge in badges_of(replay))
+
+
+def world_words(replay: Replay) -> str | None:
+    """What did not happen, as far as it was measured; None where nothing was."""
+    if replay.live_calls is None:
+        return None
+    is_off, refused = is_world_off(replay), replay.refused_calls or 0
+    return world_in_words(replay.facts, is_live=not is_off, refused=refused, claim="world off: " if is_off else "")
 
 
 def agent_of(replay: Replay) -> str | None:

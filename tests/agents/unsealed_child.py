@@ -1,0 +1,16 @@
+"""The process of a code replay as it is on a machine whose kernel grants nothing: the audit hook alone is there."""
+
+from __future__ import annotations
+
+from sessions_app.agents import code_child, world_off
+from sessions_app.agents.code_sandbox import CodeChild
+from sessions_app.agents.seal import Seal
+
+
+class UnsealedChild(CodeChild):
+    module = "tests.agents.unsealed_child"
+
+
+if __name__ == "__main__":
+    world_off.seal = lambda *arguments, **named: Seal()
+    code_child.main()
