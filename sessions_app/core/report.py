@@ -283,7 +283,8 @@ def _answer_lines(report: ReproductionReport) -> list[str]:
 
 def _sources_in_words(replay: ReplayFacts) -> str:
     sources = [f"{number} {name.replace('_', ' ')}" for name, number in replay.sources.items()]
-    return " · ".join([*sources, f"{count(replay.live_calls, 'live call')}"])
+    world = [replay.world] if replay.world else []
+    return " · ".join([*sources, f"{count(replay.live_calls, 'live call')}", *world])
 
 
 def _difference_in_words(found: Difference) -> str:
@@ -417,6 +418,7 @@ def _replay_json(replay: ReplayFacts) -> JsonObject:
         "divergence": None if replay.difference is None else replay.difference.to_json(),
         "sources": dict(replay.sources),
         "live_calls": replay.live_calls,
+        "world": replay.world or None,
         "error": replay.error,
         "run_id": replay.run_id,
         "fork": replay.fork and replay.fork.to_json(),

@@ -8,6 +8,7 @@ from sessions_app.core.formats.fields import Fields
 from sessions_app.core.judge.anomalies import find_anomalies
 from sessions_app.core.judge.kit import audit_kit
 from sessions_app.core.payload import Payload, compact_json
+from sessions_app.core.replay.isolation import world_in_words
 from sessions_app.core.replay.proof import read_proof
 from sessions_app.core.replay.words import Difference, ReplayFacts
 from sessions_app.core.report import (
@@ -21,7 +22,7 @@ from sessions_app.mapping.load import load_run
 from sessions_app.mapping.payloads import read_many
 from sessions_app.mapping.stored import reference
 from sessions_app.models import Replay, Run
-from sessions_app.models.replays import FORK_MODES, ReplayState
+from sessions_app.models.replays import FORK_MODES, ReplayMode, ReplayState
 from sessions_app.services.fork_facts import fork_facts
 from sessions_app.services.judgement import rules
 
@@ -130,6 +131,7 @@ def replay_facts(replay: Replay, run: RecordedRun, output: Payload | None) -> Re
         difference=_difference(found) if found and replay.verdict == "diverged" else None,
         sources=facts.get("sources", {}),
         live_calls=replay.live_calls or 0,
+        world="" if replay.live_calls is None else _world(replay),
         error=replay.error,
         steps_done=_steps_done(replay),
         run_id=replay.produced_run.run_id if replay.produced_run else None,
@@ -137,6 +139,11 @@ def replay_facts(replay: Replay, run: RecordedRun, output: Payload | None) -> Re
         fork=fork_facts(replay, run),
         live_tools=facts.get("live_tools") or {},
     )
+
+
+def _world(replay: Replay) -> str:
+    is_live = bool(replay.live_calls) or replay.mode == ReplayMode.SAMPLING
+    return world_in_words(replay.facts, is_live=is_live, refused=replay.refused_calls or 0)
 
 
 def _difference(found: dict[str, object]) -> Difference:

@@ -5,6 +5,7 @@ import json
 import pytest
 from django.urls import reverse
 
+from sessions_app.core.replay.isolation import HOOK_ONLY
 from sessions_app.models import Replay
 from tests.web.making import HOSTILE
 from tests.web.records import load_example, load_record, tool_step
@@ -13,7 +14,11 @@ pytestmark = pytest.mark.django_db
 
 FACTS = {
     "sources": {"recorded": 3},
-    "isolation": "network namespace and audit hook",
+    "isolation": "namespaces, read-only root, seccomp and audit hook",
+    "fence": {
+        "kernel": ["namespaces", "read-only root", "seccomp"],
+        "held": ["network", "local sockets", "disk", "programs"],
+    },
     "clock": "2026-11-17T15:14:00+00:00",
     "fields_compared": 171,
     "volatile_fields": 14,
@@ -42,10 +47,38 @@ def test_the_verdict_is_in_words_and_the_world_was_off(shop, bob):
 
     assert "Reproduced: same 1 step, same answer" in page
     assert "world off: 0 network calls, 0 writes" in page
-    assert "network namespace and audit hook" in page
+    assert "namespaces, read-only root, seccomp and audit hook" in page
     assert "171 fields, 14 volatile ones left out" in page
     assert "parameters" in page
     assert reverse("diff", args=["shop", "r_8821", "r_8821_replay_1"]) in page
+
+
+@pytest.mark.parametrize(
+    ("fence", "refused", "words"),
+    [
+        ({"kernel": [], "held": []}, 0, HOOK_ONLY),
+        ({"kernel": [], "held": []}, 2, f"{HOOK_ONLY}; 2 attempts refused"),
+        (
+            {"kernel": ["network namespace"], "held": ["network", "local sockets", "programs"]},
+            0,
+            "0 network calls; native code is not kept from the disk",
+        ),
+    ],
+)
+def test_no_page_or_file_claims_what_the_kernel_did_not_keep_out(shop, bob, fence, refused, words):
+    facts = {**FACTS, "fence": fence, "isolation": "what held"}
+    replay = make_replay(load_example(shop, "r_8821"), facts=facts, refused_calls=refused)
+
+    said = [page_of(bob, replay)]
+    said += [
+        bob.get(reverse("replay_report", args=["shop", replay.replay_id, suffix])).content.decode()
+        for suffix in ("md", "txt", "json")
+    ]
+
+    for text in said:
+        assert words in " ".join(text.split())
+        assert "0 writes" not in text
+    assert ("0 network calls" in said[0]) == ("network" in fence["held"])
 
 
 def test_the_four_steps_of_the_harness_and_the_nine_sources_of_chance(shop, bob):

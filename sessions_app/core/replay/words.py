@@ -62,6 +62,9 @@ class ReplayFacts:
     sources: Mapping[str, int] = field(default_factory=dict)
     """Number of steps by where their answer came from."""
     live_calls: int = 0
+    """Calls of live tools."""
+    world: str = ""
+    """What the fence kept out (core/replay/isolation.py)."""
     error: str | None = None
     steps_done: tuple[str, ...] = ()
     """Keys of `HARNESS`."""
