@@ -15,10 +15,11 @@ from typing import Any
 from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering
 from pydantic_ai.models import Model
 from pydantic_ai.models.wrapper import WrapperModel
+from pydantic_ai.result import StreamedRunResult
 
 from replay_recorder.context import current_place, placed_from_now
 from replay_recorder.guard import guard
-from replay_recorder.hooks.pydantic_ai_run import RunLog
+from replay_recorder.hooks.pydantic_ai_run import RunLog, stream_handed_over
 from replay_recorder.recorder import active
 
 # Entered at every step, and made once.
@@ -30,6 +31,7 @@ ENTRY_POINTS = frozenset({"run", "run_sync", "run_stream", "run_stream_sync", "r
 
 def patch(module: ModuleType) -> None:
     """Add `RecordRuns` to every run of every agent: all ways to start one go through `Agent.iter`."""
+    _follow_streams()
     original = module.Agent.iter
     if hasattr(original, "replay_recorder"):
         return
@@ -44,6 +46,22 @@ def patch(module: ModuleType) -> None:
 
     iter.replay_recorder = True  # type: ignore[attr-defined]
     module.Agent.iter = iter
+
+
+def _follow_streams() -> None:
+    """Hear of each `StreamedRunResult`: it alone knows what the tools beside a streamed final answer gave."""
+    original = StreamedRunResult.__init__
+    if hasattr(original, "replay_recorder"):
+        return
+
+    @functools.wraps(original)
+    def init(self: Any, *arguments: Any, **named: Any) -> None:
+        original(self, *arguments, **named)
+        with guard("stream_handed_over"):
+            stream_handed_over(self)
+
+    init.replay_recorder = True  # type: ignore[attr-defined]
+    StreamedRunResult.__init__ = init  # type: ignore[method-assign]
 
 
 def _entry_point(frame: FrameType | None) -> str | None:

@@ -27,6 +27,7 @@ from replay_recorder.hooks.pydantic_ai_reading import (
     instructions,
     limits,
     output_value,
+    requests_at_the_end,
     version,
     was_stopped,
 )
@@ -39,7 +40,14 @@ from replay_recorder.writing.run_writer import RunWriter
 
 _MOMENT = 0.1
 """Seconds."""
-_open_runs: set[str] = set()
+_open_runs: dict[str, RunLog] = {}
+
+
+def stream_handed_over(streamed: Any) -> None:
+    """The caller of `run_stream` is about to get this."""
+    log = _open_runs.get(streamed.run_id)
+    if log is not None:
+        log.streamed = streamed
 
 
 class RunLog:
@@ -71,6 +79,10 @@ class RunLog:
         self._answer: tuple[Any, Expected] | None = None
         """An answer that the loop has not taken up yet, and as it was written."""
         self._is_stream_open = False
+        self._is_taken_early = False
+        """Whether the answer was written while its request was still open: the tools beside a final text run then."""
+        self.streamed: Any = None
+        """What `run_stream` gave to its caller."""
         self._alarm: asyncio.TimerHandle | None = None
         self._surroundings = Surroundings(run)
         self._same = ""
@@ -93,8 +105,7 @@ class RunLog:
         )
         if run is None:
             return None
-        _open_runs.add(ctx.run_id)
-        log = cls(recorder, run, who, entry_point)
+        log = _open_runs[ctx.run_id] = cls(recorder, run, who, entry_point)
         log._put_agent(ctx)
         log._agent_step = AgentStep(
             parent, run, name=name(getattr(ctx.agent, "name", None)), arguments=prompt_value(ctx.prompt)
@@ -132,10 +143,16 @@ class RunLog:
     def run_ended(self, result: Any) -> None:
         is_waiting, output = isinstance(result.output, DeferredToolRequests), None
         with guard("end_history"):
-            self._end_history(result.all_messages())
+            self._end_history(self._with_late_answers(result.all_messages()))
         with guard("output"):
             output = None if is_waiting else output_value(result.output)
         self._close("cut_off" if is_waiting else "ok", output=output)
+
+    def _with_late_answers(self, messages: list[Any]) -> list[Any]:
+        """`run_stream` adds what the tools beside the final answer gave to its result, and not to the run's history."""
+        if self.streamed is None or not messages or messages[-1].kind != "response":
+            return messages
+        return [*messages, *requests_at_the_end(self.streamed.all_messages())]
 
     def run_failed(self, error: BaseException) -> None:
         if isinstance(error, asyncio.CancelledError) and self.calls.ended_by is not None:
@@ -147,7 +164,7 @@ class RunLog:
         self._close("cut_off" if was_stopped(error) else "error", error=error_of(error))
 
     def _close(self, status: str, **fields: Any) -> None:
-        _open_runs.discard(self.run.run_id)
+        _open_runs.pop(self.run.run_id, None)
         if self._alarm is not None:
             self._alarm.cancel()
         if self._history.is_rewritten_in_place:
@@ -244,7 +261,11 @@ class RunLog:
     # --- what the loop did next
 
     def tool_called(self, ctx: Any, call: Any) -> None:
-        self._settle_answer(ctx.messages)
+        if self._asked is not None and self.stream is not None:
+            self._is_taken_early = True
+            self.model_answered(*self._asked, self.stream.get(), None)
+        if not self._is_taken_early:
+            self._settle_answer(ctx.messages)
         self.calls.called(ctx, call, parent=self._step or None)
 
     def tool_started(self, ctx: Any, call: Any) -> None:
@@ -260,7 +281,8 @@ class RunLog:
         self.calls.failed(ctx, call, error)
 
     def output_processed(self, ctx: Any, output_context: Any) -> None:
-        self._settle_answer(ctx.messages)
+        if not self._is_taken_early:
+            self._settle_answer(ctx.messages)
         function = name(output_context.function_name) if output_context.has_function else None
         # With `run_stream` there is no budget: output is never asked for again.
         budget = None if self._entry_point == "run_stream" else ctx.max_retries
@@ -301,6 +323,7 @@ class RunLog:
         if self._asked is not None and error is not None:
             # The run is stopped before the request in it learns of it.
             self.model_answered(*self._asked, None, error)
+        self._is_taken_early = False
         self._settle_answer(messages)
         if self._is_stream_open:
             self._settle_stream(messages, error)

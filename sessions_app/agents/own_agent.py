@@ -111,7 +111,8 @@ class OwnReplay:
             return Result(verdict="could_not_run", error=words, facts=self.facts())  # it never came to a request
         unused, left_over = self.plan.answers[self.model.cursor :], self.book.left_over
         expected = None if unused or left_over else expected_end(self.plan, limit, ending)
-        final = self.transcript.end(expected, messages, step=self._last_step())
+        calls = self.plan.steps_of_calls
+        final = self.transcript.end(expected, messages, step=self._last_step(), steps_of_calls=calls)
         seen = observations_of(self.transcript, final, ending)
         if ending.stopped is not None:
             stopped = ending.stopped.to_json()

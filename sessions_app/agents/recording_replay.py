@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import takewhile
 from typing import Any
 
 from pydantic import ValidationError
@@ -75,7 +76,8 @@ async def _replay(plan: ReplayPlan, judged: Verdict, on_progress: Progress, cloc
     last = plan.answers[min(model.cursor, len(plan.answers)) - 1].step if model.cursor else 1
     unused, left_over = plan.answers[model.cursor :], book.left_over
     has_rest = bool(unused or left_over)
-    final = transcript.end(None if has_rest else expected_end(plan, judged.limit(), ending), messages, step=last)
+    expected = None if has_rest else expected_end(plan, judged.limit(), ending)
+    final = transcript.end(expected, messages, step=last, steps_of_calls=plan.steps_of_calls)
     observations = observations_of(transcript, final, ending)
     facts = {**_facts(transcript), "clock": iso(clock.pinned_at) if clock.pinned_at else None}
     if ending.stopped is not None:
@@ -137,7 +139,7 @@ async def run_loop(agent: Any, start: Start, run: Run) -> tuple[Ending, list[Mod
     """Let the agent run to its end; how it ended, and the messages there were then."""
     with capture_run_messages() as messages:
         try:
-            output = await _start_run(agent, start, run)
+            output, late = await _start_run(agent, start, run)
         except Paused as stop:
             return Ending(stopped=stop.stopped), _without_open_end(messages)
         except RanPastRecording as stop:
@@ -150,7 +152,8 @@ async def run_loop(agent: Any, start: Start, run: Run) -> tuple[Ending, list[Mod
             raise
         except Exception as error:
             return Ending(error=ErrorInfo(type=type(error).__name__, message=str(error))), messages
-    return _ended(output), messages
+    is_open = bool(messages) and messages[-1].kind == "response"
+    return _ended(output), [*messages, *late] if is_open else messages
 
 
 def _without_open_end(messages: list[ModelMessage]) -> list[ModelMessage]:
@@ -158,7 +161,8 @@ def _without_open_end(messages: list[ModelMessage]) -> list[ModelMessage]:
     return messages if messages and messages[-1].parts else messages[:-1]
 
 
-async def _start_run(agent: Any, start: Start, run: Run) -> Any:
+async def _start_run(agent: Any, start: Start, run: Run) -> tuple[Any, list[ModelMessage]]:
+    """The output, and the messages that only the result of a stream holds: answers of tools beside its final text."""
     arguments = {
         "message_history": start.history or None,
         "deferred_tool_results": start.deferred,
@@ -168,10 +172,15 @@ async def _start_run(agent: Any, start: Start, run: Run) -> Any:
     if run.agent.entry_point == "run_stream":
         # Streaming is another algorithm: the first text that comes is final.
         async with agent.run_stream(start.prompt, **arguments) as streamed:
-            return await streamed.get_output()
+            output = await streamed.get_output()
+            return output, _requests_at_the_end(streamed.all_messages())
     if run.agent.entry_point == "run_stream_events":
-        return await _run_with_events(agent, start, arguments)
-    return (await agent.run(start.prompt, **arguments)).output
+        return await _run_with_events(agent, start, arguments), []
+    return (await agent.run(start.prompt, **arguments)).output, []
+
+
+def _requests_at_the_end(messages: list[ModelMessage]) -> list[ModelMessage]:
+    return list(takewhile(lambda message: message.kind == "request", reversed(messages)))[::-1]
 
 
 async def _run_with_events(agent: Any, start: Start, arguments: dict[str, Any]) -> Any:

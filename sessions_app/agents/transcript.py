@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -13,6 +15,8 @@ from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.replay.matching import Mismatch, Tally, first_mismatch
 from sessions_app.core.replay.observed import Divergence, ObservedCall, ObservedRequest
 from sessions_app.core.replay.plan import PlannedAnswer
+
+_PART = re.compile(r"messages\[(\d+)\]\.parts\[(\d+)\]")
 
 
 @dataclass
@@ -90,15 +94,39 @@ class Transcript:
         self._seen, self._chain = list(loaded), list(nodes(history))[::-1]
         self._checked = checked
 
-    def end(self, recorded: History | None, rebuilt: list[ModelMessage], *, step: int) -> History | None:
-        """The whole history when the loop stopped, checked against the recorded end."""
+    def end(
+        self,
+        recorded: History | None,
+        rebuilt: list[ModelMessage],
+        *,
+        step: int,
+        steps_of_calls: Mapping[str, int] | None = None,
+    ) -> History | None:
+        """The whole history when the loop stopped, checked against the recorded end.
+
+        Behind the last answer, which is that of `step`, the loop writes what calls came to: a difference there is one
+        of the call's own step.
+        """
         history = self.extend(rebuilt)
         self._take_late_answer()
         if recorded is not None and self.divergence is None:
             self._check_messages(recorded, rebuilt, step=step)
+            self._put_at_call(recorded, steps_of_calls or {})
         if self._has_unseen:
             self.tally.note_missing("messages")
         return history
+
+    def _put_at_call(self, recorded: History, steps_of_calls: Mapping[str, int]) -> None:
+        found = self.divergence and _PART.match(self.divergence.path)
+        if self.divergence is None or not found:
+            return
+        position, part = (int(number) for number in found.groups())
+        message: JsonObject = next((node.message.value for node in nodes(recorded) if node.length == position + 1), {})
+        parts = message.get("parts") or []
+        is_written_by_loop = message.get("kind") == "request" and part < len(parts)
+        call_id = parts[part].get("tool_call_id") if is_written_by_loop else None
+        if isinstance(call_id, str) and call_id in steps_of_calls:
+            self.divergence = replace(self.divergence, step=steps_of_calls[call_id])
 
     def _take_late_answer(self) -> None:
         """A streamed answer whose reader left reaches the history after the request was given up."""

@@ -184,7 +184,7 @@ def test_a_run_that_never_begins_is_not_left_open():
     before = set(pydantic_ai_run._open_runs)
 
     assert len(records_of(work)) == 1
-    assert pydantic_ai_run._open_runs == before
+    assert set(pydantic_ai_run._open_runs) == before
 
 
 @pytest.mark.parametrize(("error", "status"), [(SystemExit(3), "error"), (KeyboardInterrupt(), "cut_off")])

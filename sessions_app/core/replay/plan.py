@@ -56,6 +56,11 @@ class ReplayPlan:
         return frozenset(call_id for answer in self.answers for call_id in answer.asked)
 
     @property
+    def steps_of_calls(self) -> dict[str, int]:
+        """The step of each call by its id; the last one, where an id came again."""
+        return {call.call_id: step.index for step, call in self.run.tool_calls if call.call_id}
+
+    @property
     def total(self) -> int:
         """Steps that the loop will ask for."""
         return len(self.answers) + len(self.fixtures)
