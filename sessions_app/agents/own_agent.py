@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
 from pydantic import ValidationError
+from pydantic_ai.messages import ModelMessage
 from pydantic_ai.run import AgentRunResultEvent
 from pydantic_ai.tools import DeferredToolRequests, RunContext
 
@@ -204,11 +205,14 @@ class _Ended:
 
 
 class _Streamed:
-    def __init__(self, get_output: Callable[[], Any]) -> None:
-        self._get_output = get_output
+    def __init__(self, streamed: Any) -> None:
+        self._streamed = streamed
 
     async def get_output(self) -> Any:
-        return _plain_output(await self._get_output())
+        return _plain_output(await self._streamed.get_output())
+
+    def all_messages(self) -> list[ModelMessage]:
+        return list(self._streamed.all_messages())
 
 
 class PreparedAgent:
@@ -225,7 +229,7 @@ class PreparedAgent:
     @asynccontextmanager
     async def run_stream(self, prompt: Any, **given: Any) -> AsyncIterator[_Streamed]:
         async with self._agent.run_stream(prompt, **self._added, **given) as streamed:
-            yield _Streamed(streamed.get_output)
+            yield _Streamed(streamed)
 
     @asynccontextmanager
     async def run_stream_events(self, prompt: Any, **given: Any) -> AsyncIterator[AsyncIterator[Any]]:

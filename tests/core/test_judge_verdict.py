@@ -31,8 +31,8 @@ ANSWER = "It is on its way."
 WAITS = Payload.of_json({"name": "lookup_order", "kind": "unapproved"})
 
 
-def asking(call_id: str) -> Any:
-    return [{"part_kind": "tool-call", "tool_name": "lookup_order", "tool_call_id": call_id, "args": {}}]
+def asking(call_id: str, name: str = "lookup_order") -> Any:
+    return [{"part_kind": "tool-call", "tool_name": name, "tool_call_id": call_id, "args": {}}]
 
 
 def shown(run: Run) -> tuple[str, int | None, list[str]]:
@@ -126,7 +126,11 @@ CARRIES = {"call_id": "c", "is_output": True, "result": "Final result processed.
         ([model()], {"output": None}, "output_missing"),
         ([model()], {"output": payload("Something else.")}, "output_differs"),
         ([model()], {"agent": FUNCTION}, "output_function"),
-        ([model(asking("c")), tool("final_result", {**OUTPUT, "n": 1}, **CARRIES)], {}, "output_made_by_code"),
+        (
+            [model(asking("c", "final_result")), tool("final_result", {**OUTPUT, "n": 1}, **CARRIES)],
+            {},
+            "output_made_by_code",
+        ),
         ([model(asking("c")), tool(call_id="c")], {}, "model_answer_missing"),
         ([model()], {"output": None, "error": BROKEN}, "error_outside_loop"),
         ([model()], {"output": None, "error": GAVE_UP}, "error_outside_loop"),
