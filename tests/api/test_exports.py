@@ -17,7 +17,6 @@ from sessions_app.services.ingest import ingest_document
 from sessions_app.services.spans import receive
 from tests.builders import (
     RECORDS,
-    SAMPLES,
     each_sample,
     make_client,
     make_key,
@@ -28,7 +27,7 @@ from tests.builders import (
     project_client,
     row_counts,
 )
-from tests.recorder.replaying import replayed
+from tests.recorder.replaying import assert_promise_kept, replayed
 from tests.web.making import client_of, make_user
 
 pytestmark = pytest.mark.django_db
@@ -56,7 +55,7 @@ def replay_of(project, run):
     """The run that one replay gives, stored as the worker stores it."""
     result, produced = replayed(encode_native(load_run(run)))
     assert produced is not None
-    assert result.verdict == "reproduced"
+    assert (result.verdict == "reproduced") == (run.verdict == "replayable")
     return ingest_document(project, encode_native(produced)).run
 
 
@@ -92,12 +91,11 @@ def test_a_case_gives_the_same_verdict_in_another_project_and_the_same_bytes_aga
     assert judged(other, *JUDGED) == judged(shop, *JUDGED)
     assert [case_of(each.run) for each in taken_in[:1]] == [case]
     assert [each.created for each in import_case(other, case)] == [False, False]
-    again, _ = replayed(encode_native(load_run(taken_in[0].run)))
-    assert again.verdict == "reproduced"
+    assert_promise_kept(encode_native(load_run(taken_in[0].run)))
 
 
 def test_a_case_holds_the_run_it_is_about_first_then_its_origin_then_its_replays(shop):
-    run = ingest_document(shop, SAMPLES[0].read_bytes()).run
+    run = ingest_document(shop, SESSION_FILE.read_bytes()).run
     replay = replay_of(shop, run)
     ingest_document(shop, json.dumps(make_record("unrelated")).encode())
 
@@ -121,9 +119,9 @@ def test_a_replay_that_went_another_way_is_told_as_different(shop):
 
 
 def test_runs_of_another_project_are_no_part_of_a_case(shop):
-    run = ingest_document(shop, SAMPLES[0].read_bytes()).run
+    run = ingest_document(shop, SESSION_FILE.read_bytes()).run
     other = make_project("other")
-    replay_of(other, ingest_document(other, SAMPLES[0].read_bytes()).run)
+    replay_of(other, ingest_document(other, SESSION_FILE.read_bytes()).run)
 
     assert len(json.loads(entries_of(case_of(run))["manifest.json"])["runs"]) == 1
 
@@ -140,7 +138,7 @@ def test_a_case_shows_what_was_redacted_and_stays_as_it_is(shop):
 
 
 def test_a_changed_case_is_refused_and_nothing_is_stored(shop):
-    case = bytearray(case_of(ingest_document(shop, SAMPLES[0].read_bytes()).run))
+    case = bytearray(case_of(ingest_document(shop, SESSION_FILE.read_bytes()).run))
     case[case.index(b'"format":"agent-replay.run"')] ^= 1
     other = make_project("other")
     before = row_counts()
@@ -151,7 +149,7 @@ def test_a_changed_case_is_refused_and_nothing_is_stored(shop):
 
 
 def test_a_case_of_which_one_run_is_there_with_other_content_is_refused_whole(shop):
-    run = ingest_document(shop, SAMPLES[0].read_bytes()).run
+    run = ingest_document(shop, SESSION_FILE.read_bytes()).run
     replay = replay_of(shop, run)
     other = make_project("other")
     ingest_document(other, json.dumps(make_record(replay.run_id)).encode())
@@ -192,8 +190,7 @@ def test_an_export_that_comes_in_again_has_the_same_verdict_and_replays_alike(cl
 
     names = ("verdict", "verdict_step", "verdict_reasons", "story")
     assert judged(copy.project, *names) == judged(Run.objects.get(run_id=run_id, project__slug="shop").project, *names)
-    result, _ = replayed(encode_native(load_run(copy)))
-    assert (result.verdict, result.divergence) == ("reproduced", None)
+    assert_promise_kept(encode_native(load_run(copy)))
 
 
 def test_an_export_with_a_changed_tool_result_replays_otherwise(client):

@@ -91,7 +91,7 @@ def test_a_cold_run_says_why_it_cannot_be_replayed(project, children):
 
     replay = work(request_replay(run=run), children)
 
-    assert outcome(replay) == ("failed", "could_not_run", "The recording holds no model answers.")
+    assert outcome(replay) == ("failed", "could_not_run", run.verdict_reasons[0]["message"])
     assert produced(replay) == []
 
 

@@ -18,14 +18,8 @@ from tests.traces.captures import CHOICE, Capture, captures
 
 CAPTURES = captures()
 _ANSWER = "messages[2].parts[0].content"
-_OWN_WORDS = "The run ended in words of the framework, where the replay has those of the failed call."
 
 EXPLAINED: dict[tuple[str, str, str], str] = {
-    (
-        "anthropic-sdk-traceloop-legacy/model_error",
-        "ran_past_recording",
-        "response",
-    ): "The call that failed has no span.",
     (
         "llama-index-openinference/handoff",
         "diverged",
@@ -33,8 +27,6 @@ EXPLAINED: dict[tuple[str, str, str], str] = {
     ): "The second agent has other tools, which the replay's loop writes down and the framework does not.",
     ("openai-agents-native-chat/handoff", "diverged", _ANSWER): "The SDK's spans list the tools without the handoff, "
     "which the SDK answers itself.",
-    ("strands/model_error", "diverged", "error.message"): _OWN_WORDS,
-    ("strands-latest-semconv/model_error", "diverged", "error.message"): _OWN_WORDS,
 }
 """By variant, or its scenario, with the verdict and the path of the first difference."""
 

@@ -273,7 +273,7 @@ def test_a_trace_of_two_turns_is_replayed_to_the_end_of_the_first():
     first = [PROMPT, text("assistant", "Well."), text("user", "And there?")]
     spans = [chat(2, [PROMPT], DONE), chat(3, first, text("assistant", "Rain."))]
 
-    assert ended(spans=spans) == ("replayable_to_step", 1, "answers_left_over")
+    assert ended(spans=spans) == ("replayable_to_step", 1, "unknown_from_step")
     assert ended(spans=spans[:1]) == ("replayable", None, "reproduced")
 
 

@@ -56,15 +56,23 @@ def _of_error(run: Run, step: Step, call: ModelCall) -> Reason | None:
     if untold and error.type not in OF_THE_LOOP:
         message = f"What became of {step_name(untold[0][0])} was not recorded."
         return reason_at(run, "tool_answer_missing", message, untold[0][0])
-    if was_stopped(error) or _is_passed_on(run, step) or _is_of_the_loop(run, call, error):
+    if was_stopped(error) or _is_passed_on(run, step, error) or _is_of_the_loop(run, call, error):
         return None
-    message = f"The run ended with {error.type or 'an error'} behind the last answer; what raised it is not part of"
-    return reason_at_end(run, "error_outside_loop", f"{message} a replay.")
+    if error.type == "UsageLimitExceeded":
+        message = "The usage limits of the run were not recorded, so a replay cannot come to this error."
+    else:
+        message = f"The run ended with {error.type or 'an error'} after the last answer; no replay runs what raised it."
+    return reason_at_end(run, "error_outside_loop", message)
 
 
-def _is_passed_on(run: Run, step: Step) -> bool:
-    """Whether a model call or a tool failed; the loop hands that on."""
-    return step.error is not None or any(each.error is not None for each, _ in asked_last(run))
+def _is_passed_on(run: Run, step: Step, error: ErrorInfo) -> bool:
+    """Whether a model call or a tool failed with this error; the loop hands that on as it is."""
+    failed = (each.error for each in (step, *(one for one, _ in asked_last(run))) if each.error is not None)
+    return any(_is_same_error(each, error) for each in failed)
+
+
+def _is_same_error(one: ErrorInfo, other: ErrorInfo) -> bool:
+    return all(left is None or left == right for left, right in ((other.type, one.type), (other.message, one.message)))
 
 
 def _is_of_the_loop(run: Run, call: ModelCall, error: ErrorInfo) -> bool:

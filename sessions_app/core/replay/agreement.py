@@ -1,6 +1,7 @@
-"""The last check of a replay: the run that it produced is compared with the recording as any two runs are.
+"""The last check of a replay: the steps that it produced are compared with the recorded ones as those of any two runs.
 
-So a replay never says "reproduced" of a pair of runs in which the comparison finds a difference.
+What the loop answers by itself, such as a refused call or an output, is asked for by nobody; here it is seen. Steps
+that the loop never makes, such as an attempt that a client repeated, stand in the recording alone.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from dataclasses import replace
 
 from sessions_app.core.compare.json_diff import MISSING
 from sessions_app.core.compare.runs import Divergence as Difference
-from sessions_app.core.compare.runs import first_divergence
+from sessions_app.core.compare.runs import first_changed_step
 from sessions_app.core.payload import JsonValue
 from sessions_app.core.replay.observed import Divergence, Observations, Result
 from sessions_app.core.replay.produce import produced_run
@@ -22,7 +23,7 @@ def produced(recorded: Run, result: Result, seen: Observations, *, run_id: str) 
     made = produced_run(recorded, seen, run_id=run_id)
     if result.verdict != "reproduced":
         return result, made
-    found = first_divergence(recorded, made)
+    found = first_changed_step(recorded, made)
     return (result if found is None else _diverged(recorded, result, found)), made
 
 

@@ -43,6 +43,11 @@ def _status(seen: Observations) -> RunStatus:
     return "ok" if seen.output is not None else "cut_off"
 
 
+ATTEMPT = "attempt_at"
+"""Marks a step of spans that tells of a failed attempt at a call: whoever called tried again, and the loop saw the
+last one alone."""
+
+
 class _Rebuilt:
     """Puts each recorded step beside what the loop did at its place."""
 
@@ -69,7 +74,7 @@ class _Rebuilt:
             case ModelCall():
                 request = self._requests.get(step.index)
                 return None if request is None else self._model_step(step, step.call, request)
-            case ToolCall():
+            case ToolCall() if ATTEMPT not in step.extra:
                 return self._tool_step(step, step.call)
             case _:
                 return step
