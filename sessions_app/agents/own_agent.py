@@ -127,6 +127,7 @@ class OwnReplay:
             divergence=divergence,
             unused=unused,
             left_over=left_over,
+            prompt=self._prompt_divergence() if divergence is not self.transcript.divergence else None,
             not_captured=frozenset(self.transcript.tally.not_captured or ()),
         )
         result = conclude(played, self.facts())
@@ -174,10 +175,14 @@ class OwnReplay:
         return self.transcript.divergence
 
     def _prompt_difference(self) -> JsonObject | None:
+        found = self._prompt_divergence()
+        return None if found is None else {"step": found.step, "path": found.path}
+
+    def _prompt_divergence(self) -> Divergence | None:
         """Instructions or tools that are others today."""
         found = self.transcript.divergence
         is_prompt = found is not None and (found.path.startswith("parameters") or found.path.endswith(".instructions"))
-        return {"step": found.step, "path": found.path} if found is not None and is_prompt else None
+        return found if is_prompt else None
 
     def facts(self) -> JsonObject:
         tally = self.transcript.tally

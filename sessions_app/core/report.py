@@ -18,7 +18,7 @@ from sessions_app.core.payload import JsonObject, JsonValue, Payload, compact_js
 from sessions_app.core.replay.words import Difference, ReplayFacts, next_action, proof_rows, verdict_in_words
 from sessions_app.core.run import Run
 
-Outcome = Literal["reproduced", "different", "error"]
+Outcome = Literal["reproduced", "different", "partial", "error"]
 TITLE = "Bug Reproduction Report"
 EXCERPT = 80
 LONGEST_BLOCK = 4_000
@@ -26,6 +26,7 @@ LONGEST_BLOCK = 4_000
 OUTCOME_WORDS: dict[Outcome, str] = {
     "reproduced": "✅ Reproduced",
     "different": "❌ Different",
+    "partial": "◐ As far as it was recorded",
     "error": "⚠ Error",
 }
 HARNESS: tuple[tuple[str, str], ...] = (
@@ -50,7 +51,8 @@ class Attempt:
     """An attempt that raised is `error` and never `different`."""
     started_at: datetime | None = None
     output: Payload | None = None
-    matches_original: bool = False
+    matches_original: bool | None = False
+    """None where the outcomes could not be compared."""
     tool_calls: int = 0
     error: str | None = None
     replay_id: str | None = None
@@ -289,7 +291,7 @@ def _sources_in_words(replay: ReplayFacts) -> str:
 
 def _difference_in_words(found: Difference) -> str:
     left, right = (text if text is not None else "missing" for text in (found.recorded, found.replayed))
-    place = f"step {found.step}, {one_line(found.path)}"
+    place = one_line(found.path) if found.step is None else f"step {found.step}, {one_line(found.path)}"
     return f"{place}: recorded {shortened(left)}, replayed {shortened(right)}"
 
 

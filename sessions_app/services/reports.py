@@ -95,18 +95,21 @@ def _attempt(replay: Replay, output: Payload | None) -> Attempt:
 
 
 def _outcome(replay: Replay) -> Outcome:
+    if replay.state == ReplayState.DONE and replay.facts.get("limit"):
+        return "partial"
     if replay.state != ReplayState.DONE or replay.verdict in _STOPPED_SHORT:
         return "error"
     return "reproduced" if replay.verdict == "reproduced" else "different"
 
 
-def _has_same_outcome(replay: Replay) -> bool:
+def _has_same_outcome(replay: Replay) -> bool | None:
+    """None where the outcomes were not compared."""
     proof = read_proof(replay.facts.get("proof"))
-    return proof is not None and proof.outcome.state == "proven"
+    return None if proof is None else proof.has_same_outcome
 
 
 def _error(replay: Replay) -> str | None:
-    if replay.verdict != "fixture_missing":
+    if replay.verdict != "fixture_missing" or replay.facts.get("limit"):
         return replay.error
     asked = replay.facts.get("asked_for", {})
     return f"No recorded answer for {asked.get('tool')} with these arguments."
@@ -127,6 +130,7 @@ def replay_facts(replay: Replay, run: RecordedRun, output: Payload | None) -> Re
         stopped_at=(replay.stopped_at or found or {}).get("step"),
         proof=read_proof(facts.get("proof")),
         limit=(facts.get("limit") or {}).get("reason"),
+        limit_fix=(facts.get("limit") or {}).get("fix"),
         left_over=len(facts.get("left_over", [])),
         difference=_difference(found) if found and replay.verdict == "diverged" else None,
         sources=facts.get("sources", {}),
@@ -148,7 +152,7 @@ def _world(replay: Replay) -> str:
 
 def _difference(found: dict[str, object]) -> Difference:
     return Difference(
-        step=int(str(found["step"] or 0)),
+        step=None if found["step"] is None else int(str(found["step"])),
         path=str(found["path"]),
         recorded=_text(found["recorded"]),
         replayed=_text(found["replayed"]),

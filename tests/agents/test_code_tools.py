@@ -230,7 +230,10 @@ def test_a_function_that_makes_the_output_does_not_run():
     result = replayed_by(run, OwnAgent(agent=make()))
 
     assert (result.verdict, booked) == ("unknown_from_step", ["1"])
-    assert result.facts["limit"]["reason"] == "The answer was made by book, which does not run in a replay."
+    assert (
+        result.facts["limit"]["reason"]
+        == "The answer was made by book, an output function that does not run in a replay."
+    )
 
 
 def test_a_function_that_gets_other_arguments_has_no_output():

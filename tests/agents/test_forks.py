@@ -11,6 +11,7 @@ from sessions_app.core.compare.runs import compare_runs
 from sessions_app.core.fork.answering import tool_key
 from sessions_app.core.formats.detect import parse_document
 from sessions_app.core.formats.native import encode_native, run_digest
+from sessions_app.core.judge.verdict import judge
 from sessions_app.core.replay.request_key import RequestKeys
 from sessions_app.core.run import ModelCall, Run, ToolCall
 from sessions_app.core.state import state_after
@@ -42,6 +43,8 @@ def test_a_fork_that_changes_nothing_is_the_recording_again(path: Path):
             assert result.divergence.path.endswith(".retry.attempt")
         elif _is_behind_the_end(run, step):
             assert (result.verdict, made) == ("could_not_run", None)
+        elif judge(run).verdict != "replayable":  # its outcome cannot be proven, so neither can the fork's
+            assert result.verdict == "unknown_from_step"
         elif (run.run_id, step) == ("run_xyz789", 41):  # this request was never answered
             assert (result.verdict, result.stopped["step"]) == ("unknown_from_step", 41)
         else:

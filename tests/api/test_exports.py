@@ -17,6 +17,7 @@ from sessions_app.services.ingest import ingest_document
 from sessions_app.services.spans import receive
 from tests.builders import (
     RECORDS,
+    SESSION_FILE,
     each_sample,
     make_client,
     make_key,

@@ -212,7 +212,13 @@ def test_session_file_may_carry_both_spellings():
     part = {"kind": "text", "part_kind": "text", "content": "Hi"}
     message = {"type": "ModelResponse", "kind": "response", "parts": [part], "instructions": None}
 
-    assert parse(make_session(messages=[message])).output == Payload.of_text("Hi")
+    assert parse(make_session(messages=[message], final_output="Hi")).output == Payload.of_text("Hi")
+
+
+def test_session_file_without_its_output_has_none():
+    message = {"type": "ModelResponse", "parts": [{"kind": "text", "content": "Hi"}]}
+
+    assert parse(make_session(messages=[message])).output is None
 
 
 @pytest.mark.parametrize(

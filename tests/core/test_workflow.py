@@ -1,12 +1,13 @@
 """The seven steps for runs that were replayed, not replayed, or cannot be, and the question between them."""
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
 
 from sessions_app.core.run import ErrorInfo, Run
-from sessions_app.core.workflow.attempts import NOT_REPRODUCED, Attempt, deciding, outcome_words
+from sessions_app.core.workflow.attempts import NOT_REPRODUCED, SAYS_NOTHING, Attempt, deciding, outcome_words
 from sessions_app.core.workflow.steps import SHOWN, Facts, workflow
 from tests.core.test_judge_runs import make_run, model, other, tool
 
@@ -80,7 +81,7 @@ def test_a_run_that_reproduces_needs_no_world_and_is_debugged_next():
     assert found.steps[3].evidence[0].words == "replay #1 reproduced the run"
 
 
-@pytest.mark.parametrize("verdict", sorted(NOT_REPRODUCED))
+@pytest.mark.parametrize("verdict", sorted(NOT_REPRODUCED.keys() - SAYS_NOTHING))
 def test_a_run_that_does_not_reproduce_asks_for_the_world_before_debugging(verdict):
     tried = replay(1, verdict, differs_at=2)
 
@@ -91,7 +92,10 @@ def test_a_run_that_does_not_reproduce_asks_for_the_world_before_debugging(verdi
     assert found.steps[3].evidence[0].words == f"replay #1 {NOT_REPRODUCED[verdict]} at step 2"
 
 
-@pytest.mark.parametrize("tried", [replay(1, None, is_over=False), replay(1, None), replay(1, "cancelled")])
+@pytest.mark.parametrize(
+    "tried",
+    [replay(1, None, is_over=False), replay(1, None), replay(1, "cancelled"), *map(partial(replay, 1), SAYS_NOTHING)],
+)
 def test_an_attempt_that_says_nothing_leaves_the_question_open(tried):
     found = workflow(facts(tried))
 

@@ -12,11 +12,12 @@ from sessions_app.core.fork.produce import forked_run
 from sessions_app.core.fork.proof import prove_fork
 from sessions_app.core.fork.state import ForkState
 from sessions_app.core.fork.stops import Stopped
+from sessions_app.core.judge.verdict import judge
 from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.core.replay.ending import Ending
 from sessions_app.core.replay.fixture_book import recorded_arguments
 from sessions_app.core.replay.observed import Divergence, Observations, Result
-from sessions_app.core.replay.proof import Proof
+from sessions_app.core.replay.proof import part_of
 from sessions_app.core.run import Run, Step, ToolCall
 
 
@@ -31,16 +32,19 @@ def conclude_fork(
     divergence = _first_difference(comparison)
     proof = prove_fork(comparison, divergence, ending)
     facts = {**facts, "proof": proof.to_json()}
+    limit = judge(plan.run).limit()
+    if divergence is not None and limit is not None and part_of(divergence.path) == "outcome":
+        return _not_compared(plan, limit.message, facts, seen), made
     if divergence is not None:
         return Result(verdict="diverged", divergence=divergence, facts=facts, observations=seen), made
     if not proof.is_reproduction:
-        return _not_compared(plan, proof, facts, seen), made
+        return _not_compared(plan, f"{(proof.outcome.reason or '').capitalize()}.", facts, seen), made
     return Result(verdict="reproduced", facts=facts, observations=seen), made
 
 
-def _not_compared(plan: ForkPlan, proof: Proof, facts: JsonObject, seen: Observations) -> Result:
+def _not_compared(plan: ForkPlan, reason: str, facts: JsonObject, seen: Observations) -> Result:
     """The course is the same as far as it goes, and what the runs came to cannot be compared."""
-    step, reason = len(plan.run.steps) + 1, f"{proof.outcome.reason}."
+    step = len(plan.run.steps) + 1
     found = Divergence(step=step, path="output", recorded=None, replayed=None)
     limit = {"step": step, "code": "not_compared", "reason": reason}
     return Result(verdict="unknown_from_step", divergence=found, facts={**facts, "limit": limit}, observations=seen)

@@ -2,20 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from sessions_app.core.compare.runs import Comparison
 from sessions_app.core.replay.ending import Ending
 from sessions_app.core.replay.observed import Divergence
-from sessions_app.core.replay.proof import PARTS, PROVEN, Part, Proof, differs_at
+from sessions_app.core.replay.proof import PROVEN, Part, PartName, Proof, counted, differing, differs_at, part_of, up_to
+from sessions_app.core.run import ModelCall, Run
 
 
 def prove_fork(comparison: Comparison, divergence: Divergence | None, ending: Ending) -> Proof:
     """A fork that takes another course proves nothing of its parent; one that does not shows the same outcome, where
     both have one."""
-    if divergence is not None:
-        same = max((divergence.step or len(comparison.left.steps) + 1) - 1, 0)
-        return Proof(same_steps=same, parts=dict.fromkeys(PARTS, differs_at(divergence)), outcome_kind=ending.kind)
-    parts = {**dict.fromkeys(PARTS, PROVEN), "outcome": _outcome(comparison)}
-    return Proof(same_steps=len(comparison.left.steps), parts=parts, outcome_kind=ending.kind)
+    parent = comparison.left
+    parts: dict[PartName, Part] = {
+        "requests": _recorded(parent, lambda call: call.history, "the messages of the requests were not recorded"),
+        "parameters": _recorded(parent, lambda call: call.parameters, "tools and output schema were not recorded"),
+        "tool_arguments": PROVEN if parent.tool_calls else _nothing("no call of a tool was compared"),
+        "outcome": _outcome(comparison) if divergence is None else differs_at(divergence),
+    }
+    proof = Proof(same_steps=counted(parent.steps), parts=parts, outcome_kind=ending.kind)
+    if divergence is None or part_of(divergence.path) == "outcome":
+        return proof
+    return differing(up_to(proof, parent.steps, divergence.step), divergence)
+
+
+def _recorded(run: Run, read: Callable[[ModelCall], object], reason: str) -> Part:
+    return PROVEN if all(read(call) is not None for _, call in run.model_calls) else _nothing(reason)
+
+
+def _nothing(reason: str) -> Part:
+    return Part(state="not_comparable", reason=reason)
 
 
 def _outcome(comparison: Comparison) -> Part:
@@ -25,4 +42,4 @@ def _outcome(comparison: Comparison) -> Part:
         return PROVEN
     if comparison.left.status == "cut_off" and facts["final"].status == "same":
         return PROVEN
-    return Part(state="not_comparable", reason="What the run that it was forked from ended with was not recorded")
+    return _nothing("what the run that it was forked from ended with was not recorded")

@@ -38,7 +38,7 @@ def parse_session_file(content: bytes, limits: Limits = Limits()) -> Run:
         session_id=run_id,
         status="ok" if output is not None and run.status == "cut_off" and not messages else run.status,
         input=_text_payload(fields, "user_input") or run.input,
-        output=output or run.output,
+        output=output if messages else output or run.output,
         model=fields.name("model") or run.model,
         instructions=fields.text("instructions") or run.instructions,
         started_at=fields.time("timestamp") or run.started_at,

@@ -118,7 +118,7 @@ def _of_last_answer(run: Run, call: ModelCall) -> Reason | None:
 
 def _of_output(run: Run, call: ModelCall) -> Reason | None:
     if run.agent.output_function is not None:
-        made = f"The answer was made by {run.agent.output_function}, which does not run in a replay."
+        made = f"The answer was made by {run.agent.output_function}, an output function that does not run in a replay."
         return reason_at_end(run, "output_function", made)
     if run.output is None:
         if waiting(run):
@@ -126,14 +126,14 @@ def _of_output(run: Run, call: ModelCall) -> Reason | None:
         return reason_at_end(run, "output_missing", "What the run ended with was not recorded.")
     if any(same_output(run.output, answer) for answer in _answers(run, call)):
         return None
-    if call.response is None or not _is_structured(run, call):
+    if call.response is None or not _is_structured(call):
         return reason_at_end(run, "output_differs", "The recorded output is not what the model's last answer says.")
     made = "The output is not what the model gave: the team's type or check made it of that."
     return reason_at_end(run, "output_made_by_code", made)
 
 
-def _is_structured(run: Run, call: ModelCall) -> bool:
-    return bool(calls_in(call)) or (run.output is not None and isinstance(run.output.parsed, dict | list))
+def _is_structured(call: ModelCall) -> bool:
+    return bool(calls_in(call)) or object_of(call.parameters).get("output_object") is not None
 
 
 def _answers(run: Run, call: ModelCall) -> Iterator[Payload]:

@@ -14,7 +14,7 @@ from sessions_app.core.compare.runs import first_changed_step
 from sessions_app.core.payload import JsonValue
 from sessions_app.core.replay.observed import Divergence, Observations, Result
 from sessions_app.core.replay.produce import produced_run
-from sessions_app.core.replay.proof import Proof, differs_at, part_of, read_proof
+from sessions_app.core.replay.proof import differing, read_proof, up_to
 from sessions_app.core.run import Run
 
 
@@ -37,14 +37,9 @@ def _diverged(recorded: Run, result: Result, found: Difference) -> Result:
     )
     proof = read_proof(result.facts["proof"])
     assert proof is not None
-    facts = {**result.facts, "proof": _without(proof, divergence).to_json()}
+    proof = differing(up_to(proof, recorded.steps, divergence.step), divergence)
+    facts = {**result.facts, "proof": proof.to_json()}
     return replace(result, verdict="diverged", divergence=divergence, facts=facts)
-
-
-def _without(proof: Proof, divergence: Divergence) -> Proof:
-    same = proof.same_steps if divergence.step is None else min(proof.same_steps, divergence.step - 1)
-    parts = {**proof.parts, part_of(divergence.path): differs_at(divergence)}
-    return replace(proof, same_steps=same, parts=parts)
 
 
 def _or_none(value: JsonValue) -> JsonValue:

@@ -13,7 +13,18 @@ from sessions_app.core.replay.fixture_book import FixtureMiss, recorded_argument
 from sessions_app.core.replay.observed import Divergence, Observations, Result
 from sessions_app.core.replay.outputs import same_output
 from sessions_app.core.replay.plan import PlannedAnswer, ReplayPlan
-from sessions_app.core.replay.proof import PROVEN, OutcomeKind, Part, PartName, Proof, differs_at, part_of
+from sessions_app.core.replay.proof import (
+    PROVEN,
+    OutcomeKind,
+    Part,
+    PartName,
+    Proof,
+    counted,
+    differing,
+    differs_at,
+    part_of,
+    up_to,
+)
 from sessions_app.core.run import ErrorInfo, Fixture, Run, Step, ToolCall
 
 
@@ -59,6 +70,8 @@ class Played:
     """Of a request or a tool call."""
     unused: tuple[PlannedAnswer, ...]
     left_over: list[Fixture]
+    prompt: Divergence | None
+    """Where today's code gives other instructions or tools, if that is not the divergence."""
     not_captured: frozenset[str]
     """Paths of which the recording holds nothing, as the comparison tallied them."""
 
@@ -105,17 +118,19 @@ def conclude(played: Played, facts: JsonObject) -> Result:
 
 def _first_trouble(played: Played) -> Trouble | None:
     found, limit = _trouble(played), played.limit
-    if limit is None or limit.step is None or _says_more(found, limit):
+    if limit is None or limit.step is None:
         return found
+    if found is not None and _says_more(found, limit):
+        return replace(found, facts={**found.facts, "limit": limit_facts(limit)})
     is_earlier = found is not None and not found.is_of_outcome and (found.step or 0) < limit.step
     if is_earlier or any(step < limit.step for step in played.rest):
         return found
     return _at_limit(played, limit)
 
 
-def _says_more(found: Trouble | None, limit: Reason) -> bool:
+def _says_more(found: Trouble, limit: Reason) -> bool:
     """Whether what the loop asked for, or came to, tells more than that the recording ends there."""
-    if found is None or limit.code == "broke_off":
+    if limit.code == "broke_off":
         return False
     if found.verdict in ("fixture_missing", "ran_past_recording"):
         return found.step == limit.step
@@ -127,7 +142,7 @@ def limit_place(limit: Reason) -> Divergence:
 
 
 def limit_facts(limit: Reason) -> JsonObject:
-    return {"step": limit.step, "code": limit.code, "reason": limit.message}
+    return {"step": limit.step, "code": limit.code, "reason": limit.message, "fix": limit.fix}
 
 
 def _at_limit(played: Played, limit: Reason) -> Trouble:
@@ -247,25 +262,17 @@ def _proof(played: Played, found: Trouble | None) -> Proof:
     parts: dict[PartName, Part] = {
         "requests": _comparable(played, "messages", "the messages of the requests were not recorded"),
         "parameters": _comparable(played, "parameters", "tools and output schema were not recorded"),
-        "tool_arguments": PROVEN if played.observations.calls else _nothing("no tool was called"),
+        "tool_arguments": PROVEN if played.observations.calls else _nothing("no call of a tool was compared"),
         "outcome": _outcome(played),
     }
-    same = played.steps if parts["requests"] == PROVEN else 0
-    proof = Proof(same_steps=same, parts=parts, outcome_kind=played.ending.kind)
-    if found is None or found.is_of_outcome or (found.step or 0) > played.steps:
-        return proof
-    proof = _only_up_to(proof, found.step)
-    if found.verdict != "diverged":
-        return proof
-    return replace(proof, parts={**proof.parts, part_of(found.divergence.path): differs_at(found.divergence)})
-
-
-def _only_up_to(proof: Proof, step: int | None) -> Proof:
-    """Of what lies behind the step nothing is known, and the outcome lies behind everything."""
-    same = min(max((step or 1) - 1, 0), proof.same_steps)
-    end = Part(state="not_proven", reason=f"the replay agrees with the recording only up to step {same}")
-    parts = {name: end if part.state == "proven" else part for name, part in proof.parts.items()}
-    return replace(proof, same_steps=same, parts=parts)
+    steps = played.plan.run.steps if parts["requests"] == PROVEN else ()
+    proof = Proof(same_steps=counted(steps), parts=parts, outcome_kind=played.ending.kind)
+    if found is not None and not found.is_of_outcome and (found.step or 0) <= played.steps:
+        proof = up_to(proof, steps, found.step)
+        proof = differing(proof, found.divergence) if found.verdict == "diverged" else proof
+    if played.prompt is not None:
+        proof = differing(up_to(proof, steps, played.prompt.step), played.prompt)
+    return proof
 
 
 def _comparable(played: Played, path: str, reason: str) -> Part:
@@ -273,8 +280,8 @@ def _comparable(played: Played, path: str, reason: str) -> Part:
 
 
 def _outcome(played: Played) -> Part:
-    if played.limit is not None:
-        return _nothing(played.limit.message)
+    if played.limit is not None and played.limit.code != "output_differs":
+        return _nothing(played.limit.message.removesuffix("."))
     other = other_outcome(played.plan.run, played.ending) if played.ending.is_regular else None
     return PROVEN if other is None else differs_at(other)
 

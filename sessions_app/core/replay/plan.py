@@ -196,14 +196,10 @@ def _listed_names(result: Payload | None) -> list[str]:
 
 
 def _waiting_for_approval(run: Run) -> set[str]:
-    """Tools whose calls an approval had to answer: those still open at the end, and those resumed."""
+    """Tools of the calls that were resumed: an approval had to answer those. Messages alone do not tell an open call
+    that waits from one that was cut off."""
     resumed = set(run.deferred.value) if run.deferred else set()
-    asked_last = _calls_of(run.final.message.value) if run.final else set()
-    return {
-        call.tool_name
-        for _, call in run.tool_calls
-        if call.call_id in resumed or (call.call_id in asked_last and call.outcome is None and call.result is None)
-    }
+    return {call.tool_name for _, call in run.tool_calls if call.call_id in resumed}
 
 
 def _calls_of(message: JsonValue) -> set[JsonValue]:

@@ -11,12 +11,13 @@ A part is `proven` when both sides were there and were equal, `not_comparable` w
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from sessions_app.core.payload import JsonObject
 from sessions_app.core.replay.observed import Divergence
+from sessions_app.core.run import Step
 
 PartName = Literal["requests", "parameters", "tool_arguments", "outcome"]
 PartState = Literal["proven", "not_proven", "not_comparable"]
@@ -55,7 +56,8 @@ class Proof:
     """All four parts."""
 
     same_steps: int
-    """Steps from the first on that agree with the recording; 0 where no request could be compared."""
+    """Steps from the first on that agree with the recording, as steps of a run are counted; 0 where no request could
+    be compared."""
     parts: Mapping[PartName, Part]
     outcome_kind: OutcomeKind | None = None
     """What the loop came to; None when it did not come to an end."""
@@ -63,6 +65,15 @@ class Proof:
     @property
     def outcome(self) -> Part:
         return self.parts["outcome"]
+
+    @property
+    def has_same_outcome(self) -> bool | None:
+        """None where the outcomes were not held against each other: a replay that stops earlier has none."""
+        if self.outcome.state == "proven":
+            return True
+        return (
+            False if self.outcome.state == "not_proven" and (self.outcome.reason or "").startswith("differs") else None
+        )
 
     @property
     def is_reproduction(self) -> bool:
@@ -86,15 +97,44 @@ def read_proof(value: JsonObject | None) -> Proof | None:
     return Proof(same_steps=value["same_steps"], parts=parts, outcome_kind=value["outcome_kind"])
 
 
-def part_of(path: str) -> PartName:
-    """Which part a difference at this path belongs to."""
-    if path.startswith("parameters"):
-        return "parameters"
-    if path.startswith(("output", "error", "status", "open_calls")):
-        return "outcome"
-    return "tool_arguments" if path.startswith(("arguments", "call_id", "tool_name")) else "requests"
+def part_of(path: str) -> PartName | None:
+    """Which part a difference at this path belongs to; None for what a tool or a model answered."""
+    for part, beginnings in _BEGINNINGS.items():
+        if path.startswith(beginnings):
+            return part
+    return None
+
+
+_BEGINNINGS: dict[PartName, tuple[str, ...]] = {
+    "requests": ("messages", "request", "instructions", "prior", "input"),
+    "parameters": ("parameters", "tools", "settings"),
+    "tool_arguments": ("arguments", "args", "call_id", "tool_name"),
+    "outcome": ("output", "error", "status", "open_calls", "final"),
+}
+
+
+def counted(steps: Sequence[Step]) -> int:
+    """Work that is no step of an agent's is shown, and not counted."""
+    return sum(step.kind != "other" for step in steps)
+
+
+def up_to(proof: Proof, steps: Sequence[Step], step: int | None) -> Proof:
+    """Of what lies behind the step nothing is known, and the outcome lies behind everything."""
+    same = counted([each for each in steps if each.index < (step or 1)])
+    words = f"the replay agrees with the recording only up to step {(step or 1) - 1}"
+    end = Part(state="not_proven", reason=words if (step or 1) > 1 else "the replay differs from its first step on")
+    parts = {name: end if part.state == "proven" else part for name, part in proof.parts.items()}
+    return replace(proof, same_steps=min(same, proof.same_steps), parts=parts)
+
+
+def differing(proof: Proof, divergence: Divergence) -> Proof:
+    part = part_of(divergence.path)
+    return proof if part is None else replace(proof, parts={**proof.parts, part: differs_at(divergence)})
+
+
+_DIFFERS = "differs at "
 
 
 def differs_at(divergence: Divergence) -> Part:
     place = f"step {divergence.step}, {divergence.path}" if divergence.step else divergence.path
-    return Part(state="not_proven", reason=f"differs at {place}")
+    return Part(state="not_proven", reason=f"{_DIFFERS}{place}")

@@ -28,7 +28,8 @@ ReplayVerdict = Literal[
 class Difference:
     """The first place where a replay and its record part."""
 
-    step: int
+    step: int | None
+    """None where the runs as a whole differ."""
     path: str
     recorded: str | None
     """As JSON text; None when the place does not exist there."""
@@ -56,6 +57,8 @@ class ReplayFacts:
     """The step at which it could not go on."""
     limit: str | None = None
     """Why the recording cannot be replayed further, or its outcome not be proven: a sentence."""
+    limit_fix: str | None = None
+    """What to do about that."""
     left_over: int = 0
     """Recorded model answers that nobody asked for."""
     difference: Difference | None = None
@@ -86,11 +89,22 @@ class ReplayFacts:
 
 
 def verdict_in_words(facts: ReplayFacts) -> str:
-    return _of_fork(facts) or VERDICT_WORDS[facts.verdict](facts)
+    return _of_limit(facts) or _of_fork(facts) or VERDICT_WORDS[facts.verdict](facts)
+
+
+def _of_limit(facts: ReplayFacts) -> str | None:
+    """How far the recording reaches says more than how the replay stopped there."""
+    if facts.limit is None or facts.verdict not in _ENDS:
+        return None
+    return f"{_same_steps(facts.proof)}. {facts.limit}"
+
+
+_ENDS: tuple[ReplayVerdict, ...] = ("unknown_from_step", "fixture_missing", "ran_past_recording")
+"""Verdicts of a replay that came as far as its recording reaches."""
 
 
 def _of_fork(facts: ReplayFacts) -> str | None:
-    if facts.fork is None or facts.limit is not None:
+    if facts.fork is None:
         return None
     return fork_in_words(facts.fork, facts.verdict, facts.proof, steps=facts.steps, stopped_at=facts.stopped_at)
 
@@ -110,7 +124,7 @@ def _diverged(facts: ReplayFacts) -> str:
     if found is None:
         return f"Diverged{_at(facts.stopped_at)}"
     left, right = (text if text is not None else "missing" for text in (found.recorded, found.replayed))
-    return f"Diverged at step {found.step}: {found.path} {shortened(left)} | {shortened(right)}"
+    return f"Diverged{_at(found.step)}: {found.path} {shortened(left)} | {shortened(right)}"
 
 
 def _ran_past(facts: ReplayFacts) -> str:
@@ -136,8 +150,6 @@ def _cancelled(facts: ReplayFacts) -> str:
 
 
 def _unknown_from(facts: ReplayFacts) -> str:
-    if facts.limit is not None:
-        return f"{_same_steps(facts.proof)}. {facts.limit}"
     return f"Unknown{_at(facts.stopped_at, 'from')}: no recorded answer fits"
 
 
@@ -188,6 +200,6 @@ def next_action(replay: ReplayFacts | None) -> str:
         return "Queue a replay."
     if replay.fork is not None and replay.verdict in NEXT_ACTIONS_OF_FORKS:
         return NEXT_ACTIONS_OF_FORKS[replay.verdict]
-    if replay.limit is not None:
-        return "Read the run from the step where that ends; record what is missing the next time."
+    if replay.limit is not None and replay.verdict in _ENDS:
+        return replay.limit_fix or "Read the run as it was recorded; a new attempt would end in the same place."
     return NEXT_ACTIONS[replay.verdict]

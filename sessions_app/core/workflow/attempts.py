@@ -34,10 +34,14 @@ NOT_REPRODUCED = {
     "ran_past_recording": "asked for more than was recorded",
     "answers_left_over": "left recorded answers unused",
     "fixture_missing": "asked for an answer that was not recorded",
-    "unknown_from_step": "could only be replayed in part",
+    "unknown_from_step": "was the same as far as it was recorded",
     "could_not_run": "could not run",
 }
 """Verdicts of a replay that changed nothing, in words."""
+
+
+SAYS_NOTHING = frozenset({"unknown_from_step", "could_not_run"})
+"""Here the recording ends, or cannot be read: another attempt would end in the same place."""
 
 
 def deciding(attempts: Sequence[Attempt]) -> Attempt | None:
@@ -65,6 +69,8 @@ def reproduces(attempt: Attempt) -> bool | None:
         return None
     if attempt.kind == "fork":
         return attempt.met
+    if attempt.verdict in SAYS_NOTHING:
+        return None
     return True if attempt.verdict == "reproduced" else False if attempt.verdict in NOT_REPRODUCED else None
 
 

@@ -93,15 +93,11 @@ def _pairs(replay: Replay, report: ReproductionReport) -> list[Pair]:
     original = describe(report.output) if report.output else replay.run.error_preview
     proof = told.proof
     equal_steps = (proof is not None and proof.same_steps == replay.run.step_count) or None
-    same_outcome = None if proof is None else _MATCHES.get(proof.outcome.state)
+    same_outcome = None if proof is None else proof.has_same_outcome
     return [
         Pair(what="outcome", original=original, replayed=output, match=same_outcome),
         Pair(what="steps", original=str(replay.run.step_count), replayed=str(produced.step_count), match=equal_steps),
     ]
-
-
-_MATCHES = {"proven": True, "not_proven": False}
-"""By the state of the proof; what is not comparable was not compared."""
 
 
 def _sources(facts: JsonObject) -> list[Source]:
@@ -117,7 +113,7 @@ def _sources(facts: JsonObject) -> list[Source]:
 def _difference(replay: Replay) -> Field | None:
     """The first field that differs, with the words around it."""
     found = replay.divergence
-    if not found or "path" not in found:
+    if not found or "path" not in found or found.get("recorded") is found.get("replayed") is None:
         return None
     return field_of(str(found["path"]), found.get("recorded"), found.get("replayed"))
 
