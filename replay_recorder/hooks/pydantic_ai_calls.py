@@ -7,7 +7,7 @@ from typing import Any
 from pydantic_ai.messages import ToolReturn
 
 from replay_recorder.context import placed
-from replay_recorder.hooks.pydantic_ai_messages import answer_value, json_value, prompt_value
+from replay_recorder.hooks.pydantic_ai_messages import answer_value, metadata_value, prompt_value
 from replay_recorder.hooks.pydantic_ai_reading import (
     answers_in,
     arguments_value,
@@ -106,7 +106,7 @@ class CallLog:
             "success",
             result=answer_value(result.return_value),
             content=None if result.content is None else prompt_value(result.content),
-            metadata=None if result.metadata is None else json_value(result.metadata),
+            metadata=None if result.metadata is None else metadata_value(result.metadata),
         )
         self._put_chunks(step, call, result.metadata)
 

@@ -105,6 +105,18 @@ def _typed_answer(value: Any) -> JsonText:
     return JsonText(dumps(_content(part.encode())))
 
 
+def metadata_value(value: Any) -> JsonText:
+    """What a tool keeps beside its answer, as a message holds it."""
+    if not holds_iterator(value):
+        said = ToolReturnPart(tool_name="-", content="-", tool_call_id="-", metadata=value)
+        try:
+            part = within_limits(to_json(said, inf_nan_mode="null").decode())
+            return JsonText(dumps(json.loads(part)["metadata"]))
+        except ValueError:
+            pass
+    return JsonText(dumps(jsonable(value)))
+
+
 def json_value(value: Any) -> JsonText:
     """Any object of the team as JSON: by the library's rules, else by ours."""
     if not holds_iterator(value):

@@ -10,7 +10,7 @@ from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering
 from pydantic_ai.exceptions import ToolRetryError
 from pydantic_ai.messages import ModelMessage, ModelResponse, RetryFeedbackPart, ToolCallPart, ToolReturnPart
 from pydantic_ai.models import ModelRequestContext
-from pydantic_ai.tools import RunContext, ToolDefinition
+from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults, RunContext, ToolDefinition, ToolDenied
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from sessions_app.agents.library import dump_parameters, load_messages, load_parameters
@@ -84,6 +84,19 @@ class Observer(AbstractCapability[None]):
             self._stage.called(call.tool_name, call.tool_call_id, _raw_arguments(call), refused)
             raise _validation_error(call.tool_name, refused.call.result.value)
         return await handler(args)
+
+    async def handle_deferred_tool_calls(
+        self, ctx: RunContext[None], *, requests: DeferredToolRequests
+    ) -> DeferredToolResults | None:
+        """What the team's own code decided while the run went on; calls that it left open stay open."""
+        decided = {part.tool_call_id: part for part in self._next_request() or [] if isinstance(part, ToolReturnPart)}
+        results = DeferredToolResults()
+        for call in requests.approvals:
+            answer = decided.get(call.tool_call_id)
+            if answer is not None:
+                was_denied = answer.outcome == "denied"
+                results.approvals[call.tool_call_id] = ToolDenied(str(answer.content)) if was_denied else True
+        return results if results.approvals else None
 
     async def wrap_output_validate(
         self, ctx: RunContext[None], *, output_context: Any, output: Any, handler: Any

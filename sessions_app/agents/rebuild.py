@@ -104,21 +104,32 @@ def recorded_start(plan: ReplayPlan) -> Start:
         history=history,
         deferred=None,
         system_prompts=tuple(part.content for part in system if part.dynamic_ref is None),
-        dynamic_prompts=tuple((part.dynamic_ref, part.content) for part in system if part.dynamic_ref is not None),
+        dynamic_prompts=_dynamic_prompts(plan),
     )
+
+
+def _dynamic_prompts(plan: ReplayPlan) -> tuple[tuple[str, str], ...]:
+    """As the first request held them: those of earlier turns are made anew when a run begins."""
+    requests = (message for message in load_messages(messages(plan.answers[0].history)) if message.kind == "request")
+    parts = (part for request in requests for part in request.parts if isinstance(part, SystemPromptPart))
+    return tuple({part.dynamic_ref: part.content for part in parts if part.dynamic_ref is not None}.items())
 
 
 def _first_request(plan: ReplayPlan) -> Payload | None:
     """The first message that this run added to what it started from."""
-    first = messages(plan.answers[0].history) if plan.answers else []
-    prior = plan.run.prior.length if plan.run.prior else 0
-    return first[prior] if len(first) > prior else None
+    history, prior = plan.answers[0].history if plan.answers else None, plan.run.prior
+    first, position = messages(history), prior.length if prior else 0
+    if len(first) > position:
+        return first[position]
+    # The library drops answers of tools at the beginning for which there is no call; what was added stands last.
+    is_shortened = bool(first) and history != prior
+    return first[-1] if is_shortened and _is_plain(first[-1]) else None
 
 
 def _is_plain(first: Payload) -> bool:
     """System prompts and one user prompt: what a run makes of its own start. Others begin as recorded."""
     request = load_request(first)
-    kinds = [type(part) for part in request.parts]
+    kinds = [type(part) for part in request.parts] if request.kind == "request" else []
     return kinds.count(UserPromptPart) == 1 and set(kinds) <= {SystemPromptPart, UserPromptPart}
 
 

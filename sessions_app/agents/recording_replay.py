@@ -102,10 +102,16 @@ def replay_model(plan: ReplayPlan, stage: Stage, *, cursor: int = 0, name: str |
         plan.answers,
         name=name or plan.run.model or "recorded",
         system=plan.run.provider or "recorded",
-        has_output_tool=any(call.is_output for _, call in plan.run.tool_calls),
+        has_output_tool=any(call.is_output for _, call in plan.run.tool_calls) or _were_tools_sent(plan),
         stage=stage,
         cursor=cursor,
     )
+
+
+def _were_tools_sent(plan: ReplayPlan) -> bool:
+    """Whether a request says that its output comes by a tool: the run may have ended before any came."""
+    said = [answer.parameters.value for answer in plan.answers if answer.parameters]
+    return any(isinstance(each, dict) and each.get("output_mode") == "tool" for each in said)
 
 
 def observations_of(transcript: Transcript, final: History | None, ending: Ending) -> Observations:

@@ -55,7 +55,10 @@ class ReplayModel(Model[Any]):
     ) -> None:
         # What `auto` output was resolved to shows in how the output came.
         mode: StructuredOutputMode = "tool" if has_output_tool else "native"
-        super().__init__(profile=ModelProfile(default_structured_output_mode=mode))
+        profile = ModelProfile(
+            default_structured_output_mode=mode, supports_json_schema_output=True, supports_json_object_output=True
+        )
+        super().__init__(profile=profile)
         self.answers = answers
         self.cursor = cursor
         self._name = name

@@ -11,6 +11,7 @@ from sessions_app.core.formats.conversation import OUTPUT_PROCESSED
 from sessions_app.core.history import History
 from sessions_app.core.judge.call_steps import call_step_gaps
 from sessions_app.core.judge.conventions import fix_for
+from sessions_app.core.judge.cut_values import cut_values
 from sessions_app.core.judge.last_calls import calls_in, is_answered, is_settled, kinds_said
 from sessions_app.core.judge.outcome import outcome_gaps
 from sessions_app.core.judge.reading import (
@@ -303,6 +304,7 @@ GAP_CHECKS: tuple[GapCheck, ...] = (
     _missing_tool_answers,
     _missing_tool_steps,
     call_step_gaps,
+    cut_values,
     outcome_gaps,
     _goes_on_after_words,
     _unknown_parts,

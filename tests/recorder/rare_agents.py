@@ -1,0 +1,190 @@
+"""Agents that go rarer ways: what they do must replay, or be judged beforehand."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from pydantic_ai import Agent, NativeOutput, ToolReturn
+from pydantic_ai.capabilities import AbstractCapability, HandleDeferredToolCalls
+from pydantic_ai.exceptions import CallDeferred, SkipToolExecution, SkipToolValidation
+from pydantic_ai.messages import ModelMessage
+from pydantic_ai.tools import DeferredToolResults, ToolDenied
+
+from tests.recorder.scenarios import Play, Refund, Scripted, call, says, support_agent
+
+LOOKUP = call("lookup_order", {"order_id": "ORD-1"}, "a")
+
+
+# --- errors and histories ----------------------------------------------------------------------
+
+
+def connection_error_with_structured_output() -> Play:
+    return Play(support_agent(ConnectionError("refused"), output_type=Refund), "Refund?")
+
+
+def connection_error_behind_a_tool_with_structured_output() -> Play:
+    return Play(support_agent(says(LOOKUP), ConnectionError("refused"), output_type=Refund), "Refund?")
+
+
+def _earlier_turn() -> list[ModelMessage]:
+    return asyncio.run(support_agent(says(LOOKUP), says("Shipped.")).run("Where?")).all_messages()
+
+
+def history_that_begins_at_a_tool_return() -> Play:
+    return Play(support_agent(says("Fine.")), "And?", message_history=_earlier_turn()[2:])
+
+
+def history_that_ends_at_a_tool_return() -> Play:
+    return Play(support_agent(says("Fine.")), None, message_history=_earlier_turn()[:3])
+
+
+def dynamic_prompt_with_history() -> Play:
+    days: list[int] = []
+
+    def made(*answers: Any) -> Agent[Any, Any]:
+        agent = support_agent(*answers)
+
+        @agent.system_prompt(dynamic=True)
+        def today() -> str:
+            days.append(1)
+            return f"It is day {len(days)}."
+
+        return agent
+
+    history = asyncio.run(made(says("Hi.")).run("Hello")).all_messages()
+    return Play(made(says(LOOKUP), says("Hi again.")), "Again", message_history=history)
+
+
+def ids_used_again_over_turns() -> Play:
+    first = support_agent(says(call("lookup_order", {"order_id": "ORD-1"}, "same")), says("One."))
+    history = asyncio.run(first.run("1?")).all_messages()
+    second = support_agent(says(call("search", {"query": "x", "limit": 1}, "same")), says("Two."))
+    history = asyncio.run(second.run("2?", message_history=history)).all_messages()
+    bad, good = call("lookup_order", {"order_id": "bad"}, "same"), call("lookup_order", {"order_id": "ORD-3"}, "same")
+    third = support_agent(says(bad, call("lookup_order", {"order_id": "ORD-3"}, "other")), says(good), says("Three."))
+    return Play(third, "3?", message_history=history)
+
+
+# --- outputs and results -----------------------------------------------------------------------
+
+
+def extra_keys_in_an_output_tool() -> Play:
+    answer = call("final_result", {"order_id": "ORD-1", "amount": 2, "why": "late"}, "o")
+    return Play(support_agent(says(answer), output_type=Refund), "Refund?")
+
+
+def extra_keys_in_native_output() -> Play:
+    answer = says('{"order_id":"ORD-1","amount":2,"why":"late"}')
+    return Play(support_agent(answer, output_type=NativeOutput(Refund)), "Refund?")
+
+
+def bytes_in_metadata() -> Play:
+    return _returning(ToolReturn("x", metadata={"raw": b"\xff\x00abc", "n": 1.0}))
+
+
+def bytes_as_metadata() -> Play:
+    return _returning(ToolReturn("x", metadata=b"abc"))
+
+
+def answer_of_many_levels() -> Play:
+    return _returning(_nested(120))
+
+
+def arguments_of_many_levels() -> Play:
+    return _returning("ok", x=_nested(120))
+
+
+def _returning(value: Any, **arguments: Any) -> Play:
+    agent = Agent(Scripted(says(call("give", arguments, "a")), says("Done.")))
+
+    @agent.tool_plain
+    def give(x: Any = None) -> Any:
+        return value
+
+    return Play(agent, "Go")
+
+
+def _nested(levels: int) -> Any:
+    value: Any = 1
+    for _ in range(levels):
+        value = {"a": value}
+    return value
+
+
+# --- hooks that answer for a tool --------------------------------------------------------------
+
+
+class Skipping(AbstractCapability[Any]):
+    def __init__(self, where: str) -> None:
+        self._where = where
+
+    async def before_tool_validate(self, ctx: Any, *, call: Any, tool_def: Any, args: Any) -> Any:
+        if self._where == "validation":
+            raise SkipToolValidation({"order_id": "ORD-7"})
+        return args
+
+    async def before_tool_execute(self, ctx: Any, *, call: Any, tool_def: Any, args: Any) -> Any:
+        if self._where == "execution":
+            raise SkipToolExecution({"skipped": True})
+        return args
+
+
+def skipped_execution() -> Play:
+    return Play(support_agent(says(LOOKUP), says("Ok."), capabilities=[Skipping("execution")]), "Where?")
+
+
+def skipped_validation() -> Play:
+    """The tool is run with other arguments than the model sent."""
+    return Play(support_agent(says(LOOKUP), says("Ok."), capabilities=[Skipping("validation")]), "Where?")
+
+
+def approved_while_it_runs() -> Play:
+    return _deciding({"r1": True, "r2": True})
+
+
+def denied_while_it_runs() -> Play:
+    return _deciding({"r1": True, "r2": ToolDenied("No.")})
+
+
+def _deciding(approvals: dict[str, Any]) -> Play:
+    async def decide(ctx: Any, requests: Any) -> DeferredToolResults:
+        return DeferredToolResults(approvals=approvals)
+
+    asked = says(*(call("pay_back", {"order_id": f"ORD-{call_id}"}, call_id) for call_id in approvals))
+    agent = Agent(Scripted(asked, says("Settled.")), capabilities=[HandleDeferredToolCalls(decide)])
+
+    @agent.tool_plain(requires_approval=True)
+    def pay_back(order_id: str) -> str:
+        return f"paid back {order_id}"
+
+    return Play(agent, "Refund both")
+
+
+def answered_from_outside_while_it_runs() -> Play:
+    async def answer(ctx: Any, requests: Any) -> DeferredToolResults:
+        return DeferredToolResults(calls={each.tool_call_id: {"tracking": "T-9"} for each in requests.calls})
+
+    asked = says(call("ship", {"order_id": "ORD-1"}, "x1"))
+    agent = Agent(Scripted(asked, says("Shipped.")), capabilities=[HandleDeferredToolCalls(answer)])
+
+    @agent.tool_plain
+    def ship(order_id: str) -> str:
+        raise CallDeferred
+
+    return Play(agent, "Ship it")
+
+
+REPRODUCED: tuple[Callable[[], Play], ...] = (
+    connection_error_with_structured_output, connection_error_behind_a_tool_with_structured_output,
+    history_that_begins_at_a_tool_return, history_that_ends_at_a_tool_return, dynamic_prompt_with_history,
+    ids_used_again_over_turns, extra_keys_in_an_output_tool, extra_keys_in_native_output, bytes_in_metadata,
+    bytes_as_metadata, skipped_execution, skipped_validation, approved_while_it_runs, denied_while_it_runs,
+    answered_from_outside_while_it_runs,
+)  # fmt: skip
+JUDGED: dict[Callable[[], Play], tuple[int, str]] = {
+    answer_of_many_levels: (1, "value_cut"),
+    arguments_of_many_levels: (1, "value_cut"),
+}
+"""The last step that replays, and the reason."""
