@@ -169,7 +169,11 @@ class RecordRuns(AbstractCapability[Any]):
         if self._log is not None:
             with _OUTPUT_PROCESSED:
                 self._log.output_processed(ctx, output_context)
-        return await handler(output)
+        processed = await handler(output)
+        if self._log is not None and isinstance(output, str) and not output_context.has_function:
+            with guard("text_changed"):
+                self._log.text_processed(output, processed)
+        return processed
 
 
 class StreamedModel(WrapperModel):

@@ -290,6 +290,11 @@ class RunLog:
             self._output_facts = (function, budget)
             self.run.put_agent(output_function=function, output_retries=budget)
 
+    def text_processed(self, said: str, processed: Any) -> None:
+        """A check of the team's may make another text of what the model said."""
+        if isinstance(processed, str) and processed != said:
+            self.run.put_agent(output_changed=True)
+
     def _settle_answer(self, messages: list[Any]) -> None:
         """The loop has taken the answer up, mostly as it was foreseen."""
         if self._answer is None:

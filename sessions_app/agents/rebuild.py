@@ -93,7 +93,10 @@ def recorded_start(plan: ReplayPlan) -> Start:
     history, first = load_messages(prior_messages(plan.run)), _first_request(plan)
     deferred = _deferred(plan)
     if deferred is not None:
-        return Start(prompt=None, history=history, deferred=deferred, system_prompts=())
+        parts = load_request(first).parts if first is not None else ()
+        has_prompt = any(isinstance(part, UserPromptPart) for part in parts)
+        prompt = _prompt(plan, first) if first is not None and has_prompt and plan.run.input is not None else None
+        return Start(prompt=prompt, history=history, deferred=deferred, system_prompts=())
     if first is None or not _is_plain(first):
         extra = load_messages([first]) if first else []
         return Start(prompt=None, history=[*history, *extra], deferred=None, system_prompts=())

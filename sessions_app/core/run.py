@@ -45,6 +45,8 @@ class AgentInfo:
     output_retries: int | None = None
     output_function: str | None = None
     """The team's function that made the output of the model's answer."""
+    output_changed: bool | None = None
+    """Whether a check of the team's made another text of what the model said."""
     usage_limits: JsonObject | None = None
     """At most so many requests, calls, tokens: `request_limit`, `tool_calls_limit`, `total_tokens_limit` …"""
     extra: JsonObject = field(default_factory=dict)

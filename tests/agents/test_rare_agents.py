@@ -8,7 +8,7 @@ import pytest
 from sessions_app.core.formats.native import parse_native
 from sessions_app.core.judge.verdict import judge
 from tests.recorder.playing import recorded
-from tests.recorder.rare_agents import JUDGED, REPRODUCED, bytes_in_metadata, denied_while_it_runs
+from tests.recorder.rare_agents import JUDGED, REPRODUCED, bytes_in_metadata, denied_while_it_runs, retry_from_outside
 from tests.recorder.replaying import assert_reproduced, replayed, verdict_of
 from tests.recorder.scenarios import Play
 
@@ -33,6 +33,13 @@ def test_what_cannot_be_recorded_whole_is_judged_beforehand(make: Callable[[], P
     assert result.verdict in ("unknown_from_step", "fixture_missing")
     assert result.divergence is not None
     assert result.divergence.step == step + 1
+
+
+def test_a_retry_from_outside_is_refused_in_words():
+    record = recorded(retry_from_outside())[-1]
+
+    assert [reason.code for reason in judge(parse_native(record)).reasons] == ["retry_from_outside"]
+    assert replayed(record)[0].verdict == "could_not_run"
 
 
 def test_other_metadata_is_found():

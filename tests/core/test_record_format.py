@@ -286,6 +286,7 @@ def make_full_run() -> Run:
             tool_retries={"t": 1},
             output_retries=1,
             output_function="book",
+            output_changed=True,
             usage_limits={"request_limit": 50},
             extra={"x": 1},
         ),

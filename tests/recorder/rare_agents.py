@@ -6,11 +6,11 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from pydantic_ai import Agent, NativeOutput, ToolReturn
+from pydantic_ai import Agent, ModelRetry, NativeOutput, RunContext, ToolReturn
 from pydantic_ai.capabilities import AbstractCapability, HandleDeferredToolCalls
 from pydantic_ai.exceptions import CallDeferred, SkipToolExecution, SkipToolValidation
 from pydantic_ai.messages import ModelMessage
-from pydantic_ai.tools import DeferredToolResults, ToolDenied
+from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults, ToolDenied
 
 from tests.recorder.scenarios import Play, Refund, Scripted, call, says, support_agent
 
@@ -176,15 +176,66 @@ def answered_from_outside_while_it_runs() -> Play:
     return Play(agent, "Ship it")
 
 
+# --- what code outside of the loop does --------------------------------------------------------
+
+
+def _resumed(result: Any, prompt: str | None = None) -> Play:
+    def asking(*then: Any) -> Agent[None, Any]:
+        agent = Agent(Scripted(*(then or (says(call("ship", {"order_id": "ORD-1"}, "x1")),))))
+
+        @agent.tool_plain
+        def ship(order_id: str) -> str:
+            raise CallDeferred
+
+        return agent
+
+    kinds: Any = [str, DeferredToolRequests]
+    history = asyncio.run(asking().run("Ship it", output_type=kinds)).all_messages()
+    results = DeferredToolResults(calls={"x1": result})
+    agent = asking(says("Shipped."))
+    return Play(agent, prompt, message_history=history, deferred_tool_results=results, output_type=kinds)
+
+
+def result_from_outside_with_a_prompt() -> Play:
+    return _resumed({"tracking": "T-9"}, "And hurry")
+
+
+def retry_from_outside() -> Play:
+    return _resumed(ModelRetry("Once more."))
+
+
+def message_put_into_the_queue() -> Play:
+    agent: Agent[None, str] = Agent(Scripted(says(call("note", {}, "a")), says("Noted.")))
+
+    @agent.tool
+    def note(ctx: RunContext[None]) -> str:
+        ctx.enqueue("One more thing.")
+        return "noted"
+
+    return Play(agent, "Note it")
+
+
+def text_that_a_validator_changes() -> Play:
+    agent = support_agent(says("hello"))
+
+    @agent.output_validator
+    def louder(output: str) -> str:
+        return output.upper()
+
+    return Play(agent, "Speak")
+
+
 REPRODUCED: tuple[Callable[[], Play], ...] = (
     connection_error_with_structured_output, connection_error_behind_a_tool_with_structured_output,
     history_that_begins_at_a_tool_return, history_that_ends_at_a_tool_return, dynamic_prompt_with_history,
     ids_used_again_over_turns, extra_keys_in_an_output_tool, extra_keys_in_native_output, bytes_in_metadata,
     bytes_as_metadata, skipped_execution, skipped_validation, approved_while_it_runs, denied_while_it_runs,
-    answered_from_outside_while_it_runs,
+    answered_from_outside_while_it_runs, result_from_outside_with_a_prompt,
 )  # fmt: skip
 JUDGED: dict[Callable[[], Play], tuple[int, str]] = {
     answer_of_many_levels: (1, "value_cut"),
     arguments_of_many_levels: (1, "value_cut"),
+    message_put_into_the_queue: (2, "message_from_code"),
+    text_that_a_validator_changes: (1, "output_made_by_code"),
 }
 """The last step that replays, and the reason."""

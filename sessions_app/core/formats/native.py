@@ -189,6 +189,7 @@ def _write_agent(agent: AgentInfo) -> bytes | None:
         ("tool_retries", scalar(agent.tool_retries)),
         ("output_retries", scalar(agent.output_retries)),
         ("output_function", scalar(agent.output_function)),
+        ("output_changed", scalar(agent.output_changed)),
         ("usage_limits", scalar(agent.usage_limits)),
     ]
     return object_text(fields, agent.extra)
@@ -207,6 +208,7 @@ def _read_agent(fields: Fields | None) -> AgentInfo:
         tool_retries=fields.object("tool_retries"),
         output_retries=fields.integer("output_retries"),
         output_function=fields.name("output_function"),
+        output_changed=fields.boolean("output_changed"),
         usage_limits=fields.object("usage_limits"),
         extra=fields.rest(),
     )

@@ -14,6 +14,7 @@ from sessions_app.core.judge.conventions import fix_for
 from sessions_app.core.judge.cut_values import cut_values
 from sessions_app.core.judge.last_calls import calls_in, is_answered, is_settled, kinds_said
 from sessions_app.core.judge.outcome import outcome_gaps
+from sessions_app.core.judge.outside_messages import outside_messages
 from sessions_app.core.judge.reading import (
     LOOP_CAUSES,
     is_framework_written,
@@ -305,6 +306,7 @@ GAP_CHECKS: tuple[GapCheck, ...] = (
     _missing_tool_steps,
     call_step_gaps,
     cut_values,
+    outside_messages,
     outcome_gaps,
     _goes_on_after_words,
     _unknown_parts,
