@@ -7,6 +7,7 @@ import contextlib
 import dataclasses
 import json
 import math
+import re
 from collections import deque
 from collections.abc import Mapping
 from itertools import accumulate
@@ -33,6 +34,8 @@ _MAX_BITS = 14_000
 """Of a whole number; the server takes 4,300 digits."""
 _BLOCK = 2_100
 """Bytes; a number that is too long fills at least one block of this size, wherever it begins."""
+_TEXT = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"')
+"""A string of JSON: arguments that a model sent are one, and may hold levels of their own."""
 _NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 _LEVELS = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
 
@@ -90,13 +93,13 @@ def exact(value: Any) -> str:
 def within_limits(text: str) -> str:
     """JSON that somebody else wrote; `ValueError` where the server would refuse the record for it.
 
-    Signs inside strings are counted with the others: too strict at worst, and the way of `jsonable` loses nothing.
+    Values are counted with the signs inside of strings: too strict at worst, and the way of `jsonable` loses nothing.
     """
     if len(text) <= _BLOCK and text.isascii() and text.count("[") + text.count("{") <= _MAX_DEPTH:
         return text
     content = text.encode()
     brackets = content.count(b"[") + content.count(b"{")
-    if brackets > _MAX_DEPTH and _depth(content) > _MAX_DEPTH:
+    if brackets > _MAX_DEPTH and _depth(_TEXT.sub(b"", content)) > _MAX_DEPTH:
         raise ValueError("nested too deeply")
     if brackets + content.count(b",") > 2 * _MAX_NODES:
         raise ValueError("too many values")

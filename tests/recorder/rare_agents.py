@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -93,11 +94,16 @@ def answer_of_many_levels() -> Play:
 
 
 def arguments_of_many_levels() -> Play:
-    return _returning("ok", x=_nested(120))
+    return _returning("ok", arguments={"x": _nested(120)})
 
 
-def _returning(value: Any, **arguments: Any) -> Play:
-    agent = Agent(Scripted(says(call("give", arguments, "a")), says("Done.")))
+def arguments_of_many_levels_as_text() -> Play:
+    """The text is kept as it came."""
+    return _returning("ok", arguments=json.dumps({"x": _nested(120)}))
+
+
+def _returning(value: Any, *, arguments: Any = None) -> Play:
+    agent = Agent(Scripted(says(call("give", arguments or {}, "a")), says("Done.")))
 
     @agent.tool_plain
     def give(x: Any = None) -> Any:
@@ -231,6 +237,7 @@ REPRODUCED: tuple[Callable[[], Play], ...] = (
     ids_used_again_over_turns, extra_keys_in_an_output_tool, extra_keys_in_native_output, bytes_in_metadata,
     bytes_as_metadata, skipped_execution, skipped_validation, approved_while_it_runs, denied_while_it_runs,
     answered_from_outside_while_it_runs, result_from_outside_with_a_prompt,
+    arguments_of_many_levels_as_text,
 )  # fmt: skip
 JUDGED: dict[Callable[[], Play], tuple[int, str]] = {
     answer_of_many_levels: (1, "value_cut"),
