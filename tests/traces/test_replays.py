@@ -25,8 +25,6 @@ EXPLAINED: dict[tuple[str, str, str], str] = {
         "diverged",
         "messages[2].parts[1]",
     ): "The second agent has other tools, which the replay's loop writes down and the framework does not.",
-    ("openai-agents-native-chat/handoff", "diverged", _ANSWER): "The SDK's spans list the tools without the handoff, "
-    "which the SDK answers itself.",
 }
 """By variant, or its scenario, with the verdict and the path of the first difference."""
 

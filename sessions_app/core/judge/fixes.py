@@ -90,6 +90,14 @@ FIXES: dict[str, Fix] = {
     "model_answer_missing": Fix(sentence="Record the answer of every model call, or the error it ended in."),
     "tool_answers_missing": Fix(sentence="Record the return value of every tool as its `result`."),
     "tool_answer_missing": Fix(sentence="Record the return value of every tool, or the error it raised."),
+    "other_course": Fix(
+        sentence="Record every call of a model, and the runs of agents that work at once as runs of their own."
+    ),
+    "tool_not_offered": Fix(sentence="Record with each request all tools that the model was offered."),
+    "answer_cut_short": Fix(sentence="Send requests with the whole answers of tools; raise the limit that cuts them."),
+    "answer_contradicted": Fix(sentence="Record what each tool gave as it was told to the model."),
+    "instructions_contradicted": Fix(sentence="Record as `instructions` what the first request was sent with."),
+    "calls_contradicted": Fix(sentence="List in `tool_calls` the calls that the messages hold, or leave it out."),
     "tool_step_missing": Fix(sentence="Record a tool step, with its call id, for every call that the model asks for."),
     "outcome_contradicts": Fix(
         sentence="Record one outcome: `output` with the status ok, `error` with error, neither for a run that waits."

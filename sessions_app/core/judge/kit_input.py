@@ -146,10 +146,15 @@ def instructions(run: Run) -> Finding:
         return partial("The recorded text is the name of an object in memory, not what was sent.")
     if _BARE_NAME.fullmatch(text.strip()):
         return partial(f"The recorded text looks like the name of a prompt: {text.strip()[:60]}.")
-    sent = _sent_instructions(run)
-    if sent is not None and sent != text:
+    if instructions_contradict(run):
         return contradictory("The run's instructions are not those of its first request.")
     return captured(f"Full text, {len(text)} characters.")
+
+
+def instructions_contradict(run: Run) -> bool:
+    """Whether the run's instructions are other than those of its first request."""
+    sent = _sent_instructions(run)
+    return bool(run.instructions) and sent is not None and sent != run.instructions
 
 
 def _no_instructions(run: Run) -> Finding:

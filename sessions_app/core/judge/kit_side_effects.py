@@ -93,10 +93,10 @@ def _told_answers(run: Run) -> dict[int, JsonValue]:
 def _is_other(call: ToolCall, told: JsonValue) -> bool:
     if told is None or call.result is None or not (call.result.is_json or call.result.is_text):
         return False
-    return _comparable(value_of(call.result)) != _comparable(told["content"])
+    return comparable_answer(value_of(call.result)) != comparable_answer(told["content"])
 
 
-def _comparable(value: JsonValue) -> bytes:
+def comparable_answer(value: JsonValue) -> bytes:
     """A list sent as JSON text is the same answer as the list."""
     if isinstance(value, str) and value.lstrip().startswith(("{", "[")):
         value = value_of(Payload.of_text(value))

@@ -10,8 +10,10 @@ from typing import Literal
 from sessions_app.core.formats.conversation import OUTPUT_PROCESSED
 from sessions_app.core.history import History
 from sessions_app.core.judge.call_steps import call_step_gaps
+from sessions_app.core.judge.contradictions import record_gaps
 from sessions_app.core.judge.conventions import fix_for
 from sessions_app.core.judge.cut_values import cut_values
+from sessions_app.core.judge.course import course_gaps
 from sessions_app.core.judge.last_calls import calls_in, is_answered, is_settled, kinds_said
 from sessions_app.core.judge.outcome import outcome_gaps
 from sessions_app.core.judge.outside_messages import outside_messages
@@ -307,6 +309,8 @@ GAP_CHECKS: tuple[GapCheck, ...] = (
     call_step_gaps,
     cut_values,
     outside_messages,
+    course_gaps,
+    record_gaps,
     outcome_gaps,
     _goes_on_after_words,
     _unknown_parts,

@@ -1,0 +1,53 @@
+"""What a record says beside its messages, and says otherwise. A replay goes by the messages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import zip_longest
+
+from sessions_app.core.judge.kit_input import instructions_contradict
+from sessions_app.core.judge.reading import argument_key, step_name
+from sessions_app.core.judge.reasons import Reason, reason_at, reason_at_end
+from sessions_app.core.payload import Payload
+from sessions_app.core.run import Run, ToolCall
+
+SESSION_FILE = "session-file"
+
+
+def record_gaps(run: Run) -> Iterator[Reason]:
+    yield from _instructions(run)
+    yield from _listed_calls(run)
+
+
+def _instructions(run: Run) -> Iterator[Reason]:
+    """All steps can be replayed; with which instructions they were made cannot be told."""
+    if instructions_contradict(run):
+        message = "The run's instructions are not those of its first request."
+        yield reason_at_end(run, "instructions_contradicted", message)
+
+
+def _listed_calls(run: Run) -> Iterator[Reason]:
+    """The session file lists the calls that its messages hold once more."""
+    listed = run.extra.get("tool_calls")
+    if run.source_format != SESSION_FILE or not isinstance(listed, list) or not run.tool_calls:
+        return
+    said = [_key(_call(row)) for row in listed if isinstance(row, dict)]
+    made = [(step, call) for step, call in run.tool_calls if not call.is_output or len(said) == len(run.tool_calls)]
+    for pair, key in zip_longest(made, said):
+        if pair is None:
+            message = f"The list of tool calls holds {len(said)} calls, the messages {len(made)}."
+            yield reason_at_end(run, "calls_contradicted", message)
+            return
+        if key != _key(pair[1]):
+            message = f"The list of tool calls holds another call than {step_name(pair[0])}."
+            yield reason_at(run, "calls_contradicted", message, pair[0])
+            return
+
+
+def _call(row: dict[str, object]) -> ToolCall:
+    arguments = None if "args" not in row else Payload.of_json(row["args"])
+    return ToolCall(tool_name=str(row.get("tool")), arguments=arguments)
+
+
+def _key(call: ToolCall) -> tuple[str, bytes]:
+    return call.tool_name, argument_key(call)

@@ -1,0 +1,193 @@
+"""Whether each request is the one that the agent's loop makes of the answer before it.
+
+A replay makes every request anew from the recorded answers. Where the record tells of another course, because a call
+of a model is missing, agents worked at once, or somebody shortened what a tool had answered, it ends there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from itertools import pairwise
+
+from sessions_app.core.history import History, nodes
+from sessions_app.core.judge.kit_side_effects import comparable_answer
+from sessions_app.core.judge.last_calls import calls_in
+from sessions_app.core.judge.reading import (
+    is_framework_written,
+    main_models,
+    object_of,
+    seen_message,
+    step_name,
+    value_of,
+)
+from sessions_app.core.judge.reasons import Reason, reason_at
+from sessions_app.core.payload import JsonObject, JsonValue
+from sessions_app.core.run import SPANS, ModelCall, Run, Step, ToolCall, fixtures, main_steps
+
+_ANSWERS = ("tool-return", "retry-prompt")
+_LOOK_BACK = 8
+"""Messages that one turn adds at most."""
+
+
+def course_gaps(run: Run) -> Iterator[Reason]:
+    yield from _unasked(run)
+    yield from _not_offered(run)
+    yield from _other_course(run)
+    yield from _other_answers(run)
+
+
+# --- calls that no recorded answer asks for ----------------------------------------------------
+
+
+def _unasked(run: Run) -> Iterator[Reason]:
+    """The span of the answer that asked for them was lost. Those that an approval let run belong to an earlier turn."""
+    if run.source_format != SPANS:
+        return
+    approved = set(object_of(run.deferred))
+    by_id, by_name = _asked_before(run)
+    for fixture in fixtures(run):
+        call = fixture.call
+        first = by_name.get(call.tool_name) if call.call_id is None else by_id.get(call.call_id)
+        is_asked = first is not None and first < fixture.step
+        if call.result is not None and not is_asked and call.call_id not in approved:
+            step = run.steps[fixture.step - 1]
+            message = f"No recorded answer of the model asks for {step_name(step)}."
+            yield reason_at(run, "model_answer_missing", message, step)
+            return
+
+
+def _asked_before(run: Run) -> tuple[dict[str, int], dict[str, int]]:
+    """The first step that asks for a call, by its id and by the tool's name."""
+    by_id: dict[str, int] = {}
+    by_name: dict[str, int] = {}
+    for step, call in main_models(run):
+        for part in calls_in(call):
+            by_id.setdefault(str(part.get("tool_call_id")), step.index)
+            by_name.setdefault(str(part.get("tool_name")), step.index)
+    return by_id, by_name
+
+
+def _not_offered(run: Run) -> Iterator[Reason]:
+    """Calls that something answered although the request offered no such tool; the loop answers that there is none."""
+    offered = {step.index: _tools_of(call) for step, call in main_models(run)}
+    for step, call in _own_calls(run):
+        tools = offered.get(step.parent or 0)
+        if (
+            tools is not None
+            and call.tool_name not in tools
+            and call.result is not None
+            and not is_framework_written(call)
+        ):
+            message = f"{step_name(step)} was answered, and the request before it offered no such tool."
+            yield reason_at(run, "tool_not_offered", message[0].upper() + message[1:], step)
+            return
+
+
+def _tools_of(call: ModelCall) -> set[str] | None:
+    """All that the model was offered; None where the record does not say."""
+    parameters = object_of(call.parameters)
+    listed = parameters.get("function_tools") if call.tools is None else [value_of(tool) for tool in call.tools]
+    if not isinstance(listed, list):
+        return None
+    return {str(tool.get("name")) for tool in listed if isinstance(tool, dict)}
+
+
+# --- requests that do not follow ---------------------------------------------------------------
+
+
+def _other_course(run: Run) -> Iterator[Reason]:
+    for (step, call), (after, later) in pairwise(main_models(run)):
+        if call.response is None or later.history is None:
+            continue
+        if not calls_in(call) and run.source_format != SPANS:
+            continue  # the loop ends there, or refuses the answer; what is left over is found by the replay
+        if not (_answers_all(call, later.history) and _goes_on(call, later.history)):
+            message = f"The request of {step_name(after)} does not follow from the answer of {step_name(step)}."
+            yield reason_at(run, "other_course", message, after)
+            return
+
+
+def _answers_all(call: ModelCall, history: History) -> bool:
+    """Whether the newest message answers the calls that were asked for, each once, and no other."""
+    asked = Counter(str(part.get("tool_call_id")) for part in calls_in(call))
+    told = Counter(str(part.get("tool_call_id")) for part in _told(history) if part.get("tool_name") is not None)
+    return asked == told
+
+
+def _told(history: History) -> list[JsonObject]:
+    return seen_message(history.message, step=0).parts_of(*_ANSWERS)
+
+
+def _goes_on(call: ModelCall, history: History) -> bool:
+    """One answer and one request longer than before; a history that was rewritten may have any length."""
+    if call.history is None:
+        return True
+    node: History | None = history
+    for added in range(_LOOK_BACK):
+        if node is None:
+            return True
+        if node == call.history:
+            return added == 2
+        node = node.parent
+    return True
+
+
+# --- answers that the model was told otherwise -------------------------------------------------
+
+
+def _other_answers(run: Run) -> Iterator[Reason]:
+    """The first request that holds an answer of a tool in other words than the tool gave it."""
+    given = {call.call_id: (step, call) for step, call in _own_calls(run) if _has_plain_answer(call)}
+    counts = Counter(call.call_id for _, call in _own_calls(run))
+    for step, call in main_models(run):
+        for part in _parts_told(run, call):
+            pair = given.get(str(part.get("tool_call_id")))
+            if pair is None or counts[pair[1].call_id] > 1 or pair[0].index > step.index:
+                continue
+            if part.get("outcome") in (None, "success") and _is_other(pair[1], part):
+                yield _told_otherwise(run, step, pair, part)
+                return
+
+
+def _own_calls(run: Run) -> list[tuple[Step, ToolCall]]:
+    return [(step, step.call) for step in main_steps(run) if isinstance(step.call, ToolCall) and step.call.call_id]
+
+
+def _has_plain_answer(call: ToolCall) -> bool:
+    is_told = call.outcome in (None, "success")
+    return is_told and call.result is not None and (call.result.is_json or call.result.is_text)
+
+
+def _parts_told(run: Run, call: ModelCall) -> list[JsonObject]:
+    """Spans hold each request as it was sent. Elsewhere code of the team's may have rewritten what came before, which a
+    replay puts in place; the newest message is the loop's own."""
+    if call.history is None:
+        return []
+    told = nodes(call.history) if run.source_format == SPANS else [call.history]
+    return [part for node in told for part in seen_message(node.message, step=0).parts_of("tool-return")]
+
+
+def _is_other(call: ToolCall, part: JsonObject) -> bool:
+    return comparable_answer(value_of(call.result)) != comparable_answer(part.get("content"))
+
+
+def _told_otherwise(run: Run, step: Step, pair: tuple[Step, ToolCall], part: JsonObject) -> Reason:
+    tool, call = pair
+    if call.result is not None and _is_cut_short(call.result.as_text(), part.get("content")):
+        message = f"The request of {step_name(step)} shows the answer of {step_name(tool)} cut short."
+        return reason_at(run, "answer_cut_short", message, step)
+    message = f"The answer of {step_name(tool)} is not what the request of {step_name(step)} told the model."
+    return reason_at(run, "answer_contradicted", message, step)
+
+
+def _is_cut_short(whole: str, told: JsonValue) -> bool:
+    """A text that is the beginning of the answer, perhaps with a mark where the rest was left out."""
+    if not isinstance(told, str):
+        return False
+    kept = "".join(_MARK.sub("", told).split())
+    return bool(kept) and "".join(whole.split()).startswith(kept)
+
+
+_MARK = re.compile(r"\s*(…|\.\.\.|[\[(<][^\])>]{0,30}(truncated|cut|omitted)[^\])>]{0,30}[\])>])\s*\Z", re.IGNORECASE)
