@@ -47,6 +47,8 @@ class CallLog:
         self._open: list[ToolCall] = []
         self._results: dict[str, Any] = {}
         """What is written as the answer of a call."""
+        self._handoffs: frozenset[str] = frozenset()
+        """Names of the tools that stand for handoffs, as the last request had them."""
 
     def carry(self, rows: Iterable[Json]) -> None:
         self.carried = frozenset(part["tool_call_id"] for row in rows for part in parts_of(row, self._known))
@@ -58,8 +60,9 @@ class CallLog:
         """What became of them, by their id."""
         return {call_id: self._known.outcomes[call_id] for call_id in sorted(self.carried)}
 
-    def asked_for(self, step: int, parts: Iterable[Json]) -> None:
-        """The answer of this model step may ask for calls."""
+    def asked_for(self, step: int, parts: Iterable[Json], handoffs: Iterable[str]) -> None:
+        """The answer of this model step may ask for calls; some of them may be `handoffs`."""
+        self._handoffs = frozenset(handoffs)
         for call_id in (part["tool_call_id"] for part in parts if part["part_kind"] == "tool-call"):
             self._asked[call_id] = step
             # An id may come again, although it should not.
@@ -164,8 +167,9 @@ class CallLog:
 
     def _settle(self, call_id: str, output: Any) -> None:
         if call_id not in self._calls and (call_id in self._asked or call_id in self.carried):
-            # It never ran: a person or a guardrail said no, or there is no such tool.
-            self._answer(call_id)
+            # It never ran: a person or a guardrail said no, there is no such tool, or another handoff came before it.
+            is_handoff = self._known.names.get(call_id) in self._handoffs
+            self._answer(call_id, handoff={"ignored": True} if is_handoff else None)
         if call_id in self._calls and self._results.get(call_id) != output:
             self._run.amend(self._calls[call_id].step, result=written(output))
         self._results[call_id] = output

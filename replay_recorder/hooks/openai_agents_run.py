@@ -18,14 +18,17 @@ from replay_recorder.hooks.openai_agents_calls import CallLog, current_call
 from replay_recorder.hooks.openai_agents_items import (
     Conversation,
     Json,
+    KnownCalls,
+    call_id_of,
     is_answer,
     messages_of,
+    parts_of,
     prompt_of,
     row_of,
     rows_of,
 )
 from replay_recorder.hooks.openai_agents_models import current_attempts
-from replay_recorder.hooks.openai_agents_reading import model_name
+from replay_recorder.hooks.openai_agents_reading import model_name, output_rows
 from replay_recorder.hooks.openai_agents_request import ModelRequest
 from replay_recorder.raw_http.tee import patch_transports
 from replay_recorder.recorder import Recorder
@@ -73,7 +76,7 @@ class RunLog:
             log._put_facts(agent, input, options, entry)
             log._agent_step = AgentStep(parent, run, name=name(agent.name), arguments=prompt)
             if state is not None:
-                log._calls.carry(row_of(item.raw_item) for item in state.get_interruptions())
+                log._calls.carry(_open_calls(state))
         return log
 
     def _put_facts(self, agent: Any, input: Any, options: Mapping[str, Any], entry: str) -> None:
@@ -169,7 +172,9 @@ class RunLog:
         with guard("run_data"):
             data = getattr(error, "run_data", None) or result
             if data is not None:
-                self._put_items(data)
+                items = self._put_items(data)
+                if type(error).__name__ == "MaxTurnsExceeded":
+                    self._put_end(items)
         self.run.failed = True
         self._close("cut_off" if isinstance(error, _STOPPED) else "error", error=error_of(error))
 
@@ -209,12 +214,17 @@ class RunLog:
 
     def _put_last(self, rows: list[Json], agent: Any) -> None:
         """The last answer, what the loop added after it, and who gave it."""
+        self._put_end(rows)
         if self._request is not None:
+            self.run.put_agent(output_function=self._request.output_function)
+        self.run.put(last_agent=name(agent.name))
+
+    def _put_end(self, rows: list[Json]) -> None:
+        """What the loop added after the last answer."""
+        if self._request is not None and not self.run.is_open(self._request.step):
             step = self._request.step
             added = [row for row in rows if not is_answer(row) and self._calls.is_asked_by(step, row)]
             self.run.put(final={"after": step, "messages": messages_of(added, self._conversation.calls)})
-            self.run.put_agent(output_function=self._request.output_function)
-        self.run.put(last_agent=name(agent.name))
 
     def _close(self, status: str, **fields: Any) -> None:
         if self._is_over:
@@ -266,6 +276,23 @@ def _prompt(input: Any) -> Any:
     """A text or the content of the one new message; several new items as they are."""
     prompt = prompt_of(input)
     return rows_of(input) if prompt is None else prompt
+
+
+def _open_calls(state: Any) -> list[Json]:
+    """The calls that the last answer asked for and nobody has answered. What waits for a person may be asked
+    for by another agent, inside of one of these."""
+    answered = {call_id_of(row) for row in map(_row_of_item, state._generated_items) if not is_answer(row)}
+    rows = [row for response in state._model_responses[-1:] for row in output_rows(response)]
+    parts = {call_id_of(row): row for row in rows if _asks_for_a_tool(row)}
+    return [row for call_id, row in parts.items() if call_id not in answered]
+
+
+def _row_of_item(item: Any) -> Json:
+    return row_of(item.raw_item)
+
+
+def _asks_for_a_tool(row: Json) -> bool:
+    return any(part["part_kind"] == "tool-call" for part in parts_of(row, KnownCalls()))
 
 
 def _option(config: Any, key: str) -> Any:
@@ -326,9 +353,13 @@ def _guardrail(result: Any) -> Json:
 
 
 def _stream_error(streamed: Any) -> BaseException | None:
-    """Too many turns: the loop itself just stops, and the reader of the stream is told."""
-    from agents.exceptions import MaxTurnsExceeded
+    """Too many turns, or a guardrail that tripped late: the loop itself just stops, and the reader of the stream is
+    told."""
+    from agents.exceptions import InputGuardrailTripwireTriggered, MaxTurnsExceeded
 
+    tripped = getattr(streamed, "_triggered_input_guardrail_result", None)
+    if tripped is not None:
+        return InputGuardrailTripwireTriggered(tripped)
     if streamed.max_turns is not None and streamed.current_turn > streamed.max_turns:
         return MaxTurnsExceeded(f"Max turns ({streamed.max_turns}) exceeded")
     return None
