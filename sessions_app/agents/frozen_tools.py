@@ -18,7 +18,7 @@ from sessions_app.agents.library import load_definition, load_prompt
 from sessions_app.agents.outcomes import FixtureNotFound, RecordedError
 from sessions_app.agents.replay_model import ReplayModel
 from sessions_app.agents.stage import Stage
-from sessions_app.core.payload import JsonObject, Payload
+from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.replay.budgets import Budgets
 from sessions_app.core.replay.fixture_book import missing, was_never_answered
 from sessions_app.core.run import WAITING, ErrorInfo, Fixture
@@ -26,6 +26,19 @@ from sessions_app.core.run import WAITING, ErrorInfo, Fixture
 _ANY_OBJECT = SchemaValidator(core_schema.dict_schema(core_schema.str_schema()))
 _IS_INTERRUPTED_WITHIN = 1.0
 """Seconds; a call that nobody interrupts in this time was never answered."""
+
+
+class RawArguments(dict[str, Any]):
+    """What a model sent in place of an object, for loops that hand it to the tool all the same."""
+
+    def __init__(self, said: JsonValue) -> None:
+        super().__init__()
+        self.said = said
+
+
+def said_in(arguments: JsonValue) -> JsonValue:
+    """Arguments as the model sent them, read where they are JSON."""
+    return Payload.of_text(arguments).parsed if isinstance(arguments, str) else arguments
 
 
 class FrozenToolset(AbstractToolset[None]):
@@ -62,14 +75,15 @@ class FrozenToolset(AbstractToolset[None]):
     async def call_tool(
         self, name: str, tool_args: dict[str, Any], ctx: RunContext[None], tool: ToolsetTool[None]
     ) -> Any:
-        return await give_recorded(self._stage, name, ctx.tool_call_id, tool_args)
+        arguments = tool_args.said if isinstance(tool_args, RawArguments) else tool_args
+        return await give_recorded(self._stage, name, ctx.tool_call_id, arguments)
 
 
 async def give_recorded(
     stage: Stage,
     name: str,
     call_id: str | None,
-    arguments: JsonObject,
+    arguments: JsonValue,
     *,
     is_refused: Callable[[Fixture], bool] = lambda fixture: False,
 ) -> Any:

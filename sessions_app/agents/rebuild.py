@@ -25,6 +25,7 @@ from sessions_app.agents.stage import Stage
 from sessions_app.core.history import messages
 from sessions_app.core.payload import JsonObject, Payload
 from sessions_app.core.replay.budgets import Budgets
+from sessions_app.core.replay.hand_overs import asks_in_several_ways
 from sessions_app.core.replay.plan import PlannedAnswer, ReplayPlan, prior_messages
 from sessions_app.core.run import SPANS, WAITING
 
@@ -220,6 +221,8 @@ def _output_type(plan: ReplayPlan) -> Any:
 
 
 def _structured(plan: ReplayPlan) -> list[Any]:
+    if asks_in_several_ways(plan.run, plan.answers):
+        return []  # each answer is taken for a text, which it is
     parameters = _first_parameters(plan)
     mode = parameters.get("output_mode")
     schema = StructuredDict(_PLACEHOLDER, name="output")

@@ -15,6 +15,7 @@ from pydantic_ai.usage import UsageLimits
 
 from sessions_app.agents.clock import PinnedClock
 from sessions_app.agents.observer import Observer
+from sessions_app.agents.openai_observer import OpenAIObserver
 from sessions_app.agents.outcomes import FixtureNotFound, Paused, RanPastRecording, RecordedError
 from sessions_app.agents.rebuild import Start, rebuild_agent, recorded_start
 from sessions_app.agents.replay_model import ReplayModel
@@ -23,11 +24,13 @@ from sessions_app.agents.transcript import Transcript
 from sessions_app.core.fork.stops import Stops
 from sessions_app.core.formats.json_writer import iso
 from sessions_app.core.history import History
+from sessions_app.core.judge.openai_loop import ENDED_AT_TOOLS
 from sessions_app.core.judge.reasons import Reason
 from sessions_app.core.judge.verdict import Verdict, judge
 from sessions_app.core.payload import Payload
 from sessions_app.core.replay.ending import Ending, Played, conclude, limit_facts, limit_place
 from sessions_app.core.replay.fixture_book import FixtureBook
+from sessions_app.core.replay.hand_overs import is_openai_agents
 from sessions_app.core.replay.observed import Observations, Result
 from sessions_app.core.replay.plan import ReplayPlan, make_plan
 from sessions_app.core.run import ErrorInfo, Run, broke_off_at
@@ -70,7 +73,7 @@ async def _replay(plan: ReplayPlan, judged: Verdict, on_progress: Progress, cloc
 
     stage = RecordedStage(transcript, book, stops, on_step)
     model = replay_model(plan, stage)
-    observer = Observer(model, stage, transcript, book)
+    observer = _observer(plan, model, stage, transcript, book)
     start = recorded_start(plan)
     ending, messages = await run_loop(rebuild_agent(plan, model, stage, observer, start), start, plan.run)
     last = plan.answers[min(model.cursor, len(plan.answers)) - 1].step if model.cursor else 1
@@ -95,6 +98,14 @@ async def _replay(plan: ReplayPlan, judged: Verdict, on_progress: Progress, cloc
         not_captured=frozenset(transcript.tally.not_captured or ()),
     )
     return conclude(played, facts)
+
+
+def _observer(
+    plan: ReplayPlan, model: ReplayModel, stage: Stage, transcript: Transcript, book: FixtureBook
+) -> Observer:
+    if is_openai_agents(plan.run):
+        return OpenAIObserver(plan, model, stage, transcript, book)
+    return Observer(model, stage, transcript, book)
 
 
 def replay_model(plan: ReplayPlan, stage: Stage, *, cursor: int = 0, name: str | None = None) -> ReplayModel:
@@ -138,6 +149,8 @@ def _facts(transcript: Transcript) -> dict[str, Any]:
 def expected_end(plan: ReplayPlan, limit: Reason | None, ending: Ending) -> Any:
     """An early end is a verdict of its own; comparing the tail would only repeat it. So is one that code made which
     does not run."""
+    if limit is not None and limit.code in ENDED_AT_TOOLS:
+        return plan.run.final if ending.ran_past == len(plan.answers) else None
     is_whole = limit is None or (plan.run.error is None and broke_off_at(plan.run) is None)
     return plan.run.final if ending.is_regular and is_whole else None
 

@@ -152,7 +152,9 @@ class Transcript:
         return len(self.requests) + len(self.calls)
 
     def rewritten(self) -> None:
+        """What agreed before says nothing of the messages that are there now."""
         self.rewrites += 1
+        self._checked = None
 
     def diverged(self, step: int | None, mismatch: Mismatch) -> None:
         if self.divergence is None:

@@ -15,6 +15,7 @@ from sessions_app.core.judge.conventions import fix_for
 from sessions_app.core.judge.cut_values import cut_values
 from sessions_app.core.judge.course import course_gaps
 from sessions_app.core.judge.last_calls import calls_in, is_answered, is_settled, kinds_said
+from sessions_app.core.judge.openai_loop import openai_gaps
 from sessions_app.core.judge.outcome import outcome_gaps
 from sessions_app.core.judge.outside_messages import outside_messages
 from sessions_app.core.judge.reading import (
@@ -305,6 +306,7 @@ GAP_CHECKS: tuple[GapCheck, ...] = (
     _broken_off,
     _missing_model_answers,
     _missing_tool_answers,
+    openai_gaps,
     _missing_tool_steps,
     call_step_gaps,
     cut_values,

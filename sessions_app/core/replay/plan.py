@@ -26,6 +26,8 @@ class PlannedAnswer:
     tools: tuple[JsonObject, ...]
     """Tool definitions registered at that moment."""
     settings: JsonObject | None
+    agent: str | None = None
+    """Which of several agents asked; None where the recording does not say."""
 
     @property
     def newest(self) -> JsonObject | None:
@@ -101,6 +103,7 @@ def _planned(step: Step, call: ModelCall, definitions: _Definitions) -> PlannedA
         parameters=call.parameters,
         tools=definitions.for_call(call),
         settings=call.settings.value if call.settings else None,
+        agent=step.extra.get("agent"),
     )
 
 

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from sessions_app.core.compare.strict import same_json
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
+from sessions_app.core.replay.fixture_book import recorded_arguments
 from sessions_app.core.replay.observed import Observations, ObservedCall, ObservedRequest
 from sessions_app.core.replay.outputs import same_output
 from sessions_app.core.replay.projection import Projection, in_shape_of
@@ -131,7 +132,7 @@ def _rebuilt_call(
     call: ToolCall, observed: ObservedCall | None, asked: JsonObject | None, part: JsonObject | None
 ) -> ToolCall:
     call = replace(call, tool_name=_name(call, asked))
-    arguments = spelled_as(call.arguments, observed.arguments if observed else _arguments(call, asked))
+    arguments = _spelled_arguments(call.arguments, observed.arguments if observed else _arguments(call, asked))
     if part is None:
         # The run ended before the answer reached the history; this is what the tool gave.
         given = (observed.answer if observed else None) or call
@@ -190,6 +191,13 @@ def _output(run: Run, rebuilt: Payload | None) -> Payload | None:
         return None
     recorded = run.output
     return recorded if recorded and same_output(recorded, rebuilt) else rebuilt
+
+
+def _spelled_arguments(recorded: Payload | None, rebuilt: Payload | None) -> Payload | None:
+    """The loop makes an empty object of no arguments and of an empty text."""
+    if rebuilt is not None and recorded_arguments(recorded) == {} == rebuilt.value:
+        return recorded
+    return spelled_as(recorded, rebuilt)
 
 
 def spelled_as(recorded: Payload | None, rebuilt: Payload | None) -> Payload | None:

@@ -1,0 +1,236 @@
+"""Where the loop of the OpenAI Agents SDK did something that the loop which replays its recordings cannot do.
+
+What can be put in place is put in place by the replay (`agents/openai_observer.py`); the rest is said here beforehand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise, takewhile
+
+from sessions_app.core.history import History, nodes
+from sessions_app.core.judge.last_calls import asked_last, calls_in, is_settled
+from sessions_app.core.judge.reading import (
+    argument_key,
+    first_requests,
+    main_models,
+    own_tools,
+    seen_message,
+    step_name,
+    value_of,
+)
+from sessions_app.core.judge.reasons import Reason, reason_at, reason_at_end
+from sessions_app.core.payload import JsonObject, JsonValue, Payload, canonical_json
+from sessions_app.core.replay.hand_overs import is_openai_agents
+from sessions_app.core.run import ModelCall, Run, Step, ToolCall, main_steps, was_stopped
+
+Essence = tuple[bytes, ...]
+ENDED_AT_TOOLS = frozenset({"ended_by_tools", "too_many_turns"})
+"""Reasons with which the recorded end is what the loop has when it asks the model once more."""
+
+
+def openai_gaps(run: Run) -> Iterator[Reason]:
+    if not is_openai_agents(run):
+        return
+    for check in _CHECKS:
+        yield from check(run)
+
+
+# --- how it began ------------------------------------------------------------------------------
+
+
+def _begins_at_an_answer(run: Run) -> Iterator[Reason]:
+    """The provider is asked to go on with words of the assistant."""
+    for step, call in main_models(run)[:1]:
+        if call.history is not None and _kind(call.history.message) == "response" and run.deferred is None:
+            message = "The run was started with a history that ends with an answer; a replay takes that for its end."
+            yield reason_at(run, "begins_at_answer", message, step)
+
+
+def _other_input(run: Run) -> Iterator[Reason]:
+    """A replay begins with what the first request holds, unless that is one prompt."""
+    for step, _ in main_models(run)[:1]:
+        asked = [part for seen in first_requests(run) for part in seen.parts]
+        said = {_text(part.get("content")) for part in [*_prior(run), *asked]}
+        if not _is_prompt(asked) and not _texts_in(run.input) <= said:
+            message = f"The input of the run and the request of {step_name(step)} say different things."
+            yield reason_at(run, "input_contradicts", message, step)
+
+
+def _is_prompt(asked: list[JsonObject]) -> bool:
+    """A replay makes it of the input, and compares it with the request."""
+    kinds = [part.get("part_kind") for part in asked]
+    return kinds.count("user-prompt") == 1 and set(kinds) <= {"user-prompt", "system-prompt"}
+
+
+def _texts_in(input: Payload | None) -> set[str]:
+    """Of a prompt, or of items as the SDK takes them, what a user or a tool says in a single text."""
+    value = value_of(input)
+    if isinstance(value, str):
+        return {value}
+    rows = [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
+    said = (row.get("output", row.get("content")) for row in rows if row.get("role") != "assistant")
+    return {text for text in said if isinstance(text, str)}
+
+
+def _prior(run: Run) -> list[JsonObject]:
+    return [part for node in nodes(run.prior) for part in _parts(node.message)]
+
+
+def _text(content: JsonValue) -> str:
+    return content if isinstance(content, str) else ""
+
+
+def _other_denied_calls(run: Run) -> Iterator[Reason]:
+    """A call that was denied is not made, so a replay does not come across what the step says of it."""
+    asked = {part.get("tool_call_id"): part for part in _prior(run) if part.get("part_kind") == "tool-call"}
+    for step, call in own_tools(run):
+        part = asked.get(call.call_id)
+        if call.outcome == "denied" and part is not None and not _is_call(part, call):
+            message = f"{step_name(step).capitalize()} is not the call that the model asked for with this id."
+            yield reason_at(run, "call_contradicts", message, step)
+
+
+def _is_call(part: JsonObject, call: ToolCall) -> bool:
+    args = part.get("args")
+    asked = Payload.of_text(args) if isinstance(args, str) else Payload.of_json(args)
+    same_arguments = argument_key(call) == argument_key(ToolCall(tool_name="", arguments=asked))
+    return part.get("tool_name") == call.tool_name and same_arguments
+
+
+# --- what happened on the way ------------------------------------------------------------------
+
+
+def _rewritten(run: Run) -> Iterator[Reason]:
+    """A replay puts a history in place that was cut; what code of the team wrote into it, it cannot know."""
+    for (before, asked), (after, call) in pairwise(main_models(run)):
+        if call.history is None or asked.history is None or _goes_on(call.history, asked.history):
+            continue
+        answered = {part.get("tool_call_id") for part in calls_in(asked)}
+        if not _is_known(call.history, _known_before(run, after), answered):
+            message = (
+                f"The request of {step_name(after)} does not go on from {step_name(before)}: code such as a handoff's "
+                "filter wrote its history anew, and does not run in a replay."
+            )
+            yield reason_at(run, "history_rewritten", message, after)
+            return
+
+
+def _known_before(run: Run, step: Step) -> set[Essence]:
+    """What had been said when this request was made."""
+    known, visited = {_essence(part) for part in _prior(run)}, {node.digest for node in nodes(run.prior)}
+    for _, call in [pair for pair in main_models(run) if pair[0].index < step.index]:
+        new = list(takewhile(lambda node: node.digest not in visited, nodes(call.history)))
+        visited.update(node.digest for node in new)
+        told = [node.message for node in new] + ([call.response] if call.response else [])
+        known.update(_essence(part) for message in told for part in _parts(message))
+    return known
+
+
+def _goes_on(history: History, before: History) -> bool:
+    return history != before and any(node == before for node in nodes(history))
+
+
+def _is_known(history: History, known: set[Essence], answered: set[JsonValue]) -> bool:
+    """Whether all of it was there before, and the answers to the last calls are the newest of it."""
+    answers = [part for part in _parts(history.message) if part.get("part_kind") == "tool-return"]
+    told = {part.get("tool_call_id") for part in answers} & answered
+    older = [part for node in nodes(history) for part in _parts(node.message) if part not in answers]
+    return told == answered and all(_essence(part) in known for part in older)
+
+
+def _parts(message: Payload) -> list[JsonObject]:
+    return seen_message(message, step=0).parts
+
+
+def _essence(part: JsonObject) -> Essence:
+    """What the model reads of a part; ids and the like may be left out when it is sent again."""
+    read = ("part_kind", "content", "tool_name", "args", "tool_call_id")
+    return tuple(canonical_json(part.get(key)) for key in read)
+
+
+def _asked_again(run: Run) -> Iterator[Reason]:
+    """Pydantic AI's loop tells the model why it is asked again."""
+    for (step, call), (after, later) in pairwise(main_models(run)):
+        if call.response is not None and not _says_something(call.response) and later.history is not None:
+            message = f"The answer of {step_name(step)} says nothing, and the model was asked again without a word."
+            yield reason_at(run, "asked_again", f"{message} A replay would tell it why.", after)
+            return
+
+
+def _stopped_calls(run: Run) -> Iterator[Reason]:
+    """Something else than a tool beside it ended the call, such as a guardrail that tripped meanwhile."""
+    if was_stopped(run.error):
+        return
+    crashed = {step.parent for step in main_steps(run) if step.error is not None and isinstance(step.call, ToolCall)}
+    for step in main_steps(run):
+        if _was_interrupted(step) and step.parent not in crashed:
+            message = f"{step_name(step).capitalize()} was stopped from outside of the loop before it had an answer."
+            yield reason_at(run, "tool_answer_missing", message, step)
+            return
+
+
+def _was_interrupted(step: Step) -> bool:
+    call = step.call
+    return isinstance(call, ToolCall) and call.outcome == "interrupted" and call.result is None and step.error is None
+
+
+# --- how it ended ------------------------------------------------------------------------------
+
+
+def _too_many_turns(run: Run) -> Iterator[Reason]:
+    if run.error is not None and run.error.type == "MaxTurnsExceeded":
+        message = (
+            "The run was out of turns (`max_turns`), of which a replay knows nothing: it would ask the model again."
+        )
+        yield reason_at_end(run, "too_many_turns", message)
+
+
+def _ended_without_words(run: Run) -> Iterator[Reason]:
+    last = _last(run)
+    if last is not None and last.response is not None and not _says_something(last.response) and run.status == "ok":
+        message = "The last answer says nothing, which the OpenAI Agents SDK takes for an empty output. A replay would"
+        yield reason_at_end(run, "empty_answer", f"{message} ask the model again.")
+
+
+def _ended_by_tools(run: Run) -> Iterator[Reason]:
+    """With what they gave, or what code of the team made of it: `tool_use_behavior`, a handler of errors."""
+    last = _last(run)
+    if last is None or run.status != "ok" or not calls_in(last):
+        return
+    asked = asked_last(run)
+    if asked and all(is_settled(*pair, or_waits=False) for pair in asked):
+        names = step_name(asked[-1][0])
+        message = f"The run ended behind {names} without a further answer of the model, as `tool_use_behavior` or a"
+        yield reason_at_end(run, "ended_by_tools", f"{message} handler can decide. A replay would ask the model again.")
+
+
+def _last(run: Run) -> ModelCall | None:
+    models = main_models(run)
+    return models[-1][1] if models else None
+
+
+def _says_something(response: Payload) -> bool:
+    """A call, or a text that is not empty."""
+    return any(_says(part) for part in seen_message(response, step=0).parts)
+
+
+def _says(part: JsonObject) -> bool:
+    return part.get("part_kind") == "tool-call" or (part.get("part_kind") == "text" and bool(part.get("content")))
+
+
+def _kind(message: Payload) -> object:
+    return seen_message(message, step=0).message.get("kind")
+
+
+_CHECKS = (
+    _begins_at_an_answer,
+    _other_input,
+    _other_denied_calls,
+    _rewritten,
+    _asked_again,
+    _stopped_calls,
+    _too_many_turns,
+    _ended_without_words,
+    _ended_by_tools,
+)
