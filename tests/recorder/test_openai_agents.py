@@ -567,7 +567,9 @@ def test_a_handoff_that_rewrites_the_history_begins_it_anew():
     assert [part["part_kind"] for message in histories[2]["messages"] for part in message["parts"]] == ["user-prompt"]
     # Nobody was told of it; it is known all the same.
     assert record["steps"][3]["result"] == '{"assistant": "Billing"}'
-    assert judge(parse_native(bytes_of(record))).verdict == "replayable"
+    verdict = judge(parse_native(bytes_of(record)))
+    assert (verdict.verdict, verdict.step) == ("replayable_to_step", 4)
+    assert verdict_of(record) == ("unknown_from_step", 5, "steps[5]")
 
 
 def test_an_agent_as_tool_is_a_run_of_its_own():

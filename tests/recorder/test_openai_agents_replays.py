@@ -1,0 +1,203 @@
+"""Agents of the OpenAI Agents SDK as teams write them: what the judge promises of each, the replay keeps.
+
+None may end as a divergence that is not one, and a changed answer of a tool may not go unnoticed.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from sessions_app.core.compare.runs import compare_runs
+from sessions_app.core.formats.native import parse_native
+from sessions_app.core.judge.verdict import judge
+from tests.recorder.openai_playing import Record, bytes_of, recorded, steps_of
+from tests.recorder.openai_provider import provider
+from tests.recorder.openai_scenarios import SCENARIOS, WAYS
+from tests.recorder.replaying import replayed
+
+Judged = tuple[int | None, str | None]
+"""The last step that can be replayed, and the code of the first reason; both None where all can be."""
+ALL: Judged = (None, None)
+
+JUDGED: dict[str, list[Judged]] = {
+    "a_handoff_whose_filter_removes_tools": [(4, "history_rewritten")],
+    "a_handoff_that_nests_its_history": [(4, "history_rewritten")],
+    "too_many_turns": [(4, "too_many_turns")],
+    "too_many_turns_that_a_handler_answers": [(4, "ended_by_tools")],
+    "the_first_tool_ends_the_run": [(2, "ended_by_tools")],
+    "a_named_tool_ends_the_run": [(4, "ended_by_tools")],
+    "a_function_of_the_team_ends_the_run": [(2, "ended_by_tools")],
+    "a_history_that_ends_with_words_of_the_assistant": [(None, "begins_at_answer")],
+    "an_empty_text": [(1, "empty_answer")],
+    "an_answer_without_items": [(1, "empty_answer")],
+    "an_empty_text_in_place_of_structured_output": [(1, "asked_again")],
+    "several_messages_in_one_answer": [(1, "output_function")],
+    "a_handoff_to_an_agent_with_a_new_tool": [ALL],
+    "nested_handoffs": [ALL],
+    "two_handoffs_in_one_answer": [ALL],
+    "a_handoff_beside_a_tool": [ALL],
+    "a_handoff_to_an_agent_with_structured_output": [ALL],
+    "a_handoff_from_structured_output_to_words": [ALL],
+    "a_broken_connection_with_structured_output": [ALL],
+    "call_ids_that_come_again_over_turns": [ALL, ALL],
+    "a_call_id_that_comes_again_in_one_run": [ALL],
+    "a_history_that_begins_at_the_answer_of_a_tool": [ALL],
+    "arguments_that_are_no_json": [ALL],
+    "arguments_that_are_no_object": [ALL],
+    "a_tool_that_comes_later": [ALL],
+    "a_tool_with_much_nesting": [ALL],
+    "three_turns_of_a_session": [ALL, ALL, ALL],
+    "reasoning": [ALL],
+    "a_call_that_a_person_rejects": [ALL, ALL],
+    "an_approval_inside_an_agent_as_tool": [ALL, ALL, ALL, ALL],
+}
+
+UNSEEN = {
+    # The run failed before anything was told of this answer: no request and no end holds it.
+    "a_tool_that_crashes_beside_another",
+    "a_call_id_that_comes_again_for_another_tool",
+}
+
+
+def played(name: str, way: str) -> list[Record]:
+    with provider() as speaking:
+
+        async def play() -> None:
+            try:
+                await SCENARIOS[name](speaking, WAYS[way])
+            finally:
+                await speaking.client.close()
+
+        return recorded(play)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_a_replay_ends_as_the_judge_says(name: str, way: str):
+    records = played(name, way)
+
+    assert records
+    for record in records:
+        run = parse_native(bytes_of(record))
+        verdict = judge(run)
+        result, produced = replayed(bytes_of(record))
+        ended = (result.verdict, result.divergence and result.divergence.step)
+        if verdict.verdict == "replayable":
+            assert ended == ("reproduced", None), result.divergence
+            assert produced is not None
+            assert compare_runs(run, produced).divergence is None
+        elif verdict.verdict == "cold":
+            assert (result.verdict, result.error) == ("could_not_run", verdict.reasons[0].message)
+        else:
+            assert ended[0] in ("unknown_from_step", "fixture_missing", "ran_past_recording"), result.divergence
+            assert ended[1] == (verdict.step or 0) + 1
+
+
+@pytest.mark.parametrize("name", JUDGED)
+def test_what_a_replay_cannot_show_is_said_beforehand(name: str):
+    verdicts = [judge(parse_native(bytes_of(record))) for record in played(name, "run")]
+
+    assert [(each.step, each.reasons[0].code if each.reasons else None) for each in verdicts] == JUDGED[name]
+
+
+def changed_answers(record: Record) -> Iterator[tuple[int, Record]]:
+    """Each answer of a tool with its last byte changed, with the step of the tool."""
+    for index, step in enumerate(record["steps"]):
+        text = step.get("result")
+        if step["kind"] == "tool" and isinstance(text, str) and text:
+            changed = copy.deepcopy(record)
+            changed["steps"][index]["result"] = text[:-1] + ("x" if text[-1] != "x" else "y")
+            yield index + 1, changed
+
+
+@pytest.mark.parametrize("name", [name for name in SCENARIOS if name not in UNSEEN | {"many_turns"}])
+def test_one_changed_byte_in_an_answer_of_a_tool_is_found_where_it_is_read(name: str):
+    for record in played(name, "run"):
+        judged = judge(parse_native(bytes_of(record)))
+        if judged.verdict == "cold":
+            continue
+        for step, changed in changed_answers(record):
+            if judged.step is not None and step > judged.step:
+                continue
+            if "handoff" in record["steps"][step - 1] and judged.step == step:
+                continue  # the filter of the handoff took it away
+            result, _ = replayed(bytes_of(changed))
+            assert result.divergence is not None, (step, result.verdict)
+            assert result.verdict == "diverged"
+            assert result.divergence.step == reader_of(record, step)
+
+
+def reader_of(record: Record, step: int) -> int:
+    """The step whose request holds the answer of this one; where only the end does, the call itself."""
+    models = (number for number, each in enumerate(record["steps"], start=1) if each["kind"] == "model")
+    return next((number for number in models if number > step), step)
+
+
+# --- what the recorder writes down for it ------------------------------------------------------
+
+
+def test_a_handoff_that_is_ignored_says_so():
+    (record,) = played("two_handoffs_in_one_answer", "run")
+
+    found = {step["tool_name"]: step["handoff"] for step in steps_of(record, "tool")}
+    assert found == {
+        "transfer_to_billing": {"from": "Support", "to": "Billing"},
+        "transfer_to_sales": {"ignored": True},
+    }
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_guardrail_that_trips_late_is_the_error_of_the_run(way: str):
+    (record,) = played("an_input_guardrail_that_trips_late", way)
+
+    assert (record["status"], record["error"]["type"]) == ("error", "InputGuardrailTripwireTriggered")
+
+
+def test_of_a_call_that_waits_inside_an_agent_the_outer_call_is_carried_on():
+    *_, outer, inner = played("an_approval_inside_an_agent_as_tool", "run")
+
+    assert (outer["deferred"], inner["deferred"]) == ({"c0": "success"}, {"c1": "success"})
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_end_of_a_run_that_is_out_of_turns_holds_the_last_answers(way: str):
+    (record,) = played("too_many_turns", way)
+
+    (message,) = record["final"]["messages"]
+    assert [part["content"] for part in message["parts"]] == ["A has shipped"]
+
+
+def reasons_of(record: Record) -> list[str]:
+    return [reason.code for reason in judge(parse_native(bytes_of(record))).reasons]
+
+
+def test_words_that_nobody_said_before_are_found_in_a_history_that_was_cut():
+    _, record = played("call_ids_that_come_again_over_turns", "run")
+    part: dict[str, Any] = record["steps"][2]["request"]["messages"][0]["parts"][0]
+    assert (reasons_of(record), part["content"]) == ([], "Where is A?")
+
+    part["content"] = "Where is C?"
+
+    assert reasons_of(record) == ["history_rewritten"]
+
+
+def test_input_and_first_request_have_to_say_the_same():
+    (record,) = played("two_messages_of_a_user", "run")
+    assert reasons_of(record) == []
+
+    record["steps"][0]["request"]["messages"][0]["parts"][0]["content"] = "Bye."
+
+    assert reasons_of(record) == ["input_contradicts"]
+
+
+def test_a_denied_call_is_the_one_that_was_asked_for():
+    _, record = played("a_call_that_a_person_rejects", "run")
+    assert reasons_of(record) == []
+
+    record["steps"][0]["arguments"] = '{"order": "B"}'
+
+    assert reasons_of(record) == ["call_contradicts"]
