@@ -1,0 +1,112 @@
+"""What models answered, which a replay is given and does not make."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from tests.trials.kinds.shared import Made, lengthen, lengthen_part, outcome_place, without_field
+from tests.trials.mutants import Expected, Place, at, changed, kind
+from tests.trials.reading_records import Json, RecordReader
+
+
+def _texts(reader: RecordReader) -> Iterator[tuple[int, int, str, bool]]:
+    """Texts of answers: step, position, path, and whether it is the run's output."""
+    for index in reader.models:
+        parts = list(reader.response_parts(index))
+        texts = [part for _, part in parts if part.get("part_kind") == "text"]
+        whole = "".join(part["content"] for part in texts)
+        for position, (path, part) in enumerate(parts):
+            if part.get("part_kind") == "text" and part["content"]:
+                is_last = index == reader.models[-1] and whole == reader.record.get("output")
+                yield index, position, path, is_last
+
+
+@kind("text of the last answer")
+def _last_text(record: Json) -> Made:
+    reader = RecordReader(record)
+    for index, position, path, is_last in _texts(reader):
+        if is_last:
+            change = lengthen_part(index, position, "content")
+            expected = Expected(by="replay", place=outcome_place(reader, "output"), compared=at(index, paths=path))
+            yield f"step {index}", changed(record, change), expected
+
+
+@kind("text of an earlier answer")
+def _earlier_text(record: Json) -> Made:
+    reader = RecordReader(record)
+    for index, position, path, _ in _texts(reader):
+        if index != reader.models[-1]:
+            expected = Expected(by="comparison", compared=at(index, paths=path))
+            yield f"step {index}", changed(record, lengthen_part(index, position, "content")), expected
+
+
+@kind("text and output both")
+def _text_and_output(record: Json) -> Made:
+    reader = RecordReader(record)
+    for index, position, path, is_last in _texts(reader):
+        parts = [part for _, part in reader.response_parts(index) if part.get("part_kind") == "text"]
+        if is_last and len(parts) == 1:
+
+            def change(copy: RecordReader, index: int = index, position: int = position) -> None:
+                lengthen_part(index, position, "content")(copy)
+                lengthen(copy.record, "output")
+
+            # Functions of the team may have made the output of the text.
+            by: Any = "undecided" if record.get("agent", {}).get("output_function") else "comparison"
+            yield f"step {index}", changed(record, change), Expected(by=by, compared=at(index, paths=path))
+
+
+@kind("thought of a model")
+def _thought(record: Json) -> Made:
+    reader = RecordReader(record)
+    for index in reader.models:
+        for position, (path, part) in enumerate(reader.response_parts(index)):
+            if part.get("part_kind") == "thinking" and part.get("content"):
+                expected = Expected(by="comparison", compared=at(index, paths=path))
+                yield f"step {index}", changed(record, lengthen_part(index, position, "content")), expected
+
+
+@kind("text added to a model's calls")
+def _text_added(record: Json) -> Made:
+    reader = RecordReader(record)
+    for index in reader.models[:-1]:
+        if record.get("agent", {}).get("entry_point") == "run_stream":
+            return  # there the first text ends the run
+        if any(part.get("part_kind") == "tool-call" for _, part in reader.response_parts(index)):
+
+            def change(copy: RecordReader, index: int = index) -> None:
+                copy.step(index)["response"]["parts"].insert(0, {"part_kind": "text", "content": "Let me see."})
+
+            expected = Expected(by="comparison", compared=at(index, paths="response"))
+            yield f"step {index}", changed(record, change), expected
+
+
+@kind("answer of a model left out")
+def _response_gone(record: Json) -> Made:
+    reader = RecordReader(record)
+    for index in reader.models:
+        if reader.step(index).get("response"):
+            expected = Expected(
+                by="judge", place=at(index), compared=Place(), verdicts=frozenset({"replayable_to_step", "cold"})
+            )
+            yield f"step {index}", changed(record, without_field(index, "response")), expected
+
+
+@kind("finish reason")
+def _finish_reason(record: Json) -> Made:
+    reader = RecordReader(record)
+    for index in reader.models:
+        if not isinstance(reader.step(index).get("response"), dict):
+            continue
+
+        def change(copy: RecordReader, index: int = index) -> None:
+            copy.step(index)["finish_reason"] = "length"
+            if isinstance(copy.step(index).get("response"), dict):
+                copy.step(index)["response"]["finish_reason"] = "length"
+
+        expected = Expected(by="comparison", compared=at(index, paths=("finish_reason", "response")))
+        if index == reader.models[-1] or not list(reader.response_parts(index)):
+            # An answer that was cut short may be judged otherwise by the loop.
+            expected = Expected(by="undecided", compared=expected.compared)
+        yield f"step {index}", changed(record, change), expected

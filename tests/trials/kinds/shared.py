@@ -1,0 +1,94 @@
+"""What several kinds of mutants need."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from tests.trials.mutants import Change, Expected, Place, at
+from tests.trials.reading_records import Json, RecordReader, Told
+
+Made = Iterator[tuple[str, Json, Expected]]
+FINAL = ("final", "messages")
+
+
+def place_told(reader: RecordReader, told: Told, *, field: str = "content") -> Place:
+    """Where a request shows an answer that is another one than the step's."""
+    if told.step is None:
+        return at(reader.last, reader.last + 1, reader.models[-1], paths=FINAL)
+    return at(told.step, paths=f"{told.path}.{field}")
+
+
+def equal(left: Any, right: Any) -> bool:
+    return json.dumps(left) == json.dumps(right)
+
+
+def siblings(reader: RecordReader) -> Iterator[tuple[int, int]]:
+    """Calls beside each other in one answer of the model."""
+    for left, right in zip(reader.tools, reader.tools[1:], strict=False):
+        one, other = reader.asked(left), reader.asked(right)
+        if one and other and one.step == other.step and one.part is not other.part:
+            yield left, right
+
+
+def swap(left: int, right: int, key: str) -> Any:
+    def change(reader: RecordReader) -> None:
+        one, other = reader.step(left), reader.step(right)
+        one[key], other[key] = other[key], one[key]
+
+    return change
+
+
+def lengthen(holder: Json, key: str) -> None:
+    holder[key] = f"{holder[key]}X"
+
+
+def called(reader: RecordReader) -> Iterator[int]:
+    """Tool steps whose call stands in an answer of the run, with the same arguments."""
+    for index in reader.tools:
+        asked = reader.asked(index)
+        if asked and equal(asked.part.get("args"), reader.step(index).get("arguments")):
+            yield index
+
+
+def is_last_output(reader: RecordReader, index: int) -> bool:
+    """The outcome itself, which the record has once more as its output."""
+    step = reader.step(index)
+    return bool(step.get("is_output")) and step.get("outcome") == "success" and "output" in reader.record
+
+
+def outcome_place(reader: RecordReader, *paths: str) -> Place:
+    return Place(frozenset({reader.last, reader.last + 1, *reader.models[-1:]}), paths)
+
+
+def lengthen_part(index: int, position: int, key: str) -> Any:
+    return lambda copy: lengthen(copy.step(index)["response"]["parts"][position], key)
+
+
+# --- changes of one field ------------------------------------------------------------------------
+
+
+def with_fields(index: int, **fields: Any) -> Change:
+    """Of a step."""
+
+    def change(reader: RecordReader) -> None:
+        reader.step(index).update(fields)
+
+    return change
+
+
+def without_field(index: int, key: str) -> Change:
+    """Of a step."""
+
+    def change(reader: RecordReader) -> None:
+        del reader.step(index)[key]
+
+    return change
+
+
+def of_run(**fields: Any) -> Change:
+    def change(reader: RecordReader) -> None:
+        reader.record.update(fields)
+
+    return change
