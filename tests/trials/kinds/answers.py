@@ -33,20 +33,21 @@ def _answers_in(place: str, name: str, change: Change) -> Any:
             if _is_bytes(value):
                 continue
             for path, new in change(value):
-                expected = _answer_expected(reader, index, told, place, path)
+                expected = _answer_expected(reader, index, told, place, is_null=new is None)
                 yield f"step {index}: {path or 'all of it'}", _with_answer(record, index, new, place), expected
 
     return make
 
 
-def _answer_expected(reader: RecordReader, index: int, told: Told, place: str, path: str) -> Expected:
+def _answer_expected(reader: RecordReader, index: int, told: Told, place: str, *, is_null: bool) -> Expected:
     in_message = place_told(reader, told)
     if place == "the step":
         return Expected(by="replay", place=in_message, compared=at(index, paths="result"))
     if place == "the message":
         compared = at(told.step, paths=("request", told.path)) if told.step else at()
         return Expected(by="replay", place=in_message, compared=compared)
-    if _is_outcome(reader, index) or _is_written_by_framework(reader.step(index)):
+    step = reader.step(index)
+    if _is_outcome(reader, index) or _is_written_by_framework(step) or (_is_words(step) and is_null):
         return Expected(by="undecided", compared=at(index, paths="result"))
     return Expected(by="comparison", compared=at(index, paths="result"))
 
@@ -56,6 +57,11 @@ def _is_written_by_framework(step: Json) -> bool:
     cause = (step.get("retry") or {}).get("cause")
     is_skipped = isinstance(step.get("result"), str) and step["result"].startswith("Tool not executed")
     return bool(step.get("is_output")) or is_skipped or cause not in (None, "model_retry")
+
+
+def _is_words(step: Json) -> bool:
+    """Why the tool did not do it, which is a text and nothing else."""
+    return step.get("outcome") != "success"
 
 
 def _is_outcome(reader: RecordReader, index: int) -> bool:
