@@ -286,7 +286,8 @@ def _of_agreement(said: Said) -> Iterator[tuple[str, str, str]]:
     if said.to_replay is None:
         return
     words = f"replay {said.replayed}; mutant and its replay: {_found(said.to_replay)}"
-    if said.replayed.verdict == "reproduced" and not said.to_replay.identical:
+    # What was not captured is not identical to anything, and no divergence either.
+    if said.replayed.verdict == "reproduced" and said.to_replay.divergence is not None:
         yield DISAGREE, words, "identical"
     if said.replayed.verdict == "diverged" and said.to_replay.identical:
         yield DISAGREE, words, "not identical"

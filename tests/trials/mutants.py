@@ -23,7 +23,7 @@ Noticed = Literal["replay", "judge", "comparison", "nobody", "anybody", "undecid
 - `anybody`: a difference or none, as long as the replay ends as the judge said.
 - `undecided`: only code that is not there could tell whether the record contradicts itself.
 
-Whatever it is, what is reproduced must compare as identical to its replay.
+Whatever it is, what is reproduced must not differ from its replay when the two are compared.
 """
 
 
