@@ -85,6 +85,19 @@ def numbers_and_nesting() -> Play:
     return Play(_stock_agent(asked, says("One chest.")), "Wie viele Kisten für Müller?")
 
 
+def lists_in_arguments() -> Play:
+    agent = _stock_agent(
+        says(call("pack", {"items": ["箱", "Kiste"], "counts": [1, 2], "for_whom": "Müller"}, "p")), says("Gepackt.")
+    )
+
+    @agent.tool_plain
+    def pack(items: list[str], counts: list[int], for_whom: str) -> list[Any]:
+        """Pack them."""
+        return [items, counts, for_whom]
+
+    return Play(agent, "Pack them")
+
+
 def equal_sibling_calls() -> Play:
     asked = says(call("ticket", {}, "t1"), call("ticket", {}, "t2"), call("ticket", {}, "t3"))
     return Play(_stock_agent(asked, says("1, 2 and 3.")), "Three tickets")
@@ -210,11 +223,25 @@ def failure_after_a_call() -> Play:
 
 
 MORE: list[Callable[[], Play]] = [
-    numbers_and_nesting, equal_sibling_calls, equal_calls_after_each_other, beside_output_early, beside_output_graceful,
-    beside_output_exhaustive, text_before_a_call_exhaustive, text_before_a_call_early, calls_and_then_text, sub_agent,
-    text_output_function, output_union, files_and_metadata, snapshots_of_state, settings_of_the_model, token_limit,
+    numbers_and_nesting,
+    lists_in_arguments,
+    equal_sibling_calls,
+    equal_calls_after_each_other,
+    beside_output_early,
+    beside_output_graceful,
+    beside_output_exhaustive,
+    text_before_a_call_exhaustive,
+    text_before_a_call_early,
+    calls_and_then_text,
+    sub_agent,
+    text_output_function,
+    output_union,
+    files_and_metadata,
+    snapshots_of_state,
+    settings_of_the_model,
+    token_limit,
     failure_after_a_call,
-]  # fmt: skip
+]
 
 
 # --- OpenAI Agents SDK ---------------------------------------------------------------------------
@@ -344,9 +371,17 @@ OPENAI_PLAYS: dict[str, openai.Play] = {
 # --- what short scripts save ---------------------------------------------------------------------
 
 SAVED = [
-    scenarios.one_tool, scenarios.parallel_tools, scenarios.thinking, numbers_and_nesting, equal_sibling_calls,
-    equal_calls_after_each_other, calls_and_then_text, scenarios.model_retry, scenarios.tool_failed,
-]  # fmt: skip
+    scenarios.one_tool,
+    scenarios.parallel_tools,
+    scenarios.thinking,
+    numbers_and_nesting,
+    lists_in_arguments,
+    equal_sibling_calls,
+    equal_calls_after_each_other,
+    calls_and_then_text,
+    scenarios.model_retry,
+    scenarios.tool_failed,
+]
 
 
 def session_files() -> Iterator[RecordedRun]:

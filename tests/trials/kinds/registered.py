@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tests.trials.kinds.shared import Made, lengthen, outcome_place, with_fields
+from tests.trials.kinds.shared import Made, lengthen, of_run, outcome_place, with_fields
 from tests.trials.mutants import KINDS, Expected, Kind, Maker, Place, at, changed, kind
 from tests.trials.reading_records import Json, RecordReader
 
@@ -191,23 +191,13 @@ def _limit(record: Json) -> Made:
 
 @kind("what a person decided")
 def _deferred(record: Json) -> Made:
-    """Or what came from outside."""
+    """Or what came from outside; the step of the call says otherwise then."""
     reader = RecordReader(record)
-    deferred = record.get("deferred")
-    if not isinstance(deferred, dict):
-        return
-    for key, value in deferred.items():
-        for inner, decision in value.items() if isinstance(value, dict) and key in ("approvals", "calls") else ():
-            new = (not decision) if isinstance(decision, bool) else "another result"
-
-            def change(copy: RecordReader, key: str = key, inner: str = inner, new: Any = new) -> None:
-                copy.record["deferred"][key][inner] = new
-
-            steps = [i for i in reader.tools if reader.step(i).get("call_id") == inner]
-            told = reader.told(steps[0]) if steps else None
-            place = Place(frozenset({*steps, told.step})) if told and told.step else Place()
-            yield (
-                f"{key} {inner}",
-                changed(record, change),
-                Expected(by="replay", place=place, compared=Place(paths=("deferred",))),
-            )
+    deferred: Json = record.get("deferred") or {}
+    for call_id, outcome in deferred.items():
+        new = {**deferred, call_id: "denied" if outcome == "success" else "success"}
+        steps = [i for i in reader.tools if reader.step(i).get("call_id") == call_id]
+        told = reader.told(steps[0]) if steps else None
+        place = Place(frozenset({*steps, told.step})) if told and told.step else Place()
+        expected = Expected(by="replay", place=place, compared=Place(paths=("deferred",)))
+        yield f"{call_id}: {new[call_id]}", changed(record, of_run(deferred=new)), expected
