@@ -272,7 +272,7 @@ def _of_comparison(expected: Expected, said: Said) -> Iterator[tuple[str, str, s
     comparison = said.to_original
     if comparison is None or not expected.is_comparable:
         return
-    words = f"original and mutant: {_found(comparison)}"
+    words = f"original and mutant: {compared_words(comparison)}"
     if expected.compared is None:
         if not comparison.identical:
             yield SEEN_NOTHING, words, "identical"
@@ -285,7 +285,7 @@ def _of_comparison(expected: Expected, said: Said) -> Iterator[tuple[str, str, s
 def _of_agreement(said: Said) -> Iterator[tuple[str, str, str]]:
     if said.to_replay is None:
         return
-    words = f"replay {said.replayed}; mutant and its replay: {_found(said.to_replay)}"
+    words = f"replay {said.replayed}; mutant and its replay: {compared_words(said.to_replay)}"
     # What was not captured is not identical to anything, and no divergence either.
     if said.replayed.verdict == "reproduced" and said.to_replay.divergence is not None:
         yield DISAGREE, words, "identical"
@@ -301,7 +301,7 @@ def _place(comparison: Comparison) -> tuple[int | None, str | None]:
     return step.index if step else None, found.path
 
 
-def _found(comparison: Comparison) -> str:
+def compared_words(comparison: Comparison) -> str:
     if comparison.identical:
         ignored = {each.rule.key: each.count for each in comparison.ignored if each.count}
         return f"identical (ignored {json.dumps(ignored)})"

@@ -6,7 +6,16 @@ import copy
 from collections.abc import Iterator
 from typing import Any
 
-from tests.trials.kinds.shared import Made, equal, place_told, siblings, swap, with_fields, without_field
+from tests.trials.kinds.shared import (
+    Made,
+    equal,
+    is_written_by_framework,
+    place_told,
+    siblings,
+    swap,
+    with_fields,
+    without_field,
+)
 from tests.trials.mutants import KINDS, Expected, Kind, Place, at, changed, kind
 from tests.trials.reading_records import Json, RecordReader, Told
 from tests.trials.value_changes import CHANGES, Change
@@ -47,16 +56,9 @@ def _answer_expected(reader: RecordReader, index: int, told: Told, place: str, *
         compared = at(told.step, paths=("request", told.path)) if told.step else at()
         return Expected(by="replay", place=in_message, compared=compared)
     step = reader.step(index)
-    if _is_outcome(reader, index) or _is_written_by_framework(step) or (_is_words(step) and is_null):
+    if _is_outcome(reader, index) or is_written_by_framework(step) or (_is_words(step) and is_null):
         return Expected(by="undecided", compared=at(index, paths="result"))
     return Expected(by="comparison", compared=at(index, paths="result"))
-
-
-def _is_written_by_framework(step: Json) -> bool:
-    """The loop makes this answer itself, in its own words."""
-    cause = (step.get("retry") or {}).get("cause")
-    is_skipped = isinstance(step.get("result"), str) and step["result"].startswith("Tool not executed")
-    return bool(step.get("is_output")) or is_skipped or cause not in (None, "model_retry")
 
 
 def _is_words(step: Json) -> bool:

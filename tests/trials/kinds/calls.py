@@ -6,7 +6,7 @@ import copy
 from collections.abc import Iterator
 from typing import Any
 
-from tests.trials.kinds.shared import Made, called, equal, place_told, siblings, swap, with_fields
+from tests.trials.kinds.shared import Made, called, equal, place_called, place_told, siblings, swap, with_fields
 from tests.trials.mutants import KINDS, Expected, Kind, Place, at, changed, kind
 from tests.trials.reading_records import Json, RecordReader
 from tests.trials.value_changes import CHANGES, Change, in_written
@@ -72,7 +72,11 @@ def _name_in_step(record: Json) -> Made:
     reader = RecordReader(record)
     for index in called(reader):
         for new in _other_names(reader, index):
-            expected = Expected(by="replay", place=at(index), compared=at(index, paths=("tool_name", "name", "steps[")))
+            expected = Expected(
+                by="replay",
+                place=place_called(reader, index),
+                compared=at(index, paths=("tool_name", "name", "steps[")),
+            )
             yield f"step {index}: {new}", changed(record, _rename(index, new, step=True)), expected
 
 
@@ -86,7 +90,9 @@ def _name_under_same_name(record: Json) -> Made:
         def change(copy: RecordReader, index: int = index, old: str = old, new: str = new) -> None:
             copy.step(index).update(name=old, tool_name=new)
 
-        expected = Expected(by="replay", place=at(index), compared=at(index, paths=("tool_name", "steps[")))
+        expected = Expected(
+            by="replay", place=place_called(reader, index), compared=at(index, paths=("tool_name", "steps["))
+        )
         yield f"step {index}: {new}", changed(record, change), expected
 
 
@@ -99,8 +105,10 @@ def _name_in_message(record: Json) -> Made:
         told = reader.told(index)
         for new in _other_names(reader, index):
             # A tool that is not there is answered by the loop, and the next request tells that.
-            later = {told.step or reader.last + 1} if told and new == "renamed" else set()
-            place, compared = Place(frozenset({index} | later)), at(asked.step, paths=f"{asked.path}.tool_name")
+            end = {reader.last, reader.last + 1, reader.models[-1]}
+            later = set() if new != "renamed" else {told.step} if told and told.step else end
+            place = Place(place_called(reader, index).steps | later)
+            compared = at(asked.step, paths=f"{asked.path}.tool_name")
             expected = Expected(by="replay", place=place, compared=compared)
             yield f"step {index}: {new}", changed(record, _rename(index, new, call=True)), expected
 
@@ -161,7 +169,7 @@ def _rename(index: int, new: str, *, step: bool = False, call: bool = False, ans
 def _id_in_step(record: Json) -> Made:
     reader = RecordReader(record)
     for index in called(reader):
-        expected = Expected(by="replay", place=at(index), is_comparable=False)
+        expected = Expected(by="replay", place=place_called(reader, index), is_comparable=False)
         yield f"step {index}", changed(record, with_fields(index, call_id="other-id")), expected
 
 
@@ -177,7 +185,11 @@ def _id_in_message(record: Json) -> Made:
             assert asked is not None
             asked.part["tool_call_id"] = "other-id"
 
-        yield f"step {index}", changed(record, change), Expected(by="replay", place=at(index), is_comparable=False)
+        yield (
+            f"step {index}",
+            changed(record, change),
+            Expected(by="replay", place=place_called(reader, index), is_comparable=False),
+        )
 
 
 @kind("call id, in the answer of the message")

@@ -13,6 +13,24 @@ Made = Iterator[tuple[str, Json, Expected]]
 FINAL = ("final", "messages")
 
 
+def is_written_by_framework(step: Json) -> bool:
+    """The loop makes this answer itself, in its own words."""
+    cause = (step.get("retry") or {}).get("cause")
+    is_skipped = isinstance(step.get("result"), str) and step["result"].startswith("Tool not executed")
+    return bool(step.get("is_output")) or is_skipped or cause not in (None, "model_retry")
+
+
+def place_called(reader: RecordReader, index: int) -> Place:
+    """Where a call is another one than its step. What the loop answers itself at the end of a run stands in the last
+    messages, and a call that waits is part of the outcome."""
+    told, steps = reader.told(index), {index}
+    if reader.step(index).get("outcome") in (None, "unapproved", "deferred"):
+        steps |= {reader.last, reader.last + 1}
+    if told is not None and told.step is None and is_written_by_framework(reader.step(index)):
+        steps |= place_told(reader, told).steps
+    return Place(frozenset(steps))
+
+
 def place_told(reader: RecordReader, told: Told, *, field: str = "content") -> Place:
     """Where a request shows an answer that is another one than the step's."""
     if told.step is None:
