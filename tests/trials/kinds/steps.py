@@ -71,6 +71,8 @@ def _doubled_model(record: Json) -> Made:
 def _cut(record: Json, *, is_clean: bool) -> Made:
     reader = RecordReader(record)
     for count in range(1, reader.last):
+        if not any(index > count for index in reader.tools + reader.models):
+            continue  # what is cut off is nothing that the run did itself
         if reader.step(count + 1).get("parent") is not None and count + 1 not in reader.tools + reader.models:
             continue
 

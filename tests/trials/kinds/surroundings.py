@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from tests.trials.kinds.shared import Made, with_fields
+from tests.trials.kinds.shared import Made, of_run, with_fields
 from tests.trials.mutants import Expected, Place, at, changed, kind
 from tests.trials.reading_records import Json, RecordReader
 
@@ -116,3 +116,45 @@ def _spaces(record: Json) -> Made:
 def _nothing(record: Json) -> Made:
     """The control."""
     yield "nothing", record, Expected(by="nobody", compared=None)
+
+
+@kind("user whom a step acted for")
+def _user_of_a_step(record: Json) -> Made:
+    reader = RecordReader(record)
+    for index, step in enumerate(reader.steps, start=1):
+        if step.get("user_id"):
+            expected = Expected(by="comparison", compared=at(index, paths="user_id"))
+            yield f"step {index}", changed(record, with_fields(index, user_id="somebody-else")), expected
+
+
+@kind("user of the run")
+def _user(record: Json) -> Made:
+    if record.get("user_id"):
+        expected = Expected(by="comparison", compared=Place(paths=("user_id",)))
+        yield "run", changed(record, of_run(user_id="somebody-else")), expected
+
+
+@kind("feature flags")
+def _flags(record: Json) -> Made:
+    if record.get("flags"):
+        expected = Expected(by="comparison", compared=Place(paths=("flags",)))
+        yield "run", changed(record, of_run(flags={**record["flags"], "added": True})), expected
+
+
+@kind("commit of the agent's code")
+def _commit(record: Json) -> Made:
+    """Two deployments may do the same; where they do, they are compared to find that out."""
+    if record.get("code", {}).get("commit"):
+        new = {**record["code"], "commit": "0" * 40}
+        yield "run", changed(record, of_run(code=new)), Expected(by="nobody", is_comparable=False)
+
+
+@kind("body of a response on the wire")
+def _wire(record: Json) -> Made:
+    """Evidence beside the answer that the agent saw, which the replay is given."""
+    reader = RecordReader(record)
+    for index, step in enumerate(reader.steps, start=1):
+        if (step.get("http") or {}).get("response_body") is not None:
+            http = {**step["http"], "response_body": "cut of"}
+            expected = Expected(by="comparison", compared=at(index, paths="http"))
+            yield f"step {index}", changed(record, with_fields(index, http=http)), expected
