@@ -150,7 +150,7 @@ class RecordReader:
     def detach_history_from(self, index: int) -> None:
         """What went on from this model step begins where that step began, with its messages written out."""
         step = self.step(index)
-        for history in self._histories():
+        for history in self.histories():
             if history.get("after") == index:
                 history["messages"] = [*step["request"]["messages"], step["response"], *history["messages"]]
                 if "after" in step["request"]:
@@ -158,7 +158,7 @@ class RecordReader:
                 else:
                     del history["after"]
 
-    def _histories(self) -> list[Json]:
+    def histories(self) -> list[Json]:
         found = [step.get("request") for step in self.steps] + [self.record.get("final")]
         return [history for history in found if history]
 
@@ -173,5 +173,5 @@ class RecordReader:
         for step in self.steps:
             yield step, "parent"
             yield step, "retry_of"
-        for history in self._histories():
+        for history in self.histories():
             yield history, "after"

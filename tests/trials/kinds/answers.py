@@ -86,7 +86,7 @@ def _with_answer(record: Json, index: int, new: Any, place: str) -> Json:
 def _tell(reader: RecordReader, index: int, old: Any, new: Any) -> None:
     """In every message that tells this answer: a history that begins anew says it again."""
     call_id = reader.step(index).get("call_id")
-    for history in reader._histories():
+    for history in reader.histories():
         for message in history["messages"]:
             for part in message.get("parts", []):
                 if (
