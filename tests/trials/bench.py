@@ -23,6 +23,7 @@ from tests.trials.mutants import Expected, Mutant, Place
 PATIENCE = 60.0  # seconds for one replay
 ENDS = {"unknown_from_step", "fixture_missing", "ran_past_recording"}
 """How a replay may end where the judge said that it will."""
+OUTCOME = ("output", "status", "error")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -262,10 +263,16 @@ def _of_promise(expected: Expected, said: Said) -> Iterator[tuple[str, str, str]
     if expected.by in ("comparison", "nobody", "anybody", "judge"):
         if judged.verdict == "replayable" and found.verdict != "reproduced":
             yield PROMISE, words, "reproduced"
-        if judged.verdict == "replayable_to_step" and (
-            found.verdict not in ENDS or found.step != (judged.step or 0) + 1
-        ):
+        if judged.verdict == "replayable_to_step" and not _is_kept(expected, said):
             yield PROMISE, words, f"ends at step {(judged.step or 0) + 1}"
+
+
+def _is_kept(expected: Expected, said: Said) -> bool:
+    """The replay ends behind the step that the judge named; or says what contradicts itself in this record."""
+    found = said.replayed
+    if expected.by == "judge" and found.verdict == "diverged" and (found.path or "").startswith(OUTCOME):
+        return expected.place.holds(found.step, found.path)
+    return found.verdict in ENDS and found.step == (said.judged.step or 0) + 1
 
 
 def _of_comparison(expected: Expected, said: Said) -> Iterator[tuple[str, str, str]]:

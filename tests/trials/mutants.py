@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from tests.trials.reading_records import Json, RecordReader
@@ -33,14 +33,21 @@ class Place:
 
     steps: frozenset[int] = frozenset()
     paths: tuple[str, ...] = ()
+    otherwise: Place | None = None
+    """Just as good."""
 
     def holds(self, step: int | None, path: str | None) -> bool:
         in_step = not self.steps or step in self.steps
-        return in_step and (not self.paths or (path or "").startswith(self.paths))
+        is_here = in_step and (not self.paths or (path or "").startswith(self.paths))
+        return is_here or (self.otherwise is not None and self.otherwise.holds(step, path))
+
+    def __or__(self, other: Place) -> Place:
+        return replace(self, otherwise=other if self.otherwise is None else self.otherwise | other)
 
     def __str__(self) -> str:
         steps = f"step {' or '.join(map(str, sorted(self.steps)))}" if self.steps else "any step"
-        return f"{steps}, {' or '.join(self.paths) or 'any path'}"
+        here = f"{steps}, {' or '.join(self.paths) or 'any path'}"
+        return f"{here}; or {self.otherwise}" if self.otherwise else here
 
 
 def at(*steps: int, paths: tuple[str, ...] | str = ()) -> Place:

@@ -49,13 +49,14 @@ def _answers_in(place: str, name: str, change: Change) -> Any:
 
 
 def _answer_expected(reader: RecordReader, index: int, told: Told, place: str, *, is_null: bool) -> Expected:
-    in_message = place_told(reader, told)
+    in_message, step = place_told(reader, told), reader.step(index)
+    if is_written_by_framework(step):  # the loop's own answer is another one than the step's already
+        in_message |= at(index, paths="result")
     if place == "the step":
         return Expected(by="replay", place=in_message, compared=at(index, paths="result"))
     if place == "the message":
         compared = at(told.step, paths=("request", told.path)) if told.step else at()
         return Expected(by="replay", place=in_message, compared=compared)
-    step = reader.step(index)
     if _is_outcome(reader, index) or is_written_by_framework(step) or (_is_words(step) and is_null):
         return Expected(by="undecided", compared=at(index, paths="result"))
     return Expected(by="comparison", compared=at(index, paths="result"))
@@ -143,6 +144,8 @@ def _outcome(record: Json) -> Made:
         if "outcome" in told.part:
             place = place_told(reader, told, field="")
             place = Place(place.steps, tuple(path.rstrip(".") for path in place.paths))
+            if is_written_by_framework(step):
+                place |= at(index, paths="outcome")
             expected = Expected(by="replay", place=place, compared=at(index, paths=("outcome", "retry")))
         else:
             expected = Expected(by="comparison", compared=at(index, paths="outcome"))

@@ -83,9 +83,12 @@ def _cut(record: Json, *, is_clean: bool) -> Made:
                 copy.record.pop("error", None)
                 copy.record["status"] = "cut_off"
 
+        place = at(count + 1)
+        if not is_clean:  # the outcome is another one than that of the steps before it
+            place |= at(count, paths=("output", "status", "error"))
         expected = Expected(
             by="judge",
-            place=at(count + 1),
+            place=place,
             compared=at(count, count + 1),
             verdicts=frozenset({"replayable_to_step", "cold"}),
         )
