@@ -10,6 +10,7 @@ import os
 from collections import defaultdict
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from random import Random
 
 import pytest
@@ -32,12 +33,13 @@ def runs() -> list[RecordedRun]:
     return all_runs(WAYS)
 
 
-def test_one_change_is_noticed_where_it_is(runs: list[RecordedRun]):
+def test_one_change_is_noticed_where_it_is(runs: list[RecordedRun], capsys: pytest.CaptureFixture[str]):
     chosen = _chosen(runs)
 
     bench = _tried(chosen)
 
-    print(f"\n{bench.table()}\n")
+    with capsys.disabled() if FULL else nullcontext():
+        print(f"\n{bench.table()}\n")
     assert set(bench.rows) == {kind.name for kind in [*KINDS, *SAVED_KINDS]}
     assert not bench.faults, "\n".join(map(str, bench.faults[:200]))
     if FULL:

@@ -21,8 +21,10 @@ def is_written_by_framework(step: Json) -> bool:
 
 
 def place_called(reader: RecordReader, index: int) -> Place:
-    """Where a call is another one than its step. What the loop answers itself stands in the messages after it, and a call
-    that waits is part of the outcome."""
+    """Where a call is another one than its step.
+
+    What the loop answers itself stands in the messages after it, and a call that waits is part of the outcome.
+    """
     told, steps = reader.told(index), {index}
     if reader.step(index).get("outcome") in (None, "unapproved", "deferred"):
         steps |= {reader.last, reader.last + 1}
