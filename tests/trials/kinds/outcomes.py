@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from tests.trials.kinds.shared import FINAL, Made, lengthen, of_run, outcome_place
+from tests.trials.kinds.shared import FINAL, Made, lengthen, of_run, outcome_place, place_told
 from tests.trials.mutants import Expected, Place, at, changed, kind
-from tests.trials.reading_records import Json, RecordReader
+from tests.trials.reading_records import Json, RecordReader, Told
 from tests.trials.value_changes import CHANGES
 
 
@@ -161,7 +161,8 @@ def _final_text(record: Json) -> Made:
                 def change(copy: RecordReader, number: int = number, position: int = position) -> None:
                     lengthen(copy.record["final"]["messages"][number]["parts"][position], "content")
 
-                expected = Expected(by="replay", place=outcome_place(reader, *FINAL), compared=Place(paths=FINAL))
+                place = place_told(reader, Told(None, part, "")) | outcome_place(reader, *FINAL)
+                expected = Expected(by="replay", place=place, compared=Place(paths=FINAL))
                 yield f"message {number}", changed(record, change), expected
 
 

@@ -36,7 +36,8 @@ def place_called(reader: RecordReader, index: int) -> Place:
 def place_told(reader: RecordReader, told: Told, *, field: str = "content") -> Place:
     """Where a request shows an answer that is another one than the step's."""
     if told.step is None:
-        return at(reader.last, reader.last + 1, reader.models[-1], paths=FINAL)
+        called = [i for i in reader.tools if reader.step(i).get("call_id") == told.part.get("tool_call_id")]
+        return at(reader.last, reader.last + 1, reader.models[-1], *called, paths=FINAL)
     return at(told.step, paths=f"{told.path}.{field}")
 
 
