@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from sessions_app.core.compare.runs import Comparison
+from sessions_app.core.judge.reasons import Reason
 from sessions_app.core.replay.ending import Ending
 from sessions_app.core.replay.observed import Divergence
 from sessions_app.core.replay.proof import PROVEN, Part, PartName, Proof, counted, differing, differs_at, part_of, up_to
 from sessions_app.core.run import ModelCall, Run
 
 
-def prove_fork(comparison: Comparison, divergence: Divergence | None, ending: Ending) -> Proof:
+def prove_fork(comparison: Comparison, divergence: Divergence | None, ending: Ending, limit: Reason | None) -> Proof:
     """A fork that takes another course proves nothing of its parent; one that does not shows the same outcome, where
     both have one."""
     parent = comparison.left
@@ -19,7 +20,7 @@ def prove_fork(comparison: Comparison, divergence: Divergence | None, ending: En
         "requests": _recorded(parent, lambda call: call.history, "the messages of the requests were not recorded"),
         "parameters": _recorded(parent, lambda call: call.parameters, "tools and output schema were not recorded"),
         "tool_arguments": PROVEN if parent.tool_calls else _nothing("no call of a tool was compared"),
-        "outcome": _outcome(comparison) if divergence is None else differs_at(divergence),
+        "outcome": _outcome(comparison, limit) if divergence is None else differs_at(divergence),
     }
     proof = Proof(same_steps=counted(parent.steps), parts=parts, outcome_kind=ending.kind)
     if divergence is None or part_of(divergence.path) == "outcome":
@@ -35,7 +36,9 @@ def _nothing(reason: str) -> Part:
     return Part(state="not_comparable", reason=reason)
 
 
-def _outcome(comparison: Comparison) -> Part:
+def _outcome(comparison: Comparison, limit: Reason | None) -> Part:
+    if limit is not None:
+        return _nothing(limit.message.removesuffix("."))
     facts = {fact.name: fact for fact in comparison.facts}
     has_outcome = any(facts[name].left is not None for name in ("output", "error"))
     if has_outcome and all(facts[name].status == "same" for name in ("output", "error", "status")):

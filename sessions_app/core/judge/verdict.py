@@ -12,8 +12,8 @@ from sessions_app.core.history import History
 from sessions_app.core.judge.call_steps import call_step_gaps
 from sessions_app.core.judge.contradictions import record_gaps
 from sessions_app.core.judge.conventions import fix_for
-from sessions_app.core.judge.cut_values import cut_values
 from sessions_app.core.judge.course import course_gaps
+from sessions_app.core.judge.cut_values import cut_values
 from sessions_app.core.judge.last_calls import calls_in, is_answered, is_settled, kinds_said
 from sessions_app.core.judge.openai_loop import openai_gaps
 from sessions_app.core.judge.outcome import outcome_gaps
