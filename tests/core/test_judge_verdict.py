@@ -91,7 +91,6 @@ def test_failure_that_the_loop_passes_on_is_no_gap(steps):
     [
         [model(), tool(result=None, error=TIMEOUT), model()],
         [model(), tool(), tool(result=None, outcome="denied"), model()],
-        [model(), tool(), tool(result=None, retry={"cause": "validation_error"}), model()],
         [model(), tool(), tool(result=None, retry={"cause": "unknown_tool"}), model()],
     ],
 )

@@ -1,7 +1,8 @@
 """The fields of two steps that stand beside each other, in the order in which they came about.
 
 Not compared: ids of sub-runs, token counts (a captured answer carries its own), where
-an answer came from, HTTP headers, state, and fields that the format does not know.
+an answer came from, HTTP headers, and fields that the format does not know. Changes of state are compared where both
+steps have them: a replay does not make any.
 """
 
 from __future__ import annotations
@@ -15,7 +16,17 @@ from sessions_app.core.compare.payload_fields import FieldComparer
 from sessions_app.core.compare.requests import NewMessages, RunMessages
 from sessions_app.core.history import messages
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
-from sessions_app.core.run import ErrorInfo, HttpExchange, ModelCall, Retrieval, Step, ToolCall, answered, asked
+from sessions_app.core.run import (
+    ErrorInfo,
+    HttpExchange,
+    ModelCall,
+    Retrieval,
+    StateChange,
+    Step,
+    ToolCall,
+    answered,
+    asked,
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -33,6 +44,8 @@ class StepComparer:
         else:
             yield from self._call(left, right)
         yield from self._surroundings(left, right)
+        if left.state is not None and right.state is not None:
+            yield from self.fields.present("state", _state_value(left.state), _state_value(right.state))
         yield from self._times(left, right)
 
     def _surroundings(self, left: Step, right: Step) -> Iterator[Difference]:
@@ -121,6 +134,10 @@ def _all(new: NewMessages) -> list[Payload]:
 def _results(*steps: Step) -> list[Payload | Missing | None]:
     """A step that failed has no result; any other without one was not captured."""
     return [answered(step) or (MISSING if step.error else None) for step in steps]
+
+
+def _state_value(change: StateChange) -> JsonObject:
+    return {"before": list(change.before), "after": list(change.after)}
 
 
 def _retry(call: ToolCall) -> JsonValue:

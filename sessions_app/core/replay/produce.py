@@ -131,7 +131,7 @@ def parameters_in_shape(recorded: Payload | None, rebuilt: Payload | None) -> Pa
 def _rebuilt_call(
     call: ToolCall, observed: ObservedCall | None, asked: JsonObject | None, part: JsonObject | None
 ) -> ToolCall:
-    call = replace(call, tool_name=_name(call, asked))
+    call = replace(call, tool_name=_name(call, asked), call_id=_id(call, observed))
     arguments = _spelled_arguments(call.arguments, observed.arguments if observed else _arguments(call, asked))
     if part is None:
         # The run ended before the answer reached the history; this is what the tool gave.
@@ -150,6 +150,11 @@ def _new_requests(seen: Observations) -> list[JsonValue]:
     """The newest message of each request, and the end: a rewritten history keeps less."""
     histories = [*(request.history for request in seen.requests), seen.final]
     return [history.message.value for history in histories if history is not None]
+
+
+def _id(call: ToolCall, observed: ObservedCall | None) -> str | None:
+    """The one under which the loop made the call; spans need not tell of any."""
+    return call.call_id if call.call_id is None or observed is None else observed.call_id
 
 
 def _name(call: ToolCall, asked: JsonObject | None) -> str:
