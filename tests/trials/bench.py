@@ -240,7 +240,7 @@ def _is_right_place(place: Place, control: Said, said: Said) -> bool:
     if place.holds(found.step, found.path):
         return True
     if judged.verdict == "replayable_to_step" and judged.step is not None and found.step == judged.step + 1:
-        return True
+        return not place.steps or found.step <= max(place.steps)
     own = control.replayed
     return own.verdict != "reproduced" and (found.verdict, found.step, found.path) == (own.verdict, own.step, own.path)
 

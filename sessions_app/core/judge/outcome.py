@@ -139,8 +139,11 @@ def _is_structured(call: ModelCall) -> bool:
 def _answers(run: Run, call: ModelCall) -> Iterator[Payload]:
     """What the loop can make of the last answer: its text, or the arguments of a call that carries the output."""
     parameters = object_of(call.parameters)
-    for each in [one for _, one in run.tool_calls if one.is_output and one.arguments is not None]:
-        yield _payload(typed_output(parameters, each.tool_name, value_of(each.arguments)))
+    names = {one.call_id: one.tool_name for _, one in run.tool_calls if one.is_output}
+    for part in calls_in(call):
+        if part.get("tool_call_id") in names:
+            arguments = value_of(_payload(part.get("args")))
+            yield _payload(typed_output(parameters, names[part.get("tool_call_id")], arguments))
     parts = object_of(call.response).get("parts") or []
     texts = [part.get("content") for part in parts if isinstance(part, dict) and part.get("part_kind") == "text"]
     text = Payload.of_text("".join(text for text in texts if isinstance(text, str)))
