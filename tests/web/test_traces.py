@@ -123,6 +123,22 @@ def test_hostile_names_and_values_are_text(shop, bob):
     assert "<script>alert" not in raw + step
 
 
+def test_two_spans_under_one_id_are_both_there(shop, bob):
+    first, other = (tool(2, 1, **{"gen_ai.tool.call.result": weather}) for weather in ("sun", "rain"))
+    receive(shop, [agent(1), first])
+    receive(shop, [other])
+    make_waiting_runs()
+    run = Run.objects.get(project=shop, run_id=TRACE)
+
+    raw = page_of(bob, run, view="raw", span=span_id(2))
+    download = bob.get(reverse("spans_file", args=["shop", TRACE, "spans"])).content.decode()
+
+    assert "Another span with this id" in raw
+    assert "sun" in raw and "rain" in raw
+    assert "sun" in download and "rain" in download
+    assert [anomaly["code"] for anomaly in run.anomalies if anomaly["steps"] == [2]] == ["spans_under_one_id"]
+
+
 def test_raw_of_a_long_trace_is_paged_and_has_a_fixed_number_of_queries(shop, bob):
     run = run_of(shop, agent(1), *(tool(number, 1) for number in range(2, 452)))
     few = Run.objects.get(pk=run.pk)

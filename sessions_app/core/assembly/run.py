@@ -227,6 +227,9 @@ class _Assembled:
             "resource": self._first_span.resource,
             "scopes": sorted({f"{span.scope.name} {span.scope.version}".strip() for span in self._spans}),
         }
+        contradicted = sorted(span.span_id for span in self._spans if span.namesakes)
+        if contradicted:
+            facts["contradicted_spans"] = contradicted
         if self._outermost is not None:
             facts["root"] = span_facts(self._outermost.span, self._outermost.reading)
         return {"trace": facts}

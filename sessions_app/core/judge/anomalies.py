@@ -349,6 +349,21 @@ def state_chain_broken(run: Run, rules: Rules) -> Iterator[Anomaly]:
         before = step.index
 
 
+def spans_under_one_id(run: Run, rules: Rules) -> Iterator[Anomaly]:
+    """Two spans with one id that say different things: the run is made of the one that ended last."""
+    trace = run.extra.get("trace")
+    ids = trace.get("contradicted_spans") if isinstance(trace, dict) else None
+    for span_id in ids if isinstance(ids, list) else ():
+        steps = tuple(step.index for step in run.steps if _span_id(step) == span_id)
+        message = f"Two spans came with the id {span_id} and different contents; the one that ended last counts"
+        yield Anomaly(code="spans_under_one_id", message=message, steps=steps)
+
+
+def _span_id(step: Step) -> JsonValue:
+    span = step.extra.get("span")
+    return span.get("span_id") if isinstance(span, dict) else None
+
+
 def finish_order(run: Run, rules: Rules) -> Iterator[Anomaly]:
     """Parallel calls that finished in another order than they were called in."""
     groups: dict[int | None, list[tuple[Step, datetime, datetime]]] = defaultdict(list)
@@ -395,6 +410,7 @@ DETECTORS: tuple[Detector, ...] = (
     model_changed,
     other_model_answered,
     state_chain_broken,
+    spans_under_one_id,
     finish_order,
     slow_steps,
 )

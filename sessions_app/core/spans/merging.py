@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import replace
 
+from sessions_app.core.compare.strict import same_json
 from sessions_app.core.payload import canonical_json
 from sessions_app.core.spans.span import LogRecord, Span, SpanEvent
 
@@ -16,7 +17,8 @@ def merge(spans: Iterable[Span], logs: Iterable[LogRecord]) -> list[Span]:
     """Each span once, with its log records; the order of arrival makes no difference.
 
     Versions of one span are laid over each other, the one that ended last on top: a producer may send a span when it
-    begins and what came later when it ends.
+    begins and what came later when it ends. Where two that have ended contradict each other, they are two spans under
+    one id: the lower one is kept beside the other.
     """
     versions: dict[str, list[Span]] = defaultdict(list)
     for span in spans:
@@ -46,10 +48,22 @@ def _key(event: SpanEvent) -> bytes:
 def _merged(versions: list[Span]) -> Span:
     if len(versions) == 1:
         return versions[0]
-    first, *others = sorted(versions, key=lambda span: (span.end_ns or 0, _span_key(span)))
+    lowest, *others = sorted(versions, key=lambda span: (span.end_ns or 0, _span_key(span)))
+    merged, last = lowest, others[-1]
     for other in others:
-        first = _over(first, other)
-    return first
+        merged = _over(merged, other)
+    distinct = {_span_key(span): span for span in (lowest, *others[:-1])}
+    namesakes = tuple(span for span in distinct.values() if _contradict(span, last))
+    return replace(merged, namesakes=namesakes) if namesakes else merged
+
+
+def _contradict(one: Span, other: Span) -> bool:
+    """Both have ended, and what one says under a name the other says otherwise."""
+    if not one.end_ns or not other.end_ns:
+        return False
+    shared = one.attributes.keys() & other.attributes.keys()
+    is_other_name = bool(one.name and other.name and one.name != other.name)
+    return is_other_name or any(not same_json(one.attributes[name], other.attributes[name]) for name in shared)
 
 
 def _span_key(span: Span) -> bytes:

@@ -78,6 +78,8 @@ class Span:
     trace_state: str = ""
     dropped: int = 0
     """Attributes, events and links that the sender says it left out."""
+    namesakes: tuple[Span, ...] = ()
+    """Other spans that came under this id and say something else; each as it came."""
 
     @property
     def started_at(self) -> datetime | None:

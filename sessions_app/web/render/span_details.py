@@ -62,6 +62,8 @@ class ShownSpan:
     scope_attributes: Node | None
     more: tuple[tuple[int, str], ...]
     """How much of what is not drawn."""
+    namesakes: tuple[tuple[str | None, Node | None], ...]
+    """When other spans with this id ended, and their attributes."""
 
     @property
     def not_understood(self) -> int:
@@ -84,6 +86,7 @@ def shown_span(span: Span) -> ShownSpan:
         links=span.links[:EVENTS],
         scope_attributes=_tree(span.scope.attributes),
         more=tuple((len(held) - most, what) for held, most, what in parts + parts_after if len(held) > most),
+        namesakes=tuple((exact_time(each.end_ns), _tree(each.attributes)) for each in span.namesakes[:EVENTS]),
     )
 
 
