@@ -134,9 +134,10 @@ def test_two_spans_under_one_id_are_both_there(shop, bob):
     download = bob.get(reverse("spans_file", args=["shop", TRACE, "spans"])).content.decode()
 
     assert "Another span with this id" in raw
-    assert "sun" in raw and "rain" in raw
-    assert "sun" in download and "rain" in download
-    assert [anomaly["code"] for anomaly in run.anomalies if anomaly["steps"] == [2]] == ["spans_under_one_id"]
+    for page in (raw, download):
+        assert "sun" in page
+        assert "rain" in page
+    assert ["spans_under_one_id"] == [each["code"] for each in run.anomalies if each["code"].startswith("spans")]
 
 
 def test_raw_of_a_long_trace_is_paged_and_has_a_fixed_number_of_queries(shop, bob):
