@@ -11,7 +11,7 @@ from sessions_app.core.judge.anomalies import find_anomalies
 from sessions_app.core.judge.kit import audit_kit
 from sessions_app.core.judge.reading import TIMES
 from sessions_app.core.payload import Payload
-from sessions_app.core.replay.proof import PARTS, PROVEN, OutcomeKind, Part, Proof
+from sessions_app.core.replay.proof import Part
 from sessions_app.core.replay.words import Difference, ReplayFacts, verdict_in_words
 from sessions_app.core.report import (
     Attempt,
@@ -26,6 +26,7 @@ from sessions_app.core.report import (
 )
 from sessions_app.core.run import Run
 from tests.core.test_judge_runs import make_run, model, payload, read, tool
+from tests.proofs import make_proof
 
 SAMPLE = """\
 Bug Reproduction Report
@@ -41,10 +42,6 @@ REPRODUCED = Attempt(number=1, outcome="reproduced", matches_original=True, tool
 DIFFERENCE = Difference(step=4, path="result.user_id", recorded=None, replayed='"u_7710"')
 UNKNOWN = Part(state="not_comparable", reason="not recorded")
 MADE_BY_CODE = "The answer was made by book, which does not run in a replay."
-
-
-def make_proof(steps: int = 5, *, outcome: Part = PROVEN, kind: OutcomeKind = "answer") -> Proof:
-    return Proof(same_steps=steps, parts={**dict.fromkeys(PARTS, PROVEN), "outcome": outcome}, outcome_kind=kind)
 
 
 SAME = ReplayFacts(

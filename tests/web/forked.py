@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from sessions_app.core.replay.proof import Part
 from sessions_app.models import Project, Replay, Run
+from tests.proofs import make_proof
 from tests.web.records import load_record, model_step, tool_step
 
 CHANGE = {"kind": "tool_result", "step": 3, "value": {"orders": []}}
@@ -22,6 +24,7 @@ FACTS = {
     "steps_after": 1,
     "expectation": {"words": "the outcome contains 'order id'", "met": True, "seen": "It ended with: Which order id?"},
     "links": [{"step": 4, "source": "borrowed", "run_id": "older", "from_step": 2}],
+    "proof": make_proof(2, outcome=Part(state="not_proven", reason="differs at step 4, output")).to_json(),
     "isolation": "namespaces, read-only root, seccomp and audit hook",
     "fence": {
         "kernel": ["namespaces", "read-only root", "seccomp"],

@@ -8,6 +8,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from sessions_app.models import Replay
+from tests.proofs import make_proof
 from tests.web.forked import FACTS, ORDER, load_forked, load_parent, make_fork, make_waiting
 from tests.web.making import HOSTILE, client_of, make_project, make_user, match
 from tests.web.records import load_record, tool_step
@@ -69,12 +70,22 @@ def test_each_step_after_the_fork_says_who_answered_it(shop, parent, bob):
     assert "<span>borrowed</span>" in answers
 
 
+SAME_COURSE = {
+    "expectation_met": None,
+    "verdict": "reproduced",
+    "facts": {**FACTS, "proof": make_proof(4).to_json()},
+}
+
+
 @pytest.mark.parametrize(
     ("columns", "words"),
     [
         ({"expectation_met": False}, "Not as expected: the outcome contains"),
         ({"expectation_met": None}, "Another course: ended with an answer after 4 steps"),
-        ({"expectation_met": None, "verdict": "reproduced"}, "No other course: the same 4 steps and the same answer"),
+        (
+            {"expectation_met": None, "verdict": "reproduced", "facts": SAME_COURSE},
+            "No other course: the same 4 steps and the same answer",
+        ),
         ({"expectation_met": None, "mode": "resume", "order": {"at_step": 3}}, "Went on: ended with an answer"),
     ],
 )

@@ -7,12 +7,14 @@ from django.urls import reverse
 
 from sessions_app.core.replay.isolation import HOOK_ONLY
 from sessions_app.models import Replay
+from tests.proofs import make_proof
 from tests.web.making import HOSTILE
 from tests.web.records import load_example, load_record, tool_step
 
 pytestmark = pytest.mark.django_db
 
 FACTS = {
+    "proof": make_proof(1).to_json(),
     "sources": {"recorded": 3},
     "isolation": "namespaces, read-only root, seccomp and audit hook",
     "fence": {

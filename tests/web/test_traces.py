@@ -137,7 +137,7 @@ def test_two_spans_under_one_id_are_both_there(shop, bob):
     for page in (raw, download):
         assert "sun" in page
         assert "rain" in page
-    assert ["spans_under_one_id"] == [each["code"] for each in run.anomalies if each["code"].startswith("spans")]
+    assert [each["code"] for each in run.anomalies if each["code"].startswith("spans")] == ["spans_under_one_id"]
 
 
 def test_raw_of_a_long_trace_is_paged_and_has_a_fixed_number_of_queries(shop, bob):
