@@ -82,10 +82,7 @@ SAME_COURSE = {
     [
         ({"expectation_met": False}, "Not as expected: the outcome contains"),
         ({"expectation_met": None}, "Another course: ended with an answer after 4 steps"),
-        (
-            {"expectation_met": None, "verdict": "reproduced", "facts": SAME_COURSE},
-            "No other course: the same 4 steps and the same answer",
-        ),
+        (SAME_COURSE, "No other course: the same 4 steps and the same answer"),
         ({"expectation_met": None, "mode": "resume", "order": {"at_step": 3}}, "Went on: ended with an answer"),
     ],
 )
