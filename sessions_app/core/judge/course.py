@@ -98,11 +98,12 @@ def _tools_of(call: ModelCall) -> set[str] | None:
 
 
 def _other_course(run: Run) -> Iterator[Reason]:
+    """Of spans: a recorder writes down what one loop did, and a replay compares it."""
+    if run.source_format != SPANS:
+        return
     for (step, call), (after, later) in pairwise(main_models(run)):
         if call.response is None or later.history is None:
             continue
-        if not calls_in(call) and run.source_format != SPANS:
-            continue  # the loop ends there, or refuses the answer; what is left over is found by the replay
         if not (_answers_all(call, later.history) and _goes_on(call, later.history)):
             message = f"The request of {step_name(after)} does not follow from the answer of {step_name(step)}."
             yield reason_at(run, "other_course", message, after)

@@ -21,7 +21,7 @@ _LIBRARY = re.compile(
     r"|parameters(\.(function_tools|output_tools|instruction_parts)\[\d+\]|\.output_object)?"
 )
 """Objects whose fields the library defines, so that an older or shorter recording may lack some."""
-_FILE = re.compile(r"messages\[\d+\]\.parts\[\d+\]\.content\[\d+\]")
+_FILE = re.compile(r"messages\[\d+\]\.parts\[\d+\]\.content(\[\d+\])?")
 _FILE_KINDS = frozenset(
     {"image-url", "audio-url", "video-url", "document-url", "binary", "uploaded-file", "cache-point", "text-content"}
 )
