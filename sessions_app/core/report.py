@@ -26,7 +26,7 @@ LONGEST_BLOCK = 4_000
 OUTCOME_WORDS: dict[Outcome, str] = {
     "reproduced": "✅ Reproduced",
     "different": "❌ Different",
-    "partial": "◐ As far as it was recorded",
+    "partial": "◐ In part",
     "error": "⚠ Error",
 }
 HARNESS: tuple[tuple[str, str], ...] = (
