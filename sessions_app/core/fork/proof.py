@@ -8,7 +8,18 @@ from sessions_app.core.compare.runs import Comparison
 from sessions_app.core.judge.reasons import Reason
 from sessions_app.core.replay.ending import Ending
 from sessions_app.core.replay.observed import Divergence
-from sessions_app.core.replay.proof import PROVEN, Part, PartName, Proof, counted, differing, differs_at, part_of, up_to
+from sessions_app.core.replay.proof import (
+    PROVEN,
+    Part,
+    PartName,
+    Proof,
+    counted,
+    differing,
+    differs_at,
+    not_comparable,
+    part_of,
+    up_to,
+)
 from sessions_app.core.run import ModelCall, Run
 
 
@@ -19,7 +30,7 @@ def prove_fork(comparison: Comparison, divergence: Divergence | None, ending: En
     parts: dict[PartName, Part] = {
         "requests": _recorded(parent, lambda call: call.history, "the messages of the requests were not recorded"),
         "parameters": _recorded(parent, lambda call: call.parameters, "tools and output schema were not recorded"),
-        "tool_arguments": PROVEN if parent.tool_calls else _nothing("no call of a tool was compared"),
+        "tool_arguments": PROVEN if parent.tool_calls else not_comparable("no call of a tool was compared"),
         "outcome": _outcome(comparison, limit) if divergence is None else differs_at(divergence),
     }
     proof = Proof(same_steps=counted(parent.steps), parts=parts, outcome_kind=ending.kind)
@@ -29,20 +40,16 @@ def prove_fork(comparison: Comparison, divergence: Divergence | None, ending: En
 
 
 def _recorded(run: Run, read: Callable[[ModelCall], object], reason: str) -> Part:
-    return PROVEN if all(read(call) is not None for _, call in run.model_calls) else _nothing(reason)
-
-
-def _nothing(reason: str) -> Part:
-    return Part(state="not_comparable", reason=reason)
+    return PROVEN if all(read(call) is not None for _, call in run.model_calls) else not_comparable(reason)
 
 
 def _outcome(comparison: Comparison, limit: Reason | None) -> Part:
     if limit is not None:
-        return _nothing(limit.message.removesuffix("."))
+        return not_comparable(limit.message.removesuffix("."))
     facts = {fact.name: fact for fact in comparison.facts}
     has_outcome = any(facts[name].left is not None for name in ("output", "error"))
     if has_outcome and all(facts[name].status == "same" for name in ("output", "error", "status")):
         return PROVEN
     if comparison.left.status == "cut_off" and facts["final"].status == "same":
         return PROVEN
-    return _nothing("what the run that it was forked from ended with was not recorded")
+    return not_comparable("what the run that it was forked from ended with was not recorded")

@@ -22,6 +22,7 @@ from sessions_app.core.replay.proof import (
     counted,
     differing,
     differs_at,
+    not_comparable,
     part_of,
     up_to,
 )
@@ -264,7 +265,7 @@ def _proof(played: Played, found: Trouble | None) -> Proof:
     parts: dict[PartName, Part] = {
         "requests": _comparable(played, "messages", "the messages of the requests were not recorded"),
         "parameters": _comparable(played, "parameters", "tools and output schema were not recorded"),
-        "tool_arguments": PROVEN if played.observations.calls else _nothing("no call of a tool was compared"),
+        "tool_arguments": PROVEN if played.observations.calls else not_comparable("no call of a tool was compared"),
         "outcome": _outcome(played),
     }
     steps = played.plan.run.steps if parts["requests"] == PROVEN else ()
@@ -278,18 +279,14 @@ def _proof(played: Played, found: Trouble | None) -> Proof:
 
 
 def _comparable(played: Played, path: str, reason: str) -> Part:
-    return _nothing(reason) if path in played.not_captured else PROVEN
+    return not_comparable(reason) if path in played.not_captured else PROVEN
 
 
 def _outcome(played: Played) -> Part:
     if played.limit is not None and played.limit.code != "output_differs":
-        return _nothing(played.limit.message.removesuffix("."))
+        return not_comparable(played.limit.message.removesuffix("."))
     other = other_outcome(played.plan.run, played.ending) if played.ending.is_regular else None
     return PROVEN if other is None else differs_at(other)
-
-
-def _nothing(reason: str) -> Part:
-    return Part(state="not_comparable", reason=reason)
 
 
 def _source_facts(plan: ReplayPlan, observations: Observations) -> JsonObject:

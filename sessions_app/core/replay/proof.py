@@ -51,6 +51,11 @@ class Part:
 PROVEN = Part(state="proven")
 
 
+def not_comparable(reason: str) -> Part:
+    """One side was not there."""
+    return Part(state="not_comparable", reason=reason)
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Proof:
     """All four parts."""
