@@ -25,7 +25,6 @@ from sessions_app.core.replay.request_key import RequestKeys
 from sessions_app.core.run import Fixture, ModelCall, ToolCall, main_steps
 
 Look = Callable[[], tuple[list[ModelMessage], JsonObject]]
-IsRecorded = Callable[[PlannedAnswer | None, list[ModelMessage], JsonObject], bool]
 
 
 class ForkStage:
@@ -42,16 +41,13 @@ class ForkStage:
         state: ForkState,
         clock: PinnedClock,
         on_progress: Callable[[], None],
-        is_recorded: IsRecorded | None = None,
     ) -> None:
-        """`is_recorded` says whether a request is the recorded one; by default it must be in every field."""
         self._plan = plan
         self._answering = answering
         self._transcript = transcript
         self._stops = stops
         self._state = state
         self._on_progress = on_progress
-        self._is_recorded = is_recorded or transcript.is_recorded
         before = [s.call for s in main_steps(plan.run) if isinstance(s.call, ToolCall) and s.index <= plan.kept]
         self._calls: Counter[str] = Counter(call.tool_name for call in before)
         self._newest_tool = _as_seen(before[-1]) if before else {}
@@ -82,7 +78,7 @@ class ForkStage:
     def _asked(self, planned: PlannedAnswer | None) -> tuple[ModelAsk, Stop]:
         rebuilt, parameters = self._look()
         self._transcript.extend(rebuilt)
-        is_recorded = self._is_recorded(planned, rebuilt, parameters)
+        is_recorded = self._transcript.is_recorded(planned, rebuilt, parameters)
         call = self._call(planned, parameters, is_recorded)
         key = self._keys.of(call, self._plan.run.model).hex()
         seen = self._seen("model", text=text_of(call.history.message.value) if call.history else "")

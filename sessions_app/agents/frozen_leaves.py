@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from pydantic_ai.messages import ToolCallPart
 from pydantic_ai.tools import RunContext
 from pydantic_ai.toolsets import AbstractToolset, WrapperToolset
 from pydantic_ai.toolsets._dynamic import DynamicToolset
@@ -41,14 +42,16 @@ class Unopened(AbstractToolset[Any]):
         raise BodyReached
 
 
-RunLive = Callable[[str, str | None, dict[str, Any], RunContext[Any]], Any]
-"""Runs a tool in the process that has a network: its name in its toolset, the toolset's id, validated arguments."""
+RunLive = Callable[[ToolCallPart, str, str | None, dict[str, Any], RunContext[Any]], Any]
+"""Runs a tool in the process that has a network: its call, its name in its toolset, the toolset's id, validated
+arguments."""
 
 
 @dataclass
 class Elsewhere(WrapperToolset[Any]):
-    """In front of a toolset's own functions, which never run in this process."""
+    """In front of a toolset's own functions: the last place where a call can be sent to another process."""
 
+    gate: Gate
     run_live: RunLive
 
     @property
@@ -56,7 +59,10 @@ class Elsewhere(WrapperToolset[Any]):
         return self.wrapped.id
 
     async def call_tool(self, name: str, tool_args: Any, ctx: RunContext[Any], tool: ToolsetTool[Any]) -> Any:
-        return self.run_live(getattr(tool, "original_name", None) or name, self.wrapped.id, tool_args, ctx)
+        call = self.gate.called_now()
+        if not self.gate.goes_live(call.tool_name):
+            return await self.wrapped.call_tool(name, tool_args, ctx, tool)
+        return self.run_live(call, getattr(tool, "original_name", None) or name, self.wrapped.id, tool_args, ctx)
 
 
 @dataclass
@@ -65,6 +71,7 @@ class Leaves:
 
     model: ReplayModel
     budgets: Budgets
+    gate: Gate
     run_live: RunLive
     unopened: set[str | None] = field(default_factory=set)
 
@@ -78,7 +85,7 @@ class Leaves:
         if isinstance(leaf, WrapperToolset):
             return leaf
         if type(leaf).__aenter__ is AbstractToolset.__aenter__:
-            return Elsewhere(leaf, self.run_live)
+            return Elsewhere(leaf, self.gate, self.run_live)
         self.unopened.add(leaf.id)
         return Unopened(leaf.id)
 

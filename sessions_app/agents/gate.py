@@ -1,4 +1,7 @@
-"""Decides for each tool call of the team's agent whether the tool itself runs. By default none does."""
+"""Decides for each tool call of the team's agent whether the tool itself runs, and where. By default none does.
+
+One that runs does so in the sealed process; one that is named live, and only reads, where there is a network.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +56,7 @@ class Gate:
     policy: ToolPolicy
     fixtures: tuple[Fixture, ...]
     ran: list[ToolCallPart] = field(default_factory=list)
-    """Calls whose tools did run."""
+    """Calls whose tools did run, here or live."""
     kept_frozen: set[str] = field(default_factory=set)
     """Tools that were asked for live and do not say that they only read."""
     known: set[str] = field(default_factory=set)
@@ -61,9 +64,16 @@ class Gate:
     reading: set[str] = field(default_factory=set)
     """Those that say that they only read."""
 
-    def is_live(self, call: ToolCallPart) -> bool:
+    def has_run(self, call: ToolCallPart) -> bool:
         """Whether a tool gave the answer. Ids of calls may come again, so that only the call itself tells."""
         return any(each is call for each in self.ran)
+
+    def is_live(self, call: ToolCallPart) -> bool:
+        """Whether a tool gave the answer that had a network."""
+        return self.has_run(call) and self.goes_live(call.tool_name)
+
+    def goes_live(self, name: str) -> bool:
+        return name in self.policy.live & self.reading
 
     def offered(self, name: str, tool: ToolDefinition) -> None:
         self.known.add(name)
@@ -74,7 +84,8 @@ class Gate:
         """In the tool's place. Raises `BodyReached` for one that is frozen."""
         if not self._may_run(name):
             raise BodyReached
-        self._hold_back_for_misses(ctx)
+        if not self.policy.run:
+            self._hold_back_for_misses(ctx)
         return await run()
 
     def called_now(self) -> ToolCallPart:
@@ -86,7 +97,7 @@ class Gate:
     def _may_run(self, name: str) -> bool:
         if name in self.policy.live - self.reading:
             self.kept_frozen.add(name)
-        return name in self.policy.live & self.reading
+        return self.policy.run or self.goes_live(name)
 
     def _hold_back_for_misses(self, ctx: RunContext[Any]) -> None:
         """Before any tool runs it is clear what the calls beside it are answered: a missing answer ends the replay."""

@@ -1,4 +1,4 @@
-"""The code replay: the team's own agent of today with the recorded answers, its tools frozen."""
+"""The code replay: the team's own agent of today with the recorded answers, its tools frozen or run."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from pydantic import ValidationError
-from pydantic_ai.messages import ModelMessage
+from pydantic_ai.messages import ModelMessage, ToolCallPart
 from pydantic_ai.run import AgentRunResultEvent
 from pydantic_ai.tools import DeferredToolRequests, RunContext
 
@@ -36,17 +36,17 @@ from sessions_app.agents.registry import OwnAgent
 from sessions_app.agents.replay_model import ReplayModel
 from sessions_app.agents.sub_agents import Misses, every_run_frozen
 from sessions_app.agents.transcript import Transcript
-from sessions_app.core.fork.order import ToolPolicy
+from sessions_app.core.fork.order import Order
 from sessions_app.core.fork.stops import Stops
 from sessions_app.core.formats.json_writer import iso
-from sessions_app.core.judge.outcome import OF_OTHER_CODE
+from sessions_app.core.judge.outcome import OF_OTHER_CODE, OF_TOOLS
 from sessions_app.core.judge.reasons import Reason
 from sessions_app.core.judge.verdict import judge
 from sessions_app.core.payload import JsonObject
 from sessions_app.core.replay.budgets import Budgets
 from sessions_app.core.replay.ending import Ending, Played, conclude
 from sessions_app.core.replay.fixture_book import FixtureBook
-from sessions_app.core.replay.observed import Divergence, Result
+from sessions_app.core.replay.observed import Result
 from sessions_app.core.replay.plan import ReplayPlan, make_plan
 from sessions_app.core.run import Run
 
@@ -55,19 +55,20 @@ async def replay_with_own_agent(
     run: Run,
     own: OwnAgent,
     *,
-    tools: ToolPolicy,
+    order: Order,
     ask: Ask,
     on_progress: Progress,
     clock: PinnedClock,
     stops: Stops | None = None,
 ) -> Result:
-    """Nothing is made up: where today's code leads elsewhere, the replay ends with what is known."""
+    """Nothing is made up: where today's code leads elsewhere, the replay ends with what is known, or plays on with
+    answers that say for what they were recorded."""
     judged = judge(run)
     if judged.verdict == "cold":
         return cannot_begin(judged)
     try:
-        replay = OwnReplay(make_plan(run), own, tools, ask, on_progress, clock, stops or Stops())
-        return await replay.run(judged.limit(without=OF_OTHER_CODE))
+        replay = OwnReplay(make_plan(run), own, order, ask, on_progress, clock, stops or Stops())
+        return await replay.run(judged.limit(without=OF_TOOLS if order.tools.run else OF_OTHER_CODE))
     except ValidationError as error:
         return Result(verdict="could_not_run", error=unreadable(error))
     except ToolCannotRun as refusal:
@@ -83,7 +84,7 @@ class OwnReplay:
         self,
         plan: ReplayPlan,
         own: OwnAgent,
-        tools: ToolPolicy,
+        order: Order,
         ask: Ask,
         on_progress: Progress,
         clock: PinnedClock,
@@ -97,9 +98,9 @@ class OwnReplay:
 
         self.plan, self.own, self.clock = plan, own, clock
         self.transcript, self.book = Transcript(), FixtureBook(plan.fixtures, plan.asked)
-        self.stage = self.stage_type(self.transcript, self.book, stops, on_step)
+        self.stage = self.stage_type(self.transcript, self.book, stops, on_step, order.on_difference)
         self.model = replay_model(plan, self.stage)
-        self.gate = Gate(tools, plan.fixtures)
+        self.gate = Gate(order.tools, plan.fixtures)
         self.ask = ask
         self.calls = OwnCalls(self.transcript, self.stage, self.book, self.gate)
 
@@ -114,20 +115,18 @@ class OwnReplay:
         expected = None if unused or left_over else expected_end(self.plan, limit, ending)
         calls = self.plan.steps_of_calls
         final = self.transcript.end(expected, messages, step=self._last_step(), steps_of_calls=calls)
-        seen = observations_of(self.transcript, final, ending)
+        seen = replace(observations_of(self.transcript, final, ending), has_run_tools=self.gate.policy.run)
         if ending.stopped is not None:
             stopped = ending.stopped.to_json()
             return Result(verdict="paused", facts=self.facts(), observations=seen, stopped=stopped)
-        divergence = self._divergence(is_whole=ending.is_regular and not unused and not left_over)
         played = Played(
             plan=self.plan,
             limit=limit,
             observations=seen,
             ending=ending,
-            divergence=divergence,
+            divergence=self.stage.divergence,
             unused=unused,
             left_over=left_over,
-            prompt=self._prompt_divergence() if divergence is not self.transcript.divergence else None,
             not_captured=frozenset(self.transcript.tally.not_captured or ()),
         )
         result = conclude(played, self.facts())
@@ -148,12 +147,13 @@ class OwnReplay:
     def _policy(self) -> FrozenPolicy:
         observer = Observer(self.model, self.stage, self.transcript, self.book)
         outputs = OwnOutputs(self.plan.run, observer, self.stage)
-        leaves = Leaves(self.model, Budgets(self.plan.run), self._run_live)
+        leaves = Leaves(self.model, Budgets(self.plan.run), self.gate, self._run_live)
         return FrozenPolicy(self.model, self.stage, self.gate, leaves, self.calls, outputs)
 
-    def _run_live(self, name: str, toolset: str | None, arguments: Any, ctx: RunContext[Any]) -> Any:
+    def _run_live(
+        self, call: ToolCallPart, name: str, toolset: str | None, arguments: Any, ctx: RunContext[Any]
+    ) -> Any:
         """This process has no network: the tool runs in one that has."""
-        call = self.gate.called_now()
         now = self.clock.now
         question = question_of(
             ctx, tool=call.tool_name, name=name, toolset=toolset, arguments=plain(arguments), now=now
@@ -168,22 +168,6 @@ class OwnReplay:
         given = [*answered, *(call.source for call in self.transcript.calls)]
         return {source: given.count(source) for source in dict.fromkeys(given)}
 
-    def _divergence(self, *, is_whole: bool) -> Divergence | None:
-        """What the code did otherwise; another prompt counts when nothing else is to be said of the replay."""
-        if self.stage.divergence is not None or (self._prompt_difference() is not None and not is_whole):
-            return self.stage.divergence
-        return self.transcript.divergence
-
-    def _prompt_difference(self) -> JsonObject | None:
-        found = self._prompt_divergence()
-        return None if found is None else {"step": found.step, "path": found.path}
-
-    def _prompt_divergence(self) -> Divergence | None:
-        """Instructions or tools that are others today."""
-        found = self.transcript.divergence
-        is_prompt = found is not None and (found.path.startswith("parameters") or found.path.endswith(".instructions"))
-        return found if is_prompt else None
-
     def facts(self) -> JsonObject:
         tally = self.transcript.tally
         return {
@@ -195,7 +179,6 @@ class OwnReplay:
             "live_tools": self.calls.live,
             "own_code": self.stage.own_acts,
             "stopped_before": self.stage.stopped_before,
-            "prompt_differs": self._prompt_difference(),
             "lint": [_kept_frozen(name) for name in sorted(self.gate.kept_frozen)],
         }
 

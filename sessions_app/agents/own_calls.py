@@ -1,4 +1,4 @@
-"""Tool calls that did not end in a recorded answer: today's code refused them, answered them, or ran live."""
+"""Tool calls that did not end in a recorded answer: today's code refused them or answered them, or the tool ran."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from sessions_app.core.fork.answering import ToolAsk, tool_call_of
 from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.core.replay.fixture_book import FixtureBook
 from sessions_app.core.replay.matching import Mismatch, Tally, first_mismatch
-from sessions_app.core.run import Fixture, StepSource
+from sessions_app.core.run import WAITING, ErrorInfo, Fixture, StepSource
 
 
 class OwnCalls:
@@ -40,20 +40,30 @@ class OwnCalls:
         """How often each tool ran live."""
 
     def refused(self, call: ToolCallPart, refusal: Exception) -> None:
-        """A check of the team's, or a live tool, ended this call with an exception."""
+        """A check of the team's, or the tool itself, ended this call with an exception."""
         self._count(call)
         fixture = self._take(call)
         if fixture is None:
             return
         outcome, words = _refusal(refusal)
         source: StepSource = "live" if self._gate.is_live(call) else "own_code"
-        is_as_then = fixture.call.outcome in (None, outcome)
-        self._write_down(call, fixture, "recorded" if is_as_then else source, {"result": words, "outcome": outcome})
+        is_as_then = fixture.call.outcome in (None, outcome) and self._says_the_same(call, fixture, words)
+        source = "recorded" if is_as_then and not self._gate.has_run(call) else source
+        says = {} if outcome in WAITING | {"crashed"} else {"result": words}
+        error = ErrorInfo(type=type(refusal).__name__, message=str(refusal)) if outcome == "crashed" else None
+        self._write_down(call, fixture, source, {**says, "outcome": outcome}, error)
         if not is_as_then:
             self._diverged(fixture, words)
 
+    def _says_the_same(self, call: ToolCallPart, fixture: Fixture, words: JsonValue) -> bool:
+        """What a check says comes with the next request; what the tool itself says is compared where it says it."""
+        if not self._gate.has_run(call) or fixture.call.outcome in WAITING:
+            return True
+        error = fixture.error
+        return words in ([_result(fixture)] if error is None else [error.message, f"{error.type}: {error.message}"])
+
     def answered(self, call: ToolCallPart, value: Any) -> None:
-        """The tool ran live, or a hook of the team's answered for it."""
+        """The tool ran, or a hook of the team's answered for it."""
         self._count(call)
         now = plain(value.return_value if isinstance(value, ToolReturn) else value)
         ran, fixture = self._gate.is_live(call), self._take(call)
@@ -64,8 +74,9 @@ class OwnCalls:
         if found is not None and ran:
             place = {"tool": call.tool_name, "step": fixture.step, "path": found.path}
             self.drift.append({**place, "recorded": found.recorded, "now": found.rebuilt})
+            self._stage.differed(fixture.step, found)
         elif found is not None:
-            self._diverged(fixture, now)
+            self._diverged(fixture, now, found)
 
     def was_refused_then(self, fixture: Fixture) -> bool:
         """The arguments were refused then and pass today: what the tool would answer is not known."""
@@ -82,15 +93,25 @@ class OwnCalls:
         found = self._book.find(call.tool_name, call.tool_call_id, raw_arguments(call))
         return found if isinstance(found, Fixture) else None
 
-    def _write_down(self, call: ToolCallPart, fixture: Fixture | None, source: StepSource, now: JsonObject) -> None:
+    def _write_down(
+        self,
+        call: ToolCallPart,
+        fixture: Fixture | None,
+        source: StepSource,
+        now: JsonObject,
+        error: ErrorInfo | None = None,
+    ) -> None:
         arguments, step = raw_arguments(call), fixture.step if fixture else 0
         ask = ToolAsk(at=0, name=call.tool_name, call_id=call.tool_call_id, arguments=arguments, key="")
-        given = {} if source == "recorded" else {"source": source, "answer": tool_call_of(ask, now)}
-        self._transcript.call(call.tool_call_id, call.tool_name, arguments, step, **given)
+        answer = {} if source == "recorded" else {"answer": tool_call_of(ask, now), "error": error}
+        self._transcript.call(call.tool_call_id, call.tool_name, arguments, step, source=source, **answer)
 
-    def _diverged(self, fixture: Fixture, now: JsonValue) -> None:
+    def _diverged(self, fixture: Fixture, now: JsonValue, found: Mismatch | None = None) -> None:
+        """`found` is the place within what it answered, where both are answers."""
+        recorded = _result(fixture)
         act = {"step": fixture.step, "kind": "tool", "name": fixture.call.tool_name}
-        self._stage.acted({**act, "recorded": _result(fixture), "now": now}, "result")
+        whole = Mismatch(path="result", recorded=recorded, rebuilt=now)
+        self._stage.acted({**act, "recorded": recorded, "now": now}, found or whole)
 
 
 def _result(fixture: Fixture) -> JsonValue:
@@ -101,7 +122,7 @@ def _result(fixture: Fixture) -> JsonValue:
 
 def _difference(fixture: Fixture, now: JsonValue) -> Mismatch | None:
     recorded = _result(fixture)
-    return first_mismatch(recorded, now, raw=recorded, path="", tally=Tally())
+    return first_mismatch(recorded, now, raw=recorded, path="result", tally=Tally())
 
 
 def _refusal(error: Exception) -> tuple[str, JsonValue]:

@@ -43,12 +43,6 @@ class OwnForkStage(OwnStage):
         self._was_asked = True
         return self.fork.answer(planned, cursor)
 
-    def is_same_conversation(
-        self, planned: PlannedAnswer | None, rebuilt: list[ModelMessage], parameters: JsonObject
-    ) -> bool:
-        """Another prompt or other tools are no other conversation: what the model said to it stands."""
-        return planned is not None and self._conversation.first_difference(planned.history, rebuilt) is None
-
     def fixture(self, name: str, call_id: str | None, arguments: JsonObject) -> Fixture:
         return self.fork.fixture(name, call_id, arguments)
 
@@ -107,7 +101,7 @@ class _OwnFork(OwnReplay):
         clock: PinnedClock,
     ) -> None:
         stops = Stops(order.breakpoints, course)
-        super().__init__(plan.replay, own, order.tools, ask, on_progress, clock, stops)
+        super().__init__(plan.replay, own, order, ask, on_progress, clock, stops)
         assert isinstance(self.stage, OwnForkStage)
         self._plan, self._order = plan, order
         self._state = ForkState(plan.run, order, plan.kept)
@@ -120,7 +114,6 @@ class _OwnFork(OwnReplay):
             state=self._state,
             clock=clock,
             on_progress=Ticker(len(plan.run.steps), on_progress).step,
-            is_recorded=self.stage.is_same_conversation,
         )
 
     async def fork(self, run_id: str) -> tuple[Result, Run]:

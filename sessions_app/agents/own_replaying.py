@@ -33,7 +33,7 @@ async def replay_with_code(request: JsonObject, own: OwnAgent, on_progress: Prog
         result = await replay_with_own_agent(
             run,
             own,
-            tools=order.tools,
+            order=order,
             ask=ask,
             on_progress=on_progress,
             clock=clock,

@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 from pydantic_ai.messages import ModelMessage, ModelResponse
 
-from sessions_app.agents.conversation import Conversation
 from sessions_app.agents.library import dump_message
 from sessions_app.agents.outcomes import RanPastRecording
 from sessions_app.agents.stage import OnStep, RecordedStage
 from sessions_app.agents.transcript import Transcript
 from sessions_app.core.fork.answering import ModelGiven
+from sessions_app.core.fork.order import OnDifference
 from sessions_app.core.fork.stops import Stops
 from sessions_app.core.payload import JsonObject, JsonValue, canonical_json
 from sessions_app.core.replay.fixture_book import FixtureBook
@@ -24,32 +24,50 @@ Look = Callable[[], tuple[list[ModelMessage], JsonObject]]
 
 
 class OwnStage(RecordedStage):
-    """Gives the recorded answers as long as the conversation is the recorded one.
+    """Gives the recorded answers as long as each request is the recorded one.
 
-    Another prompt or other tools are a difference and no reason to stop: what the model said to the conversation
-    stands. Where the conversation differs, what it would have said is not known.
+    What the model would have said to another request is not known: there the replay stops, or plays on with the
+    recorded answer of that place, which is labelled as one for another request.
     """
 
-    def __init__(self, transcript: Transcript, book: FixtureBook, stops: Stops, on_step: OnStep) -> None:
+    def __init__(
+        self,
+        transcript: Transcript,
+        book: FixtureBook,
+        stops: Stops,
+        on_step: OnStep,
+        on_difference: OnDifference = "stop",
+    ) -> None:
         super().__init__(transcript, book, stops, on_step)
         self.own_acts: list[JsonObject] = []
         """What the team's code of today did by itself: `step`, `kind`, `name`, `recorded`, `now`."""
-        self.divergence: Divergence | None = None
-        """Where it went another way. Another prompt alone is none; the transcript has that."""
         self.stopped_before: int | None = None
-        """The first model step whose conversation is another."""
-        self._conversation = Conversation()
+        """The first model step whose request is another one, where the replay does not play on."""
+        self._acted: Divergence | None = None
+        self._on_difference = on_difference
         self._look: Look | None = None
         self._was_asked = False
+
+    @property
+    def divergence(self) -> Divergence | None:
+        """The first thing that went another way: what the code did by itself comes before the request that shows it."""
+        acted, asked = self._acted, self._transcript.divergence
+        if acted is None or asked is None:
+            return acted or asked
+        return acted if (acted.step or 0) <= (asked.step or 0) else asked
 
     def watch(self, look: Look) -> None:
         self._look, self._was_asked = look, False
 
     def answer(self, planned: PlannedAnswer | None, cursor: int) -> ModelGiven:
         self._was_asked = True
-        if planned is not None and self._look is not None:
-            self._keep_to_recording(planned, cursor, self._look()[0])
+        if planned is not None and self._on_difference == "stop" and not self._is_recorded(planned):
+            self.stopped_before = planned.step
+            raise RanPastRecording(cursor)
         return super().answer(planned, cursor)
+
+    def _is_recorded(self, planned: PlannedAnswer) -> bool:
+        return self._look is None or self._transcript.is_recorded(planned, *self._look())
 
     def requested(
         self,
@@ -65,25 +83,19 @@ class OwnStage(RecordedStage):
         if source == "own_code" and response is not None:
             self._answered_itself(planned, response)
 
-    def acted(self, act: JsonObject, path: str) -> None:
-        """The team's code did something by itself that is not what was recorded at `path`."""
+    def acted(self, act: JsonObject, found: Mismatch) -> None:
+        """The team's code did something by itself that is not what was recorded at this place."""
         self.own_acts.append(act)
-        self._diverged(act["step"], Mismatch(path=path, recorded=act["recorded"], rebuilt=act["now"]))
+        self.differed(act["step"], found)
+
+    def differed(self, step: int, found: Mismatch) -> None:
+        """Calls of one answer may end in any order, so the earliest step counts."""
+        if self._acted is None or step < (self._acted.step or 0):
+            self._acted = Divergence(step=step, path=found.path, recorded=found.recorded, replayed=found.rebuilt)
 
     @property
     def has_own_answers(self) -> bool:
         return any(act["kind"] == "model" for act in self.own_acts)
-
-    def _diverged(self, step: int | None, found: Mismatch) -> None:
-        if self.divergence is None:
-            self.divergence = Divergence(step=step, path=found.path, recorded=found.recorded, replayed=found.rebuilt)
-
-    def _keep_to_recording(self, planned: PlannedAnswer, cursor: int, rebuilt: list[ModelMessage]) -> None:
-        found = self._conversation.first_difference(planned.history, rebuilt)
-        if found is not None:
-            self.stopped_before = planned.step
-            self._diverged(planned.step, found)
-            raise RanPastRecording(cursor)
 
     def _answered_itself(self, planned: PlannedAnswer | None, response: ModelResponse) -> None:
         """Past the recording's end there is nothing that it could differ from."""
@@ -93,7 +105,8 @@ class OwnStage(RecordedStage):
         recorded, given = planned.response.value if planned.response else None, dump_message(response)
         if _said(recorded) != _said(given):
             said = {"recorded": _answer(recorded), "now": _answer(given)}
-            self.acted({"step": planned.step, "kind": "model", "name": "model", **said}, "response")
+            act = {"step": planned.step, "kind": "model", "name": "model", **said}
+            self.acted(act, Mismatch(path="response", recorded=said["recorded"], rebuilt=said["now"]))
 
 
 def _said(response: JsonValue) -> bytes:

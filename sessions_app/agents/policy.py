@@ -113,6 +113,6 @@ class FrozenPolicy(AbstractCapability[Any]):
         self, ctx: RunContext[Any], *, output_context: Any, output: Any, handler: Any
     ) -> JsonValue:
         """A function that makes the output is the team's tool in all but name."""
-        if not output_context.has_function:
+        if not output_context.has_function or self._gate.policy.run:
             return await handler(output)
         return output if ctx.partial_output else self._outputs.recorded(output_context)

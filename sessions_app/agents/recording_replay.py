@@ -94,7 +94,6 @@ async def _replay(plan: ReplayPlan, judged: Verdict, on_progress: Progress, cloc
         divergence=transcript.divergence,
         unused=unused,
         left_over=left_over,
-        prompt=None,
         not_captured=frozenset(transcript.tally.not_captured or ()),
     )
     return conclude(played, facts)

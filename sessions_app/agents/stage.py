@@ -85,7 +85,7 @@ class RecordedStage:
             self._transcript.diverged(found.step, Mismatch(path="arguments", recorded=recorded, rebuilt=arguments))
 
     def called(self, name: str, call_id: str | None, arguments: JsonValue, fixture: Fixture) -> None:
-        self._transcript.call(call_id, name, arguments, fixture.step)
+        self._transcript.call(call_id, name, arguments, fixture.step, source=self._transcript.repeated)
         self._on_step(fixture.step)
 
     def watch(self, look: Callable[[], Any]) -> None:

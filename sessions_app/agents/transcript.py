@@ -15,6 +15,7 @@ from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.replay.matching import Mismatch, Tally, first_mismatch
 from sessions_app.core.replay.observed import Divergence, ObservedCall, ObservedRequest
 from sessions_app.core.replay.plan import PlannedAnswer
+from sessions_app.core.run import REPEATED, StepSource
 
 _PART = re.compile(r"messages\[(\d+)\]\.parts\[(\d+)\]")
 
@@ -36,6 +37,8 @@ class Transcript:
     """Whether the messages of the newest request were not recorded; those of a later one hold them too."""
     _written: tuple[JsonObject, Payload] | None = None
     """The parameters of the request before, and as they are kept: most requests of a run have the same."""
+    _looked_at: PlannedAnswer | None = None
+    """Whose request was checked last."""
     _agreed: tuple[JsonObject, JsonObject, Tally] | None = None
     """Recorded and rebuilt parameters that were checked last, and what was counted then."""
 
@@ -45,20 +48,29 @@ class Transcript:
         rebuilt: list[ModelMessage],
         parameters: JsonObject,
         response: ModelMessage | None,
+        *,
+        source: StepSource = "recorded",
         **given: Any,
     ) -> None:
-        """One request to the model, as the loop built it; `given` is what else is known of its answer."""
+        """One request to the model, as the loop built it; `given` is what else is known of its answer. Only an answer
+        to the recorded request is a recorded one, whatever gave it."""
         history = self.extend(rebuilt)
+        self._check(planned, rebuilt, parameters)
         self.requests.append(
             ObservedRequest(
                 step=planned.step if planned else None,
                 history=history,
                 parameters=self._payload(parameters),
                 response=None if response is None else Payload.of_json(dump_message(response)),
+                source=self.repeated if source in REPEATED else source,
                 **given,
             )
         )
-        self._check(planned, rebuilt, parameters)
+
+    @property
+    def repeated(self) -> StepSource:
+        """What an answer of the recording is to the request that was made last."""
+        return "recorded" if self.divergence is None else "recorded_for_another_request"
 
     def _payload(self, parameters: JsonObject) -> Payload:
         if self._written is None or self._written[0] is not parameters:
@@ -72,9 +84,11 @@ class Transcript:
         return planned is not None and self.divergence is None
 
     def _check(self, planned: PlannedAnswer | None, rebuilt: list[ModelMessage], parameters: JsonObject) -> None:
-        if planned is not None and self.divergence is None:
-            self._check_request(planned, rebuilt)
-            self._check_parameters(planned, parameters)
+        if planned is None or planned is self._looked_at or self.divergence is not None:
+            return
+        self._looked_at = planned
+        self._check_request(planned, rebuilt)
+        self._check_parameters(planned, parameters)
 
     def _check_request(self, planned: PlannedAnswer, rebuilt: list[ModelMessage]) -> None:
         if planned.history is None:

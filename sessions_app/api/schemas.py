@@ -9,6 +9,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from sessions_app.core.run import StepSource
+
 NO_NUL = r"^[^\x00]*$"
 """Also refuses half a surrogate pair, which is no text."""
 
@@ -125,7 +127,7 @@ class StepBody(Answer):
     first_token_at: str | None
     duration_ms: float | None
     parent: int | None
-    source: Literal["recorded", "borrowed", "by_hand", "rule", "own_code", "live", "unknown"]
+    source: StepSource
     input_state: Any
     output_state: Any
     state_changes: list[str]

@@ -16,7 +16,11 @@ from sessions_app.core.payload import JsonObject, Payload
 RunStatus = Literal["ok", "error", "cut_off", "running"]
 Origin = Literal["recorded", "replay", "fork"]
 StepKind = Literal["model", "tool", "retrieval", "agent", "other"]
-StepSource = Literal["recorded", "borrowed", "by_hand", "rule", "own_code", "live", "unknown"]
+StepSource = Literal[
+    "recorded", "recorded_for_another_request", "borrowed", "by_hand", "rule", "own_code", "live", "unknown"
+]
+REPEATED: frozenset[StepSource] = frozenset({"recorded", "recorded_for_another_request"})
+"""Answers of the recording, given to the request that they belong to or to another one."""
 ToolKind = Literal["read", "write", "unknown"]
 
 

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 from sessions_app.agents.clock import PinnedClock
 from sessions_app.agents.gate import Ask
 from sessions_app.agents.live_tools import run_tool
 from sessions_app.agents.own_agent import replay_with_own_agent
 from sessions_app.agents.registry import OwnAgent
-from sessions_app.core.fork.order import ToolPolicy
+from sessions_app.core.fork.order import OnDifference, Order, ToolPolicy
 from sessions_app.core.fork.stops import Stops
 from sessions_app.core.formats.native import parse_native
 from sessions_app.core.payload import JsonObject, compact_json
@@ -39,17 +38,25 @@ def never_asked(question: JsonObject) -> JsonObject:
 
 
 def replayed_by(
-    run: Run, own: OwnAgent, *, ask: Ask | None = None, stops: Stops | None = None, **policy: Any
+    run: Run,
+    own: OwnAgent,
+    *,
+    ask: Ask | None = None,
+    stops: Stops | None = None,
+    live: Iterable[str] = (),
+    runs_tools: bool = False,
+    on_difference: OnDifference = "stop",
 ) -> Result:
     """`live` names tools, as an order does. They run in this process unless `ask` does otherwise."""
-    ask = ask or (run_here(own) if policy else never_asked)
+    tools = ToolPolicy(run=runs_tools, live=frozenset(live))
+    order = Order(tools=tools, on_difference=on_difference)
+    ask = ask or (run_here(own) if tools.live else never_asked)
     clock = PinnedClock(run.started_at)
-    tools = ToolPolicy(**{name: frozenset(names) for name, names in policy.items()})
 
     def on_progress(done: int, total: int) -> None:
         assert done <= total
 
-    replay = replay_with_own_agent(run, own, tools=tools, ask=ask, on_progress=on_progress, clock=clock, stops=stops)
+    replay = replay_with_own_agent(run, own, order=order, ask=ask, on_progress=on_progress, clock=clock, stops=stops)
     try:
         return asyncio.run(replay)
     finally:

@@ -151,36 +151,63 @@ def run() -> Run:
     return recorded_run(looked_up)
 
 
-def test_another_prompt_is_a_difference_and_no_reason_to_stop(run: Run):
-    result = replayed_by(run, agent_with(instructions="You are terse."))
-
-    assert place(result) == ("diverged", 1, "messages[0].instructions")
-    assert result.facts["stopped_before"] is None
-    assert result.facts["sources"] == {"recorded": 3}
-    assert result.observations.output.value == "Shipped."
-
-
-def test_another_tool_beside_is_a_difference_and_no_reason_to_stop(run: Run):
+def with_another_tool() -> OwnAgent:
     changed = agent_with()
     changed.agent.tool_plain(name="extra")(lambda: "x")
-    result = replayed_by(run, changed)
+    return changed
 
-    assert place(result) == ("diverged", 1, "parameters.function_tools[1]")
+
+OTHER_REQUESTS = [
+    (lambda: agent_with(instructions="You are terse."), "messages[0].instructions"),
+    (with_another_tool, "parameters.function_tools[1]"),
+]
+
+
+@pytest.mark.parametrize(("make", "path"), OTHER_REQUESTS, ids=["prompt", "tools"])
+def test_another_request_has_no_answer(run: Run, make: Callable[[], OwnAgent], path: str):
+    result = replayed_by(run, make())
+
+    assert place(result) == ("diverged", 1, path)
+    assert result.facts["stopped_before"] == 1
+    assert result.facts["sources"] == {}
+    assert result.observations.output is None
+
+
+@pytest.mark.parametrize(("make", "path"), OTHER_REQUESTS, ids=["prompt", "tools"])
+def test_a_replay_that_plays_on_says_that_the_answers_are_for_another_request(
+    run: Run, make: Callable[[], OwnAgent], path: str
+):
+    result = replayed_by(run, make(), on_difference="play_on")
+
+    assert place(result) == ("diverged", 1, path)
+    assert result.facts["stopped_before"] is None
+    assert result.facts["sources"] == {"recorded_for_another_request": 3}
     assert result.observations.output.value == "Shipped."
+    made = produced_run(run, result.observations, run_id="again")
+    assert {step.source for step in made.steps} == {"recorded_for_another_request"}
 
 
-def test_what_the_code_does_otherwise_counts_before_its_other_prompt(run: Run):
-    result = replayed_by(run, agent_with(instructions="You are terse.", capabilities=[Guard(ModelRetry("No."))]))
+def test_playing_on_changes_nothing_where_the_requests_are_the_recorded_ones(run: Run):
+    result = replayed_by(run, agent_with(), on_difference="play_on")
 
-    assert place(result) == ("diverged", 2, "result")
-    assert result.facts["prompt_differs"] == {"step": 1, "path": "messages[0].instructions"}
+    assert place(result) == ("reproduced", None, None)
+    assert result.facts["sources"] == {"recorded": 3}
+
+
+def test_what_the_code_does_otherwise_is_the_first_difference_where_it_comes_first(run: Run):
+    guarded = agent_with(capabilities=[Guard(ModelRetry("No."))])
+    terse = agent_with(instructions="You are terse.", capabilities=[Guard(ModelRetry("No."))])
+
+    assert place(replayed_by(run, guarded, on_difference="play_on")) == ("diverged", 2, "result")
+    result = replayed_by(run, terse, on_difference="play_on")
+    assert place(result) == ("diverged", 1, "messages[0].instructions")
+    assert result.facts["own_code"][0]["now"] == "No."
 
 
 def test_a_tool_that_is_gone_stops_where_the_model_is_told(run: Run):
-    result = replayed_by(run, OwnAgent(agent=Agent(Scripted(), instructions="You help customers.", name="agent")))
+    gone = OwnAgent(agent=Agent(Scripted(), instructions="You help customers.", name="agent"))
 
-    assert place(result) == ("diverged", 3, "messages[2].parts[0].content")
-    assert result.facts["stopped_before"] == 3
+    assert place(replayed_by(run, gone)) == ("diverged", 1, "parameters.function_tools[0]")
 
 
 class Guard(AbstractCapability[Any]):
@@ -194,21 +221,23 @@ class Guard(AbstractCapability[Any]):
 
 
 @pytest.mark.parametrize(
-    ("outcome", "now"),
+    ("outcome", "path", "now"),
     [
-        (ModelRetry("Not today."), "Not today."),
-        (ToolFailed("Closed."), "Closed."),
-        (SkipToolExecution({"id": "ORD-1", "status": "lost"}), {"id": "ORD-1", "status": "lost"}),
-        (KeyError("order"), "KeyError: 'order'"),
+        (ModelRetry("Not today."), "result", "Not today."),
+        (ToolFailed("Closed."), "result", "Closed."),
+        (SkipToolExecution({"id": "ORD-1", "status": "lost"}), "result.status", {"id": "ORD-1", "status": "lost"}),
+        (KeyError("order"), "result", "KeyError: 'order'"),
     ],
     ids=["retry", "failed", "answered", "crash"],
 )
-def test_a_check_around_a_tool_decides_as_it_does_in_the_team_s_own_runs(run: Run, outcome: Exception, now: Any):
+def test_a_check_around_a_tool_decides_as_it_does_in_the_team_s_own_runs(
+    run: Run, outcome: Exception, path: str, now: Any
+):
     result = replayed_by(run, agent_with(capabilities=[Guard(outcome)]))
 
-    assert place(result) == ("diverged", 2, "result")
-    assert (result.divergence.recorded, result.divergence.replayed) == ({"id": "ORD-1", "status": "shipped"}, now)
-    assert result.facts["own_code"][0]["name"] == "lookup_order"
+    assert place(result) == ("diverged", 2, path)
+    act = result.facts["own_code"][0]
+    assert (act["name"], act["recorded"], act["now"]) == ("lookup_order", {"id": "ORD-1", "status": "shipped"}, now)
 
 
 def test_a_check_that_answers_the_same_is_no_difference(run: Run):
@@ -253,10 +282,10 @@ def test_arguments_that_pass_today_have_no_answer():
         """Search orders."""
         raise AssertionError("the tool itself ran")
 
-    result = replayed_by(run, OwnAgent(agent=agent))
+    result = replayed_by(run, OwnAgent(agent=agent), on_difference="play_on")
 
-    assert place(result) == ("diverged", 2, "result")
-    assert result.divergence.replayed == "the arguments are accepted now"
+    assert place(result) == ("diverged", 1, "parameters.function_tools[1].name")  # the tools stand in another order
+    assert result.facts["own_code"][0]["now"] == "the arguments are accepted now"
 
 
 def test_a_run_without_model_answers_cannot_run(run: Run):

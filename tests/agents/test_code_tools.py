@@ -76,9 +76,9 @@ def test_a_tool_that_reads_runs_when_it_is_asked_for(run: Run):
 def test_what_a_live_tool_says_now_is_compared_with_then(run: Run):
     result = replayed_by(run, Desk(marks=READS, stock=0).own, live=["stock_of"])
 
-    assert result.facts["drift"] == [{"tool": "stock_of", "step": 2, "path": "left", "recorded": 3, "now": 0}]
+    assert result.facts["drift"] == [{"tool": "stock_of", "step": 2, "path": "result.left", "recorded": 3, "now": 0}]
     found = result.divergence
-    assert (result.verdict, found.step, found.path) == ("diverged", 4, "messages[2].parts[0].content.left")
+    assert (result.verdict, found.step, found.path) == ("diverged", 2, "result.left")
 
 
 def test_calls_with_the_same_id_are_told_apart():
@@ -96,7 +96,7 @@ def test_calls_with_the_same_id_are_told_apart():
 def test_a_tool_that_does_not_say_that_it_only_reads_stays_frozen(run: Run, marks: JsonObject | None):
     desk = Desk(marks=marks)
 
-    result = replayed_by(run, desk.own, live=["stock_of"])
+    result = replayed_by(run, desk.own, live=["stock_of"], on_difference="play_on")
 
     assert desk.ran == {}
     assert [words.partition(" ")[0] for words in result.facts["lint"]] == ["stock_of"]
@@ -179,11 +179,11 @@ def test_an_agent_that_a_check_asks_ends_the_replay():
     run = recorded_run(lambda: Play(make(), "Hi"))
 
     result = replayed_by(run, OwnAgent(agent=make()))
-    with_other_prompt = replayed_by(run, OwnAgent(agent=make("You greet kindly.")))
+    with_other_prompt = replayed_by(run, OwnAgent(agent=make("You greet kindly.")), on_difference="play_on")
 
-    assert (result.verdict, with_other_prompt.verdict) == ("fixture_missing", "fixture_missing")
+    assert (result.verdict, with_other_prompt.verdict) == ("fixture_missing", "diverged")
     assert result.facts["asked_for"]["tool"] == "the model of agent 'judge'"
-    assert with_other_prompt.facts["prompt_differs"] == {"step": 1, "path": "messages[0].instructions"}
+    assert with_other_prompt.divergence.path == "messages[0].instructions"
 
 
 def test_an_agent_among_tasks_of_a_live_tool_ends_the_replay():

@@ -1,15 +1,16 @@
 """Who answers after a change, in this order; nothing is ever made up.
 
-    a model's request   by hand · rule · live (sampling) · recorded · borrowed · unknown
+    a model's request   by hand · rule · live (sampling) · recorded · borrowed · recorded for another request · unknown
     a tool call         by hand · recorded · borrowed · unknown
 
-Recorded means that the request is the recorded one, borrowed that the same request was answered in another run.
+Recorded means that the request is the recorded one, borrowed that the same request was answered in another run. A
+recorded answer for another request is only given where the order says so.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from sessions_app.core.fork.changes import Answer, NewModel, NewModelAnswer, NewToolResult, Rule, ToolFailure
@@ -113,8 +114,14 @@ class Answering:
             return self._recorded(ask.planned)
         found = self._elsewhere.model_answer(ask.key)
         if found is None:
-            return None
+            return self._played_on(ask.planned)
         return ModelGiven(source="borrowed", response=Payload.of_json(found["response"]), link=_link(found))
+
+    def _played_on(self, planned: PlannedAnswer | None) -> ModelGiven | None:
+        if self._order.on_difference != "play_on" or planned is None:
+            return None
+        given = self._recorded(planned)
+        return None if given is None else replace(given, source="recorded_for_another_request")
 
     def _written_answer(self, ask: ModelAsk) -> ModelGiven | None:
         given = self._hand_answer(ask.at, ask.key)

@@ -1,7 +1,7 @@
 """What a replay was asked to do, and what people said while it went on. Both are stored and sent as JSON.
 
-    order  {"at_step", "changes", "hypothesis", "expect", "agent", "tools": {"live": [name]},
-            "breakpoints": [{"step"} | {"tool"} | {"when"}], "samples"}
+    order  {"at_step", "changes", "hypothesis", "expect", "agent", "tools": {"run": bool, "live": [name]},
+            "on_difference": "stop" | "play_on", "breakpoints": [{"step"} | {"tool"} | {"when"}], "samples"}
     course {"answers": [{"at", "asked", …}], "passed", "is_stepping"}
 
 The order never changes once it was given. A replay that was stopped runs again from its beginning, which gives the same
@@ -11,6 +11,7 @@ again, and the course says how far it had come and which answers it was given by
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from sessions_app.core.fork.changes import (
     Answer,
@@ -33,6 +34,12 @@ _MAX_WORDS = 2000
 NOT_FOUND = ToolFailure(message="Not found.")
 
 
+OnDifference = Literal["stop", "play_on"]
+"""What a request to the model is given that is another one than was recorded: nothing, or the recorded answer of its
+place, which is then labelled as one for another request."""
+_ON_DIFFERENCE: tuple[OnDifference, ...] = ("stop", "play_on")
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Breakpoint:
     """Where to pause: before a step, before calls of a tool, or whenever a condition holds."""
@@ -52,8 +59,14 @@ class Breakpoint:
 class ToolPolicy:
     """Which tools of the team's own code may run. All others are frozen."""
 
+    run: bool = False
+    """Every tool runs as its own function, in the sealed process."""
     live: frozenset[str] = frozenset()
-    """Tools that only read."""
+    """Tools that only read; they run where there is a network."""
+
+    @property
+    def any_runs(self) -> bool:
+        return self.run or bool(self.live)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -67,6 +80,7 @@ class Order:
     agent: str | None = None
     """Name of the registered agent whose code runs; None for a rebuilt agent."""
     tools: ToolPolicy = ToolPolicy()
+    on_difference: OnDifference = "stop"
     breakpoints: tuple[Breakpoint, ...] = ()
     samples: int | None = None
 
@@ -112,6 +126,7 @@ def read_order(value: JsonObject) -> Order:
         expect=None if value.get("expect") is None else read_expectation(value["expect"]),
         agent=agents[-1] if agents else _name(value.get("agent"), "agent"),
         tools=_policy(_given(value, "tools", {})),
+        on_difference=_on_difference(_given(value, "on_difference", "stop")),
         breakpoints=read_breakpoints(_given(value, "breakpoints", [])),
         samples=None if value.get("samples") is None else _samples(value["samples"]),
     )
@@ -167,8 +182,18 @@ def _condition(text: JsonValue, field: str) -> Condition:
 
 def _policy(value: JsonValue) -> ToolPolicy:
     if not isinstance(value, dict):
-        raise ForkError("tools must be an object with live, a list of names.", field="tools")
-    return ToolPolicy(live=_names(value, "live"))
+        raise ForkError("tools must be an object with run, true or false, and live, a list of names.", field="tools")
+    run = _given(value, "run", False)
+    if not isinstance(run, bool):
+        raise ForkError("tools.run must be true or false.", field="tools.run")
+    return ToolPolicy(run=run, live=_names(value, "live"))
+
+
+def _on_difference(value: JsonValue) -> OnDifference:
+    for known in _ON_DIFFERENCE:
+        if value == known:
+            return known
+    raise ForkError(f"on_difference must be one of {', '.join(_ON_DIFFERENCE)}.", field="on_difference")
 
 
 def _names(value: JsonObject, name: str) -> frozenset[str]:

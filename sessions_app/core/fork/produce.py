@@ -13,7 +13,7 @@ from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.replay.observed import Observations, ObservedCall, ObservedRequest
 from sessions_app.core.replay.produce import parameters_in_shape, source_of, spelled_as
 from sessions_app.core.replay.projection import Projection
-from sessions_app.core.run import ModelCall, ParentLink, Run, RunStatus, Step, StepSource, ToolCall
+from sessions_app.core.run import REPEATED, ModelCall, ParentLink, Run, RunStatus, Step, StepSource, ToolCall
 
 
 def forked_run(plan: ForkPlan, order: Order, seen: Observations, *, run_id: str) -> Run:
@@ -66,7 +66,7 @@ class _Builder:
         if not self._asks_first():
             yield from self._tool_steps(self._plan.history.message, parent=self._plan.kept or None)
         for request in self._seen.requests:
-            yield from self._beside(request.step if request.source == "recorded" else None)
+            yield from self._beside(request.step if request.source in REPEATED else None)
             step = self._model_step(request)
             yield step
             if request.response is not None:
@@ -97,7 +97,7 @@ class _Builder:
         assert isinstance(call, ModelCall)
         usage = (request.response.value.get("usage") if request.response else None) or {}
         is_live = request.source == "live"
-        repeated = call if request.source == "recorded" else None
+        repeated = call if request.source in REPEATED else None
         answered = replace(
             call,
             history=self._shaped(request.history),
@@ -173,7 +173,7 @@ class _Builder:
         parent: int | None,
     ) -> Step:
         """`recorded` is the step in whose place it stands; an answer that is repeated keeps the source it had there."""
-        is_repeated = recorded is not None and seen.source == "recorded"
+        is_repeated = recorded is not None and seen.source in REPEATED
         link = recorded.extra.get("borrowed_from") if recorded and is_repeated else seen.link
         step = Step(
             index=self._next,

@@ -71,8 +71,6 @@ class Played:
     """Of a request or a tool call."""
     unused: tuple[PlannedAnswer, ...]
     left_over: list[Fixture]
-    prompt: Divergence | None
-    """Where today's code gives other instructions or tools, if that is not the divergence."""
     not_captured: frozenset[str]
     """Paths of which the recording holds nothing, as the comparison tallied them."""
 
@@ -273,8 +271,6 @@ def _proof(played: Played, found: Trouble | None) -> Proof:
     if found is not None and not found.is_of_outcome and (found.step or 0) <= played.steps:
         proof = up_to(proof, steps, found.step)
         proof = differing(proof, found.divergence) if found.verdict == "diverged" else proof
-    if played.prompt is not None:
-        proof = differing(up_to(proof, steps, played.prompt.step), played.prompt)
     return proof
 
 

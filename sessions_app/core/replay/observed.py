@@ -64,6 +64,8 @@ class Observations:
     error: ErrorInfo | None
     ended_open: bool = False
     """The loop stopped because calls wait for approval or for a result from outside."""
+    has_run_tools: bool = False
+    """The tools of the team's own agent ran, functions that make its output among them."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

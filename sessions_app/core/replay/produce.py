@@ -16,7 +16,7 @@ from sessions_app.core.replay.fixture_book import recorded_arguments
 from sessions_app.core.replay.observed import Observations, ObservedCall, ObservedRequest
 from sessions_app.core.replay.outputs import same_output
 from sessions_app.core.replay.projection import Projection, in_shape_of
-from sessions_app.core.run import ModelCall, ParentLink, Run, RunStatus, Step, StepSource, ToolCall
+from sessions_app.core.run import REPEATED, ModelCall, ParentLink, Run, RunStatus, Step, StepSource, ToolCall
 
 
 def produced_run(recorded: Run, seen: Observations, *, run_id: str) -> Run:
@@ -29,7 +29,7 @@ def produced_run(recorded: Run, seen: Observations, *, run_id: str) -> Run:
         parent=ParentLink(run_id=recorded.run_id),
         source_format="native",
         status=_status(seen),
-        output=_output(recorded, seen.output),
+        output=_output(recorded, seen.output) if _has_own_output(recorded, seen) else None,
         error=seen.error,
         duration_ms=None,
         steps=tuple(_renumbered(rebuilt.steps())),
@@ -97,7 +97,7 @@ class _Rebuilt:
 
     def _response(self, recorded: Payload | None, request: ObservedRequest) -> Payload | None:
         given = request.response
-        if recorded is None or given is None or request.source != "recorded":
+        if recorded is None or given is None or request.source not in REPEATED:
             return given
         # What the loop stamps onto an answer stands in the histories; see `plan`.
         unstamped = {key: value for key, value in given.value.items() if recorded.value.get(key) is not None}
@@ -190,9 +190,13 @@ def _shared_keys(recorded: JsonObject | None, rebuilt: JsonObject | None) -> Jso
     return {key: value for key, value in rebuilt.items() if key in recorded}
 
 
+def _has_own_output(run: Run, seen: Observations) -> bool:
+    """What a function would have made of it that did not run is not known."""
+    return run.agent.output_function is None or seen.has_run_tools
+
+
 def _output(run: Run, rebuilt: Payload | None) -> Payload | None:
-    """What code would have made of it that does not run in a replay is not known."""
-    if rebuilt is None or run.agent.output_function is not None:
+    if rebuilt is None:
         return None
     recorded = run.output
     return recorded if recorded and same_output(recorded, rebuilt) else rebuilt
