@@ -3,6 +3,7 @@ the framework can do (validation errors, output retries, rewritten histories).""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, cast
 
 from pydantic import ValidationError
@@ -130,8 +131,14 @@ class Observer(AbstractCapability[None]):
         for part in following:
             if isinstance(part, RetryFeedbackPart) and call is None:
                 raise ToolRetryError(part)
-            if isinstance(part, ToolReturnPart) and call is not None and _refuses(part, call):
-                raise ToolRetryError(part)
+            if isinstance(part, ToolReturnPart) and call is not None and self._refuses(part, call):
+                raise ToolRetryError(replace(part, tool_name=call.tool_name, tool_call_id=call.tool_call_id))
+
+    def _refuses(self, part: ToolReturnPart, call: ToolCallPart) -> bool:
+        """An answer to a call that nobody made stands for this one, and differs from it."""
+        asked = self._model.answers[self._model.cursor - 1].asked
+        is_of_call = part.tool_call_id == call.tool_call_id or part.tool_call_id not in asked
+        return part.outcome == "retried" and is_of_call
 
     def _next_request(self) -> list[Any] | None:
         """The parts of the recorded request that came after the answer given last."""
@@ -178,10 +185,6 @@ def _joined(parts: Any) -> str:
 def _raw_arguments(call: ToolCallPart) -> JsonValue:
     """As the model sent them: they did not pass validation."""
     return call.args
-
-
-def _refuses(part: ToolReturnPart, call: ToolCallPart) -> bool:
-    return part.tool_call_id == call.tool_call_id and part.outcome == "retried"
 
 
 def _newest_nodes(history: History, limit: int = 8) -> list[History]:

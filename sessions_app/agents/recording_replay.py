@@ -150,8 +150,14 @@ def expected_end(plan: ReplayPlan, limit: Reason | None, ending: Ending) -> Any:
     does not run."""
     if limit is not None and limit.code in ENDED_AT_TOOLS:
         return plan.run.final if ending.ran_past == len(plan.answers) else None
-    is_whole = limit is None or (plan.run.error is None and broke_off_at(plan.run) is None)
+    is_whole = limit is None or (plan.run.error is None and broke_off_at(plan.run) is None and not _asks_again(plan))
     return plan.run.final if ending.is_regular and is_whole else None
+
+
+def _asks_again(plan: ReplayPlan) -> bool:
+    """The last message refuses the answer; who did that does not run in a replay."""
+    newest = plan.run.final.message.value if plan.run.final else {}
+    return any(part.get("part_kind") == "retry-feedback" for part in newest.get("parts") or [])
 
 
 async def run_loop(agent: Any, start: Start, run: Run) -> tuple[Ending, list[ModelMessage]]:

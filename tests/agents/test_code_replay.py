@@ -182,6 +182,7 @@ def test_a_replay_that_plays_on_says_that_the_answers_are_for_another_request(
     assert place(result) == ("diverged", 1, path)
     assert result.facts["stopped_before"] is None
     assert result.facts["sources"] == {"recorded_for_another_request": 3}
+    assert result.observations is not None
     assert result.observations.output.value == "Shipped."
     made = produced_run(run, result.observations, run_id="again")
     assert {step.source for step in made.steps} == {"recorded_for_another_request"}

@@ -1,4 +1,4 @@
-"""A team's own agent whose tools run: unchanged they give the recorded run, and a change shows where it takes effect."""
+"""A team's own agent whose tools run: unchanged they give the recorded run, and a change shows where it begins."""
 
 from __future__ import annotations
 

@@ -6,14 +6,19 @@ step that tells of another call would go unnoticed.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
+from itertools import islice
 
+from sessions_app.core.compare.strict import same_json
 from sessions_app.core.judge.conventions import fix_for
-from sessions_app.core.judge.last_calls import calls_in, last_model
+from sessions_app.core.judge.last_calls import calls_in
 from sessions_app.core.judge.reading import main_models, step_name
 from sessions_app.core.judge.reasons import Reason, reason_at
-from sessions_app.core.payload import JsonValue
-from sessions_app.core.run import Run
+from sessions_app.core.payload import JsonObject, JsonValue, Payload
+from sessions_app.core.replay.call_places import place_without_step
+from sessions_app.core.replay.fixture_book import recorded_arguments
+from sessions_app.core.run import Run, ToolCall
 
 _FRAMEWORK = "pydantic-ai"
 """The recorder for it writes a step for each call of an answer."""
@@ -21,38 +26,66 @@ _FRAMEWORK = "pydantic-ai"
 
 def call_step_gaps(run: Run) -> Iterator[Reason]:
     if run.source_format == "native":
-        yield from _steps_of_other_calls(run)
-        yield from _last_calls_without_steps(run)
+        yield from islice(_steps_of_other_calls(run), 1)
+        yield from islice(_steps_without_calls(run), 1)
+    if run.source_format == "native" and run.agent.framework == _FRAMEWORK:
+        yield from islice(_calls_without_steps(run), 1)
 
 
 def _steps_of_other_calls(run: Run) -> Iterator[Reason]:
-    asked = _names_asked_for(run)
+    asked = _asked_for(run)
     for step, call in run.tool_calls:
-        names = asked.get((step.parent, call.call_id))
+        parts = asked.get((step.parent, call.call_id)) or []
+        names = {str(part.get("tool_name")) for part in parts}
         if names and call.tool_name not in names:
             message = f"At {step_name(step)} the model asked for {min(names)}, not for {call.tool_name}."
             yield reason_at(run, "call_contradicted", message, step)
-            return
+        elif call.is_output and parts and not any(_has_arguments(part, call) for part in parts):
+            message = f"The arguments of {step_name(step)} are not those that the model gave."
+            yield reason_at(run, "call_contradicted", message, step)
 
 
-def _names_asked_for(run: Run) -> dict[tuple[int | None, JsonValue], set[str]]:
-    """Names of tools by the step of the answer and the id of the call; an id may come again in one answer."""
-    found: dict[tuple[int | None, JsonValue], set[str]] = {}
+def _has_arguments(part: JsonObject, call: ToolCall) -> bool:
+    """Those of other tools the replay compares when it calls them."""
+    sent = part.get("args")
+    given = Payload.of_text(sent) if isinstance(sent, str) else None if sent is None else Payload.of_json(sent)
+    return same_json(recorded_arguments(given), recorded_arguments(call.arguments))
+
+
+def _asked_for(run: Run) -> dict[tuple[int | None, JsonValue], list[JsonObject]]:
+    """Calls by the step of the answer and their id, which may come again in one answer."""
+    found: dict[tuple[int | None, JsonValue], list[JsonObject]] = {}
     for step, call in main_models(run):
         for part in calls_in(call):
             if part.get("tool_call_id"):
-                found.setdefault((step.index, part["tool_call_id"]), set()).add(str(part.get("tool_name")))
+                found.setdefault((step.index, part["tool_call_id"]), []).append(part)
     return found
 
 
-def _last_calls_without_steps(run: Run) -> Iterator[Reason]:
-    last = last_model(run)
-    if last is None or run.agent.framework != _FRAMEWORK:
-        return
-    told = {call.call_id for _, call in run.tool_calls}
-    for part in calls_in(last[1]):
-        if part.get("tool_call_id") not in told:
-            message = f"The call of {part.get('tool_name')} that {step_name(last[0])} asks for has no step of its own."
-            fix = fix_for(run, "tool_step_missing").sentence
-            yield Reason(code="tool_step_missing", message=message, step=last[0].index + 1, fix=fix)
-            return
+def _calls_without_steps(run: Run) -> Iterator[Reason]:
+    told = Counter((step.parent, call.call_id) for step, call in run.tool_calls)
+    for step, call in main_models(run):
+        asked = [part.get("tool_call_id") for part in calls_in(call)]
+        for part in calls_in(call):
+            key = (step.index, part.get("tool_call_id"))
+            if not told[key]:
+                message = f"The call of {part.get('tool_name')} that {step_name(step)} asks for has no step of its own."
+                fix = fix_for(run, "tool_step_missing").sentence
+                yield Reason(
+                    code="tool_step_missing",
+                    message=message,
+                    step=place_without_step(run, step.index, asked, key[1]),
+                    fix=fix,
+                )
+            told[key] -= 1
+
+
+def _steps_without_calls(run: Run) -> Iterator[Reason]:
+    answers = {step.index for step, call in main_models(run) if call.response is not None}
+    asked = Counter({key: len(parts) for key, parts in _asked_for(run).items()})
+    for step, call in run.tool_calls:
+        key = (step.parent, call.call_id)
+        if step.parent in answers and call.call_id and not asked[key]:
+            message = f"The answer of step {step.parent} does not ask for the call of {step_name(step)}."
+            yield reason_at(run, "call_contradicted", message, step)
+        asked[key] -= 1

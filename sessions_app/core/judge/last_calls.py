@@ -43,8 +43,11 @@ def _kinds_of_tools(call: ModelCall) -> dict[str, JsonValue]:
 
 
 def is_answered(step: Step, call: ToolCall) -> bool:
-    """An error stands for an answer: the replay raises it again."""
-    return call.result is not None or step.error is not None
+    """An error stands for an answer, for the replay raises it again; what the model was told of it does not."""
+    return call.result is not None or (step.error is not None and call.outcome not in _TOLD_TO_MODEL)
+
+
+_TOLD_TO_MODEL = frozenset({"failed", "retried"})
 
 
 def asked_last(run: Run) -> list[tuple[Step, ToolCall]]:

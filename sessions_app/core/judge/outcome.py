@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sessions_app.core.judge.last_calls import asked_last, calls_in, is_settled, kinds_said, last_model, waiting
-from sessions_app.core.judge.reading import object_of, step_name, value_of
+from sessions_app.core.judge.reading import main_models, object_of, step_name, value_of
 from sessions_app.core.judge.reasons import Reason, reason_at, reason_at_end
 from sessions_app.core.payload import JsonValue, Payload
 from sessions_app.core.replay.outputs import same_output, typed_output
-from sessions_app.core.run import ErrorInfo, ModelCall, Run, Step, broke_off_at, was_stopped
+from sessions_app.core.run import ErrorInfo, ModelCall, Run, Step, ToolCall, broke_off_at, was_stopped
 
 OF_THE_LOOP = frozenset({"UsageLimitExceeded", "UnexpectedModelBehavior"})
 """Errors by which Pydantic AI's loop ends a run by itself."""
@@ -55,10 +55,14 @@ def _of_error(run: Run, step: Step, call: ModelCall) -> Reason | None:
     if error is None or (error.type is None and error.message is None):
         return reason_at_end(run, "error_missing", "The run failed, and the error was not recorded.")
     untold = [pair for pair in asked_last(run) if not is_settled(*pair)]
-    if untold and error.type not in OF_THE_LOOP:
+    if untold and not _ends_before_tools(error):
         message = f"What became of {step_name(untold[0][0])} was not recorded."
         return reason_at(run, "tool_answer_missing", message, untold[0][0])
-    if was_stopped(error) or _is_passed_on(run, step, error) or _is_of_the_loop(run, call, error):
+    if was_stopped(error) or _is_passed_on(run, step, error):
+        return None
+    if error.type in OF_THE_LOOP and not _is_due(run, error):
+        return reason_at_end(run, "model_answer_missing", _NO_LAST_ANSWER)
+    if _is_of_the_loop(run, call, error):
         return None
     if error.type == "UsageLimitExceeded":
         message = "The usage limits of the run were not recorded, so a replay cannot come to this error."
@@ -75,6 +79,57 @@ def _is_passed_on(run: Run, step: Step, error: ErrorInfo) -> bool:
 
 def _is_same_error(one: ErrorInfo, other: ErrorInfo) -> bool:
     return all(left is None or left == right for left, right in ((other.type, one.type), (other.message, one.message)))
+
+
+def _ends_before_tools(error: ErrorInfo) -> bool:
+    """Whether the loop raises it in the place of the tools that were asked for last."""
+    return error.type == "UnexpectedModelBehavior" or _limit_in(error) == _CALLS
+
+
+_CALLS = "tool_calls_limit"
+_TOKENS = {
+    "input_tokens_limit": ("input_tokens",),
+    "output_tokens_limit": ("output_tokens",),
+    "total_tokens_limit": ("input_tokens", "output_tokens"),
+}
+
+
+def _limit_in(error: ErrorInfo) -> str | None:
+    """The limit that the library's words name."""
+    if error.type != "UsageLimitExceeded":
+        return None
+    return next((name for name in ("request_limit", _CALLS, *_TOKENS) if name in (error.message or "")), None)
+
+
+def _is_due(run: Run, error: ErrorInfo) -> bool:
+    """Whether the loop, with what was recorded, raises this error behind the last answer and asks the model no more."""
+    name = _limit_in(error)
+    limit = (run.agent.usage_limits or {}).get(name or "")
+    if name == "request_limit" and isinstance(limit, int):
+        return sum(call.response is not None for _, call in main_models(run)) >= limit
+    if name in _TOKENS and isinstance(limit, int):
+        return _tokens(run, _TOKENS[name]) > limit
+    return not _goes_on(run)
+
+
+def _tokens(run: Run, kinds: tuple[str, ...]) -> int:
+    used = [object_of(call.response).get("usage") or {} for _, call in main_models(run)]
+    return sum(each.get(kind) or 0 for each in used for kind in kinds)
+
+
+def _goes_on(run: Run) -> bool:
+    """Whether all that was asked for last has an answer that the model would be told."""
+    asked = [call for _, call in asked_last(run)]
+    return bool(asked) and all(call.result is not None and not _used_up(call) for call in asked)
+
+
+def _used_up(call: ToolCall) -> bool:
+    """Whether the loop gives up after this call."""
+    attempt, most = ((call.retry or {}).get(name) for name in ("attempt", "max_retries"))
+    return call.outcome == "crashed" or (isinstance(attempt, int) and isinstance(most, int) and attempt > most)
+
+
+_NO_LAST_ANSWER = "The model's answer to what the last tools gave was not recorded."
 
 
 def _is_of_the_loop(run: Run, call: ModelCall, error: ErrorInfo) -> bool:
@@ -113,9 +168,7 @@ def _of_last_answer(run: Run, call: ModelCall) -> Reason | None:
         return None
     if "text" in kinds_said(call) and run.agent.entry_point == "run_stream":
         return None
-    return reason_at_end(
-        run, "model_answer_missing", "The model's answer to what the last tools gave was not recorded."
-    )
+    return reason_at_end(run, "model_answer_missing", _NO_LAST_ANSWER)
 
 
 def _of_output(run: Run, call: ModelCall) -> Reason | None:

@@ -29,6 +29,7 @@ from sessions_app.core.judge.reading import (
 )
 from sessions_app.core.judge.reasons import Reason, reason_at
 from sessions_app.core.payload import JsonObject, JsonValue
+from sessions_app.core.replay.call_places import place_without_step
 from sessions_app.core.run import (
     SKIPPED,
     SPANS,
@@ -192,9 +193,15 @@ COLD_CHECKS: tuple[ColdCheck, ...] = (
 
 def _missing_model_answers(run: Run) -> Iterator[Reason]:
     for step, call in main_models(run):
-        if _has_no_answer(step, call):
+        if _has_no_answer(step, call) or (call.response is None and _is_streamed(run)):
             message = f"The model's answer of {step_name(step)} was not recorded."
             yield reason_at(run, "model_answer_missing", message, step)
+
+
+def _is_streamed(run: Run) -> bool:
+    """There is an answer then in any case: of a stream that fails, the loop keeps what came before."""
+    is_stream = (run.agent.entry_point or "").startswith("run_stream")
+    return is_stream and run.source_format == "native" and run.agent.framework == "pydantic-ai"
 
 
 def _missing_tool_answers(run: Run) -> Iterator[Reason]:
@@ -212,17 +219,14 @@ def _missing_tool_steps(run: Run) -> Iterator[Reason]:
             call_id = part.get("tool_call_id")
             if isinstance(call_id, str) and call_id not in told and call_id not in settled:
                 message = f"The call of {part.get('tool_name')} that {step_name(step)} asks for has no step of its own."
-                index = _behind(run, step, call)
+                index = place_without_step(run, step.index, _ids_in(call), call_id)
                 fix = fix_for(run, "tool_step_missing").sentence
                 yield Reason(code="tool_step_missing", message=message, step=index, fix=fix)
                 break
 
 
-def _behind(run: Run, step: Step, call: ModelCall) -> int:
-    """The place behind the steps of the calls that this answer asks for."""
-    asked = {part.get("tool_call_id") for part in calls_in(call)}
-    siblings = (each.index for each, one in run.tool_calls if each.index > step.index and one.call_id in asked)
-    return max(siblings, default=step.index) + 1
+def _ids_in(call: ModelCall) -> list[JsonValue]:
+    return [part.get("tool_call_id") for part in calls_in(call)]
 
 
 def _settled_by_the_loop(run: Run) -> set[JsonValue]:
@@ -334,5 +338,12 @@ def _tool_gaps(run: Run) -> list[Step]:
     return [
         step
         for step in main_steps(run)
-        if step.index < last and isinstance(step.call, ToolCall) and not is_settled(step, step.call)
+        if step.index < last and isinstance(step.call, ToolCall) and _lacks_answer(run, step, step.call)
     ]
+
+
+def _lacks_answer(run: Run, step: Step, call: ToolCall) -> bool:
+    """What somebody said who denied a call before this run began stands nowhere else."""
+    decided = run.deferred.value if run.deferred else None
+    is_denied = isinstance(decided, dict) and decided.get(call.call_id) == "denied"
+    return not is_settled(step, call) or (is_denied and call.result is None)

@@ -21,10 +21,18 @@ from sessions_app.core.run import Run
 def produced(recorded: Run, result: Result, seen: Observations, *, run_id: str) -> tuple[Result, Run]:
     """The produced run, and the result with what only the two whole runs side by side show."""
     made = produced_run(recorded, seen, run_id=run_id)
-    if result.verdict != "reproduced":
+    if result.verdict != "reproduced" and "limit" not in result.facts:
         return result, made
     found = first_changed_step(recorded, made)
-    return (result if found is None else _diverged(recorded, result, found)), made
+    if found is None or not _comes_before(found, result.divergence):
+        return result, made
+    return _diverged(recorded, result, found), made
+
+
+def _comes_before(found: Difference, end: Divergence | None) -> bool:
+    """What lies behind the place where the replay ended was not compared."""
+    step = found.left_step or found.right_step
+    return end is None or (step is not None and step.index < (end.step or 0))
 
 
 def _diverged(recorded: Run, result: Result, found: Difference) -> Result:

@@ -9,6 +9,7 @@ from sessions_app.core.fork.stops import Stopped
 from sessions_app.core.judge.last_calls import waiting
 from sessions_app.core.judge.reasons import Reason
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
+from sessions_app.core.replay.call_places import place_without_step
 from sessions_app.core.replay.fixture_book import FixtureMiss, recorded_arguments
 from sessions_app.core.replay.observed import Divergence, Observations, Result
 from sessions_app.core.replay.outputs import same_output
@@ -209,11 +210,14 @@ def _missed_field(miss: FixtureMiss) -> tuple[str, JsonValue, JsonValue]:
 def _step_of_call(plan: ReplayPlan, call_id: str | None, *, behind: PlannedAnswer | None) -> int | None:
     """Where the call stands in the recording, `behind` the answer that asked for it; the place where it would stand,
     where it has no step."""
-    if call_id is None or behind is None:
+    if call_id is None:
         return None
-    calls = [(step, call) for step, call in plan.run.tool_calls if step.index > behind.step]
+    first = 0 if behind is None else behind.step
+    calls = [(step, call) for step, call in plan.run.tool_calls if step.index > first]
     own = next((step.index for step, call in calls if call.call_id == call_id), None)
-    return own or max((step.index for step, call in calls if call.call_id in behind.asked), default=behind.step) + 1
+    if own is not None or behind is None or call_id not in behind.asked:
+        return own
+    return place_without_step(plan.run, behind.step, behind.asked, call_id)
 
 
 # --- the outcome -------------------------------------------------------------------------------

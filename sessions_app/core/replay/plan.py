@@ -36,10 +36,10 @@ class PlannedAnswer:
         return value if isinstance(value, dict) else None
 
     @property
-    def asked(self) -> set[str]:
-        """Ids of the calls that it asks for."""
+    def asked(self) -> list[str]:
+        """Ids of the calls that it asks for, in their order."""
         value = self.response.value if self.response else None
-        return {call_id for call_id in _calls_of(value) if isinstance(call_id, str)}
+        return [call_id for call_id in _calls_of(value) if isinstance(call_id, str)]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -205,12 +205,12 @@ def _waiting_for_approval(run: Run) -> set[str]:
     return {call.tool_name for _, call in run.tool_calls if call.call_id in resumed}
 
 
-def _calls_of(message: JsonValue) -> set[JsonValue]:
+def _calls_of(message: JsonValue) -> list[JsonValue]:
     """Ids of the calls that an answer asked for; a request asks for none."""
     if not _is_response(message):
-        return set()
+        return []
     parts = message.get("parts") or []
-    return {part.get("tool_call_id") for part in parts if part.get("part_kind") == "tool-call"}
+    return [part.get("tool_call_id") for part in parts if part.get("part_kind") == "tool-call"]
 
 
 def _is_response(message: JsonValue) -> bool:

@@ -1,0 +1,22 @@
+"""Where the step of a call stands, and where it would stand if it is not there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sessions_app.core.payload import JsonValue
+from sessions_app.core.replay.hand_overs import is_openai_agents
+from sessions_app.core.run import WAITING, Run
+
+
+def place_without_step(run: Run, answer: int, asked: Sequence[JsonValue], call_id: JsonValue) -> int:
+    """The index that a step of this call would have: `asked` are the ids of all calls of the answer, in their order.
+
+    Pydantic AI's recorder writes them in that order. The OpenAI Agents SDK first runs what needs nobody, and then
+    hands over what waits.
+    """
+    if not is_openai_agents(run):
+        return answer + 1 + asked.index(call_id)
+    siblings = [(step, call) for step, call in run.tool_calls if step.index > answer and call.call_id in asked]
+    waiting = [step.index for step, call in siblings if call.outcome in WAITING]
+    return min(waiting) if waiting else max((step.index for step, _ in siblings), default=answer) + 1
