@@ -132,7 +132,9 @@ class Observer(AbstractCapability[None]):
             if isinstance(part, RetryFeedbackPart) and call is None:
                 raise ToolRetryError(part)
             if isinstance(part, ToolReturnPart) and call is not None and self._refuses(part, call):
-                raise ToolRetryError(replace(part, tool_name=call.tool_name, tool_call_id=call.tool_call_id))
+                content = self._book.refused_output(call.tool_call_id, part.content)
+                made = replace(part, tool_name=call.tool_name, tool_call_id=call.tool_call_id, content=content)
+                raise ToolRetryError(made)
 
     def _refuses(self, part: ToolReturnPart, call: ToolCallPart) -> bool:
         """An answer to a call that nobody made stands for this one, and differs from it."""
@@ -209,7 +211,5 @@ def _validation_error(title: str, content: JsonValue) -> ValidationError:
 
 
 def _line(item: JsonObject) -> InitErrorDetails:
-    # Braces in the text would be read as places for context values.
-    text = str(item.get("msg", "")).replace("{", "{{").replace("}", "}}")
-    error = PydanticCustomError(item.get("type", "value_error"), text)
+    error = PydanticCustomError(item.get("type", "value_error"), str(item.get("msg", "")))
     return InitErrorDetails(type=error, loc=tuple(item.get("loc") or ()), input=item.get("input"))

@@ -97,7 +97,7 @@ class OwnReplay:
             ticker.step()
 
         self.plan, self.own, self.clock = plan, own, clock
-        self.transcript, self.book = Transcript(), FixtureBook(plan.fixtures, plan.asked)
+        self.transcript, self.book = Transcript(), FixtureBook(plan.fixtures, plan.asked, plan.refused_outputs)
         self.stage = self.stage_type(self.transcript, self.book, stops, on_step, order.on_difference)
         self.model = replay_model(plan, self.stage)
         self.gate = Gate(order.tools, plan.fixtures)

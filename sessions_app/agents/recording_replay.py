@@ -65,7 +65,11 @@ def cannot_begin(judged: Verdict) -> Result:
 
 
 async def _replay(plan: ReplayPlan, judged: Verdict, on_progress: Progress, clock: PinnedClock, stops: Stops) -> Result:
-    transcript, book, ticker = Transcript(), FixtureBook(plan.fixtures, plan.asked), Ticker(plan.total, on_progress)
+    transcript, book, ticker = (
+        Transcript(),
+        FixtureBook(plan.fixtures, plan.asked, plan.refused_outputs),
+        Ticker(plan.total, on_progress),
+    )
 
     def on_step(step: int) -> None:
         clock.move_to(plan.run.steps[step - 1].started_at)
@@ -95,6 +99,7 @@ async def _replay(plan: ReplayPlan, judged: Verdict, on_progress: Progress, cloc
         unused=unused,
         left_over=left_over,
         not_captured=frozenset(transcript.tally.not_captured or ()),
+        rewrites=transcript.rewrites,
     )
     return conclude(played, facts)
 

@@ -15,6 +15,8 @@ class NewMessages:
 
     history: History
     added: tuple[Payload, ...]
+    behind: int | None
+    """How many histories of the run are newer than the one that it goes on from; None for one that begins anew."""
 
     @property
     def start(self) -> int:
@@ -33,27 +35,28 @@ class RunMessages:
 
 def messages_of(run: Run) -> RunMessages:
     """One pass; rewritten histories have no known beginning and are new as a whole."""
-    known = {run.prior.digest} if run.prior else set()
+    known = {run.prior.digest: 0} if run.prior else {}
     requests = {}
-    for step, call in run.model_calls:
+    for number, (step, call) in enumerate(run.model_calls, start=1):
         if call.history is not None:
             requests[step.index] = _added(call.history, known)
-            known.add(call.history.digest)
-        _remember_output(call, known)
+            known[call.history.digest] = number
+        _remember_output(call, known, number)
     final = None if run.final is None else _added(run.final, known)
     return RunMessages(requests=requests, final=final)
 
 
-def _added(history: History, known: set[str]) -> NewMessages:
-    added = []
+def _added(history: History, known: dict[str, int]) -> NewMessages:
+    added, behind = [], None
     for node in nodes(history):
         if node.digest in known:
+            behind = max(known.values()) - known[node.digest]
             break
         added.append(node.message)
-    return NewMessages(history=history, added=tuple(reversed(added)))
+    return NewMessages(history=history, added=tuple(reversed(added)), behind=behind)
 
 
-def _remember_output(call: ModelCall, known: set[str]) -> None:
+def _remember_output(call: ModelCall, known: dict[str, int], number: int) -> None:
     output = call.output_history
     if output is not None:
-        known.add(output.digest)
+        known[output.digest] = number

@@ -76,12 +76,12 @@ class StepComparer:
         return self.new_messages("request", one, other)
 
     def new_messages(self, path: str, left: NewMessages | None, right: NewMessages | None) -> Iterator[Difference]:
-        """What each side added; a history that one side rewrote is compared as a whole."""
+        """What each side added; a history that one side rewrote or cut short is compared as a whole."""
         if left is None or right is None:
             return self.fields.values(path, left and _length(left), right and _length(right))
         if left.history.digest == right.history.digest:
             return self.fields.lists(f"{path}.messages", left.added, left.added, (0, 0))
-        if bool(left.start) != bool(right.start):
+        if left.behind != right.behind:
             return self.fields.lists(f"{path}.messages", _all(left), _all(right), (0, 0))
         starts = left.start, right.start
         return self.fields.lists(f"{path}.messages", left.added, right.added, starts)

@@ -7,7 +7,8 @@ in another order: a model reads text, and that is another text (decision 012).
 from __future__ import annotations
 
 import json
-from math import isinf
+from decimal import Decimal
+from math import isfinite, isinf
 from typing import Any
 
 from sessions_app.core.compare.partial import is_truncated
@@ -72,7 +73,7 @@ def is_number(value: JsonValue) -> bool:
 def same_leaf(left: JsonValue, right: JsonValue) -> bool:
     """Whether two values that are not both filled containers are the same to the letter."""
     if isinstance(left, float) and isinstance(right, float):
-        return repr(left) == repr(right)
+        return repr(left) == repr(right) or _digits(left) == _digits(right)
     return type(left) is type(right) and bool(left == right)
 
 
@@ -145,9 +146,15 @@ class Interner:
         return self._numbers.setdefault(key, len(self._numbers))
 
 
+def _digits(value: float) -> object:
+    """The written digits and their place: where a number begins to be written with an exponent, and how, is the
+    encoder's and not the number's (`1e-07`, `1e-7` and `0.0000001` are one, `1.0` and `1.00` two)."""
+    return Decimal(repr(value)).as_tuple() if isfinite(value) else repr(value)
+
+
 def _leaf_key(value: JsonValue) -> Any:
     if isinstance(value, float):
-        return float, repr(value)
+        return float, _digits(value)
     return type(value), value
 
 

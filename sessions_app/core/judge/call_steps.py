@@ -11,9 +11,10 @@ from collections.abc import Iterator
 from itertools import islice
 
 from sessions_app.core.compare.strict import same_json
+from sessions_app.core.history import nodes
 from sessions_app.core.judge.conventions import fix_for
 from sessions_app.core.judge.last_calls import calls_in
-from sessions_app.core.judge.reading import main_models, step_name
+from sessions_app.core.judge.reading import main_models, seen_message, step_name
 from sessions_app.core.judge.reasons import Reason, reason_at
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.replay.call_places import place_without_step
@@ -40,13 +41,17 @@ def _steps_of_other_calls(run: Run) -> Iterator[Reason]:
         if names and call.tool_name not in names:
             message = f"At {step_name(step)} the model asked for {min(names)}, not for {call.tool_name}."
             yield reason_at(run, "call_contradicted", message, step)
-        elif call.is_output and parts and not any(_has_arguments(part, call) for part in parts):
+        elif parts and _is_never_called(call) and not any(_has_arguments(part, call) for part in parts):
             message = f"The arguments of {step_name(step)} are not those that the model gave."
             yield reason_at(run, "call_contradicted", message, step)
 
 
+def _is_never_called(call: ToolCall) -> bool:
+    """The arguments of others are compared when the replay calls them."""
+    return call.is_output or call.outcome == "denied"
+
+
 def _has_arguments(part: JsonObject, call: ToolCall) -> bool:
-    """Those of other tools the replay compares when it calls them."""
     sent = part.get("args")
     given = Payload.of_text(sent) if isinstance(sent, str) else None if sent is None else Payload.of_json(sent)
     return same_json(recorded_arguments(given), recorded_arguments(call.arguments))
@@ -55,11 +60,21 @@ def _has_arguments(part: JsonObject, call: ToolCall) -> bool:
 def _asked_for(run: Run) -> dict[tuple[int | None, JsonValue], list[JsonObject]]:
     """Calls by the step of the answer and their id, which may come again in one answer."""
     found: dict[tuple[int | None, JsonValue], list[JsonObject]] = {}
-    for step, call in main_models(run):
-        for part in calls_in(call):
+    answers = ((step.index, calls_in(call)) for step, call in main_models(run))
+    for index, parts in ((None, _asked_before(run)), *answers):
+        for part in parts:
             if part.get("tool_call_id"):
-                found.setdefault((step.index, part["tool_call_id"]), []).append(part)
+                found.setdefault((index, part["tool_call_id"]), []).append(part)
     return found
+
+
+def _asked_before(run: Run) -> list[JsonObject]:
+    """The calls that this run was resumed with, as the answer of the run before asked for them."""
+    if run.deferred is None or run.prior is None:
+        return []
+    answers = (seen_message(node.message, step=0) for node in nodes(run.prior))
+    newest = next((seen for seen in answers if seen.message.get("kind") == "response"), None)
+    return [] if newest is None else newest.parts_of("tool-call")
 
 
 def _calls_without_steps(run: Run) -> Iterator[Reason]:

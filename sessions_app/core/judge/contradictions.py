@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import zip_longest
+from itertools import islice, zip_longest
 
+from sessions_app.core.history import nodes
 from sessions_app.core.judge.kit_input import instructions_contradict
-from sessions_app.core.judge.reading import argument_key, step_name
+from sessions_app.core.judge.reading import argument_key, main_models, seen_message, step_name
 from sessions_app.core.judge.reasons import Reason, reason_at, reason_at_end
 from sessions_app.core.payload import Payload
 from sessions_app.core.run import Run, ToolCall
@@ -15,8 +16,37 @@ SESSION_FILE = "session-file"
 
 
 def record_gaps(run: Run) -> Iterator[Reason]:
+    yield from _prompts(run)
     yield from _instructions(run)
     yield from _listed_calls(run)
+    yield from islice(_errors(run), 1)
+
+
+def _prompts(run: Run) -> Iterator[Reason]:
+    """The replay begins with the input; a first request that holds another number of prompts was not made of it."""
+    models = main_models(run)
+    first = models[0][1].history if models else None
+    if not _is_of_recorder(run) or run.input is None or first is None or run.deferred is not None:
+        return
+    before = run.prior.length if run.prior else 0
+    added = [seen_message(node.message, step=0) for node in nodes(first) if node.length > before]
+    if added and sum(len(seen.parts_of("user-prompt")) for seen in added) != 1:
+        message = "The first request does not hold the input as its one prompt."
+        yield reason_at(run, "input_contradicts", message, models[0][0])
+
+
+def _errors(run: Run) -> Iterator[Reason]:
+    """The recorder writes the words of a refusal twice, in the step's result and in its error."""
+    for step, call in run.tool_calls if _is_of_recorder(run) else ():
+        said = None if call.result is None or not call.result.is_text else call.result.value
+        error = None if step.error is None else step.error.message
+        if call.outcome == "retried" and said is not None and error is not None and said != error:
+            message = f"The error of {step_name(step)} does not say what the model was told."
+            yield reason_at(run, "answer_contradicted", message, step)
+
+
+def _is_of_recorder(run: Run) -> bool:
+    return run.source_format == "native" and run.agent.framework == "pydantic-ai"
 
 
 def _instructions(run: Run) -> Iterator[Reason]:

@@ -74,6 +74,8 @@ class Played:
     left_over: list[Fixture]
     not_captured: frozenset[str]
     """Paths of which the recording holds nothing, as the comparison tallied them."""
+    rewrites: int = 0
+    """Requests whose history was taken from the recording, for code had rewritten it that does not run."""
 
     @property
     def rest(self) -> list[int]:
@@ -265,17 +267,24 @@ def _other_calls(recorded: frozenset[str], replayed: frozenset[str], last: int) 
 
 def _proof(played: Played, found: Trouble | None) -> Proof:
     parts: dict[PartName, Part] = {
-        "requests": _comparable(played, "messages", "the messages of the requests were not recorded"),
+        "requests": _requests(played),
         "parameters": _comparable(played, "parameters", "tools and output schema were not recorded"),
         "tool_arguments": PROVEN if played.observations.calls else not_comparable("no call of a tool was compared"),
         "outcome": _outcome(played),
     }
-    steps = played.plan.run.steps if parts["requests"] == PROVEN else ()
+    steps = () if "messages" in played.not_captured else played.plan.run.steps
     proof = Proof(same_steps=counted(steps), parts=parts, outcome_kind=played.ending.kind)
     if found is not None and not found.is_of_outcome and (found.step or 0) <= played.steps:
         proof = up_to(proof, steps, found.step)
         proof = differing(proof, found.divergence) if found.verdict == "diverged" else proof
     return proof
+
+
+def _requests(played: Played) -> Part:
+    if played.rewrites:
+        which = "one request was" if played.rewrites == 1 else f"{played.rewrites} requests were"
+        return not_comparable(f"the history of {which} taken from the recording, for code had rewritten it")
+    return _comparable(played, "messages", "the requests to the model were not recorded")
 
 
 def _comparable(played: Played, path: str, reason: str) -> Part:

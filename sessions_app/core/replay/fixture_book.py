@@ -6,7 +6,7 @@ call, and the answer to an equal call beside it is kept for that one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from sessions_app.core.payload import JsonValue, Payload, canonical_json
@@ -28,10 +28,17 @@ class FixtureMiss:
 class FixtureBook:
     """Each recorded answer is given once."""
 
-    def __init__(self, fixtures: tuple[Fixture, ...], asked: frozenset[str] = frozenset()) -> None:
-        """`asked` are the ids of the calls that the recorded model answers ask for."""
+    def __init__(
+        self,
+        fixtures: tuple[Fixture, ...],
+        asked: frozenset[str] = frozenset(),
+        refused: Mapping[str, Sequence[JsonValue]] | None = None,
+    ) -> None:
+        """`asked` are the ids of the calls that the recorded model answers ask for, `refused` the words with which
+        outputs were refused, by the id of the call that carried each."""
         self._unused = list(fixtures)
         self._asked = asked
+        self._refused = {call_id: list(words) for call_id, words in (refused or {}).items()}
 
     def find(self, tool_name: str, call_id: str | None, arguments: JsonValue) -> Fixture | FixtureMiss:
         """The answer for this call, or what comes nearest. Arguments are the validated ones."""
@@ -56,6 +63,13 @@ class FixtureBook:
                 self._unused.remove(fixture)
                 return fixture
         return None
+
+    def refused_output(self, call_id: str, told: JsonValue) -> JsonValue:
+        """In which words the recorded step of this output was refused; those that the model was told, where it says
+        nothing."""
+        refused = self._refused.get(call_id) or []
+        said = refused.pop(0) if refused else None
+        return told if said is None else said
 
     @property
     def left_over(self) -> list[Fixture]:

@@ -58,6 +58,15 @@ class ReplayPlan:
         return frozenset(call_id for answer in self.answers for call_id in answer.asked)
 
     @property
+    def refused_outputs(self) -> dict[str, list[JsonValue]]:
+        """In which words each output was refused that a call carried, by the id of the call."""
+        found: dict[str, list[JsonValue]] = {}
+        for _, call in self.run.tool_calls:
+            if call.is_output and call.outcome == "retried" and call.call_id and call.result is not None:
+                found.setdefault(call.call_id, []).append(call.result.value)
+        return found
+
+    @property
     def steps_of_calls(self) -> dict[str, int]:
         """The step of each call by its id; the last one, where an id came again."""
         return {call.call_id: step.index for step, call in self.run.tool_calls if call.call_id}

@@ -85,10 +85,6 @@ class Proof:
         """What was not recorded leaves nothing to prove, and is told; the outcome must be there, and equal."""
         return self.outcome.state == "proven" and all(part.state != "not_proven" for part in self.parts.values())
 
-    @property
-    def has_requests(self) -> bool:
-        return self.parts["requests"].state == "proven"
-
     def to_json(self) -> JsonObject:
         parts: JsonObject = {name: part.to_json() for name, part in self.parts.items()}
         return {**parts, "outcome_kind": self.outcome_kind, "same_steps": self.same_steps}

@@ -114,9 +114,9 @@ def _reproduced(facts: ReplayFacts) -> str:
     if facts.proof is None or not facts.proof.is_reproduction:
         return "Not reproduced: what it came to was not compared"
     outcome = f"same {facts.proof.outcome_kind}"
-    if not facts.proof.has_requests:
-        return f"Reproduced: {outcome}; the requests to the model were not recorded"
-    return f"Reproduced: same {count(facts.proof.same_steps, 'step')}, {outcome}"
+    same = f"same {count(facts.proof.same_steps, 'step')}, {outcome}" if facts.proof.same_steps else outcome
+    reason = facts.proof.parts["requests"].reason
+    return f"Reproduced: {same}; {reason}" if reason else f"Reproduced: {same}"
 
 
 def _diverged(facts: ReplayFacts) -> str:
