@@ -14,7 +14,6 @@ from pydantic_ai.messages import (
     ModelRequest,
     ModelRequestPart,
     ModelResponse,
-    ToolAvailabilityDeltaPart,
     ToolCallPart,
     ToolReturnPart,
 )
@@ -23,7 +22,7 @@ from pydantic_ai.tools import RunContext, ToolDefinition
 
 from sessions_app.agents.frozen_tools import RawArguments, said_in
 from sessions_app.agents.library import load_messages, load_parameters
-from sessions_app.agents.observer import Observer
+from sessions_app.agents.other_loops import OtherLoopObserver
 from sessions_app.agents.replay_model import ReplayModel
 from sessions_app.agents.stage import Stage
 from sessions_app.agents.transcript import Transcript
@@ -33,7 +32,7 @@ from sessions_app.core.replay.hand_overs import asks_in_several_ways, handoff_ca
 from sessions_app.core.replay.plan import PlannedAnswer, ReplayPlan
 
 
-class OpenAIObserver(Observer):
+class OpenAIObserver(OtherLoopObserver):
     """For recordings of the OpenAI Agents SDK."""
 
     def __init__(
@@ -52,15 +51,6 @@ class OpenAIObserver(Observer):
         self._put_handoffs_last(ctx.messages[-1])
         request_context.messages[:] = ctx.messages
         return await super().before_model_request(ctx, request_context)
-
-    async def prepare_model_request(
-        self, ctx: RunContext[None], request_context: ModelRequestContext
-    ) -> ModelRequestContext:
-        """The SDK does not tell the model of tools that come."""
-        for message in (ctx.messages[-1], request_context.messages[-1]):
-            if isinstance(message, ModelRequest):
-                message.parts = [part for part in message.parts if not isinstance(part, ToolAvailabilityDeltaPart)]
-        return request_context
 
     async def wrap_tool_validate(
         self, ctx: RunContext[None], *, call: ToolCallPart, tool_def: ToolDefinition, args: Any, handler: Any

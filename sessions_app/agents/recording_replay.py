@@ -16,6 +16,7 @@ from pydantic_ai.usage import UsageLimits
 from sessions_app.agents.clock import PinnedClock
 from sessions_app.agents.observer import Observer
 from sessions_app.agents.openai_observer import OpenAIObserver
+from sessions_app.agents.other_loops import OtherLoopObserver
 from sessions_app.agents.outcomes import FixtureNotFound, Paused, RanPastRecording, RecordedError
 from sessions_app.agents.rebuild import Start, rebuild_agent, recorded_start
 from sessions_app.agents.replay_model import ReplayModel
@@ -30,7 +31,7 @@ from sessions_app.core.judge.verdict import Verdict, judge
 from sessions_app.core.payload import Payload
 from sessions_app.core.replay.ending import Ending, Played, conclude, limit_facts, limit_place
 from sessions_app.core.replay.fixture_book import FixtureBook
-from sessions_app.core.replay.hand_overs import is_openai_agents
+from sessions_app.core.replay.hand_overs import is_of_another_loop, is_openai_agents
 from sessions_app.core.replay.observed import Observations, Result
 from sessions_app.core.replay.plan import ReplayPlan, make_plan
 from sessions_app.core.run import ErrorInfo, Run, broke_off_at
@@ -109,6 +110,8 @@ def _observer(
 ) -> Observer:
     if is_openai_agents(plan.run):
         return OpenAIObserver(plan, model, stage, transcript, book)
+    if is_of_another_loop(plan.run):
+        return OtherLoopObserver(model, stage, transcript, book)
     return Observer(model, stage, transcript, book)
 
 

@@ -1,6 +1,7 @@
 """Recordings of real agents, replayed from their native record alone."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +10,10 @@ import pytest
 from sessions_app.core.formats.detect import parse_document
 from sessions_app.core.formats.native import encode_native, parse_native
 from sessions_app.core.judge.verdict import judge
-from sessions_app.core.run import Run
+from sessions_app.core.run import SPANS, Run
 from tests.recorder.playing import last_record
 from tests.recorder.replaying import assert_promise_kept, replayed, verdict_of
-from tests.recorder.scenarios import Scenario, parallel_tools
+from tests.recorder.scenarios import Scenario, parallel_tools, tools_that_appear
 
 RECORDS = sorted(Path("tests/records").glob("*.json"))
 EXAMPLES = [path for path in sorted(Path("sessions_app/examples").glob("*.json")) if path.name != "manifest.json"]
@@ -220,3 +221,29 @@ def test_an_answer_too_many_in_a_session_file_is_found():
     result, _ = replayed(encode_native(parse_document(json.dumps(session).encode())))
 
     assert (result.verdict, result.divergence and result.divergence.step) == ("answers_left_over", 6)
+
+
+# --- tools that come on the way ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("framework", ["pydantic-ai", "other"])
+def test_new_tools_are_told_of_only_where_the_recorded_loop_tells_of_them(framework: str):
+    """As spans of another framework hold a handoff to an agent that has other tools."""
+    run = parse_native(last_record(Scenario(tools_that_appear), "run"))
+    record = record_of(replace(run, source_format=SPANS, agent=replace(run.agent, framework=framework)))
+    assert verdict_of(record)[0] == ("reproduced" if framework == "pydantic-ai" else "diverged")
+
+    requests = [step["request"]["messages"] for step in record["steps"] if step["kind"] == "model"]
+    told = [part for messages in requests for part in messages[-1]["parts"] if part["part_kind"] == DELTA]
+    for messages in [*requests, record["final"]["messages"]]:
+        for message in messages:
+            message["parts"] = [part for part in message["parts"] if part["part_kind"] != DELTA]
+
+    for parameters in record["parameters"]:
+        del parameters["revealed_tool_names"], parameters["introduced_tool_names"]
+
+    assert len(told) == 1
+    assert verdict_of(record)[0] == ("diverged" if framework == "pydantic-ai" else "reproduced")
+
+
+DELTA = "tool-availability-delta"

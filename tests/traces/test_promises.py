@@ -21,8 +21,6 @@ from tests.recorder.replaying import replayed
 from tests.traces.captures import CHOICE, Capture, captures
 
 ENDS = ("unknown_from_step", "fixture_missing", "ran_past_recording")
-NOT_YET = {"llama-index-openinference/handoff"}
-"""A handoff to an agent with other tools, which the loop of the replay writes down."""
 CAPTURES = captures()
 
 
@@ -43,7 +41,7 @@ def _may_end(verdict: str, said: Verdict) -> bool:
     return verdict in ENDS or (verdict == "diverged" and said.reasons[0].code == "answer_contradicted")
 
 
-@pytest.mark.parametrize("capture", [each for each in CAPTURES if each.name not in NOT_YET], ids=str)
+@pytest.mark.parametrize("capture", CAPTURES, ids=str)
 def test_what_is_said_of_captured_runs_is_kept(capture: Capture):
     assert [found for run in capture.runs if (found := broken_promise(run, judge(run)))] == []
 

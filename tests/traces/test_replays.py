@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
-from functools import cache
 
 import pytest
 
@@ -19,43 +17,12 @@ from tests.traces.captures import CHOICE, Capture, captures
 CAPTURES = captures()
 _ANSWER = "messages[2].parts[0].content"
 
-EXPLAINED: dict[tuple[str, str, str], str] = {
-    (
-        "llama-index-openinference/handoff",
-        "diverged",
-        "messages[2].parts[1]",
-    ): "The second agent has other tools, which the replay's loop writes down and the framework does not.",
-}
-"""By variant, or its scenario, with the verdict and the path of the first difference."""
-
 
 @pytest.mark.parametrize("capture", CAPTURES, ids=str)
 def test_replayable_runs_are_reproduced(capture: Capture):
-    found = [key for key in _shortfalls(capture) if _explained(key) is None]
+    found = {run.run_id: outcome(run) for run in capture.runs if judge(run).verdict == "replayable"}
 
-    assert found == []
-
-
-def test_explanations_still_explain_something():
-    names = {capture.name for capture in CAPTURES}
-    there = names | ({capture.variant for capture in CAPTURES} if "TRACE_CORPUS" in os.environ else set())
-    known = {name.partition("/")[0] for name, *_ in EXPLAINED}
-    needed = {_explained(key) for each in CAPTURES if each.variant in known for key in _shortfalls(each)}
-
-    assert [key for key in EXPLAINED if key[0] in there and key not in needed] == []
-
-
-@cache
-def _shortfalls(capture: Capture) -> list[tuple[str, str, str]]:
-    """Runs that may be replayed and are not reproduced."""
-    found = [outcome(run) for run in capture.runs if judge(run).verdict == "replayable"]
-    return [(capture.name, verdict, path or "") for verdict, _, path in found if verdict != "reproduced"]
-
-
-def _explained(key: tuple[str, str, str]) -> tuple[str, str, str] | None:
-    name, *found = key
-    keys = ((name, *found), (name.partition("/")[0], *found))
-    return next((each for each in keys if each in EXPLAINED), None)
+    assert {run_id: each for run_id, each in found.items() if each[0] != "reproduced"} == {}
 
 
 def outcome(run: Run) -> tuple[str, int | None, str | None]:

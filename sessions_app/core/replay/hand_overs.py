@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from sessions_app.core.payload import JsonObject
 from sessions_app.core.replay.plan import PlannedAnswer
-from sessions_app.core.run import Run
+from sessions_app.core.run import SPANS, Run
 
-OPENAI_AGENTS = "openai-agents"
+OPENAI_AGENTS, PYDANTIC_AI = "openai-agents", "pydantic-ai"
 
 
 def is_openai_agents(run: Run) -> bool:
     return run.agent.framework == OPENAI_AGENTS
+
+
+def is_of_another_loop(run: Run) -> bool:
+    """Whether another loop than Pydantic AI's made the run, as far as the recording tells."""
+    return is_openai_agents(run) or (run.source_format == SPANS and run.agent.framework != PYDANTIC_AI)
 
 
 def output_modes(answers: tuple[PlannedAnswer, ...]) -> dict[str | None, JsonObject]:
