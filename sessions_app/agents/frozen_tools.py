@@ -20,12 +20,15 @@ from sessions_app.agents.replay_model import ReplayModel
 from sessions_app.agents.stage import Stage
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.replay.budgets import Budgets
-from sessions_app.core.replay.fixture_book import missing, was_never_answered
+from sessions_app.core.replay.fixture_book import missing, sayable, was_never_answered
 from sessions_app.core.run import WAITING, ErrorInfo, Fixture
 
 _ANY_OBJECT = SchemaValidator(core_schema.dict_schema(core_schema.str_schema()))
 _IS_INTERRUPTED_WITHIN = 1.0
 """Seconds; a call that nobody interrupts in this time was never answered."""
+
+_TURNS_OF_SIBLINGS = 50
+"""Turns of the event loop, of which a recorded answer needs a few."""
 
 
 class RawArguments(dict[str, Any]):
@@ -91,6 +94,7 @@ async def give_recorded(
 
     Raises `FixtureNotFound` for a call that had no end, and for an answer that is refused.
     """
+    arguments = sayable(arguments)
     found = stage.fixture(name, call_id, arguments)
     if found.call.outcome == "interrupted" and found.call.result is None:
         # Something beside it ended the run meanwhile, and will do so again.
@@ -98,7 +102,18 @@ async def give_recorded(
     if was_never_answered(found) or is_refused(found):
         raise FixtureNotFound(missing(name, call_id, arguments, [found]))
     stage.called(name, call_id, arguments, found)
+    if found.is_unheard:
+        await _until_its_turn(found)
     return reenact(found)
+
+
+async def _until_its_turn(fixture: Fixture) -> None:
+    """Of calls beside each other one may have ended the run: behind those that were answered before, and before those
+    whose answers came too late."""
+    if fixture.call.outcome == "success":
+        await asyncio.sleep(_IS_INTERRUPTED_WITHIN)
+    for _ in range(_TURNS_OF_SIBLINGS):
+        await asyncio.sleep(0)
 
 
 def reenact(fixture: Fixture) -> Any:

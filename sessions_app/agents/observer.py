@@ -9,7 +9,7 @@ from typing import Any, cast
 from pydantic import ValidationError
 from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering
 from pydantic_ai.exceptions import ToolRetryError
-from pydantic_ai.messages import ModelMessage, ModelResponse, RetryFeedbackPart, ToolCallPart, ToolReturnPart
+from pydantic_ai.messages import ModelMessage, ModelResponse, RetryFeedbackPart, RetryInfo, ToolCallPart, ToolReturnPart
 from pydantic_ai.models import ModelRequestContext
 from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults, RunContext, ToolDefinition, ToolDenied
 from pydantic_core import InitErrorDetails, PydanticCustomError
@@ -125,6 +125,8 @@ class Observer(AbstractCapability[None]):
     def _retry_as_recorded(self, output_context: Any) -> None:
         """The recorded run refused this output: refuse it again with the same words."""
         call = getattr(output_context, "tool_call", None)
+        if call is None and self._model.cursor and self._model.answers[self._model.cursor - 1].has_refused_text:
+            raise ToolRetryError(RetryFeedbackPart(content="", retry=RetryInfo(cause="validation_error")))
         following = self._next_request()
         if following is None:
             return
@@ -143,11 +145,11 @@ class Observer(AbstractCapability[None]):
         return part.outcome == "retried" and is_of_call
 
     def _next_request(self) -> list[Any] | None:
-        """The parts of the recorded request that came after the answer given last."""
-        following = self._model.current
-        if following is None or following.history is None:
+        """The parts of the recorded request that came after the answer given last; it need not have been sent."""
+        after = self._model.answers[self._model.cursor - 1].after if self._model.cursor else None
+        if after is None:
             return None
-        newest = load_messages([following.history.message])[0]
+        newest = load_messages([after.message])[0]
         return list(newest.parts) if newest.kind == "request" else None
 
     def _is_rewritten(self, planned: PlannedAnswer) -> bool:

@@ -302,6 +302,8 @@ class Fixture:
     step: int
     call: ToolCall
     error: ErrorInfo | None = None
+    is_unheard: bool = False
+    """Whether the run ended beside it, before the loop took this answer up."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -322,6 +324,8 @@ SPANS = "otlp"
 """The source format of runs that were put together from spans."""
 WAITING = frozenset({"deferred", "unapproved"})
 """Outcomes of calls that were left open for somebody outside the run."""
+TOLD_TO_THE_MODEL = frozenset({"retried", "failed"})
+"""Outcomes of calls whose failure the loop put into words for the model."""
 FRAMEWORK_CAUSES = frozenset({"unknown_tool", "unavailable_tool"})
 SKIPPED = "Tool not executed"
 """How Pydantic AI begins its answer to a call that a final result made superfluous."""
@@ -391,7 +395,10 @@ def is_answered_by_tool(call: ToolCall) -> bool:
     """False for structured output, denied and skipped calls and calls of tools that do not exist."""
     if call.is_output or call.outcome == "denied":
         return False
-    if (call.retry or {}).get("cause") in FRAMEWORK_CAUSES:
-        return False
-    text = call.result.value if call.result else None
-    return not (isinstance(text, str) and text.startswith(SKIPPED))
+    return (call.retry or {}).get("cause") not in FRAMEWORK_CAUSES and not is_skipped(call)
+
+
+def is_skipped(call: ToolCall) -> bool:
+    """Whether a final result made it superfluous."""
+    told = call.result.value if call.result else None
+    return isinstance(told, str) and told.startswith(SKIPPED)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sessions_app.core.judge.reading import is_framework_written, main_models, object_of, own_tools, seen_message
 from sessions_app.core.payload import JsonObject, JsonValue
-from sessions_app.core.run import WAITING, ModelCall, Run, Step, ToolCall
+from sessions_app.core.run import TOLD_TO_THE_MODEL, WAITING, ModelCall, Run, Step, ToolCall
 
 NEEDS_NO_ANSWER = frozenset({"crashed", "interrupted", "deferred", "unapproved", "denied"})
 """Outcomes that a replay brings about without a recorded answer of the tool."""
@@ -43,11 +43,8 @@ def _kinds_of_tools(call: ModelCall) -> dict[str, JsonValue]:
 
 
 def is_answered(step: Step, call: ToolCall) -> bool:
-    """An error stands for an answer, for the replay raises it again; what the model was told of it does not."""
-    return call.result is not None or (step.error is not None and call.outcome not in _TOLD_TO_MODEL)
-
-
-_TOLD_TO_MODEL = frozenset({"failed", "retried"})
+    """An error stands for an answer: the replay raises it again. Of one that the model was told, it needs the words."""
+    return call.result is not None or (step.error is not None and call.outcome not in TOLD_TO_THE_MODEL)
 
 
 def asked_last(run: Run) -> list[tuple[Step, ToolCall]]:

@@ -6,14 +6,15 @@ raised behind the last answer was recorded, but a replay that repeats it proves 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from sessions_app.core.judge.last_calls import asked_last, calls_in, is_settled, kinds_said, last_model, waiting
-from sessions_app.core.judge.reading import main_models, object_of, step_name, value_of
+from sessions_app.core.judge.reading import SeenMessage, main_models, object_of, seen_message, step_name, value_of
 from sessions_app.core.judge.reasons import Reason, reason_at, reason_at_end
 from sessions_app.core.payload import JsonValue, Payload
 from sessions_app.core.replay.outputs import same_output, typed_output
-from sessions_app.core.run import ErrorInfo, ModelCall, Run, Step, ToolCall, broke_off_at, was_stopped
+from sessions_app.core.run import ErrorInfo, ModelCall, Run, Step, ToolCall, broke_off_at, is_skipped, was_stopped
 
 OF_THE_LOOP = frozenset({"UsageLimitExceeded", "UnexpectedModelBehavior"})
 """Errors by which Pydantic AI's loop ends a run by itself."""
@@ -60,11 +61,12 @@ def _of_error(run: Run, step: Step, call: ModelCall) -> Reason | None:
         return reason_at(run, "tool_answer_missing", message, untold[0][0])
     if was_stopped(error) or _is_passed_on(run, step, error):
         return None
-    if error.type in OF_THE_LOOP and not _is_due(run, error):
-        return reason_at_end(run, "model_answer_missing", _NO_LAST_ANSWER)
+    if error.type in OF_THE_LOOP and not _is_due(run, error) and not _lacks_limits(run, error):
+        message = f"The recorded answers do not lead to the {error.type} with which the run ended."
+        return reason_at_end(run, "model_answer_missing", message)
     if _is_of_the_loop(run, call, error):
         return None
-    if error.type == "UsageLimitExceeded":
+    if _lacks_limits(run, error):
         message = "The usage limits of the run were not recorded, so a replay cannot come to this error."
     else:
         message = f"The run ended with {error.type or 'an error'} after the last answer; no replay runs what raised it."
@@ -101,6 +103,10 @@ def _limit_in(error: ErrorInfo) -> str | None:
     return next((name for name in ("request_limit", _CALLS, *_TOKENS) if name in (error.message or "")), None)
 
 
+def _lacks_limits(run: Run, error: ErrorInfo) -> bool:
+    return error.type == "UsageLimitExceeded" and not run.agent.usage_limits
+
+
 def _is_due(run: Run, error: ErrorInfo) -> bool:
     """Whether the loop, with what was recorded, raises this error behind the last answer and asks the model no more."""
     name = _limit_in(error)
@@ -109,7 +115,7 @@ def _is_due(run: Run, error: ErrorInfo) -> bool:
         return sum(call.response is not None for _, call in main_models(run)) >= limit
     if name in _TOKENS and isinstance(limit, int):
         return _tokens(run, _TOKENS[name]) > limit
-    return not _goes_on(run)
+    return not _goes_on(run) and _has_used_retries(run, error)
 
 
 def _tokens(run: Run, kinds: tuple[str, ...]) -> int:
@@ -139,6 +145,24 @@ def _is_of_the_loop(run: Run, call: ModelCall, error: ErrorInfo) -> bool:
     return error.type in OF_THE_LOOP and not _may_be_outcome(run, call)
 
 
+def _has_used_retries(run: Run, error: ErrorInfo) -> bool:
+    """Whether output was refused as often as the error says. The last refusal is the error."""
+    used = _RETRIES_USED.match(error.message or "")
+    models = main_models(run)
+    if used is None or any(call.history is None for _, call in models):
+        return True
+    newest = (seen_message(call.history.message, step=0) for _, call in models if call.history)
+    return sum(map(_tells_of_refusal, newest)) >= int(used.group(1))
+
+
+def _tells_of_refusal(seen: SeenMessage) -> bool:
+    outputs = [part for part in seen.parts_of("tool-return") if part.get("outcome") == "retried"]
+    return bool(outputs or seen.parts_of("retry-feedback", "retry-prompt"))
+
+
+_RETRIES_USED = re.compile(r"Exceeded maximum output retries \((\d+)\)")
+
+
 def _may_be_outcome(run: Run, call: ModelCall) -> bool:
     output_ids = {each.call_id for _, each in run.tool_calls if each.is_output}
     asked = {part.get("tool_call_id") for part in calls_in(call)}
@@ -166,9 +190,15 @@ def _of_last_answer(run: Run, call: ModelCall) -> Reason | None:
     """An answer that asks for tools is not the last: the loop goes on with what they give."""
     if not calls_in(call) or waiting(run) or _may_be_outcome(run, call):
         return None
-    if "text" in kinds_said(call) and run.agent.entry_point == "run_stream":
+    if "text" in kinds_said(call) and (run.agent.entry_point == "run_stream" or _were_skipped(run)):
         return None
     return reason_at_end(run, "model_answer_missing", _NO_LAST_ANSWER)
+
+
+def _were_skipped(run: Run) -> bool:
+    """The text beside the calls was the output already (`end_strategy="early"`)."""
+    calls = [call for _, call in asked_last(run)]
+    return bool(calls) and all(is_skipped(call) for call in calls)
 
 
 def _of_output(run: Run, call: ModelCall) -> Reason | None:

@@ -212,12 +212,12 @@ def _missing_tool_answers(run: Run) -> Iterator[Reason]:
 
 def _missing_tool_steps(run: Run) -> Iterator[Reason]:
     """A call that an answer asks for, and of which there is no step: a replay has nothing to answer it with."""
-    told = {call.call_id for _, call in run.tool_calls}
     settled = _settled_by_the_loop(run)
+    last_step_of = {call.call_id: step.index for step, call in run.tool_calls}
     for (step, call), _ in pairwise(main_models(run)):
         for part in calls_in(call):
             call_id = part.get("tool_call_id")
-            if isinstance(call_id, str) and call_id not in told and call_id not in settled:
+            if isinstance(call_id, str) and last_step_of.get(call_id, 0) < step.index and call_id not in settled:
                 message = f"The call of {part.get('tool_name')} that {step_name(step)} asks for has no step of its own."
                 index = place_without_step(run, step.index, _ids_in(call), call_id)
                 fix = fix_for(run, "tool_step_missing").sentence

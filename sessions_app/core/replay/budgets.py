@@ -7,11 +7,16 @@ anything, the budget must not be what ends a replay, so it is generous.
 
 from __future__ import annotations
 
-from sessions_app.core.history import messages
+from sessions_app.core.history import History, messages
 from sessions_app.core.payload import JsonObject, JsonValue
-from sessions_app.core.run import Run
+from sessions_app.core.run import Run, main_model_calls
 
 _GENEROUS = 50
+
+
+def _last_history(run: Run) -> History | None:
+    """Of a run whose last messages were not recorded."""
+    return next((call.history for _, call in reversed(main_model_calls(run)) if call.history), None)
 
 
 class Budgets:
@@ -21,7 +26,8 @@ class Budgets:
         self._by_tool: JsonObject = dict(run.agent.tool_retries or {})
         self._output = run.agent.output_retries
         self._seen: dict[str | None, int] = {}
-        for message in messages(run.final):
+        self._of_unknown: int | None = None
+        for message in messages(run.final or _last_history(run)):
             self._read(message.value)
         for _, call in run.tool_calls:
             self._note(call.tool_name, call.retry)
@@ -36,8 +42,8 @@ class Budgets:
 
     @property
     def default(self) -> int:
-        """For tools that were never retried, and for calls of tools that do not exist."""
-        return max(self._seen.values(), default=_GENEROUS)
+        """For tools that were never retried, and for calls of tools that do not exist, which tell of it exactly."""
+        return self._of_unknown if self._of_unknown is not None else max(self._seen.values(), default=_GENEROUS)
 
     def _read(self, message: JsonValue) -> None:
         parts = message.get("parts") if isinstance(message, dict) else None
@@ -48,3 +54,5 @@ class Budgets:
     def _note(self, name: str | None, retry: JsonValue) -> None:
         if isinstance(retry, dict) and isinstance(retry.get("max_retries"), int):
             self._seen[name] = retry["max_retries"]
+            if retry.get("cause") == "unknown_tool":
+                self._of_unknown = retry["max_retries"]

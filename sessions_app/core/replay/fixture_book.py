@@ -6,11 +6,12 @@ call, and the answer to an equal call beside it is kept for that one.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from sessions_app.core.payload import JsonValue, Payload, canonical_json
-from sessions_app.core.run import WAITING, Fixture
+from sessions_app.core.payload import JsonValue, Payload, canonical_json, compact_json
+from sessions_app.core.run import TOLD_TO_THE_MODEL, WAITING, Fixture
 
 _NEAREST = 3
 
@@ -56,13 +57,13 @@ class FixtureBook:
         return [f for f in self._unused if f.call.call_id not in self._asked]
 
     def take_refused(self, call_id: str, tool_name: str) -> Fixture | None:
-        """The recorded answer to this call, if it is that its arguments did not validate."""
-        for fixture in self._unused:
-            is_call = (fixture.call.call_id, fixture.call.tool_name) == (call_id, tool_name)
-            if is_call and (fixture.call.retry or {}).get("cause") == "validation_error":
-                self._unused.remove(fixture)
-                return fixture
-        return None
+        """The recorded answer to this call, if it is that its arguments did not validate; the id may come again."""
+        of_call = (each for each in self._unused if (each.call.call_id, each.call.tool_name) == (call_id, tool_name))
+        fixture = next(of_call, None)
+        if fixture is None or (fixture.call.retry or {}).get("cause") != "validation_error":
+            return None
+        self._unused.remove(fixture)
+        return fixture
 
     def refused_output(self, call_id: str, told: JsonValue) -> JsonValue:
         """In which words the recorded step of this output was refused; those that the model was told, where it says
@@ -91,7 +92,8 @@ def _is_of(fixture: Fixture, call_id: str | None) -> bool:
 def was_never_answered(fixture: Fixture) -> bool:
     """A recorded call without an end, as when the run broke off. What waits or crashed has one of its own."""
     call = fixture.call
-    return call.result is None and fixture.error is None and call.outcome not in WAITING | {"crashed"}
+    has_failed = fixture.error is not None and call.outcome not in TOLD_TO_THE_MODEL
+    return call.result is None and not has_failed and call.outcome not in WAITING | {"crashed"}
 
 
 def matches(fixture: Fixture, tool_name: str, arguments: JsonValue) -> bool:
@@ -106,4 +108,26 @@ def recorded_arguments(arguments: Payload | None) -> JsonValue:
     """No arguments and an empty text both mean an empty object to the loop."""
     if arguments is None or arguments.parsed in (None, ""):
         return {}
-    return arguments.parsed
+    return sayable(arguments.parsed)
+
+
+def sayable(arguments: JsonValue) -> JsonValue:
+    """Numbers that the loop reads and JSON does not know, such as NaN, leave only a text to keep and to compare."""
+    read = _read_as_python(arguments)
+    try:
+        _strictly(read)
+    except ValueError:
+        return compact_json(read).decode()
+    except RecursionError:
+        pass
+    return arguments
+
+
+def _read_as_python(arguments: JsonValue) -> JsonValue:
+    try:
+        return json.loads(arguments) if isinstance(arguments, str) else arguments
+    except (ValueError, RecursionError):
+        return arguments
+
+
+_strictly = json.JSONEncoder(allow_nan=False).encode

@@ -7,7 +7,16 @@ from dataclasses import dataclass, replace
 
 from sessions_app.core.history import History, messages
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
-from sessions_app.core.run import ErrorInfo, Fixture, ModelCall, Run, Step, fixtures, main_model_calls
+from sessions_app.core.run import (
+    ErrorInfo,
+    Fixture,
+    ModelCall,
+    Run,
+    Step,
+    fixtures,
+    is_skipped,
+    main_model_calls,
+)
 
 _TOOL_LIST = re.compile(r"Available tools: (.+)\Z")
 _QUOTED = re.compile(r"'([^']+)'")
@@ -28,6 +37,11 @@ class PlannedAnswer:
     settings: JsonObject | None
     agent: str | None = None
     """Which of several agents asked; None where the recording does not say."""
+    after: History | None = None
+    """The history of the next request, or that with which the run ended."""
+    has_refused_text: bool = False
+    """Whether the text beside its calls was tried as the output, and refused, for the calls were made: with
+    `end_strategy="early"` they would not have been otherwise."""
 
     @property
     def newest(self) -> JsonObject | None:
@@ -80,15 +94,37 @@ class ReplayPlan:
 def make_plan(run: Run) -> ReplayPlan:
     definitions, calls = _Definitions(run), _taken_up(main_model_calls(run))
     later = [*(call.history for _, call in calls), run.final][1:]
+    refused = _with_calls_made(run) if run.agent.end_strategy == "early" else frozenset()
     return ReplayPlan(
         run=run,
         answers=tuple(
-            _planned(step, _stamped(_stamped(call, after), run.final), definitions)
+            replace(
+                _planned(step, _stamped(_stamped(call, after), run.final), definitions),
+                after=after,
+                has_refused_text=step.index in refused,
+            )
             for (step, call), after in zip(calls, later, strict=True)
         ),
-        fixtures=tuple(fixtures(run)),
+        fixtures=tuple(_with_unheard(run, fixtures(run))),
         tools_are_recorded=definitions.are_recorded,
     )
+
+
+def _with_calls_made(run: Run) -> frozenset[int]:
+    """Steps of answers with a call that was made, or would have been if the tool existed."""
+    made = (step for step, call in run.tool_calls if not call.is_output and not is_skipped(call))
+    return frozenset(step.parent for step in made if step.parent is not None)
+
+
+def _with_unheard(run: Run, found: list[Fixture]) -> list[Fixture]:
+    """An error may end the run among the calls of its last answer; the last messages hold what was heard before."""
+    models = main_model_calls(run)
+    if run.error is None or run.final is None or not models:
+        return found
+    last, newest = models[-1][0].index, run.final.message.value
+    parts = newest.get("parts") or [] if isinstance(newest, dict) and newest.get("kind") == "request" else []
+    heard = {part.get("tool_call_id") for part in parts if isinstance(part, dict)}
+    return [replace(each, is_unheard=each.step > last and each.call.call_id not in heard) for each in found]
 
 
 def _taken_up(calls: list[tuple[Step, ModelCall]]) -> list[tuple[Step, ModelCall]]:

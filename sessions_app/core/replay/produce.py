@@ -167,7 +167,9 @@ def _arguments(call: ToolCall, asked: JsonObject | None) -> Payload | None:
     if asked is None:
         return call.arguments
     sent = asked.get("args")
-    return Payload.of_text(sent) if isinstance(sent, str) else None if sent is None else Payload.of_json(sent)
+    if sent is None and call.arguments is None:
+        return None
+    return Payload.of_text(sent) if isinstance(sent, str) else Payload.of_json(sent)
 
 
 PartsByCall = dict[str, list[JsonObject]]
@@ -203,8 +205,8 @@ def _output(run: Run, rebuilt: Payload | None) -> Payload | None:
 
 
 def _spelled_arguments(recorded: Payload | None, rebuilt: Payload | None) -> Payload | None:
-    """The loop makes an empty object of no arguments and of an empty text."""
-    if rebuilt is not None and recorded_arguments(recorded) == {} == rebuilt.value:
+    """The loop makes an empty object of no arguments and of an empty text, and of other spellings its own."""
+    if rebuilt is not None and same_json(recorded_arguments(recorded), rebuilt.value):
         return recorded
     return spelled_as(recorded, rebuilt)
 
