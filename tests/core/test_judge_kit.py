@@ -8,7 +8,7 @@ import pytest
 from sessions_app.core.history import History
 from sessions_app.core.judge.kit import audit_kit
 from sessions_app.core.payload import Payload
-from sessions_app.core.run import AgentInfo, CodeInfo, ErrorInfo, HttpExchange, Run
+from sessions_app.core.run import AgentInfo, CodeInfo, ErrorInfo, HttpExchange, Run, Step
 from tests.core.test_judge_runs import (
     NOON,
     SCHEMAS,
@@ -128,7 +128,8 @@ CASES = [
     ),
     ("tool_io", "captured", make_run(model())),
     ("tool_io", "captured", make_run(model(), tool(arguments={}))),
-    ("tool_io", "captured", make_run(model(), tool(arguments={}, result=None))),
+    ("tool_io", "captured", make_run(model(), tool(arguments={}, result=None, outcome="deferred"))),
+    ("tool_io", "missing", make_run(model(), tool(arguments={}, result=None))),
     ("tool_io", "captured", make_run(model(), tool(arguments={}, result=None, outcome="crashed"), model())),
     ("tool_io", "captured", told("found")),
     ("tool_io", "captured", told("other", outcome="failed")),
@@ -254,3 +255,32 @@ def test_kit_as_json_has_twelve_lines_and_ten_rows_in_three_buckets():
     assert (len(body["lines"]), body["total"]) == (12, 12)
     assert {"key", "status", "detail", "fix"} <= body["lines"][0].keys()
     assert body["captured"] == sum(line["status"] == "captured" for line in body["lines"])
+
+
+def tool_io(*tools: Step, **fields: Any) -> str:
+    """What the kit says of calls that the last answer asked for."""
+    return audit_kit(make_run(model(), *tools, **fields)).line("tool_io").detail
+
+
+LIMIT = ErrorInfo(type="UsageLimitExceeded", message="3 calls at most")
+
+
+@pytest.mark.parametrize(
+    ("last", "fields", "answers"),
+    [
+        ({"result": "found"}, {}, "answers on 2 of 2."),
+        ({"result": None}, {}, "answers on 1 of 2."),
+        ({"result": None}, {"status": "cut_off", "output": None}, "answers on 1 of 2."),
+        ({"result": None, "outcome": "unapproved"}, {}, "answers on 1 of 1; 1 call had no answer to record."),
+        ({"result": None, "outcome": "interrupted"}, {}, "answers on 1 of 1; 1 call had no answer to record."),
+        (
+            {"result": None},
+            {"status": "error", "output": None, "error": LIMIT},
+            "answers on 1 of 1; 1 call had no answer to record.",
+        ),
+    ],
+)
+def test_a_call_without_an_answer_is_never_passed_over(last, fields, answers):
+    calls = (tool(arguments={}), tool(arguments={"id": 2}, **last))
+
+    assert tool_io(*calls, **fields) == f"Tool arguments on 2 of 2 calls, {answers}"

@@ -11,6 +11,8 @@ from sessions_app.core.judge.grading import (
     partial,
     retrievals_of,
 )
+from sessions_app.core.judge.last_calls import asked_last, is_answered, waiting
+from sessions_app.core.judge.outcome import OF_THE_LOOP
 from sessions_app.core.judge.reading import count, name_steps, own_tools, seen_messages, value_of
 from sessions_app.core.payload import JsonValue, Payload, canonical_json
 from sessions_app.core.run import WAITING, Run, Step, ToolCall
@@ -46,21 +48,37 @@ def tool_io(run: Run) -> Finding:
         detail = f"The answer of {name_steps(wrong)} is not what the next request told the model."
         return contradictory(detail)
     asked, answered, expected = tool_counts(run)
-    detail = f"arguments on {asked} of {count(len(tools), 'call')}, answers on {answered} of {expected}."
+    without = without_answer(len(tools) - expected)
+    detail = f"arguments on {asked} of {count(len(tools), 'call')}, answers on {answered} of {expected}{without}."
     if expected and not answered:
         return missing(f"Tool {detail}")
     return graded(f"Tool {detail}", have=asked + answered, total=len(tools) + expected)
 
 
 def tool_counts(run: Run) -> tuple[int, int, int]:
-    """Calls with arguments, calls with an answer, and calls that must have had one."""
+    """Calls with arguments, calls with an answer, and calls that must have had one: all that began and were not
+    stopped from outside."""
     tools = own_tools(run)
-    last = max((step.index for step, _ in run.model_calls), default=len(run.steps) + 1)
     asked = sum(1 for _, call in tools if call.arguments is not None)
-    due = [(s, c) for s, c in tools if s.index < last or c.result is not None or s.error]
-    owed = [(s, c) for s, c in due if c.outcome not in WAITING | {"denied", "interrupted"}]
+    never_ran = {step.index for step, _ in [*waiting(run), *_left_at_limit(run)]}
+    owed = [(s, c) for s, c in tools if s.index not in never_ran and c.outcome not in _WITHOUT_ANSWER]
     answered = sum(1 for s, c in owed if c.result is not None or s.error or c.outcome == "crashed")
     return asked, answered, len(owed)
+
+
+_WITHOUT_ANSWER = WAITING | {"denied", "interrupted"}
+
+
+def without_answer(calls: int) -> str:
+    """So that nobody looks for an answer that there never was."""
+    return f"; {count(calls, 'call')} had no answer to record" if calls else ""
+
+
+def _left_at_limit(run: Run) -> list[tuple[Step, ToolCall]]:
+    """Calls that the last answer asked for when the loop ended the run by itself."""
+    if run.error is None or run.error.type not in OF_THE_LOOP:
+        return []
+    return [(step, call) for step, call in asked_last(run) if not is_answered(step, call)]
 
 
 def contradicting_answers(run: Run) -> list[Step]:
