@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sessions_app.core.history import extend
 from sessions_app.core.judge.anomalies import find_anomalies
 from sessions_app.core.judge.budget import nondeterminism_budget
 from sessions_app.core.judge.reading import TIMES
@@ -46,10 +47,31 @@ def make_loop() -> Run:
             f"41 steps · search_docs called 20 {TIMES} with the same arguments · ended in Timeout · first odd step: 2",
         ),
         (make_run(model(), status="running"), "1 step · no tool call · still running"),
+        (make_run(model(), status="error"), "1 step · no tool call · ended in an error · first odd step: 1"),
     ],
 )
 def test_story_is_made_from_data(run, line):
     assert story(run, find_anomalies(run)) == line
+
+
+def says_no_answer(run: Run) -> bool:
+    return any(found.code == "no_answer" for found in find_anomalies(run))
+
+
+@pytest.mark.parametrize("output", [None, payload(""), payload("It is on its way.")], ids=["none", "empty", "text"])
+@pytest.mark.parametrize("error", [None, TIMEOUT], ids=["no error", "error"])
+@pytest.mark.parametrize("status", ["ok", "error", "cut_off"])
+def test_story_and_anomalies_agree_whether_there_was_an_answer(status, error, output):
+    """Also of a record that contradicts itself, such as open calls beside an output."""
+    waits = tool(result=None, outcome="unapproved")
+    run = make_run(model(), waits, status=status, error=error, output=output, final=extend(None, []))
+
+    assert ("· answered" in story(run)) is not says_no_answer(run)
+
+
+def test_story_of_an_answer_says_so():
+    assert "· answered" in story(make_run(model()))
+    assert not says_no_answer(make_run(model()))
 
 
 def test_loop_of_model_and_tool_folds():
@@ -155,3 +177,36 @@ def test_budget_says_values():
         "load": f"HTTP 200 {TIMES} 1, HTTP 429 {TIMES} 1",
         "clock": "2026-02-17T12:00:00+00:00",
     }
+
+
+def rows_of(run: Run, replayed: bool) -> dict[str, tuple[str, str]]:
+    return {row.key: (row.state, row.values) for row in nondeterminism_budget(run, replayed)}
+
+
+BARE = make_run(model(), tool(), retrieval(("kb#1", 0.8, "text")), model(answered_model="sonnet-4-2511"))
+
+
+def test_a_row_that_is_held_does_not_say_that_it_was_not_captured():
+    held = {
+        "sampling": ("pinned", "by the recorded answers of the model"),
+        "seed": ("pinned", "by the recorded answers of the model"),
+        "routing": ("pinned", "by the recorded answers of the model"),
+        "load": ("pinned", "by the recorded answers of the tools"),
+        "retrieval": ("pinned", "1 of 1 search with chunks"),
+    }
+
+    assert rows_of(BARE, replayed=True).items() >= held.items()
+
+
+@pytest.mark.parametrize("run", [BARE, make_whole_run(), make_loop(), read("parallel-tools.messages.json")])
+@pytest.mark.parametrize("replayed", [True, False])
+def test_no_row_holds_what_it_lacks(run, replayed):
+    for state, values in rows_of(run, replayed).values():
+        assert state not in ("pinned", "recorded") or "not captured" not in values, (state, values)
+
+
+def test_what_nothing_holds_still_says_what_was_not_captured():
+    assert rows_of(BARE, replayed=False)["routing"] == (
+        "not_captured",
+        "provider not captured, region not captured",
+    )

@@ -16,6 +16,7 @@ from sessions_app.core.judge.reading import (
     calls_made,
     count,
     ended_in_error,
+    has_answer,
     join_words,
     leaves,
     main_models,
@@ -170,14 +171,10 @@ def _words_of(output: Payload | None) -> str:
 
 
 def no_answer(run: Run, rules: Rules) -> Iterator[Anomaly]:
-    if run.status == "running" or (run.status == "ok" and _has_answer(run)):
+    if run.status == "running" or has_answer(run):
         return
     last = tuple(step.index for step in run.steps[-1:])
     yield Anomaly(code="no_answer", message=f"Ended without an answer: {_ending(run)}", steps=last)
-
-
-def _has_answer(run: Run) -> bool:
-    return run.output is not None and text_of(run.output) != ""
 
 
 def _ending(run: Run) -> str:
@@ -206,7 +203,7 @@ def _open_at_end(run: Run) -> list[Step]:
 
 def swallowed_errors(run: Run, rules: Rules) -> Iterator[Anomaly]:
     """A tool failed, nobody tried it again with success, and the answer does not mention it."""
-    if run.status != "ok" or not _has_answer(run) or _error_words_in(run.output, rules):
+    if not has_answer(run) or _error_words_in(run.output, rules):
         return
     failed: dict[str, list[Step]] = {}
     for step, call in own_tools(run):

@@ -10,7 +10,7 @@ from typing import Literal
 
 from sessions_app.core.judge.grading import end_of, retrievals_of
 from sessions_app.core.judge.kit_environment import model_facts, setting, setting_words
-from sessions_app.core.judge.kit_side_effects import tool_counts
+from sessions_app.core.judge.kit_side_effects import tool_counts, without_answer
 from sessions_app.core.judge.reading import TIMES, count, main_models, own_tools, status_code
 from sessions_app.core.payload import JsonObject
 from sessions_app.core.run import Run, Step
@@ -61,33 +61,29 @@ def nondeterminism_budget(run: Run, replayed: bool) -> tuple[BudgetRow, ...]:
 
 
 def _row(entry: tuple[str, str, Settles, Inspect], run: Run, replayed: bool) -> BudgetRow:
-    key, title, is_settled, inspect = entry
+    key, title, settles, inspect = entry
     held = inspect(run)
-    state = _replayed_state(held, is_settled(run)) if replayed else _recorded_state(held)
-    return BudgetRow(key=key, title=title, state=state, values=held.values)
+    if held.is_held:
+        return BudgetRow(key=key, title=title, state="pinned" if replayed else "recorded", values=held.values)
+    if replayed and (settled := settles(run)):
+        return BudgetRow(key=key, title=title, state="pinned", values=settled)
+    return BudgetRow(key=key, title=title, state="uncontrolled" if replayed else held.otherwise, values=held.values)
 
 
-def _recorded_state(held: Held) -> State:
-    return "recorded" if held.is_held else held.otherwise
-
-
-def _replayed_state(held: Held, is_settled: bool) -> State:
-    return "pinned" if held.is_held or is_settled else "uncontrolled"
-
-
-def _by_model_answers(run: Run) -> bool:
+def _by_model_answers(run: Run) -> str | None:
     """Recorded answers leave the model nothing to choose, whatever its settings were."""
     models = main_models(run)
-    return bool(models) and all(call.response or step.error for step, call in models)
+    is_settled = bool(models) and all(call.response or step.error for step, call in models)
+    return "by the recorded answers of the model" if is_settled else None
 
 
-def _by_tool_answers(run: Run) -> bool:
+def _by_tool_answers(run: Run) -> str | None:
     """Frozen answers come at any load as they came then."""
-    return _tool_results(run).is_held
+    return "by the recorded answers of the tools" if _tool_results(run).is_held else None
 
 
-def _by_nothing_else(run: Run) -> bool:
-    return False
+def _by_nothing_else(run: Run) -> None:
+    return None
 
 
 def _sampling(run: Run) -> Held:
@@ -108,9 +104,13 @@ def _is_set(run: Run, name: str) -> bool:
 def _model_version(run: Run) -> Held:
     calls = [call for _, call in main_models(run)]
     pairs = dict.fromkeys((call.model, call.answered_model) for call in calls)
-    said = " / ".join(f"{asked or run.model} → {got or 'not captured'}" for asked, got in pairs)
+    said = " / ".join(_asked_and_got(asked or run.model, got) for asked, got in pairs)
     is_held = bool(calls) and all(call.answered_model for call in calls)
     return Held(is_held=is_held, values=said or "no model call")
+
+
+def _asked_and_got(asked: str | None, got: str | None) -> str:
+    return f"{asked} → {got or 'not captured'}" if asked or not got else got
 
 
 def _routing(run: Run) -> Held:
@@ -141,10 +141,11 @@ def _overlaps(group: list[Step]) -> bool:
 
 
 def _tool_results(run: Run) -> Held:
-    if not own_tools(run):
+    tools = own_tools(run)
+    if not tools:
         return Held(is_held=True, values="no tool was called")
     _, answered, expected = tool_counts(run)
-    values = f"{answered} of {count(expected, 'answer')} recorded"
+    values = f"{answered} of {count(expected, 'answer')} recorded{without_answer(len(tools) - expected)}"
     return Held(is_held=answered >= expected, values=values)
 
 
@@ -154,8 +155,8 @@ def _retrieval(run: Run) -> Held:
         return Held(is_held=True, values="no retrieval step")
     have = sum(1 for call in calls if call.chunks is not None)
     versions = {v for call in calls for v in (call.index_version, call.embedding_version) if v}
-    said = ", ".join(sorted(versions)) or "index version not captured"
-    return Held(is_held=have == len(calls), values=f"{have} of {len(calls)} with chunks, {said}")
+    values = ", ".join([f"{have} of {count(len(calls), 'search', 'searches')} with chunks", *sorted(versions)])
+    return Held(is_held=have == len(calls), values=values)
 
 
 def _load(run: Run) -> Held:
@@ -175,7 +176,7 @@ def _clock(run: Run) -> Held:
     return Held(is_held=True, values=run.started_at.isoformat())
 
 
-Settles = Callable[[Run], bool]
+Settles = Callable[[Run], str | None]
 Inspect = Callable[[Run], Held]
 BUDGET: tuple[tuple[str, str, Settles, Inspect], ...] = (
     ("sampling", "Temperature and top_p", _by_model_answers, _sampling),
@@ -188,4 +189,4 @@ BUDGET: tuple[tuple[str, str, Settles, Inspect], ...] = (
     ("load", "Load at that time of day", _by_tool_answers, _load),
     ("clock", "Clock", _by_nothing_else, _clock),
 )
-"""Key, title, what else holds it in a replay, and what the record says."""
+"""Key, title, what else holds it in a replay, in words, and what the record says."""

@@ -136,6 +136,12 @@ def ended_in_error(step: Step) -> bool:
     return step.error is not None or failed or (status_code(step) or 0) >= 400
 
 
+def has_answer(run: Run) -> bool:
+    """Whether a run ended with an answer. Of an output beside an error, or beside calls that stand open, nobody knows
+    what it answers."""
+    return run.status == "ok" and run.output is not None and text_of(run.output) != ""
+
+
 # --- messages ----------------------------------------------------------------------------------
 
 

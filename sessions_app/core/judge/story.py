@@ -12,9 +12,9 @@ from sessions_app.core.judge.reading import (
     TIMES,
     argument_key,
     count,
+    has_answer,
     own_tools,
     result_key,
-    text_of,
 )
 from sessions_app.core.run import ErrorInfo, ModelCall, OtherCall, Run, Step, ToolCall, broke_off_at
 
@@ -47,14 +47,14 @@ def _calls_in_words(run: Run) -> str:
 
 def _end_in_words(run: Run) -> str:
     error = _error_of(run)
-    if run.status == "error" and error:
-        return f"ended in {error}"
+    if run.status == "error":
+        return f"ended in {error or 'an error'}"
     if run.status == "running":
         return "still running"
     at = broke_off_at(run)
     if at is not None:
         return f"broke off at step {at}"
-    return "no answer" if run.output is None or text_of(run.output) == "" else "answered"
+    return "answered" if has_answer(run) else "no answer"
 
 
 def _error_of(run: Run) -> str | None:
