@@ -165,8 +165,13 @@ class ComparedStep(Answer):
 class ComparisonBody(Answer):
     left: str
     right: str
-    identical: bool
-    divergence: dict[str, Any] | None = Field(description="left_step, right_step, path, left, right")
+    identical: bool | None = Field(
+        description="true: everything was compared and is equal. false: something differs; `divergence` says where. "
+        "null: nothing is known to differ, and `not_comparable` fields could not be compared."
+    )
+    divergence: dict[str, Any] | None = Field(description="left_step, right_step, path, left, right, note")
+    compared_fields: int = Field(description="Fields that both runs have and that were compared.")
+    not_comparable: int = Field(description="Fields that are cut off, redacted, or captured in one run only.")
     steps: list[ComparedStep]
     ignored: list[dict[str, Any]] = Field(description="Rules for volatile fields, and how much each hid.")
     model_config = ConfigDict(extra="allow")

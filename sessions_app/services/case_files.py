@@ -8,15 +8,15 @@ from django.db.models import QuerySet
 
 from sessions_app import models
 from sessions_app.core.case_file.case import make_case, open_case
-from sessions_app.core.compare.runs import compare_runs
+from sessions_app.core.compare.runs import Comparison, Divergence, compare_runs
 from sessions_app.core.errors import RecordError, RecordTooLarge
 from sessions_app.core.formats.fields import Fields
 from sessions_app.core.formats.native import encode_native
 from sessions_app.core.judge.anomalies import find_anomalies
 from sessions_app.core.judge.kit import audit_kit
-from sessions_app.core.judge.verdict import judge
+from sessions_app.core.judge.verdict import Verdict, judge
 from sessions_app.core.payload import JsonObject
-from sessions_app.core.report import Attempt, as_json, build_report
+from sessions_app.core.report import Attempt, Outcome, as_json, build_report
 from sessions_app.core.run import Run
 from sessions_app.mapping.load import load_run
 from sessions_app.services.ingest import ingest_batch, limits
@@ -69,16 +69,31 @@ def _report(run: Run, replays: Sequence[Run]) -> JsonObject:
 
 def _attempt(run: Run, replay: Run, number: int) -> Attempt:
     """What the records say of a replay; what only the engine saw is not among them."""
-    is_same = judge(run).verdict == "replayable" and compare_runs(run, replay).identical
+    comparison = compare_runs(run, replay)
+    outcome = _outcome(judge(run), comparison.divergence)
     return Attempt(
         number=number,
-        outcome="reproduced" if is_same else "different",
+        outcome=outcome,
         output=replay.output,
-        matches_original=is_same,
+        matches_original=None if outcome == "partial" else _has_same_end(comparison),
         tool_calls=len(replay.tool_calls),
         error=replay.error.message if replay.error else None,
         replay_id=replay.run_id,
     )
+
+
+def _outcome(judged: Verdict, found: Divergence | None) -> Outcome:
+    """A replay comes no further than the judge has said: there it agrees in part, and no more."""
+    step = None if found is None else found.left_step or found.right_step
+    is_behind_end = judged.step is not None and (step is None or step.index > judged.step)
+    if found is not None and not is_behind_end:
+        return "different"
+    return "reproduced" if judged.verdict == "replayable" else "partial"
+
+
+def _has_same_end(comparison: Comparison) -> bool:
+    ends = [fact for fact in comparison.facts if fact.name in ("status", "output", "error")]
+    return all(fact.status == "same" and fact.is_captured for fact in ends)
 
 
 def import_case(project: models.Project, content: bytes) -> list[Ingested]:

@@ -119,6 +119,19 @@ def test_a_replay_that_went_another_way_is_told_as_different(shop):
     assert [attempt["outcome"] for attempt in report["attempts"]] == ["different"]
 
 
+def test_a_replay_that_ended_with_its_recording_is_told_as_one_in_part(shop):
+    whole = json.loads(SESSION_FILE.read_text())
+    cut = {**whole, "messages": whole["messages"][:4], "tool_calls": whole["tool_calls"][:1]}
+    run = ingest_document(shop, json.dumps(cut).encode()).run
+    assert run.verdict == "replayable_to_step"
+    replay_of(shop, run)
+
+    report = json.loads(entries_of(case_of(run))["report.json"])
+
+    told = [(attempt["outcome"], attempt["matches_original"]) for attempt in report["attempts"]]
+    assert told == [("partial", None)]
+
+
 def test_runs_of_another_project_are_no_part_of_a_case(shop):
     run = ingest_document(shop, SESSION_FILE.read_bytes()).run
     other = make_project("other")

@@ -252,8 +252,54 @@ def test_what_one_run_did_not_capture_is_not_comparable():
     comparison = compare_runs(left, right)
 
     assert [(f.name, f.status) for f in comparison.facts if f.status != "same"] == [("region", "not_comparable")]
-    assert (comparison.identical, comparison.divergence, comparison.not_comparable) == (False, None, 1)
+    assert (comparison.identical, comparison.divergence, comparison.not_comparable) == (None, None, 1)
     assert agreement_sentence(comparison).endswith("; 1 field cannot be compared")
+
+
+def test_identical_and_divergence_agree():
+    """A difference makes both say so; what cannot be compared makes neither."""
+    run = make_run(tool("look"), region="eu")
+    cases = {True: run, False: replace(run, region="us"), None: replace(run, region=None)}
+
+    for identical, other in cases.items():
+        told = to_json(compare_runs(run, other))
+        assert told["identical"] is identical
+        assert (told["divergence"] is not None) is (identical is False)
+
+    both = compare_runs(run, replace(run, region=None, status="error"))
+    assert (both.identical, both.divergence and both.divergence.path) == (False, "status")
+
+
+def test_what_neither_run_captured_is_not_counted():
+    bare = make_run(Retrieval(query=None, chunks=(Chunk(chunk_id="c", score=None, content=None),)))
+    full = make_run(Retrieval(query=None, chunks=(Chunk(chunk_id="c", score=0.5, content=None),)))
+
+    # status; result[0].id and, where it is there, result[0].score
+    assert [compare_runs(run, run).compared_fields for run in (bare, full)] == [2, 3]
+
+
+def test_an_error_without_a_message_is_compared_by_its_type():
+    def failed(type_: str, message: str | None) -> Run:
+        return make_run(tool("look"), status="error", error=ErrorInfo(type=type_, message=message))
+
+    one, other, told = failed("A", None), failed("B", None), failed("A", "words")
+
+    assert compare_runs(one, one).compared_fields == compare_runs(told, told).compared_fields - 1
+    assert where(compare_runs(one, other))[2] == "error.type"
+    assert (compare_runs(one, told).identical, compare_runs(one, told).divergence) == (None, None)
+    assert where(compare_runs(told, failed("A", "other")))[2] == "error.message"
+
+
+def test_facts_that_neither_run_captured_say_so():
+    run = make_run(tool("look"), region="eu")
+    facts = {fact["name"]: fact for fact in to_json(compare_runs(run, run))["facts"]}
+
+    assert {name: facts[name]["captured"] for name in ("region", "provider", "error", "output")} == {
+        "region": True,
+        "provider": False,
+        "error": True,
+        "output": False,
+    }
 
 
 # --- steps -------------------------------------------------------------------------------------

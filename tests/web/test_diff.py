@@ -61,6 +61,24 @@ def test_no_difference_says_how_much_was_compared(shop, bob):
     assert "fields" in page
 
 
+def test_facts_are_told_as_what_they_are(shop, bob):
+    """Known to differ, captured on one side, the same, and captured in neither run."""
+    load_record(shop, run_id="a", session_id="a", model="sonnet-4-2510", region="eu", steps=[tool_step()])
+    load_record(shop, run_id="b", session_id="b", model="sonnet-4-2511", steps=[tool_step()])
+
+    facts = match(r'<section class="facts-diff"(.*?)</section>', diff_of(bob, "a", "b"))
+    of_one = match(r'<section class="facts-diff"(.*?)</section>', diff_of(bob, "a", "a"))
+
+    assert "1 differs, 1 cannot be compared</span>" in facts
+    assert "0 differ</span>" in of_one
+    assert "No fact differs." in of_one
+    same, bare = match(r"<dl>(.*?)</dl>", of_one), match(r"captured in neither run</summary>(.*?)</p>", of_one)
+    assert "not captured" not in same
+    assert "<dt>region</dt>" in same
+    assert "provider" in bare
+    assert "region" not in bare
+
+
 def test_volatile_fields_are_counted_and_can_be_compared(shop, bob):
     at = "2026-11-17T15:14:0{}Z"
     for name, second in (("a", 1), ("b", 2)):

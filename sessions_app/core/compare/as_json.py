@@ -54,6 +54,7 @@ def _fact(fact: Fact) -> JsonObject:
         "left": fact.left,
         "right": fact.right,
         "status": fact.status,
+        "captured": fact.is_captured,
         "differences": [difference_json(found) for found in fact.differences],
     }
 

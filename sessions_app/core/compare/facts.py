@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 
 from sessions_app.core.compare.json_diff import MISSING, Difference, Tally
@@ -27,6 +27,8 @@ class Fact:
     right: JsonValue
     status: PairStatus
     differences: tuple[Difference, ...] = ()
+    is_captured: bool = True
+    """False where neither run has it, so that nothing was compared."""
 
 
 Read = Callable[[Run], JsonValue]
@@ -96,7 +98,9 @@ def _compare(name: str, left: JsonValue, right: JsonValue, fields: FieldComparer
 
 def fact(name: str, left: JsonValue, right: JsonValue, found: Iterator[Difference]) -> Fact:
     kept = tuple(islice(found, MAX_DIFFERENCES))
-    return Fact(name=name, left=_shown(left), right=_shown(right), status=status_of(kept), differences=kept)
+    is_captured = left is not None or right is not None
+    one, other = _shown(left), _shown(right)
+    return Fact(name=name, left=one, right=other, status=status_of(kept), differences=kept, is_captured=is_captured)
 
 
 def _shown(value: JsonValue) -> JsonValue:
@@ -108,13 +112,15 @@ def _shown(value: JsonValue) -> JsonValue:
 def _output(left: Run, right: Run, fields: FieldComparer) -> Fact:
     """A run that ended badly has no output; one that ended well without it was not captured."""
     one, other = (None if run.status == "ok" else MISSING for run in (left, right))
-    found = fields.payloads("output", left.output or one, right.output or other)
-    return fact("output", left.output, right.output, found)
+    ends = (left.output or one, right.output or other)
+    found = fact("output", left.output, right.output, fields.payloads("output", *ends))
+    return replace(found, is_captured=ends != (None, None))
 
 
 def _error(left: Run, right: Run, steps: StepComparer) -> Fact:
+    """That there was none is known of every run that has ended."""
     found = steps.error("error", left.error, right.error)
-    return fact("error", _error_value(left.error), _error_value(right.error), found)
+    return replace(fact("error", _error_value(left.error), _error_value(right.error), found), is_captured=True)
 
 
 def _error_value(error: ErrorInfo | None) -> JsonValue:

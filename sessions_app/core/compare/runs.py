@@ -80,9 +80,12 @@ class Comparison:
     """The steps were too many and too different for the best alignment."""
 
     @property
-    def identical(self) -> bool:
-        """Nothing differs, nothing is one-sided, and everything could be compared."""
-        return all(status == "same" for status in self._statuses())
+    def identical(self) -> bool | None:
+        """False where the runs differ, and `divergence` says where. None where nothing is known to differ and something
+        could not be compared."""
+        if self.divergence is not None:
+            return False
+        return True if all(status == "same" for status in self._statuses()) else None
 
     @property
     def not_comparable(self) -> int:

@@ -17,6 +17,7 @@ from sessions_app.core.compare.requests import NewMessages, RunMessages
 from sessions_app.core.history import messages
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.run import (
+    Chunk,
     ErrorInfo,
     HttpExchange,
     ModelCall,
@@ -113,8 +114,12 @@ class StepComparer:
 
     def error(self, path: str, left: ErrorInfo | None, right: ErrorInfo | None) -> Iterator[Difference]:
         """No error is a fact and not a gap. Tracebacks and the like are not compared."""
-        if left or right:
-            yield from self.fields.present(path, _error_value(left), _error_value(right))
+        if left is None or right is None:
+            if left is not right:
+                yield from self.fields.present(path, _error_value(left), _error_value(right))
+            return
+        for name in ("type", "message"):
+            yield from self.fields.values(f"{path}.{name}", getattr(left, name), getattr(right, name))
 
     def _times(self, left: Step, right: Step) -> Iterator[Difference]:
         for name in ("started_at", "first_token_at", "duration_ms"):
@@ -149,16 +154,13 @@ def _error_value(error: ErrorInfo | None) -> JsonValue:
 
 
 def _chunk_values(call: Retrieval) -> JsonValue:
-    if call.chunks is None:
-        return None
-    return [
-        {
-            "id": chunk.chunk_id,
-            "score": chunk.score,
-            "content": chunk.content and chunk.content.value,
-        }
-        for chunk in call.chunks
-    ]
+    return None if call.chunks is None else [_chunk_value(chunk) for chunk in call.chunks]
+
+
+def _chunk_value(chunk: Chunk) -> JsonObject:
+    """What was not captured of it is left out, so that it is not counted as the same on both sides."""
+    value = {"id": chunk.chunk_id, "score": chunk.score, "content": chunk.content and chunk.content.value}
+    return {name: each for name, each in value.items() if each is not None}
 
 
 def _time(value: datetime | float) -> JsonValue:

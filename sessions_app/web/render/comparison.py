@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
@@ -96,7 +96,11 @@ class ShownComparison:
     """One page of a comparison."""
 
     facts: tuple[ShownFact, ...]
+    facts_words: str
+    """How many of them differ, and how many cannot be compared."""
     same_facts: tuple[ShownFact, ...]
+    bare_facts: tuple[str, ...]
+    """Names of facts that neither run has."""
     rows: tuple[ShownPair | Same, ...]
     counts: dict[str, int]
     first_change: int | None
@@ -147,14 +151,16 @@ def shown_comparison(
         rows = [row for row in rows if not isinstance(row, _SameRows)]
     start = _start(rows, chosen)
     page = rows[start : start + ROWS]
-    facts = [_fact(fact) for fact in comparison.facts]
+    facts = [_fact(fact) for fact in comparison.facts if fact.is_captured]
     changed = [row for row in rows if isinstance(row, _OneRow)]
     marks = [mark_of(row.pair) for row in changed]
     names = dict(zip((row.number for row in changed), marks, strict=True))
     first = next((row.number for row in changed if row.pair.status != "not_comparable"), None)
     return ShownComparison(
         facts=tuple(fact for fact in facts if fact.status != "same"),
+        facts_words=_facts_in_words(comparison.facts),
         same_facts=tuple(fact for fact in facts if fact.status == "same"),
+        bare_facts=tuple(fact.name for fact in comparison.facts if not fact.is_captured),
         rows=_with_marks([_drawn(row) for row in page], names, chosen.viewed),
         counts=_counts(comparison.steps),
         first_change=first,
@@ -164,6 +170,14 @@ def shown_comparison(
         viewed_count=sum(mark in chosen.viewed for mark in marks),
         changed_count=len(marks),
     )
+
+
+def _facts_in_words(facts: Sequence[Fact]) -> str:
+    """`2 differ, 1 cannot be compared`."""
+    unknown = sum(fact.status == "not_comparable" for fact in facts)
+    differ = sum(fact.status != "same" for fact in facts) - unknown
+    words = [f"{differ} differ{'s' if differ == 1 else ''}"] if differ or not unknown else []
+    return ", ".join([*words, *([f"{unknown} cannot be compared"] if unknown else [])])
 
 
 def _with_marks(
