@@ -262,7 +262,9 @@ class ReplayBody(Answer):
         description="requests, parameters, tool_arguments, outcome: each with state (proven, not_proven, "
         "not_comparable) and reason; outcome_kind; same_steps. null where nothing was compared."
     )
-    live_calls: int | None = Field(description="Calls of live tools that happened.")
+    live_calls: int | None = Field(
+        description="Calls of live tools that happened; of a sampling, requests to the live model too."
+    )
     refused_calls: int | None = Field(
         description="Attempts to reach the network, the disk or a program that were refused and counted. Native code "
         "is not counted; `facts.fence` says from what it was kept."

@@ -98,7 +98,7 @@ class Replay(models.Model):
     verdict = models.CharField(max_length=24, null=True)
     divergence = models.JSONField(null=True)
     live_calls = models.IntegerField(null=True)
-    """Calls of live tools that happened."""
+    """Calls of live tools that happened; of a sampling, requests to the live model too."""
     refused_calls = models.IntegerField(null=True)
     """Attempts to reach the world that the audit hook refused."""
     facts = models.JSONField(default=dict)

@@ -29,6 +29,11 @@ class Questions:
             "live": self._live_model,
         }
 
+    @property
+    def live_requests(self) -> int:
+        """Sent to the live model so far; repeated ones, and those that came to nothing, included."""
+        return 0 if self._live is None else self._live.requests
+
     def reply(self, question: JsonObject) -> JsonValue:
         """None when nothing is known."""
         answer = self._replies.get(str(question.get("what")))

@@ -109,7 +109,8 @@ def _sample(replay: Replay, run: Run, children: ChildPool) -> None:
     """One fork after the other, each with the model's own answers."""
     sampling, questions, record = Sampling(replay, run), Questions(replay), _record(run)
     for run_id in sampling.run_ids():
-        sampling.add(run_id, _replayed(replay, record, run_id, children, questions))
+        result = _replayed(replay, record, run_id, children, questions)
+        sampling.add(run_id, result, live_requests=questions.live_requests)
         leases.note(replay, facts=sampling.facts())
     sampling.finish()
 

@@ -27,7 +27,7 @@ class Sampling:
         order = read_order(replay.order)
         self._samples = Samples(n=order.samples or 1)
         self._budget = estimate(run, order.at_step or 1, self._samples.n).to_json()
-        self._live_calls, self._refused_calls = 0, 0
+        self._live_calls, self._live_requests, self._refused_calls = 0, 0, 0
         self._fence: JsonObject = {}
         self._sources: dict[str, int] = {}
         self._first: Run | None = None
@@ -38,9 +38,9 @@ class Sampling:
         yield name
         yield from (f"{name}_{number}" for number in range(2, self._samples.n + 1))
 
-    def add(self, run_id: str, result: JsonObject) -> None:
-        """A sample that came to no end is counted apart."""
-        self._live_calls += result["live_calls"]
+    def add(self, run_id: str, result: JsonObject, *, live_requests: int) -> None:
+        """A sample that came to no end is counted apart. `live_requests` are those of all samples so far."""
+        self._live_calls, self._live_requests = self._live_calls + result["live_calls"], live_requests
         self._refused_calls += result["refused_calls"]
         self._fence = {name: result["facts"][name] for name in ("isolation", "fence") if name in result["facts"]}
         if result["verdict"] in ("could_not_run", "unknown_from_step", "paused"):
@@ -63,7 +63,7 @@ class Sampling:
 
     def facts(self) -> JsonObject:
         return {
-            "samples": {**self._samples.to_json(), "budget": self._budget},
+            "samples": {**self._samples.to_json(), "budget": self._budget, "requests": self._live_requests},
             "sources": self._sources,
             **self._fence,
             "parent_digest": bytes(self._replay.run.content_digest).hex(),
@@ -77,7 +77,7 @@ class Sampling:
             state=ReplayState.FAILED if failed else ReplayState.DONE,
             verdict="could_not_run" if failed else "diverged",
             error=self._samples.errors[0] if failed else None,
-            live_calls=self._live_calls,
+            live_calls=self._live_calls + self._live_requests,
             refused_calls=self._refused_calls,
             facts=storable(self.facts()),
             produced_run=self._first,

@@ -235,7 +235,8 @@ def test_a_sampling_asks_the_live_model_and_counts(project, children):
     assert samples["interval"][0] < 2 / 3 < samples["interval"][1]
     assert steps_of(replay) == ["recorded", "recorded", "live"]
     assert Run.objects.filter(origin="fork").count() == 3
-    assert replay.live_calls == 0, "the child itself reached for nothing"
+    assert (replay.live_calls, samples["requests"]) == (provider.requests, 3)
+    assert replay.refused_calls == 0, "the child itself reached for nothing"
 
 
 def test_a_live_model_is_asked_in_samplings_only(project):

@@ -65,7 +65,7 @@ class ReplayFacts:
     sources: Mapping[str, int] = field(default_factory=dict)
     """Number of steps by where their answer came from."""
     live_calls: int = 0
-    """Calls of live tools."""
+    """Calls of live tools and requests to a live model."""
     world: str = ""
     """What the fence kept out (core/replay/isolation.py)."""
     error: str | None = None
