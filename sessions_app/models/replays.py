@@ -7,6 +7,7 @@ import secrets
 from django.conf import settings
 from django.db import models
 
+from sessions_app.core.replay.words import is_in_part
 from sessions_app.models.projects import Project
 from sessions_app.models.recordings import Run
 
@@ -126,6 +127,16 @@ class Replay(models.Model):
         return self.replay_id
 
     @property
+    def is_in_part(self) -> bool:
+        """Whether it ended where the recording ends."""
+        return is_in_part(self.verdict, self.facts.get("limit"))
+
+    @property
+    def shown_verdict(self) -> str | None:
+        """The verdict, or `partial`: where the recording ends, how the replay stopped there is no news."""
+        return "partial" if self.is_in_part else self.verdict
+
+    @property
     def is_over(self) -> bool:
         return self.state not in OPEN_STATES
 
@@ -137,4 +148,4 @@ class Replay(models.Model):
     @property
     def waits_for_answer(self) -> bool:
         """Whether it stopped at a request that nothing could answer; an answer by hand lets it go on."""
-        return self.verdict == "unknown_from_step" and self.mode in FORK_MODES
+        return self.verdict == "unknown_from_step" and self.mode in FORK_MODES and not self.is_in_part

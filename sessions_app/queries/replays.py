@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from django.db.models import F, Min, Q, QuerySet
 from django.utils import timezone
 
+from sessions_app.core.replay.words import ENDS
 from sessions_app.models import Project, Replay, Run, SpanBatch
 from sessions_app.models.replays import FORK_MODES, HELD_STATES, OPEN_STATES, ReplayState
 
@@ -16,14 +17,17 @@ STALLED_AFTER = timedelta(seconds=60)
 BUSY_WORKERS = 8
 
 _FORK = Q(mode__in=FORK_MODES)
+_IN_PART = Q(verdict__in=ENDS, facts__has_key="limit")
+"""As `Replay.is_in_part`."""
 FILTERS: dict[str, Q] = {
     "all": Q(),
     "open": Q(state__in=OPEN_STATES),
     "paused": Q(state=ReplayState.PAUSED),
-    "waiting for an answer": _FORK & Q(state=ReplayState.DONE, verdict="unknown_from_step"),
+    "waiting for an answer": _FORK & Q(state=ReplayState.DONE, verdict="unknown_from_step") & ~_IN_PART,
     "forks": _FORK,
     "reproduced": Q(verdict="reproduced") & ~_FORK,
-    "different": Q(state=ReplayState.DONE) & ~Q(verdict="reproduced") & ~_FORK,
+    "in part": Q(state=ReplayState.DONE) & _IN_PART & ~_FORK,
+    "different": Q(state=ReplayState.DONE) & ~Q(verdict="reproduced") & ~_IN_PART & ~_FORK,
     "failed": Q(state__in=(ReplayState.FAILED, ReplayState.CRASHED)),
     "cancelled": Q(state=ReplayState.CANCELLED),
 }

@@ -228,7 +228,7 @@ def _runs_by_pk(pks: Iterable[int]) -> dict[int, Run]:
 
 def _newest_replays(run_pks: Iterable[int]) -> dict[int, Replay]:
     newest = Replay.objects.filter(run__in=list(run_pks)).order_by("run_id", "-pk").distinct("run_id")
-    return {replay.run_id: replay for replay in newest.only("replay_id", "run_id", "state", "verdict")}
+    return {replay.run_id: replay for replay in newest.only("replay_id", "run_id", "state", "verdict", "facts")}
 
 
 # --- cursors -----------------------------------------------------------------------------------

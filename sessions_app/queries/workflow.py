@@ -99,7 +99,7 @@ def _attempt(replay: models.Replay, of_fork: str) -> Attempt:
         kind="fork" if replay.mode in FORK_MODES else "replay",
         words=words.format(number=replay.number, step=replay.order.get("at_step") or 1) + of_fork,
         is_over=replay.is_over,
-        verdict=None if replay.state in _SAY_NOTHING else replay.verdict,
+        verdict=None if replay.state in _SAY_NOTHING else replay.shown_verdict,
         differs_at=differs.get("step"),
         has_stops=bool(replay.order.get("breakpoints")),
         expectation=expectation_words(replay),

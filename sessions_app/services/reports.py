@@ -95,7 +95,7 @@ def _attempt(replay: Replay, output: Payload | None) -> Attempt:
 
 
 def _outcome(replay: Replay) -> Outcome:
-    if replay.state == ReplayState.DONE and replay.facts.get("limit"):
+    if replay.state == ReplayState.DONE and replay.is_in_part:
         return "partial"
     if replay.state != ReplayState.DONE or replay.verdict in _STOPPED_SHORT:
         return "error"
@@ -109,7 +109,7 @@ def _has_same_outcome(replay: Replay) -> bool | None:
 
 
 def _error(replay: Replay) -> str | None:
-    if replay.verdict != "fixture_missing" or replay.facts.get("limit"):
+    if replay.verdict != "fixture_missing" or replay.is_in_part:
         return replay.error
     asked = replay.facts.get("asked_for", {})
     return f"No recorded answer for {asked.get('tool')} with these arguments."

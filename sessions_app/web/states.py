@@ -50,6 +50,7 @@ REPLAY_VERDICTS = {
     "diverged": State(word="diverged", icon="git-fork", css="diverged"),
     "ran_past_recording": State(word="ran past the recording", icon="git-fork", css="diverged"),
     "answers_left_over": State(word="answers left over", icon="git-fork", css="diverged"),
+    "partial": State(word="in part", icon="contrast", css="partial"),
     "fixture_missing": State(word="fixture missing", icon="minus", css="stopped"),
     "could_not_run": State(word="could not run", icon="minus", css="stopped"),
     "cancelled": State(word="cancelled", icon="ban", css="cancelled"),

@@ -166,3 +166,78 @@ def test_replays_of_other_projects_are_not_found(shop, bob):
 
     assert bob.get(reverse("replay", args=["shop", replay.replay_id])).status_code == 404
     assert bob.post(reverse("cancel_replay", args=["shop", replay.replay_id])).status_code == 404
+
+
+LIMIT = {"step": 4, "code": "broke_off", "reason": "The recording breaks off at step 4.", "fix": None}
+MISSING = {
+    "verdict": "fixture_missing",
+    "state": "done",
+    "divergence": {"step": 4, "path": "result", "recorded": "a", "replayed": "b"},
+}
+
+
+def places_of(client, run, replay):
+    """All pages that show how one replay ended."""
+    session = run.session.session_id
+    pages = {
+        "list": reverse("replays", args=["shop"]),
+        "replay": reverse("replay", args=["shop", replay.replay_id]),
+        "session": reverse("session", args=["shop", session]),
+        "sessions": reverse("sessions", args=["shop"]),
+        "peek": f"{reverse('sessions', args=['shop'])}?peek={session}",
+        "forks": reverse("forks", args=["shop", session]),
+    }
+    return {name: client.get(address).content.decode() for name, address in pages.items()}
+
+
+@pytest.mark.parametrize("verdict", ["fixture_missing", "ran_past_recording", "unknown_from_step"])
+def test_a_replay_that_ended_with_its_recording_is_one_in_part_on_every_page(shop, bob, verdict):
+    run = load_example(shop, "r_8821")
+    replay = make_replay(run, **MISSING | {"verdict": verdict, "facts": {"limit": LIMIT}})
+
+    for name, page in places_of(bob, run, replay).items():
+        assert "<span>in part</span>" in page, name
+        assert f"<span>{verdict.replace('_', ' ')}" not in page, name
+    told = bob.get(reverse("replay_report", args=["shop", replay.replay_id, "json"])).json()
+    assert [attempt["outcome"] for attempt in told["attempts"]] == ["partial"]
+
+
+def test_a_replay_that_lacks_an_answer_says_so_on_every_page(shop, bob):
+    """Also where something went another way before the recording ends, which is no end in part."""
+    run = load_example(shop, "r_8821")
+    replay = make_replay(run, **MISSING)
+
+    for name, page in places_of(bob, run, replay).items():
+        assert "<span>fixture missing</span>" in page, name
+        assert "<span>in part</span>" not in page, name
+
+    other = make_replay(run, 2, **MISSING | {"verdict": "diverged", "facts": {"limit": LIMIT}})
+    told = bob.get(reverse("replay_report", args=["shop", other.replay_id, "json"])).json()
+    assert [attempt["outcome"] for attempt in told["attempts"]] == ["error", "different"]
+
+
+def test_an_end_in_part_does_not_say_that_the_run_does_not_reproduce(shop, bob):
+    run = load_example(shop, "r_8821")
+    workflow = reverse("workflow", args=["shop", run.session.session_id])
+
+    make_replay(run, 1, **MISSING | {"facts": {"limit": LIMIT}})
+    assert "Not known yet whether it reproduces." in bob.get(workflow).content.decode()
+
+    make_replay(run, 2, **MISSING)
+    assert "It does not reproduce: replay #2 asked for an answer" in bob.get(workflow).content.decode()
+
+
+def test_the_filters_tell_replays_in_part_from_different_ones(shop, bob):
+    run = load_example(shop, "r_8821")
+    in_part = make_replay(run, 1, **MISSING | {"facts": {"limit": LIMIT}})
+    missing = make_replay(run, 2, **MISSING)
+    fork = {"mode": "fork", "state": "done", "verdict": "unknown_from_step"}
+    ended, waiting = make_replay(run, 3, **fork | {"facts": {"limit": LIMIT}}), make_replay(run, 4, **fork)
+
+    def listed(name):
+        page = bob.get(reverse("replays", args=["shop"]), {"state": name}).content.decode()
+        return [each.number for each in (in_part, missing, ended, waiting) if each.replay_id in page]
+
+    assert listed("in part") == [1]
+    assert listed("different") == [2]
+    assert listed("waiting for an answer") == [4]

@@ -94,12 +94,17 @@ def verdict_in_words(facts: ReplayFacts) -> str:
 
 def _of_limit(facts: ReplayFacts) -> str | None:
     """How far the recording reaches says more than how the replay stopped there."""
-    if facts.limit is None or facts.verdict not in _ENDS:
+    if not is_in_part(facts.verdict, facts.limit):
         return None
     return f"{_same_steps(facts.proof)}. {facts.limit}"
 
 
-_ENDS: tuple[ReplayVerdict, ...] = ("unknown_from_step", "fixture_missing", "ran_past_recording")
+def is_in_part(verdict: str | None, limit: object) -> bool:
+    """Whether a replay ended where its recording ends, as `limit` says: that is no failure, and no difference."""
+    return bool(limit) and verdict in ENDS
+
+
+ENDS: tuple[ReplayVerdict, ...] = ("unknown_from_step", "fixture_missing", "ran_past_recording")
 """Verdicts of a replay that came as far as its recording reaches."""
 
 
@@ -200,6 +205,6 @@ def next_action(replay: ReplayFacts | None) -> str:
         return "Queue a replay."
     if replay.fork is not None and replay.verdict in NEXT_ACTIONS_OF_FORKS:
         return NEXT_ACTIONS_OF_FORKS[replay.verdict]
-    if replay.limit is not None and replay.verdict in _ENDS:
+    if is_in_part(replay.verdict, replay.limit):
         return replay.limit_fix or "Read the run as it was recorded; a new attempt would end in the same place."
     return NEXT_ACTIONS[replay.verdict]

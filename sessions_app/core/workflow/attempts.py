@@ -34,13 +34,14 @@ NOT_REPRODUCED = {
     "ran_past_recording": "asked for more than was recorded",
     "answers_left_over": "left recorded answers unused",
     "fixture_missing": "asked for an answer that was not recorded",
-    "unknown_from_step": "was the same as far as it was recorded",
+    "unknown_from_step": "found no recorded answer",
+    "partial": "went as far as the recording reaches and stopped",
     "could_not_run": "could not run",
 }
-"""Verdicts of a replay that changed nothing, in words."""
+"""Verdicts of a replay that changed nothing, in words; `partial` is that of one which ended with its recording."""
 
 
-SAYS_NOTHING = frozenset({"unknown_from_step", "could_not_run"})
+SAYS_NOTHING = frozenset({"unknown_from_step", "partial", "could_not_run"})
 """Here the recording ends, or cannot be read: another attempt would end in the same place."""
 
 

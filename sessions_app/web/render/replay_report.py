@@ -81,6 +81,8 @@ def verdict_css(replay: Replay) -> str:
         return {True: "reproduced", False: "failed", None: "diverged"}[replay.expectation_met]
     if replay.verdict == "reproduced":
         return "reproduced"
+    if replay.is_in_part:
+        return "stopped"
     return "diverged" if replay.verdict in ("diverged", "ran_past_recording", "answers_left_over") else "stopped"
 
 
