@@ -68,7 +68,7 @@ def _queue_replays(request: HttpRequest, project: Project, runs: list[Run]) -> H
     for run in ready:
         request_replay(run=run, user=_user(request), request_key=_request_key(request, run))
     if ready:
-        words = f"{len(ready)} replay{' is' if len(ready) == 1 else 's are'} queued, world off."
+        words = f"{len(ready)} replay{' is' if len(ready) == 1 else 's are'} queued; recorded answers only."
         messages.info(
             request, format_html('{} <a href="{}">Replays</a>', words, reverse("replays", args=[project.slug]))
         )

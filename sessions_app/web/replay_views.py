@@ -31,7 +31,7 @@ from sessions_app.web.access import project_page
 from sessions_app.web.answer_forms import answer_form
 from sessions_app.web.render.fork_report import asked_for, samples_context
 from sessions_app.web.render.replay_report import report_context
-from sessions_app.web.render.replay_words import badges_of, is_fork, is_world_off, short_title_of, title_of, world_words
+from sessions_app.web.render.replay_words import badges_of, is_fork, is_simulated, short_title_of, title_of, world_words
 from sessions_app.web.render.stops import stop_context
 from sessions_app.web.run_pages import place_of, run_address, session_of, whole_number
 from sessions_app.web.states import expectation_of
@@ -124,7 +124,7 @@ def replay_context(request: HttpRequest, project: Project, row: Replay) -> dict[
         "may_change": has_role(request.user, project, "member"),
         "title": title_of(row),
         "badges": badges_of(row),
-        "is_world_off": is_world_off(row),
+        "is_simulated": is_simulated(row),
         "world": world_words(row),
         **_waiting(project, row),
     }

@@ -7,7 +7,14 @@ from typing import Any
 
 import pytest
 
-from sessions_app.core.replay.isolation import EVERYTHING, HOOK_ONLY, fence_in_words, world_in_words
+from sessions_app.core.replay.isolation import (
+    EVERYTHING,
+    HOOK_ONLY,
+    fence_in_words,
+    is_fenced,
+    is_world_off,
+    world_in_words,
+)
 
 KERNEL = ["namespaces", "read-only root", "seccomp"]
 
@@ -60,6 +67,15 @@ def test_attempts_and_live_calls_are_told_beside_the_claim():
 
     assert words == "world off: 0 other network calls, 0 writes; 2 attempts refused"
     assert world_in_words(facts(), refused=1, claim="world off: ") == f"{HOOK_ONLY}; 1 attempt refused"
+
+
+@pytest.mark.parametrize("count", range(len(EVERYTHING) + 1))
+def test_the_world_is_called_off_only_where_nothing_was_open(count: int):
+    for held in combinations(EVERYTHING, count):
+        words = world_in_words(facts(*held), claim="world off: ")
+        assert words.startswith("world off: ") is is_world_off(facts(*held)) is (set(held) == set(EVERYTHING))
+        assert is_fenced(facts(*held)) is bool(held)
+    assert not is_world_off({})
 
 
 def test_a_fence_is_named_with_what_it_leaves_open():

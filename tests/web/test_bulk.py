@@ -32,7 +32,7 @@ def test_each_selected_session_gets_one_replay_of_the_run_its_row_shows(shop, bo
 
     assert response["Location"] == f"{LIST}?q=status%3Aok"
     assert {replay.run.run_id for replay in Replay.objects.all()} == {"a-again", "b"}
-    assert "2 replays are queued, world off." in notices(bob)
+    assert "2 replays are queued; recorded answers only." in notices(bob)
 
 
 def test_the_same_form_again_queues_nothing_more(shop, bob):

@@ -205,7 +205,7 @@ def test_a_live_model_is_ticked_counted_and_queued_by_keys(signed_in, live_serve
     signed_in.fill("#in-samples", "3")
     signed_in.locator("#in-samples").blur()
     expect(budget).to_contain_text("3 samples: about 6 requests")
-    expect(world).to_contain_text("world off")
+    expect(world).to_contain_text("recorded answers only")
     expect(signed_in.locator("#in-sampling")).not_to_be_checked()
     signed_in.focus("#in-sampling")
     press(signed_in, "Space")

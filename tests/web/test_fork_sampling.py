@@ -91,7 +91,7 @@ def test_a_forged_tick_without_an_endpoint_is_refused_and_loses_nothing(bob, run
     assert response.status_code == 422
     assert errors_in(page)["samples"].startswith("No live model is configured on this server")
     assert (typed_in(page, "result"), typed_in(page, "hypothesis")) == (RESULT["result"], "The answer decides.")
-    assert (world_in(page), button_in(page)) == (("world", "world off"), "Queue fork")
+    assert (world_in(page), button_in(page)) == (("world", "recorded answers only"), "Queue fork")
     assert not Replay.objects.exists()
 
 
@@ -112,7 +112,7 @@ def test_with_an_endpoint_it_is_off_until_it_is_ticked(bob, run, endpoint):
 
     assert 'name="sampling"' in page
     assert not is_sampling_ticked(page)
-    assert (world_in(page), button_in(page)) == (("world", "world off"), "Queue fork")
+    assert (world_in(page), button_in(page)) == (("world", "recorded answers only"), "Queue fork")
     assert live_source(page) == ('class="is-off"', "off unless you tick it for this fork")
     assert post(bob, run, 2, **RESULT, samples="7").status_code == 302
     replay = Replay.objects.get()

@@ -1,6 +1,7 @@
 """The report of a finished replay, as a page and as files."""
 
 import json
+import re
 
 import pytest
 from django.urls import reverse
@@ -81,6 +82,40 @@ def test_no_page_or_file_claims_what_the_kernel_did_not_keep_out(shop, bob, fenc
         assert words in " ".join(text.split())
         assert "0 writes" not in text
     assert ("0 network calls" in said[0]) == ("network" in fence["held"])
+
+
+def head_badges(page):
+    return re.findall(r'<span class="badge badge-(world|amber) badge-wrap">.*?</svg>\s*(.*?)</span>', page, re.DOTALL)
+
+
+@pytest.mark.parametrize(
+    ("columns", "badges"),
+    [
+        ({"state": "queued", "verdict": None, "live_calls": None, "facts": {}}, []),
+        ({"state": "running", "verdict": None, "live_calls": None, "facts": {}}, []),
+        ({"state": "failed", "verdict": "could_not_run", "live_calls": None, "facts": {}}, []),
+        ({}, [("world", "world off")]),
+        ({"facts": FACTS | {"fence": {"kernel": [], "held": []}}}, [("amber", "audit hook only")]),
+        ({"facts": FACTS | {"fence": {"kernel": [], "held": ["network"]}}}, [("amber", "world off in part")]),
+        ({"order": {"tools": {"live": ["look"]}}, "live_calls": None}, [("amber", "live tools: look")]),
+        ({"order": {"tools": {"live": ["look"]}}}, [("amber", "live tools: look")]),
+    ],
+    ids=["queued", "running", "never ran", "all held", "nothing held", "some held", "live asked for", "live ran"],
+)
+def test_the_badge_says_what_held_and_not_what_was_asked_for(shop, bob, columns, badges):
+    page = page_of(bob, make_replay(load_example(shop, "r_8821"), **columns))
+
+    assert head_badges(page) == badges
+    assert ("world off" in page) is any("world off" in words for _, words in badges)
+
+
+def test_a_sampling_says_how_many_calls_went_out(shop, bob):
+    order = {"at_step": 2, "samples": 3}
+    asked = make_replay(load_example(shop, "r_8821"), mode="sampling", verdict="diverged", order=order, live_calls=3)
+
+    page = " ".join(page_of(bob, asked).split())
+
+    assert "live model · 3 live calls, 0 other network calls, 0 writes" in page
 
 
 def test_the_four_steps_of_the_harness_and_the_nine_sources_of_chance(shop, bob):

@@ -27,7 +27,8 @@ def test_the_page_says_what_happened_and_whether_it_can_be_replayed(shop, bob):
     assert "replayable" in match(r'<h2 id="kit-title">(.*?)</h2>', page)
     assert page.count('<li class="kit-') == 12
     assert "lookup_order was called without user_id" in page
-    assert "world off" in page
+    assert "recorded answers only" in page
+    assert "world off" not in page
     assert "Next time:" in page
 
 

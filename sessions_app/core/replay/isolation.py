@@ -30,7 +30,8 @@ def fence_in_words(kernel: Sequence[str], held: Collection[str], kept_from: Sequ
 
 
 def world_in_words(facts: JsonObject, *, is_live: bool = False, refused: int = 0, claim: str = "") -> str:
-    """`0 network calls, 0 writes`, as far as the kernel kept native code from them, with `claim` in front of that.
+    """`0 network calls, 0 writes`, as far as the kernel kept native code from them; `claim` stands in front where it kept
+    native code from everything.
 
     `is_live` says that a tool or a model was asked, which is told elsewhere; `refused` are attempts that were counted.
     """
@@ -41,8 +42,18 @@ def world_in_words(facts: JsonObject, *, is_live: bool = False, refused: int = 0
         return "; ".join([HOOK_ONLY, *counted])
     claims = [f"0 {'other ' if is_live else ''}network calls"] if "network" in held else []
     claims += ["0 writes"] if "disk" in held & in_tools else []
-    told = [f"{claim}{', '.join(claims)}"] if claims else []
+    told = [f"{claim if is_world_off(facts) else ''}{', '.join(claims)}"] if claims else []
     return "; ".join([*told, *counted, *_left_open(held, EVERYTHING), *_left_open_to_tools(facts)])
+
+
+def is_world_off(facts: JsonObject) -> bool:
+    """Whether native code, too, was kept from everything outside."""
+    return _held(facts.get("fence")).issuperset(EVERYTHING)
+
+
+def is_fenced(facts: JsonObject) -> bool:
+    """Whether it was kept from anything at all."""
+    return bool(_held(facts.get("fence")))
 
 
 def _held(fence: JsonObject | None) -> frozenset[str]:

@@ -178,7 +178,7 @@ def _run_replay(facts: Facts, answer: bool | None) -> WorkflowStep:
 
 
 _REPLAYED: dict[StepState, str] = {
-    "done": "Played again with recorded answers, the world off.",
+    "done": "Played again from its recorded answers.",
     "open": "Not replayed yet.",
     "not_possible": "There is nothing to replay with.",
 }

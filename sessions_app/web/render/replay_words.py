@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sessions_app.core.replay.isolation import world_in_words
+from sessions_app.core.replay import isolation
 from sessions_app.models import Replay
 from sessions_app.models.replays import FORK_MODES, ReplayMode
 
@@ -28,7 +28,7 @@ _SHORT = {
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Badge:
-    """Says of anything that runs whether the world is off; amber for what is not simulated."""
+    """Says of a replay what is real about it, and once it ran what was kept out; amber for what was not."""
 
     words: str
     icon: str
@@ -55,13 +55,26 @@ def is_fork(replay: Replay) -> bool:
 
 
 def badges_of(replay: Replay) -> list[Badge]:
-    """`world off` stands alone; each thing that is live is named."""
-    tools = replay.order.get("tools") or {}
-    live = _named(tools, "live", "live tools", "radio")
+    """What is live is named as soon as it is asked for; that the world was off only once that was measured."""
+    code = [Badge(words=f"runs the team's own code: {agent}", icon="code")] if (agent := agent_of(replay)) else []
+    return [*code, *(_live_badges(replay) or _world_badges(replay))]
+
+
+def _live_badges(replay: Replay) -> list[Badge]:
+    live = _named(replay.order.get("tools") or {}, "live", "live tools", "radio")
     if replay.mode == ReplayMode.SAMPLING:
         live.append(Badge(words="live model", icon="radio", is_amber=True))
-    code = [Badge(words=f"runs the team's own code: {agent}", icon="code")] if (agent := agent_of(replay)) else []
-    return [*code, *(live or [Badge(words="world off", icon="unplug")])]
+    return live
+
+
+def _world_badges(replay: Replay) -> list[Badge]:
+    """As the report says it in full (core/replay/isolation.py)."""
+    if replay.live_calls is None:
+        return []
+    if isolation.is_world_off(replay.facts):
+        return [Badge(words="world off", icon="unplug")]
+    words = "world off in part" if isolation.is_fenced(replay.facts) else "audit hook only"
+    return [Badge(words=words, icon="triangle-alert", is_amber=True)]
 
 
 def _named(tools: dict[str, list[str]], name: str, words: str, icon: str) -> list[Badge]:
@@ -69,16 +82,18 @@ def _named(tools: dict[str, list[str]], name: str, words: str, icon: str) -> lis
     return [Badge(words=f"{words}: {', '.join(sorted(names))}", icon=icon, is_amber=True)] if names else []
 
 
-def is_world_off(replay: Replay) -> bool:
-    return not any(badge.is_amber for badge in badges_of(replay))
+def is_simulated(replay: Replay) -> bool:
+    """Whether the order asks for nothing live."""
+    return not _live_badges(replay)
 
 
 def world_words(replay: Replay) -> str | None:
     """What did not happen, as far as it was measured; None where nothing was."""
     if replay.live_calls is None:
         return None
-    is_off, refused = is_world_off(replay), replay.refused_calls or 0
-    return world_in_words(replay.facts, is_live=not is_off, refused=refused, claim="world off: " if is_off else "")
+    simulated, refused = is_simulated(replay), replay.refused_calls or 0
+    claim = "world off: " if simulated else ""
+    return isolation.world_in_words(replay.facts, is_live=not simulated, refused=refused, claim=claim)
 
 
 def agent_of(replay: Replay) -> str | None:
