@@ -28,8 +28,8 @@ def main() -> None:
     from sessions_app.agents import own_replaying, sub_agents  # the library loads before the world goes off
 
     limits = CodeLimits(**setup["limits"])
-    fence = fence_code(limits, Path(setup["folder"]), setup["hidden"])
     pipe = Pipe(lifeline=int(sys.argv[1]))
+    fence = fence_code(limits, Path(setup["folder"]), setup["hidden"])
     os.dup2(2, 1)  # what is printed goes to the parent, which counts it and keeps nothing
     sys.stdin = io.StringIO()  # the pipe reads the real one
     pipe.say({"ready": True})

@@ -1,8 +1,9 @@
 """What the kernel keeps from a replay, whatever language its code is written in.
 
 A user namespace of its own, in which it has no capability; a mount namespace in which everything can be read and only
-an empty folder can be written, with devices that hold nothing; a network namespace without interfaces; and system calls
-that are refused. What a machine does not allow is left out. Nothing here is believed: `fence_probes` tries what holds.
+an empty folder can be written, with devices that hold nothing; a network namespace without interfaces; Landlock, which
+needs no namespace; and system calls that are refused. What a machine does not allow is left out. Nothing here is
+believed: `fence_probes` tries what holds.
 """
 
 from __future__ import annotations
@@ -34,7 +35,13 @@ class Seal:
 
     own_network: bool = False
     read_only_root: bool = False
+    landlock: bool = False
     refused_calls: bool = False
+
+    @property
+    def keeps_the_disk(self) -> bool:
+        """Landlock says nothing of modes, owners, times and attributes of files; those calls are refused beside it."""
+        return self.read_only_root or (self.landlock and self.refused_calls)
 
 
 def seal(folder: Path | None, hidden: Iterable[str], *, has_network: bool) -> Seal:
@@ -46,11 +53,31 @@ def seal(folder: Path | None, hidden: Iterable[str], *, has_network: bool) -> Se
     is_read_only = own_mounts and _shut_the_disk(folder, [place for place in hidden if not holds_code(place)])
     with suppress(OSError):
         kernel.drop_capabilities()
-    with suppress(OSError):
+    landlock = _lock_the_land(folder)
+    families = _families(own_network, has_network=has_network)
+    refused = seccomp.refuse_calls(families, keep_metadata=landlock and not is_read_only)
+    return Seal(
+        own_network=own_network,
+        read_only_root=is_read_only,
+        landlock=landlock,
+        refused_calls=refused,
+    )
+
+
+def _lock_the_land(folder: Path | None) -> bool:
+    """Also where the root can be read only: named pipes could be written there, and others' memory is a file."""
+    try:
         kernel.gain_no_privileges()
-    without_a_way_out = seccomp.WITHOUT_A_WAY_OUT if own_network else seccomp.NO_SOCKETS
-    refused = seccomp.refuse_calls(seccomp.OF_LIVE_TOOLS if has_network else without_a_way_out)
-    return Seal(own_network=own_network, read_only_root=is_read_only, refused_calls=refused)
+        kernel.write_only_in([f"/dev/{name}" for name in _DEVICES] + ([str(folder)] if folder else []))
+    except OSError:
+        return False
+    return True
+
+
+def _families(own_network: bool, *, has_network: bool) -> frozenset[int]:
+    if has_network:
+        return seccomp.OF_LIVE_TOOLS
+    return seccomp.WITHOUT_A_WAY_OUT if own_network else seccomp.NO_SOCKETS
 
 
 def _leave(*, has_network: bool) -> tuple[bool, bool]:

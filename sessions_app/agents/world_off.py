@@ -77,6 +77,7 @@ class Fence:
         is_named = {
             namespaces: own_network,
             "read-only root": read_only,
+            "Landlock": self.sealed.landlock and not read_only and "disk" in self.held,
             "seccomp": self.sealed.refused_calls and "programs" in self.held,
         }
         return [name for name, is_in_force in is_named.items() if is_in_force]
@@ -109,7 +110,8 @@ def closed_fence(folder: Path | None, hidden: Iterable[str], *, kept_from: tuple
         Path("/proc/self/oom_score_adj").write_text("1000")  # short of memory, the kernel takes us and not the worker
     probes = Probes(Path(tempfile.gettempdir()) if folder is None else folder.parent)
     sealed = seal(folder, hidden, has_network="network" not in kept_from)
-    return Fence(sealed=sealed, held=probes.held(), kept_from=kept_from)
+    held = probes.held() - (frozenset() if sealed.keeps_the_disk else {"disk"})
+    return Fence(sealed=sealed, held=held, kept_from=kept_from)
 
 
 def start_nothing(*call: object) -> int:

@@ -18,9 +18,10 @@ from typing import Any
 
 import pytest
 
-from sessions_app.agents import seal
+from sessions_app.agents import kernel, seal
 from sessions_app.agents.code_sandbox import CodeChild
 from sessions_app.core.replay.isolation import EVERYTHING, HOOK_ONLY, world_in_words
+from tests.agents.child_without_namespaces import ChildWithoutNamespaces
 from tests.agents.code_talking import replay_in_child
 from tests.agents.native import SAID, recorded_record
 from tests.agents.unsealed_child import UnsealedChild
@@ -92,8 +93,11 @@ def compiled(folder: Path) -> Path:
 
 def machine_grants_everything() -> bool:
     made = subprocess.run(["unshare", "--user", "--map-root-user", "--net", "--mount", "true"], capture_output=True)
-    has_seccomp = importlib.util.find_spec("pyseccomp") is not None and find_library("seccomp") is not None
-    return has_seccomp and made.returncode == 0
+    return has_seccomp() and made.returncode == 0
+
+
+def has_seccomp() -> bool:
+    return importlib.util.find_spec("pyseccomp") is not None and find_library("seccomp") is not None
 
 
 def replay(outside: Outside, child_type: type[CodeChild] = CodeChild, **order: Any) -> dict[str, Any]:
@@ -149,6 +153,18 @@ def test_nothing_gets_out_where_the_kernel_says_no(outside: Outside):
     assert (outside.connections("network"), outside.connections("local"), outside.wrote()) == (0, 0, False)
     assert result["facts"]["isolation"] == "namespaces, read-only root, seccomp and audit hook"
     assert world_in_words(result["facts"]) == "0 network calls, 0 writes"
+
+
+@pytest.mark.skipif(not machine_grants_everything(), reason="no user namespaces or no libseccomp with its binding")
+@pytest.mark.skipif(kernel.landlock_version() < 3, reason="no Landlock that knows truncation")
+def test_where_namespaces_are_refused_the_rest_holds_and_is_named(outside: Outside):
+    """Files can be hidden by namespaces alone."""
+    result = replay(outside, ChildWithoutNamespaces)
+
+    assert told_by(result) == {**NOTHING_REACHED, "secret": "password"}
+    assert (outside.connections("network"), outside.connections("local"), outside.wrote()) == (0, 0, False)
+    assert result["facts"]["fence"] == {"kernel": ["Landlock", "seccomp"], "held": list(EVERYTHING)}
+    assert result["facts"]["isolation"] == "Landlock, seccomp and audit hook"
 
 
 def test_without_the_kernel_nothing_is_claimed(outside: Outside):

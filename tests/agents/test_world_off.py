@@ -16,6 +16,7 @@ from sessions_app.agents.sandbox import ReplayChild
 from sessions_app.core.replay.isolation import HOOK_ONLY
 from tests.agents import probes
 from tests.agents.talking import ask, example, probe, running
+from tests.agents.test_native_code import has_seccomp
 
 SECRETS = {"DATABASE_URL", "REDIS_URL", "SECRET_KEY", "SECRET_KEY_FILE", "DJANGO_SETTINGS_MODULE", "REPLAY_HOME"}
 
@@ -100,18 +101,37 @@ import sys
 from sessions_app.agents import kernel, world_off
 def refuse(*arguments, **named):
     raise PermissionError(1, "Operation not permitted")
-kernel.unshare = refuse
-sys.modules["pyseccomp"] = None
+for part in sys.argv[1:]:
+    if part == "pyseccomp":
+        sys.modules[part] = None
+    else:
+        setattr(kernel, part, refuse)
 fence = world_off.switch_off(memory_bytes=2**32, cpu_seconds=60)
 print(fence.words, fence.to_json())
 """
+PROGRAM = [sys.executable, "-c", REFUSED]
+"""What the machine lacks follows."""
 
 
 def test_what_the_kernel_refuses_is_not_reported_as_a_fence():
-    """A user that may not make namespaces, on a machine without libseccomp."""
-    told = subprocess.check_output([sys.executable, "-c", REFUSED], text=True)
+    """A user that may not make namespaces, on a machine without Landlock and libseccomp."""
+    told = subprocess.check_output([*PROGRAM, "unshare", "write_only_in", "pyseccomp"], text=True)
 
     assert told == f"{HOOK_ONLY} {{'kernel': [], 'held': []}}\n"
+
+
+def test_landlock_alone_is_not_said_to_keep_the_disk():
+    """It lets modes, owners and times of files be changed."""
+    told = subprocess.check_output([*PROGRAM, "unshare", "pyseccomp"], text=True)
+
+    assert told == f"{HOOK_ONLY} {{'kernel': [], 'held': []}}\n"
+
+
+@pytest.mark.skipif(not has_seccomp(), reason="no libseccomp with its binding")
+def test_seccomp_alone_is_not_said_to_keep_the_disk():
+    told = subprocess.check_output([*PROGRAM, "unshare", "write_only_in"], text=True)
+
+    assert told.startswith("seccomp and audit hook; native code is not kept from the disk {")
 
 
 def test_the_child_knows_no_secrets_and_no_addresses(child):

@@ -1,0 +1,16 @@
+"""The process of a code replay where the kernel refuses namespaces, as it does in most containers."""
+
+from __future__ import annotations
+
+from sessions_app.agents import code_child
+from sessions_app.agents.code_sandbox import CodeChild
+from tests.agents.reaching import refuse_namespaces
+
+
+class ChildWithoutNamespaces(CodeChild):
+    module = "tests.agents.child_without_namespaces"
+
+
+if __name__ == "__main__":
+    refuse_namespaces()
+    code_child.main()
