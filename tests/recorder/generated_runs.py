@@ -58,7 +58,7 @@ class Script:
     output: str = "text"
     way: str = "run"
     prompt: Any = "Go."
-    end_strategy: str = "graceful"
+    end_strategy: Any = "graceful"
     refusals: int = 0
     """How many outputs the team's check refuses."""
     request_limit: int | None = None
@@ -81,7 +81,7 @@ def _earlier_turn() -> list[Any]:
 
 
 def _agent(script: Script) -> Agent[None, Any]:
-    agent = Agent(
+    agent: Agent[None, Any] = Agent(
         Scripted(*[_said(answer) for answer in script.answers]),
         output_type=OUTPUTS[script.output],
         instructions="You help.",
