@@ -19,7 +19,7 @@ from sessions_app.agents.replay_model import ReplayModel
 from sessions_app.agents.stage import Stage
 from sessions_app.agents.transcript import Transcript
 from sessions_app.core.history import History, messages
-from sessions_app.core.payload import JsonObject, JsonValue
+from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.replay.fixture_book import FixtureBook
 from sessions_app.core.replay.outputs import typed_output
 from sessions_app.core.replay.plan import PlannedAnswer
@@ -118,7 +118,8 @@ class Observer(AbstractCapability[None]):
         parameters = _parameters(asked)
         if call is None and not parameters.get("output_object"):
             return made
-        return typed_output(parameters, call.tool_name if call is not None else None, made)
+        spelled = Payload.of_text(made).parsed if call is None and isinstance(made, str) else made
+        return typed_output(parameters, call.tool_name if call is not None else None, spelled)
 
     # --- re-enactments
 
