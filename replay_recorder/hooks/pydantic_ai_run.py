@@ -341,15 +341,21 @@ class RunLog:
             end(error=error_of(error))
 
     def _settle_stream(self, messages: list[Any], error: BaseException | None) -> None:
-        """The answer stands in the history if it came; otherwise this is the reason why it did not."""
+        """The answer stands in the history if it came; otherwise this is the reason why it did not.
+
+        What came whole did not fail: it was refused as output, or code behind it failed.
+        """
         self._is_stream_open = False
-        response = self._next_in(messages)
+        response, is_whole = self._next_in(messages), self._came_whole()
         if response is not None and response.kind == "response":
             self._write_answer(response, {})
             self._history.answered(response, step=self._step)
-        if error is not None and not isinstance(error.__cause__, ToolRetryError):
-            # Otherwise the answer was there and the loop refused it as output.
+        if error is not None and not is_whole and not isinstance(error.__cause__, ToolRetryError):
             self.run.end(self._step, error=error_of(error))
+
+    def _came_whole(self) -> bool:
+        """The stream itself knows; in the history an answer counts as interrupted by anything that went wrong later."""
+        return self.stream is not None and getattr(self.stream.get(), "state", None) == "complete"
 
     def _end_history(self, messages: list[Any], error: BaseException | None = None) -> None:
         self._settle(messages, error)

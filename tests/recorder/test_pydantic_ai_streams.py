@@ -1,15 +1,19 @@
 """`run_stream` runs tools beside its final text while the request is still open, and keeps their answers to itself."""
 
 import json
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import pytest
+from pydantic_ai import Agent
+from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from sessions_app.core.formats.native import parse_native
 from sessions_app.core.judge.anomalies import find_anomalies
 from sessions_app.core.judge.verdict import judge
 from tests.recorder.playing import recorded
-from tests.recorder.replaying import assert_reproduced
+from tests.recorder.replaying import assert_promise_kept, assert_reproduced
+from tests.recorder.scenarios import CrmDown, Play, output_retries_exhausted, text_output_refused_for_good
 from tests.recorder.streams import STRATEGIES, text_then_call
 
 SKIPPED = "Tool not executed - a final result was already processed."
@@ -57,4 +61,36 @@ def test_a_tool_that_crashes_beside_the_final_text_ends_the_run():
     assert run.error is not None
     assert (run.error.type, [step.kind for step in run.steps]) == ("CrmDown", ["model", "tool"])
     assert (run.steps[0].error, run.tool_calls[0][1].outcome) == (None, "crashed")
+    assert_reproduced(record)
+
+
+# --- output that is refused --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "make", [text_output_refused_for_good, output_retries_exhausted], ids=lambda make: make.__name__
+)
+def test_output_that_is_refused_is_no_failure_of_the_model_call(make: Callable[[], Play]):
+    (record,) = recorded(make(), "run_stream")
+
+    run = parse_native(record)
+    step, call = run.model_calls[0]
+    assert (step.error, call.response is not None) == (None, True)
+    assert run.error is not None
+    assert run.error.message is not None
+    assert run.error.message.startswith("Output validation failed during streaming")
+    judged = assert_promise_kept(record)
+    assert [(judged.step, reason.code) for reason in judged.reasons] == [(len(run.steps), "error_outside_loop")]
+
+
+def test_an_answer_that_breaks_off_is_a_failure_of_the_model_call():
+    async def stream(messages: Any, info: AgentInfo) -> AsyncIterator[str]:
+        yield "Looking "
+        raise CrmDown("the line broke")
+
+    (record,) = recorded(Play(Agent(FunctionModel(stream_function=stream)), "Where?"), "run_stream")
+
+    run = parse_native(record)
+    assert run.error is not None
+    assert (run.steps[0].error, run.error.type) == (run.error, "CrmDown")
     assert_reproduced(record)

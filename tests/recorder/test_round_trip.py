@@ -22,11 +22,14 @@ ENDED_BY_OTHER_CODE = {
     "text_output_refused_for_good": "error_outside_loop",
 }
 """Scenarios whose outcome the team's own code made behind the last answer, and what the judge says of that."""
+REFUSED_ONCE = {"output_tool_retry", "native_output_retry", "output_validator_retry"}
+"""Their first output is refused, with which `run_stream` ends: it does not ask again."""
 
 
 def assert_ends_as_it_must(name: str, record: bytes) -> None:
-    is_streamed_error = name.endswith("-run_stream") and not name.startswith("output_function-")
-    code = None if is_streamed_error else ENDED_BY_OTHER_CODE.get(name.partition("-")[0])
+    scenario, way = name.split("-")
+    ends_streamed = way == "run_stream" and scenario in REFUSED_ONCE
+    code = "error_outside_loop" if ends_streamed else ENDED_BY_OTHER_CODE.get(scenario)
     assert [reason.code for reason in assert_promise_kept(record).reasons] == ([] if code is None else [code])
 
 
