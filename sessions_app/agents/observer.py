@@ -33,6 +33,7 @@ class Observer(AbstractCapability[None]):
         self._stage = stage
         self._transcript = transcript
         self._book = book
+        self._first = _FirstSchemas(model.answers)
 
     def get_ordering(self) -> CapabilityOrdering | None:
         return CapabilityOrdering(position="outermost")
@@ -71,7 +72,7 @@ class Observer(AbstractCapability[None]):
     async def prepare_output_tools(
         self, ctx: RunContext[None], tool_defs: list[ToolDefinition]
     ) -> list[ToolDefinition]:
-        recorded = _parameters(self._model.nearest).get("output_tools")
+        recorded = self._first.tools_of(self._model.nearest)
         if not recorded:
             return tool_defs
         by_name = {tool.name: tool for tool in load_parameters({"output_tools": recorded}).output_tools}
@@ -168,12 +169,34 @@ class Observer(AbstractCapability[None]):
         self._transcript.rewritten()
 
     def _put_recorded_schemas(self, planned: PlannedAnswer, request_context: ModelRequestContext) -> None:
-        """Output schemas cannot be rebuilt from JSON in general, so they are taken as recorded."""
+        """Output schemas cannot be rebuilt from JSON in general, so they are taken from the request that had them
+        first; a later change shows."""
         recorded = _parameters(planned)
         if recorded.get("output_object") is not None:
-            loaded = load_parameters({"output_object": recorded["output_object"]})
+            loaded = load_parameters({"output_object": self._first.object_of(planned)})
             request_context.model_request_parameters.output_object = loaded.output_object
         _divide_instructions(request_context.model_request_parameters, recorded.get("instruction_parts"))
+
+
+class _FirstSchemas:
+    """The output schemas of each agent, as its first request with any holds them."""
+
+    def __init__(self, answers: tuple[PlannedAnswer, ...]) -> None:
+        self._tools: dict[tuple[str | None, str], JsonObject] = {}
+        self._objects: dict[str | None, JsonValue] = {}
+        for answer in answers:
+            parameters = _parameters(answer)
+            for tool in parameters.get("output_tools") or []:
+                self._tools.setdefault((answer.agent, tool["name"]), tool)
+            if parameters.get("output_object") is not None:
+                self._objects.setdefault(answer.agent, parameters["output_object"])
+
+    def tools_of(self, planned: PlannedAnswer) -> list[JsonObject]:
+        tools = _parameters(planned).get("output_tools") or []
+        return [self._tools.get((planned.agent, tool["name"]), tool) for tool in tools]
+
+    def object_of(self, planned: PlannedAnswer) -> JsonValue:
+        return self._objects[planned.agent]
 
 
 def _divide_instructions(parameters: Any, recorded: JsonValue) -> None:

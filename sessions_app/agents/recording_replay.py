@@ -101,8 +101,14 @@ async def _replay(plan: ReplayPlan, judged: Verdict, on_progress: Progress, cloc
         left_over=left_over,
         not_captured=frozenset(transcript.tally.not_captured or ()),
         rewrites=transcript.rewrites,
+        has_taken_schemas=_has_schemas(plan),
     )
     return conclude(played, facts)
+
+
+def _has_schemas(plan: ReplayPlan) -> bool:
+    said = [answer.parameters.value for answer in plan.answers if answer.parameters]
+    return any(isinstance(each, dict) and (each.get("output_tools") or each.get("output_object")) for each in said)
 
 
 def _observer(

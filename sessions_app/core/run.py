@@ -304,6 +304,8 @@ class Fixture:
     error: ErrorInfo | None = None
     is_unheard: bool = False
     """Whether the run ended beside it, before the loop took this answer up."""
+    parent: int | None = None
+    """The answer of the model that asked for the call, where the recording says it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -385,7 +387,7 @@ def fixtures(run: Run) -> list[Fixture]:
     """The answers of the tools that the run's own loop called, in recorded order, without those that the
     framework wrote. What a tool called in turn happened inside its answer."""
     return [
-        Fixture(step=step.index, call=step.call, error=step.error)
+        Fixture(step=step.index, call=step.call, error=step.error, parent=step.parent)
         for step in main_steps(run)
         if isinstance(step.call, ToolCall) and is_answered_by_tool(step.call)
     ]

@@ -60,36 +60,48 @@ def _has_arguments(part: JsonObject, call: ToolCall) -> bool:
 def _asked_for(run: Run) -> dict[tuple[int | None, JsonValue], list[JsonObject]]:
     """Calls by the step of the answer and their id, which may come again in one answer."""
     found: dict[tuple[int | None, JsonValue], list[JsonObject]] = {}
-    answers = ((step.index, calls_in(call)) for step, call in main_models(run))
-    for index, parts in ((None, _asked_before(run)), *answers):
+    for index, parts in _answers(run):
         for part in parts:
             if part.get("tool_call_id"):
                 found.setdefault((index, part["tool_call_id"]), []).append(part)
     return found
 
 
+def _answers(run: Run) -> Iterator[tuple[int | None, list[JsonObject]]]:
+    """The calls of each answer, by its step; None is the answer with which the run was resumed."""
+    yield None, _asked_before(run)
+    for step, call in main_models(run):
+        yield step.index, calls_in(call)
+
+
+def _named(answer: int | None) -> str:
+    return "the answer before this run" if answer is None else f"step {answer}"
+
+
 def _asked_before(run: Run) -> list[JsonObject]:
     """The calls that this run was resumed with, as the answer of the run before asked for them."""
-    if run.deferred is None or run.prior is None:
+    decided = run.deferred.value if run.deferred else None
+    if not isinstance(decided, dict) or run.prior is None:
         return []
     answers = (seen_message(node.message, step=0) for node in nodes(run.prior))
     newest = next((seen for seen in answers if seen.message.get("kind") == "response"), None)
-    return [] if newest is None else newest.parts_of("tool-call")
+    parts = [] if newest is None else newest.parts_of("tool-call")
+    return [part for part in parts if part.get("tool_call_id") in decided]
 
 
 def _calls_without_steps(run: Run) -> Iterator[Reason]:
     told = Counter((step.parent, call.call_id) for step, call in run.tool_calls)
-    for step, call in main_models(run):
-        asked = [part.get("tool_call_id") for part in calls_in(call)]
-        for part in calls_in(call):
-            key = (step.index, part.get("tool_call_id"))
+    for answer, parts in _answers(run):
+        asked = [part.get("tool_call_id") for part in parts]
+        for part in parts:
+            key = (answer, part.get("tool_call_id"))
             if not told[key]:
-                message = f"The call of {part.get('tool_name')} that {step_name(step)} asks for has no step of its own."
+                message = f"The call of {part.get('tool_name')} that {_named(answer)} asks for has no step of its own."
                 fix = fix_for(run, "tool_step_missing").sentence
                 yield Reason(
                     code="tool_step_missing",
                     message=message,
-                    step=place_without_step(run, step.index, asked, key[1]),
+                    step=place_without_step(run, answer or 0, asked, key[1]),
                     fix=fix,
                 )
             told[key] -= 1

@@ -7,10 +7,10 @@ from itertools import islice, zip_longest
 
 from sessions_app.core.history import nodes
 from sessions_app.core.judge.kit_input import instructions_contradict
-from sessions_app.core.judge.reading import argument_key, main_models, seen_message, step_name
+from sessions_app.core.judge.reading import argument_key, main_models, object_of, seen_message, step_name
 from sessions_app.core.judge.reasons import Reason, reason_at, reason_at_end
 from sessions_app.core.payload import Payload
-from sessions_app.core.run import Run, ToolCall
+from sessions_app.core.run import ModelCall, Run, ToolCall
 
 SESSION_FILE = "session-file"
 
@@ -36,13 +36,28 @@ def _prompts(run: Run) -> Iterator[Reason]:
 
 
 def _errors(run: Run) -> Iterator[Reason]:
-    """The recorder writes the words of a refusal twice, in the step's result and in its error."""
-    for step, call in run.tool_calls if _is_of_recorder(run) else ():
+    """The recorder writes the words of a refusal twice, in the step's result and in its error, and an error only of
+    what failed."""
+    if not _is_of_recorder(run):
+        return
+    for step, model in main_models(run):
+        if step.error is not None and model.response is not None and not _is_cut_short(run, model):
+            message = f"{step_name(step)} has an answer and an error as well."
+            yield reason_at(run, "answer_contradicted", message, step)
+    for step, call in run.tool_calls:
+        if call.outcome == "success" and step.error is not None:
+            message = f"{step_name(step)} went well and has an error as well."
+            yield reason_at(run, "answer_contradicted", message, step)
         said = None if call.result is None or not call.result.is_text else call.result.value
         error = None if step.error is None else step.error.message
         if call.outcome == "retried" and said is not None and error is not None and said != error:
             message = f"The error of {step_name(step)} does not say what the model was told."
             yield reason_at(run, "answer_contradicted", message, step)
+
+
+def _is_cut_short(run: Run, call: ModelCall) -> bool:
+    """What came of a stream before it failed."""
+    return (run.agent.entry_point or "").startswith("run_stream") or object_of(call.response).get("state") != "complete"
 
 
 def _is_of_recorder(run: Run) -> bool:

@@ -153,8 +153,11 @@ def instructions(run: Run) -> Finding:
 
 def instructions_contradict(run: Run) -> bool:
     """Whether the run's instructions are other than those of its first request."""
-    sent = _sent_instructions(run)
-    return bool(run.instructions) and sent is not None and sent != run.instructions
+    sent, said = _sent_instructions(run), run.instructions
+    if not said or sent is not None:
+        return bool(said) and sent != said
+    prompts = [str(part.get("content")) for seen in first_requests(run) for part in seen.parts_of("system-prompt")]
+    return bool(prompts) and said not in (*prompts, "\n\n".join(prompts), "\n".join(prompts))
 
 
 def _no_instructions(run: Run) -> Finding:

@@ -76,6 +76,8 @@ class Played:
     """Paths of which the recording holds nothing, as the comparison tallied them."""
     rewrites: int = 0
     """Requests whose history was taken from the recording, for code had rewritten it that does not run."""
+    has_taken_schemas: bool = False
+    """Output schemas were taken from the recording."""
 
     @property
     def rest(self) -> list[int]:
@@ -123,8 +125,9 @@ def _first_trouble(played: Played) -> Trouble | None:
     if limit is None or limit.step is None:
         return found
     if found is not None and _says_more(found, limit):
-        return replace(found, facts={**found.facts, "limit": limit_facts(limit)})
-    is_earlier = found is not None and not found.is_of_outcome and (found.step or 0) < limit.step
+        at_limit = replace(found.divergence, step=limit.step)
+        return replace(found, divergence=at_limit, facts={**found.facts, "limit": limit_facts(limit)})
+    is_earlier = found is not None and not found.is_of_outcome and (found.step or limit.step) < limit.step
     if is_earlier or any(step < limit.step for step in played.rest):
         return found
     return _at_limit(played, limit)
@@ -268,7 +271,7 @@ def _other_calls(recorded: frozenset[str], replayed: frozenset[str], last: int) 
 def _proof(played: Played, found: Trouble | None) -> Proof:
     parts: dict[PartName, Part] = {
         "requests": _requests(played),
-        "parameters": _comparable(played, "parameters", "tools and output schema were not recorded"),
+        "parameters": _parameters(played),
         "tool_arguments": PROVEN if played.observations.calls else not_comparable("no call of a tool was compared"),
         "outcome": _outcome(played),
     }
@@ -285,6 +288,13 @@ def _requests(played: Played) -> Part:
         which = "one request was" if played.rewrites == 1 else f"{played.rewrites} requests were"
         return not_comparable(f"the history of {which} taken from the recording, for code had rewritten it")
     return _comparable(played, "messages", "the requests to the model were not recorded")
+
+
+def _parameters(played: Played) -> Part:
+    found = _comparable(played, "parameters", "tools and output schema were not recorded")
+    if found == PROVEN and played.has_taken_schemas:
+        return not_comparable("the tools agree; the output schema was taken from the recording")
+    return found
 
 
 def _comparable(played: Played, path: str, reason: str) -> Part:

@@ -52,8 +52,10 @@ class FixtureBook:
 
     def _candidates(self, call_id: str | None) -> list[Fixture]:
         by_id = [f for f in self._unused if call_id is not None and f.call.call_id == call_id]
-        if by_id or call_id not in self._asked:
-            return by_id or self._unused
+        if by_id:  # an id that comes again belongs to another answer
+            return [f for f in by_id if f.parent == by_id[0].parent]
+        if call_id not in self._asked:
+            return self._unused
         return [f for f in self._unused if f.call.call_id not in self._asked]
 
     def take_refused(self, call_id: str, tool_name: str) -> Fixture | None:
