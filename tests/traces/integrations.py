@@ -14,7 +14,6 @@ from tests.traces.captures import Capture, captures
 from tests.traces.explained import EXPLAINED
 from tests.traces.integrations_groups import GROUPS, Group, Row
 from tests.traces.sides import agent_runs
-from tests.traces.test_replays import EXPLAINED as REPLAYS_EXPLAINED
 from tests.traces.test_replays import outcome
 from tests.traces.truth import FACTS, is_told
 
@@ -111,9 +110,6 @@ def _gaps(group: Group) -> Iterator[str]:
     for reason, places in found.items():
         said = [f"{place}: {', '.join(facts)}" for place, facts in places.items()]
         yield _item(f"{'; '.join(said)}. {reason}")
-    for (name, verdict, _), reason in REPLAYS_EXPLAINED.items():
-        if _is_within(name, group):
-            yield _item(f"{_place(name, group)}: replays end as *{verdict.replace('_', ' ')}*. {reason}")
 
 
 def _is_within(name: str, group: Group) -> bool:
