@@ -2,6 +2,7 @@
 
 import pytest
 from django.test import Client
+from django.urls import reverse
 
 from tests.web.making import client_of, make_project, make_user
 
@@ -81,3 +82,9 @@ def test_a_theme_that_does_not_exist_is_the_systems(bob):
 
 def test_live_parts_are_told_that_one_is_signed_out(bob):
     assert Client().get("/p/shop/setup/waiting", headers={"HX-Request": "true"}).status_code == 401
+
+
+def test_the_sign_in_page_says_where_the_credentials_are(client):
+    page = client.get(reverse("sign_in")).content.decode()
+
+    assert "Your credentials are in <code>connection.json</code>" in page
