@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Literal
 
 from sessions_app.core.clipping import one_line, shortened, visible
-from sessions_app.core.judge.anomalies import Anomaly
+from sessions_app.core.judge.anomalies import Anomaly, first_odd_step
 from sessions_app.core.judge.budget import STATE_WORDS, BudgetRow, nondeterminism_budget
 from sessions_app.core.judge.kit import Kit
 from sessions_app.core.judge.reading import TIMES, calls_made, count, value_of
@@ -119,6 +119,8 @@ def build_report(
     replay: ReplayFacts | None = None,
 ) -> ReproductionReport:
     """`replay` is the replay that the report is about, usually the last attempt."""
+    found = tuple(anomalies)
+    gaps = tuple(line.key for line in kit.lines if line.status != "captured")
     return ReproductionReport(
         run_id=run.run_id,
         session_id=run.session_id,
@@ -128,13 +130,13 @@ def build_report(
         recorded_at=run.started_at,
         messages=_message_count(run),
         tool_calls=tuple(_calls(run)),
-        anomalies=tuple(anomalies),
+        anomalies=found,
         attempts=tuple(attempts),
         kit_captured=kit.captured,
         kit_total=kit.total,
-        kit_gaps=tuple(line.key for line in kit.lines if line.status != "captured"),
+        kit_gaps=gaps,
         budget=_budget(run, replay),
-        next_action=next_action(replay),
+        next_action=next_action(replay, has_odd_step=first_odd_step(found) is not None, has_kit_gaps=bool(gaps)),
         replay=replay,
     )
 

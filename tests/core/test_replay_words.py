@@ -6,6 +6,7 @@ import itertools
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, get_args
 
 import pytest
@@ -66,6 +67,16 @@ def test_no_form_of_the_report_claims_what_was_not_proven(verdict):
             assert not overclaims(sentence.partition("Verdict: ")[2] or sentence, facts.proof), facts
 
 
+@pytest.mark.parametrize("verdict", get_args(ReplayVerdict))
+def test_what_to_do_next_points_at_nothing_that_was_not_found(verdict):
+    facts = ReplayFacts(verdict=verdict)
+
+    assert not re.search(r"odd|lacks|capture", next_action(facts), re.IGNORECASE)
+    found = next_action(facts, has_odd_step=True, has_kit_gaps=True)
+    assert ("first odd step" in found) is (verdict == "reproduced")
+    assert ("what the kit lacks" in found) is (verdict == "could_not_run")
+
+
 def texts_in(value: Any) -> Iterator[str]:
     if isinstance(value, dict | list):
         for item in value.values() if isinstance(value, dict) else value:
@@ -88,3 +99,15 @@ def test_a_claim_without_its_proof_is_noticed(sentence):
 def test_a_proof_survives_its_way_as_json():
     for proof in proofs():
         assert read_proof(json.loads(json.dumps(proof.to_json())) if proof else None) == proof
+
+
+def test_a_fork_is_told_what_to_do_by_what_is_known_of_it():
+    fork = ForkFacts(at_step=2, changes=("another prompt",))
+    whole = Proof(same_steps=STEPS, parts=dict.fromkeys(PARTS, PROVEN), outcome_kind="answer")
+    unproven = Proof(same_steps=STEPS, parts=dict.fromkeys(PARTS, Part(state="not_comparable", reason="not recorded")))
+    waits = ReplayFacts(verdict="unknown_from_step", fork=fork)
+
+    assert "makes no difference" in next_action(ReplayFacts(verdict="reproduced", fork=fork, proof=whole))
+    assert "not compared" in next_action(ReplayFacts(verdict="reproduced", fork=fork, proof=unproven))
+    assert next_action(waits).startswith("Answer by hand")
+    assert "by hand" not in next_action(replace(waits, limit="The outcome was not recorded."))

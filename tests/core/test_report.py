@@ -82,7 +82,7 @@ def test_text_goes_on_with_what_was_real_and_what_to_do():
         "Outcome: proven\n"
         "Real and simulated: 5 recorded · 0 live calls\n"
         "Steps done: load run, stub tools, pin model, diff output\n"
-        "Next: Read the run from its first odd step, or compare it with a good one."
+        "Next: Compare the run with one that went well."
     )
 
 
@@ -207,7 +207,7 @@ def test_long_value_says_how_much_is_not_shown():
 def test_markdown_names_all_nine_rows_of_the_budget():
     text = as_markdown(report_on(make_run(model()), replay=SAME))
 
-    assert "- Temperature and top_p: pinned, `temperature not captured, top_p not captured`" in text
+    assert "- Temperature and top_p: pinned, `by the recorded answers of the model`" in text
     assert len(re.findall(r"^- .*: (pinned|uncontrolled|recorded|not captured), ", text, re.MULTILINE)) == 9
 
 

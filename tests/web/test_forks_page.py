@@ -161,7 +161,7 @@ def test_drift_shows_what_a_live_tool_answers_now(parent, bob):
     assert "<ins>0</ins>" in drifted
     assert "guard" in acted
     assert "guard" not in drifted
-    assert "Instructions or tools are others today: first at step 1" in page
+    assert "Instructions or tools are different today, first at step 1" in page
     assert 'ran: <span class="recorded">support</span>' in page
 
 

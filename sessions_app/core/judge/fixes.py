@@ -81,7 +81,9 @@ FIXES: dict[str, Fix] = {
         code='{"kind": "retrieval", "embedding_version": "e5-2", "index_version": "2026-02-16"}',
     ),
     "nothing_recorded": Fix(sentence="Send the messages of the run, or its steps."),
-    "only_final_output": Fix(sentence="Save all messages of the run; the fault is rarely in the output alone."),
+    "only_final_output": Fix(
+        sentence="Save all messages of the run; the output alone does not show how the run came to it."
+    ),
     "model_answers_missing": Fix(
         sentence="Record the answer of every model call as its `response`; "
         "some instrumentation leaves content out unless it is switched on."

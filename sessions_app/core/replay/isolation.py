@@ -30,8 +30,8 @@ def fence_in_words(kernel: Sequence[str], held: Collection[str], kept_from: Sequ
 
 
 def world_in_words(facts: JsonObject, *, is_live: bool = False, refused: int = 0, claim: str = "") -> str:
-    """`0 network calls, 0 writes`, as far as the kernel kept native code from them; `claim` stands in front where it
-    kept native code from everything.
+    """`0 network calls, 0 writes`, as far as the kernel kept native code from them. `claim` comes first where
+    it was kept from everything.
 
     `is_live` says that a tool or a model was asked, which is told elsewhere; `refused` are attempts that were counted.
     """

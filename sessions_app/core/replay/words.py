@@ -177,15 +177,17 @@ VERDICT_WORDS: dict[ReplayVerdict, Callable[[ReplayFacts], str]] = {
     "unknown_from_step": _unknown_from,
 }
 NEXT_ACTIONS: dict[ReplayVerdict, str] = {
-    "reproduced": "Read the run from its first odd step, or compare it with a good one.",
+    "reproduced": "Compare the run with one that went well.",
     "diverged": "Open the diff at the first difference.",
     "ran_past_recording": "Open the diff: the replay asked for an answer that was never recorded.",
     "answers_left_over": "Open the diff: the replay ended before the recording did.",
-    "fixture_missing": "Capture the missing answer next time; mark the run as a cold case if it cannot be had.",
-    "could_not_run": "See what the kit lacks; mark the run as a cold case if it cannot be had.",
+    "fixture_missing": "Compare the call with the nearest recorded ones.",
+    "could_not_run": "Read the reason, and replay the run again once it no longer holds.",
     "cancelled": "Queue the replay again.",
     "unknown_from_step": "Look for the answer in another run with the same request.",
 }
+_FIRST_ODD_STEP = "Read the run from its first odd step, or compare it with one that went well."
+_KIT_GAPS = "See what the kit lacks; mark the run as a cold case if it cannot be had."
 NEXT_ACTIONS_OF_FORKS: dict[ReplayVerdict, str] = {
     "reproduced": "The change makes no difference here: try another one.",
     "diverged": "Read the outcome, and open the diff with the run that it was forked from.",
@@ -200,11 +202,22 @@ def proof_rows(proof: Proof | None) -> list[tuple[str, str, str]]:
     return [(PART_WORDS[name], STATE_WORDS[part.state], part.reason or "") for name, part in proof.parts.items()]
 
 
-def next_action(replay: ReplayFacts | None) -> str:
+def next_action(replay: ReplayFacts | None, *, has_odd_step: bool = False, has_kit_gaps: bool = False) -> str:
+    """It leads to an odd step, or to what the recording lacks, only where such a thing was found."""
     if replay is None:
         return "Queue a replay."
-    if replay.fork is not None and replay.verdict in NEXT_ACTIONS_OF_FORKS:
-        return NEXT_ACTIONS_OF_FORKS[replay.verdict]
     if is_in_part(replay.verdict, replay.limit):
         return replay.limit_fix or "Read the run as it was recorded; a new attempt would end in the same place."
+    if (
+        replay.fork is not None
+        and replay.verdict == "reproduced"
+        and not (replay.proof and replay.proof.is_reproduction)
+    ):
+        return "Read the outcome: it was not compared with that of the run."
+    if replay.fork is not None and replay.verdict in NEXT_ACTIONS_OF_FORKS:
+        return NEXT_ACTIONS_OF_FORKS[replay.verdict]
+    if replay.verdict == "reproduced" and has_odd_step:
+        return _FIRST_ODD_STEP
+    if replay.verdict == "could_not_run" and has_kit_gaps:
+        return _KIT_GAPS
     return NEXT_ACTIONS[replay.verdict]
