@@ -1,5 +1,7 @@
 """The page of a session: what it says of a run, its steps, its messages, and the document itself."""
 
+import re
+
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
@@ -278,3 +280,12 @@ def test_a_viewer_has_no_buttons_that_change_things(shop):
 
     assert "Mark cold" not in page
     assert 'data-key="Shift+R"' not in page
+
+
+@pytest.mark.parametrize(("status", "label"), [("ok", "answered"), ("cut_off", "output"), ("error", "output")])
+def test_only_a_run_that_ended_well_is_said_to_have_answered(shop, bob, status, label):
+    page = page_of(bob, load_record(shop, status=status, output="It is on its way.", steps=[tool_step()]))
+
+    labels = re.findall(r"<dt>(.*?)</dt>", match(r'<dl class="ends">(.*?)</dl>', page))
+    assert labels[:2] == ["asked", label]
+    assert ("· answered" in match(r'<p class="story">(.*?)</p>', page)) is (label == "answered")

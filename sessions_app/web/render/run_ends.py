@@ -38,13 +38,15 @@ class End:
 
 
 def shown_ends(ends: RunEnds, status: str) -> tuple[End, ...]:
-    """Asked, answered, and failed; the answer is left out where an error stands in its place."""
+    """Asked, answered, and failed; the answer is left out where an error stands in its place. Of a run that did
+    not end well the record holds an output, and nobody knows whether it answers."""
     found = [_of_payload("asked", ends.input, "send the run's input with it")]
     if ends.error is not None:
         found.append(_of_error(ends.error))
     if ends.output is not None or ends.error is None:
         fix = "not answered yet" if status == "running" else "send the run's output when it ends"
-        found.append(_of_payload("answered", ends.output, fix))
+        label = "answered" if ends.output is None or status in ("ok", "running") else "output"
+        found.append(_of_payload(label, ends.output, fix))
     return tuple(found)
 
 
