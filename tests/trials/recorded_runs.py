@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +42,7 @@ class RecordedRun:
     def record(self) -> Any:
         return json.loads(self.content)
 
-    @property
+    @cached_property
     def is_native(self) -> bool:
         record = self.record
         return isinstance(record, dict) and record.get("format") == "agent-replay.run"
