@@ -19,6 +19,7 @@ from sessions_app.agents.child import attempt, result_body
 from sessions_app.agents.code_fence import CodeLimits, fence_code
 from sessions_app.agents.pipe import Pipe
 from sessions_app.agents.world_off import Fence
+from sessions_app.core.fork.order import read_order
 from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.core.replay.observed import Result
 
@@ -59,6 +60,9 @@ def _serve(
 
         return own_replaying.replay_with_code(request, load_team_agent(target), on_progress, asked)
 
+    if read_order(request.get("order") or {}).tools.run and not fence.holds_all:
+        words = f"Tools run only where the kernel keeps the world out. Here there is {fence.words}."
+        return result_body(Result(verdict="could_not_run", error=words), None, fence)
     result, record = attempt(request, pipe, replay, lambda error: crash_words(error, limits, fence))
     body = result_body(_as_crash(result, limits, fence), record, fence)
     return {**body, "facts": {**body["facts"], **of_tools}}

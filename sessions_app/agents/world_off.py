@@ -83,6 +83,11 @@ class Fence:
         return [name for name, is_in_force in is_named.items() if is_in_force]
 
     @property
+    def holds_all(self) -> bool:
+        """Whether native code, too, was kept from everything."""
+        return self.held.issuperset(EVERYTHING)
+
+    @property
     def words(self) -> str:
         return fence_in_words(self.kernel, self.held, self.kept_from)
 

@@ -183,20 +183,33 @@ RequestKey = Annotated[
 Tools = Annotated[
     Any,
     Field(
-        description='`{"live": [name]}`: tools of the team\'s own agent that only read and may run. Others stay frozen.'
+        description='`{"run": true}`: the tools of the registered agent run, with the world off (a replay says so by '
+        'its mode). `{"live": [name]}`: tools that only read and run where there is a network. Others stay frozen.'
     ),
 ]
 Breakpoints = Annotated[
     Any,
     Field(description='Where to pause, a list of `{"step": 4}`, `{"tool": name}` and `{"when": condition}`.'),
 ]
+OnDifferenceField = Annotated[
+    Any,
+    Field(
+        description="What becomes of a request to the model that is another one than was recorded. stop: the replay "
+        "ends there. play_on: the recorded answer is given, and labelled `recorded_for_another_request`."
+    ),
+]
 AgentName = Annotated[str | None, Field(description="An agent that the server's settings register.")]
 
 
 class ReplayRequest(Answer):
-    mode: Literal["recording", "code"] = "recording"
+    mode: Literal["recording", "code", "code_and_tools"] = Field(
+        default="recording",
+        description="recording: an agent rebuilt from the recording. code: a registered agent, its tools frozen. "
+        "code_and_tools: a registered agent whose tools run with the world off.",
+    )
     tools: Tools = None
     agent: AgentName = None
+    on_difference: OnDifferenceField = None
     breakpoints: Breakpoints = None
     request_key: RequestKey = None
 
@@ -205,6 +218,7 @@ class ResumeRequest(Answer):
     at_step: Any = Field(default=None, description="The step to go on from: a number, or an id such as `step_3`.")
     agent: AgentName = None
     tools: Tools = None
+    on_difference: OnDifferenceField = None
     breakpoints: Breakpoints = None
     request_key: RequestKey = None
 

@@ -47,6 +47,11 @@ class ReplayingCommand(BaseCommand):
             "--live", action="append", default=[], metavar="TOOL",
             help='Let this tool of the agent run: one whose metadata say {"replay": "read"}. May be given again.',
         )  # fmt: skip
+        parser.add_argument(
+            "--on-difference", choices=["stop", "play_on"], default="stop",
+            help="With --agent, where its request to the model is not the recorded one: stop there, or play on with "
+            "the recorded answer.",
+        )  # fmt: skip
         parser.add_argument("--no-wait", action="store_true", help="Queue it and leave.")
         parser.add_argument("--here", action="store_true", help="Run it from here, without a worker or runner.")
         parser.add_argument("--ask", action="store_true", help="Ask at a stop also where there is no terminal.")

@@ -37,6 +37,8 @@ class ReplayMode(models.TextChoices):
     """An agent rebuilt from the recording, nothing changed: it proves the recording."""
     CODE = "code"
     """The team's own agent with the recorded answers."""
+    CODE_AND_TOOLS = "code_and_tools"
+    """The same, and its tools run."""
     FORK = "fork"
     RESUME = "resume"
     """A fork that changes nothing: a run that broke off goes on."""
@@ -63,7 +65,7 @@ class Replay(models.Model):
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="replays")
     number = models.IntegerField()
     """Which attempt at reproducing this run it is, from 1."""
-    mode = models.CharField(max_length=10, choices=ReplayMode, default=ReplayMode.RECORDING)
+    mode = models.CharField(max_length=16, choices=ReplayMode, default=ReplayMode.RECORDING)
     queue = models.CharField(max_length=10, choices=ReplayQueue, default=ReplayQueue.REPLAYS)
     order = models.JSONField(default=dict)
     """What was asked for beside the mode (core/fork/order.py); never changes."""

@@ -61,7 +61,7 @@ def edit_and_continue(*, replay: Replay, answer: JsonObject, user: User | None =
 def _passed(row: Replay, stopped: JsonObject) -> int:
     """Number of the edited stop in the fork: the team's code runs from its beginning, a rebuilt agent from the request
     or from the calls of the answer before it."""
-    if row.mode == ReplayMode.CODE:
+    if row.mode in (ReplayMode.CODE, ReplayMode.CODE_AND_TOOLS):
         return int(stopped["at"])
     if stopped["kind"] == "model":
         return 1

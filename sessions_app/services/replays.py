@@ -19,7 +19,8 @@ from sessions_app.models.replays import FORK_MODES, HELD_STATES, OPEN_STATES, Re
 from sessions_app.services.typed_json import without_secrets
 from sessions_app.services.wakeups import wake
 
-MODES = (ReplayMode.RECORDING, ReplayMode.CODE)
+MODES = (ReplayMode.RECORDING, ReplayMode.CODE, ReplayMode.CODE_AND_TOOLS)
+_OF_CODE = (ReplayMode.CODE, ReplayMode.CODE_AND_TOOLS)
 _LONGEST_RUN_ID = 512
 HOW_TO_REGISTER = (
     "To register it, set REPLAY_AGENTS=name=package.module:attribute for the server and for the worker or runner that "
@@ -42,20 +43,33 @@ def request_replay(
 ) -> Replay:
     """Queue a replay that changes nothing. The same `request_key` again gives the replay that it gave before.
 
-    `order` may hold breakpoints and, for mode `code`, the agent and which of its tools are live. Raises
-    `NotReplayable` for a mode that is none of `MODES`, `RequestKeyUsed` for a key that was used for something else,
-    and `ForkError` naming the field of the order.
+    `order` may hold breakpoints and, for the modes that run code, the agent, which of its tools are live, and what
+    becomes of a request that is another one than was recorded (`on_difference`). Raises `NotReplayable` for a mode that
+    is none of `MODES`, `RequestKeyUsed` for a key that was used for something else, and `ForkError` naming the field of
+    the order.
     """
     if mode not in MODES:
         raise NotReplayable(f"Mode {mode!r} is not available here; this server replays: {', '.join(MODES)}.")
-    wanted, read = read_wanted(run.project, order or {})
+    wanted, read = read_wanted(run.project, _with_tools(mode, order or {}))
     _check_unchanged(read, wanted)
     check_code(read)
-    if mode == ReplayMode.CODE and read.agent is None:
-        raise ForkError("A code replay needs the name of a registered agent.", field="agent")
+    if mode in _OF_CODE and read.agent is None:
+        raise ForkError(f"Mode {mode} needs the name of a registered agent.", field="agent")
     if mode == ReplayMode.RECORDING and read.agent is not None:
-        raise ForkError("A recording replay runs no agent of the team; ask for mode code.", field="agent")
+        raise ForkError("Mode recording runs no agent of yours; ask for mode code.", field="agent")
+    if mode == ReplayMode.RECORDING and read.on_difference != "stop":
+        raise ForkError("A replay from the recording always plays on; ask for mode code.", field="on_difference")
+    if mode == ReplayMode.CODE and read.tools.run:
+        raise ForkError("In mode code the tools are frozen; ask for mode code_and_tools.", field="tools.run")
     return queue_replay(run=run, user=user, mode=mode, request_key=request_key, order=wanted, agent=read.agent)
+
+
+def _with_tools(mode: str, order: JsonObject) -> JsonObject:
+    """The order tells the child what runs; the mode is for people."""
+    tools = order.get("tools") or {}
+    if mode != ReplayMode.CODE_AND_TOOLS or not isinstance(tools, dict):
+        return order
+    return {**order, "tools": {**tools, "run": True}}
 
 
 def read_wanted(project: Project, typed: JsonObject) -> tuple[JsonObject, Order]:
@@ -64,8 +78,9 @@ def read_wanted(project: Project, typed: JsonObject) -> tuple[JsonObject, Order]
     tools = wanted.get("tools")
     for name, value in tools.items() if isinstance(tools, dict) else ():
         # That a tool is frozen may be said of each of them; they all are.
-        if name != "live" and value != "frozen":
-            raise ForkError(f"tools has live, a list of names, and no {name!r}.", field=f"tools.{name}")
+        if name not in ("run", "live") and value != "frozen":
+            words = f"tools has run, true or false, and live, a list of names, and no {name!r}."
+            raise ForkError(words, field=f"tools.{name}")
     return wanted, read_order(wanted)
 
 
@@ -81,7 +96,7 @@ def check_code(order: Order) -> None:
     if order.agent is not None and order.agent not in registered_agents():
         words = f"No agent {order.agent!r} is registered on this server; there are: {known}"
         raise ForkError(f"{words}. {HOW_TO_REGISTER}", field="agent")
-    if order.agent is None and order.tools.live:
+    if order.agent is None and order.tools.any_runs:
         words = "Only the code of a registered agent has tools that can run; name one as agent"
         raise ForkError(f"{words}. There are: {known}.", field="tools")
 

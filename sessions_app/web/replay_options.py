@@ -28,7 +28,12 @@ from sessions_app.web.fork_page import breakpoint_context, inputs_of
 from sessions_app.web.form_keys import form_token, request_key
 from sessions_app.web.run_pages import RunPlace, place_of, session_of
 
-NAMES = ("mode", "agent", *(f"break_{part}_{row}" for row in BREAKPOINTS for part in ("kind", "value")))
+NAMES = (
+    "mode",
+    "agent",
+    "on_difference",
+    *(f"break_{part}_{row}" for row in BREAKPOINTS for part in ("kind", "value")),
+)
 _INPUTS = {"agent": "agent", "tools": "live"}
 
 
@@ -79,8 +84,9 @@ def _order(typed: Typed, live: list[str]) -> tuple[JsonObject, dict[str, str]]:
     """What belongs to the team's own code counts only where that is what runs."""
     order: JsonObject = {}
     errors: dict[str, str] = {}
-    if typed.get("mode") == "code":
+    if typed.get("mode") in ("code", "code_and_tools"):
         order = {"agent": typed.get("agent", ""), "tools": {"live": live}}
+        order["on_difference"] = typed.get("on_difference", "stop")
     for written in read_breakpoint_rows(typed):
         try:
             read_breakpoints([written.value])

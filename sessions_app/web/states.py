@@ -59,6 +59,7 @@ REPLAY_VERDICTS = {
 
 SOURCES = {
     "recorded": State(word="recorded", icon="history", css="ok"),
+    "recorded_for_another_request": State(word="recorded for another request", icon="history", css="partial"),
     "borrowed": State(word="borrowed", icon="link", css="ok"),
     "by_hand": State(word="by hand", icon="hand", css="ok"),
     "rule": State(word="rule", icon="split", css="ok"),
@@ -70,6 +71,7 @@ SOURCES = {
 
 SOURCE_MEANS = {
     "recorded": "the answer that was recorded at this step",
+    "recorded_for_another_request": "the answer that was recorded at this step, to a request other than this one",
     "borrowed": "the same request, answered in another run of this project",
     "by_hand": "an answer that somebody wrote",
     "rule": "an answer that a rule made",

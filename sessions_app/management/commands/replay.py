@@ -1,5 +1,6 @@
 """`manage.py replay RUN_ID`: replay a recording, with breakpoints and a prompt at each of them."""
 
+from argparse import ArgumentParser
 from typing import Any
 
 from sessions_app.core.payload import JsonObject
@@ -10,9 +11,17 @@ from sessions_app.services.replays import request_replay
 
 class Command(ReplayingCommand):
     help = (
-        "Replay a run with the world off: the recording, or with --agent the team's code of today. "
+        "Replay a run with the world off: the recording, or with --agent your code of today, with --tools run its "
+        "tools as well. "
         "Exit code 1 when it went another way, 2 when it could not run."
     )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        super().add_arguments(parser)
+        parser.add_argument(
+            "--tools", choices=["frozen", "run"], default="frozen",
+            help="With --agent: give the recorded answers of its tools, or run their functions with the world off.",
+        )  # fmt: skip
 
     def handle(self, *, run_id: str, project: str | None, agent: str | None, **options: Any) -> None:
         run = run_called(run_id, project)
@@ -20,11 +29,13 @@ class Command(ReplayingCommand):
             "breakpoints": breakpoints(options["breakpoints"]),
             "agent": agent,
             "tools": live_tools(options["live"]),
+            "on_difference": options["on_difference"] if agent else None,
         }
+        mode = "code_and_tools" if options["tools"] == "run" else "recording" if agent is None else "code"
         with refusals_in_words():
             replay = request_replay(
                 run=run,
-                mode="recording" if agent is None else "code",
+                mode=mode,
                 order={name: value for name, value in order.items() if value},
             )
         self.see_through(replay, **options)

@@ -11,6 +11,7 @@ from sessions_app.models.replays import FORK_MODES, ReplayMode
 _TITLES = {
     ReplayMode.RECORDING: "Replay #{number} of",
     ReplayMode.CODE: "Code replay #{number} of",
+    ReplayMode.CODE_AND_TOOLS: "Replay #{number} with code and tools of",
     ReplayMode.FORK: "Fork #{number} at step {step} of",
     ReplayMode.RESUME: "Resumed from step {step} (#{number}):",
     ReplayMode.SAMPLING: "{samples} samples from step {step} (#{number}) of",
@@ -20,6 +21,7 @@ _TITLES = {
 _SHORT = {
     ReplayMode.RECORDING: "replay of",
     ReplayMode.CODE: "code replay of",
+    ReplayMode.CODE_AND_TOOLS: "replay with code and tools of",
     ReplayMode.FORK: "fork at step {step} of",
     ReplayMode.RESUME: "resumed from step {step}:",
     ReplayMode.SAMPLING: "{samples} samples from step {step} of",

@@ -1,0 +1,69 @@
+"""The four parts of a replay, each chosen: whose agent runs, who answers for the model, what becomes of tools, state.
+
+preset              agent     model     tools   what it proves
+recording           rebuilt   recorded  frozen  that the recording is complete and consistent; nothing of your code
+code                yours     recorded  frozen  that today's code asks for what that day's code asked for
+code_and_tools      yours     recorded  run     that today's code and tools do what they did, or where a fix begins
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+AgentPart = Literal["rebuilt", "yours"]
+ToolsPart = Literal["frozen", "run"]
+Preset = Literal["recording", "code", "code_and_tools"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Parts:
+    """What a replay is made of; the name of the agent and the tools that go live stand in its order."""
+
+    agent: AgentPart
+    tools: ToolsPart
+
+    @property
+    def proves(self) -> str:
+        """What this combination can show, and what it cannot: sentences for the head of a report."""
+        return _PROVES[self.agent, self.tools]
+
+    @property
+    def rows(self) -> list[tuple[str, str]]:
+        """Each part and what was chosen, in words."""
+        return [
+            ("agent", _AGENTS[self.agent]),
+            ("model", "the recorded answers"),
+            ("tools", _TOOLS[self.tools]),
+            ("state", "carried over from the recording, not run"),
+        ]
+
+
+PRESETS: dict[Preset, Parts] = {
+    "recording": Parts(agent="rebuilt", tools="frozen"),
+    "code": Parts(agent="yours", tools="frozen"),
+    "code_and_tools": Parts(agent="yours", tools="run"),
+}
+PRESET_WORDS: dict[Preset, str] = {
+    "recording": "From the recording",
+    "code": "Your code",
+    "code_and_tools": "Your code and tools",
+}
+
+
+def parts_of(*, agent: str | None, runs_tools: bool) -> Parts:
+    """`agent` is the registered name, or None for one that is rebuilt from the recording."""
+    return Parts(agent="rebuilt" if agent is None else "yours", tools="run" if runs_tools else "frozen")
+
+
+_AGENTS: dict[AgentPart, str] = {"rebuilt": "rebuilt from the recording", "yours": "your code of today"}
+_TOOLS: dict[ToolsPart, str] = {
+    "frozen": "frozen: they give the recorded answers",
+    "run": "run: your functions, with the world off",
+}
+_PROVES: dict[tuple[AgentPart, ToolsPart], str] = {
+    ("rebuilt", "frozen"): "Shows whether the recording is complete and consistent. Says nothing about your code.",
+    ("yours", "frozen"): "Shows whether your code asks the model for what it asked then. The tools did not run, "
+    "so a change inside a tool does not show.",
+    ("yours", "run"): "Shows whether your code and tools do what they did then, or where a change takes effect.",
+}
