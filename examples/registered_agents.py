@@ -4,13 +4,14 @@ A fresh installation has them registered (`REPLAY_AGENTS` puts a team's own in t
 
     order_desk            the one that was recorded as cancel_5521: it cancels what cannot be cancelled
     order_desk_fixed      checks an order before its tool cancels it
+    order_desk_repaired   checks it inside of the tool, which shows when the tool runs in the replay
     v2_with_empty_check   the assistant of run_xyz789, which says that it found nothing instead of searching on
     billing_desk          the one that was recorded as charged_3107: it charges a card twice and sends two e-mails
 
     python -m examples.registered_agents    # the agents, their tools, and which of these only read
 
 They look like any agent of a team: nothing here knows that it is replayed. A replay answers for the model, and for the
-tools, of which none runs.
+tools, of which none runs unless it is asked for; then they run with the world off.
 """
 
 from __future__ import annotations
@@ -34,10 +35,10 @@ Subject = Annotated[str, Field(description="What the e-mail is about.")]
 
 orders = {"ORD-5521": {"item": "Widget Pro", "status": "delivered", "cancellable": False}}
 cancelled: list[str] = []
-"""What the tool that cancels was run for; in a replay it stays empty."""
+"""What the tool that cancels was run for."""
 charged: list[str] = []
 emailed: list[str] = []
-"""Payments taken and e-mails sent by the billing desk; in a replay both stay empty."""
+"""Payments taken and e-mails sent by the billing desk."""
 
 
 def order_desk() -> Agent[None, str]:
@@ -48,7 +49,11 @@ def order_desk_fixed() -> Agent[None, str]:
     return _order_desk(checks_eligibility=True)
 
 
-def _order_desk(*, checks_eligibility: bool) -> Agent[None, str]:
+def order_desk_repaired() -> Agent[None, str]:
+    return _order_desk(checks_eligibility=False, checks_inside=True)
+
+
+def _order_desk(*, checks_eligibility: bool, checks_inside: bool = False) -> Agent[None, str]:
     agent = Agent(
         MODEL, name="order_desk", instructions="You help customers with order management.", defer_model_check=True
     )
@@ -61,6 +66,8 @@ def _order_desk(*, checks_eligibility: bool) -> Agent[None, str]:
 
     @agent.tool_plain(description="Cancel an order.", args_validator=_eligible if checks_eligibility else None)
     def cancel_order(order_id: OrderId, reason: Reason) -> str:
+        if checks_inside and not orders[order_id]["cancellable"]:
+            return f"Order {order_id} is not eligible for cancellation (status: {orders[order_id]['status']})."
         cancelled.append(order_id)
         orders[order_id].update(status="cancelled", cancellable=False)
         return f"Order {order_id} cancelled. Reason: {reason}"
@@ -136,7 +143,7 @@ def billing_desk() -> Agent[None, str]:
     return agent
 
 
-AGENTS = (order_desk, order_desk_fixed, v2_with_empty_check, billing_desk)
+AGENTS = (order_desk, order_desk_fixed, order_desk_repaired, v2_with_empty_check, billing_desk)
 
 
 def main() -> None:

@@ -174,6 +174,7 @@ REPLAY_AGENTS = env.agents(
     OF_HOME.get("REPLAY_AGENTS")
     or "order_desk=examples.registered_agents:order_desk, "
     "order_desk_fixed=examples.registered_agents:order_desk_fixed, "
+    "order_desk_repaired=examples.registered_agents:order_desk_repaired, "
     "v2_with_empty_check=examples.registered_agents:v2_with_empty_check, "
     "billing_desk=examples.registered_agents:billing_desk",
 )

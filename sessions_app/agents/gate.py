@@ -55,6 +55,8 @@ class Gate:
 
     policy: ToolPolicy
     fixtures: tuple[Fixture, ...]
+    from_outside: frozenset[str] = frozenset()
+    """Ids of calls that somebody else answered; their tools never ran."""
     ran: list[ToolCallPart] = field(default_factory=list)
     """Calls whose tools did run, here or live."""
     kept_frozen: set[str] = field(default_factory=set)
@@ -82,7 +84,7 @@ class Gate:
 
     async def body(self, name: str, ctx: RunContext[Any], run: Body) -> Any:
         """In the tool's place. Raises `BodyReached` for one that is frozen."""
-        if not self._may_run(name):
+        if not self._may_run(name) or ctx.tool_call_id in self.from_outside:
             raise BodyReached
         if not self.policy.run:
             self._hold_back_for_misses(ctx)

@@ -16,6 +16,7 @@ from tests.agents.code_talking import replay_in_child
 from tests.agents.looking import recorded_record
 from tests.agents.talking import example
 from tests.agents.test_world_off import SECRETS
+from tests.agents.unsealed_child import UnsealedChild
 
 TIGHT = CodeLimits(memory_mb=700, seconds=4, output_mb=2)
 STARTS_WITHIN = 30  # seconds, on a busy machine
@@ -113,6 +114,33 @@ def test_a_live_tool_alone_has_a_network_and_a_process_of_its_own():
 
     assert (of_tool["in_the_tool"], of_code["in_the_check"]) == ("reached", "WorldIsOff")
     assert of_tool["checked"] is False, "checks run in the process without a network, and nowhere else"
+
+
+RUNS = {"tools": {"run": True}}
+
+
+@pytest.mark.parametrize(
+    ("target", "ends"),
+    [("order_desk", ("reproduced", None, None)), ("order_desk_repaired", ("diverged", 4, "result"))],
+)
+def test_tools_run_in_the_sealed_process(target: str, ends: Any):
+    result = replay_in_child(f"examples.registered_agents:{target}", order=RUNS)
+
+    found = result["divergence"] or {}
+    assert (result["verdict"], found.get("step"), found.get("path")) == ends
+    assert (result["live_calls"], result["refused_calls"]) == (0, 0)
+    assert result["facts"]["sources"]["own_code"] == 2
+
+
+def test_the_same_repair_does_not_show_where_the_tools_are_frozen():
+    assert replay_in_child("examples.registered_agents:order_desk_repaired")["verdict"] == "reproduced"
+
+
+def test_tools_do_not_run_where_the_kernel_keeps_nothing_out():
+    result = replay_in_child("examples.registered_agents:order_desk", order=RUNS, child_type=UnsealedChild)
+
+    assert result["verdict"] == "could_not_run"
+    assert result["error"].startswith("Tools run only where the kernel keeps the world out. Here there is ")
 
 
 def test_what_ran_live_and_what_was_refused_are_counted_apart():

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
+from pydantic_ai import Agent
+from pydantic_ai.exceptions import ModelRetry, ToolFailed
 
 from sessions_app.core.compare.runs import compare_runs
 from sessions_app.core.replay.observed import Result
 from sessions_app.core.replay.produce import produced_run
+from sessions_app.core.run import Run
 from tests.agents.own_agents import own, recorded_run, replayed_by
-from tests.recorder.scenarios import SCENARIOS, Scenario
-
-WITH_AGENTS_INSIDE = {"sub_agents", "parallel_sub_agents"}
+from tests.recorder.scenarios import SCENARIOS, Play, Scenario, Scripted, call, says
 
 
 def place(result: Result) -> tuple[str, int | None, str | None]:
@@ -26,3 +30,145 @@ def test_unchanged_tools_give_the_recorded_run(scenario: Scenario):
     assert (result.verdict, result.divergence, result.error) == ("reproduced", None, None)
     assert result.observations is not None
     assert compare_runs(run, produced_run(run, result.observations, run_id="again")).identical
+
+
+# --- the order desk: a cancellation that should not have happened
+
+
+def desk(*script: Any, body: Callable[[str], str] | None = None, prompt: str = "You help customers.") -> Play:
+    orders = {"ORD-5521": "delivered"}
+    agent: Agent[None, str] = Agent(Scripted(*script), instructions=prompt, name="desk")
+
+    @agent.tool_plain
+    def lookup_order(order_id: str) -> dict[str, str]:
+        """Find one order by its id."""
+        return {"id": order_id, "status": orders[order_id]}
+
+    @agent.tool_plain
+    def cancel_order(order_id: str) -> str:
+        """Cancel an order."""
+        if body is not None:
+            return body(orders[order_id])
+        orders[order_id] = "cancelled"
+        return f"Order {order_id} cancelled."
+
+    return Play(agent, "Cancel it")
+
+
+def cancelled() -> Play:
+    return desk(
+        says(call("lookup_order", {"order_id": "ORD-5521"}, "a")),
+        says(call("cancel_order", {"order_id": "ORD-5521"}, "b")),
+        says("I've cancelled order ORD-5521."),
+    )
+
+
+@pytest.fixture(scope="module")
+def run() -> Run:
+    """1 model, 2 lookup_order, 3 model, 4 cancel_order, 5 model."""
+    return recorded_run(cancelled)
+
+
+def refuses(status: str) -> str:
+    return f"Not eligible: {status}."
+
+
+def fails(status: str) -> str:
+    raise ToolFailed(f"Not eligible: {status}.")
+
+
+def asks_again(status: str) -> str:
+    raise ModelRetry(f"Not eligible: {status}.")
+
+
+def crashes(status: str) -> str:
+    raise RuntimeError(status)
+
+
+def test_the_tool_runs_and_says_so(run: Run):
+    result = replayed_by(run, own(desk()), runs_tools=True)
+
+    assert place(result) == ("reproduced", None, None)
+    assert result.facts["sources"] == {"recorded": 3, "own_code": 2}
+
+
+@pytest.mark.parametrize("body", [refuses, fails, asks_again, crashes])
+def test_a_fix_in_the_tool_s_body_takes_effect_at_its_step(run: Run, body: Callable[[str], str]):
+    fixed = desk(body=body)
+
+    result = replayed_by(run, own(fixed), runs_tools=True)
+    frozen = replayed_by(run, own(fixed))
+
+    assert place(result) == ("diverged", 4, "result")
+    act = result.facts["own_code"][0]
+    assert act["recorded"] == "Order ORD-5521 cancelled."
+    assert "delivered" in act["now"]
+    assert place(frozen) == ("reproduced", None, None)  # the body did not run, which the report says
+
+
+def test_behind_the_fix_the_model_is_asked_something_else(run: Run):
+    stops = replayed_by(run, own(desk(body=refuses)), runs_tools=True)
+    plays_on = replayed_by(run, own(desk(body=refuses)), runs_tools=True, on_difference="play_on")
+
+    assert stops.facts["stopped_before"] == 5
+    assert stops.observations is not None and stops.observations.output is None
+    assert place(plays_on) == ("diverged", 4, "result")
+    assert plays_on.observations is not None
+    assert plays_on.observations.output.value == "I've cancelled order ORD-5521."
+    made = produced_run(run, plays_on.observations, run_id="again")
+    sources = ["recorded", "own_code", "recorded", "own_code", "recorded_for_another_request"]
+    assert [step.source for step in made.steps] == sources
+
+
+def test_another_prompt_differs_from_the_first_request_on(run: Run):
+    never = desk(prompt="NEVER cancel anything.")
+
+    stops = replayed_by(run, own(never))
+    plays_on = replayed_by(run, own(never), on_difference="play_on")
+
+    assert place(stops) == place(plays_on) == ("diverged", 1, "messages[0].instructions")
+    assert set(plays_on.facts["sources"]) == {"recorded_for_another_request"}
+
+
+def test_a_difference_inside_an_answer_is_named(run: Run):
+    def make(status: str) -> Play:
+        play = cancelled() if status == "delivered" else desk()
+        tool = play.agent._function_toolset.tools["lookup_order"]
+        tool.function_schema.function = lambda order_id: {"id": order_id, "status": status}
+        return play
+
+    recorded = recorded_run(lambda: make("delivered"))
+
+    assert place(replayed_by(recorded, own(make("shipped")), runs_tools=True)) == ("diverged", 2, "result.status")
+
+
+def test_a_function_that_makes_the_output_runs_too():
+    def make(words: str, *script: Any) -> Play:
+        def book(order_id: str) -> str:
+            """Book."""
+            return f"{words} {order_id}"
+
+        return Play(Agent(Scripted(*script), output_type=book, name="booker"), "Book")
+
+    then = recorded_run(lambda: make("booked", says(call("final_result", {"order_id": "1"}, "f"))))
+
+    assert place(replayed_by(then, own(make("booked")), runs_tools=True)) == ("reproduced", None, None)
+    assert place(replayed_by(then, own(make("refused")), runs_tools=True))[0] == "diverged"
+
+
+def test_an_agent_inside_of_a_tool_has_no_answer():
+    def make(*script: Any) -> Play:
+        outer: Agent[None, str] = Agent(Scripted(*script), name="outer")
+
+        @outer.tool_plain
+        async def delegate(task: str) -> str:
+            """Delegate."""
+            return (await Agent(Scripted(says("Inner.")), name="inner").run(task)).output
+
+        return Play(outer, "Go")
+
+    then = recorded_run(lambda: make(says(call("delegate", {"task": "t"}, "d")), says("Done.")))
+    result = replayed_by(then, own(make()), runs_tools=True)
+
+    assert result.verdict == "fixture_missing"
+    assert result.facts["asked_for"]["tool"] == "the model of agent 'inner'"
