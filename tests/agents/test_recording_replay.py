@@ -12,8 +12,8 @@ from sessions_app.core.formats.native import encode_native, parse_native
 from sessions_app.core.judge.verdict import judge
 from sessions_app.core.run import SPANS, Run
 from tests.recorder.playing import last_record
-from tests.recorder.replaying import assert_promise_kept, replayed, verdict_of
-from tests.recorder.scenarios import Scenario, parallel_tools, tools_that_appear
+from tests.recorder.replaying import assert_promise_kept, assert_reproduced, replayed, verdict_of
+from tests.recorder.scenarios import Scenario, one_tool, parallel_tools, tools_that_appear
 
 RECORDS = sorted(Path("tests/records").glob("*.json"))
 EXAMPLES = [path for path in sorted(Path("sessions_app/examples").glob("*.json")) if path.name != "manifest.json"]
@@ -247,3 +247,49 @@ def test_new_tools_are_told_of_only_where_the_recorded_loop_tells_of_them(framew
 
 
 DELTA = "tool-availability-delta"
+
+
+# --- attempts that a client repeated -----------------------------------------------------------
+
+
+def repeated_request() -> dict[str, Any]:
+    """Steps: 1 model, 2 tool, 3 a request that failed, 4 the same request again, which was answered."""
+    record: dict[str, Any] = json.loads(last_record(Scenario(one_tool), "run"))
+    asked = record["steps"].pop()
+    failed = {key: value for key, value in asked.items() if key != "response"}
+    failed["error"] = {"type": "APIConnectionError", "message": "Connection error."}
+    record["steps"] += [failed, {**asked, "request": {"after": 3, "messages": []}}]
+    record["final"]["after"] = 4
+    return record
+
+
+def test_an_attempt_that_was_repeated_is_shown_and_not_claimed():
+    record = json.dumps(repeated_request()).encode()
+
+    assert_reproduced(record)
+
+    result, produced = replayed(record)
+    assert produced is not None
+    assert [step.error is not None for step in produced.steps] == [False, False, True, False]
+    assert result.facts["played_back"] == ["scripted-1"]
+    assert result.facts["proof"]["same_steps"] == 3
+
+
+def test_what_was_changed_behind_a_repeated_attempt_is_found():
+    record = repeated_request()
+    record["steps"][1]["result"]["status"] = "lost"
+
+    assert verdict_of(record) == ("diverged", 4, "messages[2].parts[0].content.status")
+
+
+def test_an_attempt_with_another_request_was_not_repeated():
+    record = repeated_request()
+    record["steps"][3]["request"] = {
+        "after": 1,
+        "messages": json.loads(json.dumps(record["steps"][2]["request"]["messages"])),
+    }
+    record["steps"][2]["request"]["messages"][0]["parts"][0]["content"]["status"] = "lost"
+
+    verdict, step, _ = verdict_of(record)
+
+    assert (verdict, step) == ("diverged", 3)

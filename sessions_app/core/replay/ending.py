@@ -13,7 +13,7 @@ from sessions_app.core.replay.call_places import place_without_step
 from sessions_app.core.replay.fixture_book import FixtureMiss, recorded_arguments
 from sessions_app.core.replay.observed import Divergence, Observations, Result
 from sessions_app.core.replay.outputs import same_output
-from sessions_app.core.replay.plan import PlannedAnswer, ReplayPlan
+from sessions_app.core.replay.plan import PlannedAnswer, ReplayPlan, attempts
 from sessions_app.core.replay.proof import (
     PROVEN,
     OutcomeKind,
@@ -275,7 +275,9 @@ def _proof(played: Played, found: Trouble | None) -> Proof:
         "tool_arguments": PROVEN if played.observations.calls else not_comparable("no call of a tool was compared"),
         "outcome": _outcome(played),
     }
-    steps = () if "messages" in played.not_captured else played.plan.run.steps
+    repeated = attempts(played.plan.run)
+    made = [step for step in played.plan.run.steps if step.index not in repeated]
+    steps = [] if "messages" in played.not_captured else made
     proof = Proof(same_steps=counted(steps), parts=parts, outcome_kind=played.ending.kind)
     if found is not None and not found.is_of_outcome and (found.step or 0) <= played.steps:
         proof = up_to(proof, steps, found.step)
@@ -310,7 +312,8 @@ def _outcome(played: Played) -> Part:
 
 def _source_facts(plan: ReplayPlan, observations: Observations) -> JsonObject:
     """What was answered from the recording, and what was only read."""
-    played_back = [s.name for s in plan.run.steps if s.kind not in ("model", "tool")]
+    repeated = attempts(plan.run)
+    played_back = [s.name for s in plan.run.steps if s.kind not in ("model", "tool") or s.index in repeated]
     return {
         "sources": {"recorded": len(observations.calls) + _answered(plan, observations)},
         "played_back": played_back,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from sessions_app.core.history import History, messages
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
@@ -18,6 +19,9 @@ from sessions_app.core.run import (
     main_model_calls,
 )
 
+ATTEMPT = "attempt_at"
+"""Marks a step of spans that tells of a failed attempt at a call: whoever called tried again, and the loop saw the
+last one alone."""
 _TOOL_LIST = re.compile(r"Available tools: (.+)\Z")
 _QUOTED = re.compile(r"'([^']+)'")
 
@@ -92,7 +96,7 @@ class ReplayPlan:
 
 
 def make_plan(run: Run) -> ReplayPlan:
-    definitions, calls = _Definitions(run), _taken_up(main_model_calls(run))
+    definitions, calls = _Definitions(run), _taken_up(run)
     later = [*(call.history for _, call in calls), run.final][1:]
     refused = _with_calls_made(run) if run.agent.end_strategy == "early" else frozenset()
     return ReplayPlan(
@@ -127,16 +131,29 @@ def _with_unheard(run: Run, found: list[Fixture]) -> list[Fixture]:
     return [replace(each, is_unheard=each.step > last and each.call.call_id not in heard) for each in found]
 
 
-def _taken_up(calls: list[tuple[Step, ModelCall]]) -> list[tuple[Step, ModelCall]]:
-    """Without those that failed and were repeated with the same request: a client or another model did that, and the
-    loop was told of the last one alone."""
-    following = [call.history for _, call in calls[1:]]
-    repeated = {
-        step.index
-        for (step, call), after in zip(calls, following, strict=False)
-        if step.error is not None and call.response is None and call.history is not None and call.history == after
+def _taken_up(run: Run) -> list[tuple[Step, ModelCall]]:
+    repeated = repeated_requests(run)
+    return [(step, call) for step, call in main_model_calls(run) if step.index not in repeated]
+
+
+def repeated_requests(run: Run) -> dict[int, int]:
+    """Steps of requests that failed and were made again, each with the step of the one after it: a client or another
+    model did that, and the loop was told of the last one alone."""
+    calls = main_model_calls(run)
+    return {
+        step.index: again.index
+        for (step, call), (again, later) in pairwise(calls)
+        if step.error is not None
+        and call.response is None
+        and call.history is not None
+        and call.history == later.history
     }
-    return [(step, call) for step, call in calls if step.index not in repeated]
+
+
+def attempts(run: Run) -> frozenset[int]:
+    """Steps of all attempts that were repeated outside of the loop, which a replay does not make."""
+    of_tools = (step.index for step, _ in run.tool_calls if ATTEMPT in step.extra)
+    return frozenset(repeated_requests(run)) | frozenset(of_tools)
 
 
 def _planned(step: Step, call: ModelCall, definitions: _Definitions) -> PlannedAnswer:

@@ -1,7 +1,7 @@
 """The run that a replay produced, from what was seen of the loop.
 
-Model and tool steps hold what the loop built. Steps of other kinds do not run in a replay; they are
-carried over as they were recorded, and the report says that they were only played back.
+Model and tool steps hold what the loop built. Steps of other kinds do not run in a replay, nor do attempts that a
+client repeated; they are carried over as they were recorded, and the report says that they were only played back.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.replay.fixture_book import recorded_arguments
 from sessions_app.core.replay.observed import Observations, ObservedCall, ObservedRequest
 from sessions_app.core.replay.outputs import same_output
+from sessions_app.core.replay.plan import ATTEMPT, repeated_requests
 from sessions_app.core.replay.projection import Projection, in_shape_of
 from sessions_app.core.run import REPEATED, ModelCall, ParentLink, Run, RunStatus, Step, StepSource, ToolCall
 
@@ -44,16 +45,12 @@ def _status(seen: Observations) -> RunStatus:
     return "ok" if seen.output is not None else "cut_off"
 
 
-ATTEMPT = "attempt_at"
-"""Marks a step of spans that tells of a failed attempt at a call: whoever called tried again, and the loop saw the
-last one alone."""
-
-
 class _Rebuilt:
     """Puts each recorded step beside what the loop did at its place."""
 
     def __init__(self, recorded: Run, seen: Observations) -> None:
         self._recorded = recorded
+        self._repeated = repeated_requests(recorded)
         self._requests = {request.step: request for request in seen.requests if request.step}
         self._calls = {call.step: call for call in seen.calls}
         self._projection = Projection()
@@ -73,18 +70,24 @@ class _Rebuilt:
     def _step(self, step: Step) -> Step | None:
         match step.call:
             case ModelCall():
-                request = self._requests.get(step.index)
+                request = self._requests.get(self._taken_up(step.index))
                 return None if request is None else self._model_step(step, step.call, request)
             case ToolCall() if ATTEMPT not in step.extra:
                 return self._tool_step(step, step.call)
             case _:
                 return step
 
+    def _taken_up(self, step: int) -> int:
+        """The last attempt at this request, which is the one that the loop made."""
+        while step in self._repeated:
+            step = self._repeated[step]
+        return step
+
     def _model_step(self, step: Step, call: ModelCall, request: ObservedRequest) -> Step:
         rebuilt = replace(
             call,
             history=self._projection.pair(call.history, request.history),
-            response=self._response(call.response, request),
+            response=None if step.index in self._repeated else self._response(call.response, request),
             parameters=self._in_shape(call.parameters, request.parameters),
         )
         return replace(step, call=rebuilt, source=source_of(step, request))
