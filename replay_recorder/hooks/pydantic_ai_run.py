@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
@@ -348,7 +349,7 @@ class RunLog:
         self._is_stream_open = False
         response, is_whole = self._next_in(messages), self._came_whole()
         if response is not None and response.kind == "response":
-            self._write_answer(response, {})
+            self._write_answer(replace(response, state="complete") if is_whole else response, {})
             self._history.answered(response, step=self._step)
         if error is not None and not is_whole and not isinstance(error.__cause__, ToolRetryError):
             self.run.end(self._step, error=error_of(error))

@@ -24,7 +24,6 @@ from sessions_app.core.judge.reading import (
 )
 from sessions_app.core.judge.reasons import Reason, reason_at
 from sessions_app.core.payload import JsonObject, JsonValue
-from sessions_app.core.replay.plan import repeated_requests
 from sessions_app.core.run import SPANS, ModelCall, Run, Step, ToolCall, fixtures, main_steps
 
 _ANSWERS = ("tool-return", "retry-prompt")
@@ -140,13 +139,11 @@ def _goes_on(call: ModelCall, history: History) -> bool:
 
 
 def _other_answers(run: Run) -> Iterator[Reason]:
-    """The first request that holds an answer of a tool in other words than the tool gave it; of one that was made
-    again, the last time counts."""
-    repeated = repeated_requests(run)
+    """The first request that holds an answer of a tool in other words than the tool gave it."""
     given = {call.call_id: (step, call) for step, call in _own_calls(run) if _has_plain_answer(call)}
     counts = Counter(call.call_id for _, call in _own_calls(run))
     for step, call in main_models(run):
-        for part in [] if step.index in repeated else _parts_told(run, call):
+        for part in _parts_told(run, call):
             pair = given.get(str(part.get("tool_call_id")))
             if pair is None or counts[pair[1].call_id] > 1 or pair[0].index > step.index:
                 continue
