@@ -103,7 +103,9 @@ class _Rebuilt:
         if recorded is None or given is None or request.source not in REPEATED:
             return given
         # What the loop stamps onto an answer stands in the histories; see `plan`.
-        unstamped = {key: value for key, value in given.value.items() if recorded.value.get(key) is not None}
+        # How its stream ended was given as recorded; the loop marks what it was busy with when something else failed.
+        held = {key for key in given.value if key != "state" and recorded.value.get(key) is not None}
+        unstamped = {key: value for key, value in given.value.items() if key in held}
         return in_shape_of(recorded, Payload.of_json({**recorded.value, **unstamped}))
 
     def _tool_step(self, step: Step, call: ToolCall) -> Step | None:
