@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import os
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
@@ -15,6 +16,7 @@ from replay_recorder.context import Place, inside, place_for_step
 from replay_recorder.fork_lock import ForkLock
 from replay_recorder.guard import guard, logger
 from replay_recorder.settings import Settings
+from replay_recorder.tools.calls import written
 from replay_recorder.tools.whole_file import write_whole
 from replay_recorder.writing.json_patch import diff
 from replay_recorder.writing.json_text import dumps, jsonable, name
@@ -42,6 +44,8 @@ class _History:
         """Indexes of the steps that are snapshots."""
         self.ended = 0
         """Steps that have ended and are no snapshots."""
+        self._kept_results: Counter[str] = Counter()
+        """Results that an agent kept, by the tool's name; each belongs to one tool step."""
         self._given: dict[str, Any] = dict(EMPTY)
         self._written: Any = None
 
@@ -57,6 +61,19 @@ class _History:
             self.snapshots.add(index)
             self._written = after
         run.end(index)
+
+    def add_result(self, run: RunWriter, tool_name: str, args: Any, result: Any, parent: int | None) -> None:
+        """A tool step for a result that an agent keeps, unless the tool was recorded when it ran.
+
+        Nobody has seen the call, so the step has no times.
+        """
+        with self.lock:
+            self._kept_results[tool_name] += 1
+            if run.tool_steps[tool_name] >= self._kept_results[tool_name]:
+                return
+            said = {"arguments": written(args), "result": written(result)}
+            index = run.begin("tool", tool_name=tool_name, parent=parent, started_at=None, **said)
+        run.end(index, duration_ms=None)
 
     def _begin(self, run: RunWriter) -> Any:
         empty = _redacted(run, dict(EMPTY))
@@ -111,6 +128,14 @@ def _add(place: Place, label: str | None, is_automatic: bool, given: Mapping[str
     said = {"label": name(label), "automatic": is_automatic}
     # Copied: whatever is given may change before the next snapshot is compared with it.
     _history(place.run).add(place.run, said, place.step, json.loads(dumps(dict(given))))
+
+
+def _record_result(tool_name: str, args: Any, result: Any) -> None:
+    with guard("add_tool_result"):
+        place = place_for_step()
+        if place is not None:
+            known = name(tool_name) or "tool"
+            _history(place.run).add_result(place.run, known, args, result, place.step)
 
 
 # --- snapshots that nobody asks for
@@ -209,8 +234,10 @@ class StatefulAgent:
         return done
 
     def add_tool_result(self, tool_name: str, args: Any, result: Any) -> None:
-        """Count a step, and keep what the tool answered."""
+        """Count a step, and keep what the tool answered. Inside a recorded run it is a tool step of that run, so that
+        it stays in the record when the agent goes back."""
         self.step += 1
+        _record_result(tool_name, args, result)
         self.tool_results.append(
             {"step": self.step, "tool": tool_name, "args": _copied(args), "result": _copied(result)}
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from datetime import datetime, timezone
@@ -67,6 +68,8 @@ class RunWriter:
         """The runs that are kept or dropped with this one."""
         self.inside: dict[int, Callable[..., None]] = {}
         """What ends the steps of runs inside this one that go on, by step."""
+        self.tool_steps: Counter[str] = Counter()
+        """How many tool steps have begun, by the tool's name."""
         self.on_step_end: Callable[[int], None] | None = None
         self._redact = redact
         self._tables: dict[tuple[str, str], int] = {}
@@ -140,6 +143,8 @@ class RunWriter:
 
     def _begun(self, kind: str, fields: Mapping[str, Any]) -> tuple[int, str]:
         self.steps += 1
+        if kind == "tool":
+            self.tool_steps[str(fields.get("tool_name"))] += 1
         self._marks[self.steps] = time.perf_counter()
         said = self._encoded({"kind": kind, "started_at": now(), **fields})
         return self.steps, event(str(self.steps), said)

@@ -16,6 +16,7 @@ from sessions_app.api.errors import Refused, not_found
 from sessions_app.api.schemas import (
     Accepted,
     AcceptedBatch,
+    AttachedBody,
     ColdCaseBody,
     ColdCaseRequest,
     ErrorAnswer,
@@ -33,6 +34,7 @@ from sessions_app.core.report import ReproductionReport, as_json, as_markdown, a
 from sessions_app.mapping.load import load_facts, load_run, load_steps
 from sessions_app.models import Run
 from sessions_app.services.cold_cases import mark_cold, take_back
+from sessions_app.services.exchanges import attach_exchanges
 from sessions_app.services.imports import take_in
 from sessions_app.services.replays import request_replay
 from sessions_app.services.reports import report_of_run
@@ -56,9 +58,10 @@ router = Router(auth=FullKeyHolder(), tags=["runs"])
 def post_run(request: HttpRequest) -> Status[JsonObject]:
     """Send one recording, or several as `{"runs": [...]}`: all of them are stored or none.
 
-    A recording is a native record, a session file, items of the OpenAI Agents SDK, a Pydantic AI message dump or a
-    vcrpy cassette. Exports of other products (OTLP JSON, OpenAI Agents traces, Langfuse, LangSmith, Phoenix), logged
-    requests to model providers and case files are taken as well, and answered by a list of the runs that they gave.
+    A recording is a native record, a session file, items of the OpenAI Agents SDK, a Pydantic AI message dump, events
+    of steps, checkpoints, snapshots, recordings of tools, or recorded HTTP of vcrpy, nock or WireMock. Exports of other
+    products (OTLP JSON, OpenAI Agents traces, Langfuse, LangSmith, Phoenix), logged requests to model providers and
+    case files are taken as well, and answered by a list of the runs that they gave.
     201 when a run is new, 200 for the same again, 409 when another run has its id.
     """
     imported = take_in(project_of(request), read_body(request), request.headers.get("Content-Type", ""))
@@ -135,6 +138,21 @@ def post_replay(request: HttpRequest, run_id: str, wanted: ReplayRequest | None 
     return Status(202, {"replay_id": replay.replay_id})
 
 
+@router.post(
+    "/runs/{path:run_id}/exchanges",
+    response={200: AttachedBody, 400: ErrorAnswer, 404: ErrorAnswer, 409: ErrorAnswer, 413: ErrorAnswer},
+)
+def post_exchanges(request: HttpRequest, run_id: str) -> JsonObject:
+    """Put recorded HTTP onto the tool calls of a run: a cassette of vcrpy (YAML or JSON) or betamax, or a file of nock
+    or WireMock.
+
+    An exchange goes to the call whose answer or arguments it holds, or during which it was recorded. The run is changed
+    by this; sent again as it was first sent, it is another recording with the same id.
+    """
+    attached = attach_exchanges(find_run(request, run_id), read_body(request))
+    return {"run_id": run_id, "steps": list(attached.steps)}
+
+
 @router.post("/runs/{path:run_id}/cold-case", response={200: ColdCaseBody, 400: ErrorAnswer, 404: ErrorAnswer})
 def post_cold_case(request: HttpRequest, run_id: str, wanted: ColdCaseRequest) -> JsonObject | None:
     """Mark the run as a cold case. A reason is required; marking again replaces it."""
@@ -167,6 +185,8 @@ def find_run(request: HttpRequest, run_id: str) -> Run:
     if "\x00" in run_id:
         raise not_found("run")
     run = first_or_made(runs_of(request).filter(run_id=run_id), project_of(request), run_id)
+    # A run that its spans give a name of its own is found by the id of its trace too.
+    run = run or runs_of(request).filter(trace__trace_id=run_id).first()
     if run is None:
         raise not_found("run")
     return run

@@ -53,6 +53,11 @@ class AcceptedBatch(Answer):
     items: list[Accepted] = Field(description="One for each recording, in the order in which they were sent.")
 
 
+class AttachedBody(Answer):
+    run_id: str
+    steps: list[int | None] = Field(description="The step of each exchange, in order; null for one that fits none.")
+
+
 class Tokens(Answer):
     input: int | None
     output: int | None

@@ -107,7 +107,10 @@ def step_body(step: Step, *, input_state: JsonValue, output_state: JsonValue, ch
 
 
 def decision(step: Step) -> str | None:
-    """A model decides what to say or call; any other step was decided before it."""
+    """As the recording says it. A model decides what to say or call; any other step was decided before it."""
+    said = step.extra.get("decision")
+    if isinstance(said, str) and said:
+        return said
     if isinstance(step.call, ModelCall):
         return model_preview(step.call)
     return f"call {step.name}" if isinstance(step.call, ToolCall) else step.name

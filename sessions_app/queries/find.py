@@ -13,7 +13,13 @@ from django.db.models import Model, OuterRef, Q, QuerySet, Subquery
 
 from sessions_app.core.id_words import SHORTEST, id_candidates, looks_generated
 from sessions_app.models import Project, Replay, Run, Session, Step, Trace
-from sessions_app.queries.find_spans import runs_of_spans, steps_of_spans, telemetry_ids, traces_without_run
+from sessions_app.queries.find_spans import (
+    runs_of_spans,
+    runs_of_traces,
+    steps_of_spans,
+    telemetry_ids,
+    traces_without_run,
+)
 
 Kind = Literal["session", "run", "replay", "span", "trace"]
 RUN_FIELDS = ("run_id", "status", "received_at", "input_preview", "project", "session")
@@ -52,7 +58,7 @@ def find_ids(projects: QuerySet[Project], text: str) -> Found:
     spans = telemetry_ids(candidates)
     tried = list(dict.fromkeys([*candidates, *spans]))
     exact = _hits(projects, lambda column: Q(**{f"{column}__in": tried})) if tried else []
-    exact = [*_span_hits(projects, spans), *exact]
+    exact = [*_span_hits(projects, spans), *map(_run_hit, runs_of_traces(projects, spans)), *exact]
     if exact:
         return Found(tried=tried, hits=_without_doubles(exact), is_exact=True)
     beginnings = _beginnings(tried)

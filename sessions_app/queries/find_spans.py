@@ -13,7 +13,7 @@ MOST = 20
 _TRACEPARENT = re.compile(r"[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}", re.ASCII | re.IGNORECASE)
 """Source: W3C Trace Context."""
 _ID = re.compile(r"[0-9a-f]{32}|[0-9a-f]{16}", re.ASCII)
-_SPAN_LENGTH = 16
+_SPAN_LENGTH, _TRACE_LENGTH = 16, 32
 _RUN = ("run_id", "status", "received_at", "input_preview", "project__slug", "project__name", "session__session_id")
 
 
@@ -47,6 +47,15 @@ def runs_of_spans(projects: QuerySet[Project], ids: Iterable[str]) -> list[Run]:
         return []
     runs = Run.objects.filter(span_id__in=wanted, project__in=projects)
     return list(runs.select_related("project", "session").only("span_id", *_RUN).order_by("-pk")[:MOST])
+
+
+def runs_of_traces(projects: QuerySet[Project], ids: Iterable[str]) -> list[Run]:
+    """Runs that were made of one of these traces and have another id than it."""
+    wanted = [found for found in ids if len(found) == _TRACE_LENGTH]
+    if not wanted:
+        return []
+    runs = Run.objects.filter(trace__trace_id__in=wanted, project__in=projects).exclude(run_id__in=wanted)
+    return list(runs.select_related("project", "session").only(*_RUN).order_by("-pk")[:MOST])
 
 
 def traces_without_run(projects: QuerySet[Project], condition: Callable[[str], Q]) -> list[Trace]:

@@ -9,12 +9,13 @@ from sessions_app.core.case_file.archive import is_archive
 from sessions_app.core.errors import RecordError
 from sessions_app.core.formats.batch import split_batch
 from sessions_app.core.formats.detect import find_parser
+from sessions_app.core.formats.not_recordings import refusal_of
 from sessions_app.core.importers import langsmith_multipart
-from sessions_app.core.importers.documents import load_document
+from sessions_app.core.importers.documents import read_document
 from sessions_app.core.importers.formats import spans_in
 from sessions_app.core.payload import JsonValue
 from sessions_app.core.spans.span import Span
-from sessions_app.models import Project, Run
+from sessions_app.models import Project, Run, Trace
 from sessions_app.services.case_files import import_case
 from sessions_app.services.ingest import ingest_batch, ingest_checked, limits
 from sessions_app.services.run_store import Ingested
@@ -40,15 +41,15 @@ def take_in(project: Project, content: bytes, content_type: str = "") -> Importe
         return Imported(items=import_case(project, content), is_list=True)
     if content_type.lower().startswith("multipart/form-data"):
         return _from_spans(project, langsmith_multipart.to_spans(content, content_type))
-    value = load_document(content, limits())
-    documents = split_batch(content, value)
+    document = read_document(content, limits())
+    documents = split_batch(document.content, document.value)
     if documents is not None:
         return Imported(items=ingest_batch(project, documents), is_list=True)
-    return _from_document(project, content, value)
+    return _from_document(project, document.content, document.value)
 
 
 def _from_document(project: Project, content: bytes, value: JsonValue) -> Imported:
-    if find_parser(value) is None:
+    if find_parser(value) is None and refusal_of(value) is None:
         spans = spans_in(value)
         if spans is not None:
             return _from_spans(project, spans)
@@ -62,11 +63,12 @@ def _from_spans(project: Project, spans: Sequence[Span]) -> Imported:
     wanted = {span.trace_id for span in spans}
     known = set(_runs(project, wanted))
     receive(project, spans)
-    runs = _runs(project, wanted)
-    items = [Ingested(run=run, created=run_id not in known) for run_id, run in sorted(runs.items())]
+    items = [Ingested(run=run, created=trace not in known) for trace, run in sorted(_runs(project, wanted).items())]
     return Imported(items=items, is_list=True)
 
 
 def _runs(project: Project, trace_ids: set[str]) -> dict[str, Run]:
-    found = Run.objects.filter(project=project, run_id__in=trace_ids).select_related("session", "project")
-    return {run.run_id: run for run in found}
+    """The runs that were made of these traces, by the trace's id."""
+    traces = Trace.objects.filter(project=project, trace_id__in=trace_ids, run__isnull=False)
+    found = traces.select_related("run__session", "run__project")
+    return {trace.trace_id: trace.run for trace in found if trace.run is not None}

@@ -69,16 +69,21 @@ def store_assembled(project: models.Project, run: Run, *, source: bytes, made_be
     with transaction.atomic(savepoint=False):
         lock_name(project, run.run_id)
         stored = _stored(project, run).only(*_TO_WRITE_OVER).first()
-        if stored is None:
-            _hold_steps(project, run, stored)
-            return _insert(project, run, digest, source)
-        if bytes(stored.content_digest).hex() == digest:
+        if stored is not None and bytes(stored.content_digest).hex() == digest:
             return stored
-        if stored.pk != made_before:
+        if stored is not None and stored.pk != made_before:
             raise RunConflict(run.run_id)
-        _hold_steps(project, run, stored)
-        _write_over(stored, project, run, digest, source)
-        return stored
+        # It may have got its name only now, from a span that came after the others.
+        before = stored or _made(made_before)
+        _hold_steps(project, run, before)
+        if before is None:
+            return _insert(project, run, digest, source)
+        _write_over(before, project, run, digest, source)
+        return before
+
+
+def _made(key: int | None) -> models.Run | None:
+    return None if key is None else models.Run.objects.filter(pk=key).only(*_TO_WRITE_OVER).first()
 
 
 def _hold_steps(project: models.Project, run: Run, stored: models.Run | None) -> None:
@@ -131,6 +136,7 @@ def _write_over(row: models.Run, project: models.Project, run: Run, digest: str,
     written = _written(project, run, digest, source)
     before = row.session
     give_back(row)
+    row.run_id = run.run_id
     row.kept = kept_steps(project, run, written.steps)
     for name, value in written.columns.items():
         setattr(row, name, value)

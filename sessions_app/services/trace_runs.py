@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import random
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TypeVar
 
@@ -17,10 +18,12 @@ from django.db.models import Model, Q, QuerySet
 from django.utils import timezone
 from zstandard import ZstdError
 
+from sessions_app import models
 from sessions_app.core.assembly.run import assemble
 from sessions_app.core.errors import PayloadMissing, RunConflict, SpansMissing
 from sessions_app.core.otlp_export.restore import is_export
 from sessions_app.core.payload import compact_json, sha256_hex
+from sessions_app.core.run import Run
 from sessions_app.core.spans.batch import Batch, read_batch
 from sessions_app.core.spans.carried import apart, lacking
 from sessions_app.core.spans.merging import merge
@@ -84,10 +87,25 @@ def _make_run(trace: Trace, just_stored: Batch | None, quiet_since: datetime | N
     with shared_values():
         run = assemble(spans, is_closed=is_closed)
     source = compact_json({"trace_id": trace.trace_id, "batches": sorted(map(sha256_hex, contents))})
-    row = store_assembled(trace.project, run, source=source, made_before=trace.run_id)
+    row = _stored(trace, run, source)
     Trace.objects.filter(pk=trace.pk).update(
         run=row, batches_assembled=received, is_closed=is_closed or run.status != "running", problem=None
     )
+
+
+def _stored(trace: Trace, run: Run, source: bytes) -> models.Run:
+    """The run under the id that its spans give it; under the trace's own where another run has that one."""
+    if run.run_id != trace.trace_id:
+        lock_name(trace.project, run.run_id)
+        others = models.Run.objects.filter(project=trace.project, run_id=run.run_id).exclude(pk=trace.run_id)
+        run = _under_trace_id(trace, run) if others.exists() else run
+    return store_assembled(trace.project, run, source=source, made_before=trace.run_id)
+
+
+def _under_trace_id(trace: Trace, run: Run) -> Run:
+    said = {**run.extra["trace"], "run_id_of_another_run": run.run_id}
+    session_id = trace.trace_id if run.session_id == run.run_id else run.session_id
+    return replace(run, run_id=trace.trace_id, session_id=session_id, extra={**run.extra, "trace": said})
 
 
 def _contents(trace: Trace, just_stored: Batch | None) -> tuple[list[bytes], Pieces]:

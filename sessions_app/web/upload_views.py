@@ -13,8 +13,9 @@ from django.shortcuts import render
 from django.views.decorators.csrf import csrf_exempt, csrf_protect
 from django.views.decorators.http import require_POST
 
-from sessions_app.core.errors import RecordTooLarge, RunConflict
-from sessions_app.models import Project
+from sessions_app.core.errors import RecordError, RecordTooLarge, RunConflict
+from sessions_app.models import Project, Run
+from sessions_app.services.exchanges import attach_exchanges
 from sessions_app.services.imports import take_in
 from sessions_app.services.recording_files import REFUSALS, refusal_words
 from sessions_app.services.run_store import Ingested
@@ -35,6 +36,8 @@ class UploadForm(forms.Form):
         allow_empty_file=True,
         error_messages={"required": "Choose a file first.", "invalid": "The form holds no file."},
     )
+    run_id = forms.CharField(required=False)
+    """The run that recorded HTTP belongs to."""
 
 
 def within_limit(view: View) -> View:
@@ -69,10 +72,22 @@ def upload(request: HttpRequest, project: Project) -> HttpResponse:
         return _answer(request, project, {"refusal": form.errors["file"].as_data()[0].messages[0]}, 400)
     file = form.cleaned_data["file"]
     try:
+        if form.cleaned_data["run_id"]:
+            return _attached(request, project, form.cleaned_data["run_id"], file)
         stored = take_in(project, file.read(), file.content_type or "").items
     except REFUSALS as error:
         return _answer(request, project, {"name": file.name, "refusal": refusal_words(error)}, _status(error))
     return _answer(request, project, {"name": file.name, "stored": [_line(project, each) for each in stored]}, 200)
+
+
+def _attached(request: HttpRequest, project: Project, run_id: str, file: Any) -> HttpResponse:
+    run = Run.objects.filter(project=project, run_id=run_id).select_related("session", "project").first()
+    if run is None:
+        raise RecordError(f"There is no run {run_id} in this project.")
+    attached = attach_exchanges(run, file.read())
+    placed = [step for step in attached.steps if step is not None]
+    facts = {"exchanges": len(attached.steps), "placed": sorted(placed), "run": run}
+    return _answer(request, project, {"name": file.name, "attached": facts, "address": run_address(run, project)}, 200)
 
 
 def _line(project: Project, ingested: Ingested) -> dict[str, Any]:

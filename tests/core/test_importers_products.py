@@ -9,7 +9,7 @@ from sessions_app.core.conventions.langfuse.span import read as read_langfuse
 from sessions_app.core.conventions.langsmith.span import read as read_langsmith
 from sessions_app.core.errors import RecordError
 from sessions_app.core.importers import langfuse, langsmith, langsmith_multipart, phoenix
-from sessions_app.core.importers.documents import load_document
+from sessions_app.core.importers.documents import read_document
 from sessions_app.core.importers.ids import span_id_of, trace_id_of
 from sessions_app.core.run import ErrorInfo
 from sessions_app.core.spans.reading import ChatMessage, TextPart
@@ -106,18 +106,18 @@ def test_to_spans_names_the_field_that_is_wrong(importer, value, field):
     assert caught.value.field == field
 
 
-def test_load_document_reads_json_and_lines():
-    assert load_document(b'{"a": 1}') == {"a": 1}
-    assert load_document(b'{"a": 1}\n\n{"a": 2}\n') == [{"a": 1}, {"a": 2}]
+def test_read_document_reads_json_and_lines():
+    assert read_document(b'{"a": 1}').value == {"a": 1}
+    assert read_document(b'{"a": 1}\n\n{"a": 2}\n').value == [{"a": 1}, {"a": 2}]
 
 
 @pytest.mark.parametrize(
     ("content", "words"),
     [(b"nothing\nat all", "not JSON"), (b'{"a": 1}\n{"a": ', "Line 2"), (b'{"a": ', "not JSON"), (b"\xff\n1", "UTF-8")],
 )
-def test_load_document_says_where_it_ends(content, words):
+def test_read_document_says_where_it_ends(content, words):
     with pytest.raises(RecordError, match=words):
-        load_document(content)
+        read_document(content)
 
 
 def test_ids_are_those_of_opentelemetry_where_they_can_be():

@@ -418,3 +418,39 @@ def test_a_list_that_grew_gives_one_operation_for_each_new_item():
 def test_what_stands_in_front_or_in_the_middle_is_one_operation_too():
     assert diff([2, 3], [1, 2, 3]) == [{"op": "add", "path": "/0", "value": 1}]
     assert diff([1, 2, 3], [1, 3]) == [{"op": "remove", "path": "/1"}]
+
+
+def test_a_result_that_was_taken_back_is_still_a_step_of_the_run():
+    def work() -> None:
+        agent = order_bot()
+        before_cancel = agent.take_snapshot("before cancel")
+        agent.add_tool_result("cancel_order", {"id": "ORD-5521"}, "ERROR: already delivered")
+        agent.restore_snapshot(before_cancel)
+        agent.add_tool_result("cancel_order", {"id": "ORD-5522"}, "cancelled")
+
+    run = run_with(work)
+
+    results = [(call.tool_name, call.arguments.value, call.result.value) for _, call in run.tool_calls]
+    assert results == [
+        ("lookup_order", {"id": "ORD-5521"}, "Found: shipped"),
+        ("check_eligibility", {"id": "ORD-5521"}, "Eligible for cancel"),
+        ("cancel_order", {"id": "ORD-5521"}, "ERROR: already delivered"),
+        ("cancel_order", {"id": "ORD-5522"}, "cancelled"),
+    ]
+    assert {(step.started_at, step.duration_ms) for step, _ in run.tool_calls} == {(None, None)}
+
+
+def test_a_kept_result_of_a_recorded_tool_is_no_second_step():
+    @recorded_tool
+    def lookup_order(id: str) -> str:
+        return "Found: shipped"
+
+    def work() -> None:
+        agent = StatefulAgent(None)
+        for order in ("ORD-1", "ORD-2"):
+            agent.add_tool_result("lookup_order", {"id": order}, lookup_order(order))
+        agent.add_tool_result("lookup_order", {"id": "ORD-3"}, "Found: by phone")
+
+    run = run_with(work)
+
+    assert [call.arguments.value for _, call in run.tool_calls] == [{"id": "ORD-1"}, {"id": "ORD-2"}, {"id": "ORD-3"}]

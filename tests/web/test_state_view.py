@@ -286,7 +286,7 @@ def test_what_our_recorder_takes_is_listed(shop, bob):
     (document,) = records_of(desk)
     run = ingest_document(shop, document).run
 
-    listed = match(r'<section id="snapshots"(.*?)</section>', state_page(bob, run, step=1))
+    listed = match(r'<section id="snapshots"(.*?)</section>', state_page(bob, run, step=2))
     assert re.findall(r'<span class="badge">(.*?)</span>', listed) == ["automatic", "by hand"]
     assert "before cancel" in listed
     assert "the customer is in a hurry" in match(r'<dl class="snapshot">(.*?)</dl>', listed)

@@ -94,13 +94,13 @@ class _Assembled:
         self._models = [draft for draft in drafts if isinstance(draft.call, ModelCall)]
 
     def run(self, *, is_closed: bool) -> Run:
-        trace_id = self._spans[0].trace_id
+        run_id = self._run_id()
         status, error = self._end(is_closed)
         first = self._first_converted()
         steps = numbered(self._drafts)
         return Run(
-            run_id=trace_id,
-            session_id=identifier(self._fact(lambda reading: reading.session_id)) or trace_id,
+            run_id=run_id,
+            session_id=identifier(self._fact(lambda reading: reading.session_id)) or run_id,
             status=status,
             source_format=SPANS,
             input=self._input(first),
@@ -124,6 +124,11 @@ class _Assembled:
         )
 
     # --- facts
+
+    def _run_id(self) -> str:
+        """The id that the topmost span gives to the run, else that of the trace."""
+        said = next((root.reading.run_id for root in self._roots if root.span.parent_id is None), None)
+        return identifier(said) or self._spans[0].trace_id
 
     def _fact(self, read: Callable[[Reading], _Fact | None]) -> _Fact | None:
         return next((fact for node in self._nodes if (fact := read(node.reading)) is not None), None)

@@ -12,6 +12,7 @@ from sessions_app.core.conventions import (
     mlflow,
     openai_agents,
     openinference,
+    plain_steps,
     provider_payload,
     traceloop,
     vercel,
@@ -32,6 +33,7 @@ READERS: tuple[tuple[Callable[[Span], Reading | None], tuple[str, ...]], ...] = 
     (mlflow.read, ("mlflow.",)),
     (traceloop.read, ("traceloop.", "gen_ai.prompt.", "gen_ai.completion.", "llm.request.")),
     (genai.read, ("gen_ai.", "pydantic_ai.", "all_messages_events", "model_request_parameters", "events", "db.query.")),
+    (plain_steps.read, ("run_id", "step_number", "tool_name")),
 )
 """What was written for one product on purpose comes before what it passes on from others.
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from sessions_app.core.errors import RecordError
+from sessions_app.core.formats import openai_items, session_file, snapshots, step_events, tool_list
 from sessions_app.core.formats.native import parse_native
-from sessions_app.core.formats.openai_items import parse_items
+from sessions_app.core.formats.not_recordings import refusal_of
 from sessions_app.core.formats.pydantic_messages import parse_messages, parse_wrapped_messages
-from sessions_app.core.formats.session_file import parse_session_file
-from sessions_app.core.importers import cassette
+from sessions_app.core.importers import cassette, checkpoint_files
 from sessions_app.core.json_text import Limits, load_strict
 from sessions_app.core.payload import JsonValue
 from sessions_app.core.run import Run
@@ -27,6 +27,9 @@ def parser_of(value: JsonValue) -> Parser:
     parser = find_parser(value)
     if parser is not None:
         return parser
+    refusal = refusal_of(value)
+    if refusal is not None:
+        raise RecordError(refusal)
     if not isinstance(value, dict | list):
         raise RecordError("A recording is a JSON object, or a list of messages.")
     if isinstance(value, list):
@@ -36,36 +39,44 @@ def parser_of(value: JsonValue) -> Parser:
     raise RecordError(
         "The format of this recording is not known: expected a native record (with 'format'), "
         "a session file (with 'session_id' and 'messages'), OpenAI Agents items (with 'input' and 'items'), "
-        "a list of Pydantic AI messages, spans (OTLP JSON), an export of OpenAI Agents, Langfuse, LangSmith or "
-        "Phoenix, a logged request to a model provider, or a cassette of vcrpy."
+        "a list of Pydantic AI messages, events of steps, checkpoints, snapshots or recordings of tools, "
+        "spans (OTLP JSON), an export of OpenAI Agents, Langfuse, LangSmith or "
+        "Phoenix, a logged request to a model provider, or recorded HTTP of vcrpy, nock or WireMock."
     )
 
 
 def find_parser(value: JsonValue) -> Parser | None:
     """The parser for what is a recording beyond doubt; None for everything else."""
-    if isinstance(value, list):
-        return parse_messages if value and all(map(_is_message, value)) else None
-    if not isinstance(value, dict):
-        return None
-    if "format" in value:
+    if isinstance(value, dict) and "format" in value:
         return parse_native
-    if cassette.matches(value):
-        return cassette.parse_cassette
-    if "items" in value and {"input", "final_output"} & value.keys():
-        return parse_items
-    if "session_id" in value and {"user_input", "final_output", "messages"} & value.keys():
-        return _session_or_dump(value)
-    messages = value.get("messages")
+    parser = next((parse for matches, parse in _FORMATS if matches(value)), None)
+    if parser is not None:
+        return parser
+    messages = value.get("messages") if isinstance(value, dict) else value
     is_dump = isinstance(messages, list) and bool(messages) and all(map(_is_message, messages))
-    return parse_wrapped_messages if is_dump else None
+    if not is_dump:
+        return None
+    return parse_messages if isinstance(value, list) else parse_wrapped_messages
 
 
 def _is_message(value: JsonValue) -> bool:
     return isinstance(value, dict) and "kind" in value and "parts" in value
 
 
-def _session_or_dump(value: dict[str, JsonValue]) -> Parser:
-    messages = value.get("messages")
+def _is_dump_of_session(value: JsonValue) -> bool:
+    """A dump of Pydantic AI with the id of its session beside it."""
+    messages = value.get("messages") if isinstance(value, dict) and "session_id" in value else None
     first = messages[0] if isinstance(messages, list) and messages else None
-    is_dump = isinstance(first, dict) and "kind" in first and "type" not in first
-    return parse_wrapped_messages if is_dump else parse_session_file
+    return isinstance(first, dict) and "kind" in first and "type" not in first
+
+
+_FORMATS: tuple[tuple[Callable[[JsonValue], bool], Parser], ...] = (
+    (cassette.matches, cassette.parse_cassette),
+    (openai_items.matches, openai_items.parse_items),
+    (checkpoint_files.matches, checkpoint_files.parse_checkpoints),
+    (_is_dump_of_session, parse_wrapped_messages),
+    (session_file.matches, session_file.parse_session_file),
+    (step_events.matches, step_events.parse_step_events),
+    (snapshots.matches, snapshots.parse_snapshots),
+    (tool_list.matches, tool_list.parse_tool_list),
+)

@@ -4,8 +4,8 @@
      "items": [{"type": "ToolCallItem", "raw": {…}}, …]}
 
 `raw` is the item's `raw_item.model_dump(exclude_unset=True)`; plain Responses items (`to_input_list()`)
-are taken as well. A `raw` that is the text of a Python object holds no structure: such items are
-kept and shown, and nothing can be replayed from them.
+are taken as well. A `raw` that is the text of a Python object, as `str(raw_item)` gives it, is read as far as it can
+be; the run then says under `derived` how many items were read in this way. What cannot be read is kept and shown.
 """
 
 from __future__ import annotations
@@ -18,12 +18,19 @@ from sessions_app.core.errors import RecordTooLarge
 from sessions_app.core.formats.conversation import read_messages, run_from_messages
 from sessions_app.core.formats.fields import Fields
 from sessions_app.core.formats.native import foreign_extra
+from sessions_app.core.formats.python_text import read_python_text
 from sessions_app.core.formats.values import message_value
 from sessions_app.core.json_text import Limits
 from sessions_app.core.payload import JsonObject, JsonValue, Payload, sha256_hex
 from sessions_app.core.run import OtherCall, Run, Step
 
 SOURCE = "openai-agents-items"
+DERIVED = "derived"
+"""Among the unknown fields of a run: what of it was read from a text that was not made to be read."""
+
+
+def matches(value: JsonValue) -> bool:
+    return isinstance(value, dict) and "items" in value and bool({"input", "final_output"} & value.keys())
 
 
 def parse_items(content: bytes, limits: Limits = Limits()) -> Run:
@@ -52,7 +59,7 @@ def parse_items(content: bytes, limits: Limits = Limits()) -> Run:
         tenant_id=fields.name("tenant_id"),
         steps=run.steps or _shown(items),
         # Every item with its type as the SDK names it, whatever became of it above.
-        extra={"items": fields.value("items"), **foreign_extra(fields.rest(), SOURCE)},
+        extra={"items": fields.value("items"), **_derived(items), **foreign_extra(fields.rest(), SOURCE)},
     )
 
 
@@ -64,9 +71,20 @@ class _Item:
         self.name = fields.required("type", fields.name) if is_wrapped or fields.has("type") else "message"
         self.raw: JsonValue = fields.value("raw") if is_wrapped else _whole(fields)
 
-    @property
-    def value(self) -> JsonObject:
-        return self.raw if isinstance(self.raw, dict) else {}
+        said = read_python_text(self.raw) if isinstance(self.raw, str) else self.raw
+        self.value: JsonObject = said if isinstance(said, dict) else {}
+
+
+def _derived(items: list[_Item]) -> JsonObject:
+    """Which items came as the text of a Python object, for what was read from it is no more than that text says."""
+    texts = [item for item in items if isinstance(item.raw, str)]
+    if not texts:
+        return {}
+    return {DERIVED: {"from": "the text of Python objects", "items": len(texts), "read": sum(map(_is_read, texts))}}
+
+
+def _is_read(item: _Item) -> bool:
+    return bool(item.value)
 
 
 def _whole(fields: Fields) -> JsonObject:

@@ -5,7 +5,8 @@
      "tool_calls": [{"tool", "args"}], "duration_ms"}
 
 Each part becomes a part of a message as Pydantic AI names them: `kind` is called `part_kind` there,
-everything else is the same and is carried over byte for byte.
+everything else is the same and is carried over byte for byte. A short form has `input` and `output` in place of
+`user_input` and `final_output`, and no id: the run is named after its content.
 """
 
 from __future__ import annotations
@@ -19,25 +20,38 @@ from sessions_app.core.formats.json_writer import array_text, object_text, scala
 from sessions_app.core.formats.native import foreign_extra
 from sessions_app.core.formats.values import message_value
 from sessions_app.core.json_text import Limits
-from sessions_app.core.payload import Payload
+from sessions_app.core.payload import JsonValue, Payload, sha256_hex
 from sessions_app.core.run import Run, Step, ToolCall
 
 SOURCE = "session-file"
 _KINDS = {"ModelRequest": "request", "ModelResponse": "response"}
 
 
+def matches(value: JsonValue) -> bool:
+    """Whether this is parsed JSON of a session file, in its whole or in its short form."""
+    if not isinstance(value, dict):
+        return False
+    if "session_id" in value:
+        return bool({"user_input", "final_output", "messages"} & value.keys())
+    messages = value.get("messages")
+    first = messages[0] if isinstance(messages, list) and messages else None
+    is_short = isinstance(first, dict) and "parts" in first and first.get("type") in _KINDS
+    return is_short or (messages == [] and value.keys() == {"input", "output", "messages"})
+
+
 def parse_session_file(content: bytes, limits: Limits = Limits()) -> Run:
     fields = Fields(content)
-    run_id = fields.required("session_id", fields.identifier)
+    has_id = "session_id" in fields.names()
+    run_id = fields.required("session_id", fields.identifier) if has_id else f"run-{sha256_hex(content)[:16]}"
     messages = _messages(fields, limits)
     run = run_from_messages(read_messages(messages), run_id=run_id, source_format=SOURCE)
-    output = _text_payload(fields, "final_output")
+    output = _text_payload(fields, "final_output") or _text_payload(fields, "output")
     steps = run.steps or _calls_alone(fields, limits)
     return replace(
         run,
         session_id=run_id,
         status="ok" if output is not None and run.status == "cut_off" and not messages else run.status,
-        input=_text_payload(fields, "user_input") or run.input,
+        input=_text_payload(fields, "user_input") or _text_payload(fields, "input") or run.input,
         output=output if messages else output or run.output,
         model=fields.name("model") or run.model,
         instructions=fields.text("instructions") or run.instructions,
@@ -65,10 +79,11 @@ def _limited(fields: Fields, name: str, limits: Limits) -> list[Fields]:
 
 def _messages(fields: Fields, limits: Limits) -> list[Payload]:
     instructions = fields.slice("instructions")
-    return [_message(child, instructions) for child in _limited(fields, "messages", limits)]
+    return [read_message(child, instructions) for child in _limited(fields, "messages", limits)]
 
 
-def _message(fields: Fields, instructions: bytes | None) -> Payload:
+def read_message(fields: Fields, instructions: bytes | None) -> Payload:
+    """One message in the shape of Pydantic AI; requests have the instructions, unless they have their own."""
     kind = _KINDS[fields.required("type", lambda name: fields.choice(name, tuple(_KINDS)))]
     parts = [_part(part) for part in fields.required("parts", fields.children)]
     if kind == "request":

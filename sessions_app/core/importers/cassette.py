@@ -6,10 +6,9 @@
 
 Source: vcrpy's `serializers/compat.py` and `persisters`, betamax's `cassette/interaction.py`, whose list is called
 `http_interactions`. An interaction is a tool's step whose answer is the body, byte for byte; a request to a model is a
-model's step, with steps for the tools that its answers ask for. Order and repetitions stay as recorded.
-
-vcrpy writes YAML unless told otherwise. That is refused with a word on how to get JSON: a reader of YAML is no part of
-what the server runs with.
+model's step, with steps for the tools that its answers ask for. Order and repetitions stay as recorded. Cassettes in
+YAML are JSON by the time they come here (`yaml_text`), and files of nock and WireMock are read as cassettes
+(`http_files`).
 """
 
 from __future__ import annotations
@@ -21,13 +20,14 @@ from urllib.parse import urlsplit
 from sessions_app.core.assembly.steps import Draft, StepWriter, numbered
 from sessions_app.core.assembly.tree import Node
 from sessions_app.core.conventions.provider_payload import read
-from sessions_app.core.errors import RecordError, RecordTooLarge
+from sessions_app.core.errors import RecordTooLarge
 from sessions_app.core.formats.fields import Fields
 from sessions_app.core.formats.native import foreign_extra
+from sessions_app.core.importers.http_files import interactions_of, is_http_file
 from sessions_app.core.importers.interaction import SOURCE, Interaction, is_json
 from sessions_app.core.importers.provider_log import is_request
 from sessions_app.core.json_text import Limits, load_strict
-from sessions_app.core.payload import BINARY, JsonValue, Payload, sha256_hex
+from sessions_app.core.payload import BINARY, JsonValue, Payload, compact_json, sha256_hex
 from sessions_app.core.run import ErrorInfo, HttpExchange, ModelCall, Run, Step, ToolCall
 from sessions_app.core.spans.reading import ChatMessage, TextPart
 from sessions_app.core.spans.span import Span
@@ -37,7 +37,11 @@ _MAX_NAME = 200
 
 
 def matches(value: JsonValue) -> bool:
-    """Whether this is a cassette that was read from JSON."""
+    """Whether this is recorded HTTP that was read from JSON or YAML."""
+    return _is_cassette(value) or is_http_file(value)
+
+
+def _is_cassette(value: JsonValue) -> bool:
     lists = [value.get(name) for name in _LISTS] if isinstance(value, dict) else []
     rows = next((rows for rows in lists if isinstance(rows, list) and rows), [None])
     return isinstance(rows[0], dict) and {"request", "response"} <= rows[0].keys()
@@ -48,11 +52,7 @@ def parse_cassette(content: bytes, limits: Limits = Limits()) -> Run:
 
     Where models were called, the last call says how the run ended; else it counts as ended well.
     """
-    _refuse_yaml(content)
-    load_strict(content, limits)
-    fields = Fields(content)
-    _check_version(fields)
-    interactions = [Interaction(row) for row in _rows(fields, limits)]
+    fields, interactions = read_interactions(content, limits)
     run_id = f"cassette-{sha256_hex(content)[:16]}"
     writer = _Writer()
     for interaction in interactions:
@@ -61,9 +61,14 @@ def parse_cassette(content: bytes, limits: Limits = Limits()) -> Run:
     return replace(writer.told(run), extra=foreign_extra(fields.rest(), SOURCE))
 
 
-def _refuse_yaml(content: bytes) -> None:
-    if not content.lstrip().startswith((b"{", b"\xef\xbb\xbf")):
-        raise RecordError("A cassette must be JSON: record it with `serializer='json'`, or convert the YAML to JSON.")
+def read_interactions(content: bytes, limits: Limits = Limits()) -> tuple[Fields, list[Interaction]]:
+    """The interactions, and the cassette around them. Raises `RecordError` naming the field."""
+    value = load_strict(content, limits)
+    if not _is_cassette(value) and is_http_file(value):
+        content = compact_json({"interactions": interactions_of(value)})
+    fields = Fields(content)
+    _check_version(fields)
+    return fields, [Interaction(row) for row in _rows(fields, limits)]
 
 
 def _check_version(fields: Fields) -> None:

@@ -1,31 +1,97 @@
-"""Exported files: one JSON document, or one JSON value a line (JSONL)."""
+"""Files as they come: one JSON document, JSON values one after the other (JSONL, a console exporter), or YAML."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+
 from sessions_app.core.errors import RecordError, RecordTooLarge
+from sessions_app.core.formats.python_text import read_python_text
+from sessions_app.core.importers.yaml_text import is_yaml_cassette, yaml_as_json
 from sessions_app.core.json_text import Limits, load_strict
 from sessions_app.core.payload import JsonValue
 
+_SPACE = " \t\r\n"
 
-def load_document(content: bytes, limits: Limits = Limits()) -> JsonValue:
-    """The value, or the list of the lines' values; raises `RecordError` with the place in words."""
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Document:
+    """JSON text, and the value in it."""
+
+    content: bytes
+    value: JsonValue
+
+
+def read_document(content: bytes, limits: Limits = Limits()) -> Document:
+    """The document as JSON; several values become one list. Raises `RecordError` with the place in words."""
+    if is_yaml_cassette(content):
+        content = yaml_as_json(content, limits)
     try:
-        return load_strict(content, limits)
+        return Document(content=content, value=load_strict(content, limits))
     except RecordTooLarge:
         raise
     except RecordError as error:
-        return _lines(content, limits, error)
+        return _of_pieces(content, limits, error)
 
 
-def _lines(content: bytes, limits: Limits, error: RecordError) -> list[JsonValue]:
-    lines = [(number, line) for number, line in enumerate(content.splitlines(), 1) if line.strip()]
-    if len(lines) < 2 or len(lines) > limits.max_values:
-        raise error
+def _of_pieces(content: bytes, limits: Limits, error: RecordError) -> Document:
+    pieces: list[bytes] = []
     values: list[JsonValue] = []
-    for number, line in lines:
+    for line, piece in _pieces(content):
+        if len(pieces) == limits.max_values:
+            raise RecordTooLarge(f"The document holds more than {limits.max_values} values.")
         try:
-            values.append(load_strict(line, limits))
+            values.append(load_strict(piece, limits))
         except RecordError as wrong:
-            # What fails at once is no JSONL: then the document's own error says more.
-            raise RecordError(f"Line {number}: {wrong.message}", field=wrong.field) if values else error from None
-    return values
+            # Where the first piece is no JSON, the document's own error says more.
+            said = RecordError(f"Line {line}: {wrong.message}", field=wrong.field)
+            raise said if values else _what_else(content) or error from None
+        pieces.append(piece)
+    if len(pieces) < 2:
+        raise _what_else(content) or error
+    return Document(content=b"[" + b",".join(pieces) + b"]", value=values)
+
+
+def _pieces(content: bytes) -> Iterator[tuple[int, bytes]]:
+    """The JSON values that stand one after the other, each with the line that it begins in; what is none goes to the
+    end of its line."""
+    text = content.decode("utf-8", errors="replace")
+    decoder = json.JSONDecoder()
+    at, line = 0, 1
+    while True:
+        start = _past_space(text, at)
+        line += text.count("\n", at, start)
+        if start == len(text):
+            return
+        at = _end_of_value(decoder, text, start)
+        yield line, text[start:at].encode("utf-8", errors="replace")
+        line += text.count("\n", start, at)
+
+
+def _past_space(text: str, at: int) -> int:
+    while at < len(text) and text[at] in _SPACE:
+        at += 1
+    return at
+
+
+def _end_of_value(decoder: json.JSONDecoder, text: str, start: int) -> int:
+    try:
+        return decoder.raw_decode(text, start)[1]
+    except (ValueError, RecursionError):
+        end = text.find("\n", start)
+        return len(text) if end == -1 else end
+
+
+_REPORT = b"Bug Reproduction Report"
+
+
+def _what_else(content: bytes) -> RecordError | None:
+    """What the document is in place of JSON, and what to send."""
+    if content.lstrip().startswith(_REPORT):
+        return RecordError("This is a report on a run. Send the session file that the report was made of.")
+    if content.startswith(b"\x1f\x8b"):
+        return RecordError("The file is packed with gzip. Unpack it, or send it with Content-Encoding: gzip.")
+    if read_python_text(content.decode("utf-8", errors="replace")) is not None:
+        return RecordError("This is what Python prints for a value, not JSON. Write it with json.dump and send that.")
+    return None

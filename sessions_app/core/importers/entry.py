@@ -55,6 +55,11 @@ class Entry:
             raise RecordError(f"{self.at(names[0])} must be a time in ISO 8601.", field=self.at(names[0]))
         return found
 
+    def with_defaults(self, values: JsonObject) -> Entry:
+        """The same object, with these values for fields that it does not have or that are null."""
+        said = {name: value for name, value in self._value.items() if value is not None}
+        return Entry({**values, **said}, self.path)
+
     def rest(self, prefix: str) -> JsonObject:
         """The fields that nobody asked for, under names of their own."""
         unread = self._value.keys() - self._read

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from sessions_app.core.errors import RecordError
-from sessions_app.core.importers import langfuse, langsmith, openai_agents, phoenix, provider_payload
+from sessions_app.core.importers import (
+    langfuse,
+    langsmith,
+    openai_agents,
+    otel_console,
+    phoenix,
+    provider_payload,
+)
 from sessions_app.core.otlp.decode import decode_traces
 from sessions_app.core.otlp.errors import OtlpError
 from sessions_app.core.payload import JsonValue, compact_json
@@ -45,6 +52,8 @@ _IMPORTERS: tuple[tuple[Callable[[JsonValue], bool], ToSpans], ...] = (
     (openai_agents.matches, openai_agents.to_spans),
     (langsmith.matches, langsmith.to_spans),
     (langfuse.matches, langfuse.to_spans),
+    # Before Phoenix, whose records look alike.
+    (otel_console.matches, otel_console.to_spans),
     (phoenix.matches, phoenix.to_spans),
     # Last: many documents have messages somewhere.
     (provider_payload.matches, provider_payload.to_spans),

@@ -2,10 +2,13 @@
 
 Source: https://docs.langchain.com/langsmith/run-data-format. A run becomes a span with the attributes that the
 product's own OpenTelemetry exporter writes. Trace ids are the 32 hex digits of the trace's UUID, span ids the last 16
-of the run's (see `ids.span_id_of`).
+of the run's (see `ids.span_id_of`). Exports may hold the runs inside a run in its `child_runs`.
 """
 
 from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
 
 from sessions_app.core.errors import RecordError
 from sessions_app.core.importers.entry import Entry, entries
@@ -28,7 +31,21 @@ def to_spans(value: JsonValue) -> list[Span]:
     if not items:
         raise RecordError("The document holds no runs of LangSmith.")
     path = "runs" if isinstance(value, dict) and "runs" in value else ""
-    return [run_span(entry) for entry in entries(items, path)]
+    runs = {run.required("id"): run for run in _with_children(entries(items, path))}
+    return [run_span(run) for run in runs.values()]
+
+
+def _with_children(runs: list[Entry]) -> Iterator[Entry]:
+    """Each run before those inside it, which need not name their parent and their trace again."""
+    waiting = deque(runs)
+    while waiting:
+        run = waiting.popleft()
+        children = run.list("child_runs")
+        if children:
+            run_id = run.required("id")
+            known = {"parent_run_id": run_id, "trace_id": _trace(run, run_id, run.text("parent_run_id"))}
+            waiting += [child.with_defaults(known) for child in entries(children, run.at("child_runs"))]
+        yield run
 
 
 def _items(value: JsonValue) -> list[JsonValue]:

@@ -38,6 +38,10 @@ class Read:
                 found = self._attributes[name] if found is None else found
         return found
 
+    def peek(self, name: str) -> JsonValue:
+        """The value, which does not count as understood: it will still be shown."""
+        return self._attributes.get(name)
+
     def text(self, *names: str) -> str | None:
         """A text that is not empty."""
         return next((value for name in names if isinstance(value := self.raw(name), str) and value), None)

@@ -162,6 +162,8 @@ class Reading:
     output: JsonValue = None
     conversation: tuple[ChatMessage, ...] | None = None
     """All messages of a run that its own span carries."""
+    run_id: str | None = None
+    """The id that the application gave to the run, beside that of the trace."""
     session_id: str | None = None
     user_id: str | None = None
     tenant_id: str | None = None

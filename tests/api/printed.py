@@ -1,0 +1,161 @@
+"""Files and records as people's own code prints them, and docs/own-formats.md, which says what becomes of each.
+
+`python -m tests.api.printed` writes the page anew from what the parsers answer.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+from sessions_app.core.assembly.run import assemble
+from sessions_app.core.errors import RecordError
+from sessions_app.core.formats.detect import find_parser, parser_of
+from sessions_app.core.formats.not_recordings import refusal_of
+from sessions_app.core.importers.documents import read_document
+from sessions_app.core.importers.formats import spans_in
+from sessions_app.core.judge.verdict import judge
+from sessions_app.core.run import Run
+
+FOLDER = Path("tests/records/printed")
+PAGE = Path("docs/own-formats.md")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Printed:
+    """A file as it was printed, with what it is called on the page."""
+
+    name: str
+    what: str
+    known_by: str = ""
+
+    @property
+    def content(self) -> bytes:
+        return (FOLDER / self.name).read_bytes()
+
+
+PRINTED = (
+    Printed(name="session_file.json", what="Session file", known_by="`session_id`, `messages`"),
+    Printed(
+        name="session_short.json",
+        what="Session file, short",
+        known_by="`messages` of `type` and `parts`; `input`, `output`",
+    ),
+    Printed(
+        name="openai_record.json",
+        what="Record of the OpenAI Agents SDK with `str(item.raw_item)`",
+        known_by="`items`, each `raw` a text",
+    ),
+    Printed(
+        name="snapshot.json",
+        what="Snapshot of an agent's state, or a list of them",
+        known_by="`step_number`, `memory`, `context_variables`, `tool_results`, `iteration_count`",
+    ),
+    Printed(
+        name="step_events.json",
+        what="Events of steps: a list, lines, or `{run_id, events}`",
+        known_by="`step_id`, `tool_name`, `input_state`, `output_state`",
+    ),
+    Printed(
+        name="checkpoint.json",
+        what="Checkpoint, or a list of those of one run",
+        known_by="`messages`, `state`, `tool_calls` or `step_number`",
+    ),
+    Printed(name="checkpoint_blob.json", what="What a store keeps of a checkpoint", known_by="`messages`, `state`"),
+    Printed(
+        name="tool_recordings.json",
+        what="Recordings of tools, alone or as `{run_id, recordings}`",
+        known_by="`tool_name`, `args`, `result`",
+    ),
+    Printed(
+        name="spans_console.txt",
+        what="Spans as OpenTelemetry's `ConsoleSpanExporter` prints them",
+        known_by="ids with `0x`",
+    ),
+    Printed(name="langsmith_nested.json", what="LangSmith runs with `child_runs`", known_by="`id`, `run_type`"),
+    Printed(name="cassette.yaml", what="Cassette of vcrpy, YAML or JSON", known_by="`interactions`"),
+    Printed(name="nock.json", what="Recording of nock", known_by="`scope`, `method`, `path`"),
+    Printed(name="wiremock.json", what="Mappings or journal of WireMock", known_by="`mappings`, `requests`"),
+    Printed(name="checkpoint_delta.json", what="What changed between two checkpoints"),
+    Printed(name="golden_trace.json", what="A golden trace"),
+    Printed(name="attempt.json", what="The result of an attempt"),
+    Printed(name="analysis.json", what="The analysis of a trace"),
+    Printed(name="report.txt", what="A reproduction report"),
+    Printed(name="tool_results.txt", what="A value that Python printed"),
+    Printed(name="tool_calls.txt", what="Calls of tools that Python printed"),
+)
+
+
+def run_in(printed: Printed) -> Run:
+    """Raises `RecordError` for what is refused."""
+    document = read_document(printed.content)
+    if find_parser(document.value) is None and refusal_of(document.value) is None:
+        spans = spans_in(document.value)
+        if spans:
+            return assemble(spans, is_closed=True)
+    return parser_of(document.value)(document.content)
+
+
+def _row(printed: Printed) -> str:
+    try:
+        run = run_in(printed)
+    except RecordError as error:
+        return f"| {printed.what} | – | refused | {error.message} |"
+    kinds = Counter(step.kind for step in run.steps)
+    steps = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
+    states = sum(step.state is not None for step in run.steps)
+    held = [f"steps: {steps}", *([f"states: {states}"] if states else [])]
+    exchanges = sum(step.http is not None for step in run.steps)
+    held += [f"HTTP exchanges: {exchanges}"] if exchanges else []
+    return f"| {printed.what} | {printed.known_by} | {judge(run).verdict.replace('_', ' ')} | {'; '.join(held)} |"
+
+
+_HEAD = """\
+# Files of your own
+
+Many teams save what their agents do with a few lines of their own. `POST /api/v1/runs`, the upload on the page *Set
+up* and `manage.py import FILE …` take these files as they are; each is known by what it holds. Every row was made
+from a file in `tests/records/printed`, and a test compares this page with what the server answers.
+
+| file | known by | replay | the file in the tests gives, or why it is refused |
+| --- | --- | --- | --- |
+"""
+_TAIL = """
+What cannot be in such a file is missing in the run, and the replay kit says so.
+
+- **A name for the run.** Files without `run_id` or `session_id` are named after their content, `run-` and 16 digits.
+- **Texts of Python objects.** `str(raw_item)` gives a text like `ResponseFunctionToolCall(name='get_weather', …)`. It
+  is read as data and nothing in it is run. The run has `derived`, which says how many items came in this way and how
+  many of them could be read; an item that cannot be read is kept as its text.
+- **Checkpoints.** Messages may be those of a provider (`role`, `content`), of Pydantic AI or of a session file. The
+  state of each checkpoint stands on the step that its messages end with. Lists of tool calls that grow from one
+  checkpoint to the next hold all calls so far; lists that do not hold the calls of one step.
+- **Snapshots.** The results in a snapshot are tool steps; of a list of snapshots, a result that was taken back by
+  going to an earlier snapshot stays in the record.
+- **Spans with plain attributes.** `run_id`, `query` and `step_number` on the spans of the run and its steps,
+  `tool_name`, `args`, `success` and `error` on those of tools. The run is found under its `run_id` and under the id
+  of its trace; where another run has that id already, it keeps that of the trace. Add `result` to the spans of tools:
+  with `result_size` alone there is nothing to replay.
+
+## Recorded HTTP of a run that is here
+
+A file of vcrpy, betamax, nock or WireMock becomes a run of its own, unless it is sent for a run:
+
+    curl -H "Authorization: Bearer $REPLAY_KEY" --data-binary @cassettes/prices.yaml \\
+        http://127.0.0.1:8000/api/v1/runs/r_8821/exchanges
+
+or by the upload on *Set up*, with the run's id beside the file. Each exchange goes to the tool call whose answer or
+arguments it holds, or during which it was recorded; one that fits no call is left out, and the answer says which.
+Headers that hold secrets are left out. nock and WireMock may keep a JSON body as a value: the exchange then says
+`respelled`, for its bytes are not those that went over the wire. Runs that are made of spans take no exchanges, for
+they are made anew when more spans come.
+"""
+
+
+def page() -> str:
+    return _HEAD + "\n".join(map(_row, PRINTED)) + "\n" + _TAIL
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
