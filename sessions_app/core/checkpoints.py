@@ -57,15 +57,27 @@ def model_config(run: Run, request: Step | None) -> JsonObject:
         "provider": (call.provider if call else None) or run.provider,
         "region": (call.region if call else None) or run.region,
         "settings": settings,
-        "prompt_version": _prompt_version(settings, request.extra if request else {}, run.flags, run.extra),
+        "prompt_version": _prompt_version(run, request, settings),
     }
 
 
-_PROMPT_VERSION = ("prompt_version", "prompt.version", "context.prompt_version")
+_PROMPT_VERSION = ("prompt_version", "prompt.version", "context.prompt_version", "langfuse.observation.prompt.version")
 """Names under which people record it; the format has no field for it."""
 
 
-def _prompt_version(*places: JsonValue) -> JsonValue:
+def prompt_version(run: Run) -> JsonValue:
+    """The version of the prompt that the run began with; None where none was recorded."""
+    first = next((step for step, _ in main_model_calls(run)), None)
+    call = first.call if first else None
+    settings = call.settings.value if isinstance(call, ModelCall) and call.settings else None
+    return _prompt_version(run, first, settings)
+
+
+def _prompt_version(run: Run, request: Step | None, settings: JsonValue) -> JsonValue:
+    said = request.extra if request else {}
+    span = said.get("span")
+    attributes = span.get("attributes") if isinstance(span, dict) else None
+    places = (settings, said, attributes, run.flags, run.extra)
     found = (place.get(name) for place in places if isinstance(place, dict) for name in _PROMPT_VERSION)
     return next((version for version in found if version is not None), None)
 

@@ -97,8 +97,8 @@ def _stored(trace: Trace, run: Run, source: bytes) -> models.Run:
     """The run under the id that its spans give it; under the trace's own where another run has that one."""
     if run.run_id != trace.trace_id:
         lock_name(trace.project, run.run_id)
-        others = models.Run.objects.filter(project=trace.project, run_id=run.run_id).exclude(pk=trace.run_id)
-        run = _under_trace_id(trace, run) if others.exists() else run
+        keys = models.Run.objects.filter(project=trace.project, run_id=run.run_id).values_list("pk", flat=True)
+        run = _under_trace_id(trace, run) if set(keys) - {trace.run_id} else run
     return store_assembled(trace.project, run, source=source, made_before=trace.run_id)
 
 

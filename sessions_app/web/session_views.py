@@ -119,6 +119,7 @@ def above_steps(request: HttpRequest, project: Project, place: RunPlace, view: s
         "ends": shown_ends(ends, run.status),
         "instructions": shown_instructions(ends.instructions),
         "kit_lines": run.kit.get("lines", []),
+        "kit_details": {line["key"]: line["detail"] for line in run.kit.get("lines", [])},
         "anomalies": odd[:ANOMALIES],
         "more_anomalies": odd[ANOMALIES:],
         "odd_count": len(anomalies),

@@ -15,6 +15,7 @@ from sessions_app.core.formats.detect import find_parser, parser_of
 from sessions_app.core.formats.not_recordings import refusal_of
 from sessions_app.core.importers.documents import read_document
 from sessions_app.core.importers.formats import spans_in
+from sessions_app.core.json_text import Limits
 from sessions_app.core.judge.verdict import judge
 from sessions_app.core.run import Run
 
@@ -94,7 +95,7 @@ def run_in(printed: Printed) -> Run:
         spans = spans_in(document.value)
         if spans:
             return assemble(spans, is_closed=True)
-    return parser_of(document.value)(document.content)
+    return parser_of(document.value)(document.content, Limits())
 
 
 def _row(printed: Printed) -> str:

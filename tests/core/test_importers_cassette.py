@@ -7,12 +7,14 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sessions_app.core.errors import RecordError, RecordTooLarge
 from sessions_app.core.formats.native import encode_native, parse_native
 from sessions_app.core.importers.cassette import matches, parse_cassette
+from sessions_app.core.importers.documents import read_document
 from sessions_app.core.json_text import Limits
 from sessions_app.core.payload import BINARY, JSON, TEXT, Payload
 from sessions_app.core.run import ErrorInfo, ModelCall, Run, Step, ToolCall
@@ -271,9 +273,43 @@ def test_run_id_comes_from_the_content() -> None:
     assert (first.session_id, first.source_format, first.status) == (first.run_id, "cassette", "ok")
 
 
-def test_yaml_is_refused_with_the_way_to_json() -> None:
-    with pytest.raises(RecordError, match="serializer='json'"):
-        parse_cassette(b"interactions:\n- request:\n    method: GET\nversion: 1\n")
+def yaml_run(text: str) -> Run:
+    return parse_cassette(read_document(text.encode()).content)
+
+
+def test_yaml_gives_the_run_that_json_gives() -> None:
+    cassette = {"interactions": [make_interaction(), make_interaction(code=429)], "version": 1}
+
+    from_yaml = yaml_run(yaml.dump(cassette))
+    assert from_yaml.steps == parse_cassette(json.dumps(cassette).encode()).steps
+
+
+def test_bytes_in_yaml_are_the_bodys_bytes() -> None:
+    interaction = make_interaction()
+    interaction["response"]["body"] = {"string": b"\x1f\x8b\x00"}
+
+    run = yaml_run(yaml.dump({"interactions": [interaction], "version": 1}))
+
+    assert run.steps[0].http is not None
+    assert run.steps[0].http.response_body == Payload(content=b"\x1f\x8b\x00", media_type=BINARY)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("interactions:\n- request: [\n", "not YAML"),
+        ("interactions: !!python/object/apply:os.system ['true']\n", "no kind of value"),
+        ("interactions:\n- request: 1\n  request: 2\n", "stands twice"),
+        (
+            "interactions:\n- &a [x,x,x,x,x,x,x,x,x]\n"
+            + "".join(f"- &{b} [{','.join(['*' + a] * 9)}]\n" for a, b in zip("abcdefgh", "bcdefghi", strict=True)),
+            "aliases",
+        ),
+    ],
+)
+def test_yaml_that_holds_anything_else_is_refused(text: str, words: str) -> None:
+    with pytest.raises(RecordError, match=words):
+        yaml_run(text)
 
 
 def change(path: str, value: Any) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from sessions_app.core.judge.kit import audit_kit
 from sessions_app.core.payload import Payload
 from sessions_app.core.run import AgentInfo, CodeInfo, ErrorInfo, HttpExchange, Run, Step
 from tests.core.test_judge_runs import (
+    EXCHANGE,
     NOON,
     SCHEMAS,
     SETTINGS,
@@ -120,6 +121,7 @@ CASES = [
     ("sampling", "captured", make_run(model(settings=settings(temperature=0, top_p=1), provider="anthropic"))),
     ("sampling", "partial", make_run(model(settings=settings(temperature=0, top_p=1), provider="openai"))),
     ("sampling", "partial", make_run(model(settings=SETTINGS), tool(), model())),
+    ("sampling", "partial", make_run(model(settings=settings(temperature=0, top_p=1, seed=None)))),
     ("sampling", "missing", make_run(model())),
     (
         "sampling",
@@ -127,12 +129,15 @@ CASES = [
         make_run(model(settings=SETTINGS, http=HttpExchange(request_body=settings(temperature=1)))),
     ),
     ("tool_io", "captured", make_run(model())),
-    ("tool_io", "captured", make_run(model(), tool(arguments={}))),
+    ("tool_io", "captured", make_run(model(), tool(arguments={}, http=EXCHANGE))),
     ("tool_io", "captured", make_run(model(), tool(arguments={}, result=None, outcome="deferred"))),
     ("tool_io", "missing", make_run(model(), tool(arguments={}, result=None))),
     ("tool_io", "captured", make_run(model(), tool(arguments={}, result=None, outcome="crashed"), model())),
-    ("tool_io", "captured", told("found")),
-    ("tool_io", "captured", told("other", outcome="failed")),
+    ("tool_io", "partial", make_run(model(), tool(arguments={}))),
+    ("tool_io", "partial", make_run(model(), tool(arguments={}, http=replace(EXCHANGE, extra={"body_cut": True})))),
+    ("tool_io", "partial", make_run(model(), tool(arguments={}, http=replace(EXCHANGE, extra={"respelled": True})))),
+    ("tool_io", "partial", told("found")),
+    ("tool_io", "partial", told("other", outcome="failed")),
     ("tool_io", "partial", make_run(model(), tool(), model())),
     ("tool_io", "partial", make_run(model(), tool(arguments={}), tool(arguments={}, result=None), model())),
     ("tool_io", "missing", make_run(model(), tool(arguments={}, result=None), model())),
@@ -174,7 +179,75 @@ def test_kit_line_has_status(key, status, run):
 def test_answer_told_as_json_text_is_no_contradiction():
     line = audit_kit(told('{"id":  1}', result={"id": 1})).line("tool_io")
 
-    assert line.status == "captured"
+    assert line.status == "partial"
+
+
+SEEDS = [
+    ({"seed": None}, "openai", "seed not set"),
+    ({}, "openai", "seed not captured"),
+    ({"seed": 42}, "openai", "seed 42, which this provider follows as far as it can"),
+    ({"random_seed": 42}, "mistral", "seed 42, which this provider follows as far as it can"),
+    ({"seed": 42}, "anthropic", "seed 42, which this provider ignores"),
+    ({"seed": None}, "anthropic", "seed not supported by this provider"),
+    ({"seed": 42}, "a-proxy", "seed 42, and it is not known whether this provider follows it"),
+]
+
+
+@pytest.mark.parametrize(("said", "provider", "words"), SEEDS)
+def test_a_seed_says_whether_it_was_set_and_whether_it_counts(said, provider, words):
+    kit = audit_kit(make_run(model(settings=settings(**said), provider=provider)))
+
+    assert kit.line("sampling").detail.removesuffix(".").endswith(words)
+    assert next(row for row in kit.rows if row.key == "rng_seed").detail == f"{words}."
+
+
+def test_a_seed_that_was_set_at_some_steps_says_at_how_many_it_was_not():
+    calls = [model(settings=settings(seed=seed), provider="openai") for seed in (42, None)]
+
+    row = next(row for row in audit_kit(make_run(*calls, model())).rows if row.key == "rng_seed")
+
+    assert (row.captured, row.detail) == (
+        "partial",
+        "seed 42 (not set on 1 step, not captured on 1 step), which this provider follows as far as it can.",
+    )
+
+
+@pytest.mark.parametrize(
+    ("run", "words"),
+    [
+        (make_run(model(), instructions="You help."), "no version recorded."),
+        (make_run(model(), instructions="You help.", extra={"context.prompt_version": "v7"}), "version v7."),
+        (make_run(model(settings=settings(prompt_version=3)), instructions="You help."), "version 3."),
+    ],
+)
+def test_instructions_have_their_hash_and_their_version_beside_them(run, words):
+    detail = audit_kit(run).line("instructions").detail
+
+    assert detail == f"Full text, 9 characters, SHA-256 {Payload.of_text('You help.').digest[:12]}, {words}"
+
+
+def test_flags_are_said_with_their_values():
+    run = make_run(flags={"new_flow": True, "limit": 3, "group": "b"})
+
+    assert audit_kit(run).line("flags").detail == "3 flags: new_flow true, limit 3, group b."
+
+
+@pytest.mark.parametrize(
+    ("call", "status"),
+    [
+        ({"settings": settings(stream=True)}, "partial"),
+        ({"settings": settings(stream=False)}, "captured"),
+        ({"http": HttpExchange(request_body=settings(stream=True))}, "partial"),
+        ({"settings": settings(stream=True), "first_token_at": NOON}, "captured"),
+        ({}, "captured"),
+    ],
+)
+def test_a_first_token_is_asked_for_where_a_stream_was_used(call, status):
+    step = model(started_at=NOON, duration_ms=1.0, **call)
+
+    run = make_run(step, started_at=NOON, agent=AgentInfo(entry_point="run"))
+
+    assert audit_kit(run).line("timestamps").status == status
 
 
 def test_sampling_says_its_values_and_what_the_provider_lacks():
@@ -244,7 +317,10 @@ def test_cut_history_says_how_much_of_it_is_there():
 def test_outputs_without_requests_are_named():
     row = next(row for row in audit_kit(make_run(model(), tool(), model())).rows if row.key == "tool_io")
 
-    assert row.detail == "Answers only: Tool arguments on 0 of 1 call, answers on 1 of 1."
+    assert row.detail == (
+        "Answers only: Tool arguments on 0 of 1 call, answers on 1 of 1. "
+        "The exchange behind an answer, byte for byte, on 0 of 1."
+    )
 
 
 def test_kit_as_json_has_twelve_lines_and_ten_rows_in_three_buckets():

@@ -21,6 +21,7 @@ from sessions_app.core.run import (
     Call,
     Chunk,
     CodeInfo,
+    HttpExchange,
     ModelCall,
     OtherCall,
     Retrieval,
@@ -32,6 +33,7 @@ from sessions_app.core.run import (
 RECORDS = Path(__file__).parents[1] / "records"
 NOON = datetime(2026, 2, 17, 12, tzinfo=UTC)
 SCHEMAS = (Payload.of_json({"name": "lookup_order", "parameters_json_schema": {"type": "object"}}),)
+EXCHANGE = HttpExchange(method="GET", url="https://orders.example.com", response_body=Payload.of_json([]))
 SETTINGS = Payload.of_json({"temperature": 0.7, "top_p": 1, "seed": 42})
 
 
@@ -119,7 +121,7 @@ def make_whole_run(**fields: Any) -> Run:
     asked = history(request_message(prompt(), instructions="You help."))
     steps = (
         model(**call, **times, **token, history=asked),
-        tool(arguments={"query": "my order"}, result=["#1", "#2"], **times, **who),
+        tool(arguments={"query": "my order"}, result=["#1", "#2"], http=EXCHANGE, **times, **who),
         model(**call, **times, **token),
     )
     defaults: JsonObject = {
@@ -204,7 +206,7 @@ def test_kit_of_a_session_file_says_what_it_lacks():
         "retrieval": "captured",
         "model": "partial",
         "sampling": "missing",
-        "tool_io": "captured",
+        "tool_io": "partial",
         "timestamps": "partial",
         "commit": "missing",
         "flags": "missing",

@@ -73,8 +73,8 @@ def test_text_goes_on_with_what_was_real_and_what_to_do():
         "Model: openai:gpt-4o\n"
         "Recorded at: 2026-02-17T14:23:01+00:00\n"
         "Messages: 6\n"
-        "Replay kit: 5 of 12 captured; "
-        "not: identity, tool_schemas, model, sampling, timestamps, commit, flags\n"
+        "Replay kit: 4 of 12 captured; "
+        "not: identity, tool_schemas, model, sampling, tool_io, timestamps, commit, flags\n"
         "Verdict: Reproduced: same 5 steps, same answer\n"
         "Requests to the model: proven\n"
         "Tools and output schema: proven\n"
@@ -220,7 +220,7 @@ def test_json_holds_the_same_facts():
         {"step": 2, "tool": "lookup_order", "arguments": {"order_id": "ORD-5521"}},
         {"step": 4, "tool": "cancel_order", "arguments": {"order_id": "ORD-5521", "reason": "wrong item"}},
     ]
-    assert (body["messages"], body["kit"]["captured"]) == (6, 5)
+    assert (body["messages"], body["kit"]["captured"]) == (6, 4)
     assert body["replay"]["divergence"] == {
         "step": 4,
         "path": "result.user_id",

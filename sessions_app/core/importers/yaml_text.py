@@ -24,6 +24,7 @@ _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _TEXT_TAGS = ("tag:yaml.org,2002:str", "tag:yaml.org,2002:timestamp", "tag:yaml.org,2002:python/unicode")
 _SIMPLE_TAGS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float", "tag:yaml.org,2002:bool", "tag:yaml.org,2002:null")
 _BYTES = "tag:yaml.org,2002:binary"
+_LIST, _OBJECT = "tag:yaml.org,2002:seq", "tag:yaml.org,2002:map"
 
 
 def is_yaml_cassette(content: bytes) -> bool:
@@ -61,9 +62,9 @@ class _Reader:
 
     def value(self, node: Any, depth: int) -> JsonValue:
         self._count(node, depth)
-        if isinstance(node, yaml.SequenceNode):
+        if node.tag == _LIST and isinstance(node, yaml.SequenceNode):
             return [self.value(item, depth + 1) for item in node.value]
-        if isinstance(node, yaml.MappingNode):
+        if node.tag == _OBJECT and isinstance(node, yaml.MappingNode):
             return self._object(node, depth)
         return self._scalar(node)
 

@@ -130,11 +130,14 @@ def _utc_time(run: Run, lines: Findings) -> Finding:
 
 
 def _frozen_tools(run: Run, lines: Findings) -> Finding:
-    """Requests and answers; a record that holds only one of them is partial."""
+    """Requests and answers; a record that holds only one of them is partial. A frozen answer is the value that the
+    tool gave: the bytes behind it are asked for by the kit line."""
     found = lines["tool_io"]
     asked, answered, expected = kit_side_effects.tool_counts(run)
     if found.status == "captured" or not own_tools(run):
         return found
+    if found.status == "partial" and asked == len(own_tools(run)) and answered == expected:
+        return captured(f"Arguments on {asked} and answers on {answered} of {count(asked, 'call')}.")
     if asked and not answered and expected:
         return partial(f"Requests only: {found.detail}")
     return partial(f"Answers only: {found.detail}") if answered and not asked else found

@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Literal
 
 from sessions_app.core.judge.grading import end_of, retrievals_of
-from sessions_app.core.judge.kit_environment import model_facts, setting, setting_words
+from sessions_app.core.judge.kit_environment import is_set, model_facts, setting_words
 from sessions_app.core.judge.kit_side_effects import tool_counts, without_answer
 from sessions_app.core.judge.reading import TIMES, count, main_models, own_tools, status_code
 from sessions_app.core.payload import JsonObject
@@ -98,7 +98,7 @@ def _seed(run: Run) -> Held:
 
 def _is_set(run: Run, name: str) -> bool:
     models = main_models(run)
-    return bool(models) and all(setting(call, name)[0] for _, call in models)
+    return bool(models) and all(is_set(call, name) for _, call in models)
 
 
 def _model_version(run: Run) -> Held:

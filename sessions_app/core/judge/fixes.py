@@ -55,9 +55,11 @@ FIXES: dict[str, Fix] = {
         code='{"kind": "model", "settings": {"temperature": 0, "top_p": 1, "seed": 42}}',
     ),
     "tool_io": Fix(
-        sentence="Record what each tool was asked and what it answered, byte for byte, errors too.",
+        sentence="Record what each tool was asked and what it answered, errors too, and the HTTP exchange behind it, "
+        "which the recorder keeps with http=True. Of a tool that sends no HTTP there is no more than its values.",
         code='{"kind": "tool", "tool_name": "lookup_order", "call_id": "call_1",\n'
-        ' "arguments": {"order_id": "ORD-5521"}, "result": "2x Widget Pro, shipped"}',
+        ' "arguments": {"order_id": "ORD-5521"}, "result": "2x Widget Pro, shipped",\n'
+        ' "http": {"method": "GET", "url": "https://…", "status": 200, "response_body": "…"}}',
     ),
     "timestamps": Fix(
         sentence="Record start, first token and duration of every step.",

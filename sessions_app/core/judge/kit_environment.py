@@ -26,7 +26,7 @@ from sessions_app.core.judge.reading import (
     object_of,
 )
 from sessions_app.core.judge.schemas import SchemaReader
-from sessions_app.core.payload import JsonValue
+from sessions_app.core.payload import JsonObject, JsonValue, compact_json
 from sessions_app.core.run import ModelCall, Run, Step, ToolCall, main_steps
 
 
@@ -112,6 +112,14 @@ SAMPLING: dict[str, tuple[str, ...]] = {
 """Settings by their name and the other spellings that providers use."""
 NO_SEED = frozenset({"anthropic", "bedrock", "aws.bedrock", "aws_bedrock"})
 """Providers whose API takes no seed."""
+BEST_EFFORT = frozenset(
+    {
+        *("openai", "azure", "azure_openai", "azure.ai.openai", "az.ai.openai", "mistral", "mistral_ai", "mistralai"),
+        *("google", "google-gla", "google-vertex", "gcp.gemini", "gcp.vertex_ai", "gemini", "vertex_ai"),
+        *("groq", "cohere", "ollama"),
+    }
+)
+"""Providers that say that equal seeds mostly give equal answers; none promises it."""
 
 
 def sampling(run: Run) -> Finding:
@@ -134,31 +142,48 @@ def setting(call: ModelCall, name: str) -> tuple[bool, JsonValue]:
     return bool(found), found[0] if found else None
 
 
+def is_set(call: ModelCall, name: str) -> bool:
+    """Null says that nobody set it, so that the provider chose."""
+    return setting(call, name)[1] is not None
+
+
 def has_setting(run: Run, step: Step, call: ModelCall, name: str) -> bool:
     """A seed that the provider does not take is not missing."""
-    return setting(call, name)[0] or (name == "seed" and has_no_seed(run, call))
+    return is_set(call, name) or (name == "seed" and has_no_seed(run, call))
 
 
 def has_no_seed(run: Run, call: ModelCall) -> bool:
-    provider = call.provider or run.provider or provider_in(call.model or run.model) or ""
-    return provider.lower() in NO_SEED
+    return _provider_of(run, call) in NO_SEED
+
+
+def _provider_of(run: Run, call: ModelCall) -> str:
+    return (call.provider or run.provider or provider_in(call.model or run.model) or "").lower()
 
 
 def setting_words(run: Run, name: str) -> str:
-    """`temperature 0.7`, all values where they differ, and where it was not captured."""
+    """`temperature 0.7`, all values where they differ, and where it was not set or not captured."""
     models = main_models(run)
     values = [setting(call, name) for _, call in models]
-    said = dict.fromkeys(_value_words(value) for is_there, value in values if is_there)
+    said = dict.fromkeys(str(value)[:40] for _, value in values if value is not None)
+    unset = sum(1 for is_there, value in values if is_there and value is None)
+    absent = sum(1 for is_there, _ in values if not is_there)
     if not said:
         unsupported = name == "seed" and any(has_no_seed(run, call) for _, call in models)
-        return f"{name} not supported by this provider" if unsupported else f"{name} not captured"
-    absent = sum(1 for is_there, _ in values if not is_there)
-    tail = f" (not captured on {count(absent, 'step')})" if absent else ""
-    return f"{name} {' / '.join(said)}{tail}"
+        why = "not supported by this provider" if unsupported else "not set" if unset else "not captured"
+        return f"{name} {why}"
+    gaps = [f"{words} on {count(n, 'step')}" for words, n in (("not set", unset), ("not captured", absent)) if n]
+    tail = f" ({', '.join(gaps)})" if gaps else ""
+    return f"{name} {' / '.join(said)}{tail}{_how_seeds_count(run) if name == 'seed' else ''}"
 
 
-def _value_words(value: JsonValue) -> str:
-    return "default" if value is None else str(value)[:40]
+def _how_seeds_count(run: Run) -> str:
+    """Whether the providers that were sent a seed do as it says."""
+    providers = {_provider_of(run, call) for _, call in main_models(run) if is_set(call, "seed")}
+    if providers & NO_SEED:
+        return ", which this provider ignores"
+    if providers <= BEST_EFFORT:
+        return ", which this provider follows as far as it can"
+    return ", and it is not known whether this provider follows it"
 
 
 def _differs_from_wire(step: Step, call: ModelCall) -> bool:
@@ -176,7 +201,7 @@ def timestamps(run: Run) -> Finding:
         return contradictory(f"The times of {name_steps(odd)} do not follow each other.")
     starts = sum(1 for step in run.steps if step.started_at)
     ends = sum(1 for step in run.steps if step.duration_ms is not None)
-    streamed = [step for step, _ in run.model_calls if not _is_whole_answer(run)]
+    streamed = [step for step, call in run.model_calls if not _is_whole_answer(run, step, call)]
     firsts = sum(1 for step in streamed if step.first_token_at)
     total, models = len(run.steps), len(streamed)
     have = starts + ends + firsts + (run.started_at is not None)
@@ -185,8 +210,15 @@ def timestamps(run: Run) -> Finding:
     return graded(", ".join(facts) + ".", have=have, total=2 * total + models + 1)
 
 
-def _is_whole_answer(run: Run) -> bool:
-    """An answer that was not streamed has no first token of its own."""
+def _is_whole_answer(run: Run, step: Step, call: ModelCall) -> bool:
+    """An answer that was not streamed has no first token of its own. What was sent says it best, then what was set,
+    then how the run was started; where none says it, the answer may have been streamed."""
+    if step.first_token_at is not None:
+        return False
+    sent = object_of(step.http.request_body if step.http else None)
+    for said in (sent, object_of(call.settings)):
+        if isinstance(said.get("stream"), bool):
+            return not said["stream"]
     return run.agent.entry_point in ("run", "run_sync")
 
 
@@ -213,4 +245,20 @@ def flags(run: Run) -> Finding:
     unset = [name for name, value in run.flags.items() if value is None]
     if unset:
         return partial(f"{len(unset)} of {len(run.flags)} flags have no value: {unset[0]}.")
-    return captured(f"{count(len(run.flags), 'flag')}." if run.flags else "No flags were active.")
+    if not run.flags:
+        return captured("No flags were active.")
+    return captured(f"{count(len(run.flags), 'flag')}: {flag_words(run.flags)}.")
+
+
+_MOST_FLAGS = 20
+
+
+def flag_words(flags: JsonObject) -> str:
+    """Names with their values."""
+    shown = [f"{name} {_flag_value(value)}" for name, value in list(flags.items())[:_MOST_FLAGS]]
+    more = len(flags) - len(shown)
+    return ", ".join(shown) + (f" and {more} more" if more else "")
+
+
+def _flag_value(value: JsonValue) -> str:
+    return (value if isinstance(value, str) else compact_json(value).decode(errors="replace"))[:80]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from sessions_app.core.checkpoints import prompt_version
 from sessions_app.core.judge.anomalies import TENANT_KEYS, USER_KEYS
 from sessions_app.core.judge.grading import (
     OBJECT_NAME,
@@ -26,7 +27,7 @@ from sessions_app.core.judge.reading import (
     text_of,
     value_of,
 )
-from sessions_app.core.payload import JsonValue
+from sessions_app.core.payload import JsonValue, Payload
 from sessions_app.core.run import Run, Step, ToolCall
 
 _MADE_UP_ID = re.compile(r"run-[0-9a-f]{16}")
@@ -148,7 +149,9 @@ def instructions(run: Run) -> Finding:
         return partial(f"The recorded text looks like the name of a prompt: {text.strip()[:60]}.")
     if instructions_contradict(run):
         return contradictory("The run's instructions are not those of its first request.")
-    return captured(f"Full text, {len(text)} characters.")
+    version = prompt_version(run)
+    said = "no version recorded" if version is None else f"version {str(version)[:80]}"
+    return captured(f"Full text, {len(text)} characters, SHA-256 {Payload.of_text(text).digest[:12]}, {said}.")
 
 
 def instructions_contradict(run: Run) -> bool:

@@ -52,7 +52,27 @@ def tool_io(run: Run) -> Finding:
     detail = f"arguments on {asked} of {count(len(tools), 'call')}, answers on {answered} of {expected}{without}."
     if expected and not answered:
         return missing(f"Tool {detail}")
-    return graded(f"Tool {detail}", have=asked + answered, total=len(tools) + expected)
+    given = [step for step, call in tools if call.result is not None or step.error]
+    raw = sum(1 for step in given if has_raw_exchange(step))
+    bytes_kept = f" The exchange behind an answer, byte for byte, on {raw} of {len(given)}." if given else ""
+    derived = " They were read from the text of Python objects." if "derived" in run.extra else ""
+    have, total = asked + answered + raw, len(tools) + expected + len(given)
+    return graded(f"Tool {detail}{bytes_kept}{derived}", have=have, total=total)
+
+
+_CHANGED = frozenset(
+    {"body_cut", "body_left_out", "request_body_cut", "request_body_left_out", "respelled", "cassette.respelled"}
+)
+"""What an exchange says where a body in it is not what went over the wire."""
+
+
+def has_raw_exchange(step: Step) -> bool:
+    """Whether the bytes that a tool sent and got were kept, and not only the values that it took and gave."""
+    http = step.http
+    if http is None or http.method is None:
+        return False
+    is_answered = http.response_body is not None or http.status is not None or "error" in http.extra
+    return is_answered and not any(http.extra.get(name) for name in _CHANGED)
 
 
 def tool_counts(run: Run) -> tuple[int, int, int]:
