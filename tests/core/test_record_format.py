@@ -158,7 +158,8 @@ def test_charged_3107_paid_although_the_answer_broke_off():
     assert first.call.result.value == '{"charge_id": "ch_3107_1'
     assert [len(state_after(run, step.index)["payments"]) for step in (first, second)] == [1, 2]
     assert len(state_after(run, len(run.steps))["outbox"]) == 2
-    assert {line.status for line in audit_kit(run).lines} == {"captured"}
+    # The tools send no HTTP that could stand behind their values.
+    assert [line.key for line in audit_kit(run).lines if line.status != "captured"] == ["tool_io"]
     found = [(anomaly.code, anomaly.steps) for anomaly in find_anomalies(run)]
     assert found == [("duplicate_call", (4, 6)), ("cut_off_json", (4,))]
 
