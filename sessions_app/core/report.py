@@ -263,8 +263,11 @@ def _replay_facts(report: ReproductionReport) -> list[tuple[str, str]]:
     replay = report.replay
     if replay is None:
         return [("Next", report.next_action)]
+    parts = replay.parts
     facts = [
         ("Verdict", verdict_in_words(replay)),
+        *([(f"{name.capitalize()}", words) for name, words in parts.rows] if parts else []),
+        *([("Shows", parts.proves)] if parts else []),
         *((f"{name.capitalize()}", _state_in_words(state, why)) for name, state, why in proof_rows(replay.proof)),
         ("Real and simulated", _sources_in_words(replay)),
     ]
@@ -418,6 +421,7 @@ def _replay_json(replay: ReplayFacts) -> JsonObject:
         "steps": replay.steps,
         "stopped_at": replay.stopped_at,
         "proof": replay.proof and replay.proof.to_json(),
+        "parts": dict(replay.parts.rows) if replay.parts else None,
         "left_over": replay.left_over,
         "divergence": None if replay.difference is None else replay.difference.to_json(),
         "sources": dict(replay.sources),

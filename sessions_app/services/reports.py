@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from django.db.models import QuerySet
 
+from sessions_app.core.fork.order import read_order
 from sessions_app.core.formats.fields import Fields
 from sessions_app.core.judge.anomalies import find_anomalies
 from sessions_app.core.judge.kit import audit_kit
 from sessions_app.core.payload import Payload, compact_json
 from sessions_app.core.replay.isolation import world_in_words
+from sessions_app.core.replay.parts import Parts, parts_of
 from sessions_app.core.replay.proof import read_proof
-from sessions_app.core.replay.words import Difference, ReplayFacts
+from sessions_app.core.replay.words import Difference, Effect, ReplayFacts
 from sessions_app.core.report import (
     Attempt,
     Outcome,
@@ -142,7 +144,27 @@ def replay_facts(replay: Replay, run: RecordedRun, output: Payload | None) -> Re
         output=output,
         fork=fork_facts(replay, run),
         live_tools=facts.get("live_tools") or {},
+        parts=_parts(replay),
+        effect=_effect(replay),
     )
+
+
+def _parts(replay: Replay) -> Parts | None:
+    order = read_order(replay.order)
+    return None if replay.mode in FORK_MODES else parts_of(agent=order.agent, runs_tools=order.tools.run)
+
+
+def _effect(replay: Replay) -> Effect | None:
+    """The act of the code's own that is the first difference."""
+    step = (replay.divergence or {}).get("step")
+    for act in replay.facts.get("own_code") or ():
+        if act["step"] == step and act["kind"] == "tool" and replay.mode not in FORK_MODES:
+            return Effect(step=step, name=act["name"], recorded=_said(act["recorded"]), now=_said(act["now"]))
+    return None
+
+
+def _said(value: object) -> str:
+    return _text(value) or "nothing"
 
 
 def _world(replay: Replay) -> str:

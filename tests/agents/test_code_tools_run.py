@@ -111,7 +111,8 @@ def test_behind_the_fix_the_model_is_asked_something_else(run: Run):
     plays_on = replayed_by(run, own(desk(body=refuses)), runs_tools=True, on_difference="play_on")
 
     assert stops.facts["stopped_before"] == 5
-    assert stops.observations is not None and stops.observations.output is None
+    assert stops.observations is not None
+    assert stops.observations.output is None
     assert place(plays_on) == ("diverged", 4, "result")
     assert plays_on.observations is not None
     assert plays_on.observations.output.value == "I've cancelled order ORD-5521."

@@ -22,9 +22,7 @@ def waiting(run: Run) -> list[tuple[Step, ToolCall]]:
     """Calls that the run left for somebody outside: its outcome says so, or the definition of its tool."""
     last = last_model(run)
     kinds = {} if last is None else _kinds_of_tools(last[1])
-    is_told = run.agent.entry_point != "run_stream"  # that hands over no call that a tool itself put off
-    asked = [(step, call) for step, call in asked_last(run) if is_told or call.outcome != "deferred"]
-    return [(step, call) for step, call in asked if _waits(call, kinds)]
+    return [(step, call) for step, call in asked_last(run) if _waits(call, kinds)]
 
 
 def _waits(call: ToolCall, kinds: dict[str, JsonValue]) -> bool:

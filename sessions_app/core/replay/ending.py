@@ -234,7 +234,8 @@ def other_outcome(run: Run, ending: Ending) -> Divergence | None:
     if ending.error is not None or run.error is not None:
         return _other_error(run.error, ending.error, last)
     if ending.open_calls is not None and run.output is None:
-        return _other_calls(_ids_of(waiting(run)), ending.open_calls, last)
+        put_off = _put_off(run)
+        return _other_calls(_ids_of(waiting(run)) - put_off, ending.open_calls - put_off, last)
     if ending.output is not None and (run.output is None or same_output(run.output, ending.output)):
         return None
     recorded, replayed = (each.parsed if each else None for each in (run.output, ending.output))
@@ -257,6 +258,12 @@ def _words(error: ErrorInfo | None) -> JsonValue:
 
 def _ids_of(calls: list[tuple[Step, ToolCall]]) -> frozenset[str]:
     return frozenset(call.call_id for _, call in calls if call.call_id)
+
+
+def _put_off(run: Run) -> frozenset[str]:
+    """Calls that a tool itself put off: `run_stream` may end without handing them over."""
+    is_stream = run.agent.entry_point == "run_stream"
+    return _ids_of([pair for pair in waiting(run) if is_stream and pair[1].outcome == "deferred"])
 
 
 def _other_calls(recorded: frozenset[str], replayed: frozenset[str], last: int) -> Divergence | None:

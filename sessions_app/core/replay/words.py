@@ -10,6 +10,7 @@ from sessions_app.core.clipping import one_line, shortened
 from sessions_app.core.fork.report import ForkFacts, fork_in_words
 from sessions_app.core.judge.reading import count
 from sessions_app.core.payload import JsonObject, Payload
+from sessions_app.core.replay.parts import Parts
 from sessions_app.core.replay.proof import PART_WORDS, STATE_WORDS, Proof
 
 ReplayVerdict = Literal[
@@ -42,6 +43,16 @@ class Difference:
             "recorded": self.recorded,
             "replayed": self.replayed,
         }
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Effect:
+    """A tool of the team's own that ended otherwise than in the recording, as JSON text."""
+
+    step: int
+    name: str
+    recorded: str
+    now: str
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -79,6 +90,10 @@ class ReplayFacts:
     """None of a replay that changes nothing."""
     live_tools: Mapping[str, int] = field(default_factory=dict)
     """How often each tool of the team's own ran."""
+    parts: Parts | None = None
+    """What ran; None of a fork."""
+    effect: Effect | None = None
+    """What the code of today did by itself where the replay first went another way."""
 
     @property
     def has_live_model(self) -> bool:
@@ -125,7 +140,10 @@ def _reproduced(facts: ReplayFacts) -> str:
 
 
 def _diverged(facts: ReplayFacts) -> str:
-    found = facts.difference
+    found, effect = facts.difference, facts.effect
+    if effect is not None:
+        ended = f"{effect.name} now answers {shortened(effect.now)}; recorded: {shortened(effect.recorded)}"
+        return f"The change takes effect at step {effect.step}: {ended}"
     if found is None:
         return f"Diverged{_at(facts.stopped_at)}"
     left, right = (text if text is not None else "missing" for text in (found.recorded, found.replayed))

@@ -58,6 +58,7 @@ def report_context(project: Project, replay: Replay, report: ReproductionReport)
         "css": verdict_css(replay),
         "pairs": _pairs(replay, report),
         "proof": proof_rows(report.replay.proof) if report.replay else [],
+        "parts": report.replay.parts if report.replay else None,
         "sources": _sources(facts),
         "facts": facts,
         "budget": [{"row": row, "word": STATE_WORDS[row.state]} for row in report.budget],
