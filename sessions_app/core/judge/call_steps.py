@@ -48,7 +48,7 @@ def _steps_of_other_calls(run: Run) -> Iterator[Reason]:
 
 def _is_never_called(call: ToolCall) -> bool:
     """The arguments of others are compared when the replay calls them."""
-    return call.is_output or call.outcome == "denied"
+    return call.arguments is not None and (call.is_output or call.outcome == "denied")
 
 
 def _has_arguments(part: JsonObject, call: ToolCall) -> bool:
