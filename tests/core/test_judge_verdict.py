@@ -31,8 +31,8 @@ ANSWER = "It is on its way."
 WAITS = Payload.of_json({"name": "lookup_order", "kind": "unapproved"})
 
 
-def asking(call_id: str, name: str = "lookup_order") -> Any:
-    return [{"part_kind": "tool-call", "tool_name": name, "tool_call_id": call_id, "args": {}}]
+def asking(call_id: str, name: str = "lookup_order", args: Any = None) -> Any:
+    return [{"part_kind": "tool-call", "tool_name": name, "tool_call_id": call_id, "args": args or {}}]
 
 
 def shown(run: Run) -> tuple[str, int | None, list[str]]:
@@ -116,6 +116,7 @@ def test_end_that_the_loop_comes_to_by_itself_is_no_gap(steps, fields):
 
 OUTPUT = {"answer": "It is on its way."}
 FUNCTION = AgentInfo(output_function="make_answer")
+MORE = {**OUTPUT, "n": 1}
 CARRIES = {"call_id": "c", "is_output": True, "result": "Final result processed."}
 
 
@@ -126,7 +127,7 @@ CARRIES = {"call_id": "c", "is_output": True, "result": "Final result processed.
         ([model()], {"output": payload("Something else.")}, "output_differs"),
         ([model()], {"agent": FUNCTION}, "output_function"),
         (
-            [model(asking("c", "final_result")), tool("final_result", {**OUTPUT, "n": 1}, **CARRIES)],
+            [model(asking("c", "final_result", MORE)), tool("final_result", MORE, **CARRIES)],
             {},
             "output_made_by_code",
         ),

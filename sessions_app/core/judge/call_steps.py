@@ -52,9 +52,7 @@ def _is_never_called(call: ToolCall) -> bool:
 
 
 def _has_arguments(part: JsonObject, call: ToolCall) -> bool:
-    if "args" not in part:
-        return True
-    sent = part["args"]
+    sent = part.get("args")
     given = Payload.of_text(sent) if isinstance(sent, str) else None if sent is None else Payload.of_json(sent)
     return same_json(recorded_arguments(given), recorded_arguments(call.arguments))
 
