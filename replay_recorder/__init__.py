@@ -9,6 +9,7 @@ From then on every run of every Pydantic AI or OpenAI Agents SDK agent in this p
 
 from __future__ import annotations
 
+import importlib
 import os
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -32,11 +33,14 @@ from replay_recorder.tools.tool_files import (
 )
 
 if TYPE_CHECKING:
+    from replay_recorder.replaying.doubles import frozen_tools, replay_model
+    from replay_recorder.replaying.errors import NoAnswerRecorded, ReplayStopped, RequestDiffers
     from replay_recorder.tools.idempotent import IdempotentTask, OutcomeUnknown
 
 __all__ = [
     "AgentStateSnapshot",
     "IdempotentTask",
+    "NoAnswerRecorded",
     "OutcomeUnknown",
     "RecordedTool",
     "RecordedToolError",
@@ -44,6 +48,8 @@ __all__ = [
     "RecordingError",
     "RecordingExhausted",
     "ReplayMismatch",
+    "ReplayStopped",
+    "RequestDiffers",
     "Settings",
     "StatefulAgent",
     "ToolRecorder",
@@ -54,23 +60,36 @@ __all__ = [
     "compose",
     "context",
     "flush",
+    "frozen_tools",
     "install",
     "mask",
     "record",
     "record_retrieval",
     "recorded_tool",
+    "replay_model",
     "snapshot",
     "stats",
     "uninstall",
 ]
 
 
-def __getattr__(name: str) -> Any:
-    """Idempotent tasks keep their results in SQLite, which some builds of Python lack; others do not need it."""
-    if name in ("IdempotentTask", "OutcomeUnknown"):
-        from replay_recorder.tools import idempotent
+_LATER = {
+    # Keeps its results in SQLite, which some builds of Python lack.
+    "IdempotentTask": "replay_recorder.tools.idempotent",
+    "OutcomeUnknown": "replay_recorder.tools.idempotent",
+    # For tests: agents in production do not need it.
+    "NoAnswerRecorded": "replay_recorder.replaying.errors",
+    "ReplayStopped": "replay_recorder.replaying.errors",
+    "RequestDiffers": "replay_recorder.replaying.errors",
+    "frozen_tools": "replay_recorder.replaying.doubles",
+    "replay_model": "replay_recorder.replaying.doubles",
+}
 
-        return getattr(idempotent, name)
+
+def __getattr__(name: str) -> Any:
+    """What not everybody needs is loaded by those who do."""
+    if name in _LATER:
+        return getattr(importlib.import_module(_LATER[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -63,30 +63,30 @@ class Client:
     @cached_property
     def _opener(self) -> urllib.request.OpenerDirector:
         """Made when it is needed: certificates take time to load, and not every child process sends."""
-        return urllib.request.build_opener(_NoRedirect())
+        return urllib.request.build_opener(NoRedirect())
 
     def post(self, body: bytes, *, timeout: float) -> Outcome:
         """Raises nothing; `timeout` in seconds is for each wait on the network, and for reading the answer."""
-        content, headers = _compressed(body)
+        content, headers = compressed(body)
         request = urllib.request.Request(self._url, data=content, headers={**self._headers, **headers}, method="POST")
         try:
             with self._opener.open(request, timeout=timeout) as answer:
                 return _stored(_read(answer, timeout))
         except urllib.error.HTTPError as error:
             with error:
-                return _outcome(error.code, error.headers, _sentence(error, timeout))
+                return _outcome(error.code, error.headers, sentence(error, timeout))
         except TimeoutError:
             return Later(reason=f"no answer within {timeout:g} seconds", is_suspect=True)
         except (OSError, http.client.HTTPException, ValueError) as error:
             return _unreachable(error)
 
 
-class _NoRedirect(urllib.request.HTTPRedirectHandler):
+class NoRedirect(urllib.request.HTTPRedirectHandler):
     def redirect_request(self, *arguments: Any, **more: Any) -> None:
         return None
 
 
-def _compressed(body: bytes) -> tuple[bytes, dict[str, str]]:
+def compressed(body: bytes) -> tuple[bytes, dict[str, str]]:
     if len(body) > _COMPRESS_ABOVE:
         small = gzip.compress(body, compresslevel=1)
         if len(small) <= _MAX_COMPRESSED:
@@ -113,10 +113,10 @@ def _stored(content: bytes) -> Outcome:
     return Later(reason="the address answers, and not in the words of this API; is the url right?")
 
 
-def _outcome(status: int, headers: Message, sentence: str) -> Outcome:
+def _outcome(status: int, headers: Message, words: str) -> Outcome:
     if status < 400:
         return Later(reason=f"the address answers with a redirect ({status}); set url to where it leads")
-    reason = f"{status}: {sentence}"
+    reason = f"{status}: {words}"
     if status >= 500 or status in _PASSING:
         return Later(reason=reason, after=_retry_after(headers), is_suspect=status == 500)
     return Refused(reason=reason, status=status)
@@ -138,7 +138,7 @@ def _until(date: str) -> float:
     return email.utils.parsedate_to_datetime(date).timestamp() - time.time()
 
 
-def _sentence(error: urllib.error.HTTPError, timeout: float) -> str:
+def sentence(error: urllib.error.HTTPError, timeout: float) -> str:
     """What the server says, in its own words; the first words of anything else."""
     try:
         content = _read(error, timeout)

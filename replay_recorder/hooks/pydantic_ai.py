@@ -13,6 +13,7 @@ from types import FrameType, ModuleType
 from typing import Any
 
 from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering
+from pydantic_ai.exceptions import SkipToolExecution
 from pydantic_ai.models import Model
 from pydantic_ai.models.wrapper import WrapperModel
 from pydantic_ai.result import StreamedRunResult
@@ -157,6 +158,11 @@ class RecordRuns(AbstractCapability[Any]):
         try:
             with placed_from_now(place):
                 result = await handler(args)
+        except SkipToolExecution as skipped:
+            # A hook of the team's, or a replay, answers in the tool's place.
+            with _TOOL_ANSWERED:
+                self._log.tool_answered(ctx, call, skipped.result)
+            raise
         except BaseException as error:
             with guard("tool_failed"):
                 self._log.tool_failed(ctx, call, error)

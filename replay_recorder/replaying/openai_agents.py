@@ -1,0 +1,355 @@
+"""Replays of the OpenAI Agents SDK: a model that gives the recorded answers, and tools that do not run."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+from agents import Agent, FunctionTool, Handoff, ModelResponse, Usage, WebSearchTool
+from agents.exceptions import AgentsException
+from agents.models.interface import Model
+from agents.tool import CodeInterpreterTool, FileSearchTool, HostedMCPTool, ImageGenerationTool
+from openai.types.responses import Response, ResponseCompletedEvent, ResponseOutputItem, ResponseUsage
+from pydantic import TypeAdapter
+
+from replay_recorder.hooks.openai_agents_items import Conversation
+from replay_recorder.hooks.openai_agents_reading import definitions, parameters_value
+from replay_recorder.replaying.comparing import first_difference
+from replay_recorder.replaying.errors import NoAnswerRecorded, RequestDiffers
+from replay_recorder.replaying.failures import RecordedFailure, recorded_failure
+from replay_recorder.replaying.matching import CallBook
+from replay_recorder.replaying.notes import AnotherRequest, OnDifference
+from replay_recorder.replaying.openai_items import rows_of_message, rows_of_messages
+from replay_recorder.replaying.recording import Json, RecordedAnswer, RecordedCall, Recording, read_arguments
+from replay_recorder.replaying.stops import Stops
+from replay_recorder.tools.tool_files import RecordingExhausted
+
+_OUTPUT: TypeAdapter[list[ResponseOutputItem]] = TypeAdapter(list[ResponseOutputItem])
+_ANSWERED_BY_PROVIDER = (CodeInterpreterTool, FileSearchTool, HostedMCPTool, ImageGenerationTool, WebSearchTool)
+"""Nothing of these runs in the team's process."""
+
+
+class _Differs(RequestDiffers, AgentsException):
+    """What is no exception of the SDK's own, the SDK puts into other words."""
+
+
+class _NoAnswer(NoAnswerRecorded, AgentsException):
+    """Likewise."""
+
+
+class _Exhausted(RecordingExhausted, AgentsException):
+    """Likewise."""
+
+
+# --- the model ---------------------------------------------------------------------------------
+
+
+class ReplayModel(Model):
+    """Gives the recorded answers in order, each to the request that it was recorded for. One run uses it up."""
+
+    def __init__(self, recording: Recording, on_difference: OnDifference = "stop", stops: Stops | None = None) -> None:
+        self.model = recording.record.get("model") or "recorded"
+        self.notes: list[AnotherRequest] = []
+        """Requests that were not the recorded ones and were given the recorded answer all the same."""
+        self._recording = recording
+        self._on_difference = on_difference
+        self._stops = stops or Stops()
+        self._conversation = Conversation(is_kept_by_provider=_is_kept_by_provider(recording))
+        self._messages: list[Json] = []
+        self._given = 0
+
+    @property
+    def left_over(self) -> list[RecordedAnswer]:
+        """Recorded answers that nobody asked for."""
+        return self._recording.answers[self._given :]
+
+    async def get_response(
+        self,
+        system_instructions: str | None,
+        input: Any,
+        model_settings: Any,
+        tools: list[Any],
+        output_schema: Any,
+        handoffs: list[Any],
+        tracing: Any,
+        **more: Any,
+    ) -> ModelResponse:
+        recorded = self._answer(system_instructions, input, tools, output_schema, handoffs)
+        return ModelResponse(output=_items(recorded), usage=_usage(recorded), response_id=_response_id(recorded))
+
+    async def stream_response(
+        self,
+        system_instructions: str | None,
+        input: Any,
+        model_settings: Any,
+        tools: list[Any],
+        output_schema: Any,
+        handoffs: list[Any],
+        tracing: Any,
+        **more: Any,
+    ) -> AsyncIterator[Any]:
+        recorded = self._answer(system_instructions, input, tools, output_schema, handoffs)
+        yield ResponseCompletedEvent(
+            type="response.completed", sequence_number=0, response=_whole_response(recorded, self.model)
+        )
+
+    def _answer(
+        self, instructions: str | None, items: Any, tools: list[Any], schema: Any, handoffs: list[Any]
+    ) -> RecordedAnswer:
+        answers = self._recording.answers
+        if self._given >= len(answers):
+            raise _Exhausted(
+                f"{self._recording.run_id} holds {len(answers)} answers of the model, and one more was asked for. "
+                "Nothing is made up. A model made by replay_model serves one run."
+            )
+        recorded = answers[self._given]
+        messages = self._asked(items, instructions)
+        parameters = parameters_value(definitions(tools, handoffs), schema)
+        self._check(recorded, messages, parameters)
+        self._stops.before_model(recorded.step, messages, parameters)
+        self._given += 1
+        if recorded.response is None:
+            raise recorded_failure(recorded.error, f"the answer of step {recorded.step} was not recorded")
+        self._conversation.answered(recorded.step, rows_of_message(recorded.response))
+        self._messages = [*messages, recorded.response]
+        return recorded
+
+    def _asked(self, items: Any, instructions: str | None) -> list[Json]:
+        """Everything that goes into this request, in the shape of the recording."""
+        asked = self._conversation.ask(items, instructions)
+        before = self._messages if asked.prior is None and asked.after is not None else asked.prior or []
+        return [*before, *asked.messages]
+
+    def _check(self, recorded: RecordedAnswer, messages: list[Json], parameters: Json) -> None:
+        found = None
+        if recorded.messages is not None:
+            found = first_difference(_plain(recorded.messages), _plain(messages), "messages")
+        if found is None and recorded.parameters is not None:
+            now = {key: parameters[key] for key in recorded.parameters if key in parameters}
+            found = first_difference(recorded.parameters, now, "parameters")
+        if found is None:
+            return
+        if self._on_difference == "stop":
+            raise _Differs(recorded.step, *found)
+        self.notes.append(AnotherRequest(recorded.step, *found))
+
+
+def _is_kept_by_provider(recording: Recording) -> bool:
+    record = recording.record
+    return bool(record.get("conversation_id") or record.get("previous_response_id"))
+
+
+def _plain(messages: list[Json]) -> list[Json]:
+    """What the model reads: an answer that is sent back lacks who gave it, and what a call came to is told to nobody."""
+    return [_said(message) for message in messages]
+
+
+def _said(message: Json) -> Json:
+    said = {key: message[key] for key in ("kind", "instructions") if key in message}
+    return {**said, "parts": [_part(part) for part in message.get("parts") or []]}
+
+
+def _part(part: Json) -> Json:
+    return {key: value for key, value in part.items() if key in _READ and value is not None}
+
+
+_READ = ("part_kind", "content", "tool_name", "args", "tool_call_id")
+
+
+def _items(recorded: RecordedAnswer) -> list[Any]:
+    return _OUTPUT.validate_python([_typed(row) for row in rows_of_message(recorded.response or {})])
+
+
+def _typed(row: Json) -> Json:
+    """Ids and states that the SDK's types want and a recording need not have."""
+    return {key: value for key, value in row.items() if value is not None}
+
+
+def _usage(recorded: RecordedAnswer) -> Usage:
+    said = (recorded.response or {}).get("usage") or {}
+    into, out = said.get("input_tokens") or 0, said.get("output_tokens") or 0
+    return Usage(requests=1, input_tokens=into, output_tokens=out, total_tokens=into + out)
+
+
+def _response_id(recorded: RecordedAnswer) -> str | None:
+    return (recorded.response or {}).get("provider_response_id")
+
+
+def _whole_response(recorded: RecordedAnswer, model: str) -> Response:
+    used = _usage(recorded)
+    counts = {"input_tokens": used.input_tokens, "output_tokens": used.output_tokens, "total_tokens": used.total_tokens}
+    details = {
+        "input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0},
+        "output_tokens_details": {"reasoning_tokens": 0},
+    }
+    return Response(
+        id=_response_id(recorded) or "recorded",
+        created_at=time.time(),
+        model=model,
+        object="response",
+        output=_items(recorded),
+        status="completed",
+        tool_choice="auto",
+        tools=[],
+        parallel_tool_calls=True,
+        usage=ResponseUsage.model_validate({**counts, **details}),
+    )
+
+
+# --- tools -------------------------------------------------------------------------------------
+
+
+class FrozenTools:
+    """Makes a copy of an agent whose tools give recorded answers: `Runner.run_sync(frozen_tools(run)(agent), …)`.
+
+    Agents that it hands over to are copied as well. Tools of MCP servers are those of the recording; the servers are
+    not asked.
+    """
+
+    def __init__(self, recording: Recording, on_difference: OnDifference = "stop", stops: Stops | None = None) -> None:
+        self._recording = recording
+        self._stops = stops or Stops()
+        self._copies: dict[int, Agent[Any]] = {}
+        self.book = CallBook(recording.calls, on_difference)
+
+    @property
+    def notes(self) -> list[AnotherRequest]:
+        """Calls that were not the recorded ones and were given the recorded answer all the same."""
+        return self.book.notes
+
+    def __call__(self, agent: Agent[Any]) -> Agent[Any]:
+        """Raises `ValueError` for an agent with a tool that cannot be frozen."""
+        if id(agent) not in self._copies:
+            tools = [self._frozen(tool) for tool in agent.tools]
+            made = self._copies[id(agent)] = agent.clone(tools=tools, mcp_servers=[])
+            made.handoffs = [self._handed_over(each) for each in agent.handoffs]
+            if agent.mcp_servers:
+                made.tools = [*self._recorded_tools(made), *tools]
+        return self._copies[id(agent)]
+
+    def _handed_over(self, handoff: Agent[Any] | Handoff[Any, Any]) -> Any:
+        if isinstance(handoff, Agent):
+            return self(handoff)
+        original = handoff.on_invoke_handoff
+
+        async def invoke(*arguments: Any) -> Any:
+            return self(await original(*arguments))
+
+        return dataclasses.replace(handoff, on_invoke_handoff=invoke)
+
+    def _frozen(self, tool: Any) -> Any:
+        if isinstance(tool, _ANSWERED_BY_PROVIDER):
+            return tool
+        if not isinstance(tool, FunctionTool):
+            raise ValueError(f"{type(tool).__name__} {tool.name!r} cannot be kept from running; leave it out.")
+        frozen = copy.copy(tool)
+        frozen.on_invoke_tool = self._answering(frozen)
+        return frozen
+
+    def _answering(self, tool: FunctionTool) -> Callable[[Any, str], Awaitable[Any]]:
+        async def invoke(context: Any, sent: str) -> Any:
+            self._stops.before_call(tool.name, _named(sent))
+            try:
+                call = await self.book.answer(tool.name, context.tool_call_id, sent)
+            except RequestDiffers as found:
+                raise _Differs(found.step, found.path, found.recorded, found.now) from None
+            except NoAnswerRecorded as found:
+                raise _NoAnswer(str(found)) from None
+            try:
+                return _reenacted(call)
+            except RecordedFailure as error:
+                return await _told(tool, context, error, call)
+
+        return invoke
+
+    def _recorded_tools(self, agent: Agent[Any]) -> list[FunctionTool]:
+        """Those that neither the agent nor its handoffs offer: they came from its MCP servers."""
+        offered = {tool.name for tool in agent.tools}
+        found: dict[str, Json] = {}
+        for answer in self._recording.answers:
+            for definition in (answer.parameters or {}).get("function_tools") or []:
+                if definition["name"] not in offered and not definition["name"].startswith("transfer_to_"):
+                    found.setdefault(definition["name"], definition)
+        return [self._recorded_tool(definition) for definition in found.values()]
+
+    def _recorded_tool(self, definition: Json) -> FunctionTool:
+        async def nothing(context: Any, sent: str) -> Any:
+            return None
+
+        tool = FunctionTool(
+            name=definition["name"],
+            description=definition.get("description") or "",
+            params_json_schema=definition.get("parameters_json_schema") or {},
+            on_invoke_tool=nothing,
+            strict_json_schema=False,
+        )
+        tool.strict_json_schema = bool(definition.get("strict"))
+        tool.on_invoke_tool = self._answering(tool)
+        return tool
+
+
+def _named(sent: str) -> Json:
+    read = read_arguments(sent)
+    return read if isinstance(read, dict) else {"arguments": read}
+
+
+def _reenacted(call: RecordedCall) -> Any:
+    """Let the call end as it ended then."""
+    error = call.error or {}
+    if str(error.get("type")).endswith("TripwireTriggered"):
+        raise _NoAnswer(f"Step {call.step}: a guardrail ended the run, and what {call.name} answered was not recorded.")
+    if call.outcome in ("crashed", "failed") or (call.error is not None and not call.has_result):
+        raise recorded_failure(error.get("cause") or call.error, f"{call.name} failed")
+    if not call.has_result:
+        raise _NoAnswer(f"Step {call.step}: what {call.name} answered was not recorded.")
+    # Words are what the model was told; files and the like are made of what the tool gave.
+    return call.result if isinstance(call.result, str) or call.returned is None else call.returned
+
+
+async def _told(tool: FunctionTool, context: Any, error: Exception, call: RecordedCall) -> Any:
+    """A failure in the words that the model is told it in; where it is told nothing, the run ends with it."""
+    import agents.tool
+
+    tell = getattr(agents.tool, "maybe_invoke_function_tool_failure_error_function", None)
+    if call.outcome != "failed" or tell is None:
+        raise error
+    words = await tell(function_tool=tool, context=context, error=error)
+    if words is None:
+        raise error
+    return words
+
+
+def stopping_tools(agent: Agent[Any], stops: Stops) -> Agent[Any]:
+    """A copy whose tools run, with the debugger before the ones that were named."""
+    tools = [_stopping(tool, stops) if stops.is_at_tool(tool.name) else tool for tool in agent.tools]
+    return agent.clone(tools=tools)
+
+
+def _stopping(tool: Any, stops: Stops) -> Any:
+    original = tool.on_invoke_tool
+
+    async def invoke(context: Any, sent: str) -> Any:
+        stops.before_call(tool.name, _named(sent))
+        return await original(context, sent)
+
+    stopped = copy.copy(tool)
+    stopped.on_invoke_tool = invoke
+    return stopped
+
+
+# --- how the run began -------------------------------------------------------------------------
+
+
+def recorded_start(recording: Recording) -> tuple[Any, Json]:
+    """The input, and the further arguments with which the recorded run was started."""
+    record = recording.record
+    if record.get("deferred"):
+        raise ValueError("The recorded run went on from a state that waited for a person; begin at the run before it.")
+    if isinstance(record.get("input_items"), list):
+        return record["input_items"], {}
+    asked = recording.input
+    new = [{"role": "user", "content": asked}] if isinstance(asked, str) else list(asked or [])
+    return ([*rows_of_messages(recording.prior), *new] if recording.prior else asked), {}

@@ -1,0 +1,384 @@
+"""Replays of Pydantic AI agents (2.62 and later): a model that gives the recorded answers, and tools that do not run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pydantic import TypeAdapter
+from pydantic_ai.capabilities import AbstractCapability
+from pydantic_ai.exceptions import ApprovalRequired, CallDeferred, ModelRetry, SkipToolExecution, ToolFailed
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelMessagesTypeAdapter,
+    ModelResponse,
+    ModelResponseStreamEvent,
+    ToolCallPart,
+    ToolReturn,
+    UserPromptPart,
+)
+from pydantic_ai.models import CompletedStreamedResponse, Model, ModelRequestParameters, StreamedResponse
+from pydantic_ai.profiles import ModelProfile
+from pydantic_ai.tools import DeferredToolResults, RunContext, ToolDenied
+from pydantic_ai.toolsets import AbstractToolset, WrapperToolset
+from pydantic_ai.usage import UsageLimits
+
+from replay_recorder.replaying.comparing import Difference, first_difference
+from replay_recorder.replaying.errors import RequestDiffers
+from replay_recorder.replaying.failures import recorded_failure
+from replay_recorder.replaying.matching import CallBook
+from replay_recorder.replaying.notes import AnotherRequest, OnDifference
+from replay_recorder.replaying.recording import Json, RecordedAnswer, RecordedCall, Recording
+from replay_recorder.replaying.stops import Stops
+from replay_recorder.tools.tool_files import RecordingExhausted
+
+_PARAMETERS: TypeAdapter[ModelRequestParameters] = TypeAdapter(ModelRequestParameters)
+_PROMPT: TypeAdapter[UserPromptPart] = TypeAdapter(UserPromptPart)
+
+
+# --- the model ---------------------------------------------------------------------------------
+
+
+class ReplayModel(Model[Any]):
+    """Gives the recorded answers in order, each to the request that it was recorded for. One run uses it up."""
+
+    def __init__(self, recording: Recording, on_difference: OnDifference = "stop", stops: Stops | None = None) -> None:
+        super().__init__(profile=_profile(recording))
+        self.notes: list[AnotherRequest] = []
+        """Requests that were not the recorded ones and were given the recorded answer all the same."""
+        self._recording = recording
+        self._on_difference = on_difference
+        self._stops = stops or Stops()
+        self._conversation = _Conversation()
+        self._given = 0
+
+    @property
+    def model_name(self) -> str:
+        return str(self._recording.record.get("model") or "recorded")
+
+    @property
+    def system(self) -> str:
+        return str(self._recording.record.get("provider") or "recorded")
+
+    @property
+    def base_url(self) -> str | None:
+        return None
+
+    @property
+    def left_over(self) -> list[RecordedAnswer]:
+        """Recorded answers that nobody asked for."""
+        return self._recording.answers[self._given :]
+
+    def prepare_messages(
+        self, messages: list[ModelMessage], parameters: ModelRequestParameters | None = None
+    ) -> list[ModelMessage]:
+        """They are compared as the agent's loop holds them, and not as some provider wants them."""
+        return messages
+
+    async def request(
+        self, messages: list[ModelMessage], model_settings: Any, model_request_parameters: ModelRequestParameters
+    ) -> ModelResponse:
+        return self._answer(messages, model_request_parameters)[1]
+
+    @asynccontextmanager
+    async def request_stream(
+        self,
+        messages: list[ModelMessage],
+        model_settings: Any,
+        model_request_parameters: ModelRequestParameters,
+        run_context: Any = None,
+    ) -> AsyncIterator[StreamedResponse]:
+        recorded, response = self._answer(messages, model_request_parameters)
+        is_broken = response.state == "interrupted"
+        if is_broken:
+            response.state = "complete"
+        yield _Streamed(response, model_request_parameters, recorded.error if is_broken else None)
+
+    def _answer(
+        self, messages: list[ModelMessage], parameters: ModelRequestParameters
+    ) -> tuple[RecordedAnswer, ModelResponse]:
+        answers = self._recording.answers
+        if self._given >= len(answers):
+            raise RecordingExhausted(
+                f"{self._recording.run_id} holds {len(answers)} answers of the model, and one more was asked for. "
+                "Nothing is made up. A model made by replay_model serves one run."
+            )
+        recorded = answers[self._given]
+        self._check(recorded, messages, parameters)
+        self._stops.before_model(recorded.step, messages, parameters)
+        self._given += 1
+        if recorded.response is None:
+            raise recorded_failure(recorded.error, f"the answer of step {recorded.step} was not recorded")
+        return recorded, _loaded([recorded.response])[0]  # type: ignore[return-value]  # an answer was recorded
+
+    def _check(
+        self, recorded: RecordedAnswer, messages: list[ModelMessage], parameters: ModelRequestParameters
+    ) -> None:
+        found = self._conversation.difference(recorded.messages, messages) or _parameter_difference(
+            recorded.parameters, parameters
+        )
+        if found is None:
+            return
+        if self._on_difference == "stop":
+            raise RequestDiffers(recorded.step, *found)
+        self.notes.append(AnotherRequest(recorded.step, *found))
+
+
+class _Streamed(CompletedStreamedResponse):
+    """A recorded answer as a stream; one that broke off then breaks off again."""
+
+    def __init__(self, response: ModelResponse, parameters: ModelRequestParameters, error: Json | None) -> None:
+        super().__init__(response, model_request_parameters=parameters, replay_events=True)
+        self._error = error
+
+    async def _get_event_iterator(self) -> AsyncIterator[ModelResponseStreamEvent]:
+        async for event in super()._get_event_iterator():
+            yield event
+        if self._error is not None:
+            raise recorded_failure(self._error, "the stream broke off")
+
+
+def _profile(recording: Recording) -> ModelProfile:
+    """What `auto` output was resolved to shows in how the output came."""
+    modes = {(answer.parameters or {}).get("output_mode") for answer in recording.answers}
+    has_tool = "tool" in modes or any(call.is_output for call in recording.calls)
+    return ModelProfile(
+        default_structured_output_mode="tool" if has_tool else "native",
+        supports_json_schema_output=True,
+        supports_json_object_output=True,
+    )
+
+
+class _Conversation:
+    """Compares each request; what was seen to agree is not looked at again."""
+
+    def __init__(self) -> None:
+        self._agreed: list[tuple[Json, ModelMessage]] = []
+
+    def difference(self, recorded: list[Json] | None, now: list[ModelMessage]) -> Difference | None:
+        """None also where the recording does not hold the request."""
+        if recorded is None:
+            return None
+        recorded = _as_sent(recorded)
+        same = 0
+        for (one, other), left, right in zip(self._agreed, recorded, now, strict=False):
+            if one is not left or other is not right:
+                break
+            same += 1
+        for position in range(same, max(len(recorded), len(now))):
+            found = _message_difference(recorded[position:][:1], now[position:][:1], f"messages[{position}]")
+            if found is not None:
+                return found
+        self._agreed = list(zip(recorded, now, strict=True))
+        return None
+
+
+def _as_sent(messages: list[Json]) -> list[Json]:
+    """The library hands neighbouring requests to a model as one, in which the answers of tools come first."""
+    sent: list[Json] = []
+    for message in messages:
+        if sent and message["kind"] == "request" == sent[-1]["kind"]:
+            parts = sorted([*sent.pop()["parts"], *message["parts"]], key=lambda part: part["part_kind"] not in _RETURNS)
+            message = {**message, "parts": parts}
+        sent.append(message)
+    return sent
+
+
+_RETURNS = ("tool-return", "retry-prompt")
+
+
+def _message_difference(recorded: list[Json], now: list[ModelMessage], path: str) -> Difference | None:
+    if not recorded or not now:
+        return Difference(path, recorded[0] if recorded else None, _dumped(now[0]) if now else None)
+    rebuilt = _dumped(now[0])
+    found = first_difference(recorded[0], rebuilt, path)
+    if found is None:
+        return None
+    # A recording of another version may say the same in another shape.
+    return first_difference(_dumped(_loaded(recorded)[0]), rebuilt, path) and found
+
+
+def _parameter_difference(recorded: Json | None, parameters: ModelRequestParameters) -> Difference | None:
+    if recorded is None:
+        return None
+    now = json.loads(_PARAMETERS.dump_json(parameters))
+    return first_difference(recorded, {key: now[key] for key in recorded if key in now}, "parameters")
+
+
+def _loaded(messages: list[Json]) -> list[ModelMessage]:
+    """Fresh objects each time: the loop writes into what it is given."""
+    return ModelMessagesTypeAdapter.validate_json(json.dumps(messages))
+
+
+def _dumped(message: ModelMessage) -> Json:
+    return dict(json.loads(ModelMessagesTypeAdapter.dump_json([message]))[0])
+
+
+# --- tools -------------------------------------------------------------------------------------
+
+_calling: ContextVar[ToolCallPart] = ContextVar("replay_recorder_calling")
+
+
+class FrozenTools(AbstractCapability[Any]):
+    """In the place of each tool's body the recorded answer is given: `agent.run(…, capabilities=[frozen_tools(run)])`.
+
+    Arguments are checked as they are today, and hooks and checks of the team's run up to the body. A function that
+    makes the output does not run either.
+    """
+
+    def __init__(self, recording: Recording, on_difference: OnDifference = "stop", stops: Stops | None = None) -> None:
+        self._recording = recording
+        self._stops = stops or Stops()
+        self.book = CallBook(recording.calls, on_difference)
+
+    @property
+    def notes(self) -> list[AnotherRequest]:
+        """Calls that were not the recorded ones and were given the recorded answer all the same."""
+        return self.book.notes
+
+    async def for_run(self, ctx: RunContext[Any]) -> FrozenTools:
+        return self
+
+    def get_wrapper_toolset(self, toolset: AbstractToolset[Any]) -> AbstractToolset[Any]:
+        return _Bodies(toolset, self._given)
+
+    async def wrap_tool_execute(
+        self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: Any, args: Any, handler: Any
+    ) -> Any:
+        with _during(call):
+            return await handler(args)
+
+    async def wrap_output_process(
+        self, ctx: RunContext[Any], *, output_context: Any, output: Any, handler: Any
+    ) -> Any:
+        if not output_context.has_function or ctx.partial_output:
+            return await handler(output)
+        return self._recorded_output(output_context.tool_call)
+
+    def _recorded_output(self, call: ToolCallPart | None) -> Any:
+        refused = next((each for each in self._recording.calls if _is_refused_output(each, call)), None)
+        if refused is not None:
+            raise ModelRetry(str(refused.result))
+        if self._recording.output is None and self._recording.record.get("error") is not None:
+            raise recorded_failure(self._recording.record["error"], "the output was not recorded")
+        return self._recording.output
+
+    async def _given(self, arguments: Json) -> Any:
+        call = _calling.get()
+        self._stops.before_call(call.tool_name, arguments)
+        return _reenacted(await self.book.answer(call.tool_name, call.tool_call_id, call.args))
+
+
+def _is_refused_output(recorded: RecordedCall, call: ToolCallPart | None) -> bool:
+    is_it = call is not None and recorded.is_output and recorded.call_id == call.tool_call_id
+    return is_it and recorded.retry.get("cause") == "model_retry"
+
+
+@contextmanager
+def _during(call: ToolCallPart) -> Iterator[None]:
+    token = _calling.set(call)
+    try:
+        yield
+    finally:
+        _calling.reset(token)
+
+
+@dataclass
+class _Bodies(WrapperToolset[Any]):
+    """Stands where the tools themselves would begin."""
+
+    given: Any
+
+    async def call_tool(self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: Any) -> Any:
+        # A skipped execution counts as a call of the tool, and hooks that run after it do not see the answer a
+        # second time: the recorded one is what came out of them.
+        raise SkipToolExecution(await self.given(tool_args))
+
+
+def _reenacted(call: RecordedCall) -> Any:
+    """Let the call end as it ended then: with a value, or by the exception that the loop made its answer of."""
+    if call.outcome == "deferred":
+        raise CallDeferred
+    if call.outcome == "unapproved":
+        raise ApprovalRequired
+    if call.outcome == "failed":
+        raise ToolFailed(str(call.result))
+    if call.retry.get("cause") == "validation_error":
+        raise RequestDiffers(call.step, f"arguments of {call.name}", call.result, "they are accepted now")
+    if call.outcome == "retried":
+        raise ModelRetry(str(call.result))
+    if call.outcome == "crashed" or (call.error is not None and not call.has_result):
+        raise recorded_failure(call.error, f"{call.name} failed")
+    if call.metadata is None and call.content is None:
+        return call.result
+    content = None if call.content is None else _prompt(call.content)
+    return ToolReturn(return_value=call.result, content=content, metadata=call.metadata)
+
+
+@dataclass
+class _StoppingBodies(WrapperToolset[Any]):
+    """Stops with the debugger before the body of a tool that does run."""
+
+    stops: Stops
+
+    async def call_tool(self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: Any) -> Any:
+        if not self.stops.is_at_tool(name):
+            return await super().call_tool(name, tool_args, ctx, tool)
+        return await super().call_tool(name, tool_args, ctx, self._with_stop(name, tool, tool_args))
+
+    def _with_stop(self, name: str, tool: Any, tool_args: dict[str, Any]) -> Any:
+        """The same tool with a stop at the first line of its function, where the toolset keeps one."""
+        schema = getattr(getattr(tool, "call_func", None), "__self__", None)
+        if not hasattr(schema, "function"):
+            self.stops.before_call(name, tool_args)
+            return tool
+        return replace(tool, call_func=replace(schema, function=self.stops.stopping_in(schema.function)).call)
+
+
+class StopBeforeTools(AbstractCapability[Any]):
+    """For tools that run: the debugger stops at the first line of the one that was named."""
+
+    def __init__(self, stops: Stops) -> None:
+        self._stops = stops
+
+    async def for_run(self, ctx: RunContext[Any]) -> StopBeforeTools:
+        return self
+
+    def get_wrapper_toolset(self, toolset: AbstractToolset[Any]) -> AbstractToolset[Any]:
+        return _StoppingBodies(toolset, self._stops)
+
+
+# --- how the run began -------------------------------------------------------------------------
+
+
+def _prompt(content: Any) -> Any:
+    """A text, or a list of texts and files."""
+    return _PROMPT.validate_json(json.dumps({"content": content, "part_kind": "user-prompt"})).content
+
+
+def recorded_start(recording: Recording) -> tuple[Any, dict[str, Any]]:
+    """The prompt, and the further arguments of `run` with which the recorded run was started."""
+    arguments: dict[str, Any] = {}
+    if recording.prior:
+        arguments["message_history"] = _loaded(recording.prior)
+    deferred = recording.record.get("deferred")
+    if isinstance(deferred, dict):
+        arguments["deferred_tool_results"] = _deferred(recording, deferred)
+    limits = (recording.record.get("agent") or {}).get("usage_limits")
+    if limits:
+        arguments["usage_limits"] = UsageLimits(**{"request_limit": None, **limits})
+    return (None if recording.input is None else _prompt(recording.input)), arguments
+
+
+def _deferred(recording: Recording, outcomes: Json) -> DeferredToolResults:
+    """Approvals and outside results that the run was continued with."""
+    answers = {call.call_id: call for call in recording.calls}
+    results = DeferredToolResults()
+    for call_id, outcome in outcomes.items():
+        is_denied = outcome == "denied" and call_id in answers
+        results.approvals[call_id] = ToolDenied(str(answers[call_id].result)) if is_denied else True
+    return results
