@@ -14,5 +14,5 @@ def recorded_failure(error: Json | None, otherwise: str) -> Exception:
     """The recorded exception; `otherwise` says what is missing where none was recorded."""
     if not error or not (error.get("type") or error.get("message")):
         return NoAnswerRecorded(f"{otherwise[:1].upper()}{otherwise[1:]}, and the recording does not say how.")
-    kind = type(str(error.get("type") or "RecordedFailure"), (RecordedFailure,), {})
+    kind: type[RecordedFailure] = type(str(error.get("type") or "RecordedFailure"), (RecordedFailure,), {})
     return kind(str(error.get("message") or ""))

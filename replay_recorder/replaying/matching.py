@@ -58,7 +58,7 @@ class CallBook:
         named = [call for call in self._left if call.name == name]
         by_id = [call for call in named if call_id is not None and call.call_id == call_id]
         equal = [call for call in by_id or named if same_value(call.arguments, arguments)]
-        return (equal or by_id or [None])[0]
+        return next(iter(equal or by_id), None)
 
     def _differs(self, found: RecordedCall, arguments: Any) -> None:
         if self._on_difference == "stop":

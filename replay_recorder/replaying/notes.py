@@ -22,6 +22,6 @@ class AnotherRequest:
 
 
 def checked(on_difference: str) -> OnDifference:
-    if on_difference == "stop" or on_difference == "play_on":
-        return on_difference
-    raise ValueError(f'on_difference must be "stop" or "play_on" and is {on_difference!r}.')
+    if on_difference not in ("stop", "play_on"):
+        raise ValueError(f'on_difference must be "stop" or "play_on" and is {on_difference!r}.')
+    return "stop" if on_difference == "stop" else "play_on"

@@ -143,12 +143,21 @@ def _is_kept_by_provider(recording: Recording) -> bool:
 
 
 def _plain(messages: list[Json]) -> list[Json]:
-    """What the model reads: an answer that is sent back lacks who gave it, and what a call came to is told to nobody."""
-    return [_said(message) for message in messages]
+    """What the model reads: an answer that is sent back lacks who gave it, and what a call came to is told to nobody.
+
+    Items have no messages around them, and where one message ends is the recorder's word; neighbours are one.
+    """
+    plain: list[Json] = []
+    for message in map(_said, messages):
+        if plain and message["kind"] == plain[-1]["kind"]:
+            before = plain.pop()
+            message = {**before, **message, "parts": [*before["parts"], *message["parts"]]}
+        plain.append(message)
+    return plain
 
 
 def _said(message: Json) -> Json:
-    said = {key: message[key] for key in ("kind", "instructions") if key in message}
+    said: Json = {key: message[key] for key in ("kind", "instructions") if key in message}
     return {**said, "parts": [_part(part) for part in message.get("parts") or []]}
 
 

@@ -34,7 +34,7 @@ def rows_of_message(message: Json) -> list[Json]:
 def _are_one_message(before: Json, row: Json) -> bool:
     """Texts with one id are the pieces of one message."""
     is_answer = before["type"] == row["type"] == "message" and before["role"] == row["role"] == "assistant"
-    return is_answer and before["id"] == row["id"] != FAKE_ID
+    return bool(is_answer and before["id"] == row["id"] != FAKE_ID)
 
 
 def _text(part: Json) -> Json:
@@ -79,7 +79,8 @@ def _answer(part: Json) -> Json:
 
 def _prompt(part: Json) -> Json:
     content = part.get("content")
-    return {"type": "message", "role": "user", "content": content if isinstance(content, str) else list(_pieces(content))}
+    said = content if isinstance(content, str) else list(_pieces(content))
+    return {"type": "message", "role": "user", "content": said}
 
 
 def _pieces(content: Any) -> Iterator[Json]:

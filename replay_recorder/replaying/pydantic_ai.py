@@ -1,4 +1,4 @@
-"""Replays of Pydantic AI agents (2.62 and later): a model that gives the recorded answers, and tools that do not run."""
+"""Replays of Pydantic AI agents (2.62 and later): a model that gives recorded answers, and tools that do not run."""
 
 from __future__ import annotations
 
@@ -182,8 +182,8 @@ def _as_sent(messages: list[Json]) -> list[Json]:
     sent: list[Json] = []
     for message in messages:
         if sent and message["kind"] == "request" == sent[-1]["kind"]:
-            parts = sorted([*sent.pop()["parts"], *message["parts"]], key=lambda part: part["part_kind"] not in _RETURNS)
-            message = {**message, "parts": parts}
+            parts = [*sent.pop()["parts"], *message["parts"]]
+            message = {**message, "parts": sorted(parts, key=lambda part: part["part_kind"] not in _RETURNS)}
         sent.append(message)
     return sent
 
@@ -252,9 +252,7 @@ class FrozenTools(AbstractCapability[Any]):
         with _during(call):
             return await handler(args)
 
-    async def wrap_output_process(
-        self, ctx: RunContext[Any], *, output_context: Any, output: Any, handler: Any
-    ) -> Any:
+    async def wrap_output_process(self, ctx: RunContext[Any], *, output_context: Any, output: Any, handler: Any) -> Any:
         if not output_context.has_function or ctx.partial_output:
             return await handler(output)
         return self._recorded_output(output_context.tool_call)
@@ -332,7 +330,7 @@ class _StoppingBodies(WrapperToolset[Any]):
 
     def _with_stop(self, name: str, tool: Any, tool_args: dict[str, Any]) -> Any:
         """The same tool with a stop at the first line of its function, where the toolset keeps one."""
-        schema = getattr(getattr(tool, "call_func", None), "__self__", None)
+        schema: Any = getattr(getattr(tool, "call_func", None), "__self__", None)
         if not hasattr(schema, "function"):
             self.stops.before_call(name, tool_args)
             return tool
