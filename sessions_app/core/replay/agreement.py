@@ -21,12 +21,17 @@ from sessions_app.core.run import Run
 def produced(recorded: Run, result: Result, seen: Observations, *, run_id: str) -> tuple[Result, Run]:
     """The produced run, and the result with what only the two whole runs side by side show."""
     made = produced_run(recorded, seen, run_id=run_id)
+    return agreeing(recorded, result, made), made
+
+
+def agreeing(recorded: Run, result: Result, made: Run) -> Result:
+    """The result with what only the two whole runs side by side show."""
     if result.verdict != "reproduced" and "limit" not in result.facts:
-        return result, made
+        return result
     found = first_changed_step(recorded, made)
     if found is None or not _comes_before(found, result.divergence):
-        return result, made
-    return _diverged(recorded, result, found), made
+        return result
+    return _diverged(recorded, result, found)
 
 
 def _comes_before(found: Difference, end: Divergence | None) -> bool:

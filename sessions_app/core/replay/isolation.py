@@ -18,6 +18,8 @@ Reach = Literal["network", "local sockets", "disk", "programs"]
 EVERYTHING: tuple[Reach, ...] = ("network", "local sockets", "disk", "programs")
 ALL_BUT_SOCKETS: tuple[Reach, ...] = ("disk", "programs")
 """What is kept from a live tool."""
+OWN_MACHINE = "ran on the person's own machine, without a seal"
+"""Of a replay that was observed elsewhere; what it reached there, nobody counted."""
 HOOK_ONLY = "audit hook only: native code is not fenced"
 _NAMES: dict[str, str] = {"network": "the network", "disk": "the disk", "programs": "other programs"}
 
@@ -35,6 +37,8 @@ def world_in_words(facts: JsonObject, *, is_live: bool = False, refused: int = 0
 
     `is_live` says that a tool or a model was asked, which is told elsewhere; `refused` are attempts that were counted.
     """
+    if facts.get("ran_on") == OWN_MACHINE:
+        return OWN_MACHINE
     held = _held(facts.get("fence"))
     in_tools = _held(facts["tool_fence"]) if facts.get("tool_fence") else held
     counted = [f"{refused} attempt{'' if refused == 1 else 's'} refused"] if refused else []

@@ -7,6 +7,8 @@ that the loop built, never the recorded ones.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from sessions_app.core.compare.strict import same_json
 from sessions_app.core.history import History, extend
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
@@ -16,7 +18,9 @@ from sessions_app.core.replay.matching import may_lack_fields
 class Projection:
     """Maps rebuilt histories to their shape in the recording, sharing chains as they were shared."""
 
-    def __init__(self) -> None:
+    def __init__(self, shape: Callable[[Payload, Payload], Payload] | None = None) -> None:
+        """`shape` makes of a recorded and a rebuilt message the latter in its shape; else `in_shape_of` does."""
+        self._shape = shape or in_shape_of
         self._done: dict[str, History] = {}
 
     def pair(self, recorded: History | None, rebuilt: History | None) -> History | None:
@@ -38,7 +42,7 @@ class Projection:
             recorded, rebuilt = recorded.parent, rebuilt.parent
         shaped = self._done[rebuilt.digest] if rebuilt else None
         for left, right in reversed(pending):
-            shaped = History(shaped, in_shape_of(left.message, right.message))
+            shaped = History(shaped, self._shape(left.message, right.message))
             self._done[right.digest] = shaped
         return shaped
 
