@@ -1,4 +1,4 @@
-"""The command `replay-recorder`: send recordings, and look into them."""
+"""The command `replay-recorder`: send recordings, look into them, and replay runs with an agent of one's own."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from replay_recorder.delivery.http_client import Client, Delivered, Later, Outco
 from replay_recorder.delivery.parcels import Parcel
 from replay_recorder.delivery.spool import Spool, is_spool
 from replay_recorder.inspection import described_file, described_folder, printable
+from replay_recorder.replaying import command
 from replay_recorder.settings import Settings, settings_from
 from replay_recorder.writing.assembly import SpoolError, assemble, is_empty, is_spool_file
 
@@ -22,6 +23,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Exit code: 0 when everything went well, 1 when something did not arrive or cannot be read, 2 for wrong usage."""
     parser = _parser()
     given = parser.parse_args(arguments)
+    if given.command == "replay":
+        return command.run_command(given)
     if not given.path.exists():
         parser.error(f"there is no {given.path}")
     if given.command == "inspect":
@@ -36,7 +39,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="replay-recorder", description="Send recordings, and look into them.")
+    parser = argparse.ArgumentParser(
+        prog="replay-recorder", description="Send recordings, look into them, replay runs."
+    )
     commands = parser.add_subparsers(dest="command", required=True)
     push = commands.add_parser("push", help="send recordings to a server")
     push.add_argument("path", type=Path, help="a spool folder, a folder of recordings, a .run file or a JSON record")
@@ -44,6 +49,7 @@ def _parser() -> argparse.ArgumentParser:
     push.add_argument("--key", help="API key; by default REPLAY_KEY, which other users of this machine cannot see")
     inspect = commands.add_parser("inspect", help="say what a recording holds, or what waits in a spool folder")
     inspect.add_argument("path", type=Path, help="a .run file, a JSON record or a spool folder")
+    command.add_to(commands)
     return parser
 
 

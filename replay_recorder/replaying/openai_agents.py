@@ -44,6 +44,11 @@ class _Exhausted(RecordingExhausted, AgentsException):
     """Likewise."""
 
 
+for _error in (_Differs, _NoAnswer, _Exhausted):
+    # Under the names that people know; a recording of the replay says them as well.
+    _error.__name__ = _error.__qualname__ = _error.__bases__[0].__name__
+
+
 # --- the model ---------------------------------------------------------------------------------
 
 

@@ -306,6 +306,11 @@ class ReplayBody(Answer):
     parent_digest: str = Field(description="SHA-256 over the run that it was made of; see `digest` of runs.")
 
 
+class ObservedReplay(ReplayBody):
+    words: str = Field(description="The verdict, as the report says it.")
+    url: str = Field(description="Address of the replay's page.")
+
+
 class ReplayQueued(Answer):
     replay_id: str
 

@@ -10,7 +10,7 @@ from django.urls import URLPattern, path, re_path
 from django.views.decorators.csrf import csrf_exempt
 from ninja import NinjaAPI
 
-from sessions_app.api import checkpoints, docs, exports, forks, reads, runs
+from sessions_app.api import checkpoints, docs, exports, forks, observed, reads, runs
 from sessions_app.api.errors import add_handlers
 from sessions_app.api.metrics import get_metrics
 from sessions_app.api.rendering import QuickRenderer
@@ -19,6 +19,7 @@ api = NinjaAPI(title="Agent replay", version="1", docs_url=None, urls_namespace=
 api.add_router("", exports.router)  # first, for the address of a run takes all that follows it
 api.add_router("", forks.router)
 api.add_router("", checkpoints.router)
+api.add_router("", observed.router)
 api.add_router("", runs.router)
 api.add_router("", reads.router)
 add_handlers(api)

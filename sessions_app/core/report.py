@@ -291,7 +291,8 @@ def _answer_lines(report: ReproductionReport) -> list[str]:
 def _sources_in_words(replay: ReplayFacts) -> str:
     sources = [f"{number} {name.replace('_', ' ')}" for name, number in replay.sources.items()]
     world = [replay.world] if replay.world else []
-    return " · ".join([*sources, f"{count(replay.live_calls, 'live call')}", *world])
+    live = [] if replay.live_calls is None else [count(replay.live_calls, "live call")]
+    return " · ".join([*sources, *live, *world])
 
 
 def _difference_in_words(found: Difference) -> str:

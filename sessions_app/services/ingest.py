@@ -74,11 +74,11 @@ def _read(project: models.Project, content: bytes, value: JsonValue) -> tuple[Ru
     """The run, and the redacted document that it was read from."""
     redacted = Redactor(bytes(project.redaction_secret)).redact(content).content
     run = parser_of(value)(redacted, limits())
-    _check_growth(run)
+    check_growth(run)
     return run, redacted
 
 
-def _check_growth(run: Run) -> None:
+def check_growth(run: Run) -> None:
     """JSON Patch can copy a state into itself: forty such lines would give a page of a terabyte."""
     changes = [step.state for step in run.steps if step.state is not None]
     operations = [operation for change in changes for operation in (*change.before, *change.after)]

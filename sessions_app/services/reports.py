@@ -9,7 +9,7 @@ from sessions_app.core.formats.fields import Fields
 from sessions_app.core.judge.anomalies import find_anomalies
 from sessions_app.core.judge.kit import audit_kit
 from sessions_app.core.payload import Payload, compact_json
-from sessions_app.core.replay.isolation import world_in_words
+from sessions_app.core.replay.isolation import is_own_machine, world_in_words
 from sessions_app.core.replay.parts import Parts, parts_of
 from sessions_app.core.replay.proof import read_proof
 from sessions_app.core.replay.words import Difference, Effect, ReplayFacts
@@ -136,8 +136,8 @@ def replay_facts(replay: Replay, run: RecordedRun, output: Payload | None) -> Re
         left_over=len(facts.get("left_over", [])),
         difference=_difference(found) if found and replay.verdict == "diverged" else None,
         sources=facts.get("sources", {}),
-        live_calls=replay.live_calls or 0,
-        world="" if replay.live_calls is None else _world(replay),
+        live_calls=None if is_own_machine(replay.facts) else replay.live_calls or 0,
+        world="" if replay.live_calls is None and not is_own_machine(replay.facts) else _world(replay),
         error=replay.error,
         steps_done=_steps_done(replay),
         run_id=replay.produced_run.run_id if replay.produced_run else None,

@@ -37,7 +37,7 @@ def world_in_words(facts: JsonObject, *, is_live: bool = False, refused: int = 0
 
     `is_live` says that a tool or a model was asked, which is told elsewhere; `refused` are attempts that were counted.
     """
-    if facts.get("ran_on") == OWN_MACHINE:
+    if is_own_machine(facts):
         return OWN_MACHINE
     held = _held(facts.get("fence"))
     in_tools = _held(facts["tool_fence"]) if facts.get("tool_fence") else held
@@ -58,6 +58,11 @@ def is_world_off(facts: JsonObject) -> bool:
 def is_fenced(facts: JsonObject) -> bool:
     """Whether it was kept from anything at all."""
     return bool(_held(facts.get("fence")))
+
+
+def is_own_machine(facts: JsonObject) -> bool:
+    """Whether it ran on a person's own machine, where nothing was fenced and nothing counted."""
+    return facts.get("isolation") == OWN_MACHINE
 
 
 def _held(fence: JsonObject | None) -> frozenset[str]:

@@ -75,8 +75,8 @@ class ReplayFacts:
     difference: Difference | None = None
     sources: Mapping[str, int] = field(default_factory=dict)
     """Number of steps by where their answer came from."""
-    live_calls: int = 0
-    """Calls of live tools and requests to a live model."""
+    live_calls: int | None = 0
+    """Calls of live tools and requests to a live model; None where nobody counted them."""
     world: str = ""
     """What the fence kept out (core/replay/isolation.py)."""
     error: str | None = None

@@ -71,6 +71,8 @@ def _live_badges(replay: Replay) -> list[Badge]:
 
 def _world_badges(replay: Replay) -> list[Badge]:
     """As the report says it in full (core/replay/isolation.py)."""
+    if isolation.is_own_machine(replay.facts):
+        return [Badge(words="on a person's own machine", icon="triangle-alert", is_amber=True)]
     if replay.live_calls is None:
         return []
     if isolation.is_world_off(replay.facts):
@@ -91,7 +93,7 @@ def is_simulated(replay: Replay) -> bool:
 
 def world_words(replay: Replay) -> str | None:
     """What did not happen, as far as it was measured; None where nothing was."""
-    if replay.live_calls is None:
+    if replay.live_calls is None and not isolation.is_own_machine(replay.facts):
         return None
     simulated, refused = is_simulated(replay), replay.refused_calls or 0
     claim = "world off: " if simulated else ""

@@ -1,0 +1,166 @@
+"""Runs a person's agent with recorded answers, and writes down what it did as for any other run."""
+
+from __future__ import annotations
+
+import asyncio
+import bdb
+import dataclasses
+import logging
+import re
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Literal
+
+from replay_recorder.guard import logger
+from replay_recorder.hooks import hook_frameworks
+from replay_recorder.recorder import activate, active, deactivate
+from replay_recorder.replaying.notes import OnDifference
+from replay_recorder.replaying.own_agent import OwnAgent, is_openai_agents
+from replay_recorder.replaying.recording import Recording
+from replay_recorder.replaying.stops import Stops
+from replay_recorder.settings import Settings
+from replay_recorder.writing.assembly import assemble
+
+Tools = Literal["frozen", "run"]
+_MAX_TURNS = re.compile(r"Max turns \((\d+)\) exceeded")
+
+
+class NothingObserved(Exception):
+    """The agent never began; the text says why."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Replay:
+    """What to play, and how."""
+
+    recording: Recording
+    own: OwnAgent
+    tools: Tools = "frozen"
+    on_difference: OnDifference = "stop"
+    stops: Stops = dataclasses.field(default_factory=Stops)
+    input: str | None = None
+    """In place of the recorded prompt."""
+
+
+def observe(replay: Replay) -> bytes:
+    """The run as a native record. What the agent raises is part of it. Raises `NothingObserved`, and `bdb.BdbQuit`
+    where somebody left the debugger."""
+    work = _openai_agents if is_openai_agents(replay.own.agent) else _pydantic_ai
+    with tempfile.TemporaryDirectory() as folder, _recording_to(Path(folder)):
+        raised: Exception | None = None
+        try:
+            asyncio.run(work(replay))
+        except bdb.BdbQuit:
+            raise
+        except Exception as error:
+            if isinstance(error.__cause__, bdb.BdbQuit):
+                raise error.__cause__ from None  # the OpenAI Agents SDK puts it into other words
+            raised = error
+        deactivate()
+        return _record_in(Path(folder), raised)
+
+
+@contextmanager
+def _recording_to(folder: Path) -> Iterator[None]:
+    """With the settings that the agent's own code gave to the recorder, but for where recordings go."""
+    recorder = active()
+    settings = Settings() if recorder is None else recorder.settings
+    level = logger.level
+    logger.setLevel(logging.ERROR)  # that recordings stay in the folder is what is wanted here
+    activate(dataclasses.replace(settings, url=None, key=None, spool=folder, enabled=True, sample=1.0))
+    hook_frameworks()
+    try:
+        yield
+    finally:
+        deactivate()
+        logger.setLevel(level)
+
+
+def _record_in(folder: Path, raised: Exception | None) -> bytes:
+    """The run that began first: others ran inside of it."""
+    files = sorted((folder / "ready").glob("*.run"))
+    if not files:
+        reason = "" if raised is None else f": {type(raised).__name__}: {raised}"
+        raise NothingObserved(f"The agent did not begin{reason or '.'}")
+    return assemble(files[0].read_bytes())
+
+
+# --- Pydantic AI -------------------------------------------------------------------------------
+
+
+async def _pydantic_ai(replay: Replay) -> None:
+    from pydantic_ai import models
+
+    from replay_recorder.replaying import pydantic_ai as doubles
+
+    recording, own = replay.recording, replay.own
+    prompt, started = doubles.recorded_start(recording)
+    if replay.tools == "frozen":
+        tools: Any = doubles.FrozenTools(recording, replay.on_difference, replay.stops)
+    else:
+        tools = doubles.StopBeforeTools(replay.stops)
+    arguments = {
+        **own.arguments,
+        **started,
+        "model": doubles.ReplayModel(recording, replay.on_difference, replay.stops),
+        "capabilities": [*(own.arguments.get("capabilities") or ()), tools],
+        "deps": own.deps,
+    }
+    # A tool that asks a model of its own would be answered by nobody's recording.
+    with models.override_allow_model_requests(False):
+        await _run(own.agent, prompt if replay.input is None else replay.input, arguments, _entry(recording))
+
+
+async def _run(agent: Any, prompt: Any, arguments: dict[str, Any], entry: str | None) -> None:
+    """As the recorded run was started: streaming is another algorithm."""
+    if entry == "run_stream":
+        async with agent.run_stream(prompt, **arguments) as streamed:
+            await streamed.get_output()
+    elif entry == "run_stream_events":
+        async with agent.run_stream_events(prompt, **arguments) as events:
+            async for _ in events:
+                pass
+    else:
+        await agent.run(prompt, **arguments)
+
+
+def _entry(recording: Recording) -> str | None:
+    entry: str | None = (recording.record.get("agent") or {}).get("entry_point")
+    return entry
+
+
+# --- OpenAI Agents SDK -------------------------------------------------------------------------
+
+
+async def _openai_agents(replay: Replay) -> None:
+    from agents import RunConfig, Runner
+
+    from replay_recorder.replaying import openai_agents as doubles
+
+    recording, own = replay.recording, replay.own
+    items, started = doubles.recorded_start(recording)
+    arguments = {**own.arguments, **started, **_turns(recording)}
+    # Replays are not uploaded as traces.
+    arguments["run_config"] = dataclasses.replace(
+        arguments.get("run_config") or RunConfig(),
+        model=doubles.ReplayModel(recording, replay.on_difference, replay.stops),
+        tracing_disabled=True,
+    )
+    if own.deps is not None:
+        arguments["context"] = own.deps
+    frozen = doubles.FrozenTools(recording, replay.on_difference, replay.stops)
+    agent = frozen(own.agent) if replay.tools == "frozen" else doubles.stopping_tools(own.agent, replay.stops)
+    asked = items if replay.input is None else replay.input
+    if _entry(recording) == "run_streamed":
+        async for _ in Runner.run_streamed(agent, asked, **arguments).stream_events():
+            pass
+    else:
+        await Runner.run(agent, asked, **arguments)
+
+
+def _turns(recording: Recording) -> dict[str, int]:
+    """The limit that ended the recorded run; a limit that was not reached is not recorded."""
+    found = _MAX_TURNS.search(str((recording.record.get("error") or {}).get("message")))
+    return {"max_turns": int(found.group(1))} if found else {}

@@ -1,0 +1,64 @@
+"""The agent that a person named, as `module:attribute`, and what it is run with."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+
+class CannotLoadAgent(Exception):
+    """It is not where it was said to be; the text says what is there."""
+
+
+@dataclass(frozen=True)
+class OwnAgent:
+    """An agent, or what a function of the team's made: the agent, its dependencies, further arguments of its run."""
+
+    agent: Any
+    deps: Any = None
+    arguments: dict[str, Any] = field(default_factory=dict)
+
+
+def load_agent(target: str) -> OwnAgent:
+    """Imports this module and no other, from the current folder or from where Python finds it."""
+    module, colon, attribute = target.partition(":")
+    if not (module and colon and attribute):
+        raise CannotLoadAgent(f"{target!r} does not say which agent; write it as module:attribute, like shop:agent.")
+    if os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
+    try:
+        found = getattr(importlib.import_module(module), attribute)
+    except ModuleNotFoundError as error:
+        raise CannotLoadAgent(f"{target}: {error}. Run this in the agent's own environment and folder.") from None
+    except AttributeError:
+        raise CannotLoadAgent(f"{target}: the module {module} has no {attribute!r}.") from None
+    made = found() if isinstance(found, Callable) and not _is_agent(found) else found  # type: ignore[arg-type]
+    agent, deps, arguments = (*made, None, None)[:3] if isinstance(made, tuple) else (made, None, None)
+    if not _is_agent(agent):
+        raise CannotLoadAgent(
+            f"{target} is no agent of Pydantic AI or the OpenAI Agents SDK but {type(agent).__name__}. Name an agent, "
+            "or a function without parameters that returns one, or (agent, deps), or (agent, deps, arguments of its run)."
+        )
+    return OwnAgent(agent, deps, dict(arguments or {}))
+
+
+def _is_agent(found: Any) -> bool:
+    return is_pydantic_ai(found) or is_openai_agents(found)
+
+
+def is_pydantic_ai(found: Any) -> bool:
+    return _is_of(found, "pydantic_ai.agent", "AbstractAgent")
+
+
+def is_openai_agents(found: Any) -> bool:
+    return _is_of(found, "agents", "Agent")
+
+
+def _is_of(found: Any, module: str, name: str) -> bool:
+    """Without importing a framework that nobody has loaded."""
+    kind = getattr(sys.modules.get(module), name, None)
+    return isinstance(kind, type) and isinstance(found, kind)

@@ -1,0 +1,225 @@
+"""Where an observed run and its recording differ first, and where the answer of each observed step came from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from sessions_app.core.compare.runs import call_value
+from sessions_app.core.compare.strict import same_json
+from sessions_app.core.history import History, nodes
+from sessions_app.core.payload import JsonValue, Payload
+from sessions_app.core.replay.fixture_book import FixtureMiss, missing, recorded_arguments, was_never_answered
+from sessions_app.core.replay.matching import Mismatch, Tally, first_mismatch
+from sessions_app.core.replay.observed import Divergence
+from sessions_app.core.replay.observed_pairs import Pair, Pairs, Tools, error_value, same_error
+from sessions_app.core.replay.plan import PlannedAnswer
+from sessions_app.core.replay.projection import in_shape_of
+from sessions_app.core.run import Fixture, ModelCall, Step, StepSource, ToolCall, is_answered_by_tool
+
+
+@dataclass
+class ObservedComparison:
+    """Goes through the observed steps in their order."""
+
+    pairs: Pairs
+    tools: Tools
+    tally: Tally = field(default_factory=Tally)
+    divergence: Divergence | None = None
+    ran_past: int | None = None
+    miss: FixtureMiss | None = None
+    sources: dict[int, StepSource] = field(default_factory=dict)
+    """Where the answer of each observed step came from, by its index."""
+    _checked: tuple[History, History] | None = None
+    """How far the recorded and the observed conversation are known to agree."""
+    _last: int = 0
+    """The recorded step that stood beside the newest one."""
+
+    def compare(self) -> None:
+        for pair in self.pairs.steps:
+            self._compare(pair)
+            self._last = pair.recorded.index if pair.recorded else self._last
+            self.sources[pair.observed.index] = self._source(pair)
+        self._compare_end()
+
+    def _compare(self, pair: Pair) -> None:
+        if self.divergence is not None or self.ran_past is not None or self.miss is not None:
+            return
+        call = pair.observed.call
+        if isinstance(call, ModelCall):
+            self._compare_model(pair, call)
+        elif isinstance(call, ToolCall):
+            self._compare_tool(pair, call)
+
+    # --- requests to the model
+
+    def _compare_model(self, pair: Pair, call: ModelCall) -> None:
+        planned = pair.planned
+        if planned is None:
+            self.ran_past = len(self.pairs.plan.answers)
+            return
+        found = self._of_messages(planned.history, call.history) or self._of_parameters(planned, call)
+        if found is None and call.response is not None and not is_same_answer(planned.response, call.response):
+            found = Mismatch(path="response", recorded=_value(planned.response), rebuilt=call.response.value)
+        self._diverged(planned.step, found)
+
+    def _of_messages(self, recorded: History | None, observed: History | None) -> Mismatch | None:
+        if recorded is None or observed is None:
+            self.tally.note_missing("messages")
+            return None
+        start = self._agreed_up_to(recorded, observed)
+        expected, actual = _messages(recorded, start), _messages(observed, start)
+        for offset in range(max(len(expected), len(actual))):
+            left, right = (side[offset] if offset < len(side) else None for side in (expected, actual))
+            found = self._of_message(left, right, f"messages[{start + offset}]")
+            if found is not None:
+                return found
+        self._checked = recorded, observed
+        return None
+
+    def _agreed_up_to(self, recorded: History, observed: History) -> int:
+        """The number of messages that both share with what was compared before."""
+        if self._checked is None:
+            return 0
+        one, other = self._checked
+        goes_on = _reaches(recorded, one) and _reaches(observed, other)
+        return one.length if goes_on and one.length == other.length else 0
+
+    def _of_message(self, recorded: Payload | None, observed: Payload | None, path: str) -> Mismatch | None:
+        if recorded is None or observed is None:
+            return Mismatch(path=path, recorded=_value(recorded), rebuilt=_value(observed))
+        raw, now = _said(recorded.value), _said(in_shape_of(recorded, observed).value)
+        return first_mismatch(raw, now, raw=raw, path=path, tally=self.tally)
+
+    def _of_parameters(self, planned: PlannedAnswer, call: ModelCall) -> Mismatch | None:
+        if planned.parameters is None or call.parameters is None:
+            self.tally.note_missing("parameters")
+            return None
+        recorded, now = planned.parameters.value, in_shape_of(planned.parameters, call.parameters, path="parameters")
+        return first_mismatch(recorded, now.value, raw=recorded, path="parameters", tally=self.tally)
+
+    # --- calls of tools
+
+    def _compare_tool(self, pair: Pair, call: ToolCall) -> None:
+        if pair.recorded is None:
+            self._compare_unknown_call(pair.observed, call)
+            return
+        recorded = pair.recorded.call
+        assert isinstance(recorded, ToolCall)
+        fixture = Fixture(step=pair.recorded.index, call=recorded, error=pair.recorded.error)
+        if self._is_missed(fixture, pair.observed):
+            arguments = recorded_arguments(call.arguments)
+            self.miss = missing(call.tool_name, call.call_id, arguments, [fixture])
+            return
+        self._diverged(pair.recorded.index, self._of_call(pair.recorded, recorded, pair.observed, call))
+
+    def _compare_unknown_call(self, step: Step, call: ToolCall) -> None:
+        arguments = recorded_arguments(call.arguments)
+        if self.tools == "frozen" and is_answered_by_tool(call):
+            self.miss = missing(call.tool_name, call.call_id, arguments, self.pairs.plan.fixtures)
+        else:
+            place = f"steps[{self._last}]"
+            self._diverged(self._last + 1, Mismatch(path=place, recorded=None, rebuilt=call_value(step)))
+
+    def _is_missed(self, fixture: Fixture, observed: Step) -> bool:
+        """A frozen call of which no end was recorded, and which ended the replay for that reason."""
+        return self.tools == "frozen" and observed.error is not None and was_never_answered(fixture)
+
+    def _of_call(self, step: Step, recorded: ToolCall, observed: Step, call: ToolCall) -> Mismatch | None:
+        one, other = recorded_arguments(recorded.arguments), recorded_arguments(call.arguments)
+        found = first_mismatch(one, other, raw=one, path="arguments", tally=self.tally)
+        if found is not None:
+            return found
+        if not same_error(step.error, observed.error):
+            return Mismatch(path="error", recorded=error_value(step.error), rebuilt=error_value(observed.error))
+        for path, left, right in _answers(recorded, call):
+            if left is not None and right is not None:
+                found = first_mismatch(left, right, raw=left, path=path, tally=self.tally)
+                if found is not None:
+                    return found
+        if (recorded.result is None) != (call.result is None) and observed.error is None:
+            return Mismatch(path="result", recorded=_parsed(recorded.result), rebuilt=_parsed(call.result))
+        return self._of_state(step, observed)
+
+    def _of_state(self, step: Step, observed: Step) -> Mismatch | None:
+        """Only tools that run change anything."""
+        if self.tools == "frozen" or step.state is None or observed.state is None:
+            return None
+        one, other = list(step.state.after), list(observed.state.after)
+        return first_mismatch(one, other, raw=one, path="state.after", tally=self.tally)
+
+    # --- the end
+
+    def _compare_end(self) -> None:
+        """What the loop wrote behind the last answer; an early end has a verdict of its own."""
+        recorded, observed = self.pairs.recorded.final, self.pairs.observed.final
+        is_whole = self.ran_past is None and self.miss is None and not self.pairs.unused
+        if is_whole and self.divergence is None and recorded is not None and observed is not None:
+            self._diverged(len(self.pairs.recorded.steps), self._of_messages(recorded, observed))
+
+    def _diverged(self, step: int, found: Mismatch | None) -> None:
+        if found is not None and self.divergence is None:
+            self.divergence = Divergence(step=step, path=found.path, recorded=found.recorded, replayed=found.rebuilt)
+
+    def _source(self, pair: Pair) -> StepSource:
+        """From the first difference on nothing is asked for as it was recorded."""
+        again: StepSource = "recorded" if self.divergence is None else "recorded_for_another_request"
+        call = pair.observed.call
+        if isinstance(call, ModelCall):
+            return self._source_of_answer(pair, call, again)
+        assert isinstance(call, ToolCall)
+        if self.tools == "run" and is_answered_by_tool(call):
+            return "own_code"
+        known = pair.recorded.call.result if pair.recorded and isinstance(pair.recorded.call, ToolCall) else None
+        if call.result is None:
+            return again if pair.recorded is not None else "unknown"
+        return again if known is not None and same_json(known.parsed, call.result.parsed) else "own_code"
+
+    def _source_of_answer(self, pair: Pair, call: ModelCall, again: StepSource) -> StepSource:
+        if call.response is None:
+            return again if pair.is_answered else "unknown"
+        is_recorded = pair.planned is not None and is_same_answer(pair.planned.response, call.response)
+        return again if is_recorded else "own_code"
+
+
+def _reaches(history: History, beginning: History) -> bool:
+    return any(node.digest == beginning.digest for node in nodes(history) if node.length == beginning.length)
+
+
+def _messages(history: History, start: int) -> list[Payload]:
+    found: list[Payload] = []
+    for node in nodes(history):
+        if node.length <= start:
+            break
+        found.append(node.message)
+    return found[::-1]
+
+
+def _said(message: JsonValue) -> JsonValue:
+    """Of an answer what it said: who gave it, and at what cost, is a matter of the recording."""
+    if isinstance(message, dict) and message.get("kind") == "response":
+        return {"kind": "response", "parts": message.get("parts")}
+    return message
+
+
+def is_same_answer(recorded: Payload | None, given: Payload) -> bool:
+    if recorded is None:
+        return False
+    raw, now = _said(recorded.value), _said(in_shape_of(recorded, given).value)
+    return first_mismatch(raw, now, raw=raw, path="messages[0]", tally=Tally()) is None
+
+
+def _answers(recorded: ToolCall, call: ToolCall) -> Iterator[tuple[str, JsonValue, JsonValue]]:
+    """What the tool gave, part by part."""
+    for name in ("result", "metadata", "content"):
+        yield name, _parsed(getattr(recorded, name)), _parsed(getattr(call, name))
+    yield "outcome", recorded.outcome, call.outcome
+    yield "retry", recorded.retry, call.retry
+
+
+def _value(payload: Payload | None) -> JsonValue:
+    return None if payload is None else payload.value
+
+
+def _parsed(payload: Payload | None) -> JsonValue:
+    return None if payload is None else payload.parsed

@@ -1,0 +1,163 @@
+"""The run that a replay on another machine produced: the observed one in the shape of its recording."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from sessions_app.core.compare.strict import same_json
+from sessions_app.core.payload import Payload
+from sessions_app.core.replay.fixture_book import recorded_arguments
+from sessions_app.core.replay.observed_comparison import ObservedComparison, is_same_answer
+from sessions_app.core.replay.observed_pairs import Pair, Pairs, Tools
+from sessions_app.core.replay.outputs import same_output
+from sessions_app.core.replay.produce import parameters_in_shape, spelled_as
+from sessions_app.core.replay.projection import Projection, in_shape_of
+from sessions_app.core.run import ModelCall, ParentLink, Run, StateChange, Step, ToolCall
+
+
+def observed_run(pairs: Pairs, seen: ObservedComparison, *, tools: Tools, run_id: str) -> Run:
+    """A run of its own, linked to the recording, each step with the source of its answer."""
+    return _Produced(pairs, seen, tools).run(run_id)
+
+
+class _Produced:
+    """The observed run as one of the recording's: in its shape, each step with its source."""
+
+    def __init__(self, pairs: Pairs, seen: ObservedComparison, tools: Tools) -> None:
+        self._pairs = pairs
+        self._seen = seen
+        self._tools = tools
+        self._projection = Projection(_message_in_shape)
+        self._pair_of = {pair.observed.index: pair for pair in pairs.steps}
+
+    def run(self, run_id: str) -> Run:
+        recorded, observed = self._pairs.recorded, self._pairs.observed
+        steps = tuple(_renumbered(list(self._steps())))
+        return replace(
+            recorded,
+            run_id=run_id,
+            origin="replay",
+            parent=ParentLink(run_id=recorded.run_id),
+            source_format="native",
+            status=observed.status,
+            output=_output(recorded.output, observed.output),
+            error=observed.error,
+            code=observed.code,
+            agent=replace(
+                recorded.agent,
+                version=observed.agent.version or recorded.agent.version,
+                framework_version=observed.agent.framework_version or recorded.agent.framework_version,
+            ),
+            instructions=observed.instructions or recorded.instructions,
+            started_at=observed.started_at,
+            duration_ms=observed.duration_ms,
+            initial_state=observed.initial_state if self._tools == "run" else recorded.initial_state,
+            steps=steps,
+            final=self._projection.pair(recorded.final, observed.final),
+            extra={},
+        )
+
+    def _steps(self) -> Iterator[tuple[int, Step]]:
+        """Each with the index that it had. Where tools are frozen, work that is no part of the loop did not run; it
+        goes with the steps around it, as it was recorded."""
+        beside = iter(self._played_back() if self._tools == "frozen" else [])
+        waiting_step = next(beside, None)
+        for step in self._pairs.observed.steps:
+            pair = self._pair_of.get(step.index)
+            place = pair.recorded.index if pair and pair.recorded else 0
+            while waiting_step is not None and waiting_step.index < place:
+                yield -waiting_step.index, waiting_step
+                waiting_step = next(beside, None)
+            if pair is not None:
+                yield step.index, self._step(pair)
+            elif self._tools == "run":
+                yield step.index, step
+        if not self._pairs.unused:
+            yield from ((-step.index, step) for step in [waiting_step, *beside] if step is not None)
+
+    def _played_back(self) -> list[Step]:
+        return [step for step in self._pairs.recorded.steps if step.kind not in ("model", "tool")]
+
+    def _step(self, pair: Pair) -> Step:
+        step, source = pair.observed, self._seen.sources[pair.observed.index]
+        if pair.recorded is None:
+            return replace(step, source=source, state=self._state(step), extra={})
+        return replace(
+            pair.recorded,
+            index=step.index,
+            call=self._call(pair),
+            parent=step.parent,
+            started_at=step.started_at,
+            first_token_at=None,
+            duration_ms=step.duration_ms,
+            error=step.error,
+            user_id=step.user_id or pair.recorded.user_id,
+            tenant_id=step.tenant_id or pair.recorded.tenant_id,
+            state=self._state(step),
+            http=step.http if self._tools == "run" else pair.recorded.http,
+            source=pair.recorded.source if source == "recorded" else source,
+            extra={},
+        )
+
+    def _state(self, step: Step) -> StateChange | None:
+        return step.state if self._tools == "run" else None
+
+    def _call(self, pair: Pair) -> ModelCall | ToolCall:
+        assert pair.recorded is not None
+        recorded, call = pair.recorded.call, pair.observed.call
+        if isinstance(recorded, ModelCall) and isinstance(call, ModelCall):
+            return self._model_call(recorded, call)
+        assert isinstance(recorded, ToolCall)
+        assert isinstance(call, ToolCall)
+        return replace(
+            call,
+            arguments=_spelled(recorded.arguments, call.arguments),
+            result=spelled_as(recorded.result, call.result),
+            outcome=call.outcome if recorded.outcome is not None else None,
+            metadata=spelled_as(recorded.metadata, call.metadata),
+            content=spelled_as(recorded.content, call.content),
+        )
+
+    def _model_call(self, recorded: ModelCall, call: ModelCall) -> ModelCall:
+        is_recorded = call.response is None or is_same_answer(recorded.response, call.response)
+        kept = recorded if is_recorded else call
+        return replace(
+            kept,
+            history=self._projection.pair(recorded.history, call.history),
+            response=recorded.response if is_recorded and call.response is not None else call.response,
+            parameters=parameters_in_shape(recorded.parameters, call.parameters),
+            model=recorded.model,
+            provider=recorded.provider,
+            tools=recorded.tools if _have_same_names(recorded.tools, call.tools) else call.tools,
+        )
+
+
+def _have_same_names(recorded: Sequence[Payload] | None, now: Sequence[Payload] | None) -> bool:
+    """Definitions are compared with the parameters; ids in them are drawn anew by each process."""
+    if recorded is None or now is None:
+        return True
+    return [tool.value.get("name") for tool in recorded] == [tool.value.get("name") for tool in now]
+
+
+def _message_in_shape(recorded: Payload, observed: Payload) -> Payload:
+    """An answer that says the same is the recorded one."""
+    is_answer = isinstance(recorded.value, dict) and recorded.value.get("kind") == "response"
+    return recorded if is_answer and is_same_answer(recorded, observed) else in_shape_of(recorded, observed)
+
+
+def _spelled(recorded: Payload | None, now: Payload | None) -> Payload | None:
+    same = same_json(recorded_arguments(recorded), recorded_arguments(now))
+    return recorded if same else now
+
+
+def _output(recorded: Payload | None, now: Payload | None) -> Payload | None:
+    return recorded if recorded and now and same_output(recorded, now) else now
+
+
+def _renumbered(steps: list[tuple[int, Step]]) -> Iterator[Step]:
+    """Indexes without gaps, parents following their steps."""
+    new = {was: index for index, (was, _) in enumerate(steps, start=1)}
+    for index, (was, step) in enumerate(steps, start=1):
+        known = None if step.parent is None else step.parent if was > 0 else -step.parent
+        yield replace(step, index=index, parent=new.get(known) if known is not None else None)

@@ -1,0 +1,118 @@
+"""Replays that ran on a person's own machine: what was observed there is judged and stored here, as one attempt."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import Max
+from django.utils import timezone
+
+from sessions_app import models
+from sessions_app.core.errors import RunConflict
+from sessions_app.core.formats.native import encode_native, parse_native
+from sessions_app.core.json_text import Limits
+from sessions_app.core.payload import JsonObject, sha256_hex
+from sessions_app.core.redaction import Redactor
+from sessions_app.core.replay.observed import Result
+from sessions_app.core.replay.own_machine import judge_observed
+from sessions_app.core.run import Run
+from sessions_app.mapping.load import load_run
+from sessions_app.mapping.rows import storable
+from sessions_app.models.replays import ReplayMode, ReplayQueue, ReplayState
+from sessions_app.services.deadlocks import again_after_deadlock
+from sessions_app.services.ingest import check_growth, limits
+from sessions_app.services.replay_results import produced_run_id
+from sessions_app.services.run_store import store_assembled
+
+_WORKER = "own machine"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Taken:
+    """What became of what was sent."""
+
+    replay: models.Replay
+    created: bool
+    """False when the same was sent before."""
+
+
+@again_after_deadlock
+def take_in_observed(run: models.Run, record: bytes, order: JsonObject, *, user: User | None = None) -> Taken:
+    """Judge the observed run, a native record, against `run` and store both results, or nothing.
+
+    `order` says what was asked for on that machine: agent, tools.run, on_difference. Raises `RecordError` naming the
+    field, and `RunConflict` where another replay has sent another run under this id.
+    """
+    observed, digest = _read(run.project, record)
+    recorded = load_run(run)
+    key = f"observed {sha256_hex(observed.run_id.encode())}"
+    with transaction.atomic():
+        # Numbers and keys are given one after the other, as for replays that are queued.
+        models.Project.objects.select_for_update(no_key=True).get(pk=run.project_id)
+        known = models.Replay.objects.filter(project=run.project_id, request_key=key).first()
+        if known is not None:
+            return Taken(replay=_same(known, run, digest, observed.run_id), created=False)
+        replay = _begin(run, {**order, "observed": {"run_id": observed.run_id, "digest": digest}}, key, user)
+        tools_run = bool((order.get("tools") or {}).get("run"))
+        result, made = judge_observed(
+            recorded, observed, tools="run" if tools_run else "frozen", run_id=produced_run_id(replay)
+        )
+        _finish(replay, result, made)
+    return Taken(replay=replay, created=True)
+
+
+def _read(project: models.Project, record: bytes) -> tuple[Run, str]:
+    """The run, redacted before anything else looks at it, and the digest of what was sent."""
+    redacted = Redactor(bytes(project.redaction_secret)).redact(record).content
+    observed = parse_native(redacted, limits())
+    check_growth(observed)
+    return observed, sha256_hex(redacted)
+
+
+def _same(known: models.Replay, run: models.Run, digest: str, run_id: str) -> models.Replay:
+    if known.run_id != run.pk or (known.order.get("observed") or {}).get("digest") != digest:
+        raise RunConflict(run_id)
+    return known
+
+
+def _begin(run: models.Run, order: JsonObject, key: str, user: User | None) -> models.Replay:
+    last = models.Replay.objects.filter(run=run).aggregate(last=Max("number"))["last"] or 0
+    return models.Replay.objects.create(
+        project_id=run.project_id,
+        run=run,
+        number=last + 1,
+        mode=ReplayMode.CODE,
+        queue=ReplayQueue.CODE,
+        order=order,
+        requested_by=user,
+        request_key=key,
+        state=ReplayState.RUNNING,
+        attempt=1,
+        worker=_WORKER,
+        claimed_at=timezone.now(),
+        progress_total=run.model_call_count + run.tool_call_count,
+    )
+
+
+def _finish(replay: models.Replay, result: Result, made: Run | None) -> None:
+    found = result.divergence
+    replay.state = ReplayState.FAILED if made is None else ReplayState.DONE
+    replay.verdict = result.verdict
+    replay.divergence = storable(
+        found and {"step": found.step, "path": found.path, "recorded": found.recorded, "replayed": found.replayed}
+    )
+    replay.facts = storable(result.facts)
+    replay.error = storable(result.error)
+    replay.produced_run = None if made is None else _stored(replay, made)
+    replay.progress_done = sum((result.facts.get("sources") or {}).values())
+    replay.finished_at = timezone.now()
+    replay.save()
+
+
+def _stored(replay: models.Replay, made: Run) -> models.Run:
+    """By way of its record, as the runs of other replays come."""
+    text = encode_native(made)
+    run = parse_native(text, Limits(max_bytes=len(text)))
+    return store_assembled(replay.project, run, source=text, made_before=None)
