@@ -41,7 +41,7 @@ def load_agent(target: str) -> OwnAgent:
     if not _is_agent(agent):
         raise CannotLoadAgent(
             f"{target} is no agent of Pydantic AI or the OpenAI Agents SDK but {type(agent).__name__}. Name an agent, "
-            "or a function without parameters that returns one, or (agent, deps), or (agent, deps, arguments of its run)."
+            "or a function without parameters that returns it, alone or as (agent, deps, arguments of its run)."
         )
     return OwnAgent(agent, deps, dict(arguments or {}))
 

@@ -202,7 +202,7 @@ class Step(models.Model):
     """Of a model step, 16 bytes: equal for requests that ask for the same (core/replay/request_key.py)."""
     model = models.TextField(null=True)
     outcome = models.TextField(null=True)
-    source = models.CharField(max_length=10)
+    source = models.CharField(max_length=32)
     has_error = models.BooleanField()
     started_at = models.DateTimeField(null=True)
     duration_ms = models.FloatField(null=True)

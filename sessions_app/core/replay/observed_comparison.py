@@ -130,8 +130,6 @@ class ObservedComparison:
         found = first_mismatch(one, other, raw=one, path="arguments", tally=self.tally)
         if found is not None:
             return found
-        if not same_error(step.error, observed.error):
-            return Mismatch(path="error", recorded=error_value(step.error), rebuilt=error_value(observed.error))
         for path, left, right in _answers(recorded, call):
             if left is not None and right is not None:
                 found = first_mismatch(left, right, raw=left, path=path, tally=self.tally)
@@ -139,6 +137,8 @@ class ObservedComparison:
                     return found
         if (recorded.result is None) != (call.result is None) and observed.error is None:
             return Mismatch(path="result", recorded=_parsed(recorded.result), rebuilt=_parsed(call.result))
+        if not same_error(step.error, observed.error):
+            return Mismatch(path="error", recorded=error_value(step.error), rebuilt=error_value(observed.error))
         return self._of_state(step, observed)
 
     def _of_state(self, step: Step, observed: Step) -> Mismatch | None:

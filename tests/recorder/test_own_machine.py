@@ -1,0 +1,232 @@
+"""Replays on a person's own machine: the real command, agents in modules of their own, a real server that judges."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import replay_recorder
+from replay_recorder.cli import main
+from replay_recorder.replaying.own_agent import is_openai_agents
+from sessions_app.models import Replay
+from tests.builders import make_client, make_key, make_project, post_run
+from tests.recorder.desks import DESKS, ORDERS, Desk
+from tests.recorder.openai_playing import records_in
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def server(live_server, monkeypatch):
+    """A server with a project; the variables say where it is."""
+    monkeypatch.setenv("REPLAY_URL", live_server.url)
+    monkeypatch.setenv("REPLAY_KEY", make_key(make_project()))
+    return live_server
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    return tmp_path
+
+
+def write(folder: Path, name: str, source: str) -> str:
+    (folder / f"{name}.py").write_text(source)
+    importlib.invalidate_caches()
+    sys.modules.pop(name, None)
+    return f"{name}:make"
+
+
+async def play(target: str, prompt: str) -> None:
+    module, _, attribute = target.partition(":")
+    made = getattr(importlib.import_module(module), attribute)()
+    agent, deps = made if isinstance(made, tuple) else (made, None)
+    if is_openai_agents(agent):
+        from agents import Runner
+
+        await Runner.run(agent, prompt, context=deps)
+    else:
+        await agent.run(prompt, deps=deps)
+
+
+def recorded(target: str, prompt: str, spool: Path, **settings: Any) -> dict[str, Any]:
+    replay_recorder.install(spool=spool, **settings)
+    try:
+        asyncio.run(play(target, prompt))
+    finally:
+        replay_recorder.uninstall()
+    return records_in(str(spool))[0]
+
+
+def sent(folder: Path, desk: Desk, name: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The id of a run of this desk that the server has."""
+    url = replay_recorder.settings.os.environ.pop("REPLAY_URL")
+    record = recorded(write(folder, name, desk.source), desk.prompt, folder / "spool" / name)
+    monkeypatch.setenv("REPLAY_URL", url)
+    client = make_client(replay_recorder.settings.os.environ["REPLAY_KEY"])
+    return str(post_run(client, record).json()["run_id"])
+
+
+def replayed(run_id: str, target: str, *more: str) -> Replay:
+    main(["replay", run_id, "--agent", target, "--yes", *more])
+    return Replay.objects.select_related("produced_run").latest("pk")
+
+
+def ended(replay: Replay) -> tuple[str | None, int | None, str | None]:
+    found = replay.divergence or {}
+    return replay.verdict, found.get("step"), found.get("path")
+
+
+@pytest.mark.parametrize("name", DESKS)
+def test_an_unchanged_agent_reproduces_its_run_and_a_changed_tool_is_found_where_it_changed(
+    name, server, folder, monkeypatch
+):
+    desk = DESKS[name]
+    run_id = sent(folder, desk, f"desk_{name}", monkeypatch)
+    assert desk.source.count(desk.line) == 1
+    changed = write(folder, f"changed_{name}", desk.source.replace(desk.line, desk.changed))
+
+    assert ended(replayed(run_id, f"desk_{name}:make")) == ("reproduced", None, None)
+    assert ended(replayed(run_id, f"desk_{name}:make", "--tools", "run")) == ("reproduced", None, None)
+    assert ended(replayed(run_id, changed)) == ("reproduced", None, None)  # its tools did not run
+    assert ended(replayed(run_id, changed, "--tools", "run")) == ("diverged", desk.step, desk.path)
+
+
+# --- what the server makes of it -----------------------------------------------------------------
+
+BUG = Desk(ORDERS, DESKS["a_dict"].line, DESKS["a_dict"].changed, 4, "result")
+
+
+@pytest.fixture
+def run_id(server, folder, monkeypatch):
+    return sent(folder, BUG, "orders", monkeypatch)
+
+
+def fixed(folder: Path) -> str:
+    return write(folder, "fixed", BUG.source.replace(BUG.line, BUG.changed))
+
+
+def steps_of(replay: Replay, client: Any) -> list[dict[str, Any]]:
+    return list(client.get(f"/api/v1/runs/{replay.produced_run.run_id}/steps").json()["items"])
+
+
+def client_of(run_of: Replay) -> Any:
+    return make_client(make_key(run_of.project))
+
+
+def test_a_fix_takes_effect_where_its_tool_answers_and_is_never_called_reproduced(run_id, folder, capsys):
+    replay = replayed(run_id, fixed(folder), "--tools", "run")
+
+    assert ended(replay) == ("diverged", 4, "result")
+    assert replay.divergence["recorded"] == "Order ORD-5521 cancelled. Reason: wrong item"
+    assert replay.divergence["replayed"] == "Order ORD-5521 cannot be cancelled: it is delivered."
+    said = capsys.readouterr()
+    assert "really run on this machine" in said.err
+    assert "Diverged at step 4" in said.out
+    assert f"/replays/{replay.replay_id}" in said.out
+    assert "cannot be cancelled" in said.out
+
+
+def test_from_the_difference_on_every_recorded_answer_is_one_for_another_request(run_id, folder):
+    replay = replayed(run_id, fixed(folder), "--tools", "run", "--on-difference", "play_on")
+
+    assert ended(replay) == ("diverged", 4, "result")
+    sources = [step["source"] for step in steps_of(replay, client_of(replay))]
+    assert sources == ["recorded", "own_code", "recorded", "own_code", "recorded_for_another_request"]
+    assert replay.produced_run.output_preview == "I've cancelled order ORD-5521 for you."
+
+
+def test_another_prompt_differs_at_the_first_request_and_then_everywhere(run_id, folder):
+    never = write(
+        folder, "never", BUG.source.replace("with their orders.", "with their orders. NEVER cancel anything.")
+    )
+
+    stopped = replayed(run_id, never)
+    played_on = replayed(run_id, never, "--on-difference", "play_on")
+
+    assert ended(stopped) == ended(played_on) == ("diverged", 1, "messages[0].instructions")
+    assert [step["source"] for step in steps_of(stopped, client_of(stopped))] == ["unknown"]
+    sources = {step["source"] for step in steps_of(played_on, client_of(played_on))}
+    assert sources == {"recorded_for_another_request"}
+
+
+def test_what_nobody_sealed_is_said_and_nothing_is_claimed_of_it(run_id, folder):
+    replay = replayed(run_id, "orders:make", "--tools", "run")
+    client = client_of(replay)
+
+    report = client.get(f"/api/v1/runs/{run_id}/report?format=txt").content.decode()
+    body = client.get(f"/api/v1/replays/{replay.replay_id}").json()
+
+    assert "ran on the person's own machine, without a seal" in report
+    assert "0 writes" not in report
+    assert "0 live calls" not in report
+    assert "0 network calls" not in report
+    assert (body["live_calls"], body["agent"], body["mode"]) == (None, "orders:make", "code")
+
+
+def test_it_is_an_attempt_like_any_other(run_id, folder):
+    first, second = replayed(run_id, "orders:make"), replayed(run_id, fixed(folder), "--tools", "run")
+    client = client_of(second)
+
+    assert [first.number, second.number] == [1, 2]
+    listed = client.get(f"/api/v1/runs/{run_id}/report?format=json").json()["attempts"]
+    assert [(each["number"], each["outcome"]) for each in listed] == [(1, "reproduced"), (2, "different")]
+    pair = {"left": run_id, "right": second.produced_run.run_id}
+    comparison = client.get("/api/v1/comparisons", pair).json()
+    assert (comparison["divergence"]["left_step"], comparison["divergence"]["path"]) == (4, "result")
+    same = client.get("/api/v1/comparisons", {**pair, "right": first.produced_run.run_id}).json()
+    assert same["identical"], same["divergence"]
+    assert first.produced_run.session_id == second.produced_run.session_id == first.run.session_id
+
+
+def observed_body(replay: Replay, client: Any, **changes: Any) -> dict[str, Any]:
+    record = client.get(f"/api/v1/runs/{replay.run.run_id}/record").json()
+    return {"mode": "code", "agent": "orders:make", "record": {**record, "run_id": "again-1", **changes}}
+
+
+def post(client: Any, run_id: str, body: dict[str, Any]) -> Any:
+    return client.post(f"/api/v1/runs/{run_id}/replays/observed", json.dumps(body), content_type="application/json")
+
+
+def test_the_same_observation_again_is_the_same_replay(run_id, folder):
+    client = client_of(replayed(run_id, "orders:make"))
+    body = observed_body(Replay.objects.get(), client)
+
+    first, again = post(client, run_id, body), post(client, run_id, body)
+    other = post(client, run_id, observed_body(Replay.objects.first(), client, output="Something else."))
+
+    assert (first.status_code, again.status_code, other.status_code) == (201, 200, 409)
+    assert first.json()["replay_id"] == again.json()["replay_id"]
+    assert other.json()["error"]["code"] == "run_conflict"
+    assert Replay.objects.count() == 2
+
+
+def test_the_server_judges_and_not_the_machine(run_id, folder):
+    client = client_of(replayed(run_id, "orders:make"))
+    body = observed_body(Replay.objects.get(), client, output="I've cancelled everything.")
+
+    said = post(client, run_id, {**body, "verdict": "reproduced"}).json()
+
+    assert (said["verdict"], said["divergence"]["path"]) == ("diverged", "output")
+    assert said["proof"]["outcome"]["state"] == "not_proven"
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [({"mode": "live"}, "mode"), ({"agent": None}, "agent"), ({"record": None}, "record"), ({"record": {}}, "format")],
+)
+def test_what_is_no_observation_is_refused_by_its_field(change, field, run_id, folder):
+    client = client_of(replayed(run_id, "orders:make"))
+
+    answer = post(client, run_id, observed_body(Replay.objects.get(), client) | change)
+
+    assert (answer.status_code, answer.json()["error"]["field"]) == (400, field)
+    assert Replay.objects.count() == 1
