@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,13 +29,7 @@ def load_agent(target: str) -> OwnAgent:
         raise CannotLoadAgent(f"{target!r} does not say which agent; write it as module:attribute, like shop:agent.")
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
-    try:
-        found = getattr(importlib.import_module(module), attribute)
-    except ModuleNotFoundError as error:
-        raise CannotLoadAgent(f"{target}: {error}. Run this in the agent's own environment and folder.") from None
-    except AttributeError:
-        raise CannotLoadAgent(f"{target}: the module {module} has no {attribute!r}.") from None
-    made = found() if isinstance(found, Callable) and not _is_agent(found) else found  # type: ignore[arg-type]
+    made = _made(target, module, attribute)
     agent, deps, arguments = (*made, None, None)[:3] if isinstance(made, tuple) else (made, None, None)
     if not _is_agent(agent):
         raise CannotLoadAgent(
@@ -44,6 +37,21 @@ def load_agent(target: str) -> OwnAgent:
             "or a function without parameters that returns it, alone or as (agent, deps, arguments of its run)."
         )
     return OwnAgent(agent, deps, dict(arguments or {}))
+
+
+def _made(target: str, module: str, attribute: str) -> Any:
+    """What the name stands for, or what the function of this name returns."""
+    try:
+        found = getattr(importlib.import_module(module), attribute, None)
+        is_function = callable(found) and not isinstance(found, type) and not _is_agent(found)
+        made = found() if is_function else found  # type: ignore[misc]  # a function, as was just seen
+    except ModuleNotFoundError as error:
+        raise CannotLoadAgent(f"{target}: {error}. Run this in the agent's own environment and folder.") from error
+    except Exception as error:
+        raise CannotLoadAgent(f"{target} cannot be loaded: {type(error).__name__}: {error}") from error
+    if found is None:
+        raise CannotLoadAgent(f"{target}: the module {module} has no {attribute!r}.")
+    return made
 
 
 def _is_agent(found: Any) -> bool:

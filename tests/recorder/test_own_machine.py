@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import importlib
 import json
+import os
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,7 @@ from replay_recorder.replaying.own_agent import is_openai_agents
 from sessions_app.models import Replay
 from tests.builders import make_client, make_key, make_project, post_run
 from tests.recorder.desks import DESKS, ORDERS, Desk
+from tests.recorder.floor import ROOT
 from tests.recorder.openai_playing import records_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -67,10 +70,11 @@ def recorded(target: str, prompt: str, spool: Path, **settings: Any) -> dict[str
 
 def sent(folder: Path, desk: Desk, name: str, monkeypatch: pytest.MonkeyPatch) -> str:
     """The id of a run of this desk that the server has."""
-    url = replay_recorder.settings.os.environ.pop("REPLAY_URL")
+    url = os.environ["REPLAY_URL"]
+    monkeypatch.delenv("REPLAY_URL")
     record = recorded(write(folder, name, desk.source), desk.prompt, folder / "spool" / name)
     monkeypatch.setenv("REPLAY_URL", url)
-    client = make_client(replay_recorder.settings.os.environ["REPLAY_KEY"])
+    client = make_client(os.environ["REPLAY_KEY"])
     return str(post_run(client, record).json()["run_id"])
 
 
@@ -200,7 +204,7 @@ def test_the_same_observation_again_is_the_same_replay(run_id, folder):
     body = observed_body(Replay.objects.get(), client)
 
     first, again = post(client, run_id, body), post(client, run_id, body)
-    other = post(client, run_id, observed_body(Replay.objects.first(), client, output="Something else."))
+    other = post(client, run_id, observed_body(Replay.objects.earliest("pk"), client, output="Something else."))
 
     assert (first.status_code, again.status_code, other.status_code) == (201, 200, 409)
     assert first.json()["replay_id"] == again.json()["replay_id"]
@@ -229,3 +233,75 @@ def test_what_is_no_observation_is_refused_by_its_field(change, field, run_id, f
 
     assert (answer.status_code, answer.json()["error"]["field"]) == (400, field)
     assert Replay.objects.count() == 1
+
+
+# --- the debugger ------------------------------------------------------------------------------
+
+
+def debugged(folder: Path, typed: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """The command in a process of its own, as in a terminal."""
+    command = [sys.executable, "-m", "replay_recorder", "replay", *arguments]
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{folder}"}
+    return subprocess.run(
+        command, cwd=folder, env=environment, input=typed, capture_output=True, text=True, timeout=120
+    )
+
+
+def test_a_breakpoint_in_a_tool_stops_with_its_arguments_in_scope(run_id, folder):
+    write(folder, "stopping", BUG.source.replace(BUG.line, "        breakpoint()\n" + BUG.line))
+
+    done = debugged(folder, "p order_id, reason\nc\n", run_id, "--agent", "stopping:make", "--tools", "run", "--yes")
+
+    assert "('ORD-5521', 'wrong item')" in done.stdout
+    assert "Reproduced: same 5 steps" in done.stdout, done.stderr
+    assert done.returncode == 0
+
+
+@pytest.mark.parametrize("tools", ["run", "frozen"])
+def test_break_stops_at_a_tool_with_its_arguments_in_scope(tools, run_id, folder):
+    arguments = [run_id, "--agent", "orders:make", "--tools", tools, "--yes", "--break", "cancel_order"]
+
+    done = debugged(folder, "p order_id, reason\nc\n", *arguments)
+
+    assert done.stdout.count("('ORD-5521', 'wrong item')") == 1
+    assert ("def cancel_order" in done.stdout or 'ctx.deps[order_id]["status"]' in done.stdout) == (tools == "run")
+    assert "Reproduced: same 5 steps" in done.stdout, done.stderr
+
+
+def test_break_stops_before_a_model_step_and_leaving_sends_nothing(run_id, folder):
+    done = debugged(folder, "p step, len(messages)\nq\n", run_id, "--agent", "orders:make", "--break", "3")
+
+    assert "(3, 3)" in done.stdout
+    assert done.returncode == 2
+    assert "nothing was sent" in done.stderr
+    assert Replay.objects.count() == 0
+
+
+def test_tools_do_not_run_before_somebody_says_so(run_id, folder):
+    done = debugged(folder, "", run_id, "--agent", "orders:make", "--tools", "run")
+
+    assert (done.returncode, "Say --yes" in done.stderr) == (2, True)
+    assert Replay.objects.count() == 0
+
+
+@pytest.mark.parametrize(
+    ("target", "words"),
+    [
+        ("nowhere:make", "No module named 'nowhere'"),
+        ("orders:nothing", "has no 'nothing'"),
+        ("orders:ModelResponse", "is no agent"),
+        ("orders", "write it as module:attribute"),
+    ],
+)
+def test_an_agent_that_is_not_there_is_told(target, words, run_id, folder, capsys):
+    assert main(["replay", run_id, "--agent", target]) == 2
+
+    assert words in capsys.readouterr().err
+
+
+def test_an_unknown_run_is_told_in_the_words_of_the_server(server, folder, capsys):
+    write(folder, "orders", ORDERS)
+
+    assert main(["replay", "unknown", "--agent", "orders:make"]) == 2
+
+    assert "answers 404: There is no such run in this project." in capsys.readouterr().err
