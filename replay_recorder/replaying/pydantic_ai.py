@@ -323,8 +323,12 @@ class _StoppingBodies(WrapperToolset[Any]):
 
     stops: Stops
 
+    @property
+    def id(self) -> str | None:
+        return self.wrapped.id
+
     async def call_tool(self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: Any) -> Any:
-        if not self.stops.is_at_tool(name):
+        if not self.stops.is_at_tool(ctx.tool_name or name):
             return await super().call_tool(name, tool_args, ctx, tool)
         return await super().call_tool(name, tool_args, ctx, self._with_stop(name, tool, tool_args))
 
@@ -332,7 +336,7 @@ class _StoppingBodies(WrapperToolset[Any]):
         """The same tool with a stop at the first line of its function, where the toolset keeps one."""
         schema: Any = getattr(getattr(tool, "call_func", None), "__self__", None)
         if not hasattr(schema, "function"):
-            self.stops.before_call(name, tool_args)
+            self.stops.now(name, tool_args)
             return tool
         return replace(tool, call_func=replace(schema, function=self.stops.stopping_in(schema.function)).call)
 
@@ -347,7 +351,11 @@ class StopBeforeTools(AbstractCapability[Any]):
         return self
 
     def get_wrapper_toolset(self, toolset: AbstractToolset[Any]) -> AbstractToolset[Any]:
-        return _StoppingBodies(toolset, self._stops)
+        """Around the toolsets that hold the functions, and not around those that put them together."""
+        return toolset.visit_and_replace(self._around)
+
+    def _around(self, leaf: AbstractToolset[Any]) -> AbstractToolset[Any]:
+        return leaf if isinstance(leaf, WrapperToolset) else _StoppingBodies(leaf, self._stops)
 
 
 # --- how the run began -------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bdb
 import functools
 import inspect
 import pdb
@@ -9,6 +10,20 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
+
+
+class _Debugger(pdb.Pdb):
+    """The debugger keeps it to itself that somebody left it; a replay has to end then."""
+
+    has_left = False
+
+    def set_quit(self) -> None:
+        self.has_left = True
+        super().set_quit()
+
+    def leave_if_asked(self) -> None:
+        if self.has_left:
+            raise bdb.BdbQuit
 
 
 @dataclass(frozen=True)
@@ -35,7 +50,10 @@ class Stops:
     def before_call(self, name: str, arguments: Mapping[str, Any]) -> None:
         """With the arguments in scope, where the tool's own function does not run or is not to be had."""
         if name in self.tools:
-            _stop_with(dict(arguments), f"before {name}")
+            self.now(name, arguments)
+
+    def now(self, name: str, arguments: Mapping[str, Any]) -> None:
+        _stop_with(dict(arguments), f"before {name}")
 
     def stopping_in(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """The same function; the debugger stops at its first line, with its arguments in scope."""
@@ -44,7 +62,10 @@ class Stops:
 
         @functools.wraps(function)
         def stopped(*args: Any, **named: Any) -> Any:
-            return pdb.Pdb().runcall(function, *args, **named)
+            debugger = _Debugger()
+            result = debugger.runcall(function, *args, **named)
+            debugger.leave_if_asked()
+            return result
 
         return stopped
 
@@ -52,7 +73,7 @@ class Stops:
 def _stopping_coroutine(function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(function)
     async def stopped(*args: Any, **named: Any) -> Any:
-        debugger = pdb.Pdb()
+        debugger = _Debugger()
         debugger.reset()
         work = function(*args, **named)
         sys.settrace(debugger.trace_dispatch)
@@ -64,4 +85,6 @@ def _stopping_coroutine(function: Callable[..., Any]) -> Callable[..., Any]:
 def _stop_with(names: dict[str, Any], where: str) -> None:
     """A prompt whose local names are these; `continue` goes on."""
     print(f"Stopped {where}. In scope: {', '.join(names) or 'nothing'}.")
-    pdb.Pdb().runctx(f"'{where}'", {"__name__": "__replay__"}, names)
+    debugger = _Debugger()
+    debugger.runctx(f"'{where}'", {"__name__": "__replay__"}, names)
+    debugger.leave_if_asked()

@@ -271,9 +271,18 @@ def test_break_stops_at_a_tool_with_its_arguments_in_scope(tools, run_id, folder
 def test_break_stops_before_a_model_step_and_leaving_sends_nothing(run_id, folder):
     done = debugged(folder, "p step, len(messages)\nq\n", run_id, "--agent", "orders:make", "--break", "3")
 
-    assert "(3, 3)" in done.stdout
+    assert "(3, 3)" in done.stdout, done.stderr
     assert done.returncode == 2
     assert "nothing was sent" in done.stderr
+    assert Replay.objects.count() == 0
+
+
+def test_leaving_the_debugger_in_a_tool_sends_nothing(run_id, folder):
+    arguments = [run_id, "--agent", "orders:make", "--tools", "run", "--yes", "--break", "cancel_order"]
+
+    done = debugged(folder, "q\n", *arguments)
+
+    assert (done.returncode, "nothing was sent" in done.stderr) == (2, True)
     assert Replay.objects.count() == 0
 
 
