@@ -120,7 +120,9 @@ def _error(replay: Replay) -> str | None:
 def _steps_done(replay: Replay) -> tuple[str, ...]:
     if replay.produced_run is None:
         return ()
-    return _PREPARED if replay.verdict in _STOPPED_SHORT else (*_PREPARED, "diff_output")
+    runs_tools = bool((replay.order.get("tools") or {}).get("run"))
+    prepared = tuple(step for step in _PREPARED if not (runs_tools and step == "stub_tools"))
+    return prepared if replay.verdict in _STOPPED_SHORT else (*prepared, "diff_output")
 
 
 def replay_facts(replay: Replay, run: RecordedRun, output: Payload | None) -> ReplayFacts:

@@ -33,6 +33,7 @@ TABLE = {
     ("GET", f"{RUN}/case-file"): (403, 200, 404),
     ("POST", f"{RUN}/replays"): (403, 202, 404),
     ("POST", f"{RUN}/exchanges"): (403, 400, 404),  # no recorded HTTP is sent: tests/api/test_printed.py sends some
+    ("POST", f"{RUN}/replays/observed"): (403, 201, 404),
     ("GET", f"{RUN}/forks"): (403, 200, 404),
     ("GET", f"{RUN}/state"): (403, 200, 404),
     ("GET", f"{RUN}/checkpoints/{{step}}"): (403, 200, 404),
@@ -52,7 +53,12 @@ TABLE = {
 }
 OPEN = {"/api/v1/docs", "/api/v1/openapi.json"}
 """The description of the API holds no data of anybody."""
-BODIES = {"/api/v1/runs": make_record("r", make_tool_step(result="one")), "cold-case": {"reason": "x"}, "replays": {}}
+BODIES = {
+    "/api/v1/runs": make_record("r", make_tool_step(result="one")),
+    "cold-case": {"reason": "x"},
+    "replays": {},
+    "observed": {"mode": "code", "agent": "shop:agent", "record": make_record("seen", make_tool_step(result="one"))},
+}
 
 
 @pytest.fixture

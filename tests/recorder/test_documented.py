@@ -1,5 +1,6 @@
 """Every setting, variable and public name stands in docs/recording.md."""
 
+import argparse
 import inspect
 from dataclasses import fields
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import replay_recorder
+from replay_recorder.replaying.command import add_to
 from replay_recorder.settings import _VARIABLES, Settings
 
 GUIDE = Path("docs/recording.md").read_text()
@@ -35,3 +37,21 @@ CALLED = (
 def test_what_people_call_is_documented(name: str):
     assert name in replay_recorder.__all__
     assert name in GUIDE
+
+
+OWN_MACHINE = Path("docs/own-machine.md").read_text()
+
+
+def test_every_option_of_a_replay_is_documented():
+    commands = argparse.ArgumentParser().add_subparsers()
+    add_to(commands)
+    options = {option for action in commands.choices["replay"]._actions for option in action.option_strings}
+
+    assert {option for option in options - {"-h", "--help"} if f"`{option}" not in OWN_MACHINE} == {"--agent"}
+    assert "--agent shop:agent" in OWN_MACHINE
+
+
+@pytest.mark.parametrize("name", ["replay_model", "frozen_tools", "RequestDiffers", "NoAnswerRecorded"])
+def test_what_tests_call_is_documented(name: str):
+    assert name in replay_recorder.__all__
+    assert name in OWN_MACHINE

@@ -21,6 +21,7 @@ from tests.builders import make_client, make_key, make_project, post_run
 from tests.recorder.desks import DESKS, ORDERS, Desk
 from tests.recorder.floor import ROOT
 from tests.recorder.openai_playing import records_in
+from tests.web.making import make_user
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -233,6 +234,31 @@ def test_what_is_no_observation_is_refused_by_its_field(change, field, run_id, f
 
     assert (answer.status_code, answer.json()["error"]["field"]) == (400, field)
     assert Replay.objects.count() == 1
+
+
+def test_a_recording_that_cannot_be_replayed_is_refused_with_the_reason(run_id, folder):
+    client = client_of(replayed(run_id, "orders:make"))
+    cold = {"format": "agent-replay.run", "version": 1, "run_id": "cold", "input": "Hello?"}
+    post_run(client, cold)
+
+    said = post(client, "cold", observed_body(Replay.objects.get(), client)).json()
+
+    assert (said["verdict"], said["state"], said["run_id"]) == ("could_not_run", "failed", None)
+    assert said["error"]
+
+
+def test_the_page_says_what_ran_where(run_id, folder, client):
+    replay = replayed(run_id, fixed(folder), "--tools", "run")
+    client.force_login(make_user("bob", replay.project))
+
+    page = client.get(f"/p/{replay.project.slug}/replays/{replay.replay_id}").content.decode()
+
+    assert "ran on the person&#x27;s own machine, without a seal" in page
+    assert "on a person&#x27;s own machine" in page
+    assert "fixed:make" in page
+    assert "0 writes" not in page
+    assert "world off" not in page
+    assert "Order ORD-5521 cannot be cancelled" in page
 
 
 # --- the debugger ------------------------------------------------------------------------------

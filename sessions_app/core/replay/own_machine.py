@@ -111,6 +111,7 @@ def _facts(pairs: Pairs, seen: ObservedComparison, made: Run, tools: Tools) -> J
         "commit": pairs.observed.code.commit,
         "tools": tools,
         "fields_compared": seen.tally.compared,
+        "volatile_fields": seen.tally.volatile,
         "not_captured": sorted(seen.tally.not_captured or ()),
         "sources": {source: given.count(source) for source in dict.fromkeys(given)},
         "live_tools": {name: ran.count(name) for name in dict.fromkeys(ran)} if tools == "run" else {},
