@@ -18,7 +18,7 @@ from replay_recorder.cli import main
 from replay_recorder.replaying.own_agent import is_openai_agents
 from sessions_app.models import Replay
 from tests.builders import make_client, make_key, make_project, post_run
-from tests.recorder.desks import DESKS, ORDERS, Desk
+from tests.recorder.desks import DESKS, ORDERS, PYDANTIC_AI, Desk
 from tests.recorder.floor import ROOT
 from tests.recorder.openai_playing import records_in
 from tests.web.making import make_user
@@ -174,6 +174,37 @@ def test_what_nobody_sealed_is_said_and_nothing_is_claimed_of_it(run_id, folder)
     assert "0 live calls" not in report
     assert "0 network calls" not in report
     assert (body["live_calls"], body["agent"], body["mode"]) == (None, "orders:make", "code")
+
+
+KEEPS_STATE = """
+import replay_recorder
+orders = {"ORD-5521": "delivered"}
+
+
+def make():
+    orders.update({"ORD-5521": "delivered"})
+    replay_recorder.install(state=lambda: {"orders": orders}, snapshot_every=1, spool=SPOOL)
+    agent = Agent(scripted(call("cancel", "c1", order_id="ORD-5521"), says("Done.")))
+
+    @agent.tool_plain
+    def cancel(order_id: str) -> str:
+        orders[order_id] = "cancelled"
+        return "done"
+
+    return agent
+"""
+
+
+def test_a_tool_that_leaves_another_state_behind_its_equal_answer_is_found(server, folder, monkeypatch):
+    source = PYDANTIC_AI + f"SPOOL = {str(folder / 'spool' / 'keeps')!r}\n" + KEEPS_STATE
+    run_id = sent(folder, Desk(source, "", "", 0, ""), "keeps", monkeypatch)
+    forgets = write(folder, "forgets", source.replace('        orders[order_id] = "cancelled"\n', ""))
+
+    same, other = replayed(run_id, "keeps:make", "--tools", "run"), replayed(run_id, forgets, "--tools", "run")
+
+    assert ended(same) == ("reproduced", None, None)
+    assert other.verdict == "diverged"
+    assert str(other.divergence["path"]).startswith("state")
 
 
 def test_it_is_an_attempt_like_any_other(run_id, folder):
