@@ -16,6 +16,7 @@ from sessions_app.core.json_text import Limits
 from sessions_app.core.payload import JsonObject, sha256_hex
 from sessions_app.core.redaction import Redactor
 from sessions_app.core.replay.observed import Result
+from sessions_app.core.replay.observed_pairs import Tools
 from sessions_app.core.replay.own_machine import judge_observed
 from sessions_app.core.run import Run
 from sessions_app.mapping.load import load_run
@@ -55,10 +56,8 @@ def take_in_observed(run: models.Run, record: bytes, order: JsonObject, *, user:
         if known is not None:
             return Taken(replay=_same(known, run, digest, observed.run_id), created=False)
         replay = _begin(run, {**order, "observed": {"run_id": observed.run_id, "digest": digest}}, key, user)
-        tools_run = bool((order.get("tools") or {}).get("run"))
-        result, made = judge_observed(
-            recorded, observed, tools="run" if tools_run else "frozen", run_id=produced_run_id(replay)
-        )
+        tools: Tools = "run" if order["tools"]["run"] else "frozen"
+        result, made = judge_observed(recorded, observed, tools=tools, run_id=produced_run_id(replay))
         _finish(replay, result, made)
     return Taken(replay=replay, created=True)
 
@@ -83,7 +82,7 @@ def _begin(run: models.Run, order: JsonObject, key: str, user: User | None) -> m
         project_id=run.project_id,
         run=run,
         number=last + 1,
-        mode=ReplayMode.CODE,
+        mode=ReplayMode.CODE_AND_TOOLS if order["tools"]["run"] else ReplayMode.CODE,
         queue=ReplayQueue.CODE,
         order=order,
         requested_by=user,

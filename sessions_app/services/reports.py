@@ -153,7 +153,10 @@ def replay_facts(replay: Replay, run: RecordedRun, output: Payload | None) -> Re
 
 def _parts(replay: Replay) -> Parts | None:
     order = read_order(replay.order)
-    return None if replay.mode in FORK_MODES else parts_of(agent=order.agent, runs_tools=order.tools.run)
+    if replay.mode in FORK_MODES:
+        return None
+    own_machine = is_own_machine(replay.facts)
+    return parts_of(agent=order.agent, runs_tools=order.tools.run, is_on_own_machine=own_machine)
 
 
 def _effect(replay: Replay) -> Effect | None:

@@ -134,7 +134,7 @@ def test_a_fix_takes_effect_where_its_tool_answers_and_is_never_called_reproduce
     assert replay.divergence["replayed"] == "Order ORD-5521 cannot be cancelled: it is delivered."
     said = capsys.readouterr()
     assert "really run on this machine" in said.err
-    assert "Diverged at step 4" in said.out
+    assert "The change takes effect at step 4: cancel_order now answers" in said.out
     assert f"/replays/{replay.replay_id}" in said.out
     assert "cannot be cancelled" in said.out
 
@@ -171,9 +171,10 @@ def test_what_nobody_sealed_is_said_and_nothing_is_claimed_of_it(run_id, folder)
 
     assert "ran on the person's own machine, without a seal" in report
     assert "0 writes" not in report
+    assert "with the world off" not in report
     assert "0 live calls" not in report
     assert "0 network calls" not in report
-    assert (body["live_calls"], body["agent"], body["mode"]) == (None, "orders:make", "code")
+    assert (body["live_calls"], body["agent"], body["mode"]) == (None, "orders:make", "code_and_tools")
 
 
 KEEPS_STATE = """

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from sessions_app.core.compare.runs import call_value
 from sessions_app.core.compare.strict import same_json
 from sessions_app.core.history import History, nodes
-from sessions_app.core.payload import JsonValue, Payload
+from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.replay.fixture_book import FixtureMiss, missing, recorded_arguments, was_never_answered
 from sessions_app.core.replay.matching import Mismatch, Tally, first_mismatch
 from sessions_app.core.replay.observed import Divergence
@@ -28,6 +28,8 @@ class ObservedComparison:
     divergence: Divergence | None = None
     ran_past: int | None = None
     miss: FixtureMiss | None = None
+    acts: list[JsonObject] = field(default_factory=list)
+    """What a tool answers today where it first differs: `step`, `kind`, `name`, `recorded`, `now`."""
     sources: dict[int, StepSource] = field(default_factory=dict)
     """Where the answer of each observed step came from, by its index."""
     _checked: tuple[History, History] | None = None
@@ -111,7 +113,11 @@ class ObservedComparison:
             arguments = recorded_arguments(call.arguments)
             self.miss = missing(call.tool_name, call.call_id, arguments, [fixture])
             return
-        self._diverged(pair.recorded.index, self._of_call(pair.recorded, recorded, pair.observed, call))
+        found = self._of_call(pair.recorded, recorded, pair.observed, call)
+        self._diverged(pair.recorded.index, found)
+        if found is not None and found.path.startswith("result"):
+            said = {"recorded": _parsed(recorded.result), "now": _parsed(call.result)}
+            self.acts.append({"step": pair.recorded.index, "kind": "tool", "name": call.tool_name, **said})
 
     def _compare_unknown_call(self, step: Step, call: ToolCall) -> None:
         arguments = recorded_arguments(call.arguments)

@@ -110,6 +110,7 @@ def _facts(pairs: Pairs, seen: ObservedComparison, made: Run, tools: Tools) -> J
         "isolation": OWN_MACHINE,
         "commit": pairs.observed.code.commit,
         "tools": tools,
+        "own_code": seen.acts,
         "fields_compared": seen.tally.compared,
         "volatile_fields": seen.tally.volatile,
         "not_captured": sorted(seen.tally.not_captured or ()),

@@ -22,6 +22,8 @@ class Parts:
 
     agent: AgentPart
     tools: ToolsPart
+    is_on_own_machine: bool = False
+    """Whether it ran on a person's own machine, where nothing is sealed."""
 
     @property
     def proves(self) -> str:
@@ -34,9 +36,17 @@ class Parts:
         return [
             ("agent", _AGENTS[self.agent]),
             ("model", "the recorded answers"),
-            ("tools", _TOOLS[self.tools]),
-            ("state", "carried over from the recording, not run"),
+            ("tools", self._tools),
+            ("state", "carried over from the recording, not run" if not self._has_own_state else _OWN_STATE),
         ]
+
+    @property
+    def _has_own_state(self) -> bool:
+        return self.is_on_own_machine and self.tools == "run"
+
+    @property
+    def _tools(self) -> str:
+        return _UNSEALED_TOOLS if self.is_on_own_machine and self.tools == "run" else _TOOLS[self.tools]
 
 
 PRESETS: dict[Preset, Parts] = {
@@ -51,9 +61,13 @@ PRESET_WORDS: dict[Preset, str] = {
 }
 
 
-def parts_of(*, agent: str | None, runs_tools: bool) -> Parts:
+def parts_of(*, agent: str | None, runs_tools: bool, is_on_own_machine: bool = False) -> Parts:
     """`agent` is the registered name, or None for one that is rebuilt from the recording."""
-    return Parts(agent="rebuilt" if agent is None else "yours", tools="run" if runs_tools else "frozen")
+    return Parts(
+        agent="rebuilt" if agent is None else "yours",
+        tools="run" if runs_tools else "frozen",
+        is_on_own_machine=is_on_own_machine,
+    )
 
 
 _AGENTS: dict[AgentPart, str] = {"rebuilt": "rebuilt from the recording", "yours": "your code of today"}
@@ -61,6 +75,8 @@ _TOOLS: dict[ToolsPart, str] = {
     "frozen": "frozen: they give the recorded answers",
     "run": "run: your functions, with the world off",
 }
+_UNSEALED_TOOLS = "run: your functions, on your own machine, without a seal"
+_OWN_STATE = "as your code left it behind, compared where it was observed"
 _PROVES: dict[tuple[AgentPart, ToolsPart], str] = {
     ("rebuilt", "frozen"): "Shows whether the recording is complete and consistent. Says nothing about your code.",
     ("yours", "frozen"): "Shows whether your code asks the model for what it asked then. The tools did not run, "

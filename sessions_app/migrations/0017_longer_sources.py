@@ -3,7 +3,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("sessions_app", "0015_refused_calls"),
+        ("sessions_app", "0016_code_and_tools"),
     ]
 
     operations = [
