@@ -5,6 +5,7 @@ import json
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
+from sessions_app.core.importers.documents import read_document
 from sessions_app.mapping.load import load_run
 from sessions_app.models import Run
 from tests.api.printed import PAGE, PRINTED, page
@@ -126,6 +127,17 @@ def test_items_that_cannot_be_read_are_kept_as_their_text():
     run = the_run()
     assert run.extra["derived"]["read"] == 0
     assert [(step.kind, step.call.result.value) for step in run.steps] == [("other", "<Item at 0x7f>")]
+
+
+def test_one_item_that_cannot_be_read_leaves_no_loop_that_could_be_replayed():
+    record = json.loads(BY_NAME["openai_record.json"].content)
+    record["items"][0]["raw"] = "<Item at 0x7f>"
+
+    post_run(project_client(), record)
+
+    assert {step.kind for step in the_run().steps} == {"other"}
+    assert the_run().extra["derived"] == {"from": "the text of Python objects", "items": 5, "read": 4}
+    assert Run.objects.get().verdict == "cold"
 
 
 def test_a_snapshot_is_the_state_behind_its_results():
@@ -256,6 +268,39 @@ def test_a_second_trace_of_one_run_id_keeps_the_id_of_its_trace():
 
     assert answer.json()["items"][0]["run_id"] == "a" * 32
     assert set(Run.objects.values_list("run_id", flat=True)) == {"run_abc123", "a" * 32}
+
+
+def test_plain_attributes_over_otlp_name_the_run():
+    """As exporters send them: children end before their parents, each batch in a request of its own."""
+    key = project_client()
+    spans = read_document(BY_NAME["spans_console.txt"].content).value
+
+    for span in spans:
+        attributes = [{"key": name, "value": otlp_value(value)} for name, value in span["attributes"].items()]
+        said = {
+            "traceId": span["context"]["trace_id"][2:],
+            "spanId": span["context"]["span_id"][2:],
+            "name": span["name"],
+            "startTimeUnixNano": "1000",
+            "endTimeUnixNano": "2000",
+            "attributes": attributes,
+            **({"parentSpanId": span["parent_id"][2:]} if span["parent_id"] else {}),
+        }
+        body = {"resourceSpans": [{"scopeSpans": [{"spans": [said]}]}]}
+        assert key.post("/v1/traces", json.dumps(body), content_type="application/json").status_code == 200
+
+    answer = key.get("/api/v1/runs/run_abc123")
+    assert answer.json()["run_id"] == "run_abc123"
+    assert key.get(f"/api/v1/runs/{spans[0]['context']['trace_id'][2:]}").json()["run_id"] == "run_abc123"
+    assert Run.objects.count() == 1
+
+
+def otlp_value(value):
+    if isinstance(value, bool):
+        return {"boolValue": value}
+    if isinstance(value, int):
+        return {"intValue": str(value)}
+    return {"doubleValue": value} if isinstance(value, float) else {"stringValue": value}
 
 
 def test_a_run_gets_its_name_when_its_topmost_span_comes_last():

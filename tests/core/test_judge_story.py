@@ -12,6 +12,7 @@ from sessions_app.core.judge.anomalies import find_anomalies
 from sessions_app.core.judge.budget import nondeterminism_budget
 from sessions_app.core.judge.reading import TIMES
 from sessions_app.core.judge.story import Group, collapse_repeats, story
+from sessions_app.core.payload import Payload
 from sessions_app.core.run import ErrorInfo, HttpExchange, Run
 from tests.core.test_judge_runs import (
     NOON,
@@ -210,3 +211,12 @@ def test_what_nothing_holds_still_says_what_was_not_captured():
         "not_captured",
         "provider not captured, region not captured",
     )
+
+
+def test_a_seed_that_nobody_set_is_not_controlled_and_not_missing():
+    unset = make_run(model(settings=Payload.of_json({"temperature": None, "top_p": None, "seed": None})))
+
+    rows = {row.key: (row.state, row.values) for row in nondeterminism_budget(unset, replayed=False)}
+
+    assert rows["seed"] == ("uncontrolled", "seed not set")
+    assert rows["sampling"] == ("uncontrolled", "temperature not set, top_p not set")

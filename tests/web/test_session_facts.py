@@ -1,5 +1,7 @@
 """What a session's page says above its steps: what was asked, what was answered, and which run it is."""
 
+from hashlib import sha256
+
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext, override_settings
@@ -34,6 +36,19 @@ def test_the_nine_fields_of_a_session_file_are_on_the_page(shop, bob):
     assert 'view=messages">6</a>' in match(r"<dt>messages</dt>(.*?)</dd>", page)
     assert "<dd>2</dd>" in match(r"<dt>tool calls</dt>(.*?</dd>)", page)
     assert "2.34 s" in match(r"<dt>took</dt>(.*?)</dd>", page)
+
+
+def test_flags_are_shown_with_their_values_and_instructions_with_hash_and_version(shop, bob):
+    facts = {"flags": {"new_flow": True, "limit": 3}, "instructions": "You help.", "prompt_version": "v7"}
+    page = page_of(bob, load_record(shop, **facts))
+
+    assert "2 flags: new_flow true, limit 3." in match(r"<dt>flags</dt>(.*?)</dd>", page)
+    said = end_of(page, "instructions")
+    assert f"SHA-256 {sha256(b'You help.').hexdigest()[:12]}, version v7." in said
+
+
+def test_flags_that_nobody_recorded_are_said_to_be_missing(shop, bob):
+    assert "No feature flags were recorded." in match(r"<dt>flags</dt>(.*?)</dd>", page_of(bob, load_record(shop)))
 
 
 def test_a_run_without_steps_shows_its_answer(shop, bob):

@@ -39,7 +39,9 @@ def parse_items(content: bytes, limits: Limits = Limits()) -> Run:
     run_id = fields.identifier("run_id") or fields.identifier("session_id") or f"run-{sha256_hex(content)[:16]}"
     instructions = fields.text("instructions")
     messages = [*_input_messages(fields.value("input"), instructions), *_messages(items, instructions)]
-    has_structure = any(message["kind"] == "response" for message in messages)
+    # One item that cannot be read is a gap of which nothing is known, and the loop cannot be told without it.
+    is_whole = all(_is_read(item) for item in items if isinstance(item.raw, str))
+    has_structure = is_whole and any(message["kind"] == "response" for message in messages)
     run = run_from_messages(
         read_messages([Payload.of_json(message) for message in messages if has_structure]),
         run_id=run_id,

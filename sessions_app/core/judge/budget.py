@@ -89,11 +89,17 @@ def _by_nothing_else(run: Run) -> None:
 def _sampling(run: Run) -> Held:
     names = ("temperature", "top_p")
     values = ", ".join(setting_words(run, name) for name in names)
-    return Held(is_held=all(_is_set(run, name) for name in names), values=values)
+    return Held(is_held=all(_is_set(run, name) for name in names), values=values, otherwise=_unless_set(values))
 
 
 def _seed(run: Run) -> Held:
-    return Held(is_held=_is_set(run, "seed"), values=setting_words(run, "seed"))
+    values = setting_words(run, "seed")
+    return Held(is_held=_is_set(run, "seed"), values=values, otherwise=_unless_set(values))
+
+
+def _unless_set(values: str) -> State:
+    """Of what nobody set, the record holds that nobody did."""
+    return "not_captured" if "not captured" in values else "uncontrolled"
 
 
 def _is_set(run: Run, name: str) -> bool:

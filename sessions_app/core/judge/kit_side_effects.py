@@ -64,6 +64,7 @@ _CHANGED = frozenset(
     {"body_cut", "body_left_out", "request_body_cut", "request_body_left_out", "respelled", "cassette.respelled"}
 )
 """What an exchange says where a body in it is not what went over the wire."""
+_WITHOUT_BODY = (204, 304)
 
 
 def has_raw_exchange(step: Step) -> bool:
@@ -71,7 +72,7 @@ def has_raw_exchange(step: Step) -> bool:
     http = step.http
     if http is None or http.method is None:
         return False
-    is_answered = http.response_body is not None or http.status is not None or "error" in http.extra
+    is_answered = http.response_body is not None or http.status in _WITHOUT_BODY or "error" in http.extra
     return is_answered and not any(http.extra.get(name) for name in _CHANGED)
 
 
