@@ -35,7 +35,7 @@ def matches(value: JsonValue) -> bool:
         return bool({"user_input", "final_output", "messages"} & value.keys())
     messages = value.get("messages")
     first = messages[0] if isinstance(messages, list) and messages else None
-    is_short = isinstance(first, dict) and "parts" in first and first.get("type") in _KINDS
+    is_short = isinstance(first, dict) and "parts" in first and str(first.get("type")) in _KINDS
     return is_short or (messages == [] and value.keys() == {"input", "output", "messages"})
 
 

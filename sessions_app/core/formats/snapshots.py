@@ -58,11 +58,12 @@ class _Writer:
     def __init__(self, limits: Limits) -> None:
         self.steps: list[Step] = []
         self._state: JsonValue = _EMPTY
+        self._results: list[JsonValue] = []
         self._limits = limits
 
     def take(self, fields: Fields) -> None:
         state = {name: fields.value(name) for name in fields.names() if name != "label"}
-        self._add_results(fields, self._state["tool_results"], state["tool_results"])
+        self._add_results(fields)
         label = fields.name("label")
         said: JsonObject = {"snapshot": {"label": label, "automatic": False}} if label else {}
         step = Step(
@@ -75,16 +76,18 @@ class _Writer:
         self._append(step)
         self._state = state
 
-    def _add_results(self, fields: Fields, before: JsonValue, results: JsonValue) -> None:
+    def _add_results(self, fields: Fields) -> None:
         """Those that the snapshot before did not hold."""
         rows = fields.children("tool_results") or []
+        results: list[JsonValue] = fields.value("tool_results") or []
         known = 0
-        while known < min(len(before), len(results)) and before[known] == results[known]:
+        while known < min(len(self._results), len(results)) and self._results[known] == results[known]:
             known += 1
         for row, value in list(zip(rows, results, strict=True))[known:]:
             if not is_call(value):
                 raise row.error("tool", "is required beside args and result")
             self._append(read_call(row, len(self.steps) + 1))
+        self._results = results
 
     def _append(self, step: Step) -> None:
         if len(self.steps) == self._limits.max_steps:

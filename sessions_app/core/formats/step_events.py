@@ -47,7 +47,7 @@ def parse_step_events(content: bytes, limits: Limits = Limits()) -> Run:
         source_format=SOURCE,
         output=Payload.of_text(answer) if isinstance(answer, str) else None,
         started_at=steps[0].started_at,
-        initial_state=Payload.of_json(states[0][0]),
+        initial_state=None if states[0][0] is None else Payload.of_json(states[0][0]),
         steps=tuple(steps),
         extra=extra,
     )
@@ -66,7 +66,7 @@ def _parts(content: bytes) -> tuple[str, JsonObject, list[bytes]]:
 
 
 def _step(event: Fields, index: int, change: StateChange) -> Step:
-    tool_name, decision = event.name("tool_name"), event.value("decision")
+    tool_name, decision = event.name("tool_name") or None, event.value("decision")
     arguments, result = event.written("tool_args"), event.written("tool_result")
     call = (
         OtherCall()
