@@ -219,7 +219,7 @@ def test_the_kit_is_captured_but_for_what_nobody_set_or_sent(monkeypatch: pytest
     lines = {line.key: line.status for line in kit.lines}
     # A scripted model is served by nobody, nobody set a seed, and the tool sends no HTTP.
     gaps = {"model": "partial", "sampling": "partial", "tool_io": "partial"}
-    assert lines == {**dict.fromkeys(lines, "captured"), **gaps}
+    assert lines == dict.fromkeys(lines, "captured") | gaps
 
 
 # --- requests and answers of models ------------------------------------------------------------
