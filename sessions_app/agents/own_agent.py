@@ -20,6 +20,7 @@ from sessions_app.agents.observer import Observer
 from sessions_app.agents.own_calls import OwnCalls
 from sessions_app.agents.own_outputs import OwnOutputs
 from sessions_app.agents.own_stage import OwnStage
+from sessions_app.agents.own_state import OwnState
 from sessions_app.agents.policy import FrozenPolicy
 from sessions_app.agents.rebuild import Start, answered_outside, recorded_start
 from sessions_app.agents.recording_replay import (
@@ -102,7 +103,8 @@ class OwnReplay:
         self.model = replay_model(plan, self.stage)
         self.gate = Gate(order.tools, plan.fixtures, answered_outside(plan))
         self.ask = ask
-        self.calls = OwnCalls(self.transcript, self.stage, self.book, self.gate)
+        self.state = OwnState(own, plan.run, has_run_tools=order.tools.run)
+        self.calls = OwnCalls(self.transcript, self.stage, self.book, self.gate, self.state)
 
     async def run(self, limit: Reason | None) -> Result:
         start = recorded_start(self.plan)
@@ -115,7 +117,11 @@ class OwnReplay:
         expected = None if unused or left_over else expected_end(self.plan, limit, ending)
         calls = self.plan.steps_of_calls
         final = self.transcript.end(expected, messages, step=self._last_step(), steps_of_calls=calls)
-        seen = replace(observations_of(self.transcript, final, ending), has_run_tools=self.gate.policy.run)
+        seen = replace(
+            observations_of(self.transcript, final, ending),
+            has_run_tools=self.gate.policy.run,
+            states=self.state.states,
+        )
         if ending.stopped is not None:
             stopped = ending.stopped.to_json()
             return Result(verdict="paused", facts=self.facts(), observations=seen, stopped=stopped)
@@ -133,7 +139,7 @@ class OwnReplay:
         return replace(result, facts={**result.facts, "sources": self._sources()})
 
     async def loop(self, start: Start, misses: Misses) -> tuple[Ending, list[Any]]:
-        agent = PreparedAgent(self.own, self.model, self._policy())
+        agent = PreparedAgent(self.own, self.state.deps, self.model, self._policy())
         try:
             ending, messages = await run_loop(agent, start, self.plan.run)
         except BaseExceptionGroup:
@@ -206,10 +212,10 @@ class _Streamed:
 class PreparedAgent:
     """The team's agent with all that a replay adds to its runs; outputs come as JSON."""
 
-    def __init__(self, own: OwnAgent, model: ReplayModel, policy: FrozenPolicy) -> None:
+    def __init__(self, own: OwnAgent, deps: Any, model: ReplayModel, policy: FrozenPolicy) -> None:
         self._agent = own.agent
         capabilities = [*(own.arguments.get("capabilities") or ()), policy]
-        self._added = {**own.arguments, "deps": own.deps, "model": model, "capabilities": capabilities}
+        self._added = {**own.arguments, "deps": deps, "model": model, "capabilities": capabilities}
 
     async def run(self, prompt: Any, **given: Any) -> _Ended:
         return _Ended(_plain_output((await self._agent.run(prompt, **self._added, **given)).output))

@@ -18,6 +18,7 @@ from pydantic_ai.messages import ToolCallPart, ToolReturn
 
 from sessions_app.agents.gate import Gate, plain, raw_arguments
 from sessions_app.agents.own_stage import OwnStage
+from sessions_app.agents.own_state import OwnState
 from sessions_app.agents.transcript import Transcript
 from sessions_app.core.fork.answering import ToolAsk, tool_call_of
 from sessions_app.core.payload import JsonObject, JsonValue
@@ -29,11 +30,12 @@ from sessions_app.core.run import WAITING, ErrorInfo, Fixture, StepSource
 class OwnCalls:
     """Compares them with what was recorded in their place."""
 
-    def __init__(self, transcript: Transcript, stage: OwnStage, book: FixtureBook, gate: Gate) -> None:
+    def __init__(self, transcript: Transcript, stage: OwnStage, book: FixtureBook, gate: Gate, state: OwnState) -> None:
         self._transcript = transcript
         self._stage = stage
         self._book = book
         self._gate = gate
+        self._state = state
         self.drift: list[JsonObject] = []
         """Where live tools answer another thing than then: `tool`, `step`, `path`, `recorded`, `now`."""
         self.live: dict[str, int] = {}
@@ -104,7 +106,10 @@ class OwnCalls:
         arguments, step = raw_arguments(call), fixture.step if fixture else 0
         ask = ToolAsk(at=0, name=call.tool_name, call_id=call.tool_call_id, arguments=arguments, key="")
         answer = {} if source == "recorded" else {"answer": tool_call_of(ask, now), "error": error}
-        self._transcript.call(call.tool_call_id, call.tool_name, arguments, step, source=source, **answer)
+        changed = self._state.change()
+        self._transcript.call(
+            call.tool_call_id, call.tool_name, arguments, step, source=source, state=changed, **answer
+        )
 
     def _diverged(self, fixture: Fixture, now: JsonValue, found: Mismatch | None = None) -> None:
         """`found` is the place within what it answered, where both are answers."""

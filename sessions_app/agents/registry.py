@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sessions_app.core.errors import ReplayProductError
-from sessions_app.core.payload import JsonObject
+from sessions_app.core.payload import JsonObject, JsonValue
 
 
 class CannotLoadAgent(ReplayProductError):
@@ -23,6 +23,10 @@ class OwnAgent:
     deps: Any = None
     arguments: JsonObject = field(default_factory=dict)
     """Further arguments of its `run`, such as `output_type`."""
+    deps_of_state: Callable[[JsonValue], Any] | None = None
+    """Makes its dependencies of a recorded state."""
+    state_of_deps: Callable[[Any], JsonValue] | None = None
+    """Reads the state from them."""
 
 
 def load_agent(target: str) -> OwnAgent:
@@ -32,10 +36,21 @@ def load_agent(target: str) -> OwnAgent:
     if found is None:
         raise CannotLoadAgent(f"{target}: the module has no {attribute!r}.")
     made = found() if isinstance(found, Callable) and not _is_agent(found) else found  # type: ignore[arg-type]
-    agent, deps, arguments = (*made, None, None)[:3] if isinstance(made, tuple) else (made, None, None)
-    if not _is_agent(agent):
-        raise CannotLoadAgent(f"{target} is no agent of Pydantic AI but {type(agent).__name__}.")
-    return OwnAgent(agent=agent, deps=deps, arguments=dict(arguments or {}))
+    named = made if isinstance(made, dict) else _named(made)
+    unknown = sorted(named.keys() - _KNOWN)
+    if unknown:
+        raise CannotLoadAgent(f"{target} names {unknown[0]!r}; known are {', '.join(_KNOWN)}.")
+    if not _is_agent(named.get("agent")):
+        raise CannotLoadAgent(f"{target} is no agent of Pydantic AI but {type(named.get('agent')).__name__}.")
+    return OwnAgent(**{**named, "arguments": dict(named.get("arguments") or {})})
+
+
+_KNOWN = ("agent", "deps", "arguments", "deps_of_state", "state_of_deps")
+
+
+def _named(made: Any) -> dict[str, Any]:
+    """An agent alone, or with its dependencies and the further arguments of its `run`."""
+    return dict(zip(_KNOWN, made, strict=False)) if isinstance(made, tuple) else {"agent": made}
 
 
 def load_team_agent(target: str) -> OwnAgent:

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
 from pydantic_ai import Agent
 from pydantic_ai.exceptions import ModelRetry, ToolFailed
+from pydantic_ai.tools import RunContext
 
+from sessions_app.agents.registry import OwnAgent
 from sessions_app.core.compare.runs import compare_runs
+from sessions_app.core.payload import Payload
+from sessions_app.core.replay.agreement import produced
 from sessions_app.core.replay.observed import Result
 from sessions_app.core.replay.produce import produced_run
-from sessions_app.core.run import Run
+from sessions_app.core.run import Run, StateChange
+from sessions_app.core.state import state_after
 from tests.agents.own_agents import own, recorded_run, replayed_by
 from tests.recorder.scenarios import SCENARIOS, Play, Scenario, Scripted, call, says
 
@@ -173,3 +179,89 @@ def test_an_agent_inside_of_a_tool_has_no_answer():
 
     assert result.verdict == "fixture_missing"
     assert result.facts["asked_for"]["tool"] == "the model of agent 'inner'"
+
+
+# --- state
+
+
+@dataclass
+class Orders:
+    """What the tools of the desk work on."""
+
+    status: dict[str, str]
+
+
+def stateful(*script: Any, becomes: str = "cancelled") -> Agent[Orders, str]:
+    agent: Agent[Orders, str] = Agent(Scripted(*script), deps_type=Orders, name="stateful")
+
+    @agent.tool
+    def cancel_order(ctx: RunContext[Orders], order_id: str) -> str:
+        """Cancel an order."""
+        ctx.deps.status[order_id] = becomes
+        return "Done."
+
+    return agent
+
+
+def of_state(state: Any) -> Orders:
+    return Orders(status=dict(state["status"]))
+
+
+def to_state(deps: Orders) -> Any:
+    return {"status": deps.status}
+
+
+@pytest.fixture(scope="module")
+def with_state() -> Run:
+    """1 model, 2 cancel_order, 3 model; the order was delivered."""
+    script = says(call("cancel_order", {"order_id": "A"}, "a")), says("Cancelled.")
+    run = recorded_run(lambda: Play(stateful(*script), "Cancel A", deps=Orders(status={"A": "delivered"})))
+    change = StateChange(after=({"op": "replace", "path": "/status/A", "value": "cancelled"},))
+    steps = tuple(replace(step, state=change) if step.index == 2 else step for step in run.steps)
+    return replace(run, initial_state=Payload.of_json({"status": {"A": "delivered"}}), steps=steps)
+
+
+def registered(**changes: Any) -> OwnAgent:
+    made = OwnAgent(agent=stateful(), deps_of_state=of_state, state_of_deps=to_state)
+    return replace(made, **changes)
+
+
+def test_the_state_is_given_to_the_code_and_compared_after_each_step(with_state: Run):
+    result = replayed_by(with_state, registered(), runs_tools=True)
+
+    assert place(result) == ("reproduced", None, None)
+    assert result.facts["proof"]["state"] == {"state": "proven", "reason": None}
+    assert result.observations is not None
+    made = produced_run(with_state, result.observations, run_id="again")
+    assert compare_runs(with_state, made).identical
+    assert state_after(made, 3) == {"status": {"A": "cancelled"}}
+
+
+def test_another_state_is_found_at_its_step_though_every_answer_is_the_same(with_state: Run):
+    result = replayed_by(with_state, registered(agent=stateful(becomes="refunded")), runs_tools=True)
+
+    assert result.observations is not None
+    result, made = produced(with_state, result, result.observations, run_id="again")
+    assert place(result) == ("diverged", 2, "state.status.A")
+    assert (result.divergence.recorded, result.divergence.replayed) == ("cancelled", "refunded")
+    assert result.facts["proof"]["state"]["state"] == "not_proven"
+    assert state_after(made, 3) == {"status": {"A": "refunded"}}
+
+
+def test_without_a_way_to_read_it_the_state_is_not_known(with_state: Run):
+    result = replayed_by(with_state, registered(state_of_deps=None), runs_tools=True)
+
+    assert result.facts["proof"]["state"]["state"] == "not_comparable"
+    assert result.observations is not None
+    assert produced_run(with_state, result.observations, run_id="again").initial_state is None
+
+
+def test_frozen_tools_carry_the_recorded_state_over(with_state: Run):
+    result = replayed_by(with_state, registered(state_of_deps=None))
+
+    assert place(result) == ("reproduced", None, None)
+    assert result.facts["proof"]["state"]["reason"] == "carried over from the recording, not run"
+    assert result.observations is not None
+    assert state_after(produced_run(with_state, result.observations, run_id="again"), 3) == {
+        "status": {"A": "cancelled"}
+    }

@@ -18,7 +18,7 @@ from sessions_app.core.compare.payload_fields import FieldComparer
 from sessions_app.core.compare.requests import messages_of
 from sessions_app.core.compare.sequence import equal_ends
 from sessions_app.core.compare.status import PairStatus, status_of
-from sessions_app.core.compare.step_fields import StepComparer
+from sessions_app.core.compare.step_fields import RunStates, StepComparer
 from sessions_app.core.compare.volatile import (
     TOOL_CALL_ID,
     VOLATILE_RULES,
@@ -151,7 +151,13 @@ def _are_related(left: Run, right: Run) -> bool:
 
 def _comparer(left: Run, right: Run, rules: VolatileRules) -> StepComparer:
     fields = FieldComparer(rules, Tally())
-    return StepComparer(fields=fields, left=messages_of(left), right=messages_of(right))
+    return StepComparer(
+        fields=fields,
+        left=messages_of(left),
+        right=messages_of(right),
+        left_states=RunStates(left),
+        right_states=RunStates(right),
+    )
 
 
 def _align(left: Run, right: Run) -> Alignment:

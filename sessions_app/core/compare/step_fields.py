@@ -1,8 +1,8 @@
 """The fields of two steps that stand beside each other, in the order in which they came about.
 
 Not compared: ids of sub-runs, token counts (a captured answer carries its own), where
-an answer came from, HTTP headers, and fields that the format does not know. Changes of state are compared where both
-steps have them: a replay does not make any.
+an answer came from, HTTP headers, and fields that the format does not know. States are compared where both runs
+recorded any: the state that a step left, wherever the two changed it otherwise.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from datetime import datetime
 from sessions_app.core.compare.json_diff import MISSING, Difference, Missing
 from sessions_app.core.compare.payload_fields import FieldComparer
 from sessions_app.core.compare.requests import NewMessages, RunMessages
+from sessions_app.core.compare.strict import Interner
 from sessions_app.core.history import messages
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.run import (
@@ -22,12 +23,42 @@ from sessions_app.core.run import (
     HttpExchange,
     ModelCall,
     Retrieval,
+    Run,
     StateChange,
     Step,
     ToolCall,
     answered,
     asked,
 )
+from sessions_app.core.state import PatchError, state_after
+
+
+@dataclass(frozen=True, slots=True)
+class RunStates:
+    """The states of a run, as its steps changed them."""
+
+    run: Run
+
+    @property
+    def are_recorded(self) -> bool:
+        return self.run.initial_state is not None or any(step.state is not None for step in self.run.steps)
+
+    def change_of(self, step: Step) -> StateChange | None:
+        """None in a run without states; no operations for a step that left the state as it was."""
+        return (step.state or StateChange()) if self.are_recorded else None
+
+    def after(self, step: Step) -> JsonValue:
+        """The state that the step left; the operations themselves where they do not fit the state."""
+        try:
+            return state_after(self.run, step.index)
+        except PatchError:
+            change = step.state or StateChange()
+            return {"before": list(change.before), "after": list(change.after)}
+
+
+def _same_state(left: JsonValue, right: JsonValue) -> bool:
+    """Keys of a state have no order."""
+    return Interner(any_key_order=True).same(left, right)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -37,6 +68,8 @@ class StepComparer:
     fields: FieldComparer
     left: RunMessages
     right: RunMessages
+    left_states: RunStates
+    right_states: RunStates
 
     def differences(self, left: Step, right: Step) -> Iterator[Difference]:
         """Lazily, so that who only wants the first one pays for no more."""
@@ -45,9 +78,16 @@ class StepComparer:
         else:
             yield from self._call(left, right)
         yield from self._surroundings(left, right)
-        if left.state is not None and right.state is not None:
-            yield from self.fields.present("state", _state_value(left.state), _state_value(right.state))
+        yield from self._state(left, right)
         yield from self._times(left, right)
+
+    def _state(self, left: Step, right: Step) -> Iterator[Difference]:
+        """Two lists of operations may lead to the same state, which then is no difference."""
+        one, other = self.left_states.change_of(left), self.right_states.change_of(right)
+        if one is None or other is None or one == other:
+            return iter(())
+        states = self.left_states.after(left), self.right_states.after(right)
+        return iter(()) if _same_state(*states) else self.fields.present("state", *states)
 
     def _surroundings(self, left: Step, right: Step) -> Iterator[Difference]:
         """For whom the step worked, and what went over the wire."""
@@ -139,10 +179,6 @@ def _all(new: NewMessages) -> list[Payload]:
 def _results(*steps: Step) -> list[Payload | Missing | None]:
     """A step that failed has no result; any other without one was not captured."""
     return [answered(step) or (MISSING if step.error else None) for step in steps]
-
-
-def _state_value(change: StateChange) -> JsonObject:
-    return {"before": list(change.before), "after": list(change.after)}
 
 
 def _retry(call: ToolCall) -> JsonValue:

@@ -31,6 +31,7 @@ def prove_fork(comparison: Comparison, divergence: Divergence | None, ending: En
         "requests": _recorded(parent, lambda call: call.history, "the messages of the requests were not recorded"),
         "parameters": _recorded(parent, lambda call: call.parameters, "tools and output schema were not recorded"),
         "tool_arguments": PROVEN if parent.tool_calls else not_comparable("no call of a tool was compared"),
+        "state": not_comparable("carried over from the recording, as far as its steps happened again"),
         "outcome": _outcome(comparison, limit) if divergence is None else differs_at(divergence),
     }
     proof = Proof(same_steps=counted(parent.steps), parts=parts, outcome_kind=ending.kind)

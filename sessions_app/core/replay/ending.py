@@ -280,6 +280,7 @@ def _proof(played: Played, found: Trouble | None) -> Proof:
         "requests": _requests(played),
         "parameters": _parameters(played),
         "tool_arguments": PROVEN if played.observations.calls else not_comparable("no call of a tool was compared"),
+        "state": _state(played),
         "outcome": _outcome(played),
     }
     repeated = attempts(played.plan.run)
@@ -304,6 +305,17 @@ def _parameters(played: Played) -> Part:
     if found == PROVEN and played.has_taken_schemas:
         return not_comparable("the tools agree; the output schema was taken from the recording")
     return found
+
+
+def _state(played: Played) -> Part:
+    run = played.plan.run
+    if run.initial_state is None and not any(step.state for step in run.steps):
+        return not_comparable("no state was recorded")
+    if played.observations.states == "taken":
+        return PROVEN
+    carried = played.observations.states == "carried"
+    words = "carried over from the recording, not run" if carried else "the agent does not say how to read its state"
+    return not_comparable(words)
 
 
 def _comparable(played: Played, path: str, reason: str) -> Part:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Literal
 
 from sessions_app.core.history import History
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.run import ErrorInfo, StateChange, StepSource, ToolCall
+
+States = Literal["carried", "taken", "unknown"]
+"""Carried over from the recording, taken from the team's own code after each step, or not known."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -64,6 +68,8 @@ class Observations:
     error: ErrorInfo | None
     ended_open: bool = False
     """The loop stopped because calls wait for approval or for a result from outside."""
+    states: States = "carried"
+    """Where the states of the produced run come from."""
     has_run_tools: bool = False
     """The tools of the team's own agent ran, functions that make its output among them."""
 

@@ -37,12 +37,14 @@ class Parts:
             ("agent", _AGENTS[self.agent]),
             ("model", "the recorded answers"),
             ("tools", self._tools),
-            ("state", "carried over from the recording, not run" if not self._has_own_state else _OWN_STATE),
+            ("state", self._state),
         ]
 
     @property
-    def _has_own_state(self) -> bool:
-        return self.is_on_own_machine and self.tools == "run"
+    def _state(self) -> str:
+        if self.is_on_own_machine:
+            return _OWN_STATE if self.tools == "run" else _CARRIED
+        return _CARRIED if self.agent == "rebuilt" else _REGISTERED_STATE
 
     @property
     def _tools(self) -> str:
@@ -76,6 +78,8 @@ _TOOLS: dict[ToolsPart, str] = {
     "run": "run: your functions, with the world off",
 }
 _UNSEALED_TOOLS = "run: your functions, on your own machine, without a seal"
+_CARRIED = "carried over from the recording, not run"
+_REGISTERED_STATE = "given to your code and taken after each step, if its registration says how; else not run"
 _OWN_STATE = "as your code left it behind, compared where it was observed"
 _PROVES: dict[tuple[AgentPart, ToolsPart], str] = {
     ("rebuilt", "frozen"): "Shows whether the recording is complete and consistent. Says nothing about your code.",

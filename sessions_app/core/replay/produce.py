@@ -17,7 +17,17 @@ from sessions_app.core.replay.observed import Observations, ObservedCall, Observ
 from sessions_app.core.replay.outputs import same_output
 from sessions_app.core.replay.plan import ATTEMPT, repeated_requests
 from sessions_app.core.replay.projection import Projection, in_shape_of
-from sessions_app.core.run import REPEATED, ModelCall, ParentLink, Run, RunStatus, Step, StepSource, ToolCall
+from sessions_app.core.run import (
+    REPEATED,
+    ModelCall,
+    ParentLink,
+    Run,
+    RunStatus,
+    StateChange,
+    Step,
+    StepSource,
+    ToolCall,
+)
 
 
 def produced_run(recorded: Run, seen: Observations, *, run_id: str) -> Run:
@@ -32,6 +42,7 @@ def produced_run(recorded: Run, seen: Observations, *, run_id: str) -> Run:
         status=_status(seen),
         output=_output(recorded, seen.output) if _has_own_output(recorded, seen) else None,
         error=seen.error,
+        initial_state=None if seen.states == "unknown" else recorded.initial_state,
         duration_ms=None,
         steps=tuple(_renumbered(rebuilt.steps())),
         final=rebuilt.final,
@@ -53,6 +64,7 @@ class _Rebuilt:
         self._repeated = repeated_requests(recorded)
         self._requests = {request.step: request for request in seen.requests if request.step}
         self._calls = {call.step: call for call in seen.calls}
+        self._states = seen.states
         self._projection = Projection()
         self.final = self._projection.pair(recorded.final, seen.final)
         self._answers = _parts_by_call(_new_requests(seen), "tool-return")
@@ -65,7 +77,15 @@ class _Rebuilt:
         for step in self._recorded.steps:
             rebuilt = self._step(step)
             if rebuilt is not None:
-                yield replace(rebuilt, started_at=None, first_token_at=None, duration_ms=None, state=None, extra={})
+                state = self._state(step)
+                yield replace(rebuilt, started_at=None, first_token_at=None, duration_ms=None, state=state, extra={})
+
+    def _state(self, step: Step) -> StateChange | None:
+        """What no code of the team's did in the replay is carried over as it was recorded."""
+        if self._states == "carried":
+            return step.state
+        seen = self._requests.get(step.index) or self._calls.get(step.index)
+        return seen.state if seen is not None else None
 
     def _step(self, step: Step) -> Step | None:
         match step.call:

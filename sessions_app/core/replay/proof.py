@@ -3,6 +3,7 @@
     requests         the messages that the loop built for each request to the model
     parameters       the tool definitions and output schemas that went with them
     tool_arguments   what the tools were called with
+    state            the state of the agent, step by step
     outcome          what the run came to: an answer, an error, or calls that wait for somebody
 
 A part is `proven` when both sides were there and were equal, `not_comparable` when one side was not there, and
@@ -19,14 +20,15 @@ from sessions_app.core.payload import JsonObject
 from sessions_app.core.replay.observed import Divergence
 from sessions_app.core.run import Step
 
-PartName = Literal["requests", "parameters", "tool_arguments", "outcome"]
+PartName = Literal["requests", "parameters", "tool_arguments", "state", "outcome"]
 PartState = Literal["proven", "not_proven", "not_comparable"]
 OutcomeKind = Literal["answer", "error", "open calls"]
-PARTS: tuple[PartName, ...] = ("requests", "parameters", "tool_arguments", "outcome")
+PARTS: tuple[PartName, ...] = ("requests", "parameters", "tool_arguments", "state", "outcome")
 PART_WORDS: dict[PartName, str] = {
     "requests": "requests to the model",
     "parameters": "tools and output schema",
     "tool_arguments": "tool arguments",
+    "state": "state",
     "outcome": "outcome",
 }
 STATE_WORDS: dict[PartState, str] = {
@@ -109,6 +111,7 @@ def part_of(path: str) -> PartName | None:
 _BEGINNINGS: dict[PartName, tuple[str, ...]] = {
     "requests": ("messages", "request", "instructions", "prior", "input"),
     "parameters": ("parameters", "tools", "settings"),
+    "state": ("state", "initial_state"),
     "tool_arguments": ("arguments", "args", "call_id", "tool_name"),
     "outcome": ("output", "error", "status", "open_calls", "final"),
 }
