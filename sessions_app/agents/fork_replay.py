@@ -87,14 +87,14 @@ async def _fork(
     )
     model = replay_model(plan.replay, stage, cursor=plan.cursor, name=plan.model)
     observer = ForkObserver(model, stage, transcript, book)
-    start = _start(plan, transcript)
+    start = start_of_fork(plan, transcript)
     ending, messages = await run_loop(rebuild_agent(plan.replay, model, stage, observer, start), start, plan.run)
     final = transcript.end(None, messages, step=0)
     seen = observations_of(transcript, final, ending)
     return conclude_fork(plan, order, seen, ending, state, run_id=run_id)
 
 
-def _start(plan: ForkPlan, transcript: Transcript) -> Start:
+def start_of_fork(plan: ForkPlan, transcript: Transcript) -> Start:
     """From the run's own beginning as it was started, from any later step with the history up to there."""
     if plan.cursor == 0 and plan.history == plan.recorded and plan.instructions is None:
         return recorded_start(plan.replay)

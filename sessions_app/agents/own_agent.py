@@ -43,7 +43,7 @@ from sessions_app.core.formats.json_writer import iso
 from sessions_app.core.judge.outcome import OF_OTHER_CODE, OF_TOOLS
 from sessions_app.core.judge.reasons import Reason
 from sessions_app.core.judge.verdict import judge
-from sessions_app.core.payload import JsonObject
+from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.core.replay.budgets import Budgets
 from sessions_app.core.replay.ending import Ending, Played, conclude
 from sessions_app.core.replay.fixture_book import FixtureBook
@@ -103,8 +103,12 @@ class OwnReplay:
         self.model = replay_model(plan, self.stage)
         self.gate = Gate(order.tools, plan.fixtures, answered_outside(plan))
         self.ask = ask
-        self.state = OwnState(own, plan.run, has_run_tools=order.tools.run)
+        self.state = OwnState(own, self._first_state(), has_run_tools=order.tools.run)
         self.calls = OwnCalls(self.transcript, self.stage, self.book, self.gate, self.state)
+
+    def _first_state(self) -> JsonValue:
+        recorded = self.plan.run.initial_state
+        return None if recorded is None else recorded.value
 
     async def run(self, limit: Reason | None) -> Result:
         start = recorded_start(self.plan)

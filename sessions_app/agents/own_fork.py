@@ -9,16 +9,16 @@ from pydantic_ai.messages import ModelMessage, ModelResponse
 
 from sessions_app.agents.clock import PinnedClock
 from sessions_app.agents.elsewhere import AskParent
+from sessions_app.agents.fork_replay import start_of_fork
 from sessions_app.agents.fork_stage import ForkStage
 from sessions_app.agents.gate import Ask
 from sessions_app.agents.own_agent import OwnReplay
 from sessions_app.agents.own_stage import Look, OwnStage
-from sessions_app.agents.rebuild import recorded_start
 from sessions_app.agents.recording_replay import Progress, Ticker, observations_of
 from sessions_app.agents.registry import OwnAgent
 from sessions_app.agents.sub_agents import every_run_frozen
 from sessions_app.core.fork.answering import Answering, ModelGiven
-from sessions_app.core.fork.changes import NewInstructions, NewMessage, NewModel
+from sessions_app.core.fork.changes import NewInstructions, NewMessage, NewModel, NewState
 from sessions_app.core.fork.conclude import conclude_fork
 from sessions_app.core.fork.order import Course, Order
 from sessions_app.core.fork.plan import CannotFork, ForkPlan, plan_fork
@@ -74,17 +74,33 @@ async def fork_with_own_agent(
     clock: PinnedClock,
 ) -> tuple[Result, Run | None]:
     try:
-        plan = _from_its_beginning(run, order)
+        plan = _plan(run, own, order)
         return await _OwnFork(plan, own, order, course, ask, on_progress, clock).fork(run_id)
     except CannotFork as error:
         return Result(verdict="could_not_run", error=str(error)), None
 
 
-def _from_its_beginning(run: Run, order: Order) -> ForkPlan:
+def _plan(run: Run, own: OwnAgent, order: Order) -> ForkPlan:
+    """The code builds its own past, from the beginning of the run. With another state it begins at the checkpoint, with
+    the messages that there were and the state that is wanted."""
     for change in order.changes:
         if isinstance(change, NewInstructions | NewMessage | NewModel):
             raise CannotFork("The team's own code says what its model is asked; change that in the code.")
-    return plan_fork(run, replace(order, at_step=1))
+    if not _changes_state(order):
+        return plan_fork(run, replace(order, at_step=1))
+    if own.deps_of_state is None:
+        raise CannotFork(_UNREAD_STATE)
+    return plan_fork(run, order)
+
+
+def _changes_state(order: Order) -> bool:
+    return any(isinstance(change, NewState) for change in order.changes)
+
+
+_UNREAD_STATE = (
+    "The registered agent does not say how its dependencies are made of a state (deps_of_state), so nothing would read "
+    "the changed one."
+)
 
 
 class _OwnFork(OwnReplay):
@@ -101,10 +117,11 @@ class _OwnFork(OwnReplay):
         clock: PinnedClock,
     ) -> None:
         stops = Stops(order.breakpoints, course)
-        super().__init__(plan.replay, own, order, ask, on_progress, clock, stops)
-        assert isinstance(self.stage, OwnForkStage)
         self._plan, self._order = plan, order
         self._state = ForkState(plan.run, order, plan.kept)
+        super().__init__(plan.replay, own, order, ask, on_progress, clock, stops)
+        assert isinstance(self.stage, OwnForkStage)
+        self.model.cursor = plan.cursor
         self.stage.fork = ForkStage(
             plan,
             order,
@@ -116,9 +133,15 @@ class _OwnFork(OwnReplay):
             on_progress=Ticker(len(plan.run.steps), on_progress).step,
         )
 
+    def _first_state(self) -> JsonValue:
+        if not _changes_state(self._order):
+            return super()._first_state()
+        self._state.reach(self._plan.kept + 1)
+        return self._state.value
+
     async def fork(self, run_id: str) -> tuple[Result, Run]:
         with every_run_frozen() as misses:
-            ending, messages = await self.loop(recorded_start(self._plan.replay), misses)
+            ending, messages = await self.loop(start_of_fork(self._plan, self.transcript), misses)
         final = self.transcript.end(None, messages, step=0)
         seen = observations_of(self.transcript, final, ending)
         result, made = conclude_fork(self._plan, self._order, seen, ending, self._state, run_id=run_id)

@@ -8,15 +8,15 @@ from sessions_app.agents.gate import plain
 from sessions_app.agents.registry import OwnAgent
 from sessions_app.core.payload import JsonValue
 from sessions_app.core.replay.observed import States
-from sessions_app.core.run import Run, StateChange
+from sessions_app.core.run import StateChange
 from sessions_app.core.state import diff_state
 
 
 class OwnState:
     """One for each replay. `deps` are what the agent's run is given."""
 
-    def __init__(self, own: OwnAgent, run: Run, *, has_run_tools: bool) -> None:
-        given = None if run.initial_state is None else run.initial_state.value
+    def __init__(self, own: OwnAgent, given: JsonValue, *, has_run_tools: bool) -> None:
+        """`given` is the recorded state that it begins with; None where there is none."""
         is_given = own.deps_of_state is not None and given is not None
         self.deps: Any = own.deps_of_state(given) if own.deps_of_state is not None and is_given else own.deps
         self._read = own.state_of_deps

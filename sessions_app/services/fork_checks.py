@@ -93,6 +93,22 @@ def check_fork(row: models.Run, order: Order, mode: str) -> None:
             raise ForkError(f"{words}.", field=f"changes[{position}]")
         if type(change) in _CHECKS:
             _check_change(parent, change, at_step, f"changes[{position}]")
+        if isinstance(change, NewState) and not _reads_state(order):
+            raise ForkError(_UNREAD_STATE, field=f"changes[{position}]")
+
+
+def _reads_state(order: Order) -> bool:
+    """A registered agent says in its own process whether it does."""
+    conditions = [change.when for change in order.changes if isinstance(change, Rule)]
+    conditions += [stop.when for stop in order.breakpoints if stop.when is not None]
+    paths = [comparison.path for condition in conditions for comparison in condition.comparisons]
+    return order.agent is not None or any(path[:1] == ("state",) for path in paths)
+
+
+_UNREAD_STATE = (
+    "Nothing in this fork would read the changed state: a rebuilt agent runs none of your code. Fork with a registered "
+    "agent that makes its dependencies of a state, or add a rule that looks at the state."
+)
 
 
 def _check_step(parent: Parent, order: Order, mode: str) -> int:

@@ -11,8 +11,9 @@ from sessions_app.agents.clock import PinnedClock
 from sessions_app.agents.gate import Ask
 from sessions_app.agents.live_tools import run_tool
 from sessions_app.agents.own_agent import replay_with_own_agent
+from sessions_app.agents.own_fork import fork_with_own_agent
 from sessions_app.agents.registry import OwnAgent
-from sessions_app.core.fork.order import OnDifference, Order, ToolPolicy
+from sessions_app.core.fork.order import Course, OnDifference, Order, ToolPolicy
 from sessions_app.core.fork.stops import Stops
 from sessions_app.core.formats.native import parse_native
 from sessions_app.core.payload import JsonObject, compact_json
@@ -74,3 +75,15 @@ def recorded_run(make: Callable[[], Play], way: str = "run") -> Run:
     play = make()
     runs = [parse_native(record) for record in recorded(play, way)]
     return next((run for run in runs if run.agent.name == play.agent.name), runs[-1])
+
+
+def forked_by(run: Run, own: OwnAgent, order: Order, *, ask: Ask = lambda question: None) -> Result:
+    """A fork with the team's own agent; nothing outside of the run knows an answer unless `ask` does."""
+    clock = PinnedClock(run.started_at)
+    fork = fork_with_own_agent(
+        run, "forked", own, order, Course(), ask=ask, on_progress=lambda done, total: None, clock=clock
+    )
+    try:
+        return asyncio.run(fork)[0]
+    finally:
+        clock.release()

@@ -13,13 +13,14 @@ from pydantic_ai.tools import RunContext
 
 from sessions_app.agents.registry import OwnAgent
 from sessions_app.core.compare.runs import compare_runs
+from sessions_app.core.fork.order import read_order
 from sessions_app.core.payload import Payload
 from sessions_app.core.replay.agreement import produced
 from sessions_app.core.replay.observed import Result
 from sessions_app.core.replay.produce import produced_run
 from sessions_app.core.run import Run, StateChange
 from sessions_app.core.state import state_after
-from tests.agents.own_agents import own, recorded_run, replayed_by
+from tests.agents.own_agents import forked_by, own, recorded_run, replayed_by
 from tests.recorder.scenarios import SCENARIOS, Play, Scenario, Scripted, call, says
 
 
@@ -265,3 +266,24 @@ def test_frozen_tools_carry_the_recorded_state_over(with_state: Run):
     assert state_after(produced_run(with_state, result.observations, run_id="again"), 3) == {
         "status": {"A": "cancelled"}
     }
+
+
+def test_a_fork_of_the_code_begins_with_the_state_that_is_wanted(with_state: Run):
+    seen: list[Any] = []
+
+    def noting(deps: Orders) -> Any:
+        seen.append(dict(deps.status))
+        return to_state(deps)
+
+    patch = [{"op": "replace", "path": "/status/A", "value": "shipped"}]
+    order = read_order({"at_step": 1, "agent": "desk", "changes": [{"kind": "state", "step": 1, "patch": patch}]})
+
+    made = forked_by(with_state, registered(state_of_deps=noting), order)
+    refused = forked_by(with_state, registered(deps_of_state=None), order)
+
+    assert made.verdict in ("reproduced", "diverged")
+    assert seen[0] == {"A": "shipped"}
+    assert (refused.verdict, (refused.error or "").partition(" (")[0]) == (
+        "could_not_run",
+        "The registered agent does not say how its dependencies are made of a state",
+    )
