@@ -9,7 +9,16 @@ from sessions_app.core.importers.documents import read_document
 from sessions_app.mapping.load import load_run
 from sessions_app.models import Run
 from tests.api.printed import PAGE, PRINTED, page
-from tests.builders import make_project, make_record, make_tool_step, post_run, project_client, row_counts
+from tests.builders import (
+    make_client,
+    make_key,
+    make_project,
+    make_record,
+    make_tool_step,
+    post_run,
+    project_client,
+    row_counts,
+)
 from tests.web.making import client_of, make_user
 
 pytestmark = pytest.mark.django_db
@@ -69,6 +78,21 @@ def test_a_printed_file_is_taken_by_the_page(name):
 
     assert answer.status_code == 200
     assert [step.name for step in the_run().steps] == TAKEN[name]
+
+
+@pytest.mark.parametrize("name", TAKEN)
+def test_a_printed_file_is_shown_and_given_out_like_any_run(name):
+    shop = make_project()
+    key, ann = make_client(make_key(shop)), client_of(make_user("ann", shop))
+    send(key, name)
+    row = Run.objects.select_related("session").get()
+
+    for part in ("", "/steps", "/kit", "/record", "/report", "/otlp", "/case-file", "/checkpoints/1"):
+        assert key.get(f"/api/v1/runs/{row.run_id}{part}").status_code == 200, part
+    for view in ("", "?view=messages", "?view=raw", "?view=state", "?step=1"):
+        assert ann.get(f"/p/shop/s/{row.session.session_id}{view}").status_code == 200, view
+    again = key.post("/api/v1/runs", key.get(f"/api/v1/runs/{row.run_id}/record").content, content_type="text/plain")
+    assert again.status_code == 200, again.content
 
 
 @pytest.mark.parametrize(("name", "words"), REFUSED.items())

@@ -387,7 +387,7 @@ def _setting(given: spelled.Pairs, name: str) -> str | None:
     if name not in dict(given):
         return None
     value = given.get(name)
-    return "left to the provider" if value is None else spelled.compact(value)
+    return "not set, left to the provider" if value is None else spelled.compact(value)
 
 
 def _other_model(call: ModelCall) -> str:
