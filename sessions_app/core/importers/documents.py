@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from sessions_app.core.errors import RecordError, RecordTooLarge
 from sessions_app.core.formats.python_text import read_python_text
 from sessions_app.core.importers.yaml_text import is_yaml_cassette, yaml_as_json
-from sessions_app.core.json_text import Limits, load_strict
+from sessions_app.core.json_text import NOT_JSON, Limits, load_strict
 from sessions_app.core.payload import JsonValue
 
 _SPACE = " \t\r\n"
@@ -46,10 +46,10 @@ def _of_pieces(content: bytes, limits: Limits, error: RecordError) -> Document:
         except RecordError as wrong:
             # Where the first piece is no JSON, the document's own error says more.
             said = RecordError(f"Line {line}: {wrong.message}", field=wrong.field)
-            raise said if values else _what_else(content) or error from None
+            raise said if values else _what_else(content, error) or error from None
         pieces.append(piece)
     if len(pieces) < 2:
-        raise _what_else(content) or error
+        raise _what_else(content, error) or error
     return Document(content=b"[" + b",".join(pieces) + b"]", value=values)
 
 
@@ -86,12 +86,12 @@ def _end_of_value(decoder: json.JSONDecoder, text: str, start: int) -> int:
 _REPORT = b"Bug Reproduction Report"
 
 
-def _what_else(content: bytes) -> RecordError | None:
-    """What the document is in place of JSON, and what to send."""
+def _what_else(content: bytes, error: RecordError) -> RecordError | None:
+    """What the document is in place of JSON, and what to send; None for JSON that is refused for what is in it."""
     if content.lstrip().startswith(_REPORT):
         return RecordError("This is a report on a run. Send the session file that the report was made of.")
     if content.startswith(b"\x1f\x8b"):
         return RecordError("The file is packed with gzip. Unpack it, or send it with Content-Encoding: gzip.")
-    if read_python_text(content.decode("utf-8", errors="replace")) is not None:
+    if error.message.startswith(NOT_JSON) and read_python_text(content.decode("utf-8", errors="replace")) is not None:
         return RecordError("This is what Python prints for a value, not JSON. Write it with json.dump and send that.")
     return None
