@@ -136,8 +136,8 @@ What cannot be in such a file is missing in the run, and the replay kit says so.
   going to an earlier snapshot stays in the record.
 - **Spans with plain attributes.** `run_id`, `query` and `step_number` on the spans of the run and its steps,
   `tool_name`, `args`, `success` and `error` on those of tools. The run is found under its `run_id` and under the id
-  of its trace; where another run has that id already, it keeps that of the trace. Add `result` to the spans of tools:
-  with `result_size` alone there is nothing to replay.
+  of its trace; where another run has that id already, or the spans of a trace name several, it keeps that of the
+  trace. Add `result` to the spans of tools: with `result_size` alone there is nothing to replay.
 
 ## Recorded HTTP of a run that is here
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,6 +15,7 @@ from sessions_app.core.judge.kit import audit_kit
 from sessions_app.core.judge.verdict import judge
 from sessions_app.core.run import ModelCall, Run, Step, ToolCall
 from sessions_app.core.spans.span import Span, SpanEvent
+from tests.builders import a_span
 
 TRACE = "ab" * 16
 SECOND = 1_000_000_000
@@ -407,3 +409,25 @@ def test_any_spans_give_a_run_that_can_be_written_read_and_judged(spans, is_clos
     assert judge(run).verdict in {"replayable", "replayable_to_step", "cold"}
     assert all(step.parent is None or step.parent < step.index for step in run.steps)
     assert not [call for _, call in run.model_calls if not isinstance(call, ModelCall)]
+
+
+def named(span_id: str, parent_id: str | None, **attributes: Any) -> Span:
+    ids = {"trace_id": TRACE, "span_id": span_id * 16, "parent_id": parent_id and parent_id * 16}
+    return a_span(**ids, name="work", attributes=attributes)
+
+
+@pytest.mark.parametrize(
+    ("spans", "run_id"),
+    [
+        ([named("a", None, run_id="r1")], "r1"),
+        ([named("a", None, run_id="r1"), named("b", "a", run_id="r2")], "r1"),
+        ([named("a", None), named("b", "a", run_id="r2")], "r2"),
+        ([named("b", "a", run_id="r2"), named("c", "b", run_id="r2")], "r2"),
+        ([named("a", None), named("b", "a", run_id="r2"), named("c", "a", run_id="r3")], TRACE),
+        ([named("a", None, run_id="\x00")], TRACE),
+        ([named("a", None)], TRACE),
+    ],
+    ids=["topmost", "topmost before inner", "inner", "orphan", "several", "no id", "none"],
+)
+def test_a_run_has_the_id_that_its_spans_give_it(spans, run_id):
+    assert assemble(spans, is_closed=True).run_id == run_id

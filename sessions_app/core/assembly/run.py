@@ -126,9 +126,11 @@ class _Assembled:
     # --- facts
 
     def _run_id(self) -> str:
-        """The id that the topmost span gives to the run, else that of the trace."""
-        said = next((root.reading.run_id for root in self._roots if root.span.parent_id is None), None)
-        return identifier(said) or self._spans[0].trace_id
+        """The id that the spans give to the run, the topmost one before others; that of the trace where they name
+        several, as those of many runs in one trace do."""
+        topmost = {root.reading.run_id for root in self._roots if root.span.parent_id is None} - {None}
+        said = topmost or {node.reading.run_id for node in self._nodes} - {None}
+        return (identifier(said.pop()) if len(said) == 1 else None) or self._spans[0].trace_id
 
     def _fact(self, read: Callable[[Reading], _Fact | None]) -> _Fact | None:
         return next((fact for node in self._nodes if (fact := read(node.reading)) is not None), None)
