@@ -42,7 +42,7 @@ from sessions_app.agents.clock import PinnedClock
 from sessions_app.agents.own_agent import replay_with_own_agent
 from sessions_app.agents.registry import load_agent
 from sessions_app.agents.sub_agents import every_run_frozen
-from sessions_app.core.fork.order import ToolPolicy, read_breakpoints
+from sessions_app.core.fork.order import Order, read_breakpoints
 from sessions_app.core.fork.stops import Stops
 from sessions_app.core.formats.native import parse_native
 
@@ -70,7 +70,7 @@ async def replay(run, own):
         return await replay_with_own_agent(
             run,
             own,
-            tools=ToolPolicy(),
+            order=Order(),
             ask=lambda question: None,
             on_progress=lambda done, total: None,
             clock=clock,

@@ -122,7 +122,8 @@ def test_a_tool_answer_too_many_is_found(recorded: Run):
 
     verdict, step, _ = verdict_of(record)
 
-    assert (verdict, step) == ("answers_left_over", 6)
+    assert (verdict, step) == ("unknown_from_step", 6)
+    assert judge(parse_native(json.dumps(record).encode())).reasons[0].code == "call_contradicted"
 
 
 def test_two_swapped_parallel_answers_are_found(recorded: Run):
@@ -155,7 +156,7 @@ def test_another_output_is_found(recorded: Run):
     record = record_of(recorded)
     record["output"] = "All shipped!"
 
-    assert verdict_of(record) == ("diverged", 5, "output")
+    assert verdict_of(record) == ("diverged", 6, "output")  # behind the last step
 
 
 def test_an_unknown_part_kind_cannot_run_and_says_where(recorded: Run):

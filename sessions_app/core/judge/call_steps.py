@@ -69,7 +69,8 @@ def _asked_for(run: Run) -> dict[tuple[int | None, JsonValue], list[JsonObject]]
 
 def _answers(run: Run) -> Iterator[tuple[int | None, list[JsonObject]]]:
     """The calls of each answer, by its step; None is the answer with which the run was resumed."""
-    yield None, _asked_before(run)
+    if run.agent.framework == _FRAMEWORK:
+        yield None, _asked_before(run)
     for step, call in main_models(run):
         yield step.index, calls_in(call)
 

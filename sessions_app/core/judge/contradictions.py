@@ -45,8 +45,8 @@ def _errors(run: Run) -> Iterator[Reason]:
             message = f"{step_name(step)} has an answer and an error as well."
             yield reason_at(run, "answer_contradicted", message, step)
     for step, call in run.tool_calls:
-        if call.outcome == "success" and step.error is not None:
-            message = f"{step_name(step)} went well and has an error as well."
+        if call.outcome == "success" and call.result is None and step.error is not None:
+            message = f"{step_name(step)} went well, and has an error in the place of an answer."
             yield reason_at(run, "answer_contradicted", message, step)
         said = None if call.result is None or not call.result.is_text else call.result.value
         error = None if step.error is None else step.error.message

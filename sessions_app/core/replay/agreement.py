@@ -29,15 +29,15 @@ def agreeing(recorded: Run, result: Result, made: Run) -> Result:
     if result.verdict != "reproduced" and "limit" not in result.facts:
         return result
     found = first_changed_step(recorded, made)
-    if found is None or not _comes_before(found, result.divergence):
+    if found is None or not _is_before_end(found, result.divergence):
         return result
     return _diverged(recorded, result, found)
 
 
-def _comes_before(found: Difference, end: Divergence | None) -> bool:
-    """What lies behind the place where the replay ended was not compared."""
+def _is_before_end(found: Difference, end: Divergence | None) -> bool:
+    """Of a replay that ended with its recording, the calls before that place: what lies behind it was not compared."""
     step = found.left_step or found.right_step
-    return end is None or (step is not None and step.index < (end.step or 0))
+    return end is None or (step is not None and step.kind == "tool" and step.index < (end.step or 0))
 
 
 def _diverged(recorded: Run, result: Result, found: Difference) -> Result:
