@@ -208,6 +208,32 @@ def test_a_tool_that_leaves_another_state_behind_its_equal_answer_is_found(serve
     assert str(other.divergence["path"]).startswith("state")
 
 
+MAIL = "mara.quill" + "@planted-mail.com"  # put together here, so that no scanner takes this file for a leak
+WRITES_TO = """
+def make():
+    agent = Agent(scripted(call("address_of", "a1", user="u_1"), says("Written.")))
+
+    @agent.tool_plain
+    def address_of(user: str) -> str:
+        return f"The address of {user} is MAIL."
+
+    return agent
+"""
+
+
+def test_what_the_server_redacted_is_no_difference_and_another_secret_is_one(server, folder, monkeypatch):
+    source = PYDANTIC_AI + WRITES_TO.replace("MAIL", MAIL)
+    run_id = sent(folder, Desk(source, "", "", 0, ""), "writes", monkeypatch)
+    other = write(folder, "writes_elsewhere", source.replace("mara", "nora"))
+
+    same = replayed(run_id, "writes:make", "--tools", "run")
+    differs = replayed(run_id, other, "--tools", "run")
+
+    assert ended(same) == ("reproduced", None, None)
+    assert ended(differs) == ("diverged", 2, "result")
+    assert MAIL not in json.dumps(differs.divergence)
+
+
 def test_it_is_an_attempt_like_any_other(run_id, folder):
     first, second = replayed(run_id, "orders:make"), replayed(run_id, fixed(folder), "--tools", "run")
     client = client_of(second)
