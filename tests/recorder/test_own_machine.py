@@ -9,18 +9,23 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
+from agents import Runner, SQLiteSession
 
 import replay_recorder
 from replay_recorder.cli import main
 from replay_recorder.replaying.own_agent import is_openai_agents
 from sessions_app.models import Replay
 from tests.builders import make_client, make_key, make_project, post_run
-from tests.recorder.desks import DESKS, ORDERS, PYDANTIC_AI, Desk
+from tests.recorder.desks import DESKS, OPENAI_AGENTS, ORDERS, PYDANTIC_AI, Desk
 from tests.recorder.floor import ROOT
+from tests.recorder.openai_playing import recorded as openai_recorded
 from tests.recorder.openai_playing import records_in
+from tests.recorder.playing import last_record
+from tests.recorder.scenarios import SCENARIOS
 from tests.web.making import make_user
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -53,8 +58,6 @@ async def play(target: str, prompt: str) -> None:
     made = getattr(importlib.import_module(module), attribute)()
     agent, deps = made if isinstance(made, tuple) else (made, None)
     if is_openai_agents(agent):
-        from agents import Runner
-
         await Runner.run(agent, prompt, context=deps)
     else:
         await agent.run(prompt, deps=deps)
@@ -398,3 +401,75 @@ def test_an_unknown_run_is_told_in_the_words_of_the_server(server, folder, capsy
     assert main(["replay", "unknown", "--agent", "orders:make"]) == 2
 
     assert "answers 404: There is no such run in this project." in capsys.readouterr().err
+
+
+# --- runs that begin with more than a prompt -----------------------------------------------------
+
+
+def posted(record: bytes | dict[str, Any]) -> str:
+    client = make_client(os.environ["REPLAY_KEY"])
+    return str(post_run(client, record).json()["run_id"])
+
+
+@pytest.fixture
+def of_scenario(server, monkeypatch):
+    """Takes in the last run of a scenario of Pydantic AI, whose agent the module `scene` then makes."""
+
+    def send(name: str, way: str = "run") -> tuple[str, str]:
+        scenario = next(each for each in SCENARIOS if str(each) == name)
+        url = os.environ["REPLAY_URL"]
+        monkeypatch.delenv("REPLAY_URL")
+        record = last_record(scenario, way)
+        monkeypatch.setenv("REPLAY_URL", url)
+        module = ModuleType("scene")
+        play = scenario.make()
+        given = {k: v for k, v in play.arguments.items() if k not in ("message_history", "deferred_tool_results")}
+        given.pop("usage_limits", None)
+        module.make = lambda: (play.agent, None, given)
+        monkeypatch.setitem(sys.modules, "scene", module)
+        return posted(record), "scene:make"
+
+    return send
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["multi_turn_with_repeated_ids", "approval_second", "denial_beside_another_call", "request_limit"],
+)
+def test_earlier_turns_approvals_and_limits_are_those_of_the_recording(name, of_scenario):
+    run_id, target = of_scenario(name)
+
+    assert ended(replayed(run_id, target)) == ("reproduced", None, None)
+
+
+@pytest.mark.parametrize("way", ["run_stream", "run_stream_events"])
+def test_a_streamed_run_is_streamed_again(way, of_scenario):
+    run_id, target = of_scenario("text_beside_a_call", way)
+
+    replay = replayed(run_id, target)
+
+    assert ended(replay) == ("reproduced", None, None)
+
+
+def test_the_earlier_turns_of_a_session_of_the_sdk_are_given_again(server, folder, monkeypatch):
+    source = (
+        OPENAI_AGENTS
+        + """
+def make():
+    return Agent(name="talks", instructions="Be brief.", model=scripted(says("One."), says("Two."), says("Three.")))
+"""
+    )
+    target = write(folder, "talks", source)
+
+    async def three_turns() -> None:
+        talking, session = importlib.import_module("talks").make(), SQLiteSession("talk")
+        for prompt in ("First?", "Second?", "Third?"):
+            await Runner.run(talking, prompt, session=session)
+
+    url = os.environ["REPLAY_URL"]
+    monkeypatch.delenv("REPLAY_URL")
+    records = openai_recorded(three_turns)
+    monkeypatch.setenv("REPLAY_URL", url)
+
+    for record in records:
+        assert ended(replayed(posted(record), target)) == ("reproduced", None, None)
