@@ -1,0 +1,188 @@
+"""What a replay on another machine is worth: the observed run beside the recording, and every change found."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import replay_recorder
+from sessions_app.core.compare.runs import compare_runs
+from sessions_app.core.formats.native import encode_native, parse_native
+from sessions_app.core.judge.outcome import OF_OTHER_CODE
+from sessions_app.core.judge.verdict import judge
+from sessions_app.core.replay.observed import Result
+from sessions_app.core.replay.observed_pairs import Tools
+from sessions_app.core.replay.own_machine import judge_observed
+from sessions_app.core.run import Run
+from tests.recorder.openai_playing import agent, bytes_of, calls, lookup, one_record, run
+from tests.recorder.openai_playing import says as message
+from tests.recorder.playing import last_record, record_of
+from tests.recorder.replaying import ENDS
+from tests.recorder.scenarios import SCENARIOS
+
+Record = dict[str, Any]
+
+
+def judged(record: bytes, observed: bytes, tools: Tools = "frozen") -> tuple[Result, Run]:
+    result, made = judge_observed(parse_native(record), parse_native(observed), tools=tools, run_id="observed-1")
+    assert made is not None
+    return result, parse_native(encode_native(made))
+
+
+def observed_again(scenario: Any, record: bytes) -> bytes:
+    """The same agent once more, with the recorded answers."""
+    play, said = scenario.make(), json.loads(record)
+    arguments = {
+        **play.arguments,
+        "model": replay_recorder.replay_model(said),
+        "capabilities": [*(play.arguments.get("capabilities") or ()), replay_recorder.frozen_tools(said)],
+    }
+
+    async def work() -> None:
+        try:
+            await play.agent.run(play.prompt, **arguments)
+        except Exception:
+            return
+
+    return record_of(work)[-1]
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=str)
+def test_an_agent_that_is_as_it_was_ends_as_the_judge_says(scenario):
+    record = last_record(scenario, "run")
+
+    result, made = judged(record, observed_again(scenario, record))
+
+    limit = judge(parse_native(record)).limit(without=OF_OTHER_CODE)
+    if limit is None:
+        assert (result.verdict, result.divergence) == ("reproduced", None)
+        assert compare_runs(parse_native(record), made).identical
+    else:
+        assert result.verdict in ENDS, result.divergence
+        assert result.divergence.step == limit.step
+
+
+# --- one thing changed ---------------------------------------------------------------------------
+
+
+def last_changed(text: str) -> str:
+    return text[:-1] + ("x" if text[-1:] != "x" else "y")
+
+
+def tool_answers(record: Record) -> Iterator[tuple[int, Record]]:
+    """Each text that a tool answered with its last letter changed, with its step."""
+    for index, step in enumerate(record["steps"]):
+        if step["kind"] == "tool" and isinstance(step.get("result"), str) and step["result"]:
+            changed = copy.deepcopy(record)
+            changed["steps"][index]["result"] = last_changed(step["result"])
+            yield index + 1, changed
+
+
+def model_answers(record: Record) -> Iterator[tuple[int, Record]]:
+    for index, step in enumerate(record["steps"]):
+        for position, part in enumerate((step.get("response") or {}).get("parts") or []):
+            if part["part_kind"] == "text" and part["content"]:
+                changed = copy.deepcopy(record)
+                said = changed["steps"][index]["response"]["parts"][position]
+                said["content"] = last_changed(part["content"])
+                yield index + 1, changed
+
+
+def requests(record: Record) -> Iterator[tuple[int, Record]]:
+    for index, step in enumerate(record["steps"]):
+        for place, asked in enumerate((step.get("request") or {}).get("messages") or []):
+            if asked.get("instructions"):
+                changed = copy.deepcopy(record)
+                changed["steps"][index]["request"]["messages"][place]["instructions"] += "!"
+                yield index + 1, changed
+
+
+CHANGES = {"result": tool_answers, "response": model_answers, "messages": requests}
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=str)
+def test_one_changed_letter_is_found_where_it_was_observed(scenario):
+    content = last_record(scenario, "run")
+    limit = judge(parse_native(content)).limit(without=OF_OTHER_CODE)
+    for path, changes in CHANGES.items():
+        for step, changed in changes(json.loads(content)):
+            if limit is not None and step >= (limit.step or 0):
+                continue
+            result, _ = judged(content, json.dumps(changed).encode(), "run")
+            assert (result.verdict, result.divergence.step) == ("diverged", step), path
+            assert result.divergence.path.startswith(path)
+            assert result.facts["proof"]["outcome"]["state"] != "proven"
+
+
+def sdk_record() -> Record:
+    script = [calls("lookup", '{"order": "A"}', "c1")], [message("It has shipped.")]
+    return one_record(lambda: run(agent(*script, tools=[lookup])))
+
+
+@pytest.mark.parametrize("path", CHANGES)
+def test_one_changed_letter_is_found_in_a_run_of_the_openai_agents_sdk(path):
+    record = sdk_record()
+    found = list(CHANGES[path](record))
+
+    assert found
+    for step, changed in found:
+        result, _ = judged(bytes_of(record), bytes_of(changed), "run")
+        assert (result.verdict, result.divergence.step) == ("diverged", step)
+
+
+def observed_and(change: Any) -> tuple[Result, Run]:
+    record = sdk_record()
+    changed = copy.deepcopy(record)
+    change(changed)
+    return judged(bytes_of(record), bytes_of(changed))
+
+
+def test_an_observation_that_ends_early_is_no_reproduction():
+    def early(record: Record) -> None:
+        del record["steps"][2], record["final"], record["output"]
+
+    result, made = observed_and(early)
+
+    assert (result.verdict, result.divergence.step) == ("answers_left_over", 3)
+    assert len(made.steps) == 2
+
+
+def test_an_observation_that_asks_once_more_ran_past_its_recording():
+    def again(record: Record) -> None:
+        last = copy.deepcopy(record["steps"][2])
+        record["steps"].append({**last, "request": {"after": 3, "messages": []}, "response": None, "error": "no more"})
+
+    result, made = observed_and(again)
+
+    assert (result.verdict, result.divergence.step) == ("ran_past_recording", 4)
+    assert made.steps[3].source == "unknown"
+
+
+def test_a_call_that_was_never_recorded_is_a_missing_fixture():
+    def other(record: Record) -> None:
+        record["steps"][1]["call_id"] = "c9"
+
+    result, _ = observed_and(other)
+
+    assert result.verdict == "fixture_missing"
+    assert result.facts["asked_for"]["call_id"] == "c9"
+
+
+def test_an_output_that_was_not_observed_is_not_the_recorded_one():
+    result, _ = observed_and(lambda record: record.pop("output"))
+
+    assert (result.verdict, result.divergence.path) == ("diverged", "output")
+
+
+def test_what_the_machine_says_of_its_sources_is_not_taken_over():
+    def claims(record: Record) -> None:
+        for step in record["steps"]:
+            step["source"] = "by_hand"
+
+    _, made = observed_and(claims)
+
+    assert [step.source for step in made.steps] == ["recorded"] * 3
