@@ -19,7 +19,7 @@ import replay_recorder
 from replay_recorder.cli import main
 from replay_recorder.replaying.own_agent import is_openai_agents
 from sessions_app.models import Replay
-from tests.builders import make_client, make_key, make_project, post_run
+from tests.builders import SESSION_FILE, make_client, make_key, make_project, post_run
 from tests.recorder.desks import DESKS, OPENAI_AGENTS, ORDERS, PYDANTIC_AI, Desk
 from tests.recorder.floor import ROOT
 from tests.recorder.openai_playing import recorded as openai_recorded
@@ -473,3 +473,32 @@ def make():
 
     for record in records:
         assert ended(replayed(posted(record), target)) == ("reproduced", None, None)
+
+
+# --- recordings that another hand wrote down -----------------------------------------------------
+
+
+def test_a_saved_session_is_replayed_with_the_tools_that_it_tells_of(server, folder):
+    source = ORDERS.replace('"delivered"', '"shipped"')
+    write(folder, "orders", source)
+    write(folder, "fixed", source.replace(BUG.line, BUG.changed.replace("delivered", "shipped")))
+    run_id = posted(SESSION_FILE.read_bytes())
+
+    frozen = replayed(run_id, "orders:make")
+    run = replayed(run_id, "orders:make", "--tools", "run")
+    fix = replayed(run_id, "fixed:make", "--tools", "run")
+
+    assert (ended(frozen), ended(run)) == (("reproduced", None, None),) * 2
+    assert ended(fix) == ("diverged", 4, "result")
+
+
+def test_a_message_dump_is_replayed(server, folder, monkeypatch):
+    async def dumped() -> list[Any]:
+        agent, deps = importlib.import_module("orders").make()
+        result = await agent.run(BUG.prompt, deps=deps)
+        return list(json.loads(result.all_messages_json()))
+
+    target = write(folder, "orders", ORDERS)
+    run_id = posted(asyncio.run(dumped()))
+
+    assert ended(replayed(run_id, target, "--tools", "run")) == ("reproduced", None, None)
