@@ -18,6 +18,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from sessions_app.core.errors import NotReplayable, StoredBytesMissing
 from sessions_app.core.fork.changes import ForkError
+from sessions_app.core.replay.isolation import is_own_machine
 from sessions_app.core.report import ReproductionReport, as_json, as_markdown, as_text
 from sessions_app.models import Project, Replay, Run
 from sessions_app.models.replays import ReplayState
@@ -159,6 +160,10 @@ def replay_session(request: HttpRequest, project: Project, session_id: str) -> H
 def again(request: HttpRequest, project: Project, replay_id: str) -> HttpResponse:
     """The same order once more, without the answers that were given by hand."""
     row = replay_or_404(project, replay_id)
+    if is_own_machine(row.facts):
+        command = f"replay-recorder replay {row.run.run_id} --agent {row.order.get('agent')}"
+        messages.warning(request, f"This replay ran on a person's own machine. Run it there again: {command}")
+        return redirect("replay", project.slug, row.replay_id)
     ask = request_fork if is_fork(row) else request_replay
     return _start(request, project, row.run, partial(ask, mode=row.mode, order=row.order))
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from agents import Runner, SQLiteSession
+from django.urls import reverse
 
 import replay_recorder
 from replay_recorder.cli import main
@@ -322,6 +323,17 @@ def test_the_page_says_what_ran_where(run_id, folder, client):
     assert "Order ORD-5521 cannot be cancelled" in page
 
 
+def test_the_page_sends_whoever_wants_it_again_back_to_that_machine(run_id, folder, client):
+    replay = replayed(run_id, "orders:make")
+    client.force_login(make_user("bob", replay.project))
+    again = reverse("replay_again", args=[replay.project.slug, replay.replay_id])
+
+    page = client.post(again, follow=True).content.decode()
+
+    assert f"replay-recorder replay {run_id} --agent orders:make" in page
+    assert Replay.objects.count() == 1
+
+
 # --- the debugger ------------------------------------------------------------------------------
 
 
@@ -406,7 +418,7 @@ def test_an_unknown_run_is_told_in_the_words_of_the_server(server, folder, capsy
 # --- runs that begin with more than a prompt -----------------------------------------------------
 
 
-def posted(record: bytes | dict[str, Any]) -> str:
+def posted(record: Any) -> str:
     client = make_client(os.environ["REPLAY_KEY"])
     return str(post_run(client, record).json()["run_id"])
 
