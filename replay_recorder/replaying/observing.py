@@ -150,8 +150,11 @@ async def _openai_agents(replay: Replay) -> None:
     )
     if own.deps is not None:
         arguments["context"] = own.deps
-    frozen = doubles.FrozenTools(recording, replay.on_difference, replay.stops)
-    agent = frozen(own.agent) if replay.tools == "frozen" else doubles.stopping_tools(own.agent, replay.stops)
+    agent = own.agent
+    if replay.tools == "frozen":
+        agent = doubles.FrozenTools(recording, replay.on_difference, replay.stops)(agent)
+    elif replay.stops.tools:
+        agent = doubles.StoppingTools(replay.stops)(agent)
     asked = items if replay.input is None else replay.input
     if _entry(recording) == "run_streamed":
         async for _ in Runner.run_streamed(agent, asked, **arguments).stream_events():

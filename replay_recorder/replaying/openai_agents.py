@@ -216,33 +216,22 @@ def _whole_response(recorded: RecordedAnswer, model: str) -> Response:
 # --- tools -------------------------------------------------------------------------------------
 
 
-class FrozenTools:
-    """Makes a copy of an agent whose tools give recorded answers: `Runner.run_sync(frozen_tools(run)(agent), …)`.
+class _Copies:
+    """Makes a copy of an agent with other tools, and of every agent that it hands over to."""
 
-    Agents that it hands over to are copied as well. Tools of MCP servers are those of the recording; the servers are
-    not asked.
-    """
-
-    def __init__(self, recording: Recording, on_difference: OnDifference = "stop", stops: Stops | None = None) -> None:
-        self._recording = recording
-        self._stops = stops or Stops()
-        self._copies: dict[int, Agent[Any]] = {}
-        self.book = CallBook(recording.calls, on_difference)
-
-    @property
-    def notes(self) -> list[AnotherRequest]:
-        """Calls that were not the recorded ones and were given the recorded answer all the same."""
-        return self.book.notes
+    def __init__(self) -> None:
+        self._copies: dict[int, tuple[Agent[Any], Agent[Any]]] = {}
+        """By the id of the original, which is kept with it, so that no other object gets that id."""
 
     def __call__(self, agent: Agent[Any]) -> Agent[Any]:
-        """Raises `ValueError` for an agent with a tool that cannot be frozen."""
         if id(agent) not in self._copies:
-            tools = [self._frozen(tool) for tool in agent.tools]
-            made = self._copies[id(agent)] = agent.clone(tools=tools, mcp_servers=[])
+            made = self._copy(agent)
+            self._copies[id(agent)] = agent, made  # before the handoffs, which may lead back here
             made.handoffs = [self._handed_over(each) for each in agent.handoffs]
-            if agent.mcp_servers:
-                made.tools = [*self._recorded_tools(made), *tools]
-        return self._copies[id(agent)]
+        return self._copies[id(agent)][1]
+
+    def _copy(self, agent: Agent[Any]) -> Agent[Any]:
+        raise NotImplementedError
 
     def _handed_over(self, handoff: Agent[Any] | Handoff[Any, Any]) -> Any:
         if isinstance(handoff, Agent):
@@ -253,6 +242,32 @@ class FrozenTools:
             return self(await original(*arguments))
 
         return dataclasses.replace(handoff, on_invoke_handoff=invoke)
+
+
+class FrozenTools(_Copies):
+    """Makes a copy of an agent whose tools give recorded answers: `Runner.run_sync(frozen_tools(run)(agent), …)`.
+
+    Agents that it hands over to are copied as well. Tools of MCP servers are those of the recording; the servers are
+    not asked. Raises `ValueError` for an agent with a tool that cannot be frozen.
+    """
+
+    def __init__(self, recording: Recording, on_difference: OnDifference = "stop", stops: Stops | None = None) -> None:
+        super().__init__()
+        self._recording = recording
+        self._stops = stops or Stops()
+        self.book = CallBook(recording.calls, on_difference)
+
+    @property
+    def notes(self) -> list[AnotherRequest]:
+        """Calls that were not the recorded ones and were given the recorded answer all the same."""
+        return self.book.notes
+
+    def _copy(self, agent: Agent[Any]) -> Agent[Any]:
+        tools = [self._frozen(tool) for tool in agent.tools]
+        made = agent.clone(tools=tools, mcp_servers=[])
+        if agent.mcp_servers:
+            made.tools = [*self._recorded_tools(made), *tools]
+        return made
 
     def _frozen(self, tool: Any) -> Any:
         if isinstance(tool, _ANSWERED_BY_PROVIDER):
@@ -336,10 +351,18 @@ async def _told(tool: FunctionTool, context: Any, error: Exception, call: Record
     return words
 
 
-def stopping_tools(agent: Agent[Any], stops: Stops) -> Agent[Any]:
-    """A copy whose tools run, with the debugger before the ones that were named."""
-    tools = [_stopping(tool, stops) if stops.is_at_tool(tool.name) else tool for tool in agent.tools]
-    return agent.clone(tools=tools)
+class StoppingTools(_Copies):
+    """Makes a copy of an agent whose tools run, with the debugger before the ones that were named."""
+
+    def __init__(self, stops: Stops) -> None:
+        super().__init__()
+        self._stops = stops
+
+    def _copy(self, agent: Agent[Any]) -> Agent[Any]:
+        stops = self._stops
+        return agent.clone(
+            tools=[_stopping(tool, stops) if stops.is_at_tool(tool.name) else tool for tool in agent.tools]
+        )
 
 
 def _stopping(tool: Any, stops: Stops) -> Any:

@@ -367,6 +367,17 @@ def test_break_stops_at_a_tool_with_its_arguments_in_scope(tools, run_id, folder
     assert "Reproduced: same 5 steps" in done.stdout, done.stderr
 
 
+@pytest.mark.parametrize("tools", ["run", "frozen"])
+def test_break_stops_at_a_tool_of_an_agent_that_was_handed_over_to(tools, server, folder, monkeypatch):
+    run_id = sent(folder, DESKS["a_handoff_of_the_sdk"], "triage", monkeypatch)
+    arguments = [run_id, "--agent", "triage:make", "--tools", tools, "--yes", "--break", "refund"]
+
+    done = debugged(folder, "p order, amount\nc\n", *arguments)
+
+    assert done.stdout.count("('A', 2.5)") == 1
+    assert "Reproduced: same" in done.stdout, done.stderr
+
+
 def test_break_stops_before_a_model_step_and_leaving_sends_nothing(run_id, folder):
     done = debugged(folder, "p step, len(messages)\nq\n", run_id, "--agent", "orders:make", "--break", "3")
 
