@@ -48,9 +48,9 @@ class ReplayingCommand(BaseCommand):
             help='Let this tool of the agent run: one whose metadata say {"replay": "read"}. May be given again.',
         )  # fmt: skip
         parser.add_argument(
-            "--on-difference", choices=["stop", "play_on"], default="stop",
-            help="With --agent, where its request to the model is not the recorded one: stop there, or play on with "
-            "the recorded answer.",
+            "--on-difference", choices=["stop", "play_on"],
+            help="Where a request to the model is not the recorded one: stop there, which is the default, or play on "
+            "with the recorded answer.",
         )  # fmt: skip
         parser.add_argument("--no-wait", action="store_true", help="Queue it and leave.")
         parser.add_argument("--here", action="store_true", help="Run it from here, without a worker or runner.")

@@ -124,7 +124,12 @@ RIGHT = {
     "error": {"changes": [{"kind": "tool_result", "step": 2, "error": {"type": "Timeout", "message": "late"}}]},
     "model answer": {"changes": [{"kind": "model_answer", "step": 3, "value": ANSWER}]},
     "message": {"at_step": 3, "changes": [{"kind": "message", "step": 3, "index": 0, "value": "Hello"}]},
-    "state": {"changes": [{"kind": "state", "step": 4, "patch": [{"op": "remove", "path": "/iteration_count"}]}]},
+    "state": {
+        "changes": [
+            {"kind": "state", "step": 4, "patch": [{"op": "remove", "path": "/iteration_count"}]},
+            {"kind": "rule", "when": "state.iteration_count is missing", "answer": ANSWER},
+        ]
+    },
     "model": {"changes": [{"kind": "model", "value": {"model": "small", "settings": {"max_tokens": 10}}}]},
     "clock": {"changes": [{"kind": "clock", "value": 86400}]},
     "two rules": {"changes": [{"kind": "rule", "when": "orders is empty", "answer": ANSWER}] * 2},

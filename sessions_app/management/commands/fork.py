@@ -63,5 +63,6 @@ def order_of(options: dict[str, Any]) -> JsonObject:
         "expect": typed_expectation(options["expect"]),
         "breakpoints": breakpoints(options["breakpoints"]),
         "tools": live_tools(options["live"]),
+        "on_difference": options["on_difference"],
     }
     return {name: value for name, value in order.items() if value}

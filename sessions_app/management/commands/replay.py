@@ -29,7 +29,7 @@ class Command(ReplayingCommand):
             "breakpoints": breakpoints(options["breakpoints"]),
             "agent": agent,
             "tools": live_tools(options["live"]),
-            "on_difference": options["on_difference"] if agent else None,
+            "on_difference": options["on_difference"],
         }
         mode = "code_and_tools" if options["tools"] == "run" else "recording" if agent is None else "code"
         with refusals_in_words():

@@ -31,6 +31,7 @@ class Command(ReplayingCommand):
                 "agent": options["agent"],
                 "breakpoints": breakpoints(options["breakpoints"]),
                 "tools": live_tools(options["live"]),
+                "on_difference": options["on_difference"],
             }
             resumed = request_fork(run=run, order={k: v for k, v in order.items() if v}, mode="resume")
         self.see_through(resumed, **options)
