@@ -11,6 +11,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
+from pydantic_ai.exceptions import CallDeferred
 from pydantic_ai.messages import ModelResponse, ToolCallPart
 from pydantic_ai.tools import RunContext, ToolDefinition
 from pydantic_core import to_jsonable_python
@@ -55,8 +56,8 @@ class Gate:
 
     policy: ToolPolicy
     fixtures: tuple[Fixture, ...]
-    from_outside: frozenset[str] = frozenset()
-    """Ids of calls that somebody else answered; their tools never ran."""
+    decided: frozenset[str] = frozenset()
+    """Ids of calls that the run was resumed with. A tool that puts its call off again was answered from outside."""
     ran: list[ToolCallPart] = field(default_factory=list)
     """Calls whose tools did run, here or live."""
     kept_frozen: set[str] = field(default_factory=set)
@@ -84,11 +85,16 @@ class Gate:
 
     async def body(self, name: str, ctx: RunContext[Any], run: Body) -> Any:
         """In the tool's place. Raises `BodyReached` for one that is frozen."""
-        if not self._may_run(name) or ctx.tool_call_id in self.from_outside:
+        if not self._may_run(name):
             raise BodyReached
         if not self.policy.run:
             self._hold_back_for_misses(ctx)
-        return await run()
+        try:
+            return await run()
+        except (CallDeferred, NotImplementedError):
+            if ctx.tool_call_id not in self.decided:
+                raise
+            raise BodyReached from None
 
     def called_now(self) -> ToolCallPart:
         """The call in whose course this is asked, which is counted as one that ran."""

@@ -22,7 +22,7 @@ from sessions_app.agents.own_outputs import OwnOutputs
 from sessions_app.agents.own_stage import OwnStage
 from sessions_app.agents.own_state import OwnState
 from sessions_app.agents.policy import FrozenPolicy
-from sessions_app.agents.rebuild import Start, answered_outside, recorded_start
+from sessions_app.agents.rebuild import Start, decided_before, recorded_start
 from sessions_app.agents.recording_replay import (
     Progress,
     Ticker,
@@ -101,7 +101,7 @@ class OwnReplay:
         self.transcript, self.book = Transcript(), FixtureBook(plan.fixtures, plan.asked, plan.refused_outputs)
         self.stage = self.stage_type(self.transcript, self.book, stops, on_step, order.on_difference)
         self.model = replay_model(plan, self.stage)
-        self.gate = Gate(order.tools, plan.fixtures, answered_outside(plan))
+        self.gate = Gate(order.tools, plan.fixtures, decided_before(plan))
         self.ask = ask
         self.state = OwnState(own, self._first_state(), has_run_tools=order.tools.run)
         self.calls = OwnCalls(self.transcript, self.stage, self.book, self.gate, self.state)

@@ -159,11 +159,10 @@ def _deferred(plan: ReplayPlan) -> DeferredToolResults | None:
     return results
 
 
-def answered_outside(plan: ReplayPlan) -> frozenset[str]:
-    """Ids of the calls that this run was given a result for when it began."""
-    outcomes = plan.run.deferred.value if plan.run.deferred else None
-    decided = ("approved", "denied")
-    return frozenset((outcomes and [call_id for call_id, outcome in outcomes.items() if outcome not in decided]) or ())
+def decided_before(plan: ReplayPlan) -> frozenset[str]:
+    """Ids of the calls that this run was resumed with: approved, denied, or answered from outside."""
+    decided = plan.run.deferred.value if plan.run.deferred else None
+    return frozenset(decided if isinstance(decided, dict) else ())
 
 
 # --- instructions, settings --------------------------------------------------------------------

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from itertools import islice
+from itertools import islice, pairwise
 
 from sessions_app.core.compare.strict import same_json
 from sessions_app.core.history import nodes
@@ -29,6 +29,7 @@ def call_step_gaps(run: Run) -> Iterator[Reason]:
     if run.source_format == "native":
         yield from islice(_steps_of_other_calls(run), 1)
         yield from islice(_steps_without_calls(run), 1)
+        yield from islice(_steps_out_of_place(run), 1)
     if run.source_format == "native" and run.agent.framework == _FRAMEWORK:
         yield from islice(_calls_without_steps(run), 1)
 
@@ -108,12 +109,23 @@ def _calls_without_steps(run: Run) -> Iterator[Reason]:
             told[key] -= 1
 
 
+def _steps_out_of_place(run: Run) -> Iterator[Reason]:
+    """Steps stand in the order in which they began: a call before the request that holds what it gave."""
+    indexes = [step.index for step, _ in main_models(run)]
+    following = dict(pairwise(indexes))
+    for step, _ in run.tool_calls:
+        end = following.get(step.parent) if step.parent is not None else None
+        if end is not None and step.index > end:
+            message = f"{step_name(step)} stands behind the request that holds its answer."
+            yield reason_at(run, "call_contradicted", message, step)
+
+
 def _steps_without_calls(run: Run) -> Iterator[Reason]:
     answers = {step.index for step, call in main_models(run) if call.response is not None}
     asked = Counter({key: len(parts) for key, parts in _asked_for(run).items()})
     for step, call in run.tool_calls:
         key = (step.parent, call.call_id)
-        if step.parent in answers and call.call_id and not asked[key]:
+        if step.parent in answers and (call.call_id or run.agent.framework == _FRAMEWORK) and not asked[key]:
             message = f"The answer of step {step.parent} does not ask for the call of {step_name(step)}."
             yield reason_at(run, "call_contradicted", message, step)
         asked[key] -= 1

@@ -52,7 +52,7 @@ def _other_input(run: Run) -> Iterator[Reason]:
     for step, _ in main_models(run)[:1]:
         asked = [part for seen in first_requests(run) for part in seen.parts]
         said = {_text(part.get("content")) for part in [*_prior(run), *asked]}
-        if not _is_prompt(asked) and not _texts_in(run.input) <= said:
+        if not _is_prompt(asked) and not (_texts_in(run.input) <= said and _prompts_in(run.input, asked)):
             message = f"The input of the run and the request of {step_name(step)} say different things."
             yield reason_at(run, "input_contradicts", message, step)
 
@@ -61,6 +61,18 @@ def _is_prompt(asked: list[JsonObject]) -> bool:
     """A replay makes it of the input, and compares it with the request."""
     kinds = [part.get("part_kind") for part in asked]
     return kinds.count("user-prompt") == 1 and set(kinds) <= {"user-prompt", "system-prompt"}
+
+
+def _prompts_in(input: Payload | None, asked: list[JsonObject]) -> bool:
+    """Whether the request holds as many prompts as the input, so that nobody's words stand beside it."""
+    value = value_of(input)
+    rows = [{"role": "user"}] if isinstance(value, str) else value if isinstance(value, list) else None
+    prompts = [part for part in asked if part.get("part_kind") == "user-prompt"]
+    return (
+        rows is None
+        or not prompts
+        or len(prompts) == sum(isinstance(row, dict) and row.get("role") == "user" for row in rows)
+    )
 
 
 def _texts_in(input: Payload | None) -> set[str]:

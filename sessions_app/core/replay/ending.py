@@ -233,6 +233,9 @@ def other_outcome(run: Run, ending: Ending) -> Divergence | None:
     last = len(run.steps)
     if ending.error is not None or run.error is not None:
         return _other_error(run.error, ending.error, last)
+    waits = _ids_of(waiting(run)) if run.output is None else frozenset()
+    if waits and ending.open_calls is None and ending.is_regular:
+        return _other_calls(waits, frozenset(), last)
     if ending.open_calls is not None and run.output is None:
         put_off = _put_off(run)
         return _other_calls(_ids_of(waiting(run)) - put_off, ending.open_calls - put_off, last)
