@@ -50,6 +50,11 @@ def calling(call: ToolCallPart) -> Iterator[None]:
         _calling.reset(token)
 
 
+def call_under_way() -> ToolCallPart | None:
+    """The call of the replayed agent in whose course this is asked."""
+    return _calling.get(None)
+
+
 @dataclass
 class Gate:
     """Whether it runs depends on the order, on what the tool says of itself, and on the calls beside it."""

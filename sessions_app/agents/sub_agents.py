@@ -14,6 +14,7 @@ from pydantic_ai.tools import RunContext
 from pydantic_ai.toolsets import AbstractToolset
 from pydantic_ai.toolsets.wrapper import WrapperToolset
 
+from sessions_app.agents.gate import call_under_way
 from sessions_app.agents.outcomes import FixtureNotFound
 from sessions_app.agents.policy import FrozenPolicy
 from sessions_app.core.replay.fixture_book import missing
@@ -56,7 +57,8 @@ class SubAgentPolicy(AbstractCapability[Any]):
         return self
 
     def miss(self, name: str, arguments: Any = None) -> NoReturn:
-        found = FixtureNotFound(missing(name, None, arguments, ()))
+        call = call_under_way()
+        found = FixtureNotFound(missing(name, call.tool_call_id if call else None, arguments, ()))
         self._misses.append(found)
         raise found
 

@@ -178,8 +178,26 @@ def test_an_agent_inside_of_a_tool_has_no_answer():
     then = recorded_run(lambda: make(says(call("delegate", {"task": "t"}, "d")), says("Done.")))
     result = replayed_by(then, own(make()), runs_tools=True)
 
-    assert result.verdict == "fixture_missing"
+    assert place(result)[:2] == ("fixture_missing", 2)
     assert result.facts["asked_for"]["tool"] == "the model of agent 'inner'"
+
+
+def test_a_message_that_a_tool_adds_is_added_again():
+    def make(*script: Any, words: str = "note!") -> Play:
+        agent: Agent[None, str] = Agent(Scripted(*script), name="noting")
+
+        @agent.tool
+        def note(ctx: RunContext[None]) -> str:
+            """Note."""
+            ctx.enqueue(words)
+            return "r"
+
+        return Play(agent, "Go")
+
+    then = recorded_run(lambda: make(says(call("note", {}, "n")), says("Done.")))
+
+    assert place(replayed_by(then, own(make()), runs_tools=True)) == ("reproduced", None, None)
+    assert place(replayed_by(then, own(make(words="other")), runs_tools=True))[:2] == ("diverged", 3)
 
 
 # --- state

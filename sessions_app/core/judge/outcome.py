@@ -20,7 +20,7 @@ OF_THE_LOOP = frozenset({"UsageLimitExceeded", "UnexpectedModelBehavior"})
 """Errors by which Pydantic AI's loop ends a run by itself."""
 OF_OTHER_CODE = frozenset({"output_made_by_code", "output_differs", "error_outside_loop"})
 """Reasons that do not hold where the team's own code is replayed: then it does run."""
-OF_TOOLS = OF_OTHER_CODE | {"output_function"}
+OF_TOOLS = OF_OTHER_CODE | {"output_function", "message_from_code"}
 """Nor do these where its tools run as well."""
 
 
