@@ -266,8 +266,7 @@ def _replay_facts(report: ReproductionReport) -> list[tuple[str, str]]:
     parts = replay.parts
     facts = [
         ("Verdict", verdict_in_words(replay)),
-        *([(f"{name.capitalize()}", words) for name, words in parts.rows] if parts else []),
-        *([("Shows", parts.proves)] if parts else []),
+        *([("What ran", parts.in_words), ("What that shows", parts.proves)] if parts else []),
         *((f"{name.capitalize()}", _state_in_words(state, why)) for name, state, why in proof_rows(replay.proof)),
         ("Real and simulated", _sources_in_words(replay)),
     ]

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
-from django.views.decorators.http import require_http_methods, require_POST
+from django.views.decorators.http import require_http_methods
 
-from sessions_app.core.debug_script import debug_script
 from sessions_app.core.errors import NotReplayable
 from sessions_app.core.fork.changes import ForkError
 from sessions_app.core.fork.order import read_breakpoints
@@ -20,7 +18,6 @@ from sessions_app.models import Project, Replay
 from sessions_app.queries.access import has_role
 from sessions_app.services.replays import registered_agents, request_replay
 from sessions_app.web.access import project_page
-from sessions_app.web.downloads import attachment
 from sessions_app.web.fork_form import BREAKPOINTS, read_breakpoint_rows
 from sessions_app.web.fork_inputs import TOP, Typed, words_of
 from sessions_app.web.fork_outlook import tools_of
@@ -59,21 +56,6 @@ def _typed(request: HttpRequest, project: Project, session_id: str) -> HttpRespo
     if isinstance(answer, Replay):
         return redirect("replay", project.slug, answer.replay_id)
     return _render(request, project, place, typed, answer, status=422)
-
-
-@require_POST
-@project_page()
-def debug_file(request: HttpRequest, project: Project, session_id: str) -> HttpResponse:
-    """A Python file that runs the chosen agent under this recording, on the developer's own machine."""
-    place = place_of(session_of(project, session_id), request.GET.get("run", ""))
-    typed: Typed = {**_typed_values(request), "mode": "code"}
-    order, errors = _order(typed, [])
-    if order["agent"] not in settings.REPLAY_AGENTS:
-        errors["agent"] = "Choose the agent that the file is to run."
-    if errors:
-        return _render(request, project, place, typed, errors, status=422)
-    text = debug_script(place.run.run_id, settings.REPLAY_AGENTS[order["agent"]], order.get("breakpoints") or [])
-    return attachment(text.encode(), f"debug_{place.run.run_id[:100]}.py")
 
 
 def _typed_values(request: HttpRequest) -> Typed:

@@ -50,7 +50,6 @@ of_a_project: list[URLPattern | URLResolver] = [
     path("s/<recorded_id:session_id>/replay", replay_views.replay_session, name="replay_session"),
     path("s/<recorded_id:session_id>/fork", fork_views.fork, name="fork"),
     path("s/<recorded_id:session_id>/replay-options", replay_options.replay_options, name="replay_options"),
-    path("s/<recorded_id:session_id>/debug-file", replay_options.debug_file, name="debug_file"),
     path("s/<recorded_id:session_id>/forks", forks_views.forks, name="forks"),
     path("s/<recorded_id:session_id>/workflow", workflow_views.workflow_page, name="workflow"),
     path("s/<recorded_id:session_id>/record", session_views.record, name="record"),

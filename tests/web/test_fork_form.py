@@ -692,8 +692,19 @@ def test_a_replay_with_options_queues_what_was_chosen(shop, bob, settings):
     assert replay.order == {
         "agent": "support",
         "tools": {"live": ["find"]},
+        "on_difference": "stop",
         "breakpoints": [{"tool": "find"}],
     }
+
+
+def test_the_tools_run_and_the_replay_plays_on_where_both_are_chosen(bob, run, settings):
+    settings.REPLAY_AGENTS = {"support": {}}
+
+    bob.post(options(run), {"mode": "code_and_tools", "agent": "support", "on_difference": "play_on"})
+
+    replay = Replay.objects.get()
+    assert (replay.mode, replay.queue) == ("code_and_tools", "code")
+    assert replay.order == {"agent": "support", "tools": {"live": [], "run": True}, "on_difference": "play_on"}
 
 
 def test_a_recording_replay_takes_no_agent_and_no_live_tools(shop, bob, run):
@@ -740,36 +751,3 @@ def test_options_are_for_members(shop, run):
     assert vera.post(options(run), {"mode": "recording"}).status_code == 403
     assert client_of(make_user("charlie")).get(options(run)).status_code == 404
     assert not Replay.objects.exists()
-
-
-# --- the file for a debugger
-
-
-def debug_file(run):
-    return reverse("debug_file", args=["shop", run.session.session_id])
-
-
-def test_the_debugger_file_names_the_agent_of_the_settings_and_the_breakpoints(bob, run, settings):
-    settings.REPLAY_AGENTS = {"support": "team.agents:support"}
-    typed = {"agent": "support", "break_kind_1": "tool", "break_value_1": "lookup_order"}
-
-    response = bob.post(debug_file(run), typed)
-
-    text = response.content.decode()
-    compile(text, "debug.py", "exec")
-    assert "team.agents:support" in text
-    assert '{"tool": "lookup_order"}' in text
-    assert response["Content-Disposition"] == f'attachment; filename="debug_{run.run_id}.py"'
-
-
-def test_a_debugger_file_without_an_agent_says_what_is_missing(bob, run, settings):
-    settings.REPLAY_AGENTS = {"support": "team.agents:support"}
-
-    response = bob.post(debug_file(run), {"agent": "ghost", "break_kind_1": "tool", "break_value_1": "find"})
-
-    assert (response.status_code, list(errors_in(response.content.decode()))) == (422, ["agent"])
-    assert 'value="find"' in response.content.decode()
-
-
-def test_the_debugger_file_of_another_projects_run_is_not_found(run):
-    assert client_of(make_user("charlie")).post(debug_file(run), {"agent": "support"}).status_code == 404

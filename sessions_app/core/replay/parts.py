@@ -31,6 +31,10 @@ class Parts:
         return _PROVES[self.agent, self.tools]
 
     @property
+    def in_words(self) -> str:
+        return "; ".join(f"{name}: {words}" for name, words in self.rows)
+
+    @property
     def rows(self) -> list[tuple[str, str]]:
         """Each part and what was chosen, in words."""
         return [
