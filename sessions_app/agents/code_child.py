@@ -65,7 +65,7 @@ def _serve(
         return result_body(Result(verdict="could_not_run", error=words), None, fence)
     result, record = attempt(request, pipe, replay, lambda error: crash_words(error, limits, fence))
     body = result_body(_as_crash(result, limits, fence), record, fence)
-    return {**body, "facts": {**body["facts"], **of_tools}}
+    return {**body, "facts": {**body["facts"], **of_tools}, "ran_code": True}
 
 
 def _note_fence(facts: JsonObject, fence: Fence, reply: JsonObject) -> None:

@@ -23,11 +23,12 @@ payloads, and is counted alone."""
 class CodeCrashed(ChildDied):
     """The team's code ended its process, or had to be ended; the text says how. Trying again would do the same."""
 
-    def __init__(self, reason: str, *, live_calls: int = 0) -> None:
-        """`live_calls` of tools had happened by then."""
+    def __init__(self, reason: str, *, live_calls: int = 0, has_begun: bool = True) -> None:
+        """`live_calls` of tools had happened by then; `has_begun` says whether the process came as far as the code."""
         super().__init__(f"crashed: {reason}")
         self.reason = reason
         self.live_calls = live_calls
+        self.has_begun = has_begun
 
 
 class CodeProcess(ReplayChild):
@@ -87,10 +88,11 @@ class CodeProcess(ReplayChild):
                     self._kill(f"more than {self._limits.output_mb} MB of output")
 
     def _crash(self) -> CodeCrashed:
+        has_begun = self._timer is not None
         if self._reason is None:
             with suppress(subprocess.TimeoutExpired):
-                return CodeCrashed(self._ended(self._process.wait(timeout=2)))
-        return CodeCrashed(self._reason or "it stopped answering")
+                return CodeCrashed(self._ended(self._process.wait(timeout=2)), has_begun=has_begun)
+        return CodeCrashed(self._reason or "it stopped answering", has_begun=has_begun)
 
     def _ended(self, code: int) -> str:
         if code == -signal.SIGXCPU:
@@ -153,7 +155,8 @@ class CodeChild(CodeProcess):
         super().end()
 
     def _crash(self) -> CodeCrashed:
-        return CodeCrashed(super()._crash().reason, live_calls=self.live_calls)
+        crash = super()._crash()
+        return CodeCrashed(crash.reason, live_calls=self.live_calls, has_begun=crash.has_begun)
 
 
 def _of_code(declared: Mapping[str, str], folder: str) -> dict[str, str]:

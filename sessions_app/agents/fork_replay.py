@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from pydantic import ValidationError
@@ -20,6 +21,7 @@ from sessions_app.core.fork.order import Course, Order
 from sessions_app.core.fork.plan import CannotFork, ForkPlan, plan_fork
 from sessions_app.core.fork.state import ForkState
 from sessions_app.core.fork.stops import Stops
+from sessions_app.core.formats.json_writer import iso
 from sessions_app.core.history import messages as messages_of
 from sessions_app.core.history import nodes
 from sessions_app.core.replay.fixture_book import FixtureBook
@@ -91,7 +93,9 @@ async def _fork(
     ending, messages = await run_loop(rebuild_agent(plan.replay, model, stage, observer, start), start, plan.run)
     final = transcript.end(None, messages, step=0)
     seen = observations_of(transcript, final, ending)
-    return conclude_fork(plan, order, seen, ending, state, run_id=run_id)
+    result, made = conclude_fork(plan, order, seen, ending, state, run_id=run_id)
+    pinned_at = iso(clock.pinned_at) if clock.pinned_at else None
+    return replace(result, facts={**result.facts, "clock": pinned_at}), made
 
 
 def start_of_fork(plan: ForkPlan, transcript: Transcript) -> Start:

@@ -191,6 +191,7 @@ def _set(clock: PinnedClock, plan: ForkPlan, order: Order) -> None:
         clock.move_to(change.at)
     elif recorded is not None:
         clock.move_to(recorded + change.shift if change.shift else recorded)
+    clock.pinned_at = clock.now
 
 
 def _as_seen(call: ToolCall) -> JsonObject:

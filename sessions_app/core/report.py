@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Literal
@@ -12,13 +12,15 @@ from typing import Literal
 from sessions_app.core.clipping import one_line, shortened, visible
 from sessions_app.core.judge.anomalies import Anomaly, first_odd_step
 from sessions_app.core.judge.budget import STATE_WORDS, BudgetRow, nondeterminism_budget
+from sessions_app.core.judge.grading import retrievals_of
 from sessions_app.core.judge.kit import Kit
 from sessions_app.core.judge.reading import TIMES, calls_made, count, value_of
 from sessions_app.core.payload import JsonObject, JsonValue, Payload, compact_json
+from sessions_app.core.replay.harness import HarnessStep, harness_in_words, harness_of
 from sessions_app.core.replay.words import Difference, ReplayFacts, next_action, proof_rows, verdict_in_words
 from sessions_app.core.run import Run
 
-Outcome = Literal["reproduced", "different", "partial", "error"]
+Outcome = Literal["reproduced", "different", "partial", "error", "cancelled"]
 TITLE = "Bug Reproduction Report"
 EXCERPT = 80
 LONGEST_BLOCK = 4_000
@@ -28,14 +30,8 @@ OUTCOME_WORDS: dict[Outcome, str] = {
     "different": "❌ Different",
     "partial": "◐ In part",
     "error": "⚠ Error",
+    "cancelled": "⊘ Cancelled",
 }
-HARNESS: tuple[tuple[str, str], ...] = (
-    ("load_run", "load run"),
-    ("stub_tools", "stub tools"),
-    ("pin_model", "pin model"),
-    ("diff_output", "diff output"),
-)
-"""What a replay does, in this order."""
 
 
 # --- the data ----------------------------------------------------------------------------------
@@ -48,7 +44,7 @@ class Attempt:
     number: int
     """From 1."""
     outcome: Outcome
-    """An attempt that raised is `error` and never `different`."""
+    """An attempt that raised is `error` and never `different`; one that somebody stopped is neither."""
     started_at: datetime | None = None
     output: Payload | None = None
     matches_original: bool | None = False
@@ -91,6 +87,8 @@ class ReproductionReport:
     """Keys of the kit lines that are not captured whole."""
     budget: tuple[BudgetRow, ...]
     next_action: str
+    commit: str | None = None
+    """Of the code that was recorded."""
     replay: ReplayFacts | None = None
 
     @property
@@ -104,10 +102,9 @@ class ReproductionReport:
         return [f"{m} {TIMES} {n}" if n > 1 else m for m, n in messages.items()]
 
     @property
-    def harness(self) -> list[tuple[str, bool]]:
-        """The four things a replay does, and whether this one did them."""
-        done = self.replay.steps_done if self.replay else ()
-        return [(title, key in done) for key, title in HARNESS]
+    def harness(self) -> list[HarnessStep]:
+        """The four things that a replay does, as this one did them; empty where none ran."""
+        return harness_of(self.replay) if self.replay else []
 
 
 def build_report(
@@ -136,21 +133,37 @@ def build_report(
         kit_total=kit.total,
         kit_gaps=gaps,
         budget=_budget(run, replay),
-        next_action=next_action(replay, has_odd_step=first_odd_step(found) is not None, has_kit_gaps=bool(gaps)),
+        next_action=next_action(replay, has_odd_step=first_odd_step(found) is not None),
+        commit=run.code.commit,
         replay=replay,
     )
 
 
 def _budget(run: Run, replay: ReplayFacts | None) -> tuple[BudgetRow, ...]:
-    """A live model holds nothing, a live tool not its answers."""
-    rows = nondeterminism_budget(run, replayed=replay is not None and not replay.has_live_model)
-    live = replay.live_tools if replay else {}
-    return tuple(_run_live(row, live) if live and row.key == "tool_results" else row for row in rows)
+    """What never ran holds nothing still, a live model neither."""
+    recorded = nondeterminism_budget(run, replayed=False)
+    if replay is None or not replay.has_run:
+        return recorded
+    rows = nondeterminism_budget(run, replayed=not replay.has_live_model)
+    pairs = zip(rows, recorded, strict=True)
+    return tuple(_let_loose(row, before, loose_in(run, replay).get(row.key)) for row, before in pairs)
 
 
-def _run_live(row: BudgetRow, live: Mapping[str, int]) -> BudgetRow:
-    names = ", ".join(f"{name} ran live {count} ×" for name, count in live.items())
-    return replace(row, state="uncontrolled", values=f"{names}; {row.values}")
+def _let_loose(row: BudgetRow, recorded: BudgetRow, why: str | None) -> BudgetRow:
+    return row if why is None else replace(row, state="uncontrolled", values=f"{why}; {recorded.values}")
+
+
+def loose_in(run: Run, replay: ReplayFacts) -> dict[str, str]:
+    """What this replay did not hold still although a replay could, by key, and why."""
+    found: dict[str, str] = {}
+    if replay.runs_tools and replay.tools_that_ran:
+        keys = ("tool_results", "load", *(["retrieval"] if retrievals_of(run) else []))
+        found |= dict.fromkeys(keys, f"your own code answered {count(replay.tools_that_ran, 'call')}")
+    elif replay.live_tools:
+        found["tool_results"] = ", ".join(f"{name} ran live {times} ×" for name, times in replay.live_tools.items())
+    if replay.clock is None and run.started_at is not None and not replay.has_live_model:
+        found["clock"] = "not pinned"
+    return found
 
 
 def _message_count(run: Run) -> int:
@@ -270,11 +283,24 @@ def _replay_facts(report: ReproductionReport) -> list[tuple[str, str]]:
         *((f"{name.capitalize()}", _state_in_words(state, why)) for name, state, why in proof_rows(replay.proof)),
         ("Real and simulated", _sources_in_words(replay)),
     ]
-    facts += [("Steps done", ", ".join(title for title, done in report.harness if done) or "none")]
+    facts += [("Steps done", harness_in_words(report.harness))] if report.harness else []
+    facts += _commits(report, replay)
     if replay.difference is not None:
-        facts.append(("First difference", _difference_in_words(replay.difference)))
+        facts.append(("First difference", difference_in_words(replay.difference)))
     facts += [(name, one_line(words)) for name, words in replay.fork.rows] if replay.fork else []
     return [*facts, ("Next", report.next_action)]
+
+
+def _commits(report: ReproductionReport, replay: ReplayFacts) -> list[tuple[str, str]]:
+    """The code that ran beside the code that was recorded; an agent that is rebuilt has no code."""
+    if replay.agent is None:
+        return []
+    ran = f"{replay.agent}, {commit_in_words(replay.commit)}"
+    return [("Code that ran", one_line(ran)), ("Code recorded", one_line(commit_in_words(report.commit)))]
+
+
+def commit_in_words(commit: str | None) -> str:
+    return f"commit {commit}" if commit else "commit not known"
 
 
 def _state_in_words(state: str, reason: str) -> str:
@@ -294,7 +320,7 @@ def _sources_in_words(replay: ReplayFacts) -> str:
     return " · ".join([*sources, *live, *world])
 
 
-def _difference_in_words(found: Difference) -> str:
+def difference_in_words(found: Difference) -> str:
     left, right = (text if text is not None else "missing" for text in (found.recorded, found.replayed))
     place = one_line(found.path) if found.step is None else f"step {found.step}, {one_line(found.path)}"
     return f"{place}: recorded {shortened(left)}, replayed {shortened(right)}"
@@ -408,7 +434,8 @@ def as_json(report: ReproductionReport) -> JsonObject:
             "gaps": list(report.kit_gaps),
         },
         "budget": [row.to_json() for row in report.budget],
-        "steps_done": [{"title": title, "done": done} for title, done in report.harness],
+        "commit": report.commit,
+        "steps_done": [step.to_json() for step in report.harness],
         "replay": None if report.replay is None else _replay_json(report.replay),
         "next_action": report.next_action,
     }
@@ -427,6 +454,8 @@ def _replay_json(replay: ReplayFacts) -> JsonObject:
         "sources": dict(replay.sources),
         "live_calls": replay.live_calls,
         "world": replay.world or None,
+        "agent": replay.agent,
+        "commit": replay.commit,
         "error": replay.error,
         "run_id": replay.run_id,
         "fork": replay.fork and replay.fork.to_json(),

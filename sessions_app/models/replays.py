@@ -47,6 +47,7 @@ class ReplayMode(models.TextChoices):
 
 
 FORK_MODES = (ReplayMode.FORK, ReplayMode.RESUME, ReplayMode.SAMPLING)
+"""All others are attempts at reproducing a run."""
 
 
 class ReplayQueue(models.TextChoices):
@@ -64,7 +65,7 @@ class Replay(models.Model):
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="replays")
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="replays")
     number = models.IntegerField()
-    """Which attempt at reproducing this run it is, from 1."""
+    """From 1 within its kind: which attempt at reproducing this run it is, or which fork of it."""
     mode = models.CharField(max_length=16, choices=ReplayMode, default=ReplayMode.RECORDING)
     queue = models.CharField(max_length=10, choices=ReplayQueue, default=ReplayQueue.REPLAYS)
     order = models.JSONField(default=dict)
@@ -117,7 +118,12 @@ class Replay(models.Model):
     class Meta:
         constraints = [
             models.UniqueConstraint(fields=["project", "fork_id"], name="one_fork_an_id"),
-            models.UniqueConstraint(fields=["run", "number"], name="one_attempt_a_number"),
+            models.UniqueConstraint(
+                fields=["run", "number"], name="one_attempt_a_number", condition=~models.Q(mode__in=list(FORK_MODES))
+            ),
+            models.UniqueConstraint(
+                fields=["run", "number"], name="one_fork_a_number", condition=models.Q(mode__in=list(FORK_MODES))
+            ),
             models.UniqueConstraint(fields=["project", "request_key"], name="one_replay_a_request_key"),
         ]
         indexes = [

@@ -29,6 +29,7 @@ _SAY_NOTHING = (ReplayState.CANCELLED, ReplayState.CRASHED)
 _WORDS = {
     ReplayMode.RECORDING: "replay #{number}",
     ReplayMode.CODE: "code replay #{number}",
+    ReplayMode.CODE_AND_TOOLS: "replay #{number} with code and tools",
     ReplayMode.FORK: "fork #{number} at step {step}",
     ReplayMode.RESUME: "run resumed from step {step} (#{number})",
     ReplayMode.SAMPLING: "samples from step {step} (#{number})",

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import Max
 from django.utils import timezone
 
 from sessions_app import models
@@ -25,6 +24,7 @@ from sessions_app.models.replays import ReplayMode, ReplayQueue, ReplayState
 from sessions_app.services.deadlocks import again_after_deadlock
 from sessions_app.services.ingest import check_growth, limits
 from sessions_app.services.replay_results import produced_run_id
+from sessions_app.services.replays import next_number
 from sessions_app.services.run_store import store_assembled
 
 _WORKER = "own machine"
@@ -77,12 +77,12 @@ def _same(known: models.Replay, run: models.Run, digest: str, run_id: str) -> mo
 
 
 def _begin(run: models.Run, order: JsonObject, key: str, user: User | None) -> models.Replay:
-    last = models.Replay.objects.filter(run=run).aggregate(last=Max("number"))["last"] or 0
+    mode = ReplayMode.CODE_AND_TOOLS if order["tools"]["run"] else ReplayMode.CODE
     return models.Replay.objects.create(
         project_id=run.project_id,
         run=run,
-        number=last + 1,
-        mode=ReplayMode.CODE_AND_TOOLS if order["tools"]["run"] else ReplayMode.CODE,
+        number=next_number(run, mode),
+        mode=mode,
         queue=ReplayQueue.CODE,
         order=order,
         requested_by=user,

@@ -14,6 +14,7 @@ from pathlib import Path
 from django.conf import settings
 from django.db import connection
 
+from sessions_app.agents.code_commit import commit_of
 from sessions_app.agents.code_fence import CodeLimits
 from sessions_app.agents.code_sandbox import CodeChild, CodeCrashed
 from sessions_app.agents.sandbox import ChildDied, ChildPool, ReplayChild
@@ -23,6 +24,7 @@ from sessions_app.core.formats.native import encode_native
 from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.core.run import Run
 from sessions_app.mapping.load import load_run
+from sessions_app.mapping.rows import storable
 from sessions_app.models import Replay
 from sessions_app.models.replays import ReplayMode, ReplayQueue, ReplayState
 from sessions_app.services import leases
@@ -95,7 +97,10 @@ def _run(replay: Replay, children: ChildPool) -> None:
         _fail(replay, f"The replay took longer than {settings.REPLAY_TIME_LIMIT_SECONDS} s.")
     except CodeCrashed as crash:  # it would do the same again
         live_calls = {"live_calls": crash.live_calls} if crash.live_calls else {}
-        leases.finish(replay, state=ReplayState.CRASHED, verdict="could_not_run", error=str(crash), **live_calls)
+        facts = {"commit": _commit(replay)} if crash.has_begun else {}
+        leases.finish(
+            replay, state=ReplayState.CRASHED, verdict="could_not_run", error=str(crash), facts=facts, **live_calls
+        )
     except ChildDied as death:
         leases.give_up(replay, reason=f"The replay process died ({death}).")
 
@@ -119,6 +124,8 @@ def _replayed(replay: Replay, record: str, run_id: str, children: ChildPool, que
     with _child(replay, children) as child:
         result = _converse(replay, child, record, run_id, questions)
         if isinstance(child, CodeChild):
+            if result.pop("ran_code", False):
+                result["facts"]["commit"] = _commit(replay)
             result["live_calls"] = child.live_calls  # also those before what kept it from running to its end
         if result["verdict"] == "could_not_run":
             child.end()  # it may be out of memory, or halfway through something
@@ -155,6 +162,12 @@ def _code_child(order: Order, agents: dict[str, str]) -> CodeChild:
     )
     assert order.agent is not None
     return CodeChild(agents[order.agent], limits, settings.REPLAY_AGENT_ENV, live=order.tools.live)
+
+
+def _commit(replay: Replay) -> str | None:
+    """Of the code that runs here."""
+    agent = read_order(replay.order).agent
+    return None if agent is None else storable(commit_of(settings.REPLAY_AGENTS[agent], settings.REPLAY_AGENT_ENV))
 
 
 def _converse(replay: Replay, child: ReplayChild, record: str, run_id: str, questions: Questions) -> JsonObject:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import secrets
+from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import Max
+from django.db.models import Max, Q, QuerySet
 from django.utils import timezone
 
 from sessions_app.core.errors import NotReplayable
@@ -123,23 +124,36 @@ def queue_replay(
         known = _known(run, mode, order, request_key)
         if known is not None:
             return known
-        replay = Replay.objects.create(
-            project_id=run.project_id,
-            run=run,
-            number=(Replay.objects.filter(run=run).aggregate(last=Max("number"))["last"] or 0) + 1,
-            mode=mode,
-            queue=ReplayQueue.REPLAYS if agent is None else ReplayQueue.CODE,
-            order=order,
-            course=course or {},
-            run_digest=run.content_digest if mode in FORK_MODES or order.get("breakpoints") else None,
-            fork_id=_fork_id(run, mode) if mode in FORK_MODES else None,
-            requested_by=user,
-            request_key=request_key,
-            woken_at=timezone.now(),
-            progress_total=run.model_call_count + run.tool_call_count,
-        )
+        replay = create_replay(run, user, mode, order, agent=agent, course=course or {}, request_key=request_key)
         transaction.on_commit(lambda: wake(replay))
     return replay
+
+
+def create_replay(
+    run: Run, user: User | None, mode: str, order: JsonObject, *, agent: str | None, **columns: Any
+) -> Replay:
+    """The row of a replay whose order has been checked. The project is locked, and nobody is told yet."""
+    return Replay.objects.create(
+        project_id=run.project_id,
+        run=run,
+        number=next_number(run, mode),
+        mode=mode,
+        queue=ReplayQueue.REPLAYS if agent is None else ReplayQueue.CODE,
+        order=order,
+        run_digest=run.content_digest if mode in FORK_MODES or order.get("breakpoints") else None,
+        fork_id=_fork_id(run, mode) if mode in FORK_MODES else None,
+        requested_by=user,
+        woken_at=timezone.now(),
+        progress_total=run.model_call_count + run.tool_call_count,
+        **columns,
+    )
+
+
+def next_number(run: Run, mode: str) -> int:
+    """Attempts at reproducing a run are counted by themselves, and so are its forks. The project is locked."""
+    is_fork = Q(mode__in=FORK_MODES)
+    same_kind = run.replays.filter(is_fork if mode in FORK_MODES else ~is_fork)
+    return (same_kind.aggregate(last=Max("number"))["last"] or 0) + 1
 
 
 def _known(run: Run, mode: str, order: JsonObject, request_key: str | None) -> Replay | None:
@@ -165,10 +179,14 @@ def _fork_id(run: Run, mode: str) -> str:
 
 
 def cancel_replay(replay: Replay) -> Replay:
-    """A waiting or paused replay is cancelled at once; a running one as soon as its worker sees the wish."""
-    open_replay = Replay.objects.filter(pk=replay.pk, state__in=OPEN_STATES)
-    waiting = open_replay.exclude(state__in=HELD_STATES)
-    waiting.update(state=ReplayState.CANCELLED, verdict="cancelled", finished_at=timezone.now())
-    open_replay.update(is_cancel_wanted=True)
+    cancel_all(Replay.objects.filter(pk=replay.pk))
     replay.refresh_from_db()
     return replay
+
+
+def cancel_all(replays: QuerySet[Replay]) -> None:
+    """A waiting or paused replay is cancelled at once; a running one as soon as its worker sees the wish."""
+    still_open = replays.filter(state__in=OPEN_STATES)
+    waiting = still_open.exclude(state__in=HELD_STATES)
+    waiting.update(state=ReplayState.CANCELLED, verdict="cancelled", finished_at=timezone.now())
+    still_open.update(is_cancel_wanted=True)

@@ -25,10 +25,10 @@ from sessions_app.mapping.payloads import read_many
 from sessions_app.mapping.stored import reference
 from sessions_app.models import Replay, Run
 from sessions_app.models.replays import FORK_MODES, ReplayMode, ReplayState
+from sessions_app.queries.forks import agent_of
 from sessions_app.services.fork_facts import fork_facts
 from sessions_app.services.judgement import rules
 
-_PREPARED = ("load_run", "stub_tools", "pin_model")
 _STOPPED_SHORT = ("fixture_missing", "could_not_run", "unknown_from_step")
 """Verdicts of replays that never came to an end which could be compared."""
 
@@ -97,6 +97,8 @@ def _attempt(replay: Replay, output: Payload | None) -> Attempt:
 
 
 def _outcome(replay: Replay) -> Outcome:
+    if replay.state == ReplayState.CANCELLED:
+        return "cancelled"
     if replay.state == ReplayState.DONE and replay.is_in_part:
         return "partial"
     if replay.state != ReplayState.DONE or replay.verdict in _STOPPED_SHORT:
@@ -117,12 +119,9 @@ def _error(replay: Replay) -> str | None:
     return f"No recorded answer for {asked.get('tool')} with these arguments."
 
 
-def _steps_done(replay: Replay) -> tuple[str, ...]:
-    if replay.produced_run is None:
-        return ()
-    runs_tools = bool((replay.order.get("tools") or {}).get("run"))
-    prepared = tuple(step for step in _PREPARED if not (runs_tools and step == "stub_tools"))
-    return prepared if replay.verdict in _STOPPED_SHORT else (*prepared, "diff_output")
+def _has_run(replay: Replay) -> bool:
+    """Whether the loop was played: then it left a run behind. A replay that was cancelled while it ran leaves none."""
+    return replay.produced_run is not None
 
 
 def replay_facts(replay: Replay, run: RecordedRun, output: Payload | None) -> ReplayFacts:
@@ -141,20 +140,24 @@ def replay_facts(replay: Replay, run: RecordedRun, output: Payload | None) -> Re
         live_calls=None if is_own_machine(replay.facts) else replay.live_calls or 0,
         world="" if replay.live_calls is None and not is_own_machine(replay.facts) else _world(replay),
         error=replay.error,
-        steps_done=_steps_done(replay),
+        is_cold=replay.run.verdict == "cold",
+        has_run=_has_run(replay),
         run_id=replay.produced_run.run_id if replay.produced_run else None,
         output=output,
         fork=fork_facts(replay, run),
         live_tools=facts.get("live_tools") or {},
+        agent=agent_of(replay) if "commit" in facts else None,
+        commit=facts.get("commit"),
+        clock=facts.get("clock"),
         parts=_parts(replay),
         effect=_effect(replay),
     )
 
 
 def _parts(replay: Replay) -> Parts | None:
-    order = read_order(replay.order)
     if replay.mode in FORK_MODES:
         return None
+    order = read_order(replay.order)
     own_machine = is_own_machine(replay.facts)
     return parts_of(agent=order.agent, runs_tools=order.tools.run, is_on_own_machine=own_machine)
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from sessions_app.models import Replay
+from sessions_app.models.replays import FORK_MODES
 from sessions_app.web.run_pages import RunPlace
 
 PARTNERS = 12
@@ -21,11 +22,15 @@ class Partner:
     what: str
 
 
+def _named(replay: Replay) -> str:
+    return f"{'fork' if replay.mode in FORK_MODES else 'replay'} #{replay.number}"
+
+
 def diff_partners(place: RunPlace, replays: Iterable[Replay]) -> list[Partner]:
     """What its replays produced, what it came from, then the other runs of its session."""
     run = place.run
     found = [
-        Partner(left=run.run_id, right=made.run_id, name=made.run_id, what=f"replay #{replay.number}")
+        Partner(left=run.run_id, right=made.run_id, name=made.run_id, what=_named(replay))
         for replay in replays
         if (made := replay.produced_run) is not None
     ]

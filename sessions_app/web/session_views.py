@@ -137,7 +137,7 @@ def curl_of(request: HttpRequest, run: Run) -> str:
 
 def replays_of(run: Run) -> list[Replay]:
     found = run.replays.select_related("requested_by", "produced_run").defer("produced_run__header")
-    return list(found.order_by("-number")[:REPLAYS])
+    return list(found.order_by("-pk")[:REPLAYS])
 
 
 # --- steps -------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from benchmarks.compare_runs import make_run
 from sessions_app.core.compare.runs import compare_runs
 from sessions_app.core.fork.answering import tool_key
 from sessions_app.core.formats.detect import parse_document
+from sessions_app.core.formats.json_writer import iso
 from sessions_app.core.formats.native import encode_native, run_digest
 from sessions_app.core.judge.verdict import judge
 from sessions_app.core.replay.request_key import RequestKeys
@@ -54,6 +56,24 @@ def test_a_fork_that_changes_nothing_is_the_recording_again(path: Path):
 
 def _is_behind_the_end(run: Run, step: int) -> bool:
     return not any(each.kind in ("model", "tool") for each in run.steps[step - 1 :])
+
+
+@pytest.mark.parametrize(("shift", "seconds"), [(0, 0), (3600, 3600)])
+def test_a_fork_says_at_which_time_its_clock_stands(shift, seconds):
+    run = example("cancel_bug")
+
+    result, _ = forked(run, 2, {"kind": "clock", "value": shift})
+
+    begun = run.steps[1].started_at
+    assert begun is not None
+    assert result.facts["clock"] == iso(begun + timedelta(seconds=seconds))
+
+
+def test_a_run_without_times_pins_no_clock():
+    run = example("cancel_bug")
+    timeless = replace(run, started_at=None, steps=tuple(replace(step, started_at=None) for step in run.steps))
+
+    assert forked(timeless, 2, UNCHANGED)[0].facts["clock"] is None
 
 
 def test_the_parent_is_untouched():

@@ -7,10 +7,12 @@ from dataclasses import replace
 
 import pytest
 
+from sessions_app.core.fork.report import ForkFacts, Samples
 from sessions_app.core.judge.anomalies import find_anomalies
 from sessions_app.core.judge.kit import audit_kit
 from sessions_app.core.judge.reading import TIMES
 from sessions_app.core.payload import Payload
+from sessions_app.core.replay.parts import Parts
 from sessions_app.core.replay.proof import Part
 from sessions_app.core.replay.words import Difference, ReplayFacts, verdict_in_words
 from sessions_app.core.report import (
@@ -24,7 +26,7 @@ from sessions_app.core.report import (
     describe,
     fenced,
 )
-from sessions_app.core.run import Run
+from sessions_app.core.run import CodeInfo, Run
 from tests.core.test_judge_runs import make_run, model, payload, read, tool
 from tests.proofs import make_proof
 
@@ -49,7 +51,8 @@ SAME = ReplayFacts(
     proof=make_proof(),
     steps=5,
     sources={"recorded": 5},
-    steps_done=("load_run", "stub_tools", "pin_model", "diff_output"),
+    has_run=True,
+    clock="2026-02-17T14:23:01+00:00",
 )
 
 
@@ -254,7 +257,7 @@ def test_payload_is_described(value, words):
 
 def test_a_tool_that_ran_live_pins_nothing():
     run = read("session_abc123.json")
-    frozen, live = ReplayFacts(verdict="diverged"), ReplayFacts(verdict="diverged", live_tools={"lookup_order": 2})
+    frozen, live = replace(SAME, verdict="diverged"), replace(SAME, verdict="diverged", live_tools={"lookup_order": 2})
 
     [pinned], [loose] = (
         [row for row in report_on(run, replay=facts).budget if row.key == "tool_results"] for facts in (frozen, live)
@@ -262,3 +265,102 @@ def test_a_tool_that_ran_live_pins_nothing():
 
     assert (pinned.state, loose.state) == ("pinned", "uncontrolled")
     assert loose.values.startswith("lookup_order ran live 2 ×")
+
+
+# --- what was really done ----------------------------------------------------------------------
+
+YOURS = replace(SAME, parts=Parts(agent="yours", tools="run"), agent="shop", sources={"recorded": 3, "own_code": 2})
+SAMPLED = replace(
+    SAME, verdict="diverged", proof=None, fork=ForkFacts(at_step=2, samples=Samples(n=3, judged=0, met=None))
+)
+OPEN = replace(SAME, verdict="diverged", proof=make_proof(3, outcome=UNKNOWN))
+
+
+def done_in(facts: ReplayFacts) -> list[tuple[str, bool, str | None]]:
+    body = as_json(report_on(read("session_abc123.json"), replay=facts))
+    return [(row["title"], row["done"], row["why_not"]) for row in body["steps_done"]]
+
+
+def test_all_four_steps_were_done_by_a_replay_of_the_recording():
+    titles = ("load run", "stub tools", "pin model", "diff output")
+
+    assert done_in(SAME) == [(title, True, None) for title in titles]
+
+
+@pytest.mark.parametrize(
+    ("facts", "title", "why_not"),
+    [
+        (YOURS, "stub tools", "your own code answered 2 calls"),
+        (replace(YOURS, sources={"recorded": 3}), "stub tools", "no tool was called"),
+        (replace(SAME, live_tools={"look": 1}), "stub tools", "look ran live"),
+        (SAMPLED, "pin model", "a live model answered"),
+        (SAMPLED, "diff output", "samples are not compared with the recording"),
+        (OPEN, "diff output", "the outcomes were not compared"),
+    ],
+    ids=["tools ran", "no tool was called", "a live tool", "a live model", "samples", "no outcome"],
+)
+def test_a_step_that_was_not_done_says_why(facts, title, why_not):
+    text = as_text(report_on(read("session_abc123.json"), replay=facts))
+
+    assert (title, False, why_not) in done_in(facts)
+    assert f"not done: {title}: {why_not}" in text
+
+
+@pytest.mark.parametrize("verdict", ["could_not_run", "cancelled"])
+def test_a_replay_that_never_ran_did_and_held_nothing(verdict):
+    report = report_on(read("session_abc123.json"), replay=ReplayFacts(verdict=verdict))
+
+    assert as_json(report)["steps_done"] == []
+    assert "Steps done" not in as_text(report)
+    assert "pinned" not in {row.state for row in report.budget}
+    assert "pinned" in {row.state for row in report_on(read("session_abc123.json"), replay=SAME).budget}
+
+
+def test_a_cancelled_attempt_is_no_error():
+    attempts = [Attempt(number=1, outcome="cancelled"), REPRODUCED]
+    report = report_on(make_run(model()), attempts)
+
+    assert "  Attempt 1: ⊘ Cancelled" in as_text(report).splitlines()
+    assert "- Attempt 1: ⊘ Cancelled" in as_markdown(report)
+    assert as_json(report)["attempts"][0]["outcome"] == "cancelled"
+    assert "Error" not in as_text(report)
+
+
+@pytest.mark.parametrize(("commit", "words"), [("1f2e3d", "shop, commit 1f2e3d"), (None, "shop, commit not known")])
+def test_the_commit_that_ran_stands_beside_the_recorded_one(commit, words):
+    run = replace(read("session_abc123.json"), code=CodeInfo(commit="0a0b0c"))
+    report = report_on(run, replay=replace(YOURS, commit=commit))
+
+    assert f"Code that ran: {words}\nCode recorded: commit 0a0b0c\n" in as_text(report)
+    body = as_json(report)
+    assert (body["commit"], body["replay"]["agent"], body["replay"]["commit"]) == ("0a0b0c", "shop", commit)
+
+
+def test_an_agent_that_was_rebuilt_has_no_commit_that_ran():
+    assert "Code that ran" not in as_text(report_on(read("session_abc123.json"), replay=SAME))
+
+
+def budget_of(facts: ReplayFacts) -> dict[str, tuple[str, str]]:
+    return {row.key: (row.state, row.values) for row in report_on(read("session_abc123.json"), replay=facts).budget}
+
+
+def test_tools_that_ran_are_not_held():
+    frozen, ran = budget_of(SAME), budget_of(YOURS)
+
+    assert (frozen["tool_results"][0], frozen["load"][0]) == ("pinned", "pinned")
+    assert (ran["tool_results"][0], ran["load"][0]) == ("uncontrolled", "uncontrolled")
+    assert ran["tool_results"][1].startswith("your own code answered 2 calls; 2 of 2 answers recorded")
+    assert ran["load"][1] == "your own code answered 2 calls; status codes not captured"
+    assert ran["retrieval"] == frozen["retrieval"]
+
+
+def test_a_clock_is_pinned_only_where_the_replay_pinned_it():
+    assert budget_of(SAME)["clock"][0] == "pinned"
+    assert budget_of(replace(SAME, clock=None))["clock"] == ("uncontrolled", "not pinned; 2026-02-17T14:23:01+00:00")
+
+
+def test_nothing_is_pinned_and_not_captured_at_once():
+    for facts in (SAME, YOURS, OPEN, SAMPLED, replace(SAME, clock=None)):
+        for run in (read("session_abc123.json"), make_run(model(), tool(), model())):
+            rows = report_on(run, replay=facts).budget
+            assert not [row for row in rows if row.state == "pinned" and "not captured" in row.values]

@@ -51,6 +51,16 @@ def test_the_repaired_agent_diverges_where_it_refuses_and_writes_nothing(project
     assert replay.live_calls == 0
 
 
+def test_the_commit_that_ran_is_written_down(project, settings):
+    settings.REPLAY_AGENT_ENV = {**settings.REPLAY_AGENT_ENV, "REPLAY_COMMIT": "1f2e3d"}
+
+    ran = work(request_replay(run=make_run(project), mode="code", order={"agent": "order_desk"}))
+    rebuilt = work(request_replay(run=ran.run))
+
+    assert ran.facts["commit"] == "1f2e3d"
+    assert "commit" not in rebuilt.facts
+
+
 def test_own_code_that_answers_by_itself_is_named_as_the_source(project):
     run = make_run(project, example("run_xyz789"))
 

@@ -1,6 +1,7 @@
 """The page of a fork, the forks of a run as tree and table, and their words in lists and reports."""
 
 import json
+from typing import Any
 
 import pytest
 from django.db import connection
@@ -151,7 +152,8 @@ def test_samples_say_how_many_were_as_expected_and_how_sure_that_is(shop, parent
 def test_drift_shows_what_a_live_tool_answers_now(parent, bob):
     drift = [{"step": 2, "tool": "lookup_order", "path": "stock", "recorded": 4, "now": 0}]
     acts = [{"step": 3, "kind": "tool", "name": "guard", "recorded": {"ok": True}, "now": "refused"}]
-    facts = {"drift": drift, "own_code": acts, "prompt_differs": {"step": 1, "path": "parameters"}}
+    facts: dict[str, Any] = {"drift": drift, "own_code": acts, "prompt_differs": {"step": 1, "path": "parameters"}}
+    facts["commit"] = None
     replay = make_fork(parent, mode="code", order={"agent": "support"}, facts=facts, fork_id=None)
 
     page = page_of(bob, replay)

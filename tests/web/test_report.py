@@ -119,7 +119,7 @@ def test_a_sampling_says_how_many_calls_went_out(shop, bob):
 
 
 def test_the_four_steps_of_the_harness_and_the_nine_sources_of_chance(shop, bob):
-    page = page_of(bob, make_replay(load_example(shop, "r_8821")))
+    page = page_of(bob, finished(shop))
 
     for title in ("load run", "stub tools", "pin model", "diff output"):
         assert title in page
@@ -167,6 +167,58 @@ def test_a_crash_is_an_error_and_not_a_difference(shop, bob):
     assert "<span>Error</span>" in page
     assert "<span>Different</span>" not in page
     assert "<script>alert" not in page
+
+
+def words_of(page):
+    return " ".join(re.sub(r"<[^>]*>", " ", page).split())
+
+
+def test_a_cancelled_attempt_is_no_error(shop, bob):
+    run = load_example(shop, "r_8821")
+    stopped = make_replay(run, state="cancelled", verdict="cancelled", live_calls=None, facts={})
+
+    page = page_of(bob, stopped)
+
+    assert "<span>Cancelled</span>" in page
+    assert "<span>Error</span>" not in page
+    assert "What was done" not in page
+    assert "What was done" in page_of(bob, finished(shop))
+
+
+def finished(shop, **columns):
+    """A replay that produced a run."""
+    run = load_record(shop, run_id="ran", session_id="ran", steps=[tool_step()], code={"commit": "0a0b0c"})
+    made = load_record(shop, run_id="ran_replay_1", session_id="ran", steps=[tool_step()], origin="replay")
+    return make_replay(run, produced_run=made, **columns)
+
+
+@pytest.mark.parametrize(("commit", "words"), [("1f2e3d", "1f2e3d"), (None, "not known")])
+def test_the_commit_that_ran_stands_beside_the_recorded_one(shop, bob, commit, words):
+    facts = FACTS | {"commit": commit}
+
+    page = words_of(page_of(bob, finished(shop, mode="code", order={"agent": "shop"}, facts=facts)))
+
+    assert f"team's code ran: shop commit that ran {words} commit recorded 0a0b0c" in page
+
+
+def test_code_that_never_ran_is_not_said_to_have_run(shop, bob):
+    columns = {"state": "failed", "verdict": "could_not_run", "live_calls": None, "facts": {}}
+    queued = make_replay(load_example(shop, "r_8821"), mode="code", order={"agent": "shop"}, **columns)
+
+    page = words_of(page_of(bob, queued))
+
+    assert "team's code did not run" in page
+    assert "commit that ran" not in page
+
+
+def test_tools_that_ran_were_not_stubbed(shop, bob):
+    order = {"agent": "shop", "tools": {"run": True}}
+    facts = FACTS | {"sources": {"recorded": 2, "own_code": 1}, "commit": None}
+
+    page = words_of(page_of(bob, finished(shop, mode="code_and_tools", order=order, facts=facts)))
+
+    assert "stub tools not done: your own code answered 1 call" in page
+    assert "pin model : done" in page
 
 
 def test_attempts_are_counted_from_one(shop, bob):

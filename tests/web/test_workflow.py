@@ -69,6 +69,15 @@ def test_a_run_that_was_not_replayed_asks_for_a_replay(bob, parent):
     assert "New attempt" not in page
 
 
+@pytest.mark.parametrize(
+    ("mode", "words"), [("code", "code replay #1"), ("code_and_tools", "replay #1 with code and tools")]
+)
+def test_a_replay_of_own_code_is_evidence_by_its_name(bob, parent, mode, words):
+    make_replay(parent, mode=mode)
+
+    assert f"{words} reproduced the run" in words_of(step_of(page_of(bob, parent), 4))
+
+
 def test_a_step_that_was_done_links_to_its_evidence(bob, parent):
     replay = make_replay(parent)
     fork = make_fork(parent, 2, produced_run=load_forked(parent.project))

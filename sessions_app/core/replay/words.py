@@ -80,8 +80,10 @@ class ReplayFacts:
     world: str = ""
     """What the fence kept out (core/replay/isolation.py)."""
     error: str | None = None
-    steps_done: tuple[str, ...] = ()
-    """Keys of `HARNESS`."""
+    is_cold: bool = False
+    """Whether the judge says that the recording lacks what any replay needs."""
+    has_run: bool = False
+    """Whether the loop was played, at least in part. A replay that was refused, or stopped before, did nothing."""
     run_id: str | None = None
     """The run that the replay produced."""
     output: Payload | None = None
@@ -89,11 +91,27 @@ class ReplayFacts:
     fork: ForkFacts | None = None
     """None of a replay that changes nothing."""
     live_tools: Mapping[str, int] = field(default_factory=dict)
-    """How often each tool of the team's own ran."""
+    """How often each tool ran live, or on a person's own machine."""
+    clock: str | None = None
+    """The time at which the clock was pinned; None where it was not."""
+    agent: str | None = None
+    """The registered agent whose code ran; None where one was rebuilt, or none ran."""
+    commit: str | None = None
+    """Of the code that ran; None where that is not known."""
     parts: Parts | None = None
     """What ran; None of a fork."""
     effect: Effect | None = None
     """What the code of today did by itself where the replay first went another way."""
+
+    @property
+    def runs_tools(self) -> bool:
+        """Whether the order lets the team's tools run."""
+        return self.parts is not None and self.parts.tools == "run"
+
+    @property
+    def tools_that_ran(self) -> int:
+        """Calls that a function of the team's own answered, here or live."""
+        return self.sources.get("own_code", 0) + self.sources.get("live", 0)
 
     @property
     def has_live_model(self) -> bool:
@@ -205,7 +223,7 @@ NEXT_ACTIONS: dict[ReplayVerdict, str] = {
     "unknown_from_step": "Look for the answer in another run with the same request.",
 }
 _FIRST_ODD_STEP = "Read the run from its first odd step, or compare it with one that went well."
-_KIT_GAPS = "See what the kit lacks; mark the run as a cold case if it cannot be had."
+_COLD = "See what the kit lacks; mark the run as a cold case if it cannot be had."
 NEXT_ACTIONS_OF_FORKS: dict[ReplayVerdict, str] = {
     "reproduced": "The change makes no difference here: try another one.",
     "diverged": "Read the outcome, and open the diff with the run that it was forked from.",
@@ -220,7 +238,7 @@ def proof_rows(proof: Proof | None) -> list[tuple[str, str, str]]:
     return [(PART_WORDS[name], STATE_WORDS[part.state], part.reason or "") for name, part in proof.parts.items()]
 
 
-def next_action(replay: ReplayFacts | None, *, has_odd_step: bool = False, has_kit_gaps: bool = False) -> str:
+def next_action(replay: ReplayFacts | None, *, has_odd_step: bool = False) -> str:
     """It leads to an odd step, or to what the recording lacks, only where such a thing was found."""
     if replay is None:
         return "Queue a replay."
@@ -236,6 +254,6 @@ def next_action(replay: ReplayFacts | None, *, has_odd_step: bool = False, has_k
         return NEXT_ACTIONS_OF_FORKS[replay.verdict]
     if replay.verdict == "reproduced" and has_odd_step:
         return _FIRST_ODD_STEP
-    if replay.verdict == "could_not_run" and has_kit_gaps:
-        return _KIT_GAPS
+    if replay.verdict == "could_not_run" and replay.is_cold:
+        return _COLD
     return NEXT_ACTIONS[replay.verdict]

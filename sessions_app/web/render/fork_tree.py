@@ -10,7 +10,7 @@ from django.utils.http import urlencode
 
 from sessions_app.core.fork.words import describe
 from sessions_app.models import Project, Replay, Run
-from sessions_app.models.replays import ReplayMode
+from sessions_app.models.replays import FORK_MODES, ReplayMode
 from sessions_app.queries.forks import ForkRow
 from sessions_app.services.fork_facts import samples_of
 from sessions_app.web.render.replay_words import short_title_of
@@ -39,6 +39,11 @@ class ShownFork:
     @property
     def replay(self) -> Replay:
         return self.row.replay
+
+    @property
+    def number(self) -> str:
+        """`#2`, and `replay #2` of a code replay, which is counted by itself."""
+        return f"#{self.replay.number}" if self.replay.mode in FORK_MODES else f"replay #{self.replay.number}"
 
     @property
     def outcome(self) -> str:
