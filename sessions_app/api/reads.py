@@ -58,12 +58,17 @@ def _listed_run(run: Any, session: Session) -> JsonObject:
 @router.get("/sessions/{path:session_id}", response={200: SessionBody, 404: ErrorAnswer}, tags=["sessions"])
 def get_session(request: HttpRequest, session_id: str) -> JsonObject:
     """A session with its recorded runs, whole."""
-    sessions = Session.objects.filter(project=project_of(request), session_id=session_id)
-    session = sessions.first() if "\x00" not in session_id else None
-    if session is None:
-        raise not_found("session")
+    session = find_session(request, session_id)
     runs = session.runs.filter(origin="recorded").select_related("session", "cold_case").order_by("pk")
     return session_body(session, [whole_run(run) for run in runs])
+
+
+def find_session(request: HttpRequest, session_id: str) -> Session:
+    sessions = Session.objects.filter(project=project_of(request), session_id=session_id)
+    session = sessions.select_related("project").first() if "\x00" not in session_id else None
+    if session is None:
+        raise not_found("session")
+    return session
 
 
 @router.get("/payloads/{digest}", response={404: ErrorAnswer}, tags=["payloads"])
@@ -94,7 +99,8 @@ def post_cancel(request: HttpRequest, replay_id: str) -> Status[JsonObject]:
 
 
 def find_replay(request: HttpRequest, replay_id: str) -> Replay:
-    replays = Replay.objects.filter(project=project_of(request)).select_related("run", "produced_run")
+    replays = Replay.objects.filter(project=project_of(request))
+    replays = replays.select_related("run", "produced_run", "session_replay")
     replay = replays.filter(replay_id=replay_id).first() if "\x00" not in replay_id else None
     if replay is None:
         raise not_found("replay")

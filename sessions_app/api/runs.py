@@ -133,9 +133,12 @@ def post_replay(request: HttpRequest, run_id: str, wanted: ReplayRequest | None 
     Mode `recording` rebuilds the agent and proves the recording; mode `code` runs a registered agent.
     """
     run, wanted = find_run(request, run_id), wanted or ReplayRequest()
-    order = wanted.model_dump(exclude_none=True, exclude={"mode", "request_key"})
-    replay = request_replay(run=run, mode=wanted.mode, request_key=wanted.request_key, order=order)
+    replay = request_replay(run=run, mode=wanted.mode, request_key=wanted.request_key, order=order_in(wanted))
     return Status(202, {"replay_id": replay.replay_id})
+
+
+def order_in(wanted: ReplayRequest) -> JsonObject:
+    return wanted.model_dump(exclude_none=True, exclude={"mode", "request_key"})
 
 
 @router.post(
@@ -197,7 +200,12 @@ def runs_of(request: HttpRequest) -> QuerySet[Run]:
 
 
 def _as_page(report: ReproductionReport) -> str:
-    return render_to_string("api/report.html", {"report": report, "text": as_text(report)})
+    return report_page(report.run_id, report.verdict, as_text(report))
+
+
+def report_page(about: str, verdict: str | None, text: str) -> str:
+    """A report as a page of its own; `about` is the id of what it is about."""
+    return render_to_string("api/report.html", {"about": about, "verdict": verdict, "text": text})
 
 
 _REPORTS: dict[str, tuple[Callable[[ReproductionReport], bytes | str], str]] = {

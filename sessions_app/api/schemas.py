@@ -270,7 +270,8 @@ class Expectation(Answer):
 class ReplayBody(Answer):
     replay_id: str
     run_of: str = Field(description="The run that is replayed.")
-    number: int = Field(description="Which attempt at reproducing the run, from 1.")
+    session_replay_id: str | None = Field(description="What asked for it; null for a replay that was asked for alone.")
+    number: int = Field(description="Which attempt at reproducing the run, from 1; of a fork, which fork of it.")
     state: Literal["queued", "running", "paused", "done", "failed", "cancelled", "crashed"]
     mode: str
     attempt: int = Field(description="How many workers have taken it up.")
@@ -313,6 +314,35 @@ class ObservedReplay(ReplayBody):
 
 class ReplayQueued(Answer):
     replay_id: str
+
+
+class ReplayOfRun(Answer):
+    run_id: str
+    replay_id: str
+
+
+class SessionReplayQueued(Answer):
+    session_replay_id: str
+    replays: list[ReplayOfRun] = Field(description="In the order of the session's runs.")
+
+
+class SessionReplayBody(Answer):
+    title: str
+    session_replay_id: str
+    session_id: str
+    mode: str
+    state: Literal["queued", "running", "paused", "done", "cancelled"] = Field(description="Of all runs together.")
+    progress: Progress = Field(description="Runs whose replays are over, and all.")
+    verdict: str | None = Field(
+        description="reproduced only if every run is, otherwise the verdict of the first run that is not; partial "
+        "where that one ended as far as its recording reaches. null before all are over."
+    )
+    words: str
+    first_not_reproduced: dict[str, Any] | None = Field(description="run_id, replay_id, step")
+    next_action: str | None
+    runs: list[dict[str, Any]] = Field(
+        description="run_id, replay_id, number, state, verdict, words, step, divergence, proof"
+    )
 
 
 class ForkQueued(ReplayQueued):

@@ -139,6 +139,7 @@ def replay_body(replay: Replay) -> JsonObject:
     return {
         "replay_id": replay.replay_id,
         "run_of": replay.run.run_id,
+        "session_replay_id": replay.session_replay.session_replay_id if replay.session_replay else None,
         "number": replay.number,
         "state": _state(replay),
         "mode": replay.mode,

@@ -10,7 +10,7 @@ from django.urls import URLPattern, path, re_path
 from django.views.decorators.csrf import csrf_exempt
 from ninja import NinjaAPI
 
-from sessions_app.api import checkpoints, docs, exports, forks, observed, reads, runs
+from sessions_app.api import checkpoints, docs, exports, forks, observed, reads, runs, session_replays
 from sessions_app.api.errors import add_handlers
 from sessions_app.api.metrics import get_metrics
 from sessions_app.api.rendering import QuickRenderer
@@ -21,6 +21,7 @@ api.add_router("", forks.router)
 api.add_router("", checkpoints.router)
 api.add_router("", observed.router)
 api.add_router("", runs.router)
+api.add_router("", session_replays.router)  # before that of a session, for the same reason
 api.add_router("", reads.router)
 add_handlers(api)
 

@@ -13,7 +13,7 @@ from sessions_app.models.recordings import (
     StepBlock,
     StoredPayload,
 )
-from sessions_app.models.replays import Replay
+from sessions_app.models.replays import Replay, SessionReplay
 from sessions_app.models.sharing import ShareLink
 from sessions_app.models.traces import SpanBatch, Trace
 
@@ -29,6 +29,7 @@ __all__ = [
     "Run",
     "RunHistory",
     "Session",
+    "SessionReplay",
     "ShareLink",
     "SpanBatch",
     "Step",

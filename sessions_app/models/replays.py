@@ -9,11 +9,15 @@ from django.db import models
 
 from sessions_app.core.replay.words import is_in_part
 from sessions_app.models.projects import Project
-from sessions_app.models.recordings import Run
+from sessions_app.models.recordings import Run, Session
 
 
 def new_replay_id() -> str:
     return f"rp_{secrets.token_hex(8)}"
+
+
+def new_session_replay_id() -> str:
+    return f"sr_{secrets.token_hex(8)}"
 
 
 class ReplayState(models.TextChoices):
@@ -58,12 +62,37 @@ class ReplayQueue(models.TextChoices):
     """Runners, which have the team's own code."""
 
 
+class SessionReplay(models.Model):
+    """One request to replay all runs of a session. Each of its replays is one as any other."""
+
+    session_replay_id = models.CharField(max_length=40, unique=True, default=new_session_replay_id)
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="session_replays")
+    session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="session_replays")
+    mode = models.CharField(max_length=16, choices=ReplayMode, default=ReplayMode.RECORDING)
+    order = models.JSONField(default=dict)
+    """The order of each of its replays."""
+    requested_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL)
+    request_key = models.CharField(max_length=120, null=True)
+    """Chosen by the client: the same key again is the same session replay."""
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["project", "request_key"], name="one_session_replay_a_request_key"),
+        ]
+
+    def __str__(self) -> str:
+        return self.session_replay_id
+
+
 class Replay(models.Model):
     """One request to replay a run, from queue to result."""
 
     replay_id = models.CharField(max_length=40, unique=True, default=new_replay_id)
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="replays")
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="replays")
+    session_replay = models.ForeignKey(SessionReplay, null=True, on_delete=models.SET_NULL, related_name="replays")
+    """What asked for it, where all runs of the session are replayed."""
     number = models.IntegerField()
     """From 1 within its kind: which attempt at reproducing this run it is, or which fork of it."""
     mode = models.CharField(max_length=16, choices=ReplayMode, default=ReplayMode.RECORDING)

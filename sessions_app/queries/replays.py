@@ -100,7 +100,7 @@ def queue_of(project: Project) -> Queue:
 
 def replay_by_id(project: Project, replay_id: str) -> Replay | None:
     rows = Replay.objects.filter(project=project, replay_id=replay_id)
-    return rows.select_related("run__session", "requested_by", "produced_run__session").first()
+    return rows.select_related("run__session", "requested_by", "produced_run__session", "session_replay").first()
 
 
 def run_by_id(project: Project, run_id: str) -> Run | None:

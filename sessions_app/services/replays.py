@@ -49,9 +49,16 @@ def request_replay(
     is none of `MODES`, `RequestKeyUsed` for a key that was used for something else, and `ForkError` naming the field of
     the order.
     """
+    wanted, agent = checked_order(run.project, mode, order or {})
+    return queue_replay(run=run, user=user, mode=mode, request_key=request_key, order=wanted, agent=agent)
+
+
+def checked_order(project: Project, mode: str, order: JsonObject) -> tuple[JsonObject, str | None]:
+    """The order of a replay that changes nothing, as it may be stored, and the agent that it names. Raises as
+    `request_replay` does."""
     if mode not in MODES:
         raise NotReplayable(f"Mode {mode!r} is not available here; this server replays: {', '.join(MODES)}.")
-    wanted, read = read_wanted(run.project, _with_tools(mode, order or {}))
+    wanted, read = read_wanted(project, _with_tools(mode, order))
     _check_unchanged(read, wanted)
     check_code(read)
     if mode in _OF_CODE and read.agent is None:
@@ -62,7 +69,7 @@ def request_replay(
         raise ForkError("A replay from the recording always plays on; ask for mode code.", field="on_difference")
     if mode == ReplayMode.CODE and read.tools.run:
         raise ForkError("In mode code the tools are frozen; ask for mode code_and_tools.", field="tools.run")
-    return queue_replay(run=run, user=user, mode=mode, request_key=request_key, order=wanted, agent=read.agent)
+    return wanted, read.agent
 
 
 def _with_tools(mode: str, order: JsonObject) -> JsonObject:

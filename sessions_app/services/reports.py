@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from django.db.models import QuerySet
 
 from sessions_app.core.fork.order import read_order
@@ -126,6 +128,11 @@ def _has_run(replay: Replay) -> bool:
 
 def replay_facts(replay: Replay, run: RecordedRun, output: Payload | None) -> ReplayFacts:
     """What the engine wrote down, as the report wants it."""
+    return replace(plain_facts(replay), output=output, fork=fork_facts(replay, run))
+
+
+def plain_facts(replay: Replay) -> ReplayFacts:
+    """As far as the row alone holds them: without what a fork was asked for, and what its run came to."""
     facts, found = replay.facts, replay.divergence
     return ReplayFacts(
         verdict=replay.verdict or "could_not_run",  # type: ignore[arg-type]  # one of ours, from a column
@@ -143,8 +150,6 @@ def replay_facts(replay: Replay, run: RecordedRun, output: Payload | None) -> Re
         is_cold=replay.run.verdict == "cold",
         has_run=_has_run(replay),
         run_id=replay.produced_run.run_id if replay.produced_run else None,
-        output=output,
-        fork=fork_facts(replay, run),
         live_tools=facts.get("live_tools") or {},
         agent=agent_of(replay) if "commit" in facts else None,
         commit=facts.get("commit"),
@@ -180,12 +185,18 @@ def _world(replay: Replay) -> str:
     return world_in_words(replay.facts, is_live=is_live, refused=replay.refused_calls or 0)
 
 
+def first_difference(replay: Replay) -> Difference | None:
+    """None where there is none: where the recording ends, that a replay ends too is no difference."""
+    found = replay.divergence
+    return _difference(found) if found and "path" in found and not replay.is_in_part else None
+
+
 def _difference(found: dict[str, object]) -> Difference:
     return Difference(
         step=None if found["step"] is None else int(str(found["step"])),
         path=str(found["path"]),
-        recorded=_text(found["recorded"]),
-        replayed=_text(found["replayed"]),
+        recorded=_text(found.get("recorded")),
+        replayed=_text(found.get("replayed")),
     )
 
 

@@ -18,6 +18,15 @@ def attachment(content: bytes, name: str) -> HttpResponse:
     return response
 
 
+def shown_file(text: str, media_type: str, name: str) -> HttpResponse:
+    """A report in a browser: recorded text in it is text, and never markup."""
+    response = HttpResponse(text, content_type=media_type)
+    response.headers["Content-Disposition"] = f'inline; filename="{name}"'
+    response.headers["X-Content-Type-Options"] = "nosniff"
+    response.headers["Content-Security-Policy"] = "sandbox; default-src 'none'"
+    return response
+
+
 def file_name(name: str) -> str:
     """A name that every system takes, made from an id that may hold anything."""
     return _UNSAFE.sub("_", name).strip("._")[:120] or "recorded"

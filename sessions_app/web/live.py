@@ -7,7 +7,9 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse, HttpResponseNotModified
 from django.http.response import HttpResponseBase
+from django.shortcuts import render
 from django.template.loader import render_to_string
+from django.utils.cache import patch_vary_headers
 
 
 def live_part(request: HttpRequest, template: str, context: dict[str, Any]) -> HttpResponseBase:
@@ -19,4 +21,15 @@ def live_part(request: HttpRequest, template: str, context: dict[str, Any]) -> H
         response = HttpResponseNotModified()
     response["ETag"] = etag
     response["Cache-Control"] = "private, no-cache"
+    return response
+
+
+def live_part_of(request: HttpRequest, template: str, context: dict[str, Any], seen: object) -> HttpResponseBase:
+    """For a part that holds forms: its ETag is made of the facts, for the text has a token that is new each time."""
+    etag = f'"{sha256(repr(seen).encode()).hexdigest()[:32]}"'
+    is_known = request.headers.get("If-None-Match") == etag
+    response = HttpResponseNotModified() if is_known else render(request, template, context)
+    response["ETag"] = etag
+    response["Cache-Control"] = "private, no-cache"
+    patch_vary_headers(response, ("HX-Request", "Cookie"))
     return response

@@ -5,15 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from functools import partial
-from hashlib import sha256
 from typing import Any
 
 from django.conf import settings
 from django.contrib import messages
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotModified
+from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
-from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_GET, require_POST
 
 from sessions_app.core.errors import NotReplayable, StoredBytesMissing
@@ -30,6 +28,8 @@ from sessions_app.services.replays import cancel_replay, request_replay
 from sessions_app.services.reports import report_of
 from sessions_app.web.access import project_page
 from sessions_app.web.answer_forms import answer_form
+from sessions_app.web.downloads import shown_file
+from sessions_app.web.live import live_part_of
 from sessions_app.web.render.fork_report import asked_for, samples_context
 from sessions_app.web.render.replay_report import report_context
 from sessions_app.web.render.replay_words import badges_of, is_fork, is_simulated, short_title_of, title_of, world_words
@@ -59,7 +59,7 @@ def replays(request: HttpRequest, project: Project) -> HttpResponseBase:
     }
     if request.headers.get("HX-Request"):
         seen = [_seen(row.replay) for row in rows]
-        return _live(request, "replays/_list.html", context, [seen, name, before, context["queue"]])
+        return live_part_of(request, "replays/_list.html", context, [seen, name, before, context["queue"]])
     return render(request, "replays/list.html", context)
 
 
@@ -70,7 +70,7 @@ def replay(request: HttpRequest, project: Project, replay_id: str) -> HttpRespon
     row = replay_or_404(project, replay_id)
     context = replay_context(request, project, row)
     if request.headers.get("HX-Request"):
-        return _live(request, "replays/_replay.html", context, [_seen(row), context["queue"]])
+        return live_part_of(request, "replays/_replay.html", context, [_seen(row), context["queue"]])
     return render(request, "replays/replay.html", context)
 
 
@@ -90,17 +90,6 @@ def _seen(row: Replay) -> tuple[Any, ...]:
     progress = row.progress_done, row.progress_total, row.attempt, len(row.takeovers)
     waits_for = row.stopped_at, row.produced_run_id, row.facts.get("samples")
     return row.pk, row.state, *progress, row.is_cancel_wanted, row.verdict, *waits_for
-
-
-def _live(request: HttpRequest, template: str, context: dict[str, Any], seen: object) -> HttpResponseBase:
-    """A polled part. Its ETag is made of the facts: the text holds a token that is new each time."""
-    etag = f'"{sha256(repr(seen).encode()).hexdigest()[:32]}"'
-    is_known = request.headers.get("If-None-Match") == etag
-    response = HttpResponseNotModified() if is_known else render(request, template, context)
-    response.headers["ETag"] = etag
-    response.headers["Cache-Control"] = "private, no-cache"
-    patch_vary_headers(response, ("HX-Request", "Cookie"))
-    return response
 
 
 def replay_or_404(project: Project, replay_id: str) -> Replay:
@@ -201,11 +190,7 @@ _FILES: dict[str, tuple[str, Callable[[ReproductionReport], str]]] = {
 @require_GET
 @project_page()
 def report(request: HttpRequest, project: Project, replay_id: str, suffix: str) -> HttpResponse:
-    """The same facts as the page; recorded text in it is text to every browser."""
+    """The same facts as the page."""
     media_type, write = _FILES[suffix]
     row = replay_or_404(project, replay_id)
-    response = HttpResponse(write(report_of(row)), content_type=media_type)
-    response.headers["Content-Disposition"] = f'inline; filename="{row.replay_id}.{suffix}"'
-    response.headers["X-Content-Type-Options"] = "nosniff"
-    response.headers["Content-Security-Policy"] = "sandbox; default-src 'none'"
-    return response
+    return shown_file(write(report_of(row)), media_type, f"{row.replay_id}.{suffix}")

@@ -36,6 +36,11 @@ class RunPlace:
         return self.number > 0
 
     @property
+    def is_one_of_many(self) -> bool:
+        """Whether the session holds several recorded runs, which are replayed together."""
+        return sum(turn.origin == "recorded" for turn in self.siblings) > 1
+
+    @property
     def is_named(self) -> bool:
         """Whether an address has to say which run of the session is meant."""
         return not self.token and (len(self.siblings) > 1 or not self.is_turn)

@@ -22,6 +22,7 @@ from sessions_app.models.replays import FORK_MODES
 from sessions_app.queries import steps
 from sessions_app.queries.access import has_role
 from sessions_app.queries.run_ends import ends_of
+from sessions_app.queries.session_replays import newest_of
 from sessions_app.queries.trace_facts import trace_facts
 from sessions_app.web.access import project_page
 from sessions_app.web.arrival import arrival_of, arriving_context
@@ -88,6 +89,7 @@ def _frame(request: HttpRequest, project: Project, place: RunPlace, view: str) -
         "replays": replays,
         "fork_count": _forks_among(replays),
         "diff_partners": diff_partners(place, replays),
+        "session_replay": newest_of(run.session) if place.is_one_of_many else None,
         "may_change": has_role(request.user, project, "member"),
         "asked_step": whole_number(request.GET.get("step"), 0),
         "asked_at_step": request.GET.get("at_step"),

@@ -3,7 +3,7 @@
 import pytest
 from django.urls import URLPattern, URLResolver, get_resolver
 
-from sessions_app.models import ApiKey, Replay, Run
+from sessions_app.models import ApiKey, Replay, Run, SessionReplay
 from sessions_app.models.projects import KeyScope
 from sessions_app.services.keys import revoke_key
 from tests.builders import (
@@ -19,11 +19,16 @@ from tests.builders import (
 
 pytestmark = pytest.mark.django_db
 RUN = "/api/v1/runs/{path:run_id}"
+SESSION_REPLAY = "/api/v1/session-replays/{session_replay_id}"
 # method and route: status for an ingest key, a full key, a full key of another project. Without a key it is always 401.
 TABLE = {
     ("POST", "/api/v1/runs"): (200, 200, 201),
     ("GET", "/api/v1/sessions"): (403, 200, 200),
     ("GET", "/api/v1/sessions/{path:session_id}"): (403, 200, 404),
+    ("POST", "/api/v1/sessions/{path:session_id}/replays"): (403, 202, 404),
+    ("GET", SESSION_REPLAY): (403, 200, 404),
+    ("POST", f"{SESSION_REPLAY}/cancel"): (403, 202, 404),
+    ("GET", f"{SESSION_REPLAY}/report"): (403, 200, 404),
     ("GET", RUN): (403, 200, 404),
     ("GET", f"{RUN}/steps"): (403, 200, 404),
     ("GET", f"{RUN}/record"): (403, 200, 404),
@@ -76,7 +81,8 @@ def full(shop):
 @pytest.fixture
 def replay(full):
     run = Run.objects.get()
-    return Replay.objects.create(project=run.project, run=run, number=1, state="done")
+    asked = SessionReplay.objects.create(project=run.project, session=run.session)
+    return Replay.objects.create(project=run.project, run=run, number=1, state="done", session_replay=asked)
 
 
 def described_routes(client):
@@ -114,6 +120,8 @@ def ask(client, method, route, replay):
     address = route.replace("{path:run_id}", "r").replace("{path:session_id}", "r")
     address = address.replace("{replay_id}", replay.replay_id).replace("{digest}", stored_digest())
     address = address.replace("{step}", "1")
+    asked = replay.session_replay.session_replay_id if replay.session_replay else "sr_nothing"
+    address = address.replace("{session_replay_id}", asked)
     query = "?left=r&right=r" if route.endswith("comparisons") else ""
     body = BODIES.get(route) or BODIES.get(route.rpartition("/")[2], {})
     data = {} if method == "GET" else {"data": body, "content_type": "application/json"}

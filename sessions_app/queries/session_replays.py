@@ -1,0 +1,32 @@
+"""Session replays and their replays, for pages and the API."""
+
+from __future__ import annotations
+
+from sessions_app.models import Project, Replay, Run, Session, SessionReplay
+
+_SHOWN = (
+    *(field.attname for field in Replay._meta.concrete_fields),
+    *("run__run_id", "run__verdict", "run__step_count", "produced_run__run_id", "produced_run__step_count"),
+)
+"""Without the large columns of the runs."""
+
+
+def session_replay_by_id(project: Project, session_replay_id: str) -> SessionReplay | None:
+    rows = SessionReplay.objects.filter(project=project, session_replay_id=session_replay_id)
+    return rows.select_related("session", "requested_by").first()
+
+
+def replays_in(asked: SessionReplay) -> list[Replay]:
+    """In the order of the session's runs. One query."""
+    rows = asked.replays.select_related("run", "produced_run").only(*_SHOWN)
+    return list(rows.order_by("run_id"))
+
+
+def runs_in_order(session: Session, at_most: int) -> list[Run]:
+    """The recorded runs of a session in the order of their arrival; what a replay produced is none of them."""
+    rows = session.runs.filter(origin="recorded").order_by("pk")
+    return list(rows.only("run_id", "project_id", "content_digest", "model_call_count", "tool_call_count")[:at_most])
+
+
+def newest_of(session: Session) -> SessionReplay | None:
+    return session.session_replays.order_by("-pk").first()

@@ -1,0 +1,103 @@
+"""Replaying all runs of a session: one order, one report."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from django.contrib.auth.models import User
+from django.db import transaction
+
+from sessions_app.core.errors import NotReplayable
+from sessions_app.core.payload import JsonObject
+from sessions_app.core.replay.parts import PRESET_WORDS
+from sessions_app.core.session_report import ReplayedRun, SessionReport
+from sessions_app.models import Project, Replay, Session, SessionReplay
+from sessions_app.models.replays import ReplayState
+from sessions_app.queries.session_replays import replays_in, runs_in_order
+from sessions_app.services.replays import RequestKeyUsed, cancel_all, checked_order, create_replay
+from sessions_app.services.reports import first_difference, plain_facts
+from sessions_app.services.wakeups import wake
+
+MOST_RUNS = 200
+
+
+def request_session_replay(
+    *,
+    session: Session,
+    user: User | None = None,
+    mode: str = "recording",
+    request_key: str | None = None,
+    order: JsonObject | None = None,
+) -> SessionReplay:
+    """Queue a replay of each recorded run of the session, in their order: all of them or none.
+
+    Mode and order are those of `request_replay`, for each run, and so is what it raises.
+    """
+    wanted, agent = checked_order(session.project, mode, order or {})
+    with transaction.atomic():
+        # Numbers and keys are given one after the other, as for single replays.
+        Project.objects.select_for_update(no_key=True).get(pk=session.project_id)
+        known = _known(session, mode, wanted, request_key)
+        if known is not None:
+            return known
+        runs = runs_in_order(session, MOST_RUNS + 1)
+        if not runs:
+            raise NotReplayable("This session has no recorded run.")
+        if len(runs) > MOST_RUNS:
+            raise NotReplayable(f"A session of more than {MOST_RUNS} runs is not replayed as a whole.")
+        asked = SessionReplay.objects.create(
+            project_id=session.project_id,
+            session=session,
+            mode=mode,
+            order=wanted,
+            requested_by=user,
+            request_key=request_key,
+        )
+        replays = [create_replay(run, user, mode, wanted, agent=agent, session_replay=asked) for run in runs]
+        transaction.on_commit(lambda: _wake_for(replays))
+    return asked
+
+
+def _known(session: Session, mode: str, order: JsonObject, request_key: str | None) -> SessionReplay | None:
+    if request_key is None:
+        return None
+    known = SessionReplay.objects.filter(project=session.project_id, request_key=request_key).first()
+    if known is not None and (known.session_id, known.mode, known.order) != (session.pk, mode, order):
+        words = f"The request key {request_key!r} was used for another session or order."
+        raise RequestKeyUsed(words, field="request_key")
+    return known
+
+
+def _wake_for(replays: Sequence[Replay]) -> None:
+    """While the broker is away each message costs time; the sweeper tells of those that are not sent."""
+    for replay in replays:
+        if not wake(replay):
+            return
+
+
+def cancel_session_replay(asked: SessionReplay) -> None:
+    """What waits is cancelled at once, what runs as soon as its worker sees the wish; what is over stays as it is."""
+    cancel_all(asked.replays.all())
+
+
+def session_report(asked: SessionReplay) -> SessionReport:
+    """One query; `asked.session` must have been selected."""
+    return SessionReport(
+        session_replay_id=asked.session_replay_id,
+        session_id=asked.session.session_id,
+        mode=asked.mode,
+        preset=PRESET_WORDS[asked.mode],  # type: ignore[index]  # one of ours, from a column
+        runs=tuple(_replayed_run(replay) for replay in replays_in(asked)),
+    )
+
+
+def _replayed_run(replay: Replay) -> ReplayedRun:
+    return ReplayedRun(
+        run_id=replay.run.run_id,
+        replay_id=replay.replay_id,
+        number=replay.number,
+        state=ReplayState.RUNNING.value if replay.state == ReplayState.CLAIMED else replay.state,
+        verdict=replay.shown_verdict if replay.is_over else None,
+        facts=plain_facts(replay) if replay.is_over else None,
+        difference=first_difference(replay) if replay.is_over else None,
+    )

@@ -1,0 +1,124 @@
+"""One verdict for all runs of a session, and its report in three forms."""
+
+import json
+import re
+from typing import Any
+
+import pytest
+
+from sessions_app.core.replay.words import Difference, ReplayFacts
+from sessions_app.core.session_report import ReplayedRun, SessionReport, as_json, as_markdown, as_text
+from tests.proofs import make_proof
+
+DIFFERENCE = Difference(step=4, path="result.user_id", recorded=None, replayed='"u_7710"')
+
+
+def replayed(number: int, verdict: str | None = "reproduced", **fields: Any) -> ReplayedRun:
+    """Open where the verdict is None."""
+    found = DIFFERENCE if verdict == "diverged" else None
+    said: Any = "unknown_from_step" if verdict == "partial" else verdict
+    limit = "The recording ends there." if verdict == "partial" else None
+    facts = ReplayFacts(verdict=said, proof=make_proof(5), difference=found, limit=limit) if verdict else None
+    state = {None: "queued", "cancelled": "cancelled", "could_not_run": "failed"}.get(verdict, "done")
+    made: dict[str, Any] = {"run_id": f"run_{number}", "replay_id": f"rp_{number}", "number": 1, "state": state}
+    return ReplayedRun(**(made | {"verdict": verdict, "facts": facts, "difference": found} | fields))
+
+
+def report_of(*runs: ReplayedRun) -> SessionReport:
+    return SessionReport(
+        session_replay_id="sr_1", session_id="chat_1", mode="recording", preset="From the recording", runs=runs
+    )
+
+
+def test_a_session_is_reproduced_only_if_every_run_is():
+    whole = report_of(replayed(1), replayed(2))
+    other = report_of(replayed(1), replayed(2, "diverged"), replayed(3, "could_not_run"))
+
+    assert (whole.state, whole.verdict, whole.words) == ("done", "reproduced", "Reproduced: all 2 runs")
+    assert (other.state, other.verdict) == ("done", "diverged")
+    assert other.words == ('Not reproduced: run 2 of 3, run_2: Diverged at step 4: result.user_id missing | "u_7710"')
+    assert other.next_action == "Open the diff at the first difference."
+    assert whole.next_action is None
+
+
+@pytest.mark.parametrize("verdict", ["diverged", "partial", "could_not_run", "cancelled", "fixture_missing"])
+def test_one_run_that_is_not_reproduced_is_enough(verdict):
+    runs = (replayed(1), replayed(2, verdict), replayed(3))
+
+    report = report_of(*runs)
+
+    assert report.verdict == verdict
+    assert report.words.startswith("Not reproduced: run 2 of 3, run_2: ")
+
+
+@pytest.mark.parametrize(
+    ("runs", "state", "words"),
+    [
+        ((replayed(1, None), replayed(2, None)), "queued", "0 of 2 runs are over"),
+        ((replayed(1), replayed(2, None)), "running", "1 of 2 runs is over"),
+        ((replayed(1, None, state="running"), replayed(2, None)), "running", "0 of 2 runs are over"),
+        ((replayed(1, None, state="paused"), replayed(2)), "paused", "1 of 2 runs is over"),
+        ((replayed(1, None, state="paused"), replayed(2, None)), "running", "0 of 2 runs are over"),
+        ((replayed(1, "diverged"), replayed(2, None)), "running", "1 of 2 runs is over"),
+    ],
+)
+def test_nothing_is_concluded_before_all_runs_are_over(runs, state, words):
+    report = report_of(*runs)
+
+    assert (report.state, report.verdict, report.words, report.first_other) == (state, None, words, None)
+
+
+def test_a_session_of_which_all_was_cancelled_is_cancelled():
+    assert (report_of(replayed(1, "cancelled")).state, report_of(replayed(1, "cancelled")).words) == (
+        "cancelled",
+        "Cancelled",
+    )
+    assert report_of(replayed(1), replayed(2, "cancelled")).words == "Not reproduced: run 2 of 2, run_2: Cancelled"
+
+
+def test_a_session_whose_runs_are_gone_claims_nothing():
+    report = report_of()
+
+    assert (report.verdict, report.words) == (None, "No run is left")
+
+
+def test_the_report_as_text():
+    assert as_text(report_of(replayed(1), replayed(2, "diverged"))) == (
+        "Session Reproduction Report\n"
+        "========================================\n"
+        "Session: chat_1\n"
+        "Preset: From the recording\n"
+        'Verdict: Not reproduced: run 2 of 2, run_2: Diverged at step 4: result.user_id missing | "u_7710"\n'
+        "Next: Open the diff at the first difference.\n"
+        "Session replay: sr_1\n"
+        "\n"
+        "Runs: 2\n"
+        "  1. run_1 attempt 1, rp_1: Reproduced: same 5 steps, same answer\n"
+        '  2. run_2 attempt 1, rp_2: Diverged at step 4: result.user_id missing | "u_7710"; '
+        'first difference: step 4, result.user_id: recorded missing, replayed "u_7710"'
+    )
+
+
+def test_the_report_as_json_names_the_first_run_that_is_not_reproduced():
+    body = as_json(report_of(replayed(1), replayed(2, "diverged"), replayed(3, "diverged")))
+
+    assert json.loads(json.dumps(body)) == body
+    assert (body["verdict"], body["progress"]) == ("diverged", {"done": 3, "total": 3})
+    assert body["first_not_reproduced"] == {"run_id": "run_2", "replay_id": "rp_2", "step": 4}
+    assert [(run["run_id"], run["verdict"], run["step"]) for run in body["runs"]] == [
+        ("run_1", "reproduced", None),
+        ("run_2", "diverged", 4),
+        ("run_3", "diverged", 4),
+    ]
+    assert as_json(report_of(replayed(1)))["first_not_reproduced"] is None
+
+
+def test_markdown_keeps_recorded_text_in_code():
+    hostile = "@here <img src=x> `` [x](javascript:1)\n# head"
+
+    text = as_markdown(report_of(replayed(1, run_id=hostile), replayed(2, "diverged", run_id=hostile)))
+
+    outside = re.sub(r"(?<!`)(`+)(?!`).*?(?<!`)\1(?!`)", "", text)
+    assert "img src" in text
+    assert not set("@<>[") & set(outside)
+    assert [line for line in outside.splitlines() if line.startswith("#")] == ["## Session Reproduction Report"]

@@ -1,0 +1,238 @@
+"""All runs of a session replayed: the button, the page while they are open and when they are over, the files."""
+
+import re
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from sessions_app.models import Replay, SessionReplay
+from sessions_app.services.session_replays import request_session_replay
+from tests.proofs import make_proof
+from tests.web.making import client_of, make_project, make_user, match
+from tests.web.records import load_record, tool_step
+
+pytestmark = pytest.mark.django_db
+MARKUP = "<script>alert(1)</script>"
+FACTS = {"proof": make_proof(1).to_json()}
+
+
+def make_session(project, count=2, session_id="chat"):
+    names = [f"{session_id}_{number}" for number in range(1, count + 1)]
+    runs = [load_record(project, run_id=name, session_id=session_id, steps=[tool_step()]) for name in names]
+    return runs[0].session
+
+
+def ask(project, **more):
+    return request_session_replay(session=make_session(project, **more))
+
+
+def finish(asked, *verdicts, **columns):
+    for replay, verdict in zip(asked.replays.order_by("pk"), verdicts, strict=True):
+        Replay.objects.filter(pk=replay.pk).update(state="done", verdict=verdict, facts=FACTS, **columns)
+
+
+def page_of(client, asked, **headers):
+    response = client.get(reverse("session_replay", args=["shop", asked.session_replay_id]), headers=headers)
+    assert response.status_code == 200
+    return response.content.decode()
+
+
+def words_of(page):
+    return " ".join(re.sub(r"<[^>]*>", " ", page).split())
+
+
+def rows_of(page):
+    return [words_of(row) for row in re.findall(r"<tr.*?</tr>", page, re.DOTALL)[1:]]
+
+
+def test_the_button_replays_all_runs_and_leads_to_the_page(shop, bob):
+    session = make_session(shop)
+    page = bob.get(reverse("session", args=["shop", "chat"])).content.decode()
+    address = reverse("replay_all", args=["shop", "chat"])
+    assert f'action="{address}"' in page
+
+    response = bob.post(address)
+
+    asked = SessionReplay.objects.get()
+    assert response["Location"] == reverse("session_replay", args=["shop", asked.session_replay_id])
+    assert (asked.session, asked.replays.count(), asked.requested_by.get_username()) == (session, 2, "bob")
+    again = bob.get(reverse("session", args=["shop", "chat"])).content.decode()
+    assert response["Location"] in again
+
+
+def test_a_session_of_one_run_has_no_such_button(shop, bob):
+    make_session(shop, 1)
+
+    page = bob.get(reverse("session", args=["shop", "chat"])).content.decode()
+
+    assert "Replay all runs" not in page
+
+
+def test_while_runs_are_open_the_page_asks_again(shop, bob):
+    asked = ask(shop)
+
+    page = page_of(bob, asked)
+
+    assert "0 of 2 runs are over" in page
+    assert 'hx-trigger="every 2s, refresh"' in page
+    assert "Cancel" in page
+    assert rows_of(page) == [
+        "1 chat_1 From the recording queued – #1 of chat_1",
+        "2 chat_2 From the recording queued – #1 of chat_2",
+    ]
+
+
+def test_the_final_answer_asks_no_more(shop, bob):
+    asked = ask(shop)
+    finish(asked, "reproduced", "reproduced")
+
+    part = page_of(bob, asked, **{"HX-Request": "true"})
+
+    assert "hx-trigger" not in part
+    assert "Reproduced: all 2 runs" in part
+    assert rows_of(part)[0] == "1 chat_1 From the recording reproduced none #1 of chat_1"
+
+
+def test_a_paused_session_waits_for_somebody_and_does_not_poll(shop, bob):
+    asked = ask(shop)
+    asked.replays.update(state="paused")
+
+    page = page_of(bob, asked)
+
+    assert "hx-trigger" not in page
+    assert "paused" in words_of(page)
+
+
+def test_the_first_run_that_is_not_reproduced_names_the_place(shop, bob):
+    asked = ask(shop, count=3)
+    finish(asked, "reproduced", "diverged", "diverged", divergence=None)
+    found = {"step": 4, "path": "args.user_id", "recorded": "a", "replayed": "b"}
+    asked.replays.filter(run__run_id="chat_2").update(divergence=found)
+
+    page = page_of(bob, asked)
+
+    assert "Not reproduced: run 2 of 3, chat_2: Diverged at step 4: args.user_id" in page
+    assert "step 4 args.user_id" in rows_of(page)[1]
+    marked = ["aria-current" in row for row in re.findall(r"<tr.*?</tr>", page, re.DOTALL)[1:]]
+    assert marked == [False, True, False]
+
+
+def test_a_run_that_could_not_run_says_why_once(shop, bob):
+    asked = ask(shop)
+    asked.replays.update(state="failed", verdict="could_not_run", error="no agent")
+
+    page = page_of(bob, asked)
+
+    assert rows_of(page)[0] == "1 chat_1 From the recording could not run no agent – #1 of chat_1"
+    assert "Not reproduced: run 1 of 2, chat_1: Could not run: no agent" in page
+
+
+def test_a_part_that_has_not_changed_is_not_sent_again(shop, bob):
+    asked = ask(shop)
+    address = reverse("session_replay", args=["shop", asked.session_replay_id])
+    first = bob.get(address, headers={"HX-Request": "true"})
+
+    same = bob.get(address, headers={"HX-Request": "true", "If-None-Match": first["ETag"]})
+    finish(asked, "reproduced", "reproduced")
+    other = bob.get(address, headers={"HX-Request": "true", "If-None-Match": first["ETag"]})
+
+    assert (same.status_code, other.status_code) == (304, 200)
+
+
+def test_cancelled_is_no_error(shop, bob):
+    asked = ask(shop)
+
+    bob.post(reverse("cancel_session_replay", args=["shop", asked.session_replay_id]))
+
+    page = page_of(bob, asked)
+    assert rows_of(page)[0] == "1 chat_1 From the recording cancelled – #1 of chat_1"
+    assert "rror" not in match(r"(<article.*</article>)", page)
+    assert "Cancelled" in match(r"(<article.*</article>)", page)
+
+
+def test_the_same_order_is_given_again(shop, bob):
+    asked = ask(shop)
+    finish(asked, "reproduced", "diverged")
+
+    bob.post(reverse("session_replay_again", args=["shop", asked.session_replay_id]))
+
+    newest = SessionReplay.objects.latest("pk")
+    assert (newest.pk != asked.pk, newest.mode, newest.order) == (True, asked.mode, asked.order)
+    assert [replay.number for replay in newest.replays.all()] == [2, 2]
+
+
+def test_a_replay_leads_to_the_session_replay_that_asked_for_it(shop, bob):
+    asked = ask(shop)
+    replay = asked.replays.first()
+
+    page = bob.get(reverse("replay", args=["shop", replay.replay_id])).content.decode()
+
+    assert reverse("session_replay", args=["shop", asked.session_replay_id]) in page
+
+
+@pytest.mark.parametrize("suffix", ["md", "txt", "json"])
+def test_the_report_as_a_file_is_never_markup(shop, bob, suffix):
+    load_record(shop, run_id=MARKUP, session_id="chat", steps=[tool_step()])
+    asked = ask(shop)
+
+    response = bob.get(reverse("session_replay_report", args=["shop", asked.session_replay_id, suffix]))
+
+    assert response.status_code == 200
+    assert response["Content-Type"] in ("text/plain; charset=utf-8", "application/json")
+    assert (response["X-Content-Type-Options"], response["Content-Security-Policy"][:7]) == ("nosniff", "sandbox")
+
+
+def test_recorded_text_is_never_markup_on_the_page(shop, bob):
+    load_record(shop, run_id=MARKUP, session_id="chat", steps=[tool_step()])
+
+    page = page_of(bob, ask(shop))
+
+    assert "&lt;script&gt;alert" in page
+    assert "<script>alert" not in page
+
+
+def test_a_viewer_may_look_but_not_replay(shop):
+    asked = ask(shop)
+    vera = client_of(make_user("vera", shop, role="viewer"))
+
+    assert vera.post(reverse("replay_all", args=["shop", "chat"])).status_code == 403
+    for name in ("cancel_session_replay", "session_replay_again"):
+        assert vera.post(reverse(name, args=["shop", asked.session_replay_id])).status_code == 403
+    page = page_of(vera, asked)
+    assert "Cancel" not in page
+    assert "Replay all runs" not in vera.get(reverse("session", args=["shop", "chat"])).content.decode()
+
+
+def test_another_project_sees_nothing_of_it(shop, bob):
+    asked = ask(shop)
+    other = make_project("other")
+    carol = client_of(make_user("carol", other))
+
+    for slug in ("shop", "other"):
+        assert carol.get(reverse("session_replay", args=[slug, asked.session_replay_id])).status_code == 404
+        assert carol.post(reverse("cancel_session_replay", args=[slug, asked.session_replay_id])).status_code == 404
+        report = reverse("session_replay_report", args=[slug, asked.session_replay_id, "json"])
+        assert carol.get(report).status_code == 404
+    assert set(Replay.objects.values_list("state", flat=True)) == {"queued"}
+
+
+@pytest.mark.parametrize("name", ["replay_all", "cancel_session_replay", "session_replay_again"])
+def test_sessions_are_replayed_by_post_alone(shop, bob, name):
+    asked = ask(shop)
+    argument = "chat" if name == "replay_all" else asked.session_replay_id
+
+    assert bob.get(reverse(name, args=["shop", argument])).status_code == 405
+
+
+def test_the_page_has_the_same_number_of_queries_for_one_and_for_three(shop, bob):
+    counts = []
+    for count, name in ((1, "one"), (3, "three")):
+        asked = ask(shop, count=count, session_id=name)
+        finish(asked, *["diverged"] * count)
+        with CaptureQueriesContext(connection) as seen:
+            page_of(bob, asked)
+        counts.append(len(seen))
+
+    assert counts[0] == counts[1]
