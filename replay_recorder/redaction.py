@@ -74,7 +74,7 @@ def compose(*hooks: Redact) -> Redact:
 
 _KEPT_HEADERS = frozenset(
     {"accept", "accept-encoding", "age", "cache-control", "cf-ray", "content-encoding", "content-length",
-     "content-type", "date", "etag", "expires", "last-modified", "openai-model", "openai-organization",
+     "content-type", "date", "etag", "expires", "last-modified", "location", "openai-model", "openai-organization",
      "openai-processing-ms", "openai-project", "openai-version", "request-id", "retry-after",
      "retry-after-ms", "server", "transfer-encoding", "user-agent", "vary", "via", "x-amzn-requestid",
      "x-cloud-trace-context", "x-ms-region", "x-ms-request-id", "x-request-id", "x-should-retry"}
@@ -90,11 +90,17 @@ def safe_headers(
 ) -> list[list[str]]:
     """Headers that hold no secret as `[name, value]`, in their order; those not known to be harmless are left out.
 
-    `extra` names more of them, in any case. Credentials and cookies are left out whatever `extra` says.
+    `extra` names more of them, in any case. Credentials and cookies are left out whatever `extra` says. The address of
+    a redirect is kept as any address is.
     """
     pairs = headers.items() if isinstance(headers, Mapping) else headers
     wanted = frozenset(name.lower() for name in extra)
-    return [[_text(name), _text(value)] for name, value in pairs if _is_kept(_text(name).lower(), wanted)]
+    texts = [(_text(name), _text(value)) for name, value in pairs]
+    return [
+        [name, safe_url(value) if name.lower() == "location" else value]
+        for name, value in texts
+        if _is_kept(name.lower(), wanted)
+    ]
 
 
 def header_names(headers: Any) -> Any:

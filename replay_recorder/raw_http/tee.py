@@ -23,6 +23,7 @@ from typing import Any
 from replay_recorder.guard import guard
 from replay_recorder.raw_http.aiohttp_sessions import patch_aiohttp
 from replay_recorder.raw_http.exchange import Exchange
+from replay_recorder.raw_http.http_client import patch_http_client
 from replay_recorder.raw_http.httpx_transports import patch_httpx
 from replay_recorder.raw_http.log import LOG
 from replay_recorder.raw_http.urllib3_pools import patch_urllib3
@@ -34,6 +35,7 @@ _PATCHES: dict[str, Callable[[Any], bool]] = {
     "httpx2": patch_httpx,
     "urllib3": patch_urllib3,
     "aiohttp": patch_aiohttp,
+    "http.client": patch_http_client,
 }
 _patched: dict[str, ModuleType] = {}
 _turn = threading.Lock()

@@ -90,6 +90,12 @@ def test_safe_headers_keeps_the_harmless_ones_in_order_and_as_spelled():
     assert safe_headers({"Retry-After": "1"}) == [["Retry-After", "1"]]
 
 
+def test_safe_headers_keeps_the_address_of_a_redirect_without_its_secrets():
+    assert safe_headers({"Location": "https://u:p@h/x?page=2&token=abc"}) == [
+        ["Location", "https://h/x?page=2&token=[redacted]"]
+    ]
+
+
 SECRET_HEADERS = ["authorization", "proxy-authorization", "cookie", "set-cookie", "x-api-key", "api-key"]
 
 
