@@ -64,7 +64,7 @@ def _limit(limits: CodeLimits) -> None:
 
 
 def _audit(fence: Fence, watched: frozenset[str], home: str, event: str, arguments: tuple[object, ...]) -> None:
-    if event not in watched or (event in _ON_DISK and _stays_home(event, arguments, home)):
+    if event not in watched or (event in _ON_DISK and stays_home(event, arguments, home)):
         return
     fence.attempts.append(event)
     raise WorldIsOff(f"The world is off in a replay: {event}.")
@@ -72,9 +72,11 @@ def _audit(fence: Fence, watched: frozenset[str], home: str, event: str, argumen
 
 _ON_DISK = DISK | {"open"}
 _TWO_PATHS = frozenset({"os.rename", "os.link"})
+_IN_OPEN_FOLDERS = _TWO_PATHS | {"os.remove", "os.rmdir", "os.mkdir", "os.chmod", "os.chown", "os.utime"}
+"""Their last arguments say in which open folder each path begins."""
 
 
-def _stays_home(event: str, arguments: tuple[object, ...], home: str) -> bool:
+def stays_home(event: str, arguments: tuple[object, ...], home: str) -> bool:
     """Reading is free everywhere: modules are loaded lazily. Writing is free in the folder."""
     if event == "open":
         flags = arguments[2] if len(arguments) > 2 else 0
@@ -83,11 +85,15 @@ def _stays_home(event: str, arguments: tuple[object, ...], home: str) -> bool:
     if event == "os.symlink":
         return False
     paths = arguments[:2] if event in _TWO_PATHS else arguments[:1]
-    return all(_is_in(path, home) for path in paths)
+    folders = arguments[-len(paths) :] if event in _IN_OPEN_FOLDERS else (-1,) * len(paths)
+    return all(_is_in(path, folder, home) for path, folder in zip(paths, folders, strict=True))
 
 
-def _is_in(path: object, home: str) -> bool:
+def _is_in(path: object, folder: object, home: str) -> bool:
+    """`folder` is the open folder that a relative path begins in, as when a whole tree is removed; -1 for none."""
     if not isinstance(path, str | bytes | os.PathLike):
         return False
     name = os.fsdecode(path)
+    if isinstance(folder, int) and folder >= 0:
+        name = os.path.join(os.readlink(f"/proc/self/fd/{folder}"), name)
     return name in (os.devnull, ":memory:") or os.path.realpath(name).startswith(home + os.sep)

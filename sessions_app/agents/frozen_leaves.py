@@ -61,7 +61,7 @@ class Elsewhere(WrapperToolset[Any]):
     async def call_tool(self, name: str, tool_args: Any, ctx: RunContext[Any], tool: ToolsetTool[Any]) -> Any:
         call = self.gate.called_now()
         if not self.gate.goes_live(call.tool_name):
-            return await self.wrapped.call_tool(name, tool_args, ctx, tool)
+            return await self.gate.run_here(call, lambda: self.wrapped.call_tool(name, tool_args, ctx, tool))
         return self.run_live(call, getattr(tool, "original_name", None) or name, self.wrapped.id, tool_args, ctx)
 
 

@@ -27,6 +27,7 @@ Ask = Callable[[JsonObject], JsonValue]
 MARK = "replay"
 """A tool whose metadata say `{"replay": "read"}` only reads."""
 Body = Callable[[], Awaitable[Any]]
+Around = Callable[[ToolCallPart, Body], Awaitable[Any]]
 
 
 class BodyReached(BaseException):
@@ -71,6 +72,8 @@ class Gate:
     """Names of all tools that were offered."""
     reading: set[str] = field(default_factory=set)
     """Those that say that they only read."""
+    around: Around | None = None
+    """What stands around the tools that run in this process."""
 
     def has_run(self, call: ToolCallPart) -> bool:
         """Whether a tool gave the answer. Ids of calls may come again, so that only the call itself tells."""
@@ -100,6 +103,10 @@ class Gate:
             if ctx.tool_call_id not in self.decided:
                 raise
             raise BodyReached from None
+
+    async def run_here(self, call: ToolCallPart, run: Body) -> Any:
+        """The tool's own function, in this process."""
+        return await (run() if self.around is None else self.around(call, run))
 
     def called_now(self) -> ToolCallPart:
         """The call in whose course this is asked, which is counted as one that ran."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -23,6 +23,7 @@ from sessions_app.agents.own_stage import OwnStage
 from sessions_app.agents.own_state import OwnState
 from sessions_app.agents.policy import FrozenPolicy
 from sessions_app.agents.rebuild import Start, decided_before, recorded_start
+from sessions_app.agents.recorded_http import RecordedHttp
 from sessions_app.agents.recording_replay import (
     Progress,
     Ticker,
@@ -101,7 +102,8 @@ class OwnReplay:
         self.transcript, self.book = Transcript(), FixtureBook(plan.fixtures, plan.asked, plan.refused_outputs)
         self.stage = self.stage_type(self.transcript, self.book, stops, on_step, order.on_difference)
         self.model = replay_model(plan, self.stage)
-        self.gate = Gate(order.tools, plan.fixtures, decided_before(plan))
+        self.http = RecordedHttp(plan.run, self.book)
+        self.gate = Gate(order.tools, plan.fixtures, decided_before(plan), around=self.http.during)
         self.ask = ask
         self.state = OwnState(own, self._first_state(), has_run_tools=order.tools.run)
         self.calls = OwnCalls(self.transcript, self.stage, self.book, self.gate, self.state)
@@ -145,7 +147,8 @@ class OwnReplay:
     async def loop(self, start: Start, misses: Misses) -> tuple[Ending, list[Any]]:
         agent = PreparedAgent(self.own, self.state.deps, self.model, self._policy())
         try:
-            ending, messages = await run_loop(agent, start, self.plan.run)
+            with self.http.in_the_clients() if self.gate.policy.run else nullcontext():
+                ending, messages = await run_loop(agent, start, self.plan.run)
         except BaseExceptionGroup:
             if not misses:
                 raise

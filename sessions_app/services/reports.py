@@ -118,6 +118,9 @@ def _error(replay: Replay) -> str | None:
     if replay.verdict != "fixture_missing" or replay.is_in_part:
         return replay.error
     asked = replay.facts.get("asked_for", {})
+    sent = asked.get("http")
+    if sent is not None:
+        return f"{asked.get('tool')} sent {sent['method']} {sent['url']}: {sent['reason']}."
     return f"No recorded answer for {asked.get('tool')} with these arguments."
 
 

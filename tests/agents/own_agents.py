@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 from sessions_app.agents.clock import PinnedClock
 from sessions_app.agents.gate import Ask
@@ -70,10 +71,10 @@ def own(play: Play) -> OwnAgent:
     return OwnAgent(agent=play.agent, arguments=kept)
 
 
-def recorded_run(make: Callable[[], Play], way: str = "run") -> Run:
+def recorded_run(make: Callable[[], Play], way: str = "run", **settings: Any) -> Run:
     """The run of this agent, and not of those inside of it."""
     play = make()
-    runs = [parse_native(record) for record in recorded(play, way)]
+    runs = [parse_native(record) for record in recorded(play, way, **settings)]
     return next((run for run in runs if run.agent.name == play.agent.name), runs[-1])
 
 

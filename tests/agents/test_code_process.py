@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from sessions_app.agents.code_fence import CodeLimits
+from sessions_app.agents.code_fence import CodeLimits, stays_home
 from sessions_app.agents.code_sandbox import CodeChild
 from tests.agents.code_talking import replay_in_child
 from tests.agents.looking import recorded_record
@@ -210,3 +210,18 @@ def looking_around(**given: Any) -> dict[str, Any]:
 
 def test_the_environment_of_the_tests_has_something_to_hide():
     assert SECRETS & set(os.environ)
+
+
+def test_a_path_in_an_open_folder_is_at_home_where_that_folder_is(tmp_path: Path):
+    (tmp_path / "home").mkdir()
+    home, inside, outside = str(tmp_path / "home"), os.open(tmp_path / "home", os.O_RDONLY), os.open("/", os.O_RDONLY)
+    try:
+        assert stays_home("os.remove", ("note", inside), home)
+        assert stays_home("os.rename", ("note", "other", inside, inside), home)
+        assert not stays_home("os.remove", ("note", outside), home)
+        assert not stays_home("os.remove", ("../note", inside), home)
+        assert not stays_home("os.remove", ("note", -1), home)
+        assert not stays_home("os.rename", ("note", "other", inside, outside), home)
+    finally:
+        os.close(inside)
+        os.close(outside)

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from sessions_app.core.payload import JsonValue, Payload, canonical_json, compact_json
+from sessions_app.core.replay.tool_http import RequestMiss
 from sessions_app.core.run import TOLD_TO_THE_MODEL, WAITING, Fixture
 
 _NEAREST = 3
@@ -24,6 +25,8 @@ class FixtureMiss:
     call_id: str | None
     arguments: JsonValue
     nearest: tuple[Fixture, ...]
+    request: RequestMiss | None = None
+    """The request that the tool sent, where its own function runs and this is what has no answer."""
 
 
 class FixtureBook:
@@ -43,12 +46,16 @@ class FixtureBook:
 
     def find(self, tool_name: str, call_id: str | None, arguments: JsonValue) -> Fixture | FixtureMiss:
         """The answer for this call, or what comes nearest. Arguments are the validated ones."""
+        fixture = self.look_up(tool_name, call_id, arguments)
+        if fixture is None:
+            return missing(tool_name, call_id, arguments, self._candidates(call_id) or self._unused)
+        self._unused.remove(fixture)
+        return fixture
+
+    def look_up(self, tool_name: str, call_id: str | None, arguments: JsonValue) -> Fixture | None:
+        """The answer that `find` would give next, which stays to be given."""
         candidates = self._candidates(call_id)
-        for fixture in candidates:
-            if matches(fixture, tool_name, arguments):
-                self._unused.remove(fixture)
-                return fixture
-        return missing(tool_name, call_id, arguments, candidates or self._unused)
+        return next((each for each in candidates if matches(each, tool_name, arguments)), None)
 
     def _candidates(self, call_id: str | None) -> list[Fixture]:
         by_id = [f for f in self._unused if call_id is not None and f.call.call_id == call_id]

@@ -178,6 +178,9 @@ def _left_over(facts: ReplayFacts) -> str:
 
 
 def _fixture_missing(facts: ReplayFacts) -> str:
+    if facts.difference is not None and facts.difference.path == "http":
+        sent = shortened(facts.difference.replayed or "a request")
+        return f"Unknown{_at(facts.stopped_at, 'from')}: no recorded exchange answers {sent}"
     step = "a tool call" if facts.stopped_at is None else f"step {facts.stopped_at}"
     return f"Could not run: fixture for {step} missing"
 

@@ -1,0 +1,122 @@
+"""Which recorded exchange a request of a tool is, and what of it can be given."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from sessions_app.core.formats.native import parse_native
+from sessions_app.core.replay.tool_http import SentRequest, exchanges_of, same_request, why_not
+from sessions_app.core.run import HttpExchange, Run
+
+
+def make_run(*steps: dict[str, Any]) -> Run:
+    record = {"format": "agent-replay.run", "version": 1, "run_id": "r-1", "status": "ok", "steps": list(steps)}
+    return parse_native(json.dumps(record).encode())
+
+
+def exchange(**fields: Any) -> HttpExchange:
+    given = {"method": "GET", "url": "https://shop/x", "status": 200} | fields
+    http = make_run({"kind": "tool", "tool_name": "ask", "http": given}).steps[0].http
+    assert http is not None
+    return http
+
+
+def sent(url: str = "https://shop/x", body: bytes = b"", method: str = "GET") -> SentRequest:
+    return SentRequest(method=method, url=url, body=body)
+
+
+def at(second: int, url: str) -> dict[str, Any]:
+    return {"method": "GET", "url": url, "status": 200, "started_at": f"2026-03-01T10:00:{second:02}.000000+00:00"}
+
+
+def test_exchanges_of_a_call_stand_in_the_order_in_which_they_were_sent():
+    run = make_run(
+        {"kind": "model"},
+        {"kind": "tool", "tool_name": "ask", "parent": 1, "http": at(9, "https://shop/last")},
+        {"kind": "tool", "tool_name": "ask", "parent": 1, "http": at(2, "https://shop/of-another")},
+        {"kind": "other", "parent": 2, "http": at(1, "https://shop/first")},
+        {"kind": "tool", "tool_name": "inner", "parent": 2, "http": at(5, "https://shop/inner")},
+        {"kind": "other", "parent": 5, "http": at(4, "https://shop/inner-first")},
+        {"kind": "model", "parent": 2, "http": at(6, "https://models/inside")},
+    )
+
+    urls = [each.url for each in exchanges_of(run, 2)]
+
+    assert urls == [f"https://shop/{name}" for name in ("first", "inner-first", "inner", "last")]
+
+
+def test_exchanges_without_times_end_with_the_one_on_the_call():
+    run = make_run(
+        {"kind": "tool", "tool_name": "ask", "http": {"url": "https://shop/last"}},
+        {"kind": "other", "parent": 1, "http": {"url": "https://shop/first"}},
+        {"kind": "other", "parent": 1, "http": {"url": "https://shop/second"}},
+    )
+
+    assert [each.url for each in exchanges_of(run, 1)] == [
+        f"https://shop/{name}" for name in ("first", "second", "last")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("recorded", "now", "same"),
+    [
+        ("https://shop/x", "https://shop:443/x", True),
+        ("https://shop", "https://shop/", True),
+        ("https://shop/x", "https://someone:word@SHOP/x#part", True),
+        ("https://shop/x?a=1", "https://shop/x?a=2", False),
+        ("https://shop/x", "http://shop/x", False),
+        ("https://shop/x", "https://shop/x/y", False),
+        ("https://shop/x?key=[redacted]&a=1", "https://shop/x?key=s3cr3t&a=1", True),
+        ("https://shop/x?key=[redacted]&a=1", "https://shop/x?key=s3cr3t&b=2&a=1", False),
+        ("https://shop/u/[email:1a2b3c4d]/x", "https://shop/u/a@b.c/x", True),
+        ("https://shop/u/[email:1a2b3c4d]/x", "https://shop/u/a@b.c/y", False),
+    ],
+)
+def test_addresses_are_compared_part_by_part(recorded: str, now: str, same: bool):
+    assert same_request(exchange(url=recorded), sent(now)) is same
+
+
+@pytest.mark.parametrize(
+    ("recorded", "now", "same"),
+    [
+        ({"request_body": '{"a": 1}'}, b'{"a": 1}', True),
+        ({"request_body": '{"a": 1}'}, b'{"a":1}', False),
+        ({"request_body": '{"a": 1}', "respelled": True}, b'{"a":1}', True),
+        ({"request_body": {"a": 1}}, b'{"a":1}', True),
+        ({"request_body": {"a": 1}}, b"a=1", False),
+        ({"request_body": {"base64": "AP8="}}, b"\x00\xff", True),
+        ({"request_body": '{"to": "[email:1a2b3c4d]", "n": 1}'}, b'{"to": "a@b.c", "n": 1}', True),
+        ({"request_body": '{"to": "[email:1a2b3c4d]", "n": 1}'}, b'{"to": "a@b.c", "n": 2}', False),
+        ({"request_body": "abc", "request_body_cut": True}, b"abcdef", True),
+        ({"request_body": "abc", "request_body_cut": True}, b"abdef", False),
+        ({"request_body_left_out": "it was sent as a stream"}, b"any", True),
+        ({}, b"", True),
+        ({}, b"any", False),
+    ],
+)
+def test_bodies_are_compared_as_far_as_they_were_recorded(recorded: dict[str, Any], now: bytes, same: bool):
+    assert same_request(exchange(**recorded), sent(body=now)) is same
+
+
+def test_methods_differ():
+    assert not same_request(exchange(), sent(method="POST"))
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({}, None),
+        ({"status": 429, "response_body": "wait"}, None),
+        ({"status": None, "error": {"type": "httpx.ConnectError"}}, "not answered (httpx.ConnectError)"),
+        ({"error": {"type": "httpx.ReadError"}}, "broke off (httpx.ReadError)"),
+        ({"body_cut": True}, "too long"),
+    ],
+)
+def test_what_is_not_whole_answers_nothing(fields: dict[str, Any], words: str | None):
+    said = why_not(exchange(**fields))
+
+    assert (said is None) == (words is None)
+    assert (words or "") in (said or "")
