@@ -25,6 +25,7 @@ from sessions_app.core.run import Fixture, HttpExchange, Run
 _NOT_RECORDED = "no HTTP was recorded for this call; record with http=True"
 _OTHER = "no recorded exchange of this call has this method, address and body"
 _USED = "each recorded exchange of this call with this method, address and body was already used"
+_BARE_THREAD = "it was sent by a thread that does not run in the context of a call; recordings lack what these send"
 
 
 class RecordedCall:
@@ -49,6 +50,10 @@ class RecordedCall:
                 self._miss(request, reason)
             self._unused.remove(found)
             return found
+
+    def sent_beside(self, request: SentRequest) -> NoReturn:
+        """A request of a thread that this call, it seems, has started."""
+        self._miss(request, _BARE_THREAD)
 
     def missing_body(self, request: SentRequest, exchange: HttpExchange) -> FixtureNotFound | None:
         """What reading the body of this answer comes to; None where the recording has the body."""
@@ -77,6 +82,9 @@ class RecordedCall:
 
 
 _running: ContextVar[RecordedCall] = ContextVar("running")
+_open: list[RecordedCall] = []
+_older_threads: set[threading.Thread] = set()
+"""Threads that were there before any tool ran, such as those that send telemetry: what they do is nobody's call."""
 
 
 def answer(request: SentRequest) -> tuple[RecordedCall, HttpExchange]:
@@ -85,6 +93,8 @@ def answer(request: SentRequest) -> tuple[RecordedCall, HttpExchange]:
     Outside of a call there are none: as in any replay the world is off, and the fence counts who reached for it.
     """
     call = _running.get(None)
+    if call is None and _open and threading.current_thread() not in _older_threads:
+        _open[0].sent_beside(request)
     if call is None:
         sys.audit("socket.connect", None, request.url)
         raise WorldIsOff(f"The world is off in a replay: {request.words}.")
@@ -103,6 +113,8 @@ class RecordedHttp:
         """In here the clients that Python code sends with ask `answer`."""
         from sessions_app.agents.http_clients import clients_answered  # loads every client that is installed
 
+        _older_threads.clear()
+        _older_threads.update(threading.enumerate())
         with clients_answered():
             yield
 
@@ -113,6 +125,7 @@ class RecordedHttp:
         exchanges = exchanges_of(self._run, fixture.step) if fixture else ()
         recorded = RecordedCall(call, fixture, exchanges)
         token = _running.set(recorded)
+        _open.append(recorded)
         try:
             value = await run()
         except Exception:
@@ -121,6 +134,7 @@ class RecordedHttp:
             raise
         finally:
             _running.reset(token)
+            _open.remove(recorded)
         if recorded.missed is not None:
             raise recorded.missed
         return value

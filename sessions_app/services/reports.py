@@ -159,7 +159,13 @@ def plain_facts(replay: Replay) -> ReplayFacts:
         clock=facts.get("clock"),
         parts=_parts(replay),
         effect=_effect(replay),
+        request=_request(replay),
     )
+
+
+def _request(replay: Replay) -> str | None:
+    sent = (replay.facts.get("asked_for") or {}).get("http")
+    return f"{sent['method']} {sent['url']}" if sent else None
 
 
 def _parts(replay: Replay) -> Parts | None:

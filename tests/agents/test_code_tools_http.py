@@ -9,6 +9,7 @@ import json
 import os
 import urllib.request
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import aiohttp
@@ -332,3 +333,33 @@ def test_headers_are_given_as_recorded(client: str, shop: LocalServer):
 
     assert run.steps[1].call.result.value["content-length"] == "4"
     assert place(again(run, ask)) == ("reproduced", None, None)
+
+
+def test_a_bare_thread_of_a_tool_stops_the_replay_and_is_named(shop: LocalServer):
+    def ask() -> str:
+        with ThreadPoolExecutor(1) as threads:
+            try:
+                return threads.submit(requests.get, f"{shop.url}/stock").result().text
+            except BaseException:
+                return "nothing"
+
+    result = again(asking(ask), ask)
+
+    assert place(result) == ("fixture_missing", 2, "http")
+    sent = result.facts["asked_for"]["http"]
+    assert (sent["url"], "thread" in sent["reason"]) == (f"{shop.url}/stock", True)
+
+
+def test_a_thread_that_was_there_before_is_refused_by_the_fence(shop: LocalServer):
+    """As telemetry sends."""
+    with ThreadPoolExecutor(1) as threads:
+        refused: list[BaseException | None] = []
+
+        def ask() -> str:
+            refused.append(threads.submit(requests.get, f"{shop.url}/stock").exception())
+            return "sent"
+
+        result = again(asking(ask), ask)
+
+    assert place(result) == ("reproduced", None, None)
+    assert [type(error).__name__ for error in refused] == ["NoneType", "WorldIsOff"]

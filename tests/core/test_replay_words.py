@@ -14,7 +14,7 @@ import pytest
 from sessions_app.core.fork.report import ForkFacts
 from sessions_app.core.judge.kit import audit_kit
 from sessions_app.core.replay.proof import PARTS, PROVEN, OutcomeKind, Part, PartState, Proof, read_proof
-from sessions_app.core.replay.words import Difference, ReplayFacts, ReplayVerdict, next_action, verdict_in_words
+from sessions_app.core.replay.words import ReplayFacts, ReplayVerdict, next_action, verdict_in_words
 from sessions_app.core.report import as_json, as_markdown, as_text, build_report
 from tests.core.test_judge_runs import make_run, model, tool
 
@@ -114,10 +114,7 @@ def test_a_fork_is_told_what_to_do_by_what_is_known_of_it():
 
 
 def test_a_request_without_an_answer_is_named():
-    missed = Difference(step=2, path="http", recorded='["GET https://shop/x"]', replayed='"GET https://shop/y"')
-    facts = ReplayFacts(verdict="fixture_missing", stopped_at=2, difference=missed)
+    facts = ReplayFacts(verdict="fixture_missing", stopped_at=2, request="GET https://shop/y")
 
-    told = verdict_in_words(facts)
-
-    assert told == 'Unknown from step 2: no recorded exchange answers "GET https://shop/y"'
-    assert verdict_in_words(replace(facts, difference=None)) == "Could not run: fixture for step 2 missing"
+    assert verdict_in_words(facts) == "Unknown from step 2: no recorded exchange answers GET https://shop/y"
+    assert verdict_in_words(replace(facts, request=None)) == "Could not run: fixture for step 2 missing"

@@ -156,6 +156,30 @@ def test_a_missed_fixture_shows_the_call_and_the_nearest_ones(shop, bob):
     assert "<del>&quot;u_7710&quot;</del>" in page
 
 
+def test_a_request_of_a_tool_without_an_answer_is_named(shop, bob):
+    sent = {"method": "GET", "url": f"https://shop/{HOSTILE}", "body": None, "reason": "it is another one"}
+    facts = FACTS | {
+        "asked_for": {
+            "tool": "lookup_order",
+            "arguments": {"query": "my order"},
+            "call_id": "c1",
+            "http": {**sent, "recorded": ["GET https://shop/recorded"]},
+        },
+        "nearest": [],
+    }
+    found = {"step": 3, "path": "http", "recorded": ["GET https://shop/recorded"], "replayed": "GET https://shop/now"}
+    replay = make_replay(load_example(shop, "r_8821"), verdict="fixture_missing", facts=facts, divergence=found)
+
+    page = page_of(bob, replay)
+
+    assert "no recorded exchange answers" in page
+    assert "The request that no recording answers" in page
+    assert "it is another one" in page
+    assert "GET https://shop/recorded" in page
+    assert "No call of this tool was recorded" not in page
+    assert "<script>alert" not in page
+
+
 def test_a_crash_is_an_error_and_not_a_difference(shop, bob):
     replay = make_replay(
         load_example(shop, "r_8821"), state="crashed", verdict="could_not_run", error=f"died {HOSTILE}", facts={}

@@ -102,6 +102,8 @@ class ReplayFacts:
     """What ran; None of a fork."""
     effect: Effect | None = None
     """What the code of today did by itself where the replay first went another way."""
+    request: str | None = None
+    """Method and address that a tool sent and no recorded exchange answers."""
 
     @property
     def runs_tools(self) -> bool:
@@ -178,9 +180,8 @@ def _left_over(facts: ReplayFacts) -> str:
 
 
 def _fixture_missing(facts: ReplayFacts) -> str:
-    if facts.difference is not None and facts.difference.path == "http":
-        sent = shortened(facts.difference.replayed or "a request")
-        return f"Unknown{_at(facts.stopped_at, 'from')}: no recorded exchange answers {sent}"
+    if facts.request is not None:
+        return f"Unknown{_at(facts.stopped_at, 'from')}: no recorded exchange answers {shortened(facts.request)}"
     step = "a tool call" if facts.stopped_at is None else f"step {facts.stopped_at}"
     return f"Could not run: fixture for {step} missing"
 
