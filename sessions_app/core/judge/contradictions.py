@@ -10,7 +10,7 @@ from sessions_app.core.judge.kit_input import instructions_contradict
 from sessions_app.core.judge.reading import argument_key, main_models, object_of, seen_message, step_name
 from sessions_app.core.judge.reasons import Reason, reason_at, reason_at_end
 from sessions_app.core.payload import Payload
-from sessions_app.core.run import ModelCall, Run, ToolCall
+from sessions_app.core.run import WAITING, ModelCall, Run, ToolCall
 
 SESSION_FILE = "session-file"
 
@@ -45,6 +45,9 @@ def _errors(run: Run) -> Iterator[Reason]:
             message = f"{step_name(step)} has an answer and an error as well."
             yield reason_at(run, "answer_contradicted", message, step)
     for step, call in run.tool_calls:
+        if call.outcome in WAITING | {"crashed"} and call.result is not None:
+            message = f"{step_name(step)} has an answer, though it is said to have come to none."
+            yield reason_at(run, "answer_contradicted", message, step)
         if call.outcome == "success" and call.result is None and step.error is not None:
             message = f"{step_name(step)} went well, and has an error in the place of an answer."
             yield reason_at(run, "answer_contradicted", message, step)

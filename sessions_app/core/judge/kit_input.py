@@ -157,7 +157,7 @@ def instructions(run: Run) -> Finding:
 def instructions_contradict(run: Run) -> bool:
     """Whether the run's instructions are other than those of its first request."""
     sent, said = _sent_instructions(run), run.instructions
-    if not said or sent is not None:
+    if said is None or sent is not None:
         return bool(said) and sent != said
     prompts = [str(part.get("content")) for seen in first_requests(run) for part in seen.parts_of("system-prompt")]
     return bool(prompts) and said not in (*prompts, "\n\n".join(prompts), "\n".join(prompts))

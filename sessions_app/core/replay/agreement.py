@@ -29,15 +29,19 @@ def agreeing(recorded: Run, result: Result, made: Run) -> Result:
     if result.verdict != "reproduced" and "limit" not in result.facts:
         return result
     found = first_changed_step(recorded, made)
-    if found is None or not _is_before_end(found, result.divergence):
+    if found is None or not _is_before_end(recorded, found, result.divergence):
         return result
     return _diverged(recorded, result, found)
 
 
-def _is_before_end(found: Difference, end: Divergence | None) -> bool:
-    """Of a replay that ended with its recording, the calls before that place: what lies behind it was not compared."""
+def _is_before_end(recorded: Run, found: Difference, end: Divergence | None) -> bool:
+    """Of a replay that ended with its recording, the calls before that place whose answers the model was told: what lies
+    behind it was not compared."""
     step = found.left_step or found.right_step
-    return end is None or (step is not None and step.kind == "tool" and step.index < (end.step or 0))
+    if end is None or step is None:
+        return end is None
+    last = max((each.index for each, _ in recorded.model_calls), default=0)
+    return step.kind == "tool" and step.index < min(end.step or 0, last)
 
 
 def _diverged(recorded: Run, result: Result, found: Difference) -> Result:
