@@ -35,8 +35,7 @@ def agreeing(recorded: Run, result: Result, made: Run) -> Result:
 
 
 def _is_before_end(recorded: Run, found: Difference, end: Divergence | None) -> bool:
-    """Of a replay that ended with its recording, the calls before that place whose answers the model was told: what lies
-    behind it was not compared."""
+    """Of a replay that ended with its recording, only calls before that place whose answers the model was told."""
     step = found.left_step or found.right_step
     if end is None or step is None:
         return end is None
