@@ -96,7 +96,9 @@ class ReplayModel(Model[Any]):
         is_broken = response.state == "interrupted"
         if is_broken:
             response.state = "complete"
-        yield _Streamed(response, model_request_parameters, recorded.error if is_broken else None)
+        # As a model does before it sends: a text before a call that carries the output is not the output then.
+        parameters = model_request_parameters.with_default_output_mode(self.profile["default_structured_output_mode"])
+        yield _Streamed(response, parameters, recorded.error if is_broken else None)
 
     def _answer(
         self, messages: list[ModelMessage], parameters: ModelRequestParameters

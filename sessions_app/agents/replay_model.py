@@ -104,12 +104,12 @@ class ReplayModel(Model[Any]):
         run_context: Any = None,
     ) -> AsyncIterator[StreamedResponse]:
         planned, response = self.current, self._next()
+        # As a model does before it sends: a text before a call that carries the output is not the output then.
+        parameters = model_request_parameters.with_default_output_mode(self.profile["default_structured_output_mode"])
         if response.state == "interrupted" and planned is not None:
-            yield _BrokenStream(response, model_request_parameters, planned.error)
+            yield _BrokenStream(response, parameters, planned.error)
         else:
-            yield CompletedStreamedResponse(
-                response, model_request_parameters=model_request_parameters, replay_events=True
-            )
+            yield CompletedStreamedResponse(response, model_request_parameters=parameters, replay_events=True)
 
     def prepare_messages(
         self, messages: list[ModelMessage], model_request_parameters: ModelRequestParameters | None = None

@@ -95,7 +95,7 @@ class Scripted(Model[Any]):
         model_request_parameters: ModelRequestParameters,
         run_context: Any = None,
     ) -> AsyncIterator[CompletedStreamedResponse]:
-        parameters = model_request_parameters
+        parameters = model_request_parameters.with_default_output_mode("tool")
         yield CompletedStreamedResponse(self._next(), model_request_parameters=parameters, replay_events=True)
 
     def _next(self) -> ModelResponse:
