@@ -41,7 +41,8 @@ def patch(module: ModuleType) -> None:
     def iter(self: Any, *arguments: Any, **named: Any) -> Any:
         with guard("iter"):
             if active() is not None:
-                recording = RecordRuns(entry_point=_entry_point(sys._getframe(1)))
+                given = getattr(named.get("deferred_tool_results"), "calls", None)
+                recording = RecordRuns(entry_point=_entry_point(sys._getframe(1)), given=given)
                 named = {**named, "capabilities": [*(named.get("capabilities") or ()), recording]}
         return original(self, *arguments, **named)
 
@@ -82,8 +83,10 @@ class RecordRuns(AbstractCapability[Any]):
     Needs an installed recorder; without one it does nothing.
     """
 
-    def __init__(self, *, entry_point: str | None = None) -> None:
+    def __init__(self, *, entry_point: str | None = None, given: dict[str, Any] | None = None) -> None:
+        """`given` is what somebody outside gave for the calls that the run is resumed with."""
         self._entry_point = entry_point
+        self._given = given
         self._log: RunLog | None = None
 
     def get_ordering(self) -> CapabilityOrdering | None:
@@ -91,7 +94,7 @@ class RecordRuns(AbstractCapability[Any]):
 
     async def for_run(self, ctx: Any) -> RecordRuns:
         """A fresh one for each run: it holds what is open in that run."""
-        return RecordRuns(entry_point=self._entry_point)
+        return RecordRuns(entry_point=self._entry_point, given=self._given)
 
     def get_wrapper_model(self, model: Model[Any]) -> Model[Any] | None:
         with guard("get_wrapper_model"):
@@ -106,7 +109,7 @@ class RecordRuns(AbstractCapability[Any]):
         if self._log is None:
             return await handler()
         with guard("run_began"):
-            self._log.run_began(ctx)
+            self._log.run_began(ctx, self._given or {})
         try:
             result = await handler()
         except BaseException as error:

@@ -32,6 +32,8 @@ class CallLog:
         self._has_http = has_http
         self.carried: dict[str, str] = {}
         """Outcome of each call that an earlier run had left open, by call id."""
+        self._given: dict[str, Any] = {}
+        """What somebody outside gave for those."""
         self._unsettled: dict[str, list[int]] = {}
         """Steps whose answer has not been seen in the history."""
         self._running: dict[str, int] = {}
@@ -42,9 +44,10 @@ class CallLog:
 
     # --- asked for
 
-    def carry_over(self, messages: list[Any]) -> None:
+    def carry_over(self, messages: list[Any], given: dict[str, Any]) -> None:
         """Calls that an earlier run left open: this run answers them, without a model step before. Others of the same
         answer may have had theirs in that run."""
+        self._given = given
         answered = {part.tool_call_id for part in answers_in(messages[-1]) if part.tool_call_id}
         for part in calls_in(messages[-2] if answered and len(messages) > 1 else messages[-1]):
             if part.tool_call_id not in answered:
@@ -105,8 +108,8 @@ class CallLog:
             step,
             "success",
             result=answer_value(result.return_value),
-            content=None if result.content is None else prompt_value(result.content),
-            metadata=None if result.metadata is None else metadata_value(result.metadata),
+            content=prompt_value(result.content),
+            metadata=_metadata(result),
         )
         self._put_chunks(step, call, result.metadata)
 
@@ -158,9 +161,18 @@ class CallLog:
         retry = retry_value(part)
         fields: dict[str, Any] = {} if retry is None else {"retry": retry}
         if self._outcomes.get(step) != outcome or outcome == "retried":
-            fields |= {"outcome": outcome, "result": answer_value(part.content)}
+            given = self._given.get(part.tool_call_id) if part.tool_call_id in self.carried else None
+            content = prompt_value(given.content) if isinstance(given, ToolReturn) else None
+            result, metadata = answer_value(part.content), _metadata(part)
+            fields |= {"outcome": outcome, "result": result, "content": content, "metadata": metadata}
         self._outcomes[step] = outcome
         if self.run.is_open(step):
             self.run.end(step, **fields)
         elif fields:
             self.run.amend(step, **fields)
+
+
+def _metadata(answer: Any) -> Any:
+    """What is kept for the team beside an answer."""
+    metadata = getattr(answer, "metadata", None)
+    return None if metadata is None else metadata_value(metadata)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
-from pydantic_ai.exceptions import ToolRetryError
+from pydantic_ai.exceptions import ModelRetry, ToolRetryError
 from pydantic_ai.tools import DeferredToolRequests
 
 from replay_recorder.agent_step import AgentStep
@@ -80,6 +80,8 @@ class RunLog:
         self._answer: tuple[Any, Expected] | None = None
         """An answer that the loop has not taken up yet, and as it was written."""
         self._is_stream_open = False
+        self._refusal: ModelRetry | None = None
+        """By which a hook behind the request has it made again; the answer that was refused stands in the history."""
         self._is_taken_early = False
         """Whether the answer was written while its request was still open: the tools beside a final text run then."""
         self.streamed: Any = None
@@ -133,13 +135,13 @@ class RunLog:
 
     # --- the run
 
-    def run_began(self, ctx: Any) -> None:
-        """The messages of earlier turns are there, and the run's own are not."""
+    def run_began(self, ctx: Any, given: dict[str, Any]) -> None:
+        """The messages of earlier turns are there, and the run's own are not. `given` are the results from outside."""
         self._messages = ctx.messages
         self._history = History(ctx.messages)
         if ctx.messages:
             self.run.put_prior([message_text(message) for message in ctx.messages])
-            self.calls.carry_over(ctx.messages)
+            self.calls.carry_over(ctx.messages, given)
 
     def run_ended(self, result: Any) -> None:
         is_waiting, output = isinstance(result.output, DeferredToolRequests), None
@@ -219,8 +221,9 @@ class RunLog:
         if response is not None:
             self._answer = (response, Expected(response, ctx, request_context))
             self._write_answer(self._answer[1].message, fields)
-        elif error is not None and was_stopped(error):
-            self._is_stream_open = True
+        elif isinstance(error, ModelRetry) or (error is not None and was_stopped(error)):
+            self._is_stream_open = not isinstance(error, ModelRetry)
+            self._refusal = error if isinstance(error, ModelRetry) else None
             self.run.amend(self._step, self._same, request=self._request_text(), **fields)
         else:
             why = None if error is None else error_of(error)
@@ -333,6 +336,8 @@ class RunLog:
         self._settle_answer(messages)
         if self._is_stream_open:
             self._settle_stream(messages, error)
+        if self._refusal is not None:
+            self._settle_refused(messages, self._refusal)
         self.calls.settle(messages)
 
     def _stop_what_goes_on(self, error: BaseException) -> None:
@@ -347,12 +352,26 @@ class RunLog:
         What came whole did not fail: it was refused as output, or code behind it failed.
         """
         self._is_stream_open = False
-        response, is_whole = self._next_in(messages), self._came_whole()
-        if response is not None and response.kind == "response":
-            self._write_answer(replace(response, state="complete") if is_whole else response, {})
-            self._history.answered(response, step=self._step)
-        if error is not None and not is_whole and not isinstance(error.__cause__, ToolRetryError):
+        self._write_next_in(messages)
+        if error is not None and not self._came_whole() and not isinstance(error.__cause__, ToolRetryError):
             self.run.end(self._step, error=error_of(error))
+
+    def _settle_refused(self, messages: list[Any], refusal: ModelRetry) -> None:
+        """A hook before the request may have it made again too; then there was no answer."""
+        self._refusal = None
+        if not self._write_next_in(messages):
+            self.run.end(self._step, error=error_of(refusal))
+
+    def _write_next_in(self, messages: list[Any]) -> bool:
+        """The answer as it came. Where the history holds it otherwise, the next request is written whole."""
+        response = self._next_in(messages)
+        if response is None or response.kind != "response":
+            return False
+        came = replace(response, state="complete") if self._came_whole() else response
+        self._write_answer(came, {})
+        if came.state == response.state:
+            self._history.answered(response, step=self._step)
+        return True
 
     def _came_whole(self) -> bool:
         """The stream itself knows; in the history an answer counts as interrupted by anything that went wrong later."""

@@ -8,12 +8,13 @@ from typing import Any, cast
 
 from pydantic import ValidationError
 from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering
-from pydantic_ai.exceptions import ToolRetryError
+from pydantic_ai.exceptions import ModelRetry, ToolFailed, ToolRetryError
 from pydantic_ai.messages import ModelMessage, ModelResponse, RetryFeedbackPart, RetryInfo, ToolCallPart, ToolReturnPart
 from pydantic_ai.models import ModelRequestContext
 from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults, RunContext, ToolDefinition, ToolDenied
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
+from sessions_app.agents.frozen_tools import give_recorded
 from sessions_app.agents.library import dump_parameters, load_messages, load_parameters
 from sessions_app.agents.replay_model import ReplayModel
 from sessions_app.agents.stage import Stage
@@ -69,6 +70,13 @@ class Observer(AbstractCapability[None]):
             self._stage.requested(planned, *look(), response)
         return response
 
+    async def prepare_tools(self, ctx: RunContext[None], tool_defs: list[ToolDefinition]) -> list[ToolDefinition]:
+        """The calls that a run is resumed with are answered before its first request, as a tool's own. The library
+        does not let a tool be called that is run elsewhere."""
+        if ctx.run_step > 0:
+            return tool_defs
+        return [replace(tool, kind="function") if tool.kind == "external" else tool for tool in tool_defs]
+
     async def prepare_output_tools(
         self, ctx: RunContext[None], tool_defs: list[ToolDefinition]
     ) -> list[ToolDefinition]:
@@ -98,7 +106,16 @@ class Observer(AbstractCapability[None]):
             if answer is not None:
                 was_denied = answer.outcome == "denied"
                 results.approvals[call.tool_call_id] = ToolDenied(str(answer.content)) if was_denied else True
-        return results if results.approvals else None
+        for call in requests.calls:
+            if call.tool_call_id in decided:
+                results.calls[call.tool_call_id] = await self._given_outside(call)
+        return results if results.approvals or results.calls else None
+
+    async def _given_outside(self, call: ToolCallPart) -> Any:
+        try:
+            return await give_recorded(self._stage, call.tool_name, call.tool_call_id, call.args_as_dict())
+        except (ToolFailed, ModelRetry) as said:
+            return said
 
     async def wrap_output_validate(
         self, ctx: RunContext[None], *, output_context: Any, output: Any, handler: Any

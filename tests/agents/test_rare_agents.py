@@ -8,8 +8,17 @@ import pytest
 from sessions_app.core.formats.native import parse_native
 from sessions_app.core.judge.verdict import judge
 from tests.recorder.playing import recorded
-from tests.recorder.rare_agents import JUDGED, REPRODUCED, bytes_in_metadata, denied_while_it_runs, retry_from_outside
-from tests.recorder.replaying import assert_reproduced, replayed, verdict_of
+from tests.recorder.rare_agents import (
+    JUDGED,
+    REPRODUCED,
+    bytes_in_metadata,
+    denied_while_it_runs,
+    request_that_a_hook_refuses,
+    results_for_tools_that_run_elsewhere,
+    retry_from_outside,
+    text_that_a_hook_refuses,
+)
+from tests.recorder.replaying import assert_promise_kept, assert_reproduced, replayed, verdict_of
 from tests.recorder.scenarios import Play
 
 
@@ -22,9 +31,10 @@ def test_a_rare_agent_is_reproduced(make: Callable[[], Play], way: str):
     assert_reproduced(record)
 
 
+@pytest.mark.parametrize("way", ["run", "run_stream_events"])
 @pytest.mark.parametrize("make", JUDGED, ids=lambda make: make.__name__)
-def test_what_cannot_be_recorded_whole_is_judged_beforehand(make: Callable[[], Play]):
-    record = recorded(make(), "run")[-1]
+def test_what_cannot_be_recorded_whole_is_judged_beforehand(make: Callable[[], Play], way: str):
+    record = recorded(make(), way)[-1]
     step, code = JUDGED[make]
 
     verdict, (result, _) = judge(parse_native(record)), replayed(record)
@@ -47,6 +57,42 @@ def test_other_metadata_is_found():
     record["steps"][1]["metadata"]["raw"] = "AAAA"
 
     assert verdict_of(record) == ("diverged", 3, "messages[2].parts[0].metadata.raw")
+
+
+@pytest.mark.parametrize(
+    "make", [text_that_a_hook_refuses, request_that_a_hook_refuses], ids=lambda make: make.__name__
+)
+def test_a_hook_that_refuses_ends_a_stream_for_good_and_is_judged(make: Callable[[], Play]):
+    record = recorded(make(), "run_stream")[-1]
+
+    assert assert_promise_kept(record).verdict == "replayable_to_step"
+
+
+def test_results_from_elsewhere_are_reproduced_in_a_stream_too():
+    assert_reproduced(recorded(results_for_tools_that_run_elsewhere(), "run_stream")[-1])
+
+
+def test_another_result_from_elsewhere_is_found():
+    record = json.loads(recorded(results_for_tools_that_run_elsewhere())[-1])
+    record["steps"][0]["result"]["tracking"] = "T-10"
+
+    assert verdict_of(record)[0] != "reproduced"
+
+
+def test_a_picture_beside_a_result_that_the_record_lacks_is_judged():
+    record = json.loads(recorded(results_for_tools_that_run_elsewhere())[-1])
+    del record["steps"][0]["content"]
+
+    judged = assert_promise_kept(json.dumps(record).encode())
+
+    assert [reason.code for reason in judged.reasons] == ["message_from_code"]
+
+
+def test_an_answer_that_a_hook_refused_is_recorded():
+    record = json.loads(recorded(text_that_a_hook_refuses())[-1])
+
+    refused = record["steps"][2]
+    assert (refused["response"]["parts"][0]["content"], refused.get("error")) == ("No.", None)
 
 
 def test_another_denial_is_found():

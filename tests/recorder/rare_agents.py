@@ -9,11 +9,12 @@ from typing import Any
 
 from pydantic_ai import Agent, ModelRetry, NativeOutput, RunContext, ToolReturn
 from pydantic_ai.capabilities import AbstractCapability, HandleDeferredToolCalls
-from pydantic_ai.exceptions import CallDeferred, SkipToolExecution, SkipToolValidation
-from pydantic_ai.messages import ModelMessage
-from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults, ToolDenied
+from pydantic_ai.exceptions import CallDeferred, SkipToolExecution, SkipToolValidation, ToolFailed
+from pydantic_ai.messages import ModelMessage, ModelResponse
+from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults, ToolDefinition, ToolDenied
+from pydantic_ai.toolsets import ExternalToolset
 
-from tests.recorder.scenarios import Play, Refund, Scripted, call, says, support_agent
+from tests.recorder.scenarios import PNG, Play, Refund, Scripted, call, says, support_agent
 
 LOOKUP = call("lookup_order", {"order_id": "ORD-1"}, "a")
 
@@ -206,6 +207,32 @@ def result_from_outside_with_a_prompt() -> Play:
     return _resumed({"tracking": "T-9"}, "And hurry")
 
 
+def results_for_tools_that_run_elsewhere() -> Play:
+    def asking(*then: ModelResponse) -> Agent[None, Any]:
+        schema = {"type": "object", "properties": {"order_id": {"type": "string"}}}
+        elsewhere = ExternalToolset([ToolDefinition(name="ship", parameters_json_schema=schema)])
+        kinds: Any = [str, DeferredToolRequests]
+        return Agent(Scripted(*then), toolsets=[elsewhere], output_type=kinds)
+
+    asked = says(*(call("ship", {"order_id": f"ORD-{call_id}"}, call_id) for call_id in ("x1", "x2", "x3")))
+    history = asyncio.run(asking(asked).run("Ship them")).all_messages()
+    shipped = ToolReturn({"tracking": "T-9"}, content=["The label:", PNG], metadata={"weight": 1.0})
+    results = DeferredToolResults(calls={"x1": shipped, "x2": ToolFailed("Lost."), "x3": "sent"})
+    agent = asking(says("Two are on their way."))
+    return Play(agent, "And hurry", message_history=history, deferred_tool_results=results)
+
+
+def answered_for_a_tool_that_runs_elsewhere() -> Play:
+    async def answer(ctx: Any, requests: Any) -> DeferredToolResults:
+        given = ToolReturn({"tracking": "T-9"}, metadata={"weight": 1.0})
+        return DeferredToolResults(calls={each.tool_call_id: given for each in requests.calls})
+
+    elsewhere = ExternalToolset([ToolDefinition(name="ship")])
+    asked = says(call("ship", {}, "x1"))
+    capabilities = [HandleDeferredToolCalls(answer)]
+    return Play(Agent(Scripted(asked, says("Shipped.")), toolsets=[elsewhere], capabilities=capabilities), "Ship it")
+
+
 def retry_from_outside() -> Play:
     return _resumed(ModelRetry("Once more."))
 
@@ -231,12 +258,51 @@ def text_that_a_validator_changes() -> Play:
     return Play(agent, "Speak")
 
 
+# --- hooks that have a request made again ------------------------------------------------------
+
+
+class Refusing(AbstractCapability[Any]):
+    def __init__(self, *, request: int, before: bool = False) -> None:
+        self._left = request
+        self._is_before = before
+
+    async def before_model_request(self, ctx: Any, request_context: Any) -> Any:
+        if self._is_before:
+            self._refuse()
+        return request_context
+
+    async def after_model_request(self, ctx: Any, *, request_context: Any, response: Any) -> Any:
+        if not self._is_before:
+            self._refuse()
+        return response
+
+    def _refuse(self) -> None:
+        self._left -= 1
+        if self._left == 0:
+            raise ModelRetry("Once more, please.")
+
+
+def text_that_a_hook_refuses() -> Play:
+    return Play(support_agent(says(LOOKUP), says("No."), says("Ok."), capabilities=[Refusing(request=2)]), "Where?")
+
+
+def output_call_that_a_hook_refuses() -> Play:
+    first, then = (call("final_result", {"order_id": "ORD-1", "amount": n}, f"o{n}") for n in (1, 2))
+    return Play(support_agent(says(first), says(then), output_type=Refund, capabilities=[Refusing(request=1)]), "Go")
+
+
+def request_that_a_hook_refuses() -> Play:
+    hook = Refusing(request=2, before=True)
+    return Play(support_agent(says(LOOKUP), says("Ok."), capabilities=[hook]), "Where?")
+
+
 REPRODUCED: tuple[Callable[[], Play], ...] = (
     connection_error_with_structured_output, connection_error_behind_a_tool_with_structured_output,
     history_that_begins_at_a_tool_return, history_that_ends_at_a_tool_return, dynamic_prompt_with_history,
     ids_used_again_over_turns, extra_keys_in_an_output_tool, extra_keys_in_native_output, bytes_in_metadata,
     bytes_as_metadata, skipped_execution, skipped_validation, approved_while_it_runs, denied_while_it_runs,
     answered_from_outside_while_it_runs, result_from_outside_with_a_prompt,
+    results_for_tools_that_run_elsewhere, answered_for_a_tool_that_runs_elsewhere, text_that_a_hook_refuses,
     arguments_of_many_levels_as_text,
 )  # fmt: skip
 JUDGED: dict[Callable[[], Play], tuple[int, str]] = {
@@ -244,5 +310,7 @@ JUDGED: dict[Callable[[], Play], tuple[int, str]] = {
     arguments_of_many_levels: (1, "value_cut"),
     message_put_into_the_queue: (2, "message_from_code"),
     text_that_a_validator_changes: (1, "output_made_by_code"),
+    output_call_that_a_hook_refuses: (2, "message_from_code"),
+    request_that_a_hook_refuses: (2, "model_answer_missing"),
 }
 """The last step that replays, and the reason."""

@@ -7,13 +7,23 @@ from typing import Any
 import pytest
 from pydantic_ai import Agent
 from pydantic_ai.models.function import AgentInfo, FunctionModel
+from pydantic_ai.usage import UsageLimits
 
 from sessions_app.core.formats.native import parse_native
 from sessions_app.core.judge.anomalies import find_anomalies
 from sessions_app.core.judge.verdict import judge
 from tests.recorder.playing import recorded
 from tests.recorder.replaying import assert_promise_kept, assert_reproduced
-from tests.recorder.scenarios import CrmDown, Play, output_retries_exhausted, text_output_refused_for_good
+from tests.recorder.scenarios import (
+    CrmDown,
+    Play,
+    Refund,
+    call,
+    output_retries_exhausted,
+    says,
+    support_agent,
+    text_output_refused_for_good,
+)
 from tests.recorder.streams import STRATEGIES, text_then_call
 
 SKIPPED = "Tool not executed - a final result was already processed."
@@ -81,6 +91,51 @@ def test_output_that_is_refused_is_no_failure_of_the_model_call(make: Callable[[
     assert run.error.message.startswith("Output validation failed during streaming")
     judged = assert_promise_kept(record)
     assert [(judged.step, reason.code) for reason in judged.reasons] == [(len(run.steps), "error_outside_loop")]
+
+
+LOOKUP = call("lookup_order", {"order_id": "ORD-1"}, "a")
+REFUND, BAD_REFUND = (call("final_result", {"order_id": "ORD-1", "amount": n}, f"o{n}") for n in (5, -5))
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_a_text_before_the_call_that_carries_the_output_is_not_the_output(strategy: Any):
+    agent = support_agent(says("Let me see.", LOOKUP, REFUND), output_type=Refund, end_strategy=strategy)
+
+    (record,) = recorded(Play(agent, "Refund?"), "run_stream")
+
+    assert json.loads(record)["output"] == {"order_id": "ORD-1", "amount": 5.0}
+    assert judge(parse_native(record)).verdict == "replayable"
+    assert_reproduced(record)
+
+
+def test_texts_in_place_of_the_output_are_refused_again():
+    agent = support_agent(says("Five."), says("Five euros."), says(REFUND), output_type=Refund, retries=3)
+
+    (record,) = recorded(Play(agent, "Refund?"), "run_stream")
+
+    assert [step["kind"] for step in json.loads(record)["steps"]] == ["model", "model", "model", "tool"]
+    assert_promise_kept(record)
+    assert_reproduced(record)
+
+
+def test_a_limit_that_keeps_the_tools_beside_the_final_text_from_running_is_reached_again():
+    agent = support_agent(says("Looking now.", LOOKUP))
+
+    (record,) = recorded(Play(agent, "Where?", usage_limits=UsageLimits(tool_calls_limit=0)), "run_stream")
+
+    run = parse_native(record)
+    assert run.error is not None
+    assert (run.error.type, json.loads(record)["steps"][0]["response"]["state"]) == ("UsageLimitExceeded", "complete")
+    assert_reproduced(record)
+
+
+def test_calls_that_refused_output_kept_from_being_made_are_judged():
+    agent = support_agent(says(BAD_REFUND, LOOKUP, REFUND), output_type=Refund, end_strategy="exhaustive", retries=3)
+
+    (record,) = recorded(Play(agent, "Refund?"), "run_stream")
+
+    judged = assert_promise_kept(record)
+    assert (judged.step, [reason.code for reason in judged.reasons]) == (2, ["error_outside_loop"])
 
 
 def test_an_answer_that_breaks_off_is_a_failure_of_the_model_call():

@@ -63,14 +63,19 @@ def _of_error(run: Run, step: Step, call: ModelCall) -> Reason | None:
         return None
     if error.type in OF_THE_LOOP and not _is_due(run, error) and not _lacks_limits(run, error):
         message = f"The recorded answers do not lead to the {error.type} with which the run ended."
-        return reason_at_end(run, "model_answer_missing", message)
+        return _behind(run, untold, "model_answer_missing", message)
     if _is_of_the_loop(run, call, error):
         return None
     if _lacks_limits(run, error):
         message = "The usage limits of the run were not recorded, so a replay cannot come to this error."
     else:
         message = f"The run ended with {error.type or 'an error'} after the last answer; no replay runs what raised it."
-    return reason_at_end(run, "error_outside_loop", message)
+    return _behind(run, untold, "error_outside_loop", message)
+
+
+def _behind(run: Run, untold: list[tuple[Step, ToolCall]], code: str, message: str) -> Reason:
+    """At the first call that the error kept from being made: a replay, which does not come to the error, makes it."""
+    return reason_at(run, code, message, untold[0][0]) if untold else reason_at_end(run, code, message)
 
 
 def _is_passed_on(run: Run, step: Step, error: ErrorInfo) -> bool:

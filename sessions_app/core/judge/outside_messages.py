@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from sessions_app.core.judge.reading import main_models, own_tools, seen_message, step_name
 from sessions_app.core.judge.reasons import Reason, reason_at
-from sessions_app.core.run import Run
+from sessions_app.core.run import ModelCall, Run
 
 _FRAMEWORK = "pydantic-ai"
 """Its loop adds what tools gave and nothing else; what its recorder writes is whole."""
@@ -20,14 +20,26 @@ def outside_messages(run: Run) -> Iterator[Reason]:
 
 
 def _queued(run: Run) -> Iterator[Reason]:
-    """More prompts of a user behind an answer than its tools gave along."""
-    for (asking, _), (step, call) in pairwise(main_models(run)):
+    """More prompts of a user behind an answer than its tools gave along, or words in place of what the calls gave. A
+    run that is resumed may begin with a prompt of its own."""
+    own = 0 if run.input is None else 1
+    resumed = [(None, own, pair) for pair in main_models(run)[:1] if run.deferred is not None]
+    later = [(asking.index, 0, pair) for (asking, _), pair in pairwise(main_models(run))]
+    for asking, prompts, (step, call) in [*resumed, *later]:
         parts = seen_message(call.history.message, step=0).parts_of("user-prompt") if call.history else []
-        given = [one for each, one in own_tools(run) if each.parent == asking.index and one.content is not None]
-        if len(parts) > len(given):
+        given = [one for each, one in own_tools(run) if each.parent == asking and one.content is not None]
+        if len(parts) > len(given) + prompts or _is_refused_whole(run, asking, call):
             message = f"The request of {step_name(step)} holds a message that code outside of the loop put there."
             yield reason_at(run, "message_from_code", message, step)
             return
+
+
+def _is_refused_whole(run: Run, asking: int | None, call: ModelCall) -> bool:
+    """Whether a hook refused an answer with its calls, of which none was made."""
+    if call.history is None or not any(step.parent == asking for step, _ in run.tool_calls):
+        return False
+    newest = seen_message(call.history.message, step=0)
+    return bool(newest.parts_of("retry-feedback")) and not newest.parts_of("tool-return", "retry-prompt")
 
 
 def _retries_from_outside(run: Run) -> Iterator[Reason]:

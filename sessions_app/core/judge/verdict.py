@@ -30,6 +30,7 @@ from sessions_app.core.judge.reading import (
 from sessions_app.core.judge.reasons import Reason, reason_at
 from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.core.replay.call_places import place_without_step
+from sessions_app.core.replay.plan import repeated_requests
 from sessions_app.core.run import (
     SKIPPED,
     SPANS,
@@ -193,15 +194,19 @@ COLD_CHECKS: tuple[ColdCheck, ...] = (
 
 def _missing_model_answers(run: Run) -> Iterator[Reason]:
     for step, call in main_models(run):
-        if _has_no_answer(step, call) or (call.response is None and _is_streamed(run)):
+        if _has_no_answer(step, call) or (call.response is None and _must_have_answer(run, step)):
             message = f"The model's answer of {step_name(step)} was not recorded."
             yield reason_at(run, "model_answer_missing", message, step)
 
 
-def _is_streamed(run: Run) -> bool:
-    """There is an answer then in any case: of a stream that fails, the loop keeps what came before."""
+def _must_have_answer(run: Run, step: Step) -> bool:
+    """Of a stream that fails, the loop keeps what came before; by itself it does not go on after a request that failed,
+    but a client may make that again."""
+    if run.source_format != "native" or run.agent.framework != "pydantic-ai":
+        return False
     is_stream = (run.agent.entry_point or "").startswith("run_stream")
-    return is_stream and run.source_format == "native" and run.agent.framework == "pydantic-ai"
+    goes_on = step.index < main_models(run)[-1][0].index and step.index not in repeated_requests(run)
+    return is_stream or goes_on
 
 
 def _missing_tool_answers(run: Run) -> Iterator[Reason]:
