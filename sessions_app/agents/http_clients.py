@@ -15,6 +15,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from http import HTTPStatus
+from importlib import import_module
 from typing import Any, ClassVar
 from unittest import mock
 
@@ -27,6 +28,14 @@ from vcr.request import Request
 from sessions_app.agents import recorded_http
 from sessions_app.core.replay.tool_http import SentRequest
 from sessions_app.core.run import HttpExchange
+
+
+def _installed(client: str) -> Any:
+    """Clients are the team's own; what is not there is not answered."""
+    try:
+        return import_module(client)
+    except ImportError:
+        return None
 
 
 @contextmanager
@@ -184,11 +193,10 @@ def _standard_library() -> Iterator[tuple[Any, str, Any]]:
 
 def _urllib3() -> Iterator[tuple[Any, str, Any]]:
     """Responses of urllib3 itself, which stream and take the content coding off."""
-    try:
-        import urllib3
-        from vcr.stubs import urllib3_stubs
-    except ImportError:
+    urllib3 = _installed("urllib3")
+    if urllib3 is None:
         return
+    from vcr.stubs import urllib3_stubs  # it imports urllib3 itself
 
     def getresponse(self: Any, *args: Any, **options: Any) -> Any:
         received = _received(self)
@@ -212,9 +220,8 @@ def _urllib3() -> Iterator[tuple[Any, str, Any]]:
 
 @contextmanager
 def _aiohttp() -> Iterator[None]:
-    try:
-        import aiohttp
-    except ImportError:
+    aiohttp = _installed("aiohttp")
+    if aiohttp is None:
         yield
         return
 
@@ -223,27 +230,29 @@ def _aiohttp() -> Iterator[None]:
         content = await body.as_bytes() if hasattr(body, "as_bytes") else bytes(body or b"")
         sent = SentRequest(method=request.method, url=str(request.original_url), body=content)
         call, exchange = recorded_http.answer(sent)
-        return _protocol(request, exchange, call.missing_body(sent, exchange))
+        answered = _answered(aiohttp.client_proto.ResponseHandler, call.missing_body(sent, exchange))
+        protocol = answered(request.loop)
+        protocol.connection_made(_Nowhere())
+        protocol.data_received(_on_the_wire(request.method, exchange))
+        protocol.force_close()
+        return protocol
 
     with mock.patch.object(aiohttp.TCPConnector, "_create_connection", connected):
         yield
 
 
-def _protocol(request: Any, exchange: HttpExchange, missing_body: BaseException | None) -> Any:
-    """aiohttp's end of a connection on which the recorded answer has already arrived."""
-    from aiohttp.client_proto import ResponseHandler
+def _answered(handler: Any, missing_body: BaseException | None) -> Any:
+    """aiohttp's end of a connection, on which the recorded answer arrives; without its body, reading that says so."""
+    if missing_body is None:
+        return handler
 
-    class Answered(ResponseHandler):
+    class WithoutBody(handler):  # type: ignore[misc]
         def set_response_params(self, **params: Any) -> None:
             super().set_response_params(**params)
-            if missing_body is not None and self._payload is not None:
+            if self._payload is not None:
                 self._payload.set_exception(missing_body)
 
-    protocol = Answered(request.loop)
-    protocol.connection_made(_Nowhere())
-    protocol.data_received(_on_the_wire(request.method, exchange))
-    protocol.force_close()
-    return protocol
+    return WithoutBody
 
 
 class _Nowhere(asyncio.Transport):
