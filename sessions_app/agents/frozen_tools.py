@@ -7,8 +7,9 @@ from collections.abc import Callable
 from copy import copy
 from typing import Any
 
+from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.exceptions import ApprovalRequired, CallDeferred, ModelRetry, ToolFailed
-from pydantic_ai.messages import ToolReturn
+from pydantic_ai.messages import ToolCallPart, ToolReturn
 from pydantic_ai.tools import RunContext, ToolDefinition
 from pydantic_ai.toolsets import AbstractToolset
 from pydantic_ai.toolsets.abstract import ToolsetTool
@@ -29,6 +30,10 @@ _IS_INTERRUPTED_WITHIN = 1.0
 
 _TURNS_OF_SIBLINGS = 50
 """Turns of the event loop, of which a recorded answer needs a few."""
+
+
+_ADDED_BY_THE_LIBRARY = "tool-search"
+"""The kind of the tool that the library offers beside tools that are loaded when they are looked for."""
 
 
 class RawArguments(dict[str, Any]):
@@ -58,7 +63,8 @@ class FrozenToolset(AbstractToolset[None]):
         return None
 
     async def get_tools(self, ctx: RunContext[None]) -> dict[str, ToolsetTool[None]]:
-        return {tool["name"]: self._tool(self._definition(tool)) for tool in self._model.nearest.tools}
+        own = (tool for tool in self._model.nearest.tools if tool.get("tool_kind") != _ADDED_BY_THE_LIBRARY)
+        return {tool["name"]: self._tool(self._definition(tool)) for tool in own}
 
     def _definition(self, recorded: JsonObject) -> ToolDefinition:
         """Each is read once: most requests of a run have the same."""
@@ -80,6 +86,21 @@ class FrozenToolset(AbstractToolset[None]):
     ) -> Any:
         arguments = tool_args.said if isinstance(tool_args, RawArguments) else tool_args
         return await give_recorded(self._stage, name, ctx.tool_call_id, arguments)
+
+
+class LibraryTools(AbstractCapability[None]):
+    """The library's search for tools runs, for the loop needs what it finds; the next request tells whether that is
+    what was recorded."""
+
+    def __init__(self, stage: Stage) -> None:
+        self._stage = stage
+
+    async def wrap_tool_execute(
+        self, ctx: RunContext[None], *, call: ToolCallPart, tool_def: ToolDefinition, args: Any, handler: Any
+    ) -> Any:
+        if tool_def.tool_kind == _ADDED_BY_THE_LIBRARY:
+            await give_recorded(self._stage, call.tool_name, call.tool_call_id, call.args_as_dict())
+        return await handler(args)
 
 
 async def give_recorded(

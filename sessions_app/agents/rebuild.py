@@ -17,7 +17,7 @@ from pydantic_ai.tools import (
 )
 from pydantic_ai.usage import RunUsage
 
-from sessions_app.agents.frozen_tools import FrozenToolset
+from sessions_app.agents.frozen_tools import FrozenToolset, LibraryTools
 from sessions_app.agents.library import load_messages, load_prompt, load_request
 from sessions_app.agents.observer import Observer
 from sessions_app.agents.replay_model import ReplayModel
@@ -64,7 +64,7 @@ def rebuild_agent(
         retries={"tools": budgets.default, "output": budgets.of_output},
         toolsets=[FrozenToolset(model, stage, budgets)],
         end_strategy=_end_strategy(plan),
-        capabilities=[observer],
+        capabilities=[observer, LibraryTools(stage)],
         deps_type=type(None),
     )
     for made_by, words in start.dynamic_prompts:

@@ -13,6 +13,8 @@ from tests.recorder.rare_agents import (
     REPRODUCED,
     bytes_in_metadata,
     denied_while_it_runs,
+    hidden_tool,
+    hidden_tool_that_is_looked_for,
     request_that_a_hook_refuses,
     results_for_tools_that_run_elsewhere,
     retry_from_outside,
@@ -93,6 +95,24 @@ def test_an_answer_that_a_hook_refused_is_recorded():
 
     refused = record["steps"][2]
     assert (refused["response"]["parts"][0]["content"], refused.get("error")) == ("No.", None)
+
+
+def test_another_tool_that_was_found_is_found():
+    record = json.loads(recorded(hidden_tool_that_is_looked_for())[-1])
+    record["steps"][1]["result"]["discovered_tools"][0]["name"] = "search"
+
+    assert verdict_of(record)[0] != "reproduced"
+
+
+@pytest.mark.parametrize("outcome", ["crashed", "interrupted", "deferred", "unapproved"])
+def test_an_answer_of_a_call_that_had_none_is_judged(outcome: str):
+    record = json.loads(recorded(hidden_tool())[-1])
+    record["steps"][1]["outcome"] = outcome
+
+    judged = judge(parse_native(json.dumps(record).encode()))
+
+    assert "answer_contradicted" in [reason.code for reason in judged.reasons]
+    assert verdict_of(record)[0] != "reproduced"
 
 
 def test_another_denial_is_found():

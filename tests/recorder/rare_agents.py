@@ -12,7 +12,7 @@ from pydantic_ai.capabilities import AbstractCapability, HandleDeferredToolCalls
 from pydantic_ai.exceptions import CallDeferred, SkipToolExecution, SkipToolValidation, ToolFailed
 from pydantic_ai.messages import ModelMessage, ModelResponse
 from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults, ToolDefinition, ToolDenied
-from pydantic_ai.toolsets import ExternalToolset
+from pydantic_ai.toolsets import ExternalToolset, FunctionToolset
 
 from tests.recorder.scenarios import PNG, Play, Refund, Scripted, call, says, support_agent
 
@@ -258,6 +258,39 @@ def text_that_a_validator_changes() -> Play:
     return Play(agent, "Speak")
 
 
+# --- toolsets ----------------------------------------------------------------------------------
+
+
+def _with_hidden_tool(*answers: ModelResponse) -> Play:
+    agent = support_agent(*answers)
+
+    @agent.tool_plain(defer_loading=True)
+    def cancel_order(order_id: str) -> str:
+        """Cancel an order."""
+        return f"cancelled {order_id}"
+
+    return Play(agent, "Cancel it")
+
+
+def hidden_tool() -> Play:
+    return _with_hidden_tool(says(LOOKUP), says("It is shipped."))
+
+
+def hidden_tool_that_is_looked_for() -> Play:
+    search = call("search_tools", {"queries": ["cancel"]}, "s")
+    return _with_hidden_tool(says(search), says(call("cancel_order", {"order_id": "ORD-1"}, "a")), says("Done."))
+
+
+def toolset_made_anew_at_each_request() -> Play:
+    agent = support_agent(says(LOOKUP), says("Ok."))
+
+    @agent.toolset
+    def made(ctx: RunContext[None]) -> FunctionToolset[None]:
+        return FunctionToolset(instructions=f"This is request {ctx.run_step}.")
+
+    return Play(agent, "Where?")
+
+
 # --- hooks that have a request made again ------------------------------------------------------
 
 
@@ -303,6 +336,7 @@ REPRODUCED: tuple[Callable[[], Play], ...] = (
     bytes_as_metadata, skipped_execution, skipped_validation, approved_while_it_runs, denied_while_it_runs,
     answered_from_outside_while_it_runs, result_from_outside_with_a_prompt,
     results_for_tools_that_run_elsewhere, answered_for_a_tool_that_runs_elsewhere, text_that_a_hook_refuses,
+    hidden_tool, hidden_tool_that_is_looked_for,
     arguments_of_many_levels_as_text,
 )  # fmt: skip
 JUDGED: dict[Callable[[], Play], tuple[int, str]] = {
@@ -312,5 +346,6 @@ JUDGED: dict[Callable[[], Play], tuple[int, str]] = {
     text_that_a_validator_changes: (1, "output_made_by_code"),
     output_call_that_a_hook_refuses: (2, "message_from_code"),
     request_that_a_hook_refuses: (2, "model_answer_missing"),
+    toolset_made_anew_at_each_request: (2, "message_from_code"),
 }
 """The last step that replays, and the reason."""

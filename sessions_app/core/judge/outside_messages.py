@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
-from sessions_app.core.judge.reading import main_models, own_tools, seen_message, step_name
+from sessions_app.core.judge.reading import main_models, object_of, own_tools, seen_message, step_name
 from sessions_app.core.judge.reasons import Reason, reason_at
+from sessions_app.core.payload import JsonValue
 from sessions_app.core.run import ModelCall, Run
 
 _FRAMEWORK = "pydantic-ai"
@@ -17,6 +18,7 @@ def outside_messages(run: Run) -> Iterator[Reason]:
     if run.source_format == "native" and run.agent.framework == _FRAMEWORK:
         yield from _queued(run)
         yield from _retries_from_outside(run)
+        yield from _other_instructions(run)
 
 
 def _queued(run: Run) -> Iterator[Reason]:
@@ -51,3 +53,17 @@ def _retries_from_outside(run: Run) -> Iterator[Reason]:
             message = f"The answer of {step_name(step)} came from outside and asked for another try."
             yield reason_at(run, "retry_from_outside", message, step)
             return
+
+
+def _other_instructions(run: Run) -> Iterator[Reason]:
+    """Instructions that are said to stay as they are, and do not: a toolset may be made anew at each request."""
+    for (_, before), (step, call) in pairwise(main_models(run)):
+        if _lasting(before) != _lasting(call):
+            message = f"The instructions of {step_name(step)} are others, and the record does not say what made them."
+            yield reason_at(run, "message_from_code", message, step)
+            return
+
+
+def _lasting(call: ModelCall) -> list[JsonValue]:
+    parts = object_of(call.parameters).get("instruction_parts") or []
+    return [part.get("content") for part in parts if isinstance(part, dict) and not part.get("dynamic")]
