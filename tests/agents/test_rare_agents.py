@@ -21,7 +21,7 @@ from tests.recorder.rare_agents import (
     text_that_a_hook_refuses,
 )
 from tests.recorder.replaying import assert_promise_kept, assert_reproduced, replayed, verdict_of
-from tests.recorder.scenarios import Play
+from tests.recorder.scenarios import Play, outside_result_first, unknown_tool
 
 
 @pytest.mark.parametrize("way", ["run", "run_stream_events"])
@@ -112,6 +112,26 @@ def test_an_answer_of_a_call_that_had_none_is_judged(outcome: str):
     judged = judge(parse_native(json.dumps(record).encode()))
 
     assert "answer_contradicted" in [reason.code for reason in judged.reasons]
+    assert verdict_of(record)[0] != "reproduced"
+
+
+def test_a_refused_call_that_stands_twice_is_judged():
+    record = json.loads(recorded(unknown_tool())[-1])
+    again = {key: value for key, value in record["steps"][1].items() if key != "call_id"}
+    record["steps"].insert(2, again)
+    record["steps"][3]["request"]["after"] = 1
+    record["final"]["after"] = 4
+
+    judged = assert_promise_kept(json.dumps(record).encode())
+
+    assert [(reason.code, reason.step) for reason in judged.reasons] == [("call_contradicted", 3)]
+
+
+def test_words_behind_a_call_that_waits_are_no_answer_of_the_run():
+    record = json.loads(recorded(outside_result_first(), "run_stream")[-1])
+    assert (record["status"], verdict_of(record)[0]) == ("cut_off", "reproduced")
+    record["steps"][0]["response"]["parts"].insert(0, {"part_kind": "text", "content": "Shipped."})
+
     assert verdict_of(record)[0] != "reproduced"
 
 

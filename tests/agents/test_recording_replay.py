@@ -293,6 +293,7 @@ def test_an_attempt_with_another_request_was_not_repeated():
     }
     record["steps"][2]["request"]["messages"][0]["parts"][0]["content"]["status"] = "lost"
 
-    verdict, step, _ = verdict_of(record)
+    judged = assert_promise_kept(json.dumps(record).encode())
 
-    assert (verdict, step) == ("diverged", 3)
+    reasons = [(reason.code, reason.step) for reason in judged.reasons]
+    assert reasons == [("model_answer_missing", 3), ("answer_contradicted", 3)]

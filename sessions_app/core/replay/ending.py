@@ -250,6 +250,8 @@ def other_outcome(run: Run, ending: Ending) -> Divergence | None:
     if ending.open_calls is not None and run.output is None:
         put_off = _put_off(run)
         return _other_calls(_ids_of(waiting(run)) - put_off, ending.open_calls - put_off, last)
+    if run.output is None and waiting(run):
+        return Divergence(step=last, path="open_calls", recorded=sorted(_ids_of(waiting(run))), replayed=None)
     if ending.output is not None and (run.output is None or same_output(run.output, ending.output)):
         return None
     recorded, replayed = (each.parsed if each else None for each in (run.output, ending.output))
