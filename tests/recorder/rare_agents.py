@@ -258,6 +258,10 @@ def text_that_a_validator_changes() -> Play:
     return Play(agent, "Speak")
 
 
+def calls_without_ids() -> Play:
+    return Play(support_agent(says(*(call("lookup_order", {"order_id": f"ORD-{n}"}, "") for n in (1, 2)))), "Where?")
+
+
 # --- toolsets ----------------------------------------------------------------------------------
 
 
@@ -336,7 +340,7 @@ REPRODUCED: tuple[Callable[[], Play], ...] = (
     bytes_as_metadata, skipped_execution, skipped_validation, approved_while_it_runs, denied_while_it_runs,
     answered_from_outside_while_it_runs, result_from_outside_with_a_prompt,
     results_for_tools_that_run_elsewhere, answered_for_a_tool_that_runs_elsewhere, text_that_a_hook_refuses,
-    hidden_tool, hidden_tool_that_is_looked_for,
+    hidden_tool, hidden_tool_that_is_looked_for, calls_without_ids,
     arguments_of_many_levels_as_text,
 )  # fmt: skip
 JUDGED: dict[Callable[[], Play], tuple[int, str]] = {

@@ -122,9 +122,9 @@ def _steps_out_of_place(run: Run) -> Iterator[Reason]:
 
 def _steps_without_calls(run: Run) -> Iterator[Reason]:
     answers = {step.index for step, call in main_models(run) if call.response is not None}
-    asked = Counter({key: len(parts) for key, parts in _asked_for(run).items()})
+    asked = Counter((index, part.get("tool_call_id") or None) for index, parts in _answers(run) for part in parts)
     for step, call in run.tool_calls:
-        key = (step.parent, call.call_id)
+        key = (step.parent, call.call_id or None)
         if step.parent in answers and (call.call_id or run.agent.framework == _FRAMEWORK) and not asked[key]:
             message = f"The answer of step {step.parent} does not ask for the call of {step_name(step)}."
             yield reason_at(run, "call_contradicted", message, step)

@@ -13,7 +13,6 @@ from sessions_app.core.payload import Payload
 from sessions_app.core.run import WAITING, ModelCall, Run, ToolCall
 
 SESSION_FILE = "session-file"
-_WITHOUT_RESULT = WAITING | {"crashed", "interrupted"}
 
 
 def record_gaps(run: Run) -> Iterator[Reason]:
@@ -46,14 +45,11 @@ def _errors(run: Run) -> Iterator[Reason]:
             message = f"{step_name(step)} has an answer and an error as well."
             yield reason_at(run, "answer_contradicted", message, step)
     for step, call in run.tool_calls:
-        if call.outcome in WAITING | {"crashed"} and call.result is not None:
+        if call.outcome in WAITING | {"crashed", "interrupted"} and call.result is not None:
             message = f"{step_name(step)} has an answer, though it is said to have come to none."
             yield reason_at(run, "answer_contradicted", message, step)
         if call.outcome == "success" and call.result is None and step.error is not None:
             message = f"{step_name(step)} went well, and has an error in the place of an answer."
-            yield reason_at(run, "answer_contradicted", message, step)
-        if call.outcome in _WITHOUT_RESULT and call.result is not None:
-            message = f"{step_name(step)} has an answer, and its outcome is {call.outcome}."
             yield reason_at(run, "answer_contradicted", message, step)
         said = None if call.result is None or not call.result.is_text else call.result.value
         error = None if step.error is None else step.error.message
