@@ -113,7 +113,7 @@ def test_the_agents_of_the_examples_say_which_tools_only_read(capsys: pytest.Cap
 
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "order_desk: lookup_order (read), cancel_order (write)"
-    assert lines[2] == "v2_with_empty_check: search_docs (read)"
+    assert lines[3] == "v2_with_empty_check: search_docs (read)"
 
 
 # --- where the code differs

@@ -142,8 +142,6 @@ class StepComparer:
 
     def _tool(self, left: ToolCall, right: ToolCall) -> Iterator[Difference]:
         yield from self.fields.values("outcome", left.outcome, right.outcome)
-        if left.is_output != right.is_output:
-            yield from self.fields.present("is_output", left.is_output, right.is_output)
         if left.retry or right.retry:
             yield from self.fields.present("retry", _retry(left), _retry(right))
         yield from self.fields.payloads("metadata", left.metadata, right.metadata)
