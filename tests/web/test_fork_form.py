@@ -150,8 +150,14 @@ ANSWERS = {
         ),
         (
             3,
-            {"use_state": "on", "patch": '[{"op": "remove", "path": "/memory"}]'},
-            [{"kind": "state", "step": 3, "patch": [{"op": "remove", "path": "/memory"}]}],
+            {
+                **{"use_state": "on", "patch": '[{"op": "remove", "path": "/memory"}]'},
+                **{"use_rule": "on", "rule_when_1": "state.memory is missing", "rule_text_1": "None."},
+            },
+            [
+                {"kind": "state", "step": 3, "patch": [{"op": "remove", "path": "/memory"}]},
+                {"kind": "rule", "when": "state.memory is missing", "answer": {"text": "None."}},
+            ],
         ),
         (1, {"use_clock": "on", "clock": "-3600"}, [{"kind": "clock", "value": -3600}]),
         (1, {"use_clock": "on", "clock": "0.5"}, [{"kind": "clock", "value": 0.5}]),
