@@ -138,12 +138,16 @@ def first_divergence(left: Run, right: Run, rules: VolatileRules | None = None) 
 
 
 def first_changed_step(left: Run, right: Run) -> Divergence | None:
-    """The first field in which two steps differ that stand beside each other, or the runs as a whole; steps of one side
-    are passed over."""
+    """The first field in which two steps differ that stand beside each other, or what the runs came to; steps of one
+    side are passed over."""
     comparer = _comparer(left, right, rules_for(left, right))
     pairs = (_pair(row, left, right, comparer) for row in _align(left, right).rows)
     found = next((_at_field(pair) for pair in pairs if pair.status == "changed"), None)
-    return found or _divergence_of_facts(compare_facts(left, right, comparer))
+    return found or _divergence_of_facts(fact for fact in compare_facts(left, right, comparer) if fact.name in _ENDS)
+
+
+_ENDS = frozenset({"status", "output", "error", "final"})
+"""Facts of what a run came to, not of where it ran."""
 
 
 def _are_related(left: Run, right: Run) -> bool:
