@@ -82,6 +82,7 @@ def test_text_goes_on_with_what_was_real_and_what_to_do():
         "Requests to the model: proven\n"
         "Tools and output schema: proven\n"
         "Tool arguments: proven\n"
+        "State: proven\n"
         "Outcome: proven\n"
         "Real and simulated: 5 recorded · 0 live calls\n"
         "Steps done: load run, stub tools, pin model, diff output\n"
