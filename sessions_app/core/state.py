@@ -357,8 +357,12 @@ def state_after(run: Run, step: int) -> JsonValue:
     A run that recorded changes but no initial state began with an empty object. Steps that recorded
     no change left the state as it was.
     """
-    state = None if run.initial_state is None else run.initial_state.value
-    for change in (recorded.state for recorded in run.steps[:step]):
+    return after_steps(None if run.initial_state is None else run.initial_state.value, run.steps[:step])
+
+
+def after_steps(state: JsonValue, steps: Sequence[Step]) -> JsonValue:
+    """The state that these steps leave, of the one that the first of them found."""
+    for change in (step.state for step in steps):
         if change is not None:
             state = apply_patch(_started(state), (*change.before, *change.after))
     return state

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from sessions_app.core.history import History, nodes
 from sessions_app.core.payload import Payload
-from sessions_app.core.run import ModelCall, Run
+from sessions_app.core.run import Run
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -36,27 +36,23 @@ class RunMessages:
 def messages_of(run: Run) -> RunMessages:
     """One pass; rewritten histories have no known beginning and are new as a whole."""
     known = {run.prior.digest: 0} if run.prior else {}
-    requests = {}
+    requests, newest = {}, 0
     for number, (step, call) in enumerate(run.model_calls, start=1):
         if call.history is not None:
-            requests[step.index] = _added(call.history, known)
-            known[call.history.digest] = number
-        _remember_output(call, known, number)
-    final = None if run.final is None else _added(run.final, known)
+            requests[step.index] = _added(call.history, known, newest)
+        for held in (call.history, call.output_history):
+            if held is not None:
+                known[held.digest] = newest = number
+    final = None if run.final is None else _added(run.final, known, newest)
     return RunMessages(requests=requests, final=final)
 
 
-def _added(history: History, known: dict[str, int]) -> NewMessages:
+def _added(history: History, known: dict[str, int], newest: int) -> NewMessages:
+    """`known` holds the number of the model call that each history belongs to, `newest` the last of them."""
     added, behind = [], None
     for node in nodes(history):
         if node.digest in known:
-            behind = max(known.values()) - known[node.digest]
+            behind = newest - known[node.digest]
             break
         added.append(node.message)
     return NewMessages(history=history, added=tuple(reversed(added)), behind=behind)
-
-
-def _remember_output(call: ModelCall, known: dict[str, int], number: int) -> None:
-    output = call.output_history
-    if output is not None:
-        known[output.digest] = number

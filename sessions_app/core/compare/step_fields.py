@@ -30,18 +30,17 @@ from sessions_app.core.run import (
     answered,
     asked,
 )
-from sessions_app.core.state import PatchError, state_after
+from sessions_app.core.state import PatchError, after_steps
 
 
-@dataclass(frozen=True, slots=True)
 class RunStates:
-    """The states of a run, as its steps changed them."""
+    """The states of a run, as its steps changed them: asked for step by step, so that each change is applied once."""
 
-    run: Run
-
-    @property
-    def are_recorded(self) -> bool:
-        return self.run.initial_state is not None or any(step.state is not None for step in self.run.steps)
+    def __init__(self, run: Run) -> None:
+        self._steps = run.steps
+        self.are_recorded = run.initial_state is not None or any(step.state is not None for step in run.steps)
+        self._first = None if run.initial_state is None else run.initial_state.value
+        self._reached, self._state = 0, self._first
 
     def change_of(self, step: Step) -> StateChange | None:
         """None in a run without states; no operations for a step that left the state as it was."""
@@ -49,11 +48,15 @@ class RunStates:
 
     def after(self, step: Step) -> JsonValue:
         """The state that the step left; the operations themselves where they do not fit the state."""
+        if step.index < self._reached:
+            self._reached, self._state = 0, self._first
         try:
-            return state_after(self.run, step.index)
+            self._state = after_steps(self._state, self._steps[self._reached : step.index])
         except PatchError:
             change = step.state or StateChange()
             return {"before": list(change.before), "after": list(change.after)}
+        self._reached = step.index
+        return self._state
 
 
 def _same_state(left: JsonValue, right: JsonValue) -> bool:
