@@ -6,6 +6,7 @@ OpenTelemetry's exporters).
 
 import socket
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 _WORDS = b"The server is starting again.\n"
@@ -30,6 +31,7 @@ class StandIn:
         if self._server is not None:
             return
         self._server = _Server(self._listening.getsockname()[:2], _NotNow, bind_and_activate=False)
+        self._server.since = time.monotonic()
         self._server.socket.close()
         self._server.socket = self._listening
         threading.Thread(target=self._server.serve_forever, args=(0.05,), name="stand-in", daemon=True).start()
@@ -41,23 +43,29 @@ class StandIn:
             server.shutdown()
 
 
-_COME_BACK = "2"
-"""Seconds. Some exporters ask six times and then give up their spans; a start may take longer than six seconds."""
+def come_back(down: float) -> int:
+    """Seconds until the next try, after so many without a server. Some exporters ask six times and then give up their
+    spans: each wait is as long as all before it, so that six tries last for half a minute."""
+    return min(max(2, round(down)), 30)
 
 
 class _Server(ThreadingHTTPServer):
+    since: float
+    """When it began to answer, by the monotonic clock."""
+
     def handle_error(self, request: object, client_address: object) -> None:
         """Who leaves early misses nothing."""
 
 
 class _NotNow(BaseHTTPRequestHandler):
+    server: _Server
     protocol_version = "HTTP/1.1"
     timeout = 5
 
     def _refuse(self) -> None:
         self._drain()
         self.send_response(503)
-        self.send_header("Retry-After", _COME_BACK)
+        self.send_header("Retry-After", str(come_back(time.monotonic() - self.server.since)))
         self.send_header("Content-Type", "text/plain; charset=utf-8")
         self.send_header("Content-Length", str(len(_WORDS)))
         self.send_header("Connection", "close")

@@ -10,7 +10,7 @@ import pytest
 
 from replay_web.supervisor.errors import CannotStart
 from replay_web.supervisor.port import bound
-from replay_web.supervisor.stand_in import StandIn
+from replay_web.supervisor.stand_in import StandIn, come_back
 
 HOST = "127.0.0.1"
 MEGABYTE = 1024 * 1024
@@ -57,6 +57,15 @@ def test_every_request_is_told_to_come_back(port, sent):
     assert answer.startswith(b"HTTP/1.1 503 ")
     assert b"\r\nRetry-After: 2\r\n" in answer
     assert answer.endswith(b"The server is starting again.\n")
+
+
+def test_who_asks_six_times_asks_for_half_a_minute():
+    asked_at = [0]
+    for _ in range(5):
+        asked_at.append(asked_at[-1] + come_back(asked_at[-1]))
+
+    assert asked_at == [0, 2, 4, 8, 16, 32]
+    assert come_back(3600) == 30
 
 
 def test_who_asks_before_it_sends_is_told_to_send(port):
