@@ -146,14 +146,14 @@ def _budget(run: Run, replay: ReplayFacts | None) -> tuple[BudgetRow, ...]:
         return recorded
     rows = nondeterminism_budget(run, replayed=not replay.has_live_model)
     pairs = zip(rows, recorded, strict=True)
-    return tuple(_let_loose(row, before, loose_in(run, replay).get(row.key)) for row, before in pairs)
+    return tuple(_let_loose(row, before, _loose_in(run, replay).get(row.key)) for row, before in pairs)
 
 
 def _let_loose(row: BudgetRow, recorded: BudgetRow, why: str | None) -> BudgetRow:
     return row if why is None else replace(row, state="uncontrolled", values=f"{why}; {recorded.values}")
 
 
-def loose_in(run: Run, replay: ReplayFacts) -> dict[str, str]:
+def _loose_in(run: Run, replay: ReplayFacts) -> dict[str, str]:
     """What this replay did not hold still although a replay could, by key, and why."""
     found: dict[str, str] = {}
     if replay.runs_tools and replay.tools_that_ran:

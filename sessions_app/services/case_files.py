@@ -19,6 +19,7 @@ from sessions_app.core.payload import JsonObject
 from sessions_app.core.report import Attempt, Outcome, as_json, build_report
 from sessions_app.core.run import Run
 from sessions_app.mapping.load import load_run
+from sessions_app.models.replays import ReplayState
 from sessions_app.services.ingest import ingest_batch, limits
 from sessions_app.services.judgement import rules
 from sessions_app.services.run_store import Ingested
@@ -59,7 +60,9 @@ def _others(row: models.Run) -> Sequence[models.Run]:
 
 def _replays(project: QuerySet[models.Run], row: models.Run) -> QuerySet[models.Run]:
     replays = project.filter(parent_run_id=row.run_id, origin="replay").exclude(run_id=row.parent_run_id or "")
-    return replays.exclude(pk=row.pk).order_by("run_id")[:MAX_REPLAYS]
+    # One that was stopped half way is no attempt, and its run does not say that somebody stopped it.
+    replays = replays.exclude(pk=row.pk).exclude(produced_by__state=ReplayState.CANCELLED)
+    return replays.order_by("run_id")[:MAX_REPLAYS]
 
 
 def _report(run: Run, replays: Sequence[Run]) -> JsonObject:

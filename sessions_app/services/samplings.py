@@ -17,6 +17,8 @@ from sessions_app.models.replays import ReplayState
 from sessions_app.services import leases
 from sessions_app.services.replay_results import store_produced
 
+_AROUND = ("isolation", "fence", "clock")
+
 
 class Sampling:
     """The samples of one claimed replay."""
@@ -28,7 +30,8 @@ class Sampling:
         self._samples = Samples(n=order.samples or 1)
         self._budget = estimate(run, order.at_step or 1, self._samples.n).to_json()
         self._live_calls, self._live_requests, self._refused_calls = 0, 0, 0
-        self._fence: JsonObject = {}
+        self._around: JsonObject = {}
+        """What was kept out, and at which time the clock stood."""
         self._sources: dict[str, int] = {}
         self._first: Run | None = None
 
@@ -42,7 +45,7 @@ class Sampling:
         """A sample that came to no end is counted apart. `live_requests` are those of all samples so far."""
         self._live_calls, self._live_requests = self._live_calls + result["live_calls"], live_requests
         self._refused_calls += result["refused_calls"]
-        self._fence = {name: result["facts"][name] for name in ("isolation", "fence") if name in result["facts"]}
+        self._around = {name: result["facts"][name] for name in _AROUND if name in result["facts"]}
         if result["verdict"] in ("could_not_run", "unknown_from_step", "paused"):
             self._samples = self._samples.fail(result.get("error") or "It stopped where nothing knew an answer.")
             return
@@ -65,7 +68,7 @@ class Sampling:
         return {
             "samples": {**self._samples.to_json(), "budget": self._budget, "requests": self._live_requests},
             "sources": self._sources,
-            **self._fence,
+            **self._around,
             "parent_digest": bytes(self._replay.run.content_digest).hex(),
         }
 

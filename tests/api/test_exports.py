@@ -11,7 +11,7 @@ from sessions_app.core.errors import RecordError, RunConflict
 from sessions_app.core.formats.native import encode_native
 from sessions_app.core.otlp.decode import decode_traces
 from sessions_app.mapping.load import load_run
-from sessions_app.models import Run
+from sessions_app.models import Replay, Run
 from sessions_app.services.case_files import case_of, import_case
 from sessions_app.services.ingest import ingest_document
 from sessions_app.services.spans import receive
@@ -130,6 +130,17 @@ def test_a_replay_that_ended_with_its_recording_is_told_as_one_in_part(shop):
 
     told = [(attempt["outcome"], attempt["matches_original"]) for attempt in report["attempts"]]
     assert told == [("partial", None)]
+
+
+@pytest.mark.parametrize(("state", "outcomes"), [("done", ["reproduced"]), ("cancelled", [])])
+def test_a_replay_that_was_cancelled_half_way_is_no_attempt_of_a_case(shop, state, outcomes):
+    run = ingest_document(shop, SESSION_FILE.read_bytes()).run
+    made = replay_of(shop, run)
+    Replay.objects.create(project=shop, run=run, number=1, state=state, produced_run=made)
+
+    report = json.loads(entries_of(case_of(run))["report.json"])
+
+    assert [attempt["outcome"] for attempt in report["attempts"]] == outcomes
 
 
 def test_runs_of_another_project_are_no_part_of_a_case(shop):

@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Iterator
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -236,6 +237,7 @@ def test_a_sampling_asks_the_live_model_and_counts(project, children):
     assert steps_of(replay) == ["recorded", "recorded", "live"]
     assert Run.objects.filter(origin="fork").count() == 3
     assert (replay.live_calls, samples["requests"]) == (provider.requests, 3)
+    assert datetime.fromisoformat(replay.facts["clock"]) == load_run(run).steps[3].started_at
     assert replay.refused_calls == 0, "the child itself reached for nothing"
 
 
