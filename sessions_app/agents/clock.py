@@ -6,6 +6,8 @@ from datetime import UTC, datetime
 
 import time_machine
 
+from sessions_app.core.formats.json_writer import iso
+
 
 class PinnedClock:
     """Stands still at a recorded moment and is moved on from step to step."""
@@ -14,6 +16,11 @@ class PinnedClock:
         self.pinned_at = start
         self._travel = time_machine.travel(start, tick=False) if start else None
         self._traveller = self._travel.start() if self._travel else None
+
+    @property
+    def told(self) -> str | None:
+        """At which time it stood; None where the clock went on as it does outside."""
+        return iso(self.pinned_at) if self.pinned_at else None
 
     @property
     def now(self) -> datetime | None:

@@ -21,7 +21,6 @@ from sessions_app.core.fork.order import Course, Order
 from sessions_app.core.fork.plan import CannotFork, ForkPlan, plan_fork
 from sessions_app.core.fork.state import ForkState
 from sessions_app.core.fork.stops import Stops
-from sessions_app.core.formats.json_writer import iso
 from sessions_app.core.history import messages as messages_of
 from sessions_app.core.history import nodes
 from sessions_app.core.replay.fixture_book import FixtureBook
@@ -94,8 +93,7 @@ async def _fork(
     final = transcript.end(None, messages, step=0)
     seen = observations_of(transcript, final, ending)
     result, made = conclude_fork(plan, order, seen, ending, state, run_id=run_id)
-    pinned_at = iso(clock.pinned_at) if clock.pinned_at else None
-    return replace(result, facts={**result.facts, "clock": pinned_at}), made
+    return replace(result, facts={**result.facts, "clock": clock.told}), made
 
 
 def start_of_fork(plan: ForkPlan, transcript: Transcript) -> Start:

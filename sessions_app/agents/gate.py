@@ -135,8 +135,7 @@ def _newest_calls(ctx: RunContext[Any]) -> list[ToolCallPart]:
 
 def raw_arguments(call: ToolCallPart) -> JsonValue:
     """As the model sent them, read; what is no JSON stays text."""
-    sent = call.args
-    return recorded_arguments(Payload.of_text(sent) if isinstance(sent, str) else Payload.of_json(sent))
+    return recorded_arguments(Payload.of(call.args))
 
 
 def plain(value: Any) -> JsonValue:

@@ -133,7 +133,7 @@ class Observer(AbstractCapability[None]):
     def _typed(self, output_context: Any, made: Any) -> Any:
         """What the team's type makes of it, as its recorded schema tells."""
         call, asked = output_context.tool_call, self._model.answers[self._model.cursor - 1]
-        parameters = _parameters(asked)
+        parameters = asked.asked_with
         if call is None and not parameters.get("output_object"):
             return made
         spelled = Payload.of_text(made).parsed if call is None and isinstance(made, str) else made
@@ -188,7 +188,7 @@ class Observer(AbstractCapability[None]):
     def _put_recorded_schemas(self, planned: PlannedAnswer, request_context: ModelRequestContext) -> None:
         """Output schemas cannot be rebuilt from JSON in general, so they are taken from the request that had them
         first; a later change shows."""
-        recorded = _parameters(planned)
+        recorded = planned.asked_with
         if recorded.get("output_object") is not None:
             loaded = load_parameters({"output_object": self._first.object_of(planned)})
             request_context.model_request_parameters.output_object = loaded.output_object
@@ -202,14 +202,14 @@ class _FirstSchemas:
         self._tools: dict[tuple[str | None, str], JsonObject] = {}
         self._objects: dict[str | None, JsonValue] = {}
         for answer in answers:
-            parameters = _parameters(answer)
+            parameters = answer.asked_with
             for tool in parameters.get("output_tools") or []:
                 self._tools.setdefault((answer.agent, tool["name"]), tool)
             if parameters.get("output_object") is not None:
                 self._objects.setdefault(answer.agent, parameters["output_object"])
 
     def tools_of(self, planned: PlannedAnswer) -> list[JsonObject]:
-        tools = _parameters(planned).get("output_tools") or []
+        tools = planned.asked_with.get("output_tools") or []
         return [self._tools.get((planned.agent, tool["name"]), tool) for tool in tools]
 
     def object_of(self, planned: PlannedAnswer) -> JsonValue:
@@ -240,11 +240,6 @@ def _newest_nodes(history: History, limit: int = 8) -> list[History]:
         found.append(node)
         node = node.parent
     return found
-
-
-def _parameters(planned: PlannedAnswer) -> JsonObject:
-    value = planned.parameters.value if planned.parameters else None
-    return value if isinstance(value, dict) else {}
 
 
 def _validation_error(title: str, content: JsonValue) -> ValidationError:

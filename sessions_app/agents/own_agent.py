@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
@@ -27,7 +28,6 @@ from sessions_app.agents.recorded_http import RecordedHttp
 from sessions_app.agents.recording_replay import (
     Progress,
     Ticker,
-    cannot_begin,
     expected_end,
     observations_of,
     replay_model,
@@ -40,13 +40,11 @@ from sessions_app.agents.sub_agents import Misses, every_run_frozen
 from sessions_app.agents.transcript import Transcript
 from sessions_app.core.fork.order import Order
 from sessions_app.core.fork.stops import Stops
-from sessions_app.core.formats.json_writer import iso
-from sessions_app.core.judge.outcome import OF_OTHER_CODE, OF_TOOLS
 from sessions_app.core.judge.reasons import Reason
 from sessions_app.core.judge.verdict import judge
 from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.core.replay.budgets import Budgets
-from sessions_app.core.replay.ending import Ending, Played, conclude
+from sessions_app.core.replay.ending import Ending, Played, cannot_begin, conclude
 from sessions_app.core.replay.fixture_book import FixtureBook
 from sessions_app.core.replay.observed import Result
 from sessions_app.core.replay.plan import ReplayPlan, make_plan
@@ -70,7 +68,7 @@ async def replay_with_own_agent(
         return cannot_begin(judged)
     try:
         replay = OwnReplay(make_plan(run), own, order, ask, on_progress, clock, stops or Stops())
-        return await replay.run(judged.limit(without=OF_TOOLS if order.tools.run else OF_OTHER_CODE))
+        return await replay.run(judged.limit_of_code(runs_tools=order.tools.run))
     except ValidationError as error:
         return Result(verdict="could_not_run", error=unreadable(error))
     except ToolCannotRun as refusal:
@@ -178,8 +176,7 @@ class OwnReplay:
 
     def _sources(self) -> JsonObject:
         answered = [request.source for request in self.transcript.requests if request.response is not None]
-        given = [*answered, *(call.source for call in self.transcript.calls)]
-        return {source: given.count(source) for source in dict.fromkeys(given)}
+        return dict(Counter([*answered, *(call.source for call in self.transcript.calls)]))
 
     def facts(self) -> JsonObject:
         tally = self.transcript.tally
@@ -187,7 +184,7 @@ class OwnReplay:
             "fields_compared": tally.compared,
             "volatile_fields": tally.volatile,
             "not_captured": sorted(tally.not_captured or ()),
-            "clock": iso(self.clock.pinned_at) if self.clock.pinned_at else None,
+            "clock": self.clock.told,
             "drift": self.calls.drift,
             "live_tools": self.calls.live,
             "own_code": self.stage.own_acts,

@@ -147,12 +147,11 @@ def _prompt(plan: ReplayPlan, first: Payload) -> Any:
 
 
 def _deferred(plan: ReplayPlan) -> DeferredToolResults | None:
-    outcomes = plan.run.deferred.value if plan.run.deferred else None
-    if not isinstance(outcomes, dict):
+    if plan.run.deferred is None:
         return None
     answers = {call.call_id: call for _, call in plan.run.tool_calls}
     results = DeferredToolResults()
-    for call_id, outcome in outcomes.items():
+    for call_id, outcome in plan.run.decided.items():
         denied = outcome == "denied" and call_id in answers and answers[call_id].result
         message = str(answers[call_id].result.value) if denied else ""  # type: ignore[union-attr]
         results.approvals[call_id] = ToolDenied(message) if denied else True
@@ -161,8 +160,7 @@ def _deferred(plan: ReplayPlan) -> DeferredToolResults | None:
 
 def decided_before(plan: ReplayPlan) -> frozenset[str]:
     """Ids of the calls that this run was resumed with: approved, denied, or answered from outside."""
-    decided = plan.run.deferred.value if plan.run.deferred else None
-    return frozenset(decided if isinstance(decided, dict) else ())
+    return frozenset(plan.run.decided)
 
 
 # --- instructions, settings --------------------------------------------------------------------
@@ -202,9 +200,7 @@ def _part_reader(position: int) -> Callable[[PlannedAnswer], str | None]:
 
 
 def _instruction_parts(planned: PlannedAnswer) -> list[JsonObject]:
-    value = planned.parameters.value if planned.parameters else None
-    parts = value.get("instruction_parts") if isinstance(value, dict) else None
-    return [part for part in parts or [] if isinstance(part, dict)]
+    return [part for part in planned.asked_with.get("instruction_parts") or [] if isinstance(part, dict)]
 
 
 def _settings(model: ReplayModel) -> Any:
@@ -272,5 +268,4 @@ def _may_wait(plan: ReplayPlan) -> bool:
 
 
 def _first_parameters(plan: ReplayPlan) -> JsonObject:
-    value = plan.answers[0].parameters.value if plan.answers and plan.answers[0].parameters else None
-    return value if isinstance(value, dict) else {}
+    return plan.answers[0].asked_with if plan.answers else {}

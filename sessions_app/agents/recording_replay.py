@@ -23,13 +23,12 @@ from sessions_app.agents.replay_model import ReplayModel
 from sessions_app.agents.stage import RecordedStage, Stage
 from sessions_app.agents.transcript import Transcript
 from sessions_app.core.fork.stops import Stops
-from sessions_app.core.formats.json_writer import iso
 from sessions_app.core.history import History
 from sessions_app.core.judge.openai_loop import ENDED_AT_TOOLS
 from sessions_app.core.judge.reasons import Reason
 from sessions_app.core.judge.verdict import Verdict, judge
 from sessions_app.core.payload import Payload
-from sessions_app.core.replay.ending import Ending, Played, conclude, limit_facts, limit_place
+from sessions_app.core.replay.ending import Ending, Played, cannot_begin, conclude, limit_facts, limit_place
 from sessions_app.core.replay.fixture_book import FixtureBook
 from sessions_app.core.replay.hand_overs import is_of_another_loop, is_openai_agents
 from sessions_app.core.replay.observed import Observations, Result
@@ -54,15 +53,10 @@ async def replay_recording(run: Run, on_progress: Progress, clock: PinnedClock, 
 
 def _unreadable_from(judged: Verdict, error: ValidationError) -> Result:
     """Where the judge saw that the library would refuse a message, the replay ends there."""
-    limit = judged.limit()
+    limit = judged.limit
     if limit is None or limit.code != "unknown_message_part":
         return Result(verdict="could_not_run", error=unreadable(error))
     return Result(verdict="unknown_from_step", divergence=limit_place(limit), facts={"limit": limit_facts(limit)})
-
-
-def cannot_begin(judged: Verdict) -> Result:
-    """A cold run holds nothing to begin with; why, the judge has said."""
-    return Result(verdict="could_not_run", error=" ".join(reason.message for reason in judged.reasons))
 
 
 async def _replay(plan: ReplayPlan, judged: Verdict, on_progress: Progress, clock: PinnedClock, stops: Stops) -> Result:
@@ -84,16 +78,16 @@ async def _replay(plan: ReplayPlan, judged: Verdict, on_progress: Progress, cloc
     last = plan.answers[min(model.cursor, len(plan.answers)) - 1].step if model.cursor else 1
     unused, left_over = plan.answers[model.cursor :], book.left_over
     has_rest = bool(unused or left_over)
-    expected = None if has_rest else expected_end(plan, judged.limit(), ending)
+    expected = None if has_rest else expected_end(plan, judged.limit, ending)
     final = transcript.end(expected, messages, step=last, steps_of_calls=plan.steps_of_calls)
     observations = observations_of(transcript, final, ending)
-    facts = {**_facts(transcript), "clock": iso(clock.pinned_at) if clock.pinned_at else None}
+    facts = {**_facts(transcript), "clock": clock.told}
     if ending.stopped is not None:
         stopped = ending.stopped.to_json()
         return Result(verdict="paused", facts=facts, observations=observations, stopped=stopped)
     played = Played(
         plan=plan,
-        limit=judged.limit(),
+        limit=judged.limit,
         observations=observations,
         ending=ending,
         divergence=transcript.divergence,
@@ -107,8 +101,8 @@ async def _replay(plan: ReplayPlan, judged: Verdict, on_progress: Progress, cloc
 
 
 def _has_schemas(plan: ReplayPlan) -> bool:
-    said = [answer.parameters.value for answer in plan.answers if answer.parameters]
-    return any(isinstance(each, dict) and (each.get("output_tools") or each.get("output_object")) for each in said)
+    said = (answer.asked_with for answer in plan.answers)
+    return any(each.get("output_tools") or each.get("output_object") for each in said)
 
 
 def _observer(
@@ -134,8 +128,7 @@ def replay_model(plan: ReplayPlan, stage: Stage, *, cursor: int = 0, name: str |
 
 def _were_tools_sent(plan: ReplayPlan) -> bool:
     """Whether a request says that its output comes by a tool: the run may have ended before any came."""
-    said = [answer.parameters.value for answer in plan.answers if answer.parameters]
-    return any(isinstance(each, dict) and each.get("output_mode") == "tool" for each in said)
+    return any(answer.asked_with.get("output_mode") == "tool" for answer in plan.answers)
 
 
 def observations_of(transcript: Transcript, final: History | None, ending: Ending) -> Observations:
@@ -241,7 +234,7 @@ def _limits(run: Run) -> UsageLimits:
 def _ended(output: Any) -> Ending:
     if isinstance(output, DeferredToolRequests):
         return Ending(open_calls=frozenset(call.tool_call_id for call in (*output.calls, *output.approvals)))
-    return Ending(output=Payload.of_text(output) if isinstance(output, str) else Payload.of_json(output))
+    return Ending(output=Payload.of(output))
 
 
 def unreadable(error: ValidationError) -> str:

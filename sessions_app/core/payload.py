@@ -42,6 +42,11 @@ class Payload:
     def of_json(cls, value: JsonValue) -> Payload:
         return cls(content=compact_json(value))
 
+    @classmethod
+    def of(cls, value: JsonValue) -> Payload:
+        """A string as text, any other value as JSON."""
+        return cls.of_text(value) if isinstance(value, str) else cls.of_json(value)
+
     @cached_property
     def digest(self) -> str:
         """SHA-256 of the bytes, 64 hex digits."""

@@ -32,6 +32,16 @@ class ErrorInfo:
     message: str | None
     extra: JsonObject = field(default_factory=dict)
 
+    @property
+    def value(self) -> JsonObject:
+        """What is compared and shown: tracebacks and the like are not."""
+        return {"type": self.type, "message": self.message}
+
+    def allows(self, other: ErrorInfo) -> bool:
+        """Whether the other says the same, as far as this one was recorded."""
+        pairs = (self.type, other.type), (self.message, other.message)
+        return all(left is None or left == right for left, right in pairs)
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AgentInfo:
@@ -287,6 +297,12 @@ class Run:
     extra: JsonObject = field(default_factory=dict)
 
     @property
+    def decided(self) -> JsonObject:
+        """What was decided of the calls that this run was resumed with, by their ids."""
+        value = self.deferred.value if self.deferred else None
+        return value if isinstance(value, dict) else {}
+
+    @property
     def model_calls(self) -> list[tuple[Step, ModelCall]]:
         return [(step, step.call) for step in self.steps if isinstance(step.call, ModelCall)]
 
@@ -322,6 +338,8 @@ class Checkpoint:
     taken_at: datetime | None
 
 
+OPENAI_AGENTS, PYDANTIC_AI = "openai-agents", "pydantic-ai"
+"""Frameworks, as their recorders name them."""
 SPANS = "otlp"
 """The source format of runs that were put together from spans."""
 WAITING = frozenset({"deferred", "unapproved"})

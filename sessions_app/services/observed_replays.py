@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from django.contrib.auth.models import User
 from django.db import transaction
@@ -99,9 +99,7 @@ def _finish(replay: models.Replay, result: Result, made: Run | None) -> None:
     found = result.divergence
     replay.state = ReplayState.FAILED if made is None else ReplayState.DONE
     replay.verdict = result.verdict
-    replay.divergence = storable(
-        found and {"step": found.step, "path": found.path, "recorded": found.recorded, "replayed": found.replayed}
-    )
+    replay.divergence = storable(found and asdict(found))
     replay.facts = storable(result.facts)
     replay.error = storable(result.error)
     replay.produced_run = None if made is None else _stored(replay, made)

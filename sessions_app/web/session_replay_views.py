@@ -24,6 +24,7 @@ from sessions_app.services.session_replays import cancel_session_replay, request
 from sessions_app.web.access import project_page
 from sessions_app.web.downloads import shown_file
 from sessions_app.web.live import live_part_of
+from sessions_app.web.render.replay_report import css_of
 from sessions_app.web.run_pages import session_of
 
 
@@ -72,19 +73,11 @@ def _context(request: HttpRequest, project: Project, asked: SessionReplay, repor
         "report": report,
         "first_other": report.first_other,
         "session_address": reverse("session", args=[project.slug, asked.session.session_id]),
-        "css": _css(report),
+        "css": css_of(report.verdict),
         "is_live": moves,
         "queue": queue_of(project) if moves else None,
         "may_change": has_role(request.user, project, "member"),
     }
-
-
-def _css(report: SessionReport) -> str:
-    """The colour of the verdict, as for a single replay."""
-    if report.verdict == "reproduced":
-        return "reproduced"
-    is_other = report.verdict in ("diverged", "ran_past_recording", "answers_left_over")
-    return "diverged" if is_other else "stopped"
 
 
 @require_POST

@@ -289,7 +289,7 @@ def _parameters(functions: list[JsonObject], outputs: list[JsonObject], settings
 def payload_of(value: JsonValue, *, null_is_value: bool = False) -> Payload | None:
     if value is None:
         return Payload.of_json(None) if null_is_value else None
-    return Payload.of_text(value) if isinstance(value, str) else Payload.of_json(value)
+    return Payload.of(value)
 
 
 # --- numbers -----------------------------------------------------------------------------------

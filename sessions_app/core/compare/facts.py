@@ -12,7 +12,7 @@ from sessions_app.core.compare.status import PairStatus, status_of
 from sessions_app.core.compare.step_fields import StepComparer
 from sessions_app.core.history import messages
 from sessions_app.core.payload import JsonValue, Payload
-from sessions_app.core.run import ErrorInfo, ModelCall, Run
+from sessions_app.core.run import ModelCall, Run
 
 MAX_DIFFERENCES = 500
 """Shown for one step or fact; who differs in more is different, and nobody reads on."""
@@ -120,11 +120,9 @@ def _output(left: Run, right: Run, fields: FieldComparer) -> Fact:
 def _error(left: Run, right: Run, steps: StepComparer) -> Fact:
     """That there was none is known of every run that has ended."""
     found = steps.error("error", left.error, right.error)
-    return replace(fact("error", _error_value(left.error), _error_value(right.error), found), is_captured=True)
-
-
-def _error_value(error: ErrorInfo | None) -> JsonValue:
-    return error and {"type": error.type, "message": error.message}
+    return replace(
+        fact("error", left.error and left.error.value, right.error and right.error.value, found), is_captured=True
+    )
 
 
 def _prior(left: Run, right: Run, fields: FieldComparer) -> Fact:

@@ -159,7 +159,9 @@ class StepComparer:
         """No error is a fact and not a gap. Tracebacks and the like are not compared."""
         if left is None or right is None:
             if left is not right:
-                yield from self.fields.present(path, _error_value(left), _error_value(right))
+                yield from self.fields.present(
+                    path, *(MISSING if each is None else each.value for each in (left, right))
+                )
             return
         for name in ("type", "message"):
             yield from self.fields.values(f"{path}.{name}", getattr(left, name), getattr(right, name))
@@ -186,10 +188,6 @@ def _results(*steps: Step) -> list[Payload | Missing | None]:
 
 def _retry(call: ToolCall) -> JsonValue:
     return call.retry or MISSING
-
-
-def _error_value(error: ErrorInfo | None) -> JsonValue:
-    return MISSING if error is None else {"type": error.type, "message": error.message}
 
 
 def _chunk_values(call: Retrieval) -> JsonValue:

@@ -213,10 +213,7 @@ def tool_call_of(ask: ToolAsk, call: JsonObject) -> ToolCall:
 
 
 def _payload(call: JsonObject, name: str) -> Payload | None:
-    if name not in call:
-        return None
-    value = call[name]
-    return Payload.of_text(value) if isinstance(value, str) else Payload.of_json(value)
+    return Payload.of(call[name]) if name in call else None
 
 
 def _by_hand(

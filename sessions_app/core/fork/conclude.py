@@ -30,7 +30,7 @@ def conclude_fork(
         return _stopped(plan, made, ending.stopped, facts, seen), made
     comparison = compare_runs(plan.run, made)
     divergence = _first_difference(comparison)
-    limit = judge(plan.run).limit()
+    limit = judge(plan.run).limit
     proof = prove_fork(comparison, divergence, ending, limit)
     facts = {**facts, "proof": proof.to_json()}
     if divergence is not None and limit is not None and part_of(divergence.path) == "outcome":

@@ -267,7 +267,7 @@ def _tool_call(
     """The call as it was asked for, with the answer that reached the model, or else the one that was given."""
     given = observed.answer if observed else None
     arguments = part.get("args")
-    spelled = Payload.of_text(arguments) if isinstance(arguments, str) else Payload.of_json(arguments or {})
+    spelled = Payload.of(arguments if isinstance(arguments, str) else arguments or {})
     if (
         given is not None
         and given.result is not None
@@ -283,7 +283,7 @@ def _tool_call(
 
 def _answered(part: JsonObject, answer: JsonObject | None, arguments: Payload, given: ToolCall | None) -> ToolCall:
     content = answer.get("content") if answer else None
-    result = Payload.of_text(content) if isinstance(content, str) else Payload.of_json(content)
+    result = Payload.of(content)
     return ToolCall(
         tool_name=part.get("tool_name", ""),
         call_id=part.get("tool_call_id"),

@@ -181,10 +181,6 @@ def _response(parts: list[JsonObject]) -> JsonObject:
 def _shown(items: list[_Item]) -> tuple[Step, ...]:
     """Items without structure: their names and texts, so that nothing that arrived is hidden."""
     return tuple(
-        Step(index=index, name=item.name, call=OtherCall(result=_payload(item.raw)))
+        Step(index=index, name=item.name, call=OtherCall(result=Payload.of(item.raw)))
         for index, item in enumerate(items, start=1)
     )
-
-
-def _payload(raw: JsonValue) -> Payload:
-    return Payload.of_text(raw) if isinstance(raw, str) else Payload.of_json(raw)

@@ -11,18 +11,23 @@ from collections.abc import Iterator
 from itertools import islice, pairwise
 
 from sessions_app.core.compare.strict import same_json
+from sessions_app.core.formats.conversation import OUTPUT_PROCESSED
 from sessions_app.core.history import nodes
 from sessions_app.core.judge.conventions import fix_for
 from sessions_app.core.judge.last_calls import calls_in
-from sessions_app.core.judge.reading import main_models, seen_message, step_name
+from sessions_app.core.judge.reading import (
+    LOOP_CAUSES,
+    is_of_recorder,
+    main_models,
+    seen_message,
+    seen_messages,
+    step_name,
+)
 from sessions_app.core.judge.reasons import Reason, reason_at
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.replay.call_places import place_without_step
 from sessions_app.core.replay.fixture_book import recorded_arguments
-from sessions_app.core.run import Run, ToolCall
-
-_FRAMEWORK = "pydantic-ai"
-"""The recorder for it writes a step for each call of an answer."""
+from sessions_app.core.run import PYDANTIC_AI, SKIPPED, Run, ToolCall
 
 
 def call_step_gaps(run: Run) -> Iterator[Reason]:
@@ -30,8 +35,10 @@ def call_step_gaps(run: Run) -> Iterator[Reason]:
         yield from islice(_steps_of_other_calls(run), 1)
         yield from islice(_steps_without_calls(run), 1)
         yield from islice(_steps_out_of_place(run), 1)
-    if run.source_format == "native" and run.agent.framework == _FRAMEWORK:
+    if is_of_recorder(run):
         yield from islice(_calls_without_steps(run), 1)
+    else:
+        yield from islice(_calls_never_answered(run), 1)
 
 
 def _steps_of_other_calls(run: Run) -> Iterator[Reason]:
@@ -54,7 +61,7 @@ def _is_never_called(call: ToolCall) -> bool:
 
 def _has_arguments(part: JsonObject, call: ToolCall) -> bool:
     sent = part.get("args")
-    given = Payload.of_text(sent) if isinstance(sent, str) else None if sent is None else Payload.of_json(sent)
+    given = None if sent is None else Payload.of(sent)
     return same_json(recorded_arguments(given), recorded_arguments(call.arguments))
 
 
@@ -70,7 +77,7 @@ def _asked_for(run: Run) -> dict[tuple[int | None, JsonValue], list[JsonObject]]
 
 def _answers(run: Run) -> Iterator[tuple[int | None, list[JsonObject]]]:
     """The calls of each answer, by its step; None is the answer with which the run was resumed."""
-    if run.agent.framework == _FRAMEWORK:
+    if run.agent.framework == PYDANTIC_AI:
         yield None, _asked_before(run)
     for step, call in main_models(run):
         yield step.index, calls_in(call)
@@ -82,13 +89,12 @@ def _named(answer: int | None) -> str:
 
 def _asked_before(run: Run) -> list[JsonObject]:
     """The calls that this run was resumed with, as the answer of the run before asked for them."""
-    decided = run.deferred.value if run.deferred else None
-    if not isinstance(decided, dict) or run.prior is None:
+    if not run.decided or run.prior is None:
         return []
     answers = (seen_message(node.message, step=0) for node in nodes(run.prior))
     newest = next((seen for seen in answers if seen.message.get("kind") == "response"), None)
     parts = [] if newest is None else newest.parts_of("tool-call")
-    return [part for part in parts if part.get("tool_call_id") in decided]
+    return [part for part in parts if part.get("tool_call_id") in run.decided]
 
 
 def _calls_without_steps(run: Run) -> Iterator[Reason]:
@@ -98,15 +104,40 @@ def _calls_without_steps(run: Run) -> Iterator[Reason]:
         for part in parts:
             key = (answer, part.get("tool_call_id"))
             if not told[key]:
-                message = f"The call of {part.get('tool_name')} that {_named(answer)} asks for has no step of its own."
-                fix = fix_for(run, "tool_step_missing").sentence
-                yield Reason(
-                    code="tool_step_missing",
-                    message=message,
-                    step=place_without_step(run, answer or 0, asked, key[1]),
-                    fix=fix,
-                )
+                yield _without_step(run, answer, part, asked)
             told[key] -= 1
+
+
+def _without_step(run: Run, answer: int | None, part: JsonObject, asked: list[JsonValue]) -> Reason:
+    message = f"The call of {part.get('tool_name')} that {_named(answer)} asks for has no step of its own."
+    place = place_without_step(run, answer or 0, asked, part.get("tool_call_id"))
+    return Reason(code="tool_step_missing", message=message, step=place, fix=fix_for(run, "tool_step_missing").sentence)
+
+
+def _calls_never_answered(run: Run) -> Iterator[Reason]:
+    """Where a recording may leave out the steps of calls that the loop settled by itself, and ids come again: a replay
+    has nothing to answer these with."""
+    settled = _settled_by_the_loop(run)
+    last_step_of = {call.call_id: step.index for step, call in run.tool_calls}
+    for (step, call), _ in pairwise(main_models(run)):
+        asked = [part.get("tool_call_id") for part in calls_in(call)]
+        for part in calls_in(call):
+            call_id = part.get("tool_call_id")
+            if isinstance(call_id, str) and last_step_of.get(call_id, 0) < step.index and call_id not in settled:
+                yield _without_step(run, step.index, part, asked)
+
+
+def _settled_by_the_loop(run: Run) -> set[JsonValue]:
+    """Ids of calls that the loop answered by itself: no tool ran, and a step need not tell of it."""
+    parts = (part for seen in seen_messages(run) for part in seen.parts_of("tool-return"))
+    return {part.get("tool_call_id") for part in parts if _is_of_the_loop(part)}
+
+
+def _is_of_the_loop(part: JsonObject) -> bool:
+    retry, content = part.get("retry"), part.get("content")
+    is_refused = isinstance(retry, dict) and retry.get("cause") in LOOP_CAUSES
+    is_written = isinstance(content, str) and content.startswith((SKIPPED, OUTPUT_PROCESSED))
+    return is_refused or is_written or part.get("outcome") == "denied"
 
 
 def _steps_out_of_place(run: Run) -> Iterator[Reason]:
@@ -125,7 +156,7 @@ def _steps_without_calls(run: Run) -> Iterator[Reason]:
     asked = Counter((index, part.get("tool_call_id") or None) for index, parts in _answers(run) for part in parts)
     for step, call in run.tool_calls:
         key = (step.parent, call.call_id or None)
-        if step.parent in answers and (call.call_id or run.agent.framework == _FRAMEWORK) and not asked[key]:
+        if step.parent in answers and (call.call_id or run.agent.framework == PYDANTIC_AI) and not asked[key]:
             message = f"The answer of step {step.parent} does not ask for the call of {step_name(step)}."
             yield reason_at(run, "call_contradicted", message, step)
         asked[key] -= 1

@@ -7,7 +7,14 @@ from itertools import islice, zip_longest
 
 from sessions_app.core.history import nodes
 from sessions_app.core.judge.kit_input import instructions_contradict
-from sessions_app.core.judge.reading import argument_key, main_models, object_of, seen_message, step_name
+from sessions_app.core.judge.reading import (
+    argument_key,
+    is_of_recorder,
+    main_models,
+    object_of,
+    seen_message,
+    step_name,
+)
 from sessions_app.core.judge.reasons import Reason, reason_at, reason_at_end
 from sessions_app.core.payload import Payload
 from sessions_app.core.run import WAITING, ModelCall, Run, ToolCall
@@ -26,7 +33,7 @@ def _prompts(run: Run) -> Iterator[Reason]:
     """The replay begins with the input; a first request that holds another number of prompts was not made of it."""
     models = main_models(run)
     first = models[0][1].history if models else None
-    if not _is_of_recorder(run) or run.input is None or first is None or run.deferred is not None:
+    if not is_of_recorder(run) or run.input is None or first is None or run.deferred is not None:
         return
     before = run.prior.length if run.prior else 0
     added = [seen_message(node.message, step=0) for node in nodes(first) if node.length > before]
@@ -38,7 +45,7 @@ def _prompts(run: Run) -> Iterator[Reason]:
 def _errors(run: Run) -> Iterator[Reason]:
     """The recorder writes the words of a refusal twice, in the step's result and in its error, and an error only of
     what failed."""
-    if not _is_of_recorder(run):
+    if not is_of_recorder(run):
         return
     for step, model in main_models(run):
         if step.error is not None and model.response is not None and not _is_cut_short(run, model):
@@ -61,10 +68,6 @@ def _errors(run: Run) -> Iterator[Reason]:
 def _is_cut_short(run: Run, call: ModelCall) -> bool:
     """What came of a stream before it failed."""
     return (run.agent.entry_point or "").startswith("run_stream") or object_of(call.response).get("state") != "complete"
-
-
-def _is_of_recorder(run: Run) -> bool:
-    return run.source_format == "native" and run.agent.framework == "pydantic-ai"
 
 
 def _instructions(run: Run) -> Iterator[Reason]:

@@ -45,7 +45,7 @@ def _unasked(run: Run) -> Iterator[Reason]:
     """The span of the answer that asked for them was lost. Those that an approval let run belong to an earlier turn."""
     if run.source_format != SPANS:
         return
-    approved = set(object_of(run.deferred))
+    approved = run.decided
     by_id, by_name = _asked_before(run)
     for fixture in fixtures(run):
         call = fixture.call

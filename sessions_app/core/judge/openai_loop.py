@@ -104,8 +104,7 @@ def _other_denied_calls(run: Run) -> Iterator[Reason]:
 
 
 def _is_call(part: JsonObject, call: ToolCall) -> bool:
-    args = part.get("args")
-    asked = Payload.of_text(args) if isinstance(args, str) else Payload.of_json(args)
+    asked = Payload.of(part.get("args"))
     same_arguments = argument_key(call) == argument_key(ToolCall(tool_name="", arguments=asked))
     return part.get("tool_name") == call.tool_name and same_arguments
 

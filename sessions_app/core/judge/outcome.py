@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from sessions_app.core.judge.last_calls import asked_last, calls_in, is_settled, kinds_said, last_model, waiting
 from sessions_app.core.judge.reading import SeenMessage, main_models, object_of, seen_message, step_name, value_of
 from sessions_app.core.judge.reasons import Reason, reason_at, reason_at_end
-from sessions_app.core.payload import JsonValue, Payload
+from sessions_app.core.payload import Payload
 from sessions_app.core.replay.outputs import same_output, typed_output
 from sessions_app.core.run import ErrorInfo, ModelCall, Run, Step, ToolCall, broke_off_at, is_skipped, was_stopped
 
@@ -20,8 +20,8 @@ OF_THE_LOOP = frozenset({"UsageLimitExceeded", "UnexpectedModelBehavior"})
 """Errors by which Pydantic AI's loop ends a run by itself."""
 OF_OTHER_CODE = frozenset({"output_made_by_code", "output_differs", "error_outside_loop"})
 """Reasons that do not hold where the team's own code is replayed: then it does run."""
-OF_TOOLS = OF_OTHER_CODE | {"output_function", "message_from_code"}
-"""Nor do these where its tools run as well."""
+OF_TOOLS = frozenset({"output_function", "message_from_code"})
+"""Reasons that do not hold where its tools run as well."""
 
 
 def outcome_gaps(run: Run) -> Iterator[Reason]:
@@ -81,11 +81,7 @@ def _behind(run: Run, untold: list[tuple[Step, ToolCall]], code: str, message: s
 def _is_passed_on(run: Run, step: Step, error: ErrorInfo) -> bool:
     """Whether a model call or a tool failed with this error; the loop hands that on as it is."""
     failed = (each.error for each in (step, *(one for one, _ in asked_last(run))) if each.error is not None)
-    return any(_is_same_error(each, error) for each in failed)
-
-
-def _is_same_error(one: ErrorInfo, other: ErrorInfo) -> bool:
-    return all(left is None or left == right for left, right in ((other.type, one.type), (other.message, one.message)))
+    return any(error.allows(each) for each in failed)
 
 
 def _ends_before_tools(error: ErrorInfo) -> bool:
@@ -232,15 +228,11 @@ def _answers(run: Run, call: ModelCall) -> Iterator[Payload]:
     names = {one.call_id: one.tool_name for _, one in run.tool_calls if one.is_output}
     for part in calls_in(call):
         if part.get("tool_call_id") in names:
-            arguments = value_of(_payload(part.get("args")))
-            yield _payload(typed_output(parameters, names[part.get("tool_call_id")], arguments))
+            arguments = value_of(Payload.of(part.get("args")))
+            yield Payload.of(typed_output(parameters, names[part.get("tool_call_id")], arguments))
     parts = object_of(call.response).get("parts") or []
     texts = [part.get("content") for part in parts if isinstance(part, dict) and part.get("part_kind") == "text"]
     text = Payload.of_text("".join(text for text in texts if isinstance(text, str)))
     yield text
     if parameters.get("output_object"):
-        yield _payload(typed_output(parameters, None, value_of(text)))
-
-
-def _payload(value: JsonValue) -> Payload:
-    return Payload.of_text(value) if isinstance(value, str) else Payload.of_json(value)
+        yield Payload.of(typed_output(parameters, None, value_of(text)))

@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
-from sessions_app.core.judge.reading import main_models, object_of, own_tools, seen_message, step_name
+from sessions_app.core.judge.reading import is_of_recorder, main_models, object_of, own_tools, seen_message, step_name
 from sessions_app.core.judge.reasons import Reason, reason_at
 from sessions_app.core.payload import JsonValue
 from sessions_app.core.run import ModelCall, Run
 
-_FRAMEWORK = "pydantic-ai"
-"""Its loop adds what tools gave and nothing else; what its recorder writes is whole."""
-
 
 def outside_messages(run: Run) -> Iterator[Reason]:
-    if run.source_format == "native" and run.agent.framework == _FRAMEWORK:
+    if is_of_recorder(run):
         yield from _queued(run)
         yield from _retries_from_outside(run)
         yield from _other_instructions(run)
@@ -46,9 +43,8 @@ def _is_refused_whole(run: Run, asking: int | None, call: ModelCall) -> bool:
 
 def _retries_from_outside(run: Run) -> Iterator[Reason]:
     """Somebody outside asked for another try of a call, which counts otherwise than when a tool does."""
-    resumed = run.deferred.value if run.deferred else None
     for step, call in own_tools(run):
-        is_resumed = isinstance(resumed, dict) and call.call_id in resumed
+        is_resumed = call.call_id in run.decided
         if is_resumed and call.outcome == "retried" and (call.retry or {}).get("attempt") is None:
             message = f"The answer of {step_name(step)} came from outside and asked for another try."
             yield reason_at(run, "retry_from_outside", message, step)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from sessions_app.core.history import History, nodes
 from sessions_app.core.payload import JsonObject, JsonValue, Payload, canonical_json
-from sessions_app.core.run import SKIPPED, ModelCall, Run, Step, ToolCall, main_model_calls, main_steps
+from sessions_app.core.run import PYDANTIC_AI, SKIPPED, ModelCall, Run, Step, ToolCall, main_model_calls, main_steps
 from sessions_app.core.spans.shared_values import once_each
 
 LOOP_CAUSES = frozenset({"validation_error", "unknown_tool", "unavailable_tool", "no_output"})
@@ -95,6 +95,12 @@ def status_code(step: Step) -> int | None:
 
 def is_number(value: JsonValue) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def is_of_recorder(run: Run) -> bool:
+    """Whether our own recorder for Pydantic AI wrote it: such a record is whole, with a step for each call of an
+    answer, and the loop adds to the messages what tools gave and nothing else."""
+    return run.source_format == "native" and run.agent.framework == PYDANTIC_AI
 
 
 # --- the loop ----------------------------------------------------------------------------------

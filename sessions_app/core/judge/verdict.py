@@ -7,20 +7,18 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
-from sessions_app.core.formats.conversation import OUTPUT_PROCESSED
 from sessions_app.core.history import History
 from sessions_app.core.judge.call_steps import call_step_gaps
 from sessions_app.core.judge.contradictions import record_gaps
-from sessions_app.core.judge.conventions import fix_for
 from sessions_app.core.judge.course import course_gaps
 from sessions_app.core.judge.cut_values import cut_values
-from sessions_app.core.judge.last_calls import calls_in, is_answered, is_settled, kinds_said
+from sessions_app.core.judge.last_calls import is_answered, is_settled, kinds_said
 from sessions_app.core.judge.openai_loop import openai_gaps
-from sessions_app.core.judge.outcome import outcome_gaps
+from sessions_app.core.judge.outcome import OF_OTHER_CODE, OF_TOOLS, outcome_gaps
 from sessions_app.core.judge.outside_messages import outside_messages
 from sessions_app.core.judge.reading import (
-    LOOP_CAUSES,
     is_framework_written,
+    is_of_recorder,
     main_models,
     own_tools,
     seen_message,
@@ -28,11 +26,9 @@ from sessions_app.core.judge.reading import (
     step_name,
 )
 from sessions_app.core.judge.reasons import Reason, reason_at
-from sessions_app.core.payload import JsonObject, JsonValue
-from sessions_app.core.replay.call_places import place_without_step
+from sessions_app.core.payload import JsonObject
 from sessions_app.core.replay.plan import repeated_requests
 from sessions_app.core.run import (
-    SKIPPED,
     SPANS,
     ModelCall,
     Run,
@@ -94,9 +90,19 @@ class Verdict:
     step: int | None = None
     reasons: tuple[Reason, ...] = ()
 
-    def limit(self, *, without: frozenset[str] = frozenset()) -> Reason | None:
-        """The first thing that ends a replay; `without` are codes of reasons that do not hold for it."""
+    @property
+    def limit(self) -> Reason | None:
+        """The first thing that ends a replay from the recording."""
+        return next(iter(self.reasons), None)
+
+    def limit_of_code(self, *, runs_tools: bool) -> Reason | None:
+        """The first thing that ends a replay of the team's own code."""
+        without = OF_OTHER_CODE | OF_TOOLS if runs_tools else OF_OTHER_CODE
         return next((reason for reason in self.reasons if reason.code not in without), None)
+
+    @property
+    def words(self) -> str:
+        return " ".join(reason.message for reason in self.reasons)
 
     def to_json(self) -> JsonObject:
         reasons = [reason.to_json() for reason in self.reasons]
@@ -202,7 +208,7 @@ def _missing_model_answers(run: Run) -> Iterator[Reason]:
 def _must_have_answer(run: Run, step: Step) -> bool:
     """Of a stream that fails, the loop keeps what came before; by itself it does not go on after a request that failed,
     but a client may make that again."""
-    if run.source_format != "native" or run.agent.framework != "pydantic-ai":
+    if not is_of_recorder(run):
         return False
     is_stream = (run.agent.entry_point or "").startswith("run_stream")
     goes_on = step.index < main_models(run)[-1][0].index and step.index not in repeated_requests(run)
@@ -213,38 +219,6 @@ def _missing_tool_answers(run: Run) -> Iterator[Reason]:
     for step in _tool_gaps(run):
         message = f"The answer of {step_name(step)} was not recorded."
         yield reason_at(run, "tool_answer_missing", message, step)
-
-
-def _missing_tool_steps(run: Run) -> Iterator[Reason]:
-    """A call that an answer asks for, and of which there is no step: a replay has nothing to answer it with."""
-    settled = _settled_by_the_loop(run)
-    last_step_of = {call.call_id: step.index for step, call in run.tool_calls}
-    for (step, call), _ in pairwise(main_models(run)):
-        for part in calls_in(call):
-            call_id = part.get("tool_call_id")
-            if isinstance(call_id, str) and last_step_of.get(call_id, 0) < step.index and call_id not in settled:
-                message = f"The call of {part.get('tool_name')} that {step_name(step)} asks for has no step of its own."
-                index = place_without_step(run, step.index, _ids_in(call), call_id)
-                fix = fix_for(run, "tool_step_missing").sentence
-                yield Reason(code="tool_step_missing", message=message, step=index, fix=fix)
-                break
-
-
-def _ids_in(call: ModelCall) -> list[JsonValue]:
-    return [part.get("tool_call_id") for part in calls_in(call)]
-
-
-def _settled_by_the_loop(run: Run) -> set[JsonValue]:
-    """Ids of calls that the loop answered by itself: no tool ran, and a step need not tell of it."""
-    parts = (part for seen in seen_messages(run) for part in seen.parts_of("tool-return"))
-    return {part.get("tool_call_id") for part in parts if _is_of_the_loop(part)}
-
-
-def _is_of_the_loop(part: JsonObject) -> bool:
-    retry, content = part.get("retry"), part.get("content")
-    is_refused = isinstance(retry, dict) and retry.get("cause") in LOOP_CAUSES
-    is_written = isinstance(content, str) and content.startswith((SKIPPED, OUTPUT_PROCESSED))
-    return is_refused or is_written or part.get("outcome") == "denied"
 
 
 def _unknown_parts(run: Run) -> Iterator[Reason]:
@@ -318,7 +292,6 @@ GAP_CHECKS: tuple[GapCheck, ...] = (
     _missing_model_answers,
     _missing_tool_answers,
     openai_gaps,
-    _missing_tool_steps,
     call_step_gaps,
     cut_values,
     outside_messages,
@@ -351,6 +324,5 @@ def _tool_gaps(run: Run) -> list[Step]:
 
 def _lacks_answer(run: Run, step: Step, call: ToolCall) -> bool:
     """What somebody said who denied a call before this run began stands nowhere else."""
-    decided = run.deferred.value if run.deferred else None
-    is_denied = isinstance(decided, dict) and decided.get(call.call_id) == "denied"
+    is_denied = run.decided.get(call.call_id or "") == "denied"
     return not is_settled(step, call) or (is_denied and call.result is None)

@@ -8,6 +8,7 @@ from sessions_app.core.compare.strict import same_json
 from sessions_app.core.fork.stops import Stopped
 from sessions_app.core.judge.last_calls import waiting
 from sessions_app.core.judge.reasons import Reason
+from sessions_app.core.judge.verdict import Verdict
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.replay.call_places import place_without_step
 from sessions_app.core.replay.fixture_book import FixtureMiss, recorded_arguments
@@ -145,6 +146,11 @@ def _says_more(found: Trouble, limit: Reason) -> bool:
     return limit.code == "output_differs" and found.is_of_outcome
 
 
+def cannot_begin(judged: Verdict) -> Result:
+    """A cold run holds nothing to begin with; why, the judge has said."""
+    return Result(verdict="could_not_run", error=judged.words)
+
+
 def limit_place(limit: Reason) -> Divergence:
     return Divergence(step=limit.step, path=f"steps[{limit.step}]", recorded=None, replayed=None)
 
@@ -244,14 +250,8 @@ def other_outcome(run: Run, ending: Ending) -> Divergence | None:
     last = len(run.steps)
     if ending.error is not None or run.error is not None:
         return _other_error(run.error, ending.error, last)
-    waits = _ids_of(waiting(run)) if run.output is None else frozenset()
-    if waits and ending.open_calls is None and ending.is_regular:
-        return _other_calls(waits, frozenset(), last)
-    if ending.open_calls is not None and run.output is None:
-        put_off = _put_off(run)
-        return _other_calls(_ids_of(waiting(run)) - put_off, ending.open_calls - put_off, last)
-    if run.output is None and waiting(run):
-        return Divergence(step=last, path="open_calls", recorded=sorted(_ids_of(waiting(run))), replayed=None)
+    if run.output is None and (waiting(run) or ending.open_calls is not None):
+        return _other_calls(run, ending.open_calls)
     if ending.output is not None and (run.output is None or same_output(run.output, ending.output)):
         return None
     recorded, replayed = (each.parsed if each else None for each in (run.output, ending.output))
@@ -260,16 +260,14 @@ def other_outcome(run: Run, ending: Ending) -> Divergence | None:
 
 def _other_error(recorded: ErrorInfo | None, replayed: ErrorInfo | None, last: int) -> Divergence | None:
     if recorded is None or replayed is None:
-        return Divergence(step=last, path="error", recorded=_words(recorded), replayed=_words(replayed))
+        return Divergence(
+            step=last, path="error", recorded=recorded and recorded.value, replayed=replayed and replayed.value
+        )
     for name in ("type", "message"):
         left, right = getattr(recorded, name), getattr(replayed, name)
         if left is not None and left != right:
             return Divergence(step=last, path=f"error.{name}", recorded=left, replayed=right)
     return None
-
-
-def _words(error: ErrorInfo | None) -> JsonValue:
-    return None if error is None else {"type": error.type, "message": error.message}
 
 
 def _ids_of(calls: list[tuple[Step, ToolCall]]) -> frozenset[str]:
@@ -282,7 +280,12 @@ def _put_off(run: Run) -> frozenset[str]:
     return _ids_of([pair for pair in waiting(run) if is_stream and pair[1].outcome == "deferred"])
 
 
-def _other_calls(recorded: frozenset[str], replayed: frozenset[str], last: int) -> Divergence | None:
+def _other_calls(run: Run, replayed: frozenset[str] | None) -> Divergence | None:
+    """None where the same calls wait. `replayed` is None where the loop came to another end."""
+    recorded, last = _ids_of(waiting(run)), len(run.steps)
+    if replayed is None:
+        return Divergence(step=last, path="open_calls", recorded=sorted(recorded), replayed=None)
+    recorded, replayed = recorded - _put_off(run), replayed - _put_off(run)
     if recorded == replayed:
         return None
     return Divergence(step=last, path="open_calls", recorded=sorted(recorded), replayed=sorted(replayed))

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from sessions_app.core.payload import JsonObject
 from sessions_app.core.replay.plan import PlannedAnswer
-from sessions_app.core.run import SPANS, Run
-
-OPENAI_AGENTS, PYDANTIC_AI = "openai-agents", "pydantic-ai"
+from sessions_app.core.run import OPENAI_AGENTS, PYDANTIC_AI, SPANS, Run
 
 
 def is_openai_agents(run: Run) -> bool:

@@ -12,7 +12,7 @@ from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.replay.fixture_book import FixtureMiss, missing, recorded_arguments, was_never_answered
 from sessions_app.core.replay.matching import Mismatch, Tally, first_mismatch
 from sessions_app.core.replay.observed import Divergence
-from sessions_app.core.replay.observed_pairs import Pair, Pairs, Tools, error_value, same_error
+from sessions_app.core.replay.observed_pairs import Pair, Pairs, Tools, same_error
 from sessions_app.core.replay.plan import PlannedAnswer
 from sessions_app.core.replay.projection import in_shape_of
 from sessions_app.core.run import Fixture, ModelCall, Step, StepSource, ToolCall, is_answered_by_tool
@@ -144,7 +144,9 @@ class ObservedComparison:
         if (recorded.result is None) != (call.result is None) and observed.error is None:
             return Mismatch(path="result", recorded=_parsed(recorded.result), rebuilt=_parsed(call.result))
         if not same_error(step.error, observed.error):
-            return Mismatch(path="error", recorded=error_value(step.error), rebuilt=error_value(observed.error))
+            return Mismatch(
+                path="error", recorded=step.error and step.error.value, rebuilt=observed.error and observed.error.value
+            )
         return self._of_state(step, observed)
 
     def _of_state(self, step: Step, observed: Step) -> Mismatch | None:

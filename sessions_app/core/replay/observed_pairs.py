@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 from sessions_app.core.compare.strict import same_json
-from sessions_app.core.payload import JsonValue
 from sessions_app.core.replay.fixture_book import recorded_arguments
 from sessions_app.core.replay.plan import PlannedAnswer, ReplayPlan, make_plan
 from sessions_app.core.run import ErrorInfo, Fixture, ModelCall, Run, Step, ToolCall, main_steps
@@ -91,9 +90,4 @@ def _is_call(recorded: object, call: ToolCall) -> bool:
 def same_error(recorded: ErrorInfo | None, now: ErrorInfo | None) -> bool:
     if recorded is None or now is None:
         return recorded is now
-    pairs = (recorded.type, now.type), (recorded.message, now.message)
-    return all(left is None or left == right for left, right in pairs)
-
-
-def error_value(error: ErrorInfo | None) -> JsonValue:
-    return None if error is None else {"type": error.type, "message": error.message}
+    return recorded.allows(now)

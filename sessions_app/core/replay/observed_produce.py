@@ -10,8 +10,7 @@ from sessions_app.core.payload import Payload
 from sessions_app.core.replay.fixture_book import recorded_arguments
 from sessions_app.core.replay.observed_comparison import ObservedComparison, is_same_answer
 from sessions_app.core.replay.observed_pairs import Pair, Pairs, Tools
-from sessions_app.core.replay.outputs import same_output
-from sessions_app.core.replay.produce import parameters_in_shape, spelled_as
+from sessions_app.core.replay.produce import parameters_in_shape, spelled_as, spelled_output
 from sessions_app.core.replay.projection import Projection, in_shape_of
 from sessions_app.core.run import ModelCall, ParentLink, Run, StateChange, Step, ToolCall
 
@@ -41,7 +40,7 @@ class _Produced:
             parent=ParentLink(run_id=recorded.run_id),
             source_format="native",
             status=observed.status,
-            output=_output(recorded.output, observed.output),
+            output=spelled_output(recorded.output, observed.output),
             error=observed.error,
             code=observed.code,
             agent=replace(
@@ -149,10 +148,6 @@ def _message_in_shape(recorded: Payload, observed: Payload) -> Payload:
 def _spelled(recorded: Payload | None, now: Payload | None) -> Payload | None:
     same = same_json(recorded_arguments(recorded), recorded_arguments(now))
     return recorded if same else now
-
-
-def _output(recorded: Payload | None, now: Payload | None) -> Payload | None:
-    return recorded if recorded and now and same_output(recorded, now) else now
 
 
 def _renumbered(steps: list[tuple[int, Step]]) -> Iterator[Step]:

@@ -6,14 +6,14 @@ the source of each step come from comparing the two runs here.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 
 from sessions_app.core.judge.last_calls import waiting
-from sessions_app.core.judge.outcome import OF_OTHER_CODE, OF_TOOLS
 from sessions_app.core.judge.verdict import Verdict, judge
 from sessions_app.core.payload import JsonObject, Payload
 from sessions_app.core.replay.agreement import agreeing
-from sessions_app.core.replay.ending import Ending, Played, conclude
+from sessions_app.core.replay.ending import Ending, Played, cannot_begin, conclude
 from sessions_app.core.replay.isolation import OWN_MACHINE
 from sessions_app.core.replay.observed import Observations, ObservedCall, ObservedRequest, Result
 from sessions_app.core.replay.observed_comparison import ObservedComparison
@@ -27,8 +27,7 @@ def judge_observed(recorded: Run, observed: Run, *, tools: Tools, run_id: str) -
     replayed."""
     judged = judge(recorded)
     if judged.verdict == "cold":
-        words = " ".join(reason.message for reason in judged.reasons)
-        return Result(verdict="could_not_run", error=words, facts={"isolation": OWN_MACHINE}), None
+        return replace(cannot_begin(judged), facts={"isolation": OWN_MACHINE}), None
     pairs = pair_steps(recorded, observed)
     seen = ObservedComparison(pairs, tools=tools)
     seen.compare()
@@ -38,10 +37,9 @@ def judge_observed(recorded: Run, observed: Run, *, tools: Tools, run_id: str) -
 
 
 def _concluded(judged: Verdict, pairs: Pairs, seen: ObservedComparison, tools: Tools) -> Result:
-    limit = judged.limit(without=OF_OTHER_CODE if tools == "frozen" else OF_TOOLS)
     played = Played(
         plan=pairs.plan,
-        limit=limit,
+        limit=judged.limit_of_code(runs_tools=tools == "run"),
         observations=_observations(pairs, seen, tools),
         ending=_ending(pairs.observed, seen),
         divergence=seen.divergence,
@@ -114,6 +112,6 @@ def _facts(pairs: Pairs, seen: ObservedComparison, made: Run, tools: Tools) -> J
         "fields_compared": seen.tally.compared,
         "volatile_fields": seen.tally.volatile,
         "not_captured": sorted(seen.tally.not_captured or ()),
-        "sources": {source: given.count(source) for source in dict.fromkeys(given)},
-        "live_tools": {name: ran.count(name) for name in dict.fromkeys(ran)} if tools == "run" else {},
+        "sources": dict(Counter(given)),
+        "live_tools": dict(Counter(ran)) if tools == "run" else {},
     }

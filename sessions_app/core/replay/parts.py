@@ -55,11 +55,6 @@ class Parts:
         return _UNSEALED_TOOLS if self.is_on_own_machine and self.tools == "run" else _TOOLS[self.tools]
 
 
-PRESETS: dict[Preset, Parts] = {
-    "recording": Parts(agent="rebuilt", tools="frozen"),
-    "code": Parts(agent="yours", tools="frozen"),
-    "code_and_tools": Parts(agent="yours", tools="run"),
-}
 PRESET_WORDS: dict[Preset, str] = {
     "recording": "From the recording",
     "code": "Your code",

@@ -48,6 +48,12 @@ class PlannedAnswer:
     `end_strategy="early"` they would not have been otherwise."""
 
     @property
+    def asked_with(self) -> JsonObject:
+        """The parameters of the request; empty where they were not recorded."""
+        value = self.parameters.value if self.parameters else None
+        return value if isinstance(value, dict) else {}
+
+    @property
     def newest(self) -> JsonObject | None:
         """The message that the loop added last before it asked."""
         value = self.history.message.value if self.history else None
@@ -263,8 +269,7 @@ def _listed_names(result: Payload | None) -> list[str]:
 def _waiting_for_approval(run: Run) -> set[str]:
     """Tools of the calls that were resumed: an approval had to answer those. Messages alone do not tell an open call
     that waits from one that was cut off."""
-    resumed = set(run.deferred.value) if run.deferred else set()
-    return {call.tool_name for _, call in run.tool_calls if call.call_id in resumed}
+    return {call.tool_name for _, call in run.tool_calls if call.call_id in run.decided}
 
 
 def _calls_of(message: JsonValue) -> list[JsonValue]:

@@ -40,7 +40,7 @@ def produced_run(recorded: Run, seen: Observations, *, run_id: str) -> Run:
         parent=ParentLink(run_id=recorded.run_id),
         source_format="native",
         status=_status(seen),
-        output=_output(recorded, seen.output) if _has_own_output(recorded, seen) else None,
+        output=spelled_output(recorded.output, seen.output) if _has_own_output(recorded, seen) else None,
         error=seen.error,
         initial_state=None if seen.states == "unknown" else recorded.initial_state,
         duration_ms=None,
@@ -194,7 +194,7 @@ def _arguments(call: ToolCall, asked: JsonObject | None) -> Payload | None:
     sent = asked.get("args")
     if sent is None and call.arguments is None:
         return None
-    return Payload.of_text(sent) if isinstance(sent, str) else Payload.of_json(sent)
+    return Payload.of(sent)
 
 
 PartsByCall = dict[str, list[JsonObject]]
@@ -222,11 +222,9 @@ def _has_own_output(run: Run, seen: Observations) -> bool:
     return run.agent.output_function is None or seen.has_run_tools
 
 
-def _output(run: Run, rebuilt: Payload | None) -> Payload | None:
-    if rebuilt is None:
-        return None
-    recorded = run.output
-    return recorded if recorded and same_output(recorded, rebuilt) else rebuilt
+def spelled_output(recorded: Payload | None, now: Payload | None) -> Payload | None:
+    """The recorded bytes where the output is the same."""
+    return recorded if recorded and now and same_output(recorded, now) else now
 
 
 def _spelled_arguments(recorded: Payload | None, rebuilt: Payload | None) -> Payload | None:

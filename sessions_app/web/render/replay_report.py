@@ -80,11 +80,13 @@ def verdict_css(replay: Replay) -> str:
     """Of a fork the expectation tells, of any other replay the verdict."""
     if is_fork(replay) and replay.verdict in ("reproduced", "diverged"):
         return {True: "reproduced", False: "failed", None: "diverged"}[replay.expectation_met]
-    if replay.verdict == "reproduced":
+    return "stopped" if replay.is_in_part else css_of(replay.verdict)
+
+
+def css_of(verdict: str | None) -> str:
+    if verdict == "reproduced":
         return "reproduced"
-    if replay.is_in_part:
-        return "stopped"
-    return "diverged" if replay.verdict in ("diverged", "ran_past_recording", "answers_left_over") else "stopped"
+    return "diverged" if verdict in ("diverged", "ran_past_recording", "answers_left_over") else "stopped"
 
 
 def _pairs(replay: Replay, report: ReproductionReport) -> list[Pair]:
