@@ -4,6 +4,7 @@ the framework can do (validation errors, output retries, rewritten histories).""
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import takewhile
 from typing import Any, cast
 
 from pydantic import ValidationError
@@ -164,12 +165,11 @@ class Observer(AbstractCapability[None]):
         return part.outcome == "retried" and is_of_call
 
     def _next_request(self) -> list[Any] | None:
-        """The parts of the recorded request that came after the answer given last; it need not have been sent."""
+        """The parts of all that came after the answer given last, until the next one; it need not have been sent."""
         after = self._model.answers[self._model.cursor - 1].after if self._model.cursor else None
-        if after is None:
-            return None
-        newest = load_messages([after.message])[0]
-        return list(newest.parts) if newest.kind == "request" else None
+        nodes = takewhile(_is_request, _newest_nodes(after) if after is not None else ())
+        told = load_messages([node.message for node in nodes])
+        return [part for message in reversed(told) for part in message.parts] if told else None
 
     def _is_rewritten(self, planned: PlannedAnswer) -> bool:
         """Whether something of the recorded run changed messages that had been there before."""
@@ -232,6 +232,10 @@ def _raw_arguments(call: ToolCallPart) -> JsonValue:
     return call.args
 
 
+def _is_request(node: History) -> bool:
+    return bool(node.message.value.get("kind") == "request")
+
+
 def _newest_nodes(history: History, limit: int = 8) -> list[History]:
     """An answer and the request after it add a few messages, never many."""
     found: list[History] = []
@@ -244,10 +248,11 @@ def _newest_nodes(history: History, limit: int = 8) -> list[History]:
 
 def _validation_error(title: str, content: JsonValue) -> ValidationError:
     """The recorded error list as the exception that the loop makes the same list of."""
-    items = content if isinstance(content, list) else [{"type": "value_error", "loc": [], "msg": str(content)}]
+    items = content if isinstance(content, list) else [content]
     return ValidationError.from_exception_data(title, [_line(item) for item in items])
 
 
-def _line(item: JsonObject) -> InitErrorDetails:
+def _line(item: JsonValue) -> InitErrorDetails:
+    item = item if isinstance(item, dict) else {"msg": str(item)}
     error = PydanticCustomError(item.get("type", "value_error"), str(item.get("msg", "")))
     return InitErrorDetails(type=error, loc=tuple(item.get("loc") or ()), input=item.get("input"))

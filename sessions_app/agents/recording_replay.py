@@ -128,7 +128,8 @@ def replay_model(plan: ReplayPlan, stage: Stage, *, cursor: int = 0, name: str |
 
 def _were_tools_sent(plan: ReplayPlan) -> bool:
     """Whether a request says that its output comes by a tool: the run may have ended before any came."""
-    return any(answer.asked_with.get("output_mode") == "tool" for answer in plan.answers)
+    asked = [answer.asked_with for answer in plan.answers]
+    return any(each.get("output_mode") == "tool" or each.get("output_tools") for each in asked)
 
 
 def observations_of(transcript: Transcript, final: History | None, ending: Ending) -> Observations:

@@ -166,8 +166,14 @@ def test_run_error_does_not_stand_for_the_last_answer():
     assert shown(run) == ("replayable_to_step", 2, ["model_answer_missing"])
 
 
-def test_message_of_an_unknown_kind_stops_the_replay_before_it():
-    strange = {"kind": "response", "parts": [{"part_kind": "telepathy"}]}
+@pytest.mark.parametrize(
+    "strange",
+    [
+        {"kind": "response", "parts": [{"part_kind": "telepathy"}]},
+        {"kind": "request", "parts": [{"part_kind": "tool-return", "tool_name": None, "content": 1}]},
+    ],
+)
+def test_message_that_cannot_be_loaded_stops_the_replay_before_it(strange):
     asked = history(request_message(prompt()), response_message("a"), strange)
     run = make_run(model(), tool(), model(history=asked))
 

@@ -247,6 +247,8 @@ def _refused(message: JsonObject, parts: list[JsonObject]) -> str | None:
             return f"A message part of the unknown kind {kind[:60]!r} stands"
         if kind == "tool-call" and not isinstance(part.get("args"), str | dict | None):
             return "A call whose arguments are neither an object nor a text stands"
+        if kind in ("tool-call", "tool-return") and not isinstance(part.get("tool_name"), str):
+            return f"A {kind} part without tool_name stands"
         lacking = [name for name in REQUIRED_FIELDS.get(kind, ()) if name not in part]
         if lacking:
             return f"A {kind} part without {lacking[0]} stands"

@@ -18,5 +18,6 @@ def place_without_step(run: Run, answer: int, asked: Sequence[JsonValue], call_i
     if not is_openai_agents(run):
         return answer + 1 + asked.index(call_id)
     siblings = [(step, call) for step, call in run.tool_calls if step.index > answer and call.call_id in asked]
-    waiting = [step.index for step, call in siblings if call.outcome in WAITING]
-    return min(waiting) if waiting else max((step.index for step, _ in siblings), default=answer) + 1
+    later = asked[asked.index(call_id) + 1 :]
+    following = [step.index for step, call in siblings if call.outcome in WAITING or call.call_id in later]
+    return min(following) if following else max((step.index for step, _ in siblings), default=answer) + 1

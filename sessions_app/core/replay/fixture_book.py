@@ -79,12 +79,18 @@ class FixtureBook:
         nothing."""
         refused = self._refused.get(call_id) or []
         said = refused.pop(0) if refused else None
-        return told if said is None else said
+        return told if said is None else _as_told(said)
 
     @property
     def left_over(self) -> list[Fixture]:
         """Answers that were recorded and never asked for."""
         return [fixture for fixture in self._unused if fixture.call.result is not None]
+
+
+def _as_told(words: JsonValue) -> JsonValue:
+    """The library takes a list of errors or a text."""
+    is_list = isinstance(words, list) and all(isinstance(each, dict) for each in words)
+    return words if is_list or isinstance(words, str) else str(words)
 
 
 def missing(tool_name: str, call_id: str | None, arguments: JsonValue, fixtures: Iterable[Fixture]) -> FixtureMiss:

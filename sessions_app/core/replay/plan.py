@@ -123,7 +123,14 @@ def make_plan(run: Run) -> ReplayPlan:
 def _with_calls_made(run: Run) -> frozenset[int]:
     """Steps of answers with a call that was made, or would have been if the tool existed."""
     made = (step for step, call in run.tool_calls if not call.is_output and not is_skipped(call))
-    return frozenset(step.parent for step in made if step.parent is not None)
+    return frozenset(step.parent for step in made if step.parent is not None) - _taken_as_output(run)
+
+
+def _taken_as_output(run: Run) -> frozenset[int]:
+    """The step of the answer whose text the run ended with."""
+    last = max((step.index for step, _ in main_model_calls(run)), default=0)
+    by_call = any(call.is_output for step, call in run.tool_calls if step.parent == last)
+    return frozenset() if run.output is None or by_call else frozenset({last})
 
 
 def _with_unheard(run: Run, found: list[Fixture]) -> list[Fixture]:

@@ -42,7 +42,7 @@ def _message_instructions(record: Json) -> Made:
             place = at(index)
             by: Any = "replay" if is_said_elsewhere else "comparison"
             if is_said_elsewhere and not _instructions_are_said_in_parts(reader, index):
-                by = "judge"
+                by, place = "judge", at()  # of the whole run it is said to be another one
             if _is_history(reader, index, number):
                 continue
             yield f"step {index}", changed(record, change), Expected(by=by, place=place, compared=compared)

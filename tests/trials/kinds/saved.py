@@ -214,7 +214,8 @@ def _text_arguments(reader: SavedReader) -> Made:
                 def change(other: SavedReader, number: int = number, key: str = key, new: Any = new) -> None:
                     other.calls[number][key] = new
 
-                yield f"call {number}: {path}", changed(reader, change), Expected(by="comparison", compared=ELSEWHERE)
+                by: Any = "judge" if reader.listed else "comparison"
+                yield f"call {number}: {path}", changed(reader, change), Expected(by=by, compared=ELSEWHERE)
 
 
 @kind("list of calls, one left out")
