@@ -17,7 +17,7 @@ from sessions_app.agents.own_stage import Look, OwnStage
 from sessions_app.agents.recording_replay import Progress, Ticker, observations_of
 from sessions_app.agents.registry import OwnAgent
 from sessions_app.agents.sub_agents import every_run_frozen
-from sessions_app.core.fork.answering import Answering, ModelGiven
+from sessions_app.core.fork.answering import Answering, LiveModelFailed, ModelGiven
 from sessions_app.core.fork.changes import NewInstructions, NewMessage, NewModel, NewState
 from sessions_app.core.fork.conclude import conclude_fork
 from sessions_app.core.fork.order import Course, Order
@@ -76,7 +76,7 @@ async def fork_with_own_agent(
     try:
         plan = _plan(run, own, order)
         return await _OwnFork(plan, own, order, course, ask, on_progress, clock).fork(run_id)
-    except CannotFork as error:
+    except (CannotFork, LiveModelFailed) as error:
         return Result(verdict="could_not_run", error=str(error)), None
 
 

@@ -200,22 +200,38 @@ OnDifferenceField = Annotated[
     Any,
     Field(
         description="What becomes of a request to the model that is another one than was recorded. stop: the replay "
-        "ends there. play_on: the recorded answer is given, and labelled `recorded_for_another_request`."
+        "ends there. play_on: the recorded answer is given, and labelled `recorded_for_another_request`. live: a live "
+        "model answers, where the server has one."
+    ),
+]
+Expect = Annotated[
+    Any,
+    Field(
+        description='The expected outcome: words, or one of `{"contains": text}`, `{"equals": value}`, '
+        '`{"at_most_calls": {"tool": name, "n": 3}}`, `{"ends_within": steps}`.'
     ),
 ]
 AgentName = Annotated[str | None, Field(description="An agent that the server's settings register.")]
 
 
 class ReplayRequest(Answer):
-    mode: Literal["recording", "code", "code_and_tools"] = Field(
+    mode: Literal["recording", "code", "code_and_tools", "live"] = Field(
         default="recording",
         description="recording: an agent rebuilt from the recording. code: a registered agent, its tools frozen. "
-        "code_and_tools: a registered agent whose tools run with the world off.",
+        "code_and_tools: a registered agent whose tools run with the world off. live: the same scene, nothing changed, "
+        "answered by a live model; refused where the server has none.",
     )
     tools: Tools = None
     agent: AgentName = None
     on_difference: OnDifferenceField = None
     breakpoints: Breakpoints = None
+    model: Any = Field(
+        default=None,
+        description='Of mode live: a name, or `{"model", "settings"}`. What it leaves out is as recorded, but for the '
+        "temperature, which is 0.",
+    )
+    samples: Any = Field(default=None, description="Of mode live: how often the model is asked, 1 to 100; else once.")
+    expect: Expect = None
     request_key: RequestKey = None
 
 
@@ -235,11 +251,7 @@ class ForkRequest(ResumeRequest):
         "state, model, clock, agent or rule.",
     )
     hypothesis: Any = Field(default=None, description="Why the change should matter, in words.")
-    expect: Any = Field(
-        default=None,
-        description='The expected outcome: words, or one of `{"contains": text}`, `{"equals": value}`, '
-        '`{"at_most_calls": {"tool": name, "n": 3}}`, `{"ends_within": steps}`.',
-    )
+    expect: Expect = None
 
 
 class SamplesRequest(ForkRequest):

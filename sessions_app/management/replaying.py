@@ -48,9 +48,9 @@ class ReplayingCommand(BaseCommand):
             help='Let this tool of the agent run: one whose metadata say {"replay": "read"}. May be given again.',
         )  # fmt: skip
         parser.add_argument(
-            "--on-difference", choices=["stop", "play_on"],
-            help="Where a request to the model is not the recorded one: stop there, which is the default, or play on "
-            "with the recorded answer.",
+            "--on-difference", choices=["stop", "play_on", "live"],
+            help="Where a request to the model is not the recorded one: stop there, which is the default, play on with "
+            "the recorded answer, or ask a live model.",
         )  # fmt: skip
         parser.add_argument("--no-wait", action="store_true", help="Queue it and leave.")
         parser.add_argument("--here", action="store_true", help="Run it from here, without a worker or runner.")

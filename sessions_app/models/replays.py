@@ -43,6 +43,8 @@ class ReplayMode(models.TextChoices):
     """The team's own agent with the recorded answers."""
     CODE_AND_TOOLS = "code_and_tools"
     """The same, and its tools run."""
+    LIVE = "live"
+    """The same scene, nothing changed, answered by a live model from its beginning, once or several times."""
     FORK = "fork"
     RESUME = "resume"
     """A fork that changes nothing: a run that broke off goes on."""
@@ -131,7 +133,7 @@ class Replay(models.Model):
     verdict = models.CharField(max_length=24, null=True)
     divergence = models.JSONField(null=True)
     live_calls = models.IntegerField(null=True)
-    """Calls of live tools that happened; of a sampling, requests to the live model too."""
+    """Calls of live tools that happened, and requests to a live model."""
     refused_calls = models.IntegerField(null=True)
     """Attempts to reach the world that the audit hook refused."""
     facts = models.JSONField(default=dict)
@@ -162,6 +164,16 @@ class Replay(models.Model):
 
     def __str__(self) -> str:
         return self.replay_id
+
+    @property
+    def asks_live_model(self) -> bool:
+        """By its order; whether it came to that, `live_calls` says."""
+        return self.order.get("samples") is not None or self.order.get("on_difference") == "live"
+
+    @property
+    def is_sampled(self) -> bool:
+        """Whether it runs several times, each time with a live model."""
+        return self.order.get("samples") is not None
 
     @property
     def is_in_part(self) -> bool:

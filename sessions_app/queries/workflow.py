@@ -30,6 +30,7 @@ _WORDS = {
     ReplayMode.RECORDING: "replay #{number}",
     ReplayMode.CODE: "code replay #{number}",
     ReplayMode.CODE_AND_TOOLS: "replay #{number} with code and tools",
+    ReplayMode.LIVE: "replay #{number} with a live model",
     ReplayMode.FORK: "fork #{number} at step {step}",
     ReplayMode.RESUME: "run resumed from step {step} (#{number})",
     ReplayMode.SAMPLING: "samples from step {step} (#{number})",

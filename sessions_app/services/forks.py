@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils import timezone
@@ -14,7 +13,7 @@ from sessions_app.models import Replay, Run
 from sessions_app.models.replays import FORK_MODES, ReplayMode, ReplayState
 from sessions_app.services.fork_checks import check_fork
 from sessions_app.services.hand_answers import read_hand_answer
-from sessions_app.services.replays import OUTDATED, check_code, queue_replay, read_wanted
+from sessions_app.services.replays import OUTDATED, check_code, check_live_model, queue_replay, read_wanted
 from sessions_app.services.typed_json import without_secrets
 from sessions_app.services.wakeups import wake
 
@@ -39,6 +38,7 @@ def request_fork(
     wanted, read = read_wanted(run.project, order)
     check_fork(run, read, mode)
     check_code(read)
+    check_live_model(read)
     _check_samples(read, mode)
     wanted["at_step"] = read.at_step
     return queue_replay(
@@ -46,25 +46,15 @@ def request_fork(
     )
 
 
-def has_live_model() -> bool:
-    """Whether the server has a model that may be asked."""
-    return bool(settings.REPLAY_MODEL_ENDPOINT)
-
-
 def _check_samples(order: Order, mode: str) -> None:
     if mode != ReplayMode.SAMPLING:
         if order.samples is not None:
             raise ForkError("Only a sampling has samples.", field="samples")
         return
-    if not has_live_model():
-        words = "No live model is configured on this server, so nothing can be sampled"
-        raise ForkError(f"{words}; set REPLAY_MODEL_ENDPOINT.", field="samples")
     if order.samples is None:
         raise ForkError("samples is needed: how often the model is asked.", field="samples")
     if order.breakpoints:
         raise ForkError("A sampling does not pause; leave the breakpoints out.", field="breakpoints")
-    if order.agent is not None:
-        raise ForkError("A sampling rebuilds the agent from the recording; leave the team's own out.", field="agent")
 
 
 def answer_by_hand(*, replay: Replay, answer: JsonObject, user: User | None = None) -> Replay:

@@ -1,4 +1,4 @@
-"""What a replay's child process asks while it runs, answered from the database and, for samplings, by a live model."""
+"""What a replay's child process asks while it runs: the database answers, and where the order says so a live model."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from sessions_app.core.replay.fixture_book import recorded_arguments
 from sessions_app.core.run import ErrorInfo, ToolCall
 from sessions_app.mapping.rows import value_key
 from sessions_app.models import Replay
-from sessions_app.models.replays import ReplayMode
 from sessions_app.queries import borrowing
 
 
@@ -64,8 +63,8 @@ class Questions:
     # --- a live model
 
     def _live_model(self, question: JsonObject) -> JsonValue:
-        if self._replay.mode != ReplayMode.SAMPLING:
-            return {"error": "Only a sampling asks a live model."}
+        if not self._replay.asks_live_model:
+            return {"error": "The order does not say that a live model may be asked."}
         try:
             return {"response": self._ask_live(question)}
         except ModelUnavailable as error:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from django.db import transaction
 
 from sessions_app.core.formats.native import parse_native
 from sessions_app.core.json_text import Limits
 from sessions_app.core.payload import JsonObject, compact_json
 from sessions_app.core.redaction import Redactor
-from sessions_app.core.run import Run as ProducedRun
+from sessions_app.core.run import Origin
 from sessions_app.mapping.rows import storable
 from sessions_app.models import Replay, Run
-from sessions_app.models.replays import FORK_MODES, ReplayMode, ReplayQueue, ReplayState
+from sessions_app.models.replays import FORK_MODES, ReplayQueue, ReplayState
 from sessions_app.queries.borrowing import nearest_calls
 from sessions_app.services import leases
 from sessions_app.services.deadlocks import again_after_deadlock
@@ -66,9 +68,10 @@ def store_produced(replay: Replay, record: str | None, *, made_before: Run | Non
     if not record:
         return None
     text = record.encode()
-    if replay.queue == ReplayQueue.CODE or replay.mode == ReplayMode.SAMPLING:
+    if replay.queue == ReplayQueue.CODE or replay.asks_live_model:
         text = Redactor(bytes(replay.project.redaction_secret)).redact(text).content
-    run: ProducedRun = parse_native(text, Limits(max_bytes=len(text)))
+    origin: Origin = "fork" if replay.mode in FORK_MODES else "replay"
+    run = replace(parse_native(text, Limits(max_bytes=len(text))), origin=origin)
     before = replay.produced_run_id if made_before is None else made_before.pk
     source = _asked(replay) if replay.mode in FORK_MODES else text
     return store_assembled(replay.project, run, source=source, made_before=before)

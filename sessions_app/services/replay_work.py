@@ -26,7 +26,7 @@ from sessions_app.core.run import Run
 from sessions_app.mapping.load import load_run
 from sessions_app.mapping.rows import storable
 from sessions_app.models import Replay
-from sessions_app.models.replays import ReplayMode, ReplayQueue, ReplayState
+from sessions_app.models.replays import ReplayQueue, ReplayState
 from sessions_app.services import leases
 from sessions_app.services.replay_questions import Questions
 from sessions_app.services.replay_results import produced_run_id, store_result
@@ -86,11 +86,12 @@ def _run(replay: Replay, children: ChildPool) -> None:
         _fail(replay, OUTDATED)
         return
     try:
-        if replay.mode == ReplayMode.SAMPLING:
+        if replay.is_sampled:
             _sample(replay, run, children)
         else:
-            record, run_id = _record(run), produced_run_id(replay)
-            store_result(replay, _replayed(replay, record, run_id, children, Questions(replay)))
+            record, run_id, questions = _record(run), produced_run_id(replay), Questions(replay)
+            result = _replayed(replay, record, run_id, children, questions)
+            store_result(replay, {**result, "live_calls": result["live_calls"] + questions.live_requests})
     except Cancelled:
         leases.finish(replay, state=ReplayState.CANCELLED, verdict="cancelled")
     except OutOfTime:

@@ -14,13 +14,13 @@ from django.utils import timezone
 from sessions_app.core.errors import NotReplayable
 from sessions_app.core.fork.changes import ForkError
 from sessions_app.core.fork.order import Order, read_order
-from sessions_app.core.payload import JsonObject
+from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.models import Project, Replay, Run
 from sessions_app.models.replays import FORK_MODES, HELD_STATES, OPEN_STATES, ReplayMode, ReplayQueue, ReplayState
 from sessions_app.services.typed_json import without_secrets
 from sessions_app.services.wakeups import wake
 
-MODES = (ReplayMode.RECORDING, ReplayMode.CODE, ReplayMode.CODE_AND_TOOLS)
+MODES = (ReplayMode.RECORDING, ReplayMode.CODE, ReplayMode.CODE_AND_TOOLS, ReplayMode.LIVE)
 _OF_CODE = (ReplayMode.CODE, ReplayMode.CODE_AND_TOOLS)
 _LONGEST_RUN_ID = 512
 HOW_TO_REGISTER = (
@@ -45,7 +45,8 @@ def request_replay(
     """Queue a replay that changes nothing. The same `request_key` again gives the replay that it gave before.
 
     `order` may hold breakpoints and, for the modes that run code, the agent, which of its tools are live, and what
-    becomes of a request that is another one than was recorded (`on_difference`). Raises `NotReplayable` for a mode that
+    becomes of a request that is another one than was recorded (`on_difference`); for mode `live` the model with its
+    settings, how often it is asked (`samples`), the agent, and what is expected. Raises `NotReplayable` for a mode that
     is none of `MODES`, `RequestKeyUsed` for a key that was used for something else, and `ForkError` naming the field of
     the order.
     """
@@ -58,13 +59,16 @@ def checked_order(project: Project, mode: str, order: JsonObject) -> tuple[JsonO
     `request_replay` does."""
     if mode not in MODES:
         raise NotReplayable(f"Mode {mode!r} is not available here; this server replays: {', '.join(MODES)}.")
-    wanted, read = read_wanted(project, _with_tools(mode, order))
-    _check_unchanged(read, wanted)
+    _check_unchanged(mode, order)
+    wanted, read = read_wanted(project, _as_stored(mode, order))
     check_code(read)
+    check_live_model(read)
     if mode in _OF_CODE and read.agent is None:
         raise ForkError(f"Mode {mode} needs the name of a registered agent.", field="agent")
     if mode == ReplayMode.RECORDING and read.agent is not None:
         raise ForkError("Mode recording runs no agent of yours; ask for mode code.", field="agent")
+    if mode == ReplayMode.LIVE:
+        _check_live(read)
     if mode == ReplayMode.RECORDING and read.on_difference != "stop":
         raise ForkError("A replay from the recording always plays on; ask for mode code.", field="on_difference")
     if mode == ReplayMode.CODE and read.tools.run:
@@ -72,12 +76,49 @@ def checked_order(project: Project, mode: str, order: JsonObject) -> tuple[JsonO
     return wanted, read.agent
 
 
-def _with_tools(mode: str, order: JsonObject) -> JsonObject:
-    """The order tells the child what runs; the mode is for people."""
+def _as_stored(mode: str, order: JsonObject) -> JsonObject:
+    """The order tells the child what runs; the mode is for people. What a live model may answer is no course of the
+    recording any more: the replay goes on from its first step as a fork does, with nothing changed."""
     tools = order.get("tools") or {}
-    if mode != ReplayMode.CODE_AND_TOOLS or not isinstance(tools, dict):
-        return order
-    return {**order, "tools": {**tools, "run": True}}
+    if mode == ReplayMode.LIVE:
+        changes = [{"kind": "model", "value": _pinned(order.get("model"))}] if order.get("agent") is None else []
+        kept = {name: value for name, value in order.items() if name != "model"}
+        return {"samples": 1, **kept, "at_step": 1, "changes": changes}
+    if mode == ReplayMode.CODE_AND_TOOLS and isinstance(tools, dict):
+        order = {**order, "tools": {**tools, "run": True}}
+    return {**order, "at_step": 1} if order.get("on_difference") == "live" and mode in _OF_CODE else order
+
+
+def _pinned(model: JsonValue) -> JsonValue:
+    """The recorded model and settings, with temperature 0 unless the order says otherwise; a recorded seed is sent."""
+    if model is None or isinstance(model, str):
+        model = {"model": model} if model else {}
+    if not isinstance(model, dict):
+        return model  # refused where it is read
+    settings = model.get("settings")
+    return {**model, "settings": {"temperature": 0, **settings} if isinstance(settings, dict) else {"temperature": 0}}
+
+
+def _check_live(order: Order) -> None:
+    if order.breakpoints:
+        raise ForkError("A live model is asked without pauses; leave the breakpoints out.", field="breakpoints")
+    if order.tools.any_runs:
+        raise ForkError("In mode live the tools are frozen; ask for mode code_and_tools.", field="tools")
+    if order.on_difference != "stop":
+        raise ForkError("In mode live every request goes to the live model.", field="on_difference")
+
+
+def has_live_model() -> bool:
+    """Whether the server has a model that may be asked."""
+    return bool(settings.REPLAY_MODEL_ENDPOINT)
+
+
+def check_live_model(order: Order) -> None:
+    """That there is one, where it would be asked."""
+    if order.asks_live_model and not has_live_model():
+        field = "samples" if order.samples is not None else "on_difference"
+        words = "No live model is configured on this server, so none can be asked"
+        raise ForkError(f"{words}; set REPLAY_MODEL_ENDPOINT.", field=field)
 
 
 def read_wanted(project: Project, typed: JsonObject) -> tuple[JsonObject, Order]:
@@ -92,10 +133,13 @@ def read_wanted(project: Project, typed: JsonObject) -> tuple[JsonObject, Order]
     return wanted, read_order(wanted)
 
 
-def _check_unchanged(order: Order, wanted: JsonObject) -> None:
-    for name in ("at_step", "changes", "samples"):
-        if wanted.get(name):
+def _check_unchanged(mode: str, order: JsonObject) -> None:
+    for name in ("at_step", "changes"):
+        if order.get(name):
             raise ForkError(f"A replay has no {name}; ask for a fork.", field=name)
+    for name in ("samples", "model"):
+        if order.get(name) and mode != ReplayMode.LIVE:
+            raise ForkError(f"Only mode live asks a model; there is no {name} in mode {mode}.", field=name)
 
 
 def check_code(order: Order) -> None:

@@ -12,7 +12,7 @@ from sessions_app.core.judge.anomalies import find_anomalies
 from sessions_app.core.judge.kit import audit_kit
 from sessions_app.core.payload import Payload, compact_json
 from sessions_app.core.replay.isolation import is_own_machine, world_in_words
-from sessions_app.core.replay.parts import Parts, parts_of
+from sessions_app.core.replay.parts import ModelPart, Parts, parts_of
 from sessions_app.core.replay.proof import read_proof
 from sessions_app.core.replay.words import Difference, Effect, ReplayFacts
 from sessions_app.core.report import (
@@ -26,9 +26,9 @@ from sessions_app.mapping.load import load_run
 from sessions_app.mapping.payloads import read_many
 from sessions_app.mapping.stored import reference
 from sessions_app.models import Replay, Run
-from sessions_app.models.replays import FORK_MODES, ReplayMode, ReplayState
+from sessions_app.models.replays import FORK_MODES, ReplayState
 from sessions_app.queries.forks import agent_of
-from sessions_app.services.fork_facts import fork_facts
+from sessions_app.services.fork_facts import fork_facts, samples_of
 from sessions_app.services.judgement import rules
 
 _STOPPED_SHORT = ("fixture_missing", "could_not_run", "unknown_from_step")
@@ -158,6 +158,7 @@ def plain_facts(replay: Replay) -> ReplayFacts:
         commit=facts.get("commit"),
         clock=facts.get("clock"),
         parts=_parts(replay),
+        samples=samples_of(replay),
         effect=_effect(replay),
         request=_request(replay),
     )
@@ -173,7 +174,9 @@ def _parts(replay: Replay) -> Parts | None:
         return None
     order = read_order(replay.order)
     own_machine = is_own_machine(replay.facts)
-    return parts_of(agent=order.agent, runs_tools=order.tools.run, is_on_own_machine=own_machine)
+    model: ModelPart = "live" if order.samples is not None else "recorded"
+    model = "recorded_then_live" if order.on_difference == "live" else model
+    return parts_of(agent=order.agent, runs_tools=order.tools.run, model=model, is_on_own_machine=own_machine)
 
 
 def _effect(replay: Replay) -> Effect | None:
@@ -190,7 +193,7 @@ def _said(value: object) -> str:
 
 
 def _world(replay: Replay) -> str:
-    is_live = bool(replay.live_calls) or replay.mode == ReplayMode.SAMPLING
+    is_live = bool(replay.live_calls) or replay.asks_live_model
     return world_in_words(replay.facts, is_live=is_live, refused=replay.refused_calls or 0)
 
 

@@ -1,31 +1,32 @@
-"""A sampling: one fork several times over, each answered by a live model, counted against what was expected."""
+"""One fork, or the same scene with nothing changed, several times over, each answered by a live model, and counted."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from django.db import transaction
 
 from sessions_app.core.fork.order import read_order
-from sessions_app.core.fork.sampling import Samples, estimate, outcome_of
+from sessions_app.core.fork.sampling import Outcome, Samples, differing_in, estimate, outcome_of, prove_samples
 from sessions_app.core.payload import JsonObject
 from sessions_app.core.run import Run as RecordedRun
-from sessions_app.mapping.load import load_facts
+from sessions_app.mapping.load import load_facts, load_run
 from sessions_app.mapping.rows import storable
 from sessions_app.models import Replay, Run
-from sessions_app.models.replays import ReplayState
+from sessions_app.models.replays import ReplayMode, ReplayState
 from sessions_app.services import leases
-from sessions_app.services.replay_results import store_produced
+from sessions_app.services.replay_results import produced_run_id, store_produced
 
-_AROUND = ("isolation", "fence", "clock")
+_AROUND = ("isolation", "fence", "clock", "commit")
 
 
 class Sampling:
     """The samples of one claimed replay."""
 
     def __init__(self, replay: Replay, run: RecordedRun) -> None:
-        """`run` is the one that is forked."""
-        self._replay = replay
+        """`run` is the one that is asked about."""
+        self._replay, self._run = replay, run
         order = read_order(replay.order)
         self._samples = Samples(n=order.samples or 1)
         self._budget = estimate(run, order.at_step or 1, self._samples.n).to_json()
@@ -36,8 +37,8 @@ class Sampling:
         self._first: Run | None = None
 
     def run_ids(self) -> Iterator[str]:
-        """The first sample has the fork's own id."""
-        name = self._replay.fork_id or self._replay.replay_id
+        """The first sample has the id of the replay's run."""
+        name = produced_run_id(self._replay)
         yield name
         yield from (f"{name}_{number}" for number in range(2, self._samples.n + 1))
 
@@ -54,7 +55,14 @@ class Sampling:
         facts = result["facts"]
         for source, count in (facts.get("sources") or {}).items():
             self._sources[source] = self._sources.get(source, 0) + count
-        self._samples = self._samples.add(outcome_of(load_facts(row), (facts.get("expectation") or {}).get("met")))
+        self._samples = self._samples.add(self._outcome(row, (facts.get("expectation") or {}).get("met")))
+
+    def _outcome(self, row: Run, met: bool | None) -> Outcome:
+        """Of what a change made of a run, nobody asks whether it is the same again."""
+        if self._replay.mode != ReplayMode.LIVE:
+            return outcome_of(load_facts(row), met)
+        made = load_run(row)
+        return replace(outcome_of(made, met), differs=differing_in(self._run, made))
 
     def _store(self, run_id: str, record: str) -> Run:
         """An attempt before this one may have left a run of this name."""
@@ -69,16 +77,21 @@ class Sampling:
             "samples": {**self._samples.to_json(), "budget": self._budget, "requests": self._live_requests},
             "sources": self._sources,
             **self._around,
+            **self._proof(),
             "parent_digest": bytes(self._replay.run.content_digest).hex(),
         }
+
+    def _proof(self) -> JsonObject:
+        return {} if self._samples.again is None else {"proof": prove_samples(self._samples, self._run).to_json()}
 
     def finish(self) -> None:
         """Nothing was sampled when every sample failed."""
         failed = not self._samples.outcomes
+        verdict = "reproduced" if self._samples.came_again_each_time else "diverged"
         leases.finish(
             self._replay,
             state=ReplayState.FAILED if failed else ReplayState.DONE,
-            verdict="could_not_run" if failed else "diverged",
+            verdict="could_not_run" if failed else verdict,
             error=self._samples.errors[0] if failed else None,
             live_calls=self._live_calls + self._live_requests,
             refused_calls=self._refused_calls,

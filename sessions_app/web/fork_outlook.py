@@ -12,7 +12,7 @@ from sessions_app.mapping.details import details, details_of
 from sessions_app.models import Run
 from sessions_app.queries.steps import StoredOrGone
 from sessions_app.services.fork_checks import Parent
-from sessions_app.services.forks import has_live_model
+from sessions_app.services.replays import has_live_model
 
 TOOLS = 100
 """Tools that the page names."""

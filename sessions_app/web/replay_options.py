@@ -9,6 +9,7 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
+from sessions_app.agents.endpoint import ModelUnavailable
 from sessions_app.core.errors import NotReplayable
 from sessions_app.core.fork.changes import ForkError
 from sessions_app.core.fork.order import read_breakpoints
@@ -16,10 +17,11 @@ from sessions_app.core.payload import JsonObject
 from sessions_app.core.redaction import RedactionFailed
 from sessions_app.models import Project, Replay
 from sessions_app.queries.access import has_role
+from sessions_app.services.replay_questions import live_endpoint
 from sessions_app.services.replays import registered_agents, request_replay
 from sessions_app.web.access import project_page
 from sessions_app.web.fork_form import BREAKPOINTS, read_breakpoint_rows
-from sessions_app.web.fork_inputs import TOP, Typed, words_of
+from sessions_app.web.fork_inputs import TOP, Typed, number_of, words_of
 from sessions_app.web.fork_outlook import tools_of
 from sessions_app.web.fork_page import breakpoint_context, inputs_of
 from sessions_app.web.form_keys import form_token, request_key
@@ -29,9 +31,10 @@ NAMES = (
     "mode",
     "agent",
     "on_difference",
+    "samples",
     *(f"break_{part}_{row}" for row in BREAKPOINTS for part in ("kind", "value")),
 )
-_INPUTS = {"agent": "agent", "tools": "live"}
+_INPUTS = {"agent": "agent", "tools": "live", "samples": "samples"}
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -69,6 +72,8 @@ def _order(typed: Typed, live: list[str]) -> tuple[JsonObject, dict[str, str]]:
     if typed.get("mode") in ("code", "code_and_tools"):
         order = {"agent": typed.get("agent", ""), "tools": {"live": live}}
         order["on_difference"] = typed.get("on_difference", "stop")
+    if typed.get("mode") == "live":
+        order = {"agent": typed.get("agent") or None, "samples": number_of(typed.get("samples", "").strip() or "1")}
     for written in read_breakpoint_rows(typed):
         try:
             read_breakpoints([written.value])
@@ -91,6 +96,14 @@ def _queue(request: HttpRequest, place: RunPlace, typed: Typed, order: JsonObjec
         return {TOP: "What you typed could not be searched for secrets, so nothing of it was stored."}
 
 
+def _live() -> dict[str, str]:
+    """Where a live model would be asked; without one, why not."""
+    try:
+        return {"live_host": live_endpoint().target.host}
+    except ModelUnavailable as off:
+        return {"live_off": off.reason}
+
+
 def _render(
     request: HttpRequest, project: Project, place: RunPlace, typed: Typed, errors: dict[str, str], status: int = 200
 ) -> HttpResponse:
@@ -107,6 +120,7 @@ def _render(
         "f": inputs_of((*NAMES, "live"), typed, errors),
         "top_error": errors.get(TOP, ""),
         "token": form_token(request),
+        **_live(),
         **breakpoint_context(typed, errors),
     }
     return render(request, "forks/options.html", context, status=status)

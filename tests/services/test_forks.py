@@ -269,8 +269,6 @@ def test_sampling_needs_a_live_model_and_a_number(run, settings):
     assert refused(run, order | {"samples": None}, mode="sampling")[0] == "samples"
     assert refused(run, order | {"samples": 101}, mode="sampling")[0] == "samples"
     assert refused(run, order | {"breakpoints": [{"step": 1}]}, mode="sampling")[0] == "breakpoints"
-    settings.REPLAY_AGENTS = {"own": "team:agent"}
-    assert refused(run, order | {"agent": "own"}, mode="sampling")[0] == "agent"
     sampling = request_fork(run=run, order=order, mode="sampling")
     assert (sampling.mode, sampling.order["samples"]) == ("sampling", 5)
 

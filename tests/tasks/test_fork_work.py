@@ -241,10 +241,11 @@ def test_a_sampling_asks_the_live_model_and_counts(project, children):
     assert replay.refused_calls == 0, "the child itself reached for nothing"
 
 
-def test_a_live_model_is_asked_in_samplings_only(project):
+def test_a_live_model_is_asked_only_where_the_order_says_so(project):
     replay = fork(make_run(project), 3, {"kind": "instructions", "value": "x"})
 
-    assert Questions(replay).reply({"what": "live", "messages": []}) == {"error": "Only a sampling asks a live model."}
+    said = {"error": "The order does not say that a live model may be asked."}
+    assert Questions(replay).reply({"what": "live", "messages": []}) == said
 
 
 def test_a_model_that_is_away_is_said(project, children):

@@ -1,10 +1,11 @@
 """Who answers after a change, in this order; nothing is ever made up.
 
-    a model's request   by hand · rule · live (sampling) · recorded · borrowed · recorded for another request · unknown
+    a model's request   by hand · rule · live (samples) · recorded · borrowed · recorded for another request, or live ·
+                        unknown
     a tool call         by hand · recorded · borrowed · unknown
 
 Recorded means that the request is the recorded one, borrowed that the same request was answered in another run. A
-recorded answer for another request is only given where the order says so.
+recorded answer for another request, or that of a live model, is only given where the order says so.
 """
 
 from __future__ import annotations
@@ -114,13 +115,15 @@ class Answering:
             return self._recorded(ask.planned)
         found = self._elsewhere.model_answer(ask.key)
         if found is None:
-            return self._played_on(ask.planned)
+            return self._played_on(ask)
         return ModelGiven(source="borrowed", response=Payload.of_json(found["response"]), link=_link(found))
 
-    def _played_on(self, planned: PlannedAnswer | None) -> ModelGiven | None:
-        if self._order.on_difference != "play_on" or planned is None:
+    def _played_on(self, ask: ModelAsk) -> ModelGiven | None:
+        if self._order.on_difference == "live":
+            return self._live(ask)
+        if self._order.on_difference != "play_on" or ask.planned is None:
             return None
-        given = self._recorded(planned)
+        given = self._recorded(ask.planned)
         return None if given is None else replace(given, source="recorded_for_another_request")
 
     def _written_answer(self, ask: ModelAsk) -> ModelGiven | None:

@@ -1,7 +1,7 @@
 """What a replay was asked to do, and what people said while it went on. Both are stored and sent as JSON.
 
     order  {"at_step", "changes", "hypothesis", "expect", "agent", "tools": {"run": bool, "live": [name]},
-            "on_difference": "stop" | "play_on", "breakpoints": [{"step"} | {"tool"} | {"when"}], "samples"}
+            "on_difference": "stop" | "play_on" | "live", "breakpoints": [{"step"} | {"tool"} | {"when"}], "samples"}
     course {"answers": [{"at", "asked", …}], "passed", "is_stepping"}
 
 The order never changes once it was given. A replay that was stopped runs again from its beginning, which gives the same
@@ -34,10 +34,10 @@ _MAX_WORDS = 2000
 NOT_FOUND = ToolFailure(message="Not found.")
 
 
-OnDifference = Literal["stop", "play_on"]
-"""What a request to the model is given that is another one than was recorded: nothing, or the recorded answer of its
-place, which is then labelled as one for another request."""
-_ON_DIFFERENCE: tuple[OnDifference, ...] = ("stop", "play_on")
+OnDifference = Literal["stop", "play_on", "live"]
+"""What a request to the model is given that is another one than was recorded: nothing; the recorded answer of its
+place, which is then labelled as one for another request; or what a live model answers."""
+_ON_DIFFERENCE: tuple[OnDifference, ...] = ("stop", "play_on", "live")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -87,6 +87,11 @@ class Order:
     @property
     def is_fork(self) -> bool:
         return self.at_step is not None
+
+    @property
+    def asks_live_model(self) -> bool:
+        """Every request of each sample, or those that are others than were recorded."""
+        return self.samples is not None or self.on_difference == "live"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

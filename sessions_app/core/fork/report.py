@@ -30,7 +30,7 @@ class ForkedStep:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Samples:
-    """The outcomes of a fork that ran several times."""
+    """The outcomes of a fork, or of an unchanged scene, that ran several times with a live model."""
 
     n: int
     judged: int
@@ -39,6 +39,15 @@ class Samples:
     """None when the expectation is one that only a person can judge."""
     interval: tuple[float, float] | None = None
     """Of the share that was met, 95 %; from 0 to 1."""
+    again: int | None = None
+    """Those that did the same again, calls and outcome; None where something was changed."""
+
+    @property
+    def again_words(self) -> str:
+        """Of an unchanged scene."""
+        if self.n == 1:
+            return "The live model did the same again" if self.again else "The live model did something else"
+        return f"The live model did the same again in {self.again or 0} of {self.n} samples"
 
     @property
     def words(self) -> str:

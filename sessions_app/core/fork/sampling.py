@@ -9,7 +9,9 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from sessions_app.core.judge.reading import argument_key
 from sessions_app.core.payload import JsonObject, Payload, canonical_json, sha256_hex
+from sessions_app.core.replay.proof import PROVEN, Part, PartName, Proof, not_comparable
 from sessions_app.core.run import Run, main_model_calls
 
 _MAX_WORDS = 300
@@ -75,6 +77,8 @@ class Outcome:
     words: str
     met: bool | None = None
     """None when only a person can say."""
+    differs: frozenset[PartName] | None = None
+    """In what it is not what was recorded once more, of calls and outcome; None where something was changed."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -95,6 +99,19 @@ def outcome_of(run: Run, met: bool | None = None) -> Outcome:
     kind, words = _without_output(run) if run.output is None else _output(run.output)
     key = sha256_hex(f"{kind}\n{words}".encode())
     return Outcome(run_id=run.run_id, key=key, words=words[:_MAX_WORDS], met=met)
+
+
+def differing_in(recorded: Run, made: Run) -> frozenset[PartName]:
+    """The calls of tools in their order with their arguments, and the outcome."""
+    same: dict[PartName, bool] = {
+        "tool_arguments": _calls(recorded) == _calls(made),
+        "outcome": outcome_of(recorded).key == outcome_of(made).key,
+    }
+    return frozenset(part for part, is_same in same.items() if not is_same)
+
+
+def _calls(run: Run) -> list[tuple[str, bytes]]:
+    return [(call.tool_name, argument_key(call)) for _, call in run.tool_calls]
 
 
 def _output(output: Payload) -> tuple[str, str]:
@@ -120,6 +137,27 @@ def group_outcomes(outcomes: Iterable[Outcome]) -> list[Group]:
     return sorted(groups, key=lambda group: -group.count)
 
 
+def prove_samples(samples: Samples, recorded: Run) -> Proof:
+    """Of an unchanged scene. The requests of another model's course are no requests of the recording."""
+    live = not_comparable("a live model answered")
+    parts: dict[PartName, Part] = {
+        "requests": live,
+        "parameters": live,
+        "tool_arguments": _held(samples, "tool_arguments"),
+        "state": not_comparable("carried over from the recording, not run"),
+        "outcome": _held(samples, "outcome"),
+    }
+    return Proof(same_steps=0, parts=parts, outcome_kind="error" if recorded.error else "answer")
+
+
+def _held(samples: Samples, part: PartName) -> Part:
+    others = sum(part in (outcome.differs or ()) for outcome in samples.outcomes)
+    if others:
+        return Part(state="not_proven", reason=f"differs in {others} of {samples.n} samples")
+    failed = samples.n - len(samples.outcomes)
+    return Part(state="not_proven", reason=f"{failed} of {samples.n} samples came to no end") if failed else PROVEN
+
+
 # --- all of them -------------------------------------------------------------------------------
 
 
@@ -138,12 +176,24 @@ class Samples:
         """A sample without an outcome says nothing of the share and is counted apart."""
         return replace(self, errors=(*self.errors, reason))
 
+    @property
+    def again(self) -> int | None:
+        """How many are what was recorded once more; None where that is not asked."""
+        told = [not outcome.differs for outcome in self.outcomes if outcome.differs is not None]
+        return sum(told) if told else None
+
+    @property
+    def came_again_each_time(self) -> bool:
+        """Of all that were asked for: one that came to nothing says nothing."""
+        return self.again == self.n
+
     def to_json(self) -> JsonObject:
         """`met` and `interval` are None while nothing was judged; their whole is `done` less `unjudged`."""
         judged = [outcome.met for outcome in self.outcomes if outcome.met is not None]
         return {
             "n": self.n,
             "done": len(self.outcomes),
+            "again": self.again,
             "met": sum(judged) if judged else None,
             "unjudged": len(self.outcomes) - len(judged),
             "interval": list(wilson(sum(judged), len(judged))) if judged else None,

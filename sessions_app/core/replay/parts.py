@@ -4,6 +4,7 @@ preset              agent     model     tools   what it proves
 recording           rebuilt   recorded  frozen  that the recording is complete and consistent; nothing of your code
 code                yours     recorded  frozen  that today's code asks for what that day's code asked for
 code_and_tools      yours     recorded  run     that today's code and tools do what they did, or where a fix begins
+live                either    live      frozen  how often a model of today does it again; nothing of what it did then
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 AgentPart = Literal["rebuilt", "yours"]
+ModelPart = Literal["recorded", "recorded_then_live", "live"]
 ToolsPart = Literal["frozen", "run"]
-Preset = Literal["recording", "code", "code_and_tools"]
+Preset = Literal["recording", "code", "code_and_tools", "live"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -22,13 +24,14 @@ class Parts:
 
     agent: AgentPart
     tools: ToolsPart
+    model: ModelPart = "recorded"
     is_on_own_machine: bool = False
     """Whether it ran on a person's own machine, where nothing is sealed."""
 
     @property
     def proves(self) -> str:
         """What this combination can show, and what it cannot: sentences for the head of a report."""
-        return _PROVES[self.agent, self.tools]
+        return _PROVES_LIVE if self.model == "live" else _PROVES[self.agent, self.tools]
 
     @property
     def in_words(self) -> str:
@@ -39,7 +42,7 @@ class Parts:
         """Each part and what was chosen, in words."""
         return [
             ("agent", _AGENTS[self.agent]),
-            ("model", "the recorded answers"),
+            ("model", _MODELS[self.model]),
             ("tools", self._tools),
             ("state", self._state),
         ]
@@ -59,19 +62,28 @@ PRESET_WORDS: dict[Preset, str] = {
     "recording": "From the recording",
     "code": "Your code",
     "code_and_tools": "Your code and tools",
+    "live": "Same scene, live model",
 }
 
 
-def parts_of(*, agent: str | None, runs_tools: bool, is_on_own_machine: bool = False) -> Parts:
+def parts_of(
+    *, agent: str | None, runs_tools: bool, model: ModelPart = "recorded", is_on_own_machine: bool = False
+) -> Parts:
     """`agent` is the registered name, or None for one that is rebuilt from the recording."""
     return Parts(
         agent="rebuilt" if agent is None else "yours",
         tools="run" if runs_tools else "frozen",
+        model=model,
         is_on_own_machine=is_on_own_machine,
     )
 
 
 _AGENTS: dict[AgentPart, str] = {"rebuilt": "rebuilt from the recording", "yours": "your code of today"}
+_MODELS: dict[ModelPart, str] = {
+    "recorded": "the recorded answers",
+    "recorded_then_live": "the recorded answers; from the first request that differs on, a live model",
+    "live": "a live model, asked at every step",
+}
 _TOOLS: dict[ToolsPart, str] = {
     "frozen": "frozen: they give the recorded answers",
     "run": "run: your functions, with the world off",
@@ -80,6 +92,10 @@ _UNSEALED_TOOLS = "run: your functions, on your own machine, without a seal"
 _CARRIED = "carried over from the recording, not run"
 _REGISTERED_STATE = "given to your code and taken after each step, if its registration says how; else not run"
 _OWN_STATE = "as your code left it behind, compared where it was observed"
+_PROVES_LIVE = (
+    "Shows how often a model of today does the same again in the recorded scene: the same calls, the same outcome. "
+    "It is a sample and says nothing of what the model did then."
+)
 _PROVES: dict[tuple[AgentPart, ToolsPart], str] = {
     ("rebuilt", "frozen"): "Shows whether the recording is complete and consistent. Says nothing about your code.",
     ("yours", "frozen"): "Shows whether your code asks the model for what it asked then. The tools did not run, "

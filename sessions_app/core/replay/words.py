@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from sessions_app.core.clipping import one_line, shortened
-from sessions_app.core.fork.report import ForkFacts, fork_in_words
+from sessions_app.core.fork.report import ForkFacts, Samples, fork_in_words
 from sessions_app.core.judge.reading import count
 from sessions_app.core.payload import JsonObject, Payload
 from sessions_app.core.replay.parts import Parts
@@ -90,6 +90,8 @@ class ReplayFacts:
     """What the replayed run ended with; None also when it ended with an error."""
     fork: ForkFacts | None = None
     """None of a replay that changes nothing."""
+    samples: Samples | None = None
+    """What came of several runs with a live model."""
     live_tools: Mapping[str, int] = field(default_factory=dict)
     """How often each tool ran live, or on a person's own machine."""
     clock: str | None = None
@@ -117,14 +119,14 @@ class ReplayFacts:
 
     @property
     def has_live_model(self) -> bool:
-        return self.fork is not None and self.fork.samples is not None
+        return self.samples is not None or (self.parts is not None and self.parts.model != "recorded")
 
 
 # --- the verdict in words ----------------------------------------------------------------------
 
 
 def verdict_in_words(facts: ReplayFacts) -> str:
-    return _of_limit(facts) or _of_fork(facts) or VERDICT_WORDS[facts.verdict](facts)
+    return _of_limit(facts) or _of_fork(facts) or _of_samples(facts) or VERDICT_WORDS[facts.verdict](facts)
 
 
 def _of_limit(facts: ReplayFacts) -> str | None:
@@ -147,6 +149,13 @@ def _of_fork(facts: ReplayFacts) -> str | None:
     if facts.fork is None:
         return None
     return fork_in_words(facts.fork, facts.verdict, facts.proof, steps=facts.steps, stopped_at=facts.stopped_at)
+
+
+def _of_samples(facts: ReplayFacts) -> str | None:
+    """Of an unchanged scene."""
+    if facts.samples is None or facts.samples.again is None or facts.verdict not in ("reproduced", "diverged"):
+        return None
+    return facts.samples.again_words
 
 
 def _reproduced(facts: ReplayFacts) -> str:
@@ -256,6 +265,8 @@ def next_action(replay: ReplayFacts | None, *, has_odd_step: bool = False) -> st
         return "Read the outcome: it was not compared with that of the run."
     if replay.fork is not None and replay.verdict in NEXT_ACTIONS_OF_FORKS:
         return NEXT_ACTIONS_OF_FORKS[replay.verdict]
+    if replay.samples is not None and replay.verdict in ("reproduced", "diverged"):
+        return "Read the outcomes."
     if replay.verdict == "reproduced" and has_odd_step:
         return _FIRST_ODD_STEP
     if replay.verdict == "could_not_run" and replay.is_cold:

@@ -12,7 +12,7 @@ from sessions_app.services.replays import request_replay
 class Command(ReplayingCommand):
     help = (
         "Replay a run with the world off: the recording, or with --agent your code of today, with --tools run its "
-        "tools as well. "
+        "tools as well, with --live-model the same scene and a model of today. "
         "Exit code 1 when it went another way, 2 when it could not run."
     )
 
@@ -23,6 +23,11 @@ class Command(ReplayingCommand):
             help="With --agent: give the recorded answers of its tools, or run their functions with the world off.",
         )  # fmt: skip
 
+        parser.add_argument(
+            "--live-model", type=int, metavar="TIMES",
+            help="Ask the server's live model so often, at temperature 0, nothing changed and the tools frozen.",
+        )  # fmt: skip
+
     def handle(self, *, run_id: str, project: str | None, agent: str | None, **options: Any) -> None:
         run = run_called(run_id, project)
         order: JsonObject = {
@@ -30,8 +35,10 @@ class Command(ReplayingCommand):
             "agent": agent,
             "tools": live_tools(options["live"]),
             "on_difference": options["on_difference"],
+            "samples": options["live_model"],
         }
         mode = "code_and_tools" if options["tools"] == "run" else "recording" if agent is None else "code"
+        mode = mode if options["live_model"] is None else "live"
         with refusals_in_words():
             replay = request_replay(
                 run=run,

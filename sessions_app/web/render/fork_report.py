@@ -73,7 +73,7 @@ def fork_context(project: Project, replay: Replay, fork: ForkFacts | None) -> di
     """What the team's code did is there for replays too, the rest for forks alone."""
     facts = replay.facts
     if fork is None:
-        return code_context(replay)
+        return {**code_context(replay), **samples_context(project, facts)}
     started = facts.get("started_from") or {}
     return {
         **code_context(replay),

@@ -12,6 +12,7 @@ _TITLES = {
     ReplayMode.RECORDING: "Replay #{number} of",
     ReplayMode.CODE: "Code replay #{number} of",
     ReplayMode.CODE_AND_TOOLS: "Replay #{number} with code and tools of",
+    ReplayMode.LIVE: "Replay #{number} with a live model of",
     ReplayMode.FORK: "Fork #{number} at step {step} of",
     ReplayMode.RESUME: "Resumed from step {step} (#{number}):",
     ReplayMode.SAMPLING: "{samples} samples from step {step} (#{number}) of",
@@ -22,6 +23,7 @@ _SHORT = {
     ReplayMode.RECORDING: "replay of",
     ReplayMode.CODE: "code replay of",
     ReplayMode.CODE_AND_TOOLS: "replay with code and tools of",
+    ReplayMode.LIVE: "replay with a live model of",
     ReplayMode.FORK: "fork at step {step} of",
     ReplayMode.RESUME: "resumed from step {step}:",
     ReplayMode.SAMPLING: "{samples} samples from step {step} of",
@@ -64,7 +66,7 @@ def badges_of(replay: Replay) -> list[Badge]:
 
 def _live_badges(replay: Replay) -> list[Badge]:
     live = _named(replay.order.get("tools") or {}, "live", "live tools", "radio")
-    if replay.mode == ReplayMode.SAMPLING:
+    if replay.asks_live_model:
         live.append(Badge(words="live model", icon="radio", is_amber=True))
     return live
 
