@@ -29,7 +29,7 @@ EMPTY: Mapping[str, Any] = {
     "context_variables": {},
     "tool_results": [],
 }
-"""The state that a run begins with, and the shape of every later one."""
+"""The state that a run begins with where nobody says another, and the shape of every later one."""
 AUTOMATIC = "automatic snapshot"
 
 # --- snapshots in the recording
@@ -49,12 +49,19 @@ class _History:
         self._given: dict[str, Any] = dict(EMPTY)
         self._written: Any = None
 
+    def begin(self, run: RunWriter, given: Mapping[str, Any]) -> None:
+        """The state that the run found."""
+        with self.lock:
+            self._given |= given
+            self._written = _redacted(run, self._given)
+            run.put(initial_state=self._written)
+
     def add(self, run: RunWriter, said: Mapping[str, Any], parent: int | None, given: Mapping[str, Any]) -> None:
         """Record the state as far as it changed; what is not given is as it was."""
         with self.lock:
             number = run.steps - len(self.snapshots)
             self._given |= {"step_number": number, "iteration_count": number, **given}
-            before, after = self._written or self._begin(run), _redacted(run, self._given)
+            before, after = self._written or self._begin_empty(run), _redacted(run, self._given)
             change = {"after": diff(before, after)}
             label = said["label"] or "snapshot"
             index = run.begin("other", name=label, parent=parent, snapshot=said, state=change)
@@ -75,7 +82,7 @@ class _History:
             index = run.begin("tool", tool_name=tool_name, parent=parent, started_at=None, **said)
         run.end(index, duration_ms=None)
 
-    def _begin(self, run: RunWriter) -> Any:
+    def _begin_empty(self, run: RunWriter) -> Any:
         empty = _redacted(run, dict(EMPTY))
         run.put(initial_state=empty)
         return empty
@@ -142,22 +149,34 @@ def _record_result(tool_name: str, args: Any, result: Any) -> None:
 
 
 def watch(run: RunWriter, settings: Settings) -> None:
-    """Take a snapshot after every `snapshot_every` steps of the run, where the settings say how to get the state."""
-    if settings.state is not None and settings.snapshot_every:
+    """Write down the state that the run begins with, and take a snapshot after every few of its steps, where the settings
+    say how to get it."""
+    if settings.state is None:
+        return
+    with guard("the state at the start of a run"):
+        facts = _facts(settings)
+        if facts is not None:
+            _history(run).begin(run, facts)
+    if settings.snapshot_every:
         run.on_step_end = lambda index: auto_snapshot(run, index, settings)
+
+
+def _facts(settings: Settings) -> dict[str, Any] | None:
+    """What the team's code says; it may call tools to find that, and they are no steps of the agent."""
+    assert settings.state is not None
+    with inside(None):
+        said = settings.state()
+    return None if said is None else dict(json.loads(dumps(_state_of(said))))
 
 
 def auto_snapshot(run: RunWriter, index: int, settings: Settings) -> None:
     """A step has ended. Never raises; an agent that cannot say its state has no snapshot."""
     with guard("auto_snapshot"):
         number = _count_ended(_history(run), index)
-        if number and number % settings.snapshot_every == 0 and settings.state is not None:
-            # The team's code may call tools to find its state; they are no steps of the agent.
-            with inside(None):
-                facts = settings.state()
+        if number and number % settings.snapshot_every == 0:
+            facts = _facts(settings)
             if facts is not None:
-                given = {"step_number": number, "iteration_count": number, **_state_of(facts)}
-                _add(Place(run=run), AUTOMATIC, True, given)
+                _add(Place(run=run), AUTOMATIC, True, {"step_number": number, "iteration_count": number, **facts})
 
 
 def _count_ended(history: _History, index: int) -> int:

@@ -125,6 +125,7 @@ class OwnReplay:
             observations_of(self.transcript, final, ending),
             has_run_tools=self.gate.policy.run,
             states=self.state.states,
+            first_state=self.state.first,
         )
         if ending.stopped is not None:
             stopped = ending.stopped.to_json()

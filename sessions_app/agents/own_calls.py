@@ -108,7 +108,14 @@ class OwnCalls:
         answer = {} if source == "recorded" else {"answer": tool_call_of(ask, now), "error": error}
         changed = self._state.change()
         self._transcript.call(
-            call.tool_call_id, call.tool_name, arguments, step, source=source, state=changed, **answer
+            call.tool_call_id,
+            call.tool_name,
+            arguments,
+            step,
+            source=source,
+            state=changed,
+            left=self._state.last,
+            **answer,
         )
 
     def _diverged(self, fixture: Fixture, now: JsonValue, found: Mismatch | None = None) -> None:

@@ -21,7 +21,7 @@ class OwnState:
         self.deps: Any = own.deps_of_state(given) if own.deps_of_state is not None and is_given else own.deps
         self._read = own.state_of_deps
         self._has_run_tools = has_run_tools
-        self._last = self._now()
+        self.first = self.last = self._now()
 
     @property
     def states(self) -> States:
@@ -32,8 +32,8 @@ class OwnState:
 
     def change(self) -> StateChange | None:
         """What has happened to the state since this was asked last; None for nothing."""
-        last, self._last = self._last, self._now()
-        operations = diff_state(last, self._last)
+        last, self.last = self.last, self._now()
+        operations = diff_state(last, self.last)
         return StateChange(after=tuple(operations)) if operations else None
 
     def _now(self) -> JsonValue:

@@ -205,7 +205,7 @@ def test_without_a_way_to_get_the_state_there_are_no_snapshots():
 
 
 def test_a_state_that_cannot_be_had_stops_nothing_and_tools_it_calls_are_no_steps():
-    answers = iter([ValueError, None, {"memory": [1]}])
+    answers = iter([ValueError, ValueError, None, {"memory": [1]}])  # at the start, and after each second step
 
     def state() -> Any:
         look()

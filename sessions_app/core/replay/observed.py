@@ -55,6 +55,8 @@ class ObservedCall:
     """What the tool gave, where it is not the recorded answer of `step`; None when nothing was given."""
     error: ErrorInfo | None = None
     state: StateChange | None = None
+    left: JsonValue = None
+    """The whole state that it left behind, where that was taken."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -70,6 +72,8 @@ class Observations:
     """The loop stopped because calls wait for approval or for a result from outside."""
     states: States = "carried"
     """Where the states of the produced run come from."""
+    first_state: JsonValue = None
+    """What the code found, where its states were taken."""
     has_run_tools: bool = False
     """The tools of the team's own agent ran, functions that make its output among them."""
 

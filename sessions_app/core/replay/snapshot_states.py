@@ -1,0 +1,52 @@
+"""States of a replay where the recording holds them as snapshots: each is compared where one was taken.
+
+The recorder writes a snapshot as a step of its own, every few steps. Its counters and lists belong to the recorder; all
+else is what the team's code says of its state (docs/recording.md, "State").
+"""
+
+from __future__ import annotations
+
+from sessions_app.core.payload import JsonObject, JsonValue
+from sessions_app.core.replay.observed import Observations
+from sessions_app.core.run import OtherCall, Run, StateChange, Step
+from sessions_app.core.state import after_steps, diff_state
+
+_OF_RECORDER = ("step_number", "iteration_count", "memory", "context_variables", "tool_results")
+"""Keys that every snapshot has; one that the code says nothing of is as it was recorded."""
+
+
+def has_snapshots(run: Run) -> bool:
+    return any(isinstance(step.call, OtherCall) and step.state is not None for step in run.steps)
+
+
+class SnapshotStates:
+    """Asked for one recorded step after the other."""
+
+    def __init__(self, recorded: Run, seen: Observations) -> None:
+        self._left = {call.step: (order, call.left) for order, call in enumerate(seen.calls)}
+        """What each call left behind, and how many had ended before it."""
+        self._now: tuple[int, JsonValue] = (-1, seen.first_state)
+        self._recorded = self._made = None if recorded.initial_state is None else recorded.initial_state.value
+
+    def change_at(self, step: Step) -> StateChange | None:
+        """What the snapshot at this step says happened since the one before it."""
+        # Calls of one answer may end in any order.
+        self._now = max(self._now, self._left.get(step.index, self._now), key=lambda left: left[0])
+        self._recorded = after_steps(self._recorded, [step])
+        if step.state is None:
+            return None
+        before, self._made = self._made, _snapshot(self._recorded, self._now[1])
+        operations = diff_state(before, self._made)
+        return StateChange(after=tuple(operations)) if operations else None
+
+
+def _snapshot(recorded: JsonValue, now: JsonValue) -> JsonValue:
+    if not isinstance(recorded, dict) or not isinstance(now, dict):
+        return now
+    kept = {key: recorded[key] for key in _OF_RECORDER if key in recorded}
+    return {**kept, **_named(now)}
+
+
+def _named(state: JsonObject) -> JsonObject:
+    """By the names that a snapshot has."""
+    return {"context_variables" if key == "context" else key: value for key, value in state.items()}

@@ -1,0 +1,144 @@
+"""An agent that searches twenty times: its state, step by step, as the recorder wrote it down."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+import pytest
+from pydantic_ai import Agent
+from pydantic_ai.tools import RunContext
+
+from sessions_app.agents.registry import OwnAgent
+from sessions_app.core.compare.runs import compare_runs
+from sessions_app.core.fork.order import read_order
+from sessions_app.core.formats.native import encode_native
+from sessions_app.core.payload import Payload
+from sessions_app.core.replay.agreement import produced
+from sessions_app.core.replay.observed import Result
+from sessions_app.core.run import Run, ToolCall
+from sessions_app.core.state import state_after
+from tests.agents.own_agents import forked_by, recorded_run, replayed_by
+from tests.recorder.replaying import replayed
+from tests.recorder.scenarios import Play, Scripted, call, says
+
+SEARCHES = 20
+
+
+@dataclass
+class Search:
+    retrieved_docs: list[str] = field(default_factory=list)
+    searches: int = 0
+
+
+def searcher(*script: Any, odd: int | None = None) -> Agent[Search, str]:
+    """`odd` is the search that keeps something else; what it answers is the same."""
+    agent: Agent[Search, str] = Agent(Scripted(*script), deps_type=Search, name="searcher")
+
+    @agent.tool
+    def search_docs(ctx: RunContext[Search], query: str) -> dict[str, Any]:
+        """Search the documents."""
+        ctx.deps.searches += 1
+        ctx.deps.retrieved_docs.append("other" if ctx.deps.searches == odd else f"doc {ctx.deps.searches}")
+        return {"docs": [], "count": 0}
+
+    return agent
+
+
+def twenty_searches(found: tuple[str, ...] = (), **settings: Any) -> Run:
+    script = [says(call("search_docs", {"query": "refund policy"}, f"c{n}")) for n in range(SEARCHES)]
+    kept = Search(retrieved_docs=list(found))
+    return recorded_run(
+        lambda: Play(searcher(*script, says("I found nothing.")), "What is the refund policy?", deps=kept),
+        state=lambda: asdict(kept),
+        **settings,
+    )
+
+
+def registered(**changes: Any) -> OwnAgent:
+    made = OwnAgent(agent=searcher(), deps_of_state=search_of, state_of_deps=asdict)
+    return replace(made, **changes)
+
+
+def search_of(state: Any) -> Search:
+    return Search(retrieved_docs=list(state["retrieved_docs"]), searches=state["searches"])
+
+
+@pytest.fixture(scope="module", params=[1, 5], ids=["a snapshot each step", "every fifth step"])
+def run(request: pytest.FixtureRequest) -> Run:
+    return twenty_searches(found=("doc 0",), snapshot_every=request.param)
+
+
+def made_by(run: Run, result: Result) -> tuple[Result, Run]:
+    assert result.observations is not None
+    return produced(run, result, result.observations, run_id="again")
+
+
+def states(run: Run) -> list[Any]:
+    return [state_after(run, step) for step in range(len(run.steps) + 1)]
+
+
+def test_the_recorder_writes_down_the_state_that_the_run_began_with(run: Run):
+    assert run.initial_state is not None
+    first = run.initial_state.value
+    assert (first["retrieved_docs"], first["searches"], first["step_number"]) == (["doc 0"], 0, 0)
+    assert state_after(run, len(run.steps))["searches"] == SEARCHES
+
+
+def test_a_rebuilt_replay_goes_through_the_recorded_states(run: Run):
+    result, made = replayed(encode_native(run))
+
+    assert made is not None
+    assert result.verdict == "reproduced"
+    assert result.facts["proof"]["state"]["reason"] == "carried over from the recording, not run"
+    assert states(made) == states(run)
+
+
+def test_the_code_goes_through_the_recorded_states_by_itself(run: Run):
+    result, made = made_by(run, replayed_by(run, registered(), runs_tools=True))
+
+    assert (result.verdict, result.divergence, result.error) == ("reproduced", None, None)
+    assert result.facts["proof"]["state"] == {"state": "proven", "reason": None}
+    assert states(made) == states(run)
+
+
+def test_a_state_that_one_search_leaves_otherwise_is_found_at_the_next_snapshot(run: Run):
+    code = registered(agent=searcher(odd=13))
+    result, made = made_by(run, replayed_by(run, code, runs_tools=True))
+
+    calls = [step.index for step in run.steps if isinstance(step.call, ToolCall)]
+    snapshot = next(step.index for step in run.steps if step.index > calls[12] and step.kind == "other")
+    assert result.divergence is not None
+    assert (result.verdict, result.divergence.step) == ("diverged", snapshot)
+    assert (result.divergence.recorded, result.divergence.replayed) == ("doc 13", "other")
+    assert states(made)[:snapshot] == states(run)[:snapshot]
+    assert states(made)[-1] != states(run)[-1]
+
+
+def test_a_fork_gives_the_changed_state_of_a_step_to_the_code():
+    """As `fork_run(run_id, step_id, {"retrieved_docs": []})` does."""
+    run, given = twenty_searches(found=("doc 0",), snapshot_every=1), []
+
+    def noting(state: Any) -> Search:
+        given.append(state)
+        return search_of(state)
+
+    at = [step.index for step, _ in run.model_calls][10]
+    patch = [{"op": "replace", "path": "/retrieved_docs", "value": []}]
+    order = read_order({"at_step": at, "agent": "s", "changes": [{"kind": "state", "step": at, "patch": patch}]})
+    forked = forked_by(run, registered(deps_of_state=noting), order)
+
+    assert forked.error is None
+    assert [(state["retrieved_docs"], state["searches"]) for state in given] == [([], 10)]
+    assert state_after(run, at - 1)["retrieved_docs"] == [f"doc {n}" for n in range(11)], "what it would have been"
+
+
+def test_runs_that_differ_in_their_state_alone_differ(run: Run):
+    assert run.initial_state is not None
+    other = replace(run, initial_state=Payload.of_json({**run.initial_state.value, "searches": 1}))
+
+    found = compare_runs(run, other)
+
+    assert found.identical is False
+    assert found.divergence is not None
+    assert "state" in found.divergence.path
