@@ -149,8 +149,8 @@ def _record_result(tool_name: str, args: Any, result: Any) -> None:
 
 
 def watch(run: RunWriter, settings: Settings) -> None:
-    """Write down the state that the run begins with, and take a snapshot after every few of its steps, where the settings
-    say how to get it."""
+    """Write down the state that the run begins with, and take snapshots after some of its steps, where the settings say
+    how to get it."""
     if settings.state is None:
         return
     with guard("the state at the start of a run"):

@@ -713,6 +713,29 @@ def test_the_tools_run_and_the_replay_plays_on_where_both_are_chosen(bob, run, s
     assert replay.order == {"agent": "support", "tools": {"live": [], "run": True}, "on_difference": "play_on"}
 
 
+def test_a_live_model_is_asked_as_often_as_was_typed(bob, run, settings):
+    settings.REPLAY_MODEL_ENDPOINT = "http://127.0.0.1:9/v1"
+    settings.REPLAY_MODEL_ALLOW_PRIVATE = True
+
+    bob.post(options(run), {"mode": "live", "samples": "3"})
+
+    replay = Replay.objects.get()
+    assert (replay.mode, replay.queue, replay.order["samples"]) == ("live", "replays", 3)
+    assert replay.order["changes"] == [{"kind": "model", "value": {"settings": {"temperature": 0}}}]
+
+
+def test_without_a_live_model_none_can_be_chosen(bob, run, settings):
+    without = bob.get(options(run)).content.decode()
+    settings.REPLAY_MODEL_ENDPOINT = "http://127.0.0.1:9/v1"
+    settings.REPLAY_MODEL_ALLOW_PRIVATE = True
+    with_one = bob.get(options(run)).content.decode()
+
+    assert "REPLAY_MODEL_ENDPOINT" in without
+    assert re.search(r'value="live"[^>]*disabled', without)
+    assert not re.search(r'value="live"[^>]*disabled', with_one)
+    assert "127.0.0.1" in with_one
+
+
 def test_a_recording_replay_takes_no_agent_and_no_live_tools(shop, bob, run):
     bob.post(options(run), {"mode": "recording", "agent": "support", "live": ["lookup_order"], "break_value_1": ""})
 
@@ -738,6 +761,7 @@ def test_tools_that_change_something_cannot_be_ticked_live(shop, bob, settings):
     [
         ({"mode": "code", "agent": "ghost"}, "agent", "No agent 'ghost' is registered"),
         ({"mode": "code"}, "agent", "agent"),
+        ({"mode": "live", "samples": "many"}, "samples", "a number from 1 to 100"),
         ({"mode": "recording", "break_kind_1": "when", "break_value_1": "?!"}, "break_value_1", "is no comparison"),
     ],
 )
