@@ -15,7 +15,6 @@ from sessions_app.core.replay.proof import (
     Proof,
     counted,
     differing,
-    differs_at,
     not_comparable,
     part_of,
     up_to,
@@ -32,11 +31,13 @@ def prove_fork(comparison: Comparison, divergence: Divergence | None, ending: En
         "parameters": _recorded(parent, lambda call: call.parameters, "tools and output schema were not recorded"),
         "tool_arguments": PROVEN if parent.tool_calls else not_comparable("no call of a tool was compared"),
         "state": not_comparable("carried over from the recording, as far as its steps happened again"),
-        "outcome": _outcome(comparison, limit) if divergence is None else differs_at(divergence),
+        "outcome": _outcome(comparison, limit),
     }
     proof = Proof(same_steps=counted(parent.steps), parts=parts, outcome_kind=ending.kind)
-    if divergence is None or part_of(divergence.path) == "outcome":
+    if divergence is None:
         return proof
+    if part_of(divergence.path) == "outcome":
+        return differing(proof, divergence)
     return differing(up_to(proof, parent.steps, divergence.step), divergence)
 
 
@@ -49,8 +50,9 @@ def _outcome(comparison: Comparison, limit: Reason | None) -> Part:
         return not_comparable(limit.message.removesuffix("."))
     facts = {fact.name: fact for fact in comparison.facts}
     has_outcome = any(facts[name].left is not None for name in ("output", "error"))
-    if has_outcome and all(facts[name].status == "same" for name in ("output", "error", "status")):
-        return PROVEN
+    if has_outcome:
+        is_same = all(facts[name].status == "same" for name in ("output", "error", "status"))
+        return PROVEN if is_same else Part(state="not_proven", reason="differs from the recorded one")
     if comparison.left.status == "cut_off" and facts["final"].status == "same":
         return PROVEN
     return not_comparable("what the run that it was forked from ended with was not recorded")
