@@ -266,7 +266,7 @@ class Conversation:
 
     def __init__(self, *, is_kept_by_provider: bool) -> None:
         self.calls = KnownCalls()
-        self._is_kept_by_provider = is_kept_by_provider
+        self.is_kept_by_provider = is_kept_by_provider
         """With a stored conversation each request holds nothing but what is new."""
         self._has_begun = False
         self._seen: list[Json] = []
@@ -310,7 +310,7 @@ class Conversation:
         """The rows behind the last answer; None when what went before was rewritten."""
         if self._step is None:
             return None
-        if self._is_kept_by_provider:
+        if self.is_kept_by_provider:
             return rows
         end = known + self._answer_length
         said = answer_parts(rows[known:end], self.calls)

@@ -62,7 +62,7 @@ class ReplayModel(Model):
         self._recording = recording
         self._on_difference = on_difference
         self._stops = stops or Stops()
-        self._conversation = Conversation(is_kept_by_provider=_is_kept_by_provider(recording))
+        self._conversation = Conversation(is_kept_by_provider=False)
         self._messages: list[Json] = []
         self._given = 0
 
@@ -82,7 +82,7 @@ class ReplayModel(Model):
         tracing: Any,
         **more: Any,
     ) -> ModelResponse:
-        recorded = self._answer(system_instructions, input, tools, output_schema, handoffs)
+        recorded = self._answer(system_instructions, input, tools, output_schema, handoffs, more)
         return ModelResponse(output=_items(recorded), usage=_usage(recorded), response_id=_response_id(recorded))
 
     async def stream_response(
@@ -96,13 +96,13 @@ class ReplayModel(Model):
         tracing: Any,
         **more: Any,
     ) -> AsyncIterator[Any]:
-        recorded = self._answer(system_instructions, input, tools, output_schema, handoffs)
+        recorded = self._answer(system_instructions, input, tools, output_schema, handoffs, more)
         yield ResponseCompletedEvent(
             type="response.completed", sequence_number=0, response=_whole_response(recorded, self.model)
         )
 
     def _answer(
-        self, instructions: str | None, items: Any, tools: list[Any], schema: Any, handoffs: list[Any]
+        self, instructions: str | None, items: Any, tools: list[Any], schema: Any, handoffs: list[Any], more: Json
     ) -> RecordedAnswer:
         answers = self._recording.answers
         if self._given >= len(answers):
@@ -111,6 +111,7 @@ class ReplayModel(Model):
                 "Nothing is made up. A model made by replay_model serves one run."
             )
         recorded = answers[self._given]
+        self._conversation.is_kept_by_provider = _is_kept_by_provider(more)
         messages = self._asked(items, instructions)
         parameters = parameters_value(definitions(tools, handoffs), schema)
         self._check(recorded, messages, parameters)
@@ -142,9 +143,9 @@ class ReplayModel(Model):
         self.notes.append(AnotherRequest(recorded.step, *found))
 
 
-def _is_kept_by_provider(recording: Recording) -> bool:
-    record = recording.record
-    return bool(record.get("conversation_id") or record.get("previous_response_id"))
+def _is_kept_by_provider(more: Json) -> bool:
+    """Whether a request goes on from what the provider has, and holds nothing but what is new."""
+    return bool(more.get("conversation_id") or more.get("previous_response_id"))
 
 
 def _plain(messages: list[Json]) -> list[Json]:
@@ -339,7 +340,11 @@ def _reenacted(call: RecordedCall) -> Any:
 
 
 async def _told(tool: FunctionTool, context: Any, error: Exception, call: RecordedCall) -> Any:
-    """A failure in the words that the model is told it in; where it is told nothing, the run ends with it."""
+    """A failure in the words that the model is told it in; where it is told nothing, the run ends with it.
+
+    The recorded error is none of the team's classes, so what their function makes of it says nothing: the words are
+    the recorded ones.
+    """
     import agents.tool
 
     tell = getattr(agents.tool, "maybe_invoke_function_tool_failure_error_function", None)
@@ -348,7 +353,7 @@ async def _told(tool: FunctionTool, context: Any, error: Exception, call: Record
     words = await tell(function_tool=tool, context=context, error=error)
     if words is None:
         raise error
-    return words
+    return call.result if call.has_result else words
 
 
 class StoppingTools(_Copies):
@@ -385,8 +390,17 @@ def recorded_start(recording: Recording) -> tuple[Any, Json]:
     record = recording.record
     if record.get("deferred"):
         raise ValueError("The recorded run went on from a state that waited for a person; begin at the run before it.")
+    kept = _kept_by_provider(record)
     if isinstance(record.get("input_items"), list):
-        return record["input_items"], {}
+        return record["input_items"], kept
     asked = recording.input
     new = [{"role": "user", "content": asked}] if isinstance(asked, str) else list(asked or [])
-    return ([*rows_of_messages(recording.prior), *new] if recording.prior else asked), {}
+    return ([*rows_of_messages(recording.prior), *new] if recording.prior else asked), kept
+
+
+def _kept_by_provider(record: Json) -> Json:
+    """What the run went on from, and whether each of its requests went on from the answer before."""
+    given = {key: record[key] for key in ("previous_response_id", "conversation_id") if record.get(key)}
+    began_with = record.get("previous_response_id")
+    went_on = {step.get("previous_response_id") for step in record.get("steps") or []} - {None, began_with}
+    return {**given, "auto_previous_response_id": True} if went_on else given

@@ -251,7 +251,7 @@ class FrozenTools(AbstractCapability[Any]):
     async def wrap_tool_execute(
         self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: Any, args: Any, handler: Any
     ) -> Any:
-        with _during(call):
+        with _during(_as_sent_by_model(call, ctx.messages)):
             return await handler(args)
 
     async def wrap_output_process(self, ctx: RunContext[Any], *, output_context: Any, output: Any, handler: Any) -> Any:
@@ -276,6 +276,12 @@ class FrozenTools(AbstractCapability[Any]):
 def _is_refused_output(recorded: RecordedCall, call: ToolCallPart | None) -> bool:
     is_it = call is not None and recorded.is_output and recorded.call_id == call.tool_call_id
     return is_it and recorded.retry.get("cause") == "model_retry"
+
+
+def _as_sent_by_model(call: ToolCallPart, messages: list[ModelMessage]) -> ToolCallPart:
+    """Whoever approves a call may change its arguments, and recordings hold those that the model sent."""
+    sent = (part for message in reversed(messages) if isinstance(message, ModelResponse) for part in message.tool_calls)
+    return next((part for part in sent if part.tool_call_id == call.tool_call_id), call)
 
 
 @contextmanager

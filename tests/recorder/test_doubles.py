@@ -11,8 +11,9 @@ import sys
 from typing import Any
 
 import pytest
-from agents import RunConfig, Runner
-from pydantic_ai import Agent, FunctionToolset
+from agents import RunConfig, Runner, function_tool
+from pydantic_ai import Agent, DeferredToolRequests, DeferredToolResults, FunctionToolset, ToolApproved
+from pydantic_ai.messages import ModelRequest, ModelResponse, ToolCallPart
 
 import replay_recorder
 from replay_recorder import NoAnswerRecorded, RecordingExhausted, RequestDiffers
@@ -20,8 +21,8 @@ from tests.recorder.local_server import Answer, local_server
 from tests.recorder.openai_playing import agent as sdk_agent
 from tests.recorder.openai_playing import calls, lookup, one_record
 from tests.recorder.openai_playing import says as message
-from tests.recorder.playing import Play, last_record, recorded
-from tests.recorder.scenarios import SCENARIOS, call, says, support_agent
+from tests.recorder.playing import Play, last_record, record_of, recorded
+from tests.recorder.scenarios import SCENARIOS, Scripted, call, says, support_agent
 
 Record = dict[str, Any]
 PROMPT = "Where is ORD-1?"
@@ -42,7 +43,7 @@ def fresh(**arguments: Any) -> Agent[None, Any]:
     return support_agent(**arguments)
 
 
-def run(agent: Agent[None, Any], prompt: str = PROMPT, **options: Any) -> str:
+def run(agent: Agent[None, Any], prompt: str | None = PROMPT, **options: Any) -> str:
     return str(asyncio.run(agent.run(prompt, **options)).output)
 
 
@@ -173,6 +174,39 @@ def test_every_way_a_run_can_go_is_played_again(scenario):
     assert model.left_over == []
 
 
+def cleaner() -> Agent[None, Any]:
+    agent: Agent[None, Any] = Agent(output_type=[str, DeferredToolRequests])
+
+    @agent.tool_plain(requires_approval=True)
+    def delete(path: str) -> str:
+        return f"{path} is gone"
+
+    return agent
+
+
+def test_a_call_whose_approval_changed_its_arguments_is_the_recorded_one():
+    asks = ModelResponse([ToolCallPart("delete", {"path": "/tmp"}, tool_call_id="d1")])
+    approved = DeferredToolResults(approvals={"d1": ToolApproved(override_args={"path": "/var"})})
+    going_on = {"message_history": [ModelRequest.user_text_prompt("Clean up."), asks]}
+    agent = cleaner()
+
+    async def recorded_run() -> None:
+        await agent.run(model=Scripted(says("Done.")), deferred_tool_results=approved, **going_on)
+
+    record = json.loads(record_of(recorded_run)[0])
+    assert (record["steps"][0]["arguments"], record["steps"][0]["result"]) == ({"path": "/tmp"}, "/var is gone")
+
+    def again(record: Record) -> str:
+        tools = replay_recorder.frozen_tools(record)
+        model = replay_recorder.replay_model(record)
+        return run(agent, None, model=model, capabilities=[tools], deferred_tool_results=approved, **going_on)
+
+    assert again(record) == "Done."
+    record["steps"][0]["arguments"] = {"path": "/var"}  # not what the model sent
+    with pytest.raises(RequestDiffers, match="arguments of delete"):
+        again(record)
+
+
 # --- the OpenAI Agents SDK ---------------------------------------------------------------------
 
 
@@ -217,6 +251,44 @@ def test_an_agent_of_the_sdk_that_asks_once_more_is_refused(sdk_record):
 
     with pytest.raises(RecordingExhausted, match="one more was asked for"):
         again(shorter)
+
+
+@pytest.mark.parametrize("tools", ["frozen", "run"])
+def test_a_conversation_that_the_provider_keeps_is_compared_by_what_is_new(tools):
+    script = [[calls("lookup", f'{{"order": "{order}"}}', order)] for order in "AB"]
+    record = one_record(lambda: Runner.run(kept(*script, [message("Both.")]), "Both?", auto_previous_response_id=True))
+
+    def again(record: Record) -> Any:
+        config = RunConfig(model=replay_recorder.replay_model(record), tracing_disabled=True)
+        agent = replay_recorder.frozen_tools(record)(kept()) if tools == "frozen" else kept()
+        return asyncio.run(Runner.run(agent, "Both?", run_config=config, auto_previous_response_id=True)).final_output
+
+    assert again(record) == "Both."
+    changed = copy.deepcopy(record)
+    changed["steps"][4]["request"]["messages"][0]["parts"][0]["content"] = "B is lost"
+    with pytest.raises(RequestDiffers) as raised:
+        again(changed)
+    assert (raised.value.step, raised.value.path) == (5, "messages[4].parts[0].content")
+
+
+def kept(*script: Any) -> Any:
+    return sdk_agent(*script, tools=[lookup])
+
+
+def test_a_failure_that_the_team_words_itself_is_told_in_the_recorded_words():
+    @function_tool(failure_error_function=lambda context, error: f"Tell support: {error!r}")
+    def price(order: str) -> str:
+        return str({}[order])
+
+    starting = sdk_agent([calls("price", '{"order": "A"}', "c1")], [message("No price.")], tools=[price])
+    record = one_record(lambda: Runner.run(starting, "What is A?"))
+    assert record["steps"][1]["result"] == "Tell support: KeyError('A')"
+
+    again = sdk_agent(tools=[price])
+    config = RunConfig(model=replay_recorder.replay_model(record), tracing_disabled=True)
+    result = asyncio.run(Runner.run(replay_recorder.frozen_tools(record)(again), "What is A?", run_config=config))
+
+    assert result.final_output == "No price."
 
 
 def test_recording_alone_loads_nothing_of_this():

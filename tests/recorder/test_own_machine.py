@@ -498,6 +498,27 @@ def make():
         assert ended(replayed(posted(record), target)) == ("reproduced", None, None)
 
 
+@pytest.mark.parametrize("kept", [{"auto_previous_response_id": True}, {"previous_response_id": "resp_0"}])
+def test_what_the_provider_kept_of_a_conversation_is_not_sent_again(kept, server, folder, monkeypatch):
+    desk = DESKS["a_context_of_the_sdk"]
+    target = write(folder, "orders", desk.source)
+    changed = write(folder, "changed", desk.source.replace(desk.line, desk.changed))
+
+    async def asked() -> None:
+        agent, context = importlib.import_module("orders").make()
+        await Runner.run(agent, desk.prompt, context=context, **kept)
+
+    url = os.environ["REPLAY_URL"]
+    monkeypatch.delenv("REPLAY_URL")
+    (record,) = openai_recorded(asked)
+    monkeypatch.setenv("REPLAY_URL", url)
+    run_id = posted(record)
+
+    assert ended(replayed(run_id, target)) == ("reproduced", None, None)
+    assert ended(replayed(run_id, target, "--tools", "run")) == ("reproduced", None, None)
+    assert ended(replayed(run_id, changed, "--tools", "run")) == ("diverged", desk.step, desk.path)
+
+
 # --- recordings that another hand wrote down -----------------------------------------------------
 
 
