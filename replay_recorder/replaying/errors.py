@@ -32,6 +32,10 @@ class NoAnswerRecorded(ReplayStopped):
     """The recording holds no answer to what was asked for."""
 
 
+class RequestNotRecorded(BaseException):
+    """A tool that runs sent a request for which nothing was recorded. A tool cannot make an answer of it."""
+
+
 def in_words(value: Any) -> str:
     """JSON of it, cut."""
     text = "nothing" if value is None else json.dumps(value, ensure_ascii=False, default=str)

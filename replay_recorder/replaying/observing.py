@@ -9,21 +9,24 @@ import logging
 import re
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, Literal
 
 from replay_recorder.guard import logger
 from replay_recorder.hooks import hook_frameworks
 from replay_recorder.recorder import activate, active, deactivate
+from replay_recorder.replaying.errors import RequestNotRecorded
 from replay_recorder.replaying.notes import OnDifference
 from replay_recorder.replaying.own_agent import OwnAgent, is_openai_agents
 from replay_recorder.replaying.recording import Recording
 from replay_recorder.replaying.stops import Stops
+from replay_recorder.replaying.tool_http import ToolHttp
 from replay_recorder.settings import Settings
 from replay_recorder.writing.assembly import assemble
 
 Tools = Literal["frozen", "run"]
+Http = Literal["recorded", "live"]
 _MAX_TURNS = re.compile(r"Max turns \((\d+)\) exceeded")
 
 
@@ -38,6 +41,8 @@ class Replay:
     recording: Recording
     own: OwnAgent
     tools: Tools = "frozen"
+    http: Http = "recorded"
+    """What answers the requests of tools that run."""
     on_difference: OnDifference = "stop"
     stops: Stops = dataclasses.field(default_factory=Stops)
     input: str | None = None
@@ -45,15 +50,19 @@ class Replay:
 
 
 def observe(replay: Replay) -> bytes:
-    """The run as a native record. What the agent raises is part of it. Raises `NothingObserved`, and `bdb.BdbQuit`
-    where somebody left the debugger."""
+    """The run as a native record. What the agent raises is part of it. Raises `NothingObserved`, `bdb.BdbQuit` where
+    somebody left the debugger, and `ValueError` where HTTP cannot be answered."""
     work = _openai_agents if is_openai_agents(replay.own.agent) else _pydantic_ai
+    http = ToolHttp(replay.recording) if (replay.tools, replay.http) == ("run", "recorded") else None
     with tempfile.TemporaryDirectory() as folder, _recording_to(Path(folder)):
-        raised: Exception | None = None
+        raised: BaseException | None = None
         try:
-            asyncio.run(work(replay))
+            with nullcontext() if http is None else http.in_the_clients():
+                asyncio.run(work(replay, http))
         except bdb.BdbQuit:
             raise
+        except RequestNotRecorded as error:
+            raised = error
         except Exception as error:
             if isinstance(error.__cause__, bdb.BdbQuit):
                 raise error.__cause__ from None  # the OpenAI Agents SDK puts it into other words
@@ -78,7 +87,7 @@ def _recording_to(folder: Path) -> Iterator[None]:
         logger.setLevel(level)
 
 
-def _record_in(folder: Path, raised: Exception | None) -> bytes:
+def _record_in(folder: Path, raised: BaseException | None) -> bytes:
     """The run that began first: others ran inside of it."""
     files = sorted((folder / "ready").glob("*.run"))
     if not files:
@@ -90,7 +99,7 @@ def _record_in(folder: Path, raised: Exception | None) -> bytes:
 # --- Pydantic AI -------------------------------------------------------------------------------
 
 
-async def _pydantic_ai(replay: Replay) -> None:
+async def _pydantic_ai(replay: Replay, http: ToolHttp | None) -> None:
     from pydantic_ai import models
 
     from replay_recorder.replaying import pydantic_ai as doubles
@@ -100,7 +109,7 @@ async def _pydantic_ai(replay: Replay) -> None:
     if replay.tools == "frozen":
         tools: Any = doubles.FrozenTools(recording, replay.on_difference, replay.stops)
     else:
-        tools = doubles.StopBeforeTools(replay.stops)
+        tools = doubles.RunningTools(replay.stops, http)
     arguments = {
         **own.arguments,
         **started,
@@ -134,7 +143,7 @@ def _entry(recording: Recording) -> str | None:
 # --- OpenAI Agents SDK -------------------------------------------------------------------------
 
 
-async def _openai_agents(replay: Replay) -> None:
+async def _openai_agents(replay: Replay, http: ToolHttp | None) -> None:
     from agents import RunConfig, Runner
 
     from replay_recorder.replaying import openai_agents as doubles
@@ -153,8 +162,8 @@ async def _openai_agents(replay: Replay) -> None:
     agent = own.agent
     if replay.tools == "frozen":
         agent = doubles.FrozenTools(recording, replay.on_difference, replay.stops)(agent)
-    elif replay.stops.tools:
-        agent = doubles.StoppingTools(replay.stops)(agent)
+    else:
+        agent = doubles.RunningTools(replay.stops, http)(agent)
     asked = items if replay.input is None else replay.input
     if _entry(recording) == "run_streamed":
         async for _ in Runner.run_streamed(agent, asked, **arguments).stream_events():

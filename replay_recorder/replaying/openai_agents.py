@@ -25,6 +25,7 @@ from replay_recorder.replaying.notes import AnotherRequest, OnDifference
 from replay_recorder.replaying.openai_items import rows_of_message, rows_of_messages
 from replay_recorder.replaying.recording import Json, RecordedAnswer, RecordedCall, Recording, read_arguments
 from replay_recorder.replaying.stops import Stops
+from replay_recorder.replaying.tool_http import ToolHttp
 from replay_recorder.tools.tool_files import RecordingExhausted
 
 _OUTPUT: TypeAdapter[list[ResponseOutputItem]] = TypeAdapter(list[ResponseOutputItem])
@@ -356,30 +357,32 @@ async def _told(tool: FunctionTool, context: Any, error: Exception, call: Record
     return call.result if call.has_result else words
 
 
-class StoppingTools(_Copies):
-    """Makes a copy of an agent whose tools run, with the debugger before the ones that were named."""
+class RunningTools(_Copies):
+    """Makes a copy of an agent whose tools run: the debugger stops before the ones that were named, and HTTP that they
+    send is answered from the recording, where there is `http`."""
 
-    def __init__(self, stops: Stops) -> None:
+    def __init__(self, stops: Stops, http: ToolHttp | None = None) -> None:
         super().__init__()
         self._stops = stops
+        self._http = http
 
     def _copy(self, agent: Agent[Any]) -> Agent[Any]:
-        stops = self._stops
-        return agent.clone(
-            tools=[_stopping(tool, stops) if stops.is_at_tool(tool.name) else tool for tool in agent.tools]
-        )
+        return agent.clone(tools=[self._running(tool) for tool in agent.tools])
 
+    def _running(self, tool: Any) -> Any:
+        if not isinstance(tool, FunctionTool):
+            return tool
+        original = tool.on_invoke_tool
 
-def _stopping(tool: Any, stops: Stops) -> Any:
-    original = tool.on_invoke_tool
+        async def invoke(context: Any, sent: str) -> Any:
+            self._stops.before_call(tool.name, _named(sent))
+            if self._http is None:
+                return await original(context, sent)
+            return await self._http.during(tool.name, context.tool_call_id, sent, lambda: original(context, sent))
 
-    async def invoke(context: Any, sent: str) -> Any:
-        stops.before_call(tool.name, _named(sent))
-        return await original(context, sent)
-
-    stopped = copy.copy(tool)
-    stopped.on_invoke_tool = invoke
-    return stopped
+        running = copy.copy(tool)
+        running.on_invoke_tool = invoke
+        return running
 
 
 # --- how the run began -------------------------------------------------------------------------

@@ -34,6 +34,7 @@ from replay_recorder.replaying.matching import CallBook
 from replay_recorder.replaying.notes import AnotherRequest, OnDifference
 from replay_recorder.replaying.recording import Json, RecordedAnswer, RecordedCall, Recording
 from replay_recorder.replaying.stops import Stops
+from replay_recorder.replaying.tool_http import ToolHttp
 from replay_recorder.tools.tool_files import RecordingExhausted
 
 _PARAMETERS: TypeAdapter[ModelRequestParameters] = TypeAdapter(ModelRequestParameters)
@@ -349,14 +350,24 @@ class _StoppingBodies(WrapperToolset[Any]):
         return replace(tool, call_func=replace(schema, function=self.stops.stopping_in(schema.function)).call)
 
 
-class StopBeforeTools(AbstractCapability[Any]):
-    """For tools that run: the debugger stops at the first line of the one that was named."""
+class RunningTools(AbstractCapability[Any]):
+    """For tools that run: the debugger stops at the first line of the one that was named, and HTTP that they send is
+    answered from the recording, where there is `http`."""
 
-    def __init__(self, stops: Stops) -> None:
+    def __init__(self, stops: Stops, http: ToolHttp | None = None) -> None:
         self._stops = stops
+        self._http = http
 
-    async def for_run(self, ctx: RunContext[Any]) -> StopBeforeTools:
+    async def for_run(self, ctx: RunContext[Any]) -> RunningTools:
         return self
+
+    async def wrap_tool_execute(
+        self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: Any, args: Any, handler: Any
+    ) -> Any:
+        if self._http is None:
+            return await handler(args)
+        sent = _as_sent_by_model(call, ctx.messages).args
+        return await self._http.during(call.tool_name, call.tool_call_id, sent, lambda: handler(args))
 
     def get_wrapper_toolset(self, toolset: AbstractToolset[Any]) -> AbstractToolset[Any]:
         """Around the toolsets that hold the functions, and not around those that put them together."""

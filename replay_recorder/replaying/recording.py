@@ -7,10 +7,12 @@ import os
 from base64 import b64decode
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from replay_recorder.delivery.api_client import ApiClient
+from replay_recorder.recorded_http.exchanges import Headers, HttpStep, RecordedExchange
 from replay_recorder.settings import settings_from
 from replay_recorder.writing.assembly import assemble, is_spool_file
 
@@ -95,6 +97,14 @@ class Recording:
     def prior(self) -> list[Json]:
         """The messages of earlier turns that it began with."""
         return self.record.get("prior") or []
+
+    @cached_property
+    def http_steps(self) -> list[HttpStep]:
+        """All steps, with the exchange that each of them has."""
+        return [
+            HttpStep(index, step.get("parent"), str(step["kind"]), _exchange(step.get("http")))
+            for index, step in enumerate(self.record.get("steps") or [], start=1)
+        ]
 
 
 def read_recording(run: Run, *, url: str | None = None, key: str | None = None) -> Recording:
@@ -183,7 +193,9 @@ def _answer(record: Json, index: int, step: Json, histories: dict[int, list[Json
 def _without_repeated(answers: list[RecordedAnswer]) -> list[RecordedAnswer]:
     """Without requests that failed and were sent again: a client did that, and the loop was told of the last alone."""
     following = [*answers[1:], None]
-    return [one for one, after in zip(answers, following, strict=True) if after is None or not _is_repeated(one, after)]
+    return [
+        one for one, after in zip(answers, following, strict=False) if after is None or not _is_repeated(one, after)
+    ]
 
 
 def _is_repeated(one: RecordedAnswer, after: RecordedAnswer) -> bool:
@@ -208,6 +220,40 @@ def _call(index: int, step: Json) -> RecordedCall:
         is_output=bool(step.get("is_output")),
         is_handoff=step.get("handoff") is not None,
     )
+
+
+def _exchange(http: Json | None) -> RecordedExchange | None:
+    if http is None:
+        return None
+    sent = http.get("request_body")
+    return RecordedExchange(
+        method=str(http.get("method") or ""),
+        url=str(http.get("url") or ""),
+        status=http.get("status"),
+        request_headers=_headers(http.get("request_headers")),
+        request_body=None if sent is None else _bytes(plain_value(sent)),
+        is_json_value=sent is not None and not isinstance(plain_value(sent), str | bytes),
+        response_headers=_headers(http.get("response_headers")),
+        response_body=_bytes(plain_value(http.get("response_body", ""))),
+        facts={name: value for name, value in http.items() if name not in _OF_EXCHANGES},
+    )
+
+
+_OF_EXCHANGES = frozenset(
+    {"method", "url", "status", "request_headers", "request_body", "response_headers", "response_body"}
+)
+
+
+def _headers(said: Any) -> Headers:
+    """A list of pairs, or an object."""
+    pairs = said.items() if isinstance(said, dict) else said or ()
+    return tuple((str(name), str(value)) for name, value in pairs)
+
+
+def _bytes(body: Any) -> bytes:
+    if isinstance(body, bytes):
+        return body
+    return body.encode() if isinstance(body, str) else json.dumps(body, ensure_ascii=False).encode()
 
 
 def _error(step: Json) -> Json | None:

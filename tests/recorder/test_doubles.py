@@ -187,7 +187,7 @@ def cleaner() -> Agent[None, Any]:
 def test_a_call_whose_approval_changed_its_arguments_is_the_recorded_one():
     asks = ModelResponse([ToolCallPart("delete", {"path": "/tmp"}, tool_call_id="d1")])
     approved = DeferredToolResults(approvals={"d1": ToolApproved(override_args={"path": "/var"})})
-    going_on = {"message_history": [ModelRequest.user_text_prompt("Clean up."), asks]}
+    going_on: dict[str, Any] = {"message_history": [ModelRequest.user_text_prompt("Clean up."), asks]}
     agent = cleaner()
 
     async def recorded_run() -> None:

@@ -23,13 +23,16 @@ from sessions_app.models import Replay
 from tests.builders import SESSION_FILE, make_client, make_key, make_project, post_run
 from tests.recorder.desks import DESKS, OPENAI_AGENTS, ORDERS, PYDANTIC_AI, Desk
 from tests.recorder.floor import ROOT
+from tests.recorder.local_server import Answer, local_server
 from tests.recorder.openai_playing import recorded as openai_recorded
 from tests.recorder.openai_playing import records_in
 from tests.recorder.playing import last_record
+from tests.recorder.reaching_desks import REACHING_DESKS, SHOP
 from tests.recorder.scenarios import SCENARIOS
 from tests.web.making import make_user
 
 pytestmark = pytest.mark.django_db(transaction=True)
+JSON = {"Content-Type": "application/json"}
 
 
 @pytest.fixture
@@ -73,11 +76,11 @@ def recorded(target: str, prompt: str, spool: Path, **settings: Any) -> dict[str
     return records_in(str(spool))[0]
 
 
-def sent(folder: Path, desk: Desk, name: str, monkeypatch: pytest.MonkeyPatch) -> str:
+def sent(folder: Path, desk: Desk, name: str, monkeypatch: pytest.MonkeyPatch, *, http: bool = True) -> str:
     """The id of a run of this desk that the server has."""
     url = os.environ["REPLAY_URL"]
     monkeypatch.delenv("REPLAY_URL")
-    record = recorded(write(folder, name, desk.source), desk.prompt, folder / "spool" / name)
+    record = recorded(write(folder, name, desk.source), desk.prompt, folder / "spool" / name, http=http)
     monkeypatch.setenv("REPLAY_URL", url)
     client = make_client(os.environ["REPLAY_KEY"])
     return str(post_run(client, record).json()["run_id"])
@@ -93,12 +96,32 @@ def ended(replay: Replay) -> tuple[str | None, int | None, str | None]:
     return replay.verdict, found.get("step"), found.get("path")
 
 
-@pytest.mark.parametrize("name", DESKS)
+ALL_DESKS = DESKS | REACHING_DESKS
+"""Ten of each framework, and more."""
+
+
+@pytest.fixture
+def shop(monkeypatch):
+    """What the tools of some desks ask; what it says changes each time."""
+    with local_server() as shop:
+        monkeypatch.setenv(SHOP, shop.url)
+        counts = [json.dumps({"count": count}).encode() for count in range(7, 0, -1)]
+        shop.answer("/stock", *(Answer(count, headers=JSON) for count in counts))
+        shop.answer(
+            "/orders",
+            Answer(b'{"wait": 3}', 429, headers=JSON),
+            *(Answer(json.dumps({"order": f"O-{number}"}).encode(), 201, headers=JSON) for number in range(5)),
+        )
+        yield shop
+
+
+@pytest.mark.parametrize("name", ALL_DESKS)
 def test_an_unchanged_agent_reproduces_its_run_and_a_changed_tool_is_found_where_it_changed(
-    name, server, folder, monkeypatch
+    name, server, shop, folder, monkeypatch
 ):
-    desk = DESKS[name]
+    desk = ALL_DESKS[name]
     run_id = sent(folder, desk, f"desk_{name}", monkeypatch)
+    asked = len(shop.received)
     assert desk.source.count(desk.line) == 1
     changed = write(folder, f"changed_{name}", desk.source.replace(desk.line, desk.changed))
 
@@ -106,6 +129,8 @@ def test_an_unchanged_agent_reproduces_its_run_and_a_changed_tool_is_found_where
     assert ended(replayed(run_id, f"desk_{name}:make", "--tools", "run")) == ("reproduced", None, None)
     assert ended(replayed(run_id, changed)) == ("reproduced", None, None)  # its tools did not run
     assert ended(replayed(run_id, changed, "--tools", "run")) == ("diverged", desk.step, desk.path)
+    assert asked == (4 if SHOP in desk.source else 0)
+    assert len(shop.received) == asked
 
 
 # --- what the server makes of it -----------------------------------------------------------------
@@ -332,6 +357,127 @@ def test_the_page_sends_whoever_wants_it_again_back_to_that_machine(run_id, fold
 
     assert f"replay-recorder replay {run_id} --agent orders:make" in page
     assert Replay.objects.count() == 1
+
+
+# --- HTTP that tools send ------------------------------------------------------------------------
+
+ASKING = pytest.mark.parametrize("name", ["requests", "httpx_of_the_sdk"])
+
+
+def elsewhere(folder: Path, desk: Desk, *more: tuple[str, str]) -> str:
+    """The same agent, whose tool asks at another address."""
+    source = desk.source
+    for now, then in [('sent("GET", f"/stock?', 'sent("GET", f"/stock/now?'), *more]:
+        assert now in source
+        source = source.replace(now, then)
+    return write(folder, "elsewhere", source)
+
+
+@ASKING
+def test_a_request_without_a_recorded_exchange_stops_is_named_and_never_sent(
+    name, server, shop, folder, monkeypatch, capsys
+):
+    desk = REACHING_DESKS[name]
+    run_id = sent(folder, desk, "asks", monkeypatch)
+    asked = len(shop.received)
+
+    replay = replayed(run_id, elsewhere(folder, desk), "--tools", "run")
+
+    assert ended(replay) == ("fixture_missing", 2, "http")
+    assert replay.divergence["recorded"] == [f"GET {shop.url}/stock?item=lamp"] * 2
+    assert replay.divergence["replayed"] == f"GET {shop.url}/stock/now?item=lamp"
+    assert len(shop.received) == asked
+    said = capsys.readouterr().out
+    assert f"GET {shop.url}/stock/now?item=lamp" in said
+    assert "It was not sent." in said
+
+
+@ASKING
+def test_a_tool_makes_no_answer_of_a_request_that_was_stopped(name, server, shop, folder, monkeypatch):
+    desk = REACHING_DESKS[name]
+    run_id = sent(folder, desk, "asks", monkeypatch)
+    line = "    return await answer if hasattr(answer"
+    swallowing = "    answer = send(*request)\n", "    answer = kept(*request)\n"
+    desk_that_swallows = Desk(
+        desk.source.replace(
+            "async def sent(",
+            "def kept(*request):\n"
+            "    try:\n"
+            "        return send(*request)\n"
+            "    except BaseException:\n"
+            '        return 200, {"count": 7}\n\n\n'
+            "async def sent(",
+        ),
+        "",
+        "",
+        0,
+        "",
+    )
+    assert line in desk.source
+
+    replay = replayed(run_id, elsewhere(folder, desk_that_swallows, swallowing), "--tools", "run")
+
+    assert ended(replay) == ("fixture_missing", 2, "http")
+
+
+def test_without_recorded_http_the_first_request_stops_and_says_how_it_is_recorded(server, shop, folder, monkeypatch):
+    desk = REACHING_DESKS["requests"]
+    run_id = sent(folder, desk, "asks", monkeypatch, http=False)
+    asked = len(shop.received)
+
+    replay = replayed(run_id, "asks:make", "--tools", "run")
+
+    assert ended(replay) == ("fixture_missing", 2, "http")
+    assert "record with http=True" in replay.facts["asked_for"]["http"]["reason"]
+    assert len(shop.received) == asked
+
+
+@ASKING
+def test_requests_go_out_where_the_person_says_so(name, server, shop, folder, monkeypatch, capsys):
+    desk = REACHING_DESKS[name]
+    run_id = sent(folder, desk, "asks", monkeypatch)
+    asked = len(shop.received)
+
+    replay = replayed(run_id, "asks:make", "--tools", "run", "--http", "live")
+
+    assert replay.verdict == "diverged"  # the shop has fewer by now
+    assert replay.divergence["step"] == 2
+    assert len(shop.received) == asked + 2
+    assert "networks" in capsys.readouterr().err
+
+
+ASKS_BEFOREHAND = """
+    @agent.instructions
+    async def greeting() -> str:
+        return str((await sent("GET", "/stock?item=greeting"))[1])
+
+    return agent, {}
+"""
+
+
+def test_what_is_sent_outside_of_a_call_is_named_and_not_sent(server, shop, folder, monkeypatch, capsys):
+    desk = REACHING_DESKS["requests"]
+    run_id = sent(folder, desk, "asks", monkeypatch)
+    asked = len(shop.received)
+    target = write(folder, "beforehand", desk.source.replace("    return agent, {}\n", ASKS_BEFOREHAND))
+
+    replay = replayed(run_id, target, "--tools", "run")
+
+    assert replay.verdict not in ("reproduced", None)
+    assert len(shop.received) == asked
+    assert f"GET {shop.url}/stock?item=greeting was sent outside of a tool's call" in capsys.readouterr().err
+
+
+def test_without_what_answers_http_no_tool_runs(server, shop, folder, monkeypatch, capsys):
+    run_id = sent(folder, REACHING_DESKS["requests"], "asks", monkeypatch)
+    asked = len(shop.received)
+    monkeypatch.setitem(sys.modules, "vcr", None)
+
+    assert main(["replay", run_id, "--agent", "asks:make", "--yes", "--tools", "run"]) == 2
+
+    assert "pip install vcrpy" in capsys.readouterr().err
+    assert (Replay.objects.count(), len(shop.received)) == (0, asked)
+    assert main(["replay", run_id, "--agent", "asks:make"]) == 0  # frozen tools send nothing
 
 
 # --- the debugger ------------------------------------------------------------------------------

@@ -28,7 +28,6 @@ from sessions_app.core.replay.proof import (
     part_of,
     up_to,
 )
-from sessions_app.core.replay.tool_http import RequestMiss
 from sessions_app.core.run import ErrorInfo, Fixture, Run, Step, ToolCall
 
 
@@ -201,23 +200,17 @@ def _missed(plan: ReplayPlan, miss: FixtureMiss, *, behind: PlannedAnswer | None
     nearest = [{"step": f.step, "arguments": recorded_arguments(f.call.arguments)} for f in miss.nearest]
     asked: JsonObject = {"tool": miss.tool_name, "arguments": miss.arguments, "call_id": miss.call_id}
     if miss.request is not None:
-        asked["http"] = _request_facts(miss.request)
+        asked["http"] = miss.request.to_json()
     path, recorded, replayed = _missed_field(miss)
     step = _step_of_call(plan, miss.call_id, behind=behind)
     found = Divergence(step=step, path=path, recorded=recorded, replayed=replayed)
     return Trouble(verdict="fixture_missing", divergence=found, facts={"asked_for": asked, "nearest": nearest})
 
 
-def _request_facts(miss: RequestMiss) -> JsonObject:
-    request = miss.request
-    named = {"method": request.method, "url": request.url, "body": miss.shown_body()}
-    return {**named, "reason": miss.reason, "recorded": list(miss.recorded)}
-
-
 def _missed_field(miss: FixtureMiss) -> tuple[str, JsonValue, JsonValue]:
     """In what the call differs from the nearest recorded one; its answer, where it differs in nothing."""
     if miss.request is not None:
-        return "http", list(miss.request.recorded) or None, miss.request.request.words
+        return "http", list(miss.request.recorded) or None, miss.request.words
     if not miss.nearest:
         return "arguments", None, miss.arguments
     nearest = miss.nearest[0].call

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sessions_app.core.compare.runs import call_value
 from sessions_app.core.compare.strict import same_json
@@ -15,6 +15,7 @@ from sessions_app.core.replay.observed import Divergence
 from sessions_app.core.replay.observed_pairs import Pair, Pairs, Tools, same_error
 from sessions_app.core.replay.plan import PlannedAnswer
 from sessions_app.core.replay.projection import in_shape_of
+from sessions_app.core.replay.tool_http import observed_miss
 from sessions_app.core.run import Fixture, ModelCall, Step, StepSource, ToolCall, is_answered_by_tool
 
 
@@ -114,6 +115,11 @@ class ObservedComparison:
             self.miss = missing(call.tool_name, call.call_id, arguments, [fixture])
             return
         found = self._of_call(pair.recorded, recorded, pair.observed, call)
+        request = observed_miss(pair.observed, self.pairs.recorded, pair.recorded) if self.tools == "run" else None
+        if request is not None and found is not None and not found.path.startswith("arguments"):
+            miss = missing(call.tool_name, call.call_id, recorded_arguments(call.arguments), [fixture])
+            self.miss = replace(miss, request=request)
+            return
         self._diverged(pair.recorded.index, found)
         if found is not None and found.path.startswith("result"):
             said = {"recorded": _parsed(recorded.result), "now": _parsed(call.result)}

@@ -7,21 +7,37 @@ from typing import Any
 
 import pytest
 
+from replay_recorder.recorded_http.exchanges import (
+    RecordedExchange,
+    SentRequest,
+    exchanges_of,
+    same_request,
+    why_not,
+)
+from replay_recorder.replaying.recording import Recording, read_recording
+from sessions_app.agents.recorded_http import recorded_exchange
 from sessions_app.core.formats.native import parse_native
-from sessions_app.core.replay.tool_http import SentRequest, exchanges_of, same_request, why_not
-from sessions_app.core.run import HttpExchange, Run
 
 
-def make_run(*steps: dict[str, Any]) -> Run:
-    record = {"format": "agent-replay.run", "version": 1, "run_id": "r-1", "status": "ok", "steps": list(steps)}
-    return parse_native(json.dumps(record).encode())
+def made(*steps: dict[str, Any]) -> dict[str, Any]:
+    return {"format": "agent-replay.run", "version": 1, "run_id": "r-1", "status": "ok", "steps": list(steps)}
 
 
-def exchange(**fields: Any) -> HttpExchange:
-    given = {"method": "GET", "url": "https://shop/x", "status": 200} | fields
-    http = make_run({"kind": "tool", "tool_name": "ask", "http": given}).steps[0].http
-    assert http is not None
-    return http
+def recording(*steps: dict[str, Any]) -> Recording:
+    return read_recording(made(*steps))
+
+
+def exchange(**fields: Any) -> RecordedExchange:
+    """As the server and a person's own machine read it, which is the same."""
+    record = made(
+        {"kind": "tool", "tool_name": "ask", "http": {"method": "GET", "url": "https://shop/x", "status": 200} | fields}
+    )
+    found = read_recording(record).http_steps[0].http
+    read = parse_native(json.dumps(record).encode()).steps[0].http
+    assert found is not None
+    assert read is not None
+    assert found == recorded_exchange(read)
+    return found
 
 
 def sent(url: str = "https://shop/x", body: bytes = b"", method: str = "GET") -> SentRequest:
@@ -33,7 +49,7 @@ def at(second: int, url: str) -> dict[str, Any]:
 
 
 def test_exchanges_of_a_call_stand_in_the_order_in_which_they_were_sent():
-    run = make_run(
+    run = recording(
         {"kind": "model"},
         {"kind": "tool", "tool_name": "ask", "parent": 1, "http": at(9, "https://shop/last")},
         {"kind": "tool", "tool_name": "ask", "parent": 1, "http": at(2, "https://shop/of-another")},
@@ -43,19 +59,19 @@ def test_exchanges_of_a_call_stand_in_the_order_in_which_they_were_sent():
         {"kind": "model", "parent": 2, "http": at(6, "https://models/inside")},
     )
 
-    urls = [each.url for each in exchanges_of(run, 2)]
+    urls = [each.url for each in exchanges_of(run.http_steps, 2)]
 
     assert urls == [f"https://shop/{name}" for name in ("first", "inner-first", "inner", "last")]
 
 
 def test_exchanges_without_times_end_with_the_one_on_the_call():
-    run = make_run(
+    run = recording(
         {"kind": "tool", "tool_name": "ask", "http": {"url": "https://shop/last"}},
         {"kind": "other", "parent": 1, "http": {"url": "https://shop/first"}},
         {"kind": "other", "parent": 1, "http": {"url": "https://shop/second"}},
     )
 
-    assert [each.url for each in exchanges_of(run, 1)] == [
+    assert [each.url for each in exchanges_of(run.http_steps, 1)] == [
         f"https://shop/{name}" for name in ("first", "second", "last")
     ]
 
@@ -111,6 +127,8 @@ def test_methods_differ():
         ({}, None),
         ({"status": 429, "response_body": "wait"}, None),
         ({"status": None, "error": {"type": "httpx.ConnectError"}}, "not answered (httpx.ConnectError)"),
+        ({"response_body": {"wait": 7}, "response_headers": {"Retry-After": "7"}}, None),
+        ({"response_body": {"base64": "AP8="}, "response_headers": [["A", "1"], ["A", "2"]]}, None),
         ({"error": {"type": "httpx.ReadError"}}, "broke off (httpx.ReadError)"),
         ({"body_cut": True}, "too long"),
     ],

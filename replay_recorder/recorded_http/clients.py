@@ -25,9 +25,8 @@ from vcr.cassette import Cassette
 from vcr.record_mode import RecordMode
 from vcr.request import Request
 
-from sessions_app.agents import recorded_http
-from sessions_app.core.replay.tool_http import SentRequest
-from sessions_app.core.run import HttpExchange
+from replay_recorder.recorded_http.calls import answer
+from replay_recorder.recorded_http.exchanges import RecordedExchange, SentRequest
 
 
 def _installed(client: str) -> Any:
@@ -72,7 +71,7 @@ class OfRunningCalls(Cassette):  # type: ignore[misc]
         return True
 
     def play_response(self, request: Request) -> dict[str, Any]:
-        _, exchange = recorded_http.answer(_sent(request))
+        _, exchange = answer(_sent(request))
         return {
             "status": {"code": exchange.status, "message": _reason(exchange)},
             "headers": _by_name(_headers(exchange)),
@@ -101,7 +100,7 @@ def _by_name(headers: list[tuple[str, str]]) -> dict[str, list[str]]:
     return named
 
 
-def _reason(exchange: HttpExchange) -> str:
+def _reason(exchange: RecordedExchange) -> str:
     """Recordings have no words beside the status; these are the usual ones."""
     try:
         return HTTPStatus(exchange.status or 0).phrase
@@ -120,16 +119,16 @@ _ENCODE: dict[str, Callable[[bytes], bytes]] = {
 _OF_THE_WIRE = frozenset({"transfer-encoding", "content-length", "connection"})
 
 
-def _body(exchange: HttpExchange) -> bytes:
+def _body(exchange: RecordedExchange) -> bytes:
     """The recorder takes the content coding off; clients take it off themselves, and find what was recorded."""
-    content = exchange.response_body.content if exchange.response_body else b""
-    encode = _ENCODE.get(str(exchange.extra.get("decoded") or ""))
+    content = exchange.response_body
+    encode = _ENCODE.get(str(exchange.facts.get("decoded") or ""))
     return encode(content) if encode else content
 
 
-def _headers(exchange: HttpExchange) -> list[tuple[str, str]]:
+def _headers(exchange: RecordedExchange) -> list[tuple[str, str]]:
     """As recorded; without a content coding that was taken off and cannot be put on again here."""
-    decoded = exchange.extra.get("decoded")
+    decoded = exchange.facts.get("decoded")
     is_plain = bool(decoded) and decoded not in _ENCODE
     return [(name, value) for name, value in exchange.response_headers if not (is_plain and _is_coding(name))]
 
@@ -138,7 +137,7 @@ def _is_coding(name: str) -> bool:
     return name.lower() == "content-encoding"
 
 
-def _on_the_wire(method: str, exchange: HttpExchange) -> bytes:
+def _on_the_wire(method: str, exchange: RecordedExchange) -> bytes:
     """The whole answer. Where there is no body, the length says how long it would have been."""
     body = b"" if method == "HEAD" else _body(exchange)
     of_the_wire = _OF_THE_WIRE - {"content-length"} if method == "HEAD" else _OF_THE_WIRE
@@ -175,7 +174,7 @@ class _Arrived:
 def _received(connection: Any) -> http.client.HTTPResponse:
     """Read by the standard library itself: vcrpy's response swallows what is raised within `with`."""
     sent = _sent(connection._vcr_request)
-    _, exchange = recorded_http.answer(sent)
+    _, exchange = answer(sent)
     arrived: Any = _Arrived(_on_the_wire(sent.method, exchange))
     response = http.client.HTTPResponse(arrived, method=sent.method, url=sent.url)
     response.begin()
@@ -229,7 +228,7 @@ def _aiohttp() -> Iterator[None]:
         body = request.body
         content = await body.as_bytes() if hasattr(body, "as_bytes") else bytes(body or b"")
         sent = SentRequest(method=request.method, url=str(request.original_url), body=content)
-        call, exchange = recorded_http.answer(sent)
+        call, exchange = answer(sent)
         answered = _answered(aiohttp.client_proto.ResponseHandler, call.missing_body(sent, exchange))
         protocol = answered(request.loop)
         protocol.connection_made(_Nowhere())

@@ -1,0 +1,112 @@
+"""Which call of a tool sends a request, and what was recorded for it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, NoReturn
+
+from replay_recorder.recorded_http.exchanges import RecordedExchange, SentRequest, same_request, why_not
+
+_NOT_RECORDED = "no HTTP was recorded for this call; record with http=True"
+_OTHER = "no recorded exchange of this call has this method, address and body"
+_USED = "each recorded exchange of this call with this method, address and body was already used"
+_BARE_THREAD = "it was sent by a thread that does not run in the context of a call; recordings lack what these send"
+
+Missed = Callable[[SentRequest, str], BaseException]
+"""What a request without an answer raises in the tool; the text says why there is none."""
+
+
+class ExchangesOfCall:
+    """The exchanges of one tool call, each of them given once and in their order."""
+
+    def __init__(self, exchanges: tuple[RecordedExchange, ...], missed: Missed) -> None:
+        self._exchanges = exchanges
+        self._unused = list(exchanges)
+        self._missed = missed
+        self._turn = threading.Lock()
+        self.missed: BaseException | None = None
+        """The first request that had no answer."""
+
+    def next_answer(self, request: SentRequest) -> RecordedExchange:
+        """Raises what was asked for where there is none."""
+        with self._turn:
+            found = next((each for each in self._unused if same_request(each, request)), None)
+            if found is None:
+                self._miss(request, self._reason(request))
+            reason = why_not(found)
+            if reason is not None:
+                self._miss(request, reason)
+            self._unused.remove(found)
+            return found
+
+    def sent_beside(self, request: SentRequest) -> NoReturn:
+        """A request of a thread that this call, it seems, has started."""
+        self._miss(request, _BARE_THREAD)
+
+    def missing_body(self, request: SentRequest, exchange: RecordedExchange) -> BaseException | None:
+        """What reading the body of this answer comes to; None where the recording has the body."""
+        left_out = exchange.facts.get("body_left_out")
+        return self._missed(request, f"the body of the answer was not recorded: {left_out}") if left_out else None
+
+    def _reason(self, request: SentRequest) -> str:
+        if not self._exchanges:
+            return _NOT_RECORDED
+        return _USED if any(same_request(each, request) for each in self._exchanges) else _OTHER
+
+    def _miss(self, request: SentRequest, reason: str) -> NoReturn:
+        self.missed = self.missed or self._missed(request, reason)
+        raise self.missed
+
+
+_running: ContextVar[ExchangesOfCall] = ContextVar("replay_recorder_http_of_call")
+_open: list[ExchangesOfCall] = []
+_older_threads: set[threading.Thread] = set()
+"""Threads that were there before any tool ran, such as those that send telemetry: what they do is nobody's call."""
+_outside: list[Callable[[SentRequest], NoReturn]] = []
+
+
+def answer(request: SentRequest) -> tuple[ExchangesOfCall, RecordedExchange]:
+    """The recorded exchange for a request that the code of a call sends now. Outside of a call there are none."""
+    call = _running.get(None)
+    if call is None and _open and threading.current_thread() not in _older_threads:
+        _open[0].sent_beside(request)
+    if call is None:
+        _outside[-1](request)
+    return call, call.next_answer(request)
+
+
+@contextmanager
+def answered_from_recording(outside: Callable[[SentRequest], NoReturn]) -> Iterator[None]:
+    """In here the clients that Python code sends with are answered from the recording. `outside` refuses what is sent
+    outside of a call. Raises `ImportError` without vcrpy."""
+    from replay_recorder.recorded_http.clients import clients_answered  # loads every client that is installed
+
+    _older_threads.clear()
+    _older_threads.update(threading.enumerate())
+    _outside.append(outside)
+    try:
+        with clients_answered():
+            yield
+    finally:
+        _outside.pop()
+
+
+async def during(call: ExchangesOfCall, run: Callable[[], Awaitable[Any]]) -> Any:
+    """The tool's function runs. A request without an answer ends the replay, whatever the function makes of it."""
+    token = _running.set(call)
+    _open.append(call)
+    try:
+        value = await run()
+    except Exception:
+        if call.missed is not None:
+            raise call.missed from None
+        raise
+    finally:
+        _running.reset(token)
+        _open.remove(call)
+    if call.missed is not None:
+        raise call.missed
+    return value
