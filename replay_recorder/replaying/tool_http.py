@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any, NoReturn
 
 from replay_recorder.recorded_http.calls import ExchangesOfCall, answered_from_recording, during
@@ -13,9 +14,10 @@ from replay_recorder.replaying.errors import NoAnswerRecorded, ReplayStopped, Re
 from replay_recorder.replaying.matching import CallBook
 from replay_recorder.replaying.recording import Recording
 
+_VCRPY = (9, 4)
 _WITHOUT_VCRPY = (
-    "HTTP of tools is answered from the recording by vcrpy, which is not installed here: pip install vcrpy. "
-    "With --http live their requests really go out."
+    "HTTP of tools is answered from the recording by vcrpy 9.4 or later, which is not installed here: "
+    "pip install -U vcrpy. With --http live their requests really go out."
 )
 
 
@@ -23,17 +25,15 @@ class ToolHttp:
     """The HTTP of all calls of one recording."""
 
     def __init__(self, recording: Recording) -> None:
+        """Raises `ValueError` where the clients cannot be kept from sending."""
+        if not _has_vcrpy():
+            raise ValueError(_WITHOUT_VCRPY)
         self._steps = recording.http_steps
         self._book = CallBook(recording.calls, "play_on")
 
     @contextmanager
     def in_the_clients(self) -> Iterator[None]:
-        """In here nothing is sent by the clients of Python code. Raises `ValueError` where they cannot be kept from
-        it."""
-        try:
-            import vcr  # noqa: F401  # what is missing is said before anything runs
-        except ImportError:
-            raise ValueError(_WITHOUT_VCRPY) from None
+        """In here nothing is sent by the clients of Python code."""
         with answered_from_recording(_refused):
             yield
 
@@ -47,6 +47,14 @@ class ToolHttp:
         except NoAnswerRecorded:
             return ()
         return exchanges_of(self._steps[step - 1 :], step)
+
+
+def _has_vcrpy() -> bool:
+    try:
+        parts = version("vcrpy").split(".")
+    except PackageNotFoundError:
+        return False
+    return tuple(int(number) for number in parts[:2]) >= _VCRPY
 
 
 def _missed(request: SentRequest, reason: str) -> RequestNotRecorded:

@@ -1,15 +1,23 @@
-"""Agents whose tools reach for something outside of the process or beside it: HTTP, a file, a database.
+"""Sixty agents whose tools reach for something: HTTP by one client each, and what they keep besides.
 
-The address of their shop is in the environment, under `SHOP`.
+The address of their shop is in the environment, under `SHOP`. Each is a module of its own, as a team writes it:
+`module_of` makes it, and `tests.recorder.reaching_desks:NAME` and `…:NAME_changed` are its agents.
 """
 
 from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import product
+from types import ModuleType
+from typing import Any
 
 from tests.recorder.desks import OPENAI_AGENTS, PYDANTIC_AI, Desk
 
 SHOP = "REACHING_DESK_SHOP"
 
-_CLIENTS = {
+CLIENTS = {
     "httpx": """
 import httpx
 
@@ -68,68 +76,37 @@ def send(method, path, content=None):
         return error.code, json.loads(error.read())
 """,
 }
-_TOOLS = '''
-
-async def sent(*request):
-    answer = send(*request)
-    return await answer if hasattr(answer, "__await__") else answer
 
 
-async def stock(CONTEXTitem: str) -> TOLD:
-    """How many there are; asked twice at one address, and the first is what counts."""
-    first, second = await sent("GET", f"/stock?item={item}"), await sent("GET", f"/stock?item={item}")
-    return WRITTEN({"item": item, "count": first[1]["count"], "left": second[1]["count"]})
+@dataclass(frozen=True)
+class Kept:
+    """Dependencies of an agent, or its context: how they are made, what a tool does with them, and what it reads."""
+
+    declared: str
+    made: str
+    keeps: str
+    changed: str
+    read: str
 
 
-async def order(CONTEXTitem: str, count: int) -> str:
-    """Order some; a shop that is busy is asked once more."""
-    status, said = await sent("POST", "/orders", {"item": item, "count": count})
-    if status == 429:
-        status, said = await sent("POST", "/orders", {"item": item, "count": count, "waited": said["wait"]})
-    KEEPS
-    return f"{said['order']} for {count} of {item}"
-
-'''
-_ANSWERS = """
-        call("stock", "s1", item="lamp"),
-        call("order", "o1", item="lamp", count=2),
-        says("Ordered."),
-"""
-
-
-def _written(first: str, last: str, **words: str) -> str:
-    tools = _TOOLS
-    for name, word in words.items():
-        tools = tools.replace(name, word)
-    return f"{first}{tools}{last.replace('ANSWERS', _ANSWERS)}"
-
-
-def _of_pydantic_ai(client: str, deps: str, made: str, keeps: str) -> Desk:
-    first = f"{PYDANTIC_AI}import json\nimport os\n\nSHOP = os.environ[{SHOP!r}]\n{_CLIENTS[client]}\n{deps}"
-    last = f"""
-def make():
-    agent = Agent(scripted(ANSWERS), tools=[stock, order])
-    return agent, {made}
-"""
-    source = _written(first, last, CONTEXT="ctx: RunContext, ", TOLD="dict", WRITTEN="", KEEPS=keeps)
-    return Desk(source, '"count": first[1]["count"]', '"count": second[1]["count"]', 2, "result.count", "Two lamps")
-
-
-def _of_the_sdk(client: str, deps: str, made: str, keeps: str) -> Desk:
-    first = f"{OPENAI_AGENTS}import os\n\nSHOP = os.environ[{SHOP!r}]\n{_CLIENTS[client]}\n{deps}"
-    last = f"""
-def make():
-    tools = [function_tool(stock), function_tool(order)]
-    return Agent(name="shop", model=scripted(ANSWERS), tools=tools), {made}
-"""
-    context = "ctx: RunContextWrapper, "
-    source = _written(first, last, CONTEXT=context, TOLD="str", WRITTEN="json.dumps", KEEPS=keeps)
-    return Desk(source, "for {count} of {item}", "of {item}: {count}", 5, "result", "Two lamps")
-
-
-_BASKET = "@dataclass\nclass Basket:\n    items: list\n"
-_COUNTER = "class Counter(BaseModel):\n    ordered: int = 0\n"
-_LEDGER = """
+DEPENDENCIES = {
+    "dataclass": Kept(
+        "@dataclass\nclass Basket:\n    items: list\n",
+        "Basket([])",
+        "kept.items.append(item)",
+        "kept.items.extend([item, item])",
+        "len(kept.items)",
+    ),
+    "pydantic_model": Kept(
+        "from pydantic import BaseModel\n\n\nclass Counter(BaseModel):\n    ordered: int = 0\n",
+        "Counter()",
+        "kept.ordered += count",
+        "kept.ordered -= count",
+        "kept.ordered",
+    ),
+    "dict": Kept("", "{}", "kept[item] = count", "kept[item.upper()] = count", "kept"),
+    "database": Kept(
+        """
 import sqlite3
 
 
@@ -138,61 +115,97 @@ def ledger():
     rows.execute("create table orders (item text)")
     return rows
 
-"""
+""",
+        "ledger()",
+        'kept.execute("insert into orders values (?)", [item])',
+        'kept.execute("insert into orders values (?), (?)", [item, item])',
+        'kept.execute("select count(*) from orders").fetchone()[0]',
+    ),
+    "file": Kept(
+        "import tempfile\nfrom pathlib import Path\n",
+        'Path(tempfile.mkdtemp(), "orders")',
+        "kept.write_text(item)",
+        "kept.write_text(item * 2)",
+        "kept.read_text()",
+    ),
+}
 
-_NOTES = '''
-import tempfile
-from pathlib import Path
-from pydantic import BaseModel
+_TOOLS = '''
+
+async def sent(*request):
+    answer = send(*request)
+    return await answer if hasattr(answer, "__await__") else answer
 
 
-class Desk(BaseModel):
-    folder: str
+async def stock(item: str) -> TOLD:
+    """How many there are; asked twice at one address, and the first is what counts."""
+    first, second = await sent("GET", f"/stock?item={item}"), await sent("GET", f"/stock?item={item}")
+    return WRITTEN({"item": item, "count": first[1]["count"], "left": second[1]["count"]})
 
 
-def write(CONTEXT, text: str) -> str:
-    """Write a note into the notebook."""
-    with Path(ctx.DEPS.folder, "notes").open("a") as notes:
-        notes.write(text)
-    return Path(ctx.DEPS.folder, "notes").read_text()
+async def order(ctx: CONTEXT, item: str, count: int) -> str:
+    """Order some; a shop that is busy is asked once more."""
+    kept = ctx.KEPT
+    status, said = await sent("POST", "/orders", {"item": item, "count": count})
+    if status == 429:
+        status, said = await sent("POST", "/orders", {"item": item, "count": count, "waited": said["wait"]})
+    KEEPS
+    read = READ
+    return f"{said['order']} for {count} of {item}; kept: {read}"
 
 '''
-_TWO_NOTES = 'call("write", "w1", text="one, "), call("write", "w2", text="two"), says("Written.")'
+_ANSWERS = 'call("stock", "s1", item="lamp"), call("order", "o1", item="lamp", count=2), says("Ordered.")'
+_MADE = {
+    "pydantic_ai": f"""
+def make():
+    return Agent(scripted({_ANSWERS}), name="shop", tools=[stock, order]), MADE
+""",
+    "openai_agents": f"""
+def make():
+    tools = [function_tool(stock), function_tool(order)]
+    return Agent(name="shop", model=scripted({_ANSWERS}), tools=tools), MADE
+""",
+}
+_WORDS = {
+    "pydantic_ai": {"TOLD": "dict", "WRITTEN": "", "CONTEXT": "RunContext", "KEPT": "deps"},
+    "openai_agents": {"TOLD": "str", "WRITTEN": "json.dumps", "CONTEXT": "RunContextWrapper", "KEPT": "context"},
+}
+_FIRST = {"pydantic_ai": f"{PYDANTIC_AI}import json\n", "openai_agents": OPENAI_AGENTS}
 
 
-def _with_notes(source: str) -> Desk:
-    return Desk(source, "notes.write(text)", "notes.write(text.upper())", 2, "result", "Two notes")
+def _desk(framework: str, client: str, kept: Kept, change: int) -> Desk:
+    """The HTTP of a call but for its last exchange makes steps of its own: 2 stock, 3 HTTP, 5 order, 6 HTTP."""
+    source = f"{_FIRST[framework]}import os\n\n{kept.declared}\nSHOP = os.environ[{SHOP!r}]\n{CLIENTS[client]}"
+    source += _TOOLS + _MADE[framework]
+    for word, said in {**_WORDS[framework], "KEEPS": kept.keeps, "READ": kept.read, "MADE": kept.made}.items():
+        source = source.replace(word, said)
+    line, changed, step, path = [
+        (kept.keeps, kept.changed, 5, "result"),
+        ('"count": first[1]["count"]', '"count": second[1]["count"]', 2, "result.count"),
+        ("for {count} of {item}", "of {item}: {count}", 5, "result"),
+    ][change]
+    return Desk(source, line, changed, step, path, "Two lamps")
 
 
 REACHING_DESKS = {
-    "httpx_asynchronously": _of_pydantic_ai("async_httpx", _BASKET, "Basket([])", "ctx.deps.items.append(item)"),
-    "requests": _of_pydantic_ai("requests", "", "{}", "ctx.deps[item] = count"),
-    "aiohttp": _of_pydantic_ai("aiohttp", _COUNTER, "Counter()", "ctx.deps.ordered += count"),
-    "urllib": _of_pydantic_ai("urllib", "", "None", "pass"),
-    "a_file": _with_notes(
-        PYDANTIC_AI
-        + _NOTES.replace("CONTEXT", "ctx: RunContext[Desk]").replace("DEPS", "deps")
-        + f"""
-def make():
-    return Agent(scripted({_TWO_NOTES}), tools=[write]), Desk(folder=tempfile.mkdtemp())
-"""
-    ),
-    "httpx_of_the_sdk": _of_the_sdk("httpx", _BASKET, "Basket([])", "ctx.context.items.append(item)"),
-    "httpx2_of_the_sdk": _of_the_sdk("httpx2", "", "None", "pass"),
-    "requests_of_the_sdk": _of_the_sdk("requests", "", "{}", "ctx.context[item] = count"),
-    "aiohttp_of_the_sdk": _of_the_sdk(
-        "aiohttp", "from pydantic import BaseModel\n" + _COUNTER, "Counter()", "ctx.context.ordered += count"
-    ),
-    "a_database_of_the_sdk": _of_the_sdk(
-        "urllib", _LEDGER, "ledger()", 'ctx.context.execute("insert into orders values (?)", [item])'
-    ),
-    "a_file_of_the_sdk": _with_notes(
-        OPENAI_AGENTS
-        + _NOTES.replace("CONTEXT", "ctx: RunContextWrapper[Desk]").replace("DEPS", "context")
-        + f"""
-def make():
-    agent = Agent(name="notes", model=scripted({_TWO_NOTES}), tools=[function_tool(write)])
-    return agent, Desk(folder=tempfile.mkdtemp())
-"""
-    ),
+    f"{framework}_{client}_{name}": _desk(framework, client, kept, number % 3)
+    for number, (framework, client, (name, kept)) in enumerate(product(_MADE, CLIENTS, DEPENDENCIES.items()))
 }
+
+
+def module_of(name: str, source: str) -> ModuleType:
+    module = sys.modules.get(name)
+    if module is None:
+        module = sys.modules[name] = ModuleType(name)
+        exec(source, module.__dict__)
+    return module
+
+
+def __getattr__(name: str) -> Callable[[], Any]:
+    """`make` of the agent of this name."""
+    desk = REACHING_DESKS.get(name.removesuffix("_changed"))
+    if desk is None:
+        raise AttributeError(name)
+    source = desk.source.replace(desk.line, desk.changed) if name.endswith("_changed") else desk.source
+    make: Callable[[], Any] = module_of(f"reaching_{name}", source).make
+    return make

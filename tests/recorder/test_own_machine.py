@@ -8,6 +8,7 @@ import json
 import os
 import subprocess
 import sys
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -96,8 +97,8 @@ def ended(replay: Replay) -> tuple[str | None, int | None, str | None]:
     return replay.verdict, found.get("step"), found.get("path")
 
 
-ALL_DESKS = DESKS | REACHING_DESKS
-"""Ten of each framework, and more."""
+SOME = ("requests_dict", "httpx_file", "aiohttp_pydantic_model")
+ALL_DESKS = DESKS | {name: desk for name, desk in REACHING_DESKS.items() if name.endswith(SOME)}
 
 
 @pytest.fixture
@@ -361,7 +362,7 @@ def test_the_page_sends_whoever_wants_it_again_back_to_that_machine(run_id, fold
 
 # --- HTTP that tools send ------------------------------------------------------------------------
 
-ASKING = pytest.mark.parametrize("name", ["requests", "httpx_of_the_sdk"])
+ASKING = pytest.mark.parametrize("name", ["pydantic_ai_requests_dict", "openai_agents_httpx_dict"])
 
 
 def elsewhere(folder: Path, desk: Desk, *more: tuple[str, str]) -> str:
@@ -421,7 +422,7 @@ def test_a_tool_makes_no_answer_of_a_request_that_was_stopped(name, server, shop
 
 
 def test_without_recorded_http_the_first_request_stops_and_says_how_it_is_recorded(server, shop, folder, monkeypatch):
-    desk = REACHING_DESKS["requests"]
+    desk = REACHING_DESKS["pydantic_ai_requests_dict"]
     run_id = sent(folder, desk, "asks", monkeypatch, http=False)
     asked = len(shop.received)
 
@@ -447,19 +448,25 @@ def test_requests_go_out_where_the_person_says_so(name, server, shop, folder, mo
 
 
 ASKS_BEFOREHAND = """
+without = make
+
+
+def make():
+    agent, deps = without()
+
     @agent.instructions
     async def greeting() -> str:
         return str((await sent("GET", "/stock?item=greeting"))[1])
 
-    return agent, {}
+    return agent, deps
 """
 
 
 def test_what_is_sent_outside_of_a_call_is_named_and_not_sent(server, shop, folder, monkeypatch, capsys):
-    desk = REACHING_DESKS["requests"]
+    desk = REACHING_DESKS["pydantic_ai_requests_dict"]
     run_id = sent(folder, desk, "asks", monkeypatch)
     asked = len(shop.received)
-    target = write(folder, "beforehand", desk.source.replace("    return agent, {}\n", ASKS_BEFOREHAND))
+    target = write(folder, "beforehand", desk.source + ASKS_BEFOREHAND)
 
     replay = replayed(run_id, target, "--tools", "run")
 
@@ -468,14 +475,19 @@ def test_what_is_sent_outside_of_a_call_is_named_and_not_sent(server, shop, fold
     assert f"GET {shop.url}/stock?item=greeting was sent outside of a tool's call" in capsys.readouterr().err
 
 
-def test_without_what_answers_http_no_tool_runs(server, shop, folder, monkeypatch, capsys):
-    run_id = sent(folder, REACHING_DESKS["requests"], "asks", monkeypatch)
+def not_installed(name: str) -> str:
+    raise PackageNotFoundError(name)
+
+
+@pytest.mark.parametrize("version", [not_installed, lambda name: "8.0.0"])
+def test_without_what_answers_http_no_tool_runs(version, server, shop, folder, monkeypatch, capsys):
+    run_id = sent(folder, REACHING_DESKS["pydantic_ai_requests_dict"], "asks", monkeypatch)
     asked = len(shop.received)
-    monkeypatch.setitem(sys.modules, "vcr", None)
+    monkeypatch.setattr("replay_recorder.replaying.tool_http.version", version)
 
     assert main(["replay", run_id, "--agent", "asks:make", "--yes", "--tools", "run"]) == 2
 
-    assert "pip install vcrpy" in capsys.readouterr().err
+    assert "pip install -U vcrpy" in capsys.readouterr().err
     assert (Replay.objects.count(), len(shop.received)) == (0, asked)
     assert main(["replay", run_id, "--agent", "asks:make"]) == 0  # frozen tools send nothing
 
