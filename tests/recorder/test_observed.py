@@ -171,6 +171,24 @@ def test_a_call_that_was_never_recorded_is_a_missing_fixture():
     assert result.facts["asked_for"]["call_id"] == "c9"
 
 
+@pytest.mark.parametrize(
+    ("kind", "ends"), [("RequestNotRecorded", ("fixture_missing", "http")), ("KeyError", ("diverged", "outcome"))]
+)
+def test_a_tool_whose_request_was_not_recorded_has_no_answer(kind, ends):
+    record = sdk_record()
+    changed = copy.deepcopy(record)
+    error = {"type": kind, "message": "GET https://shop.example/x: no HTTP was recorded for this call"}
+    changed["steps"][1] |= {"outcome": "crashed", "error": error}
+    del changed["steps"][1]["result"], changed["steps"][2], changed["final"], changed["output"]
+
+    result, _ = judged(bytes_of(record), bytes_of(changed), "run")
+
+    assert (result.verdict, result.divergence.path) == ends
+    assert result.divergence.step == 2
+    if kind == "RequestNotRecorded":
+        assert result.divergence.replayed == "GET https://shop.example/x"
+
+
 def test_an_output_that_was_not_observed_is_not_the_recorded_one():
     result, _ = observed_and(lambda record: record.pop("output"))
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import importlib
 import json
 import os
+import pty
 import subprocess
 import sys
 from importlib.metadata import PackageNotFoundError
@@ -512,6 +514,38 @@ def test_a_breakpoint_in_a_tool_stops_with_its_arguments_in_scope(run_id, folder
     assert "('ORD-5521', 'wrong item')" in done.stdout
     assert "Reproduced: same 5 steps" in done.stdout, done.stderr
     assert done.returncode == 0
+
+
+def in_a_terminal(folder: Path, typed: list[str], *arguments: str) -> str:
+    """All that stood in the terminal; each line is typed at the next prompt."""
+    command = [sys.executable, "-m", "replay_recorder", "replay", *arguments]
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{folder}"}
+    ours, theirs = pty.openpty()
+    child = subprocess.Popen(command, cwd=folder, env=environment, stdin=theirs, stdout=theirs, stderr=theirs)
+    os.close(theirs)
+    shown = b""
+    with contextlib.suppress(OSError):  # what Linux raises where the terminal is at its end
+        while more := os.read(ours, 4096):
+            shown += more
+            if typed and shown.endswith((b"(Pdb) ", b"[y/N] ")):
+                os.write(ours, f"{typed.pop(0)}\n".encode())
+    os.close(ours)
+    assert child.wait(timeout=60) == 0, shown.decode()
+    return shown.decode()
+
+
+@pytest.mark.parametrize("name", ["a_dict", "a_context_of_the_sdk"])
+def test_a_breakpoint_stops_in_a_terminal_once_tools_may_run(name, server, folder, monkeypatch):
+    desk = DESKS[name]
+    run_id = sent(folder, desk, "desk", monkeypatch)
+    stop = desk.line.replace(desk.line.strip(), "breakpoint()")
+    write(folder, "stopping", desk.source.replace(desk.line, stop + desk.line))
+
+    shown = in_a_terminal(folder, ["y", "p order_id", "c"], run_id, "--agent", "stopping:make", "--tools", "run")
+
+    assert "really run on this machine" in shown
+    assert "(Pdb) p order_id\r\n'ORD-5521'" in shown
+    assert "Reproduced: same 5 steps" in shown
 
 
 @pytest.mark.parametrize("tools", ["run", "frozen"])
