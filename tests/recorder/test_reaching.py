@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
+from itertools import cycle
 from typing import Any
 
 import pytest
@@ -87,7 +88,16 @@ def test_on_a_person_s_own_machine(name: str, shop: LocalServer):
     assert len(shop.received) == ASKED
 
 
-@pytest.mark.parametrize("name", [name for name in REACHING_DESKS if name.startswith("pydantic_ai")])
+FULL = os.environ.get("TRIAL_SIZE") == "full"
+SEALED = [
+    f"pydantic_ai_{client}_{kept}"
+    for client, usual in zip(CLIENTS, cycle(DEPENDENCIES), strict=False)
+    for kept in (DEPENDENCIES if FULL else [usual])
+]
+"""With `TRIAL_SIZE=full` all thirty, else each client and each way of keeping once; a process takes seconds."""
+
+
+@pytest.mark.parametrize("name", SEALED)
 def test_in_the_sealed_process_of_the_server(name: str, shop: LocalServer):
     """It takes agents of Pydantic AI."""
     desk, record = REACHING_DESKS[name], recorded(name)
