@@ -67,13 +67,12 @@ def limits(ctx: Any) -> dict[str, int] | None:
 
 
 def instructions(messages: list[Any]) -> str:
-    """The resolved text of the first request; empty when none was sent."""
-    first = next((message for message in reversed(messages) if message.kind == "request"), None)
-    said = getattr(first, "instructions", None)
-    if said:
-        return str(said)
-    parts = [part.content for message in messages[:1] for part in message.parts if part.part_kind == "system-prompt"]
-    return "\n\n".join(parts)
+    """The whole system prompt of the first request, resolved: its system prompts and behind them its instructions;
+    empty when none was sent."""
+    newest = next((message for message in reversed(messages) if message.kind == "request"), None)
+    said = getattr(newest, "instructions", None)
+    prompts = [part.content for message in messages for part in message.parts if part.part_kind == "system-prompt"]
+    return "\n\n".join([*prompts, said] if said else prompts)
 
 
 def settings_value(settings: Any) -> JsonText:

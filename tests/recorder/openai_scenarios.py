@@ -421,6 +421,14 @@ async def two_messages_of_a_user(provider: Provider, way: Way) -> None:
     await way(agent(provider, tools=[lookup]), rows)
 
 
+@scenario
+async def system_prompts_in_the_input(provider: Provider, way: Way) -> None:
+    provider.will_answer(calls(LOOKUP), says("It has shipped."))
+    pieces = [{"type": "input_text", "text": "Be short."}]
+    prompts = [{"role": "system", "content": "Be kind."}, {"role": "developer", "content": pieces}]
+    await way(agent(provider, tools=[lookup]), [*prompts, {"role": "user", "content": "Where is it?"}])
+
+
 # --- guardrails --------------------------------------------------------------------------------
 
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from itertools import islice, zip_longest
 
 from sessions_app.core.history import nodes
-from sessions_app.core.judge.kit_input import instructions_contradict
 from sessions_app.core.judge.reading import (
     argument_key,
     is_of_recorder,
@@ -16,6 +15,7 @@ from sessions_app.core.judge.reading import (
     step_name,
 )
 from sessions_app.core.judge.reasons import Reason, reason_at, reason_at_end
+from sessions_app.core.judge.system_prompt import instructions_contradict
 from sessions_app.core.payload import Payload
 from sessions_app.core.run import WAITING, ModelCall, Run, ToolCall
 

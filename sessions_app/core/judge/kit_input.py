@@ -27,6 +27,7 @@ from sessions_app.core.judge.reading import (
     text_of,
     value_of,
 )
+from sessions_app.core.judge.system_prompt import instructions_contradict
 from sessions_app.core.payload import JsonValue, Payload
 from sessions_app.core.run import Run, Step, ToolCall
 
@@ -154,22 +155,8 @@ def instructions(run: Run) -> Finding:
     return captured(f"Full text, {len(text)} characters, SHA-256 {Payload.of_text(text).digest[:12]}, {said}.")
 
 
-def instructions_contradict(run: Run) -> bool:
-    """Whether the run's instructions are other than those of its first request."""
-    sent, said = _sent_instructions(run), run.instructions
-    if said is None or sent is not None:
-        return bool(said) and sent != said
-    prompts = [str(part.get("content")) for seen in first_requests(run) for part in seen.parts_of("system-prompt")]
-    return bool(prompts) and said not in (*prompts, "\n\n".join(prompts), "\n".join(prompts))
-
-
 def _no_instructions(run: Run) -> Finding:
     says_none = any("instructions" in seen.message for seen in first_requests(run))
     if run.instructions == "" or says_none:
         return captured("The record says that no instructions were sent.")
     return missing("No system prompt and no instructions were recorded.")
-
-
-def _sent_instructions(run: Run) -> str | None:
-    sent = [seen.message.get("instructions") for seen in first_requests(run)]
-    return next((text for text in sent if isinstance(text, str)), None)
