@@ -20,7 +20,7 @@ from sessions_app.agents.library import dump_parameters, load_messages, load_par
 from sessions_app.agents.replay_model import ReplayModel
 from sessions_app.agents.stage import Stage
 from sessions_app.agents.transcript import Transcript
-from sessions_app.core.history import History, messages
+from sessions_app.core.history import History, messages, nodes
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.replay.fixture_book import FixtureBook
 from sessions_app.core.replay.outputs import typed_output
@@ -30,11 +30,21 @@ from sessions_app.core.replay.plan import PlannedAnswer
 class Observer(AbstractCapability[None]):
     """One for each replay; see `Transcript` for what it writes down."""
 
-    def __init__(self, model: ReplayModel, stage: Stage, transcript: Transcript, book: FixtureBook) -> None:
+    def __init__(
+        self,
+        model: ReplayModel,
+        stage: Stage,
+        transcript: Transcript,
+        book: FixtureBook,
+        *,
+        prior: History | None = None,
+    ) -> None:
+        """`prior` are the earlier turns, where code that changed them before the first request does not run."""
         self._model = model
         self._stage = stage
         self._transcript = transcript
         self._book = book
+        self._prior = prior
         self._first = _FirstSchemas(model.answers)
 
     def get_ordering(self) -> CapabilityOrdering | None:
@@ -49,7 +59,7 @@ class Observer(AbstractCapability[None]):
         planned = self._model.current
         if planned is None:
             return request_context
-        if self._is_rewritten(planned):
+        if self._is_rewritten(planned) or self._has_other_turns(ctx, planned):
             self._reapply(ctx, planned)
             request_context.messages[:] = ctx.messages
         self._put_recorded_schemas(planned, request_context)
@@ -177,6 +187,14 @@ class Observer(AbstractCapability[None]):
             return False
         before = self._model.answers[self._model.cursor - 1]
         return before.history not in _newest_nodes(planned.history)
+
+    def _has_other_turns(self, ctx: RunContext[None], planned: PlannedAnswer) -> bool:
+        """Whether the first request tells of other earlier turns than the run was started with."""
+        if self._model.cursor > 0 or self._prior is None or planned.history is None:
+            return False
+        if any(node == self._prior for node in nodes(planned.history)):
+            return False
+        return bool(load_messages(messages(planned.history))[:-1] != ctx.messages[:-1])
 
     def _reapply(self, ctx: RunContext[None], planned: PlannedAnswer) -> None:
         """History processors are the team's code; their recorded effect is put in place."""

@@ -22,7 +22,7 @@ from sessions_app.agents.library import load_messages, load_prompt, load_request
 from sessions_app.agents.observer import Observer
 from sessions_app.agents.replay_model import ReplayModel
 from sessions_app.agents.stage import Stage
-from sessions_app.core.history import messages
+from sessions_app.core.history import messages, nodes
 from sessions_app.core.payload import JsonObject, Payload
 from sessions_app.core.replay.budgets import Budgets
 from sessions_app.core.replay.hand_overs import asks_in_several_ways
@@ -123,11 +123,13 @@ def _first_request(plan: ReplayPlan) -> Payload | None:
     """The first message that this run added to what it started from."""
     history, prior = plan.answers[0].history if plan.answers else None, plan.run.prior
     first, position = messages(history), prior.length if prior else 0
-    if len(first) > position:
+    goes_on = prior is None or any(node == prior for node in nodes(history))
+    if goes_on and len(first) > position:
         return first[position]
-    # The library drops answers of tools at the beginning for which there is no call; what was added stands last.
-    is_shortened = bool(first) and history != prior
-    return first[-1] if is_shortened and _is_plain(first[-1]) else None
+    # The library drops answers of tools at the beginning for which there is no call, and code such as a history
+    # processor may have changed earlier turns; what was added stands last.
+    is_other = bool(first) and history != prior
+    return first[-1] if is_other and _is_plain(first[-1]) else None
 
 
 def _is_plain(first: Payload) -> bool:

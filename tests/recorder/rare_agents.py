@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pydantic_ai import Agent, ModelRetry, NativeOutput, RunContext, ToolReturn
-from pydantic_ai.capabilities import AbstractCapability, HandleDeferredToolCalls
+from pydantic_ai.capabilities import AbstractCapability, HandleDeferredToolCalls, ProcessHistory, ReinjectSystemPrompt
 from pydantic_ai.exceptions import CallDeferred, SkipToolExecution, SkipToolValidation, ToolFailed
 from pydantic_ai.messages import ModelMessage, ModelResponse
 from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults, ToolDefinition, ToolDenied
@@ -40,6 +40,21 @@ def history_that_begins_at_a_tool_return() -> Play:
 
 def history_that_ends_at_a_tool_return() -> Play:
     return Play(support_agent(says("Fine.")), None, message_history=_earlier_turn()[:3])
+
+
+def history_that_a_processor_shortens() -> Play:
+    newest = ProcessHistory(lambda messages: messages[-1:])
+    agent = support_agent(says(LOOKUP), says("Fine."), capabilities=[newest])
+    return Play(agent, "And?", message_history=_earlier_turn())
+
+
+def system_prompt_put_back_into_a_history() -> Play:
+    agent = support_agent(says(LOOKUP), says("Fine."), system_prompt="Be kind.", capabilities=[ReinjectSystemPrompt()])
+    return Play(agent, "And?", message_history=_earlier_turn())
+
+
+def system_prompt_beside_instructions() -> Play:
+    return Play(support_agent(says(LOOKUP), says("Fine."), system_prompt=("Be kind.", "Be short.")), "Where?")
 
 
 def dynamic_prompt_with_history() -> Play:
@@ -336,6 +351,7 @@ def request_that_a_hook_refuses() -> Play:
 REPRODUCED: tuple[Callable[[], Play], ...] = (
     connection_error_with_structured_output, connection_error_behind_a_tool_with_structured_output,
     history_that_begins_at_a_tool_return, history_that_ends_at_a_tool_return, dynamic_prompt_with_history,
+    history_that_a_processor_shortens, system_prompt_put_back_into_a_history, system_prompt_beside_instructions,
     ids_used_again_over_turns, extra_keys_in_an_output_tool, extra_keys_in_native_output, bytes_in_metadata,
     bytes_as_metadata, skipped_execution, skipped_validation, approved_while_it_runs, denied_while_it_runs,
     answered_from_outside_while_it_runs, result_from_outside_with_a_prompt,

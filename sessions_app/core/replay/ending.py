@@ -307,8 +307,10 @@ def _proof(played: Played, found: Trouble | None) -> Proof:
 
 def _requests(played: Played) -> Part:
     if played.rewrites:
-        which = "one request was" if played.rewrites == 1 else f"{played.rewrites} requests were"
-        return not_comparable(f"the history of {which} taken from the recording, for code had rewritten it")
+        which = (
+            "history of one request was" if played.rewrites == 1 else f"histories of {played.rewrites} requests were"
+        )
+        return not_comparable(f"the {which} taken from the recording, for code had changed what was said before")
     return _comparable(played, "messages", "the requests to the model were not recorded")
 
 
