@@ -16,6 +16,7 @@ from tests.recorder.rare_agents import (
     hidden_tool,
     hidden_tool_that_is_looked_for,
     history_that_a_processor_shortens,
+    one_id_for_two_calls,
     request_that_a_hook_refuses,
     results_for_tools_that_run_elsewhere,
     retry_from_outside,
@@ -24,7 +25,7 @@ from tests.recorder.rare_agents import (
     text_that_a_hook_refuses,
 )
 from tests.recorder.replaying import assert_promise_kept, assert_reproduced, replayed, verdict_of
-from tests.recorder.scenarios import Play, outside_result_first, unknown_tool
+from tests.recorder.scenarios import Play, outside_result_first, tool_crash, unknown_tool
 
 
 @pytest.mark.parametrize("way", ["run", "run_stream_events"])
@@ -141,6 +142,39 @@ def test_an_answer_of_a_call_that_had_none_is_judged(outcome: str):
 
     assert "answer_contradicted" in [reason.code for reason in judged.reasons]
     assert verdict_of(record)[0] != "reproduced"
+
+
+@pytest.mark.parametrize("make", [hidden_tool, outside_result_first], ids=lambda make: make.__name__)
+def test_an_error_of_a_call_that_was_answered_or_waits_is_judged(make: Callable[[], Play]):
+    record = json.loads(recorded(make())[-1])
+    assert judge(parse_native(json.dumps(record).encode())).verdict == "replayable"
+    assert record["steps"][1].get("outcome") in ("success", "deferred", None)
+    record["steps"][1]["error"] = {"type": "ValueError", "message": "lost"}
+
+    judged = assert_promise_kept(json.dumps(record).encode())
+
+    assert [(reason.code, reason.step) for reason in judged.reasons] == [("answer_contradicted", 2)]
+
+
+def test_a_crash_that_is_said_to_be_an_interruption_is_judged():
+    record = json.loads(recorded(tool_crash())[-1])
+    crashed = next(step for step in record["steps"] if step.get("outcome") == "crashed")
+    assert verdict_of(record)[0] == "reproduced"
+
+    crashed["outcome"] = "interrupted"
+
+    assert "answer_contradicted" in [r.code for r in assert_promise_kept(json.dumps(record).encode()).reasons]
+
+
+def test_the_arguments_of_calls_that_were_never_made_are_those_of_the_answer():
+    record = json.loads(recorded(one_id_for_two_calls())[-1])
+    first, second = record["steps"][1:]
+    assert ("outcome" in first, first["call_id"], second["call_id"]) == (False, "", "")
+    first["arguments"], second["arguments"] = second["arguments"], first["arguments"]
+
+    judged = assert_promise_kept(json.dumps(record).encode())
+
+    assert [(reason.code, reason.step) for reason in judged.reasons] == [("call_contradicted", 2)]
 
 
 def test_a_refused_call_that_stands_twice_is_judged():

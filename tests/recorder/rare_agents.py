@@ -300,6 +300,11 @@ def hidden_tool_that_is_looked_for() -> Play:
     return _with_hidden_tool(says(search), says(call("cancel_order", {"order_id": "ORD-1"}, "a")), says("Done."))
 
 
+def one_id_for_two_calls() -> Play:
+    """Which the loop refuses before it makes any."""
+    return Play(support_agent(says(*(call("lookup_order", {"order_id": f"ORD-{n}"}, "") for n in (1, 2)))), "Where?")
+
+
 def toolset_made_anew_at_each_request() -> Play:
     agent = support_agent(says(LOOKUP), says("Ok."))
 
@@ -356,7 +361,7 @@ REPRODUCED: tuple[Callable[[], Play], ...] = (
     bytes_as_metadata, skipped_execution, skipped_validation, approved_while_it_runs, denied_while_it_runs,
     answered_from_outside_while_it_runs, result_from_outside_with_a_prompt,
     results_for_tools_that_run_elsewhere, answered_for_a_tool_that_runs_elsewhere, text_that_a_hook_refuses,
-    hidden_tool, hidden_tool_that_is_looked_for, calls_without_ids,
+    hidden_tool, hidden_tool_that_is_looked_for, calls_without_ids, one_id_for_two_calls,
     arguments_of_many_levels_as_text,
 )  # fmt: skip
 JUDGED: dict[Callable[[], Play], tuple[int, str]] = {

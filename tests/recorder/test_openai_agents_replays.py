@@ -210,6 +210,25 @@ def test_a_system_prompt_that_nobody_gave_is_named(name: str):
     assert reasons_of(record) == ["instructions_contradicted"]
 
 
+def test_an_error_beside_the_answer_of_a_call_that_went_well_is_named():
+    (record,) = played("two_messages_of_a_user", "run")
+    assert (reasons_of(record), record["steps"][1]["outcome"]) == ([], "success")
+
+    record["steps"][1]["error"] = {"type": "ValueError", "message": "lost"}
+
+    assert reasons_of(record) == ["answer_contradicted"]
+
+
+def test_a_call_that_was_asked_for_beside_one_that_failed_needs_a_step():
+    (record,) = played("a_tool_that_crashes_beside_another", "run")
+    asked = record["steps"][0]["response"]["parts"]
+    assert (reasons_of(record), len(asked), record["status"]) == ([], 2, "error")
+
+    asked.append({**asked[0], "tool_call_id": "third"})
+
+    assert reasons_of(record) == ["tool_step_missing"]
+
+
 def test_a_denied_call_is_the_one_that_was_asked_for():
     _, record = played("a_call_that_a_person_rejects", "run")
     assert reasons_of(record) == []

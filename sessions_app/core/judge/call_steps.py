@@ -27,7 +27,8 @@ from sessions_app.core.judge.reasons import Reason, reason_at
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.replay.call_places import place_without_step
 from sessions_app.core.replay.fixture_book import recorded_arguments
-from sessions_app.core.run import PYDANTIC_AI, SKIPPED, Run, ToolCall
+from sessions_app.core.replay.hand_overs import is_openai_agents
+from sessions_app.core.run import PYDANTIC_AI, SKIPPED, Run, Step, ToolCall, broke_off_at
 
 
 def call_step_gaps(run: Run) -> Iterator[Reason]:
@@ -39,24 +40,38 @@ def call_step_gaps(run: Run) -> Iterator[Reason]:
         yield from islice(_calls_without_steps(run), 1)
     else:
         yield from islice(_calls_never_answered(run), 1)
+    if run.source_format == "native" and is_openai_agents(run):
+        yield from islice(_calls_beside_made_ones(run), 1)
 
 
 def _steps_of_other_calls(run: Run) -> Iterator[Reason]:
     asked = _asked_for(run)
+    told: Counter[tuple[int | None, str | None]] = Counter()
     for step, call in run.tool_calls:
         parts = asked.get((step.parent, call.call_id)) or []
+        if _was_never_begun(run, step, call):  # its place among calls of the same id is the one of the answer
+            number = told[step.parent, call.call_id]
+            parts = parts[number : number + 1]
+        told[step.parent, call.call_id] += 1
         names = {str(part.get("tool_name")) for part in parts}
         if names and call.tool_name not in names:
             message = f"At {step_name(step)} the model asked for {min(names)}, not for {call.tool_name}."
             yield reason_at(run, "call_contradicted", message, step)
-        elif parts and _is_never_called(call) and not any(_has_arguments(part, call) for part in parts):
+        elif parts and _is_never_called(run, step, call) and not any(_has_arguments(part, call) for part in parts):
             message = f"The arguments of {step_name(step)} are not those that the model gave."
             yield reason_at(run, "call_contradicted", message, step)
 
 
-def _is_never_called(call: ToolCall) -> bool:
+def _is_never_called(run: Run, step: Step, call: ToolCall) -> bool:
     """The arguments of others are compared when the replay calls them."""
-    return call.arguments is not None and (call.is_output or call.outcome == "denied")
+    is_answered_otherwise = call.is_output or call.outcome == "denied"
+    return call.arguments is not None and (is_answered_otherwise or _was_never_begun(run, step, call))
+
+
+def _was_never_begun(run: Run, step: Step, call: ToolCall) -> bool:
+    """As when the loop refuses an answer in which an id stands twice."""
+    is_silent = call.outcome is None and call.result is None and step.error is None
+    return is_of_recorder(run) and is_silent
 
 
 def _has_arguments(part: JsonObject, call: ToolCall) -> bool:
@@ -70,7 +85,7 @@ def _asked_for(run: Run) -> dict[tuple[int | None, JsonValue], list[JsonObject]]
     found: dict[tuple[int | None, JsonValue], list[JsonObject]] = {}
     for index, parts in _answers(run):
         for part in parts:
-            if part.get("tool_call_id"):
+            if part.get("tool_call_id") is not None:
                 found.setdefault((index, part["tool_call_id"]), []).append(part)
     return found
 
@@ -138,6 +153,18 @@ def _is_of_the_loop(part: JsonObject) -> bool:
     is_refused = isinstance(retry, dict) and retry.get("cause") in LOOP_CAUSES
     is_written = isinstance(content, str) and content.startswith((SKIPPED, OUTPUT_PROCESSED))
     return is_refused or is_written or part.get("outcome") == "denied"
+
+
+def _calls_beside_made_ones(run: Run) -> Iterator[Reason]:
+    """Of the last answer; the OpenAI Agents SDK makes the calls of an answer, or refuses it as a whole."""
+    if broke_off_at(run) is not None:
+        return
+    steps = {(step.parent, call.call_id) for step, call in run.tool_calls}
+    for step, call in main_models(run)[-1:]:
+        asked = [part.get("tool_call_id") for part in calls_in(call)]
+        lacking = [part for part in calls_in(call) if (step.index, part.get("tool_call_id")) not in steps]
+        if len(lacking) < len(asked):
+            yield from (_without_step(run, step.index, part, asked) for part in lacking)
 
 
 def _steps_out_of_place(run: Run) -> Iterator[Reason]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from itertools import islice, zip_longest
 
 from sessions_app.core.history import nodes
+from sessions_app.core.judge.last_calls import waiting
 from sessions_app.core.judge.reading import (
     argument_key,
     is_of_recorder,
@@ -17,6 +18,7 @@ from sessions_app.core.judge.reading import (
 from sessions_app.core.judge.reasons import Reason, reason_at, reason_at_end
 from sessions_app.core.judge.system_prompt import instructions_contradict
 from sessions_app.core.payload import Payload
+from sessions_app.core.replay.hand_overs import is_openai_agents
 from sessions_app.core.run import WAITING, ModelCall, Run, ToolCall
 
 SESSION_FILE = "session-file"
@@ -43,10 +45,27 @@ def _prompts(run: Run) -> Iterator[Reason]:
 
 
 def _errors(run: Run) -> Iterator[Reason]:
-    """The recorder writes the words of a refusal twice, in the step's result and in its error, and an error only of
-    what failed."""
-    if not is_of_recorder(run):
-        return
+    if run.source_format == "native" and (is_openai_agents(run) or is_of_recorder(run)):
+        yield from _errors_of_no_failure(run)
+    if is_of_recorder(run):
+        yield from _other_errors(run)
+
+
+def _errors_of_no_failure(run: Run) -> Iterator[Reason]:
+    """A recorder writes an error only of what failed."""
+    waits = {step.index for step, _ in waiting(run)}
+    for step, call in run.tool_calls:
+        if step.error is not None and (call.outcome in _WITHOUT_ERROR or step.index in waits):
+            came_to = "waits for an answer" if step.index in waits else f"has the outcome {call.outcome}"
+            message = f"S{step_name(step)[1:]} {came_to}, and has an error as well."
+            yield reason_at(run, "answer_contradicted", message, step)
+
+
+_WITHOUT_ERROR = WAITING | {"success", "denied", "interrupted"}
+
+
+def _other_errors(run: Run) -> Iterator[Reason]:
+    """The recorder of Pydantic AI writes the words of a refusal twice, in the step's result and in its error."""
     for step, model in main_models(run):
         if step.error is not None and model.response is not None and not _is_cut_short(run, model):
             message = f"{step_name(step)} has an answer and an error as well."
@@ -54,9 +73,6 @@ def _errors(run: Run) -> Iterator[Reason]:
     for step, call in run.tool_calls:
         if call.outcome in WAITING | {"crashed", "interrupted"} and call.result is not None:
             message = f"{step_name(step)} has an answer, though it is said to have come to none."
-            yield reason_at(run, "answer_contradicted", message, step)
-        if call.outcome == "success" and call.result is None and step.error is not None:
-            message = f"{step_name(step)} went well, and has an error in the place of an answer."
             yield reason_at(run, "answer_contradicted", message, step)
         said = None if call.result is None or not call.result.is_text else call.result.value
         error = None if step.error is None else step.error.message
