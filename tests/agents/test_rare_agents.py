@@ -103,6 +103,15 @@ def test_results_from_elsewhere_are_reproduced_in_a_stream_too():
     assert_reproduced(recorded(results_for_tools_that_run_elsewhere(), "run_stream")[-1])
 
 
+def test_a_run_that_does_not_say_with_which_calls_it_was_resumed_is_refused():
+    record = json.loads(recorded(results_for_tools_that_run_elsewhere())[-1])
+    assert record.pop("deferred")[record["steps"][0]["call_id"]] == "success"
+
+    judged = assert_promise_kept(json.dumps(record).encode())
+
+    assert (judged.reasons[0].code, judged.reasons[0].step) == ("call_contradicted", 1)
+
+
 def test_another_result_from_elsewhere_is_found():
     record = json.loads(recorded(results_for_tools_that_run_elsewhere())[-1])
     record["steps"][0]["result"]["tracking"] = "T-10"

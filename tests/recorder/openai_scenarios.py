@@ -422,6 +422,13 @@ async def two_messages_of_a_user(provider: Provider, way: Way) -> None:
 
 
 @scenario
+async def two_calls_that_wait_and_one_that_does_not(provider: Provider, way: Way) -> None:
+    waiting = [("cancel", f'{{"order": "{order}"}}', f"w{order}") for order in "AB"]
+    provider.will_answer(calls(*waiting, LOOKUP))
+    await way(agent(provider, tools=[lookup, cancel]))
+
+
+@scenario
 async def system_prompts_in_the_input(provider: Provider, way: Way) -> None:
     provider.will_answer(calls(LOOKUP), says("It has shipped."))
     pieces = [{"type": "input_text", "text": "Be short."}]

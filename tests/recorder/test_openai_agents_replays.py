@@ -229,6 +229,20 @@ def test_a_call_that_was_asked_for_beside_one_that_failed_needs_a_step():
     assert reasons_of(record) == ["tool_step_missing"]
 
 
+def test_a_run_that_broke_off_between_calls_that_wait_ends_at_the_first_without_a_step():
+    (record,) = played("two_calls_that_wait_and_one_that_does_not", "run")
+    assert [step.get("outcome") for step in record["steps"]] == [None, "success", "unapproved", "unapproved"]
+    for lost, ends_at in ((3, 4), (2, 3)):
+        cut = {**record, "steps": record["steps"][:lost]}
+        cut.pop("final", None)
+
+        judged = judge(parse_native(bytes_of(cut)))
+        result, _ = replayed(bytes_of(cut))
+
+        assert (judged.verdict, judged.step) == ("replayable_to_step", lost)
+        assert (result.verdict, result.divergence and result.divergence.step) == ("unknown_from_step", ends_at)
+
+
 def test_a_denied_call_is_the_one_that_was_asked_for():
     _, record = played("a_call_that_a_person_rejects", "run")
     assert reasons_of(record) == []

@@ -138,6 +138,18 @@ def test_calls_that_refused_output_kept_from_being_made_are_judged():
     assert (judged.step, [reason.code for reason in judged.reasons]) == (2, ["error_outside_loop"])
 
 
+def test_an_output_beside_the_final_one_whose_refusal_no_message_tells_of_is_judged():
+    agent = support_agent(says(REFUND, BAD_REFUND), output_type=Refund, end_strategy="exhaustive", retries=3)
+    record = json.loads(recorded(Play(agent, "Refund?"), "run_stream")[0])
+    assert record["steps"][2]["outcome"] == "retried"
+    assert_reproduced(json.dumps(record).encode())
+
+    del record["final"]
+
+    judged = assert_promise_kept(json.dumps(record).encode())
+    assert (judged.step, [reason.code for reason in judged.reasons]) == (2, ["tool_answer_missing"])
+
+
 def test_an_answer_that_breaks_off_is_a_failure_of_the_model_call():
     async def stream(messages: Any, info: AgentInfo) -> AsyncIterator[str]:
         yield "Looking "

@@ -38,6 +38,8 @@ def call_step_gaps(run: Run) -> Iterator[Reason]:
         yield from islice(_steps_out_of_place(run), 1)
     if is_of_recorder(run):
         yield from islice(_calls_without_steps(run), 1)
+        yield from islice(_calls_of_no_answer(run), 1)
+        yield from islice(_refusals_without_words(run), 1)
     else:
         yield from islice(_calls_never_answered(run), 1)
     if run.source_format == "native" and is_openai_agents(run):
@@ -187,3 +189,23 @@ def _steps_without_calls(run: Run) -> Iterator[Reason]:
             message = f"The answer of step {step.parent} does not ask for the call of {step_name(step)}."
             yield reason_at(run, "call_contradicted", message, step)
         asked[key] -= 1
+
+
+def _refusals_without_words(run: Run) -> Iterator[Reason]:
+    """A replay refuses an output where a later message tells of it. Behind the last answer that is the end."""
+    models = main_models(run)
+    if run.final is not None or not models:
+        return
+    for step, call in run.tool_calls:
+        if step.parent == models[-1][0].index and call.is_output and call.outcome == "retried":
+            message = f"No message tells in which words the output of {step_name(step)} was refused."
+            yield reason_at(run, "tool_answer_missing", message, step)
+
+
+def _calls_of_no_answer(run: Run) -> Iterator[Reason]:
+    """Calls before the first request are those with which a run was resumed, and it says with which."""
+    models = main_models(run)
+    for step, call in run.tool_calls:
+        if models and step.parent is None and step.index < models[0][0].index and call.call_id not in run.decided:
+            message = f"The run does not say that it was resumed with the call of {step_name(step)}."
+            yield reason_at(run, "call_contradicted", message, step)
