@@ -354,6 +354,82 @@ def test_the_order_of_a_message_s_own_fields_is_hidden_counted_and_can_be_shown(
     assert [each.rule.key for each in comparison.ignored] == ([] if count else ["field-order"])
 
 
+@pytest.mark.parametrize("field", ["is_output", "parent", "returned", "handoff"])
+def test_what_a_step_says_of_its_call_is_compared(field: str):
+    call, other = (
+        ToolCall(tool_name="a", result=Payload.of_text("1")),
+        ToolCall(tool_name="a", result=Payload.of_text("1")),
+    )
+    said: list[dict[str, Any]] = [{"parent": 1}, {"parent": 1}]
+    if field == "is_output":
+        other = replace(other, is_output=True)
+    elif field == "parent":
+        said[1]["parent"] = 2
+    else:
+        said = [{"parent": 1, "extra": {field: {"to": name}}} for name in ("Billing", "Sales")]
+    models = [
+        make_step(1, ModelCall(history=None, response=None)),
+        make_step(2, ModelCall(history=None, response=None)),
+    ]
+    left, right = (
+        replace(make_run(run_id="a"), steps=(*models, make_step(3, each, **facts)))
+        for each, facts in ((call, said[0]), (other, said[1]))
+    )
+
+    assert compare_runs(left, left).identical
+    found = compare_runs(left, right).divergence
+    assert found is not None
+    assert (found.path, found.left_step and found.left_step.index) == (
+        f"{field}.to" if ".to" in found.path else field,
+        3,
+    )
+
+
+def test_a_parent_that_moved_with_its_step_is_the_same():
+    called = make_step(2, ToolCall(tool_name="a", result=Payload.of_text("1")), parent=1)
+    moved = [
+        make_step(1, ToolCall(tool_name="b")),
+        make_step(2, ModelCall(history=None, response=None)),
+        replace(called, index=3, parent=2),
+    ]
+    left = replace(make_run(), steps=(make_step(1, ModelCall(history=None, response=None)), called))
+    right = replace(make_run(), steps=tuple(moved))
+
+    assert [pair.status for pair in compare_runs(left, right).steps] == ["only_right", "same", "same"]
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "count"),
+    [
+        (b'{"a": 1, "b": 2}', b'{"a":1,"b":2}', 1),
+        (b'{"a": 1e-07}', b'{"a": 1E-07}', 1),
+        (b'"\\u00fc"', '"ü"'.encode(), 1),
+        (b'{"a": 1}', b'{"a": 1}', 0),
+    ],
+)
+def test_json_that_is_written_otherwise_is_counted_and_can_be_shown(left: bytes, right: bytes, count: int):
+    calls = [
+        ToolCall(tool_name="a", result=Payload(content=each, media_type="application/json")) for each in (left, right)
+    ]
+    one, other = make_run(calls[0]), make_run(calls[1])
+
+    comparison = compare_runs(one, other)
+    shown = compare_runs(one, other, without(["json-spelling"]))
+
+    assert comparison.identical
+    assert {each.rule.key: each.count for each in comparison.ignored} == ({"json-spelling": 1} if count else {})
+    assert (shown.divergence.path if shown.divergence else None) == ("result" if count else None)
+
+
+def test_another_spelling_of_a_number_is_no_other_way_of_writing_json():
+    calls = [
+        ToolCall(tool_name="a", result=Payload(content=each, media_type="application/json"))
+        for each in (b"1.0", b"1.00")
+    ]
+
+    assert compare_runs(make_run(calls[0]), make_run(calls[1])).identical is False
+
+
 def test_another_tool_under_the_same_name_of_a_step_is_a_difference():
     left, right = (make_step(1, tool(name)) for name in ("look", "refund"))
 

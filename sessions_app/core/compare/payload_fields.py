@@ -19,7 +19,7 @@ from sessions_app.core.compare.strict import (
     read_json,
     read_json_text,
 )
-from sessions_app.core.compare.volatile import VolatileRules
+from sessions_app.core.compare.volatile import SAME_JSON, VolatileRules, rule_for
 from sessions_app.core.payload import JsonValue, Payload
 
 _TRUNCATED = TRUNCATED_KEY.encode()
@@ -61,13 +61,31 @@ class FieldComparer:
         if isinstance(left, Payload) and isinstance(right, Payload):
             if self._counted_as_equal(left, right, as_fields=as_fields):
                 return iter(())
-            return self.present(path, _read(left, as_fields), _read(right, as_fields))
+            if as_fields or not (left.is_json and right.is_json):
+                return self.present(path, _read(left, as_fields), _read(right, as_fields))
+            return self._values_and_spelling(path, left, right)
         if not isinstance(left, Payload) and not isinstance(right, Payload):
             return iter(())
         one, other = _read_any(left, as_fields), _read_any(right, as_fields)
         if left is None or right is None:
             return iter([_not_captured(path, one, other, is_left=left is None)])
         return self.present(path, one, other)
+
+    def _values_and_spelling(self, path: str, left: Payload, right: Payload) -> Iterator[Difference]:
+        """Two documents are two recordings, also where their values are the same."""
+        one, other = _read(left, False), _read(right, False)
+        ignored, is_other = self.tally.ignored.total(), False
+        for found in self.present(path, one, other):
+            is_other = True
+            yield found
+        if is_other or self.tally.ignored.total() > ignored or left.content == right.content:
+            return
+        rule = rule_for(self.rules, path, one, other, SAME_JSON)
+        if rule is None:
+            texts = left.as_text(), right.as_text()
+            yield Difference(path=path, left=texts[0], right=texts[1], status="changed", note=SAME_JSON)
+        else:
+            self.tally.ignored[rule.key] += 1
 
     def optional_lists(
         self, path: str, left: Sequence[Payload] | None, right: Sequence[Payload] | None

@@ -110,10 +110,10 @@ def rules_for(left: Run, right: Run) -> VolatileRules:
 def compare_runs(left: Run, right: Run, rules: VolatileRules | None = None) -> Comparison:
     """`rules` are `rules_for` the two runs unless given."""
     rules = rules_for(left, right) if rules is None else rules
-    comparer = _comparer(left, right, rules)
+    alignment = _align(left, right)
+    comparer = _comparer(left, right, rules, alignment)
     tally = comparer.fields.tally
     facts = tuple(compare_facts(left, right, comparer))
-    alignment = _align(left, right)
     steps = tuple(_pair(row, left, right, comparer) for row in alignment.rows)
     return Comparison(
         left=left,
@@ -131,17 +131,18 @@ def compare_runs(left: Run, right: Run, rules: VolatileRules | None = None) -> C
 def first_divergence(left: Run, right: Run, rules: VolatileRules | None = None) -> Divergence | None:
     """As `compare_runs` gives it, without comparing what comes after."""
     rules = rules_for(left, right) if rules is None else rules
-    comparer = _comparer(left, right, rules)
-    rows = _align(left, right).rows
-    pairs = (_pair(row, left, right, comparer) for row in rows)
+    alignment = _align(left, right)
+    comparer = _comparer(left, right, rules, alignment)
+    pairs = (_pair(row, left, right, comparer) for row in alignment.rows)
     return _divergence(pairs) or _divergence_of_facts(compare_facts(left, right, comparer))
 
 
 def first_changed_step(left: Run, right: Run) -> Divergence | None:
     """The first field in which two steps differ that stand beside each other, or what the runs came to; steps of one
     side are passed over."""
-    comparer = _comparer(left, right, rules_for(left, right))
-    pairs = (_pair(row, left, right, comparer) for row in _align(left, right).rows)
+    alignment = _align(left, right)
+    comparer = _comparer(left, right, rules_for(left, right), alignment)
+    pairs = (_pair(row, left, right, comparer) for row in alignment.rows)
     found = next((_at_field(pair) for pair in pairs if pair.status == "changed"), None)
     return found or _divergence_of_facts(fact for fact in compare_facts(left, right, comparer) if fact.name in _ENDS)
 
@@ -155,7 +156,7 @@ def _are_related(left: Run, right: Run) -> bool:
     return bool(origins[0] & origins[1])
 
 
-def _comparer(left: Run, right: Run, rules: VolatileRules) -> StepComparer:
+def _comparer(left: Run, right: Run, rules: VolatileRules, alignment: Alignment) -> StepComparer:
     fields = FieldComparer(rules, Tally())
     return StepComparer(
         fields=fields,
@@ -163,6 +164,11 @@ def _comparer(left: Run, right: Run, rules: VolatileRules) -> StepComparer:
         right=messages_of(right),
         left_states=RunStates(left),
         right_states=RunStates(right),
+        partners={
+            left.steps[row.left].index: right.steps[row.right].index
+            for row in alignment.rows
+            if row.left is not None and row.right is not None
+        },
     )
 
 

@@ -2,12 +2,13 @@
 
 Not compared: ids of sub-runs, token counts (a captured answer carries its own), where
 an answer came from, HTTP headers, and fields that the format does not know. States are compared where both runs
-recorded any: the state that a step left, wherever the two changed it otherwise.
+recorded any: the state that a step left, wherever the two changed it otherwise. Parents, handoffs and what a tool gave
+before it was made a text are compared where both steps have them: few producers tell of these, and a replay not of all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -73,6 +74,8 @@ class StepComparer:
     right: RunMessages
     left_states: RunStates
     right_states: RunStates
+    partners: Mapping[int, int]
+    """Which step of the right, by its index, stands beside each of the left."""
 
     def differences(self, left: Step, right: Step) -> Iterator[Difference]:
         """Lazily, so that who only wants the first one pays for no more."""
@@ -80,9 +83,16 @@ class StepComparer:
             yield from self._model(left, left.call, right, right.call)
         else:
             yield from self._call(left, right)
+        yield from self._parent(left, right)
         yield from self._surroundings(left, right)
         yield from self._state(left, right)
         yield from self._times(left, right)
+
+    def _parent(self, left: Step, right: Step) -> Iterator[Difference]:
+        """Other steps before it move a step and its parent alike."""
+        expected = None if left.parent is None else self.partners.get(left.parent)
+        if None not in (expected, right.parent) and expected != right.parent:
+            yield from self.fields.present("parent", left.parent, right.parent)
 
     def _state(self, left: Step, right: Step) -> Iterator[Difference]:
         """Two lists of operations may lead to the same state, which then is no difference."""
@@ -142,9 +152,18 @@ class StepComparer:
             yield from self.fields.payloads("result", *_results(left, right))
         if isinstance(left.call, ToolCall) and isinstance(right.call, ToolCall):
             yield from self._tool(left.call, right.call)
+            yield from self._said_by_recorder(left, right)
+
+    def _said_by_recorder(self, left: Step, right: Step) -> Iterator[Difference]:
+        """What a replay makes holds neither."""
+        for name in ("returned", "handoff"):
+            if name in left.extra and name in right.extra:
+                yield from self.fields.present(name, left.extra[name], right.extra[name])
 
     def _tool(self, left: ToolCall, right: ToolCall) -> Iterator[Difference]:
         yield from self.fields.values("outcome", left.outcome, right.outcome)
+        if left.is_output != right.is_output:
+            yield from self.fields.present("is_output", left.is_output, right.is_output)
         if left.retry or right.retry:
             yield from self.fields.present("retry", _retry(left), _retry(right))
         yield from self.fields.payloads("metadata", left.metadata, right.metadata)

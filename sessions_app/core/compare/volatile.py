@@ -16,6 +16,8 @@ _MESSAGE = r"^(?:(?:request\.|final\.)?messages\[\d+\]|prior\[\d+\]|response|\[\
 _MESSAGE_OR_PART = _MESSAGE + r"(?:\.parts\[\d+\])?"
 SAME_KEYS = "same keys, other order"
 """The note of a difference in nothing but the order of an object's keys."""
+SAME_JSON = "same JSON, written otherwise"
+"""The note of two JSON values that differ in nothing but spaces, escapes and exponents."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -105,6 +107,14 @@ VOLATILE_RULES: VolatileRules = (
         ending="",
         place=re.compile(_MESSAGE_OR_PART + r"(?:\.(?:usage|provider_details|retry)(?:\.details)?)?$|^parameters$"),
         note=SAME_KEYS,
+    ),
+    VolatileRule(
+        key="json-spelling",
+        name="spaces and escapes in JSON",
+        why="Whoever wrote the JSON chose them; the values, and the spelling of numbers, are the same.",
+        ending="",
+        place=re.compile(""),
+        note=SAME_JSON,
     ),
     VolatileRule(
         key="step-time",
