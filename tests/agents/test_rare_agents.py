@@ -13,6 +13,7 @@ from tests.recorder.rare_agents import (
     REPRODUCED,
     bytes_in_metadata,
     denied_while_it_runs,
+    extra_keys_in_an_output_tool,
     hidden_tool,
     hidden_tool_that_is_looked_for,
     history_that_a_processor_shortens,
@@ -173,6 +174,18 @@ def test_a_crash_that_is_said_to_be_an_interruption_is_judged():
     crashed["outcome"] = "interrupted"
 
     assert "answer_contradicted" in [r.code for r in assert_promise_kept(json.dumps(record).encode()).reasons]
+
+
+@pytest.mark.parametrize("make", [extra_keys_in_an_output_tool, hidden_tool], ids=lambda make: make.__name__)
+def test_a_call_is_an_output_where_the_request_offers_it_for_that(make: Callable[[], Play]):
+    record = json.loads(recorded(make())[-1])
+    place = next(number for number, step in enumerate(record["steps"]) if step["kind"] == "tool")
+    called = record["steps"][place]
+    called["is_output"] = not called.get("is_output", False)
+
+    judged = assert_promise_kept(json.dumps(record).encode())
+
+    assert (judged.reasons[0].code, judged.reasons[0].step) == ("call_contradicted", place + 1)
 
 
 def test_the_arguments_of_calls_that_were_never_made_are_those_of_the_answer():

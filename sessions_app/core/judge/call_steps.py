@@ -19,6 +19,7 @@ from sessions_app.core.judge.reading import (
     LOOP_CAUSES,
     is_of_recorder,
     main_models,
+    object_of,
     seen_message,
     seen_messages,
     step_name,
@@ -36,6 +37,7 @@ def call_step_gaps(run: Run) -> Iterator[Reason]:
         yield from islice(_steps_of_other_calls(run), 1)
         yield from islice(_steps_without_calls(run), 1)
         yield from islice(_steps_out_of_place(run), 1)
+        yield from islice(_steps_of_another_kind(run), 1)
     if is_of_recorder(run):
         yield from islice(_calls_without_steps(run), 1)
         yield from islice(_calls_of_no_answer(run), 1)
@@ -200,6 +202,21 @@ def _refusals_without_words(run: Run) -> Iterator[Reason]:
         if step.parent == models[-1][0].index and call.is_output and call.outcome == "retried":
             message = f"No message tells in which words the output of {step_name(step)} was refused."
             yield reason_at(run, "tool_answer_missing", message, step)
+
+
+def _steps_of_another_kind(run: Run) -> Iterator[Reason]:
+    """The request says by which tools the output may come: a call of one is no tool's, and of another no output."""
+    offered = {step.index: object_of(call.parameters).get("output_tools") for step, call in main_models(run)}
+    for step, call in run.tool_calls:
+        tools = offered.get(step.parent or 0)
+        if isinstance(tools, list) and call.is_output != any(_is_named(tool, call.tool_name) for tool in tools):
+            is_said, is_so = ("an output", "a tool's") if call.is_output else ("a tool's", "an output")
+            message = f"The call of {step_name(step)} is said to be {is_said}, and is {is_so} by the request before it."
+            yield reason_at(run, "call_contradicted", message, step)
+
+
+def _is_named(tool: JsonValue, name: str) -> bool:
+    return isinstance(tool, dict) and tool.get("name") == name
 
 
 def _calls_of_no_answer(run: Run) -> Iterator[Reason]:
