@@ -13,7 +13,7 @@ from types import FrameType, ModuleType
 from typing import Any
 
 from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering
-from pydantic_ai.exceptions import SkipToolExecution
+from pydantic_ai.exceptions import SkipToolExecution, SkipToolValidation
 from pydantic_ai.models import Model
 from pydantic_ai.models.wrapper import WrapperModel
 from pydantic_ai.result import StreamedRunResult
@@ -146,6 +146,8 @@ class RecordRuns(AbstractCapability[Any]):
             self._log.tool_called(ctx, call)
         try:
             return await handler(args)
+        except SkipToolValidation:
+            raise  # a hook has its own arguments for the tool
         except BaseException as error:
             with guard("tool_failed"):
                 self._log.tool_failed(ctx, call, error)

@@ -21,6 +21,7 @@ from tests.recorder.rare_agents import (
     request_that_a_hook_refuses,
     results_for_tools_that_run_elsewhere,
     retry_from_outside,
+    skipped_validation,
     system_prompt_beside_instructions,
     system_prompt_put_back_into_a_history,
     text_that_a_hook_refuses,
@@ -164,6 +165,12 @@ def test_an_error_of_a_call_that_was_answered_or_waits_is_judged(make: Callable[
     judged = assert_promise_kept(json.dumps(record).encode())
 
     assert [(reason.code, reason.step) for reason in judged.reasons] == [("answer_contradicted", 2)]
+
+
+def test_a_hook_that_skips_the_check_of_arguments_is_no_failure_of_the_call():
+    record = json.loads(recorded(skipped_validation())[-1])
+
+    assert (record["steps"][1]["outcome"], record["steps"][1].get("error")) == ("success", None)
 
 
 def test_a_crash_that_is_said_to_be_an_interruption_is_judged():
