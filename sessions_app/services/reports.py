@@ -26,7 +26,7 @@ from sessions_app.mapping.load import load_run
 from sessions_app.mapping.payloads import read_many
 from sessions_app.mapping.stored import reference
 from sessions_app.models import Replay, Run
-from sessions_app.models.replays import FORK_MODES, ReplayState
+from sessions_app.models.replays import FORK_MODES, ReplayMode, ReplayState
 from sessions_app.queries.forks import agent_of
 from sessions_app.services.fork_facts import fork_facts, samples_of
 from sessions_app.services.judgement import rules
@@ -158,7 +158,7 @@ def plain_facts(replay: Replay) -> ReplayFacts:
         commit=facts.get("commit"),
         clock=facts.get("clock"),
         parts=_parts(replay),
-        samples=samples_of(replay),
+        samples=samples_of(replay) if replay.mode == ReplayMode.LIVE else None,
         effect=_effect(replay),
         request=_request(replay),
     )

@@ -167,20 +167,21 @@ def test_run_error_does_not_stand_for_the_last_answer():
 
 
 @pytest.mark.parametrize(
-    "strange",
+    ("strange", "words"),
     [
-        {"kind": "response", "parts": [{"part_kind": "telepathy"}]},
-        {"kind": "request", "parts": [{"part_kind": "tool-return", "tool_name": None, "content": 1}]},
+        ({"kind": "response", "parts": [{"part_kind": "telepathy"}]}, "A message part of the unknown kind 'telepathy'"),
+        (
+            {"kind": "request", "parts": [{"part_kind": "tool-return", "tool_name": None, "content": 1}]},
+            "A tool-return part without tool_name",
+        ),
     ],
 )
-def test_message_that_cannot_be_loaded_stops_the_replay_before_it(strange):
+def test_message_that_cannot_be_loaded_stops_the_replay_before_it(strange, words):
     asked = history(request_message(prompt()), response_message("a"), strange)
     run = make_run(model(), tool(), model(history=asked))
 
     assert shown(run) == ("replayable_to_step", 2, ["unknown_message_part"])
-    assert judge(run).reasons[0].message == (
-        "A message part of the unknown kind 'telepathy' stands at step 3; the replay cannot load that message."
-    )
+    assert judge(run).reasons[0].message == f"{words} stands at step 3; the replay cannot load that message."
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,7 @@ def _model_answered(replay: ReplayFacts) -> str | None:
 
 
 def _nothing_to_compare(replay: ReplayFacts) -> str | None:
-    if replay.has_live_model:
+    if replay.fork is not None and replay.fork.samples is not None:
         return "samples are not compared with the recording"
     if replay.fork is not None and replay.verdict in ("reproduced", "diverged"):
         return None

@@ -91,7 +91,7 @@ class ReplayFacts:
     fork: ForkFacts | None = None
     """None of a replay that changes nothing."""
     samples: Samples | None = None
-    """What came of several runs with a live model."""
+    """How often a live model did the same again in an unchanged scene; a fork has its own."""
     live_tools: Mapping[str, int] = field(default_factory=dict)
     """How often each tool ran live, or on a person's own machine."""
     clock: str | None = None
@@ -119,7 +119,12 @@ class ReplayFacts:
 
     @property
     def has_live_model(self) -> bool:
-        return self.samples is not None or (self.parts is not None and self.parts.model != "recorded")
+        return self.is_sampled or (self.parts is not None and self.parts.model != "recorded")
+
+    @property
+    def is_sampled(self) -> bool:
+        """Whether it ran several times, each time with a live model."""
+        return self.samples is not None or (self.fork is not None and self.fork.samples is not None)
 
 
 # --- the verdict in words ----------------------------------------------------------------------
@@ -152,8 +157,7 @@ def _of_fork(facts: ReplayFacts) -> str | None:
 
 
 def _of_samples(facts: ReplayFacts) -> str | None:
-    """Of an unchanged scene."""
-    if facts.samples is None or facts.samples.again is None or facts.verdict not in ("reproduced", "diverged"):
+    if facts.samples is None or facts.verdict not in ("reproduced", "diverged"):
         return None
     return facts.samples.again_words
 
