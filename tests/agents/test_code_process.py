@@ -92,7 +92,7 @@ def test_the_team_s_code_knows_no_secrets_of_ours(monkeypatch: pytest.MonkeyPatc
         monkeypatch.setenv(name, f"planted {name}")
     declared = {"OPENAI_API_KEY": "dummy", "FEATURE": "on"}
 
-    seen = looked_around(environment=declared)
+    seen = told_by_code(looking_around(environment=declared))
 
     assert not SECRETS & seen["environment"].keys()
     assert not [value for value in seen["environment"].values() if value.startswith("planted")]
@@ -100,17 +100,16 @@ def test_the_team_s_code_knows_no_secrets_of_ours(monkeypatch: pytest.MonkeyPatc
     assert seen["environment"]["REPLAY_RECORD"] == "off"
 
 
-def test_it_may_write_in_a_folder_of_its_own_which_goes_with_it():
-    seen = looked_around()
+def test_it_may_write_in_a_folder_of_its_own_which_goes_with_it(looked: dict[str, Any]):
+    seen = told_by_code(looked)
 
     assert seen["wrote"] == "kept"
     assert seen["too_much"] == "OSError"
     assert not Path(seen["environment"]["TMPDIR"]).exists()
 
 
-def test_a_live_tool_alone_has_a_network_and_a_process_of_its_own():
-    result = looking_around()
-    of_code, of_tool = told_by_code(result), told_by_tool(result)
+def test_a_live_tool_alone_has_a_network_and_a_process_of_its_own(looked: dict[str, Any]):
+    of_code, of_tool = told_by_code(looked), told_by_tool(looked)
 
     assert (of_tool["in_the_tool"], of_code["in_the_check"]) == ("reached", "WorldIsOff")
     assert of_tool["checked"] is False, "checks run in the process without a network, and nowhere else"
@@ -143,20 +142,18 @@ def test_tools_do_not_run_where_the_kernel_keeps_nothing_out():
     assert result["error"].startswith("Tools run only where the kernel keeps the world out. Here there is ")
 
 
-def test_what_ran_live_and_what_was_refused_are_counted_apart():
-    result = looking_around()
-
-    assert result["facts"]["live_tools"] == {"look": 1}
-    assert result["facts"]["refused"] == ["socket.bind"]
-    assert (result["live_calls"], result["refused_calls"]) == (1, 1)
+def test_what_ran_live_and_what_was_refused_are_counted_apart(looked: dict[str, Any]):
+    assert looked["facts"]["live_tools"] == {"look": 1}
+    assert looked["facts"]["refused"] == ["socket.bind"]
+    assert (looked["live_calls"], looked["refused_calls"]) == (1, 1)
 
 
-def test_a_live_tool_leaves_the_fence_of_the_agent_as_it_is():
-    frozen, live = replay_in_child("examples.registered_agents:order_desk"), looking_around()
+def test_a_live_tool_leaves_the_fence_of_the_agent_as_it_is(looked: dict[str, Any]):
+    frozen = replay_in_child("examples.registered_agents:order_desk")
 
-    assert live["facts"]["fence"] == frozen["facts"]["fence"]
+    assert looked["facts"]["fence"] == frozen["facts"]["fence"]
     assert "tool_fence" not in frozen["facts"]
-    assert "network" not in live["facts"]["tool_fence"]["held"]
+    assert "network" not in looked["facts"]["tool_fence"]["held"]
 
 
 def test_a_live_tool_that_was_not_allowed_does_not_run_whatever_the_process_asks_for():
@@ -188,12 +185,8 @@ def test_the_end_of_a_live_tool_is_told_in_words(name: str, words: str):
 LIVE = {"tools": {"live": ["look"]}}
 
 
-def looked_around(**given: Any) -> dict[str, Any]:
-    """What the check of `tests.agents.looking` tells."""
-    return told_by_code(looking_around(**given))
-
-
 def told_by_code(result: dict[str, Any]) -> dict[str, Any]:
+    """What the check of `tests.agents.looking` tells."""
     assert result["error"] is None, result["error"]
     found: dict[str, Any] = json.loads(json.loads(result["record"])["output"])
     return found
@@ -206,6 +199,12 @@ def told_by_tool(result: dict[str, Any]) -> dict[str, Any]:
 
 def looking_around(**given: Any) -> dict[str, Any]:
     return replay_in_child("tests.agents.looking:agent", recorded_record(), order=LIVE, **given)
+
+
+@pytest.fixture(scope="module")
+def looked() -> dict[str, Any]:
+    """One replay, of which several tests ask different things."""
+    return looking_around()
 
 
 def test_the_environment_of_the_tests_has_something_to_hide():
