@@ -1,5 +1,6 @@
 """Fixtures that any test may ask for. PostgreSQL and Redis are there already: see tests/private_services.py."""
 
+import gc
 import os
 import shutil
 import subprocess
@@ -13,6 +14,7 @@ from django.db import connection
 from hypothesis import settings as hypothesis_settings
 
 from replay_web.celery import app
+from replay_web.garbage import settle
 from replay_web.supervisor.home import PROJECT_ROOT
 from tests.instances import Instance, instance_in, open_folder
 
@@ -31,6 +33,17 @@ CHROMIUM_ARGUMENTS = (
     "--disable-sync",
 )
 BROWSER_FIXTURES = {"browser", "page"}
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """What is loaded and collected stays until the end: the garbage collector need not look through it every time."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        settle()
 
 
 @pytest.fixture(scope="session")
