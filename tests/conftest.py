@@ -16,7 +16,10 @@ from hypothesis import settings as hypothesis_settings
 from replay_web.celery import app
 from replay_web.garbage import settle
 from replay_web.supervisor.home import PROJECT_ROOT
+from tests import emptying
 from tests.instances import Instance, instance_in, open_folder
+
+emptying.install()
 
 # No test is timed: an example takes what the machine's other work leaves it.
 hypothesis_settings.register_profile("untimed", deadline=None)
