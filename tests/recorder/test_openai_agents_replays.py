@@ -6,7 +6,9 @@ None may end as a divergence that is not one, and a changed answer of a tool may
 from __future__ import annotations
 
 import copy
+import json
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import pytest
@@ -65,6 +67,11 @@ UNSEEN = {
 
 
 def played(name: str, way: str) -> list[Record]:
+    return [json.loads(content) for content in _played_once(name, way)]
+
+
+@cache
+def _played_once(name: str, way: str) -> list[bytes]:
     with provider() as speaking:
 
         async def play() -> None:
@@ -73,7 +80,7 @@ def played(name: str, way: str) -> list[Record]:
             finally:
                 await speaking.client.close()
 
-        return recorded(play)
+        return [bytes_of(record) for record in recorded(play)]
 
 
 @pytest.mark.parametrize("way", WAYS)
