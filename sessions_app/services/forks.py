@@ -38,8 +38,8 @@ def request_fork(
     wanted, read = read_wanted(run.project, order)
     check_fork(run, read, mode)
     check_code(read)
-    check_live_model(read)
     _check_samples(read, mode)
+    check_live_model(read, field="samples" if mode == ReplayMode.SAMPLING else "on_difference")
     wanted["at_step"] = read.at_step
     return queue_replay(
         run=run, user=user, mode=mode, request_key=request_key, order=wanted, agent=read.agent, course=course

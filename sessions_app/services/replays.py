@@ -62,7 +62,7 @@ def checked_order(project: Project, mode: str, order: JsonObject) -> tuple[JsonO
     _check_unchanged(mode, order)
     wanted, read = read_wanted(project, _as_stored(mode, order))
     check_code(read)
-    check_live_model(read)
+    check_live_model(read, field="mode" if mode == ReplayMode.LIVE else "on_difference")
     if mode in _OF_CODE and read.agent is None:
         raise ForkError(f"Mode {mode} needs the name of a registered agent.", field="agent")
     if mode == ReplayMode.RECORDING and read.agent is not None:
@@ -113,10 +113,9 @@ def has_live_model() -> bool:
     return bool(settings.REPLAY_MODEL_ENDPOINT)
 
 
-def check_live_model(order: Order) -> None:
+def check_live_model(order: Order, *, field: str) -> None:
     """That there is one, where it would be asked."""
     if order.asks_live_model and not has_live_model():
-        field = "samples" if order.samples is not None else "on_difference"
         words = "No live model is configured on this server, so none can be asked"
         raise ForkError(f"{words}; set REPLAY_MODEL_ENDPOINT.", field=field)
 

@@ -77,8 +77,8 @@ def test_the_same_key_in_another_project_is_another_replay():
 
 @pytest.mark.django_db
 def test_a_mode_that_is_not_there_is_refused():
-    with pytest.raises(NotReplayable, match="'live' is not available"):
-        request_replay(run=make_run(make_project()), mode="live")
+    with pytest.raises(NotReplayable, match="'guess' is not available"):
+        request_replay(run=make_run(make_project()), mode="guess")
 
 
 @pytest.mark.django_db
