@@ -21,7 +21,7 @@ from sessions_app.agents.observer import Observer
 from sessions_app.agents.own_calls import OwnCalls
 from sessions_app.agents.own_outputs import OwnOutputs
 from sessions_app.agents.own_stage import OwnStage
-from sessions_app.agents.own_state import OwnState
+from sessions_app.agents.own_state import NoStateToBeginWith, OwnState
 from sessions_app.agents.policy import FrozenPolicy
 from sessions_app.agents.rebuild import Start, decided_before, recorded_start
 from sessions_app.agents.recorded_http import RecordedHttp
@@ -71,7 +71,7 @@ async def replay_with_own_agent(
         return await replay.run(judged.limit_of_code(runs_tools=order.tools.run))
     except ValidationError as error:
         return Result(verdict="could_not_run", error=unreadable(error))
-    except ToolCannotRun as refusal:
+    except (ToolCannotRun, NoStateToBeginWith) as refusal:
         return Result(verdict="could_not_run", error=str(refusal))
 
 

@@ -14,6 +14,7 @@ from sessions_app.agents.fork_stage import ForkStage
 from sessions_app.agents.gate import Ask
 from sessions_app.agents.own_agent import OwnReplay
 from sessions_app.agents.own_stage import Look, OwnStage
+from sessions_app.agents.own_state import NoStateToBeginWith
 from sessions_app.agents.recording_replay import Progress, Ticker, observations_of
 from sessions_app.agents.registry import OwnAgent
 from sessions_app.agents.sub_agents import every_run_frozen
@@ -25,7 +26,7 @@ from sessions_app.core.fork.plan import CannotFork, ForkPlan, plan_fork
 from sessions_app.core.fork.state import ForkState
 from sessions_app.core.fork.stops import Stops
 from sessions_app.core.payload import JsonObject, JsonValue
-from sessions_app.core.replay.observed import Result
+from sessions_app.core.replay.observed import Observations, Result
 from sessions_app.core.replay.plan import PlannedAnswer
 from sessions_app.core.run import Fixture, Run
 
@@ -76,7 +77,7 @@ async def fork_with_own_agent(
     try:
         plan = _plan(run, own, order)
         return await _OwnFork(plan, own, order, course, ask, on_progress, clock).fork(run_id)
-    except (CannotFork, LiveModelFailed) as error:
+    except (CannotFork, LiveModelFailed, NoStateToBeginWith) as error:
         return Result(verdict="could_not_run", error=str(error)), None
 
 
@@ -139,10 +140,16 @@ class _OwnFork(OwnReplay):
         self._state.reach(self._plan.kept + 1)
         return self._state.value
 
+    def _observed(self, seen: Observations) -> Observations:
+        """With a state that somebody changed, no recorded one is left to hold another against."""
+        if _changes_state(self._order):
+            return seen
+        return replace(seen, states=self.state.states, first_state=self.state.first)
+
     async def fork(self, run_id: str) -> tuple[Result, Run]:
         with every_run_frozen() as misses:
             ending, messages = await self.loop(start_of_fork(self._plan, self.transcript), misses)
         final = self.transcript.end(None, messages, step=0)
-        seen = observations_of(self.transcript, final, ending)
+        seen = self._observed(observations_of(self.transcript, final, ending))
         result, made = conclude_fork(self._plan, self._order, seen, ending, self._state, run_id=run_id)
         return replace(result, facts={**self.facts(), **result.facts}), made

@@ -351,6 +351,10 @@ def input_state(run: Run, step: int) -> JsonValue:
     return before if change is None else apply_patch(_started(before), change.before)
 
 
+def has_state(run: Run) -> bool:
+    return run.initial_state is not None or any(step.state for step in run.steps)
+
+
 def state_after(run: Run, step: int) -> JsonValue:
     """The state after step `step`; 0 is before the first one. None when the run has no state.
 

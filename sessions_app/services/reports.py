@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from django.db.models import QuerySet
 
-from sessions_app.core.fork.order import read_order
+from sessions_app.core.fork.order import OnDifference, read_order
 from sessions_app.core.formats.fields import Fields
 from sessions_app.core.judge.anomalies import find_anomalies
 from sessions_app.core.judge.kit import audit_kit
@@ -174,9 +174,15 @@ def _parts(replay: Replay) -> Parts | None:
         return None
     order = read_order(replay.order)
     own_machine = is_own_machine(replay.facts)
-    model: ModelPart = "live" if order.samples is not None else "recorded"
-    model = "recorded_then_live" if order.on_difference == "live" else model
+    model: ModelPart = "live" if order.samples is not None else _MODELS[order.on_difference]
     return parts_of(agent=order.agent, runs_tools=order.tools.run, model=model, is_on_own_machine=own_machine)
+
+
+_MODELS: dict[OnDifference, ModelPart] = {
+    "stop": "recorded",
+    "play_on": "recorded_for_others",
+    "live": "recorded_then_live",
+}
 
 
 def _effect(replay: Replay) -> Effect | None:

@@ -31,7 +31,7 @@ class Search:
     searches: int = 0
 
 
-def searcher(*script: Any, odd: int | None = None) -> Agent[Search, str]:
+def searcher(*script: Any, odd: int | None = None, answers_otherwise: int | None = None) -> Agent[Search, str]:
     """`odd` is the search that keeps something else; what it answers is the same."""
     agent: Agent[Search, str] = Agent(Scripted(*script), deps_type=Search, name="searcher")
 
@@ -40,7 +40,7 @@ def searcher(*script: Any, odd: int | None = None) -> Agent[Search, str]:
         """Search the documents."""
         ctx.deps.searches += 1
         ctx.deps.retrieved_docs.append("other" if ctx.deps.searches == odd else f"doc {ctx.deps.searches}")
-        return {"docs": [], "count": 0}
+        return {"docs": [], "count": int(ctx.deps.searches == answers_otherwise)}
 
     return agent
 
@@ -100,6 +100,51 @@ def test_the_code_goes_through_the_recorded_states_by_itself(run: Run):
     assert (result.verdict, result.divergence, result.error) == ("reproduced", None, None)
     assert result.facts["proof"]["state"] == {"state": "proven", "reason": None}
     assert states(made) == states(run)
+
+
+def test_the_code_may_change_what_it_is_given(run: Run):
+    """Its tools append to the very list that stood in the state."""
+    before = encode_native(run)
+    code = registered(deps_of_state=lambda state: Search(state["retrieved_docs"], state["searches"]))
+
+    result, made = made_by(run, replayed_by(run, code, runs_tools=True))
+
+    assert (result.verdict, result.divergence) == ("reproduced", None)
+    assert states(made) == states(run)
+    assert encode_native(run) == before
+
+
+def test_where_the_tools_are_frozen_the_recorded_states_are_carried_over(run: Run):
+    result, made = made_by(run, replayed_by(run, registered()))
+
+    assert (result.verdict, result.divergence) == ("reproduced", None)
+    assert result.facts["proof"]["state"]["state"] == "not_comparable"
+    assert states(made) == states(run)
+
+
+def test_without_a_recorded_state_there_is_nothing_to_begin_with(run: Run):
+    without = replace(run, initial_state=None, steps=tuple(replace(step, state=None) for step in run.steps))
+
+    refused = replayed_by(without, registered(), runs_tools=True)
+    with_own = replayed_by(without, registered(deps=Search(["doc 0"])), runs_tools=True)
+
+    assert refused.verdict == "could_not_run"
+    assert "no state of this run was recorded" in str(refused.error)
+    assert with_own.verdict == "reproduced"
+
+
+def test_snapshots_do_not_part_a_course_that_a_live_model_may_leave(run: Run):
+    """Where nothing is asked that was not recorded."""
+    order = read_order({"at_step": 1, "agent": "s", "on_difference": "live", "tools": {"run": True}})
+
+    live = {"response": {"kind": "response", "parts": [{"part_kind": "text", "content": "There is one."}]}}
+    same = forked_by(run, registered(), order)
+    other = forked_by(run, registered(agent=searcher(answers_otherwise=13)), order, ask=lambda question: live)
+
+    calls = [step.index for step in run.steps if isinstance(step.call, ToolCall)]
+    assert (same.verdict, same.divergence) == ("reproduced", None)
+    assert other.divergence is not None
+    assert (other.divergence.step, other.divergence.path) == (calls[12], "result.count")
 
 
 def test_a_state_that_one_search_leaves_otherwise_is_found_at_the_next_snapshot(run: Run):

@@ -31,7 +31,7 @@ def conclude_fork(
     comparison = compare_runs(plan.run, made)
     divergence = _first_difference(comparison)
     limit = judge(plan.run).limit
-    proof = prove_fork(comparison, divergence, ending, limit)
+    proof = prove_fork(comparison, divergence, ending, limit, seen.states)
     facts = {**facts, "proof": proof.to_json()}
     if divergence is not None and limit is not None and part_of(divergence.path) == "outcome":
         return _not_compared(plan, limit.message, facts, seen), made

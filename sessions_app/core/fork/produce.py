@@ -13,7 +13,18 @@ from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.replay.observed import Observations, ObservedCall, ObservedRequest
 from sessions_app.core.replay.produce import parameters_in_shape, source_of, spelled_as
 from sessions_app.core.replay.projection import Projection
-from sessions_app.core.run import REPEATED, ModelCall, ParentLink, Run, RunStatus, Step, StepSource, ToolCall
+from sessions_app.core.replay.snapshot_states import SnapshotStates, has_snapshots
+from sessions_app.core.run import (
+    REPEATED,
+    ModelCall,
+    ParentLink,
+    Run,
+    RunStatus,
+    StateChange,
+    Step,
+    StepSource,
+    ToolCall,
+)
 
 
 def forked_run(plan: ForkPlan, order: Order, seen: Observations, *, run_id: str) -> Run:
@@ -58,6 +69,8 @@ class _Builder:
             self._calls[call.call_id, call.tool_name].append(call)
         self.final = self._shaped(seen.final)
         self._answers = answer_parts([*(r.history for r in seen.requests), seen.final])
+        follows = seen.states == "taken" and has_snapshots(plan.run)
+        self._snapshots = SnapshotStates(plan.run, seen) if follows else None
         self._next = plan.kept + 1
         self._repeated: int | None = plan.kept
         """The recorded step that was repeated last; None once the fork goes its own way."""
@@ -86,7 +99,8 @@ class _Builder:
 
     def _played_back(self, step: Step) -> Step:
         self._next += 1
-        return replace(step, index=self._next - 1, parent=None, started_at=None, duration_ms=None)
+        state = step.state if self._snapshots is None else self._snapshots.change_at(step)
+        return replace(step, index=self._next - 1, parent=None, started_at=None, duration_ms=None, state=state)
 
     def _asks_first(self) -> bool:
         return bool(self._plan.history.message.value.get("kind") == "request")
@@ -138,9 +152,11 @@ class _Builder:
                 yield from self._open_call(name, call_id)
             return
         recorded = self._recorded_step(observed.step) if observed else None
-        is_repeated = observed is not None and observed.source == "recorded"
-        yield from self._beside(recorded.index if recorded and is_repeated else None)
         call = _tool_call(part, observed, answer, recorded, is_output=name in self._output_tools())
+        is_repeated = observed is not None and (observed.source == "recorded" or _gave_the_same(recorded, call))
+        stands = is_repeated or (observed is not None and observed.source == "own_code")
+        yield from self._beside(recorded.index if recorded and stands else None)
+        self._repeated = self._repeated if is_repeated else None
         if observed is None:
             yield self._of_framework(call, parent)
         else:
@@ -181,12 +197,18 @@ class _Builder:
             call=call,
             parent=parent,
             error=seen.error,
-            state=seen.state,
+            state=self._state(recorded, seen),
             source=source_of(recorded, seen) if recorded else seen.source,
             extra={"borrowed_from": link} if link else {},
         )
         self._next += 1
         return step
+
+    def _state(self, recorded: Step | None, seen: ObservedRequest | ObservedCall) -> StateChange | None:
+        """Where snapshots tell of it, they do so for the steps before them."""
+        if self._snapshots is None:
+            return seen.state
+        return self._snapshots.change_at(recorded) if recorded is not None else None
 
     def _of_framework(self, call: ToolCall, parent: int | None) -> Step:
         """An answer that no tool gave, as to a call of one that does not exist: the framework's code, unless it is the
@@ -204,7 +226,8 @@ class _Builder:
         return self._plan.run.steps[self._plan.replay.answers[-1].step - 1]
 
     def _output_tools(self) -> set[str]:
-        newest = self._seen.requests[-1].parameters.value if self._seen.requests else {}
+        last = self._plan.replay.answers[-1].asked_with
+        newest = self._seen.requests[-1].parameters.value if self._seen.requests else last
         return {tool["name"] for tool in newest.get("output_tools") or []}
 
     def _shaped(self, history: History | None) -> History | None:
@@ -239,6 +262,12 @@ def answer_parts(histories: list[History | None]) -> dict[str, list[JsonObject]]
 
 def _name(call: ModelCall | ToolCall) -> str:
     return call.tool_name if isinstance(call, ToolCall) else "model"
+
+
+def _gave_the_same(recorded: Step | None, call: ToolCall) -> bool:
+    """Whether a tool that ran did what it did then, so that the fork is still on the recorded course."""
+    then = recorded.call if recorded else None
+    return isinstance(then, ToolCall) and (then.result, then.outcome) == (call.result, call.outcome)
 
 
 def _is_same(recorded: ToolCall, call: ToolCall) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from sessions_app.core.compare.runs import Comparison
 from sessions_app.core.judge.reasons import Reason
 from sessions_app.core.replay.ending import Ending
-from sessions_app.core.replay.observed import Divergence
+from sessions_app.core.replay.observed import Divergence, States
 from sessions_app.core.replay.proof import (
     PROVEN,
     Part,
@@ -20,9 +20,12 @@ from sessions_app.core.replay.proof import (
     up_to,
 )
 from sessions_app.core.run import ModelCall, Run
+from sessions_app.core.state import has_state
 
 
-def prove_fork(comparison: Comparison, divergence: Divergence | None, ending: Ending, limit: Reason | None) -> Proof:
+def prove_fork(
+    comparison: Comparison, divergence: Divergence | None, ending: Ending, limit: Reason | None, states: States
+) -> Proof:
     """A fork that takes another course proves nothing of its parent; one that does not shows the same outcome, where
     both have one."""
     parent = comparison.left
@@ -30,7 +33,7 @@ def prove_fork(comparison: Comparison, divergence: Divergence | None, ending: En
         "requests": _recorded(parent, lambda call: call.history, "the messages of the requests were not recorded"),
         "parameters": _recorded(parent, lambda call: call.parameters, "tools and output schema were not recorded"),
         "tool_arguments": PROVEN if parent.tool_calls else not_comparable("no call of a tool was compared"),
-        "state": not_comparable("carried over from the recording, as far as its steps happened again"),
+        "state": _state(parent, states),
         "outcome": _outcome(comparison, limit),
     }
     proof = Proof(same_steps=counted(parent.steps), parts=parts, outcome_kind=ending.kind)
@@ -39,6 +42,14 @@ def prove_fork(comparison: Comparison, divergence: Divergence | None, ending: En
     if part_of(divergence.path) == "outcome":
         return differing(proof, divergence)
     return differing(up_to(proof, parent.steps, divergence.step), divergence)
+
+
+def _state(parent: Run, states: States) -> Part:
+    if states == "carried":
+        return not_comparable("carried over from the recording, as far as its steps happened again")
+    if states == "unknown":
+        return not_comparable("the agent does not say how to read its state")
+    return PROVEN if has_state(parent) else not_comparable("no state was recorded")
 
 
 def _recorded(run: Run, read: Callable[[ModelCall], object], reason: str) -> Part:

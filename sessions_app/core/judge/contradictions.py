@@ -53,12 +53,21 @@ def _errors(run: Run) -> Iterator[Reason]:
 
 def _errors_of_no_failure(run: Run) -> Iterator[Reason]:
     """A recorder writes an error only of what failed."""
+    for step, model in main_models(run):
+        if step.error is not None and model.response is not None and _is_whole(model):
+            message = f"{step_name(step).capitalize()} has a whole answer, and an error as well."
+            yield reason_at(run, "answer_contradicted", message, step)
     waits = {step.index for step, _ in waiting(run)}
     for step, call in run.tool_calls:
         if step.error is not None and (call.outcome in _WITHOUT_ERROR or step.index in waits):
             came_to = "waits for an answer" if step.index in waits else f"has the outcome {call.outcome}"
             message = f"S{step_name(step)[1:]} {came_to}, and has an error as well."
             yield reason_at(run, "answer_contradicted", message, step)
+
+
+def _is_whole(call: ModelCall) -> bool:
+    """A stream that broke off leaves what had come, and says so."""
+    return object_of(call.response).get("state") in (None, "complete")
 
 
 _WITHOUT_ERROR = WAITING | {"success", "denied", "interrupted"}

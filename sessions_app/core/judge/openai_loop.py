@@ -57,6 +57,19 @@ def _other_input(run: Run) -> Iterator[Reason]:
             yield reason_at(run, "input_contradicts", message, step)
 
 
+def _answers_of_nobody(run: Run) -> Iterator[Reason]:
+    """What the first request tells of calls is told to the replay; it must be of calls that were made."""
+    for step, call in main_models(run)[:1]:
+        if call.history is None or run.deferred is None:
+            continue
+        parts = [part for node in nodes(call.history) for part in _parts(node.message)]
+        asked = {part.get("tool_call_id") for part in [*_prior(run), *parts] if part.get("part_kind") == "tool-call"}
+        told = {part.get("tool_call_id") for part in parts if part.get("part_kind") == "tool-return"}
+        if told - asked:
+            message = f"The request of {step_name(step)} holds an answer to a call that nobody asked for."
+            yield reason_at(run, "input_contradicts", message, step)
+
+
 def _is_prompt(asked: list[JsonObject]) -> bool:
     """A replay makes it of the input, and compares it with the request."""
     kinds = [part.get("part_kind") for part in asked]
@@ -237,6 +250,7 @@ def _kind(message: Payload) -> object:
 _CHECKS = (
     _begins_at_an_answer,
     _other_input,
+    _answers_of_nobody,
     _other_denied_calls,
     _rewritten,
     _asked_again,

@@ -26,7 +26,7 @@ from sessions_app.core.judge.reading import (
     step_name,
 )
 from sessions_app.core.judge.reasons import Reason, reason_at
-from sessions_app.core.payload import JsonObject
+from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.core.replay.plan import repeated_requests
 from sessions_app.core.run import (
     SPANS,
@@ -249,10 +249,17 @@ def _refused(message: JsonObject, parts: list[JsonObject]) -> str | None:
             return "A call whose arguments are neither an object nor a text stands"
         if kind in ("tool-call", "tool-return") and not isinstance(part.get("tool_name"), str):
             return f"A {kind} part without tool_name stands"
+        if kind == "retry-prompt" and not _is_retry(part.get("content")):
+            return "A retry prompt that is neither a text nor a list of errors stands"
         lacking = [name for name in REQUIRED_FIELDS.get(kind, ()) if name not in part]
         if lacking:
             return f"A {kind} part without {lacking[0]} stands"
     return None
+
+
+def _is_retry(content: JsonValue) -> bool:
+    is_list = isinstance(content, list) and all(isinstance(each, dict) for each in content)
+    return content is None or isinstance(content, str) or is_list
 
 
 def _broken_off(run: Run) -> Iterator[Reason]:

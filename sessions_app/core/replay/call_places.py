@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from sessions_app.core.history import nodes
 from sessions_app.core.payload import JsonValue
 from sessions_app.core.replay.hand_overs import is_openai_agents
 from sessions_app.core.run import WAITING, ModelCall, Run
@@ -19,11 +20,12 @@ def place_without_step(run: Run, answer: int, asked: Sequence[JsonValue], call_i
         return answer + 1 + asked.index(call_id)
     siblings = [(step, call) for step, call in run.tool_calls if step.index > answer and call.call_id in asked]
     later = asked[asked.index(call_id) + 1 :]
+    before = later if _was_answered(run, call_id) else ()
     waiting = {call.tool_name for _, call in siblings if call.outcome in WAITING}
     if _name_of(run, answer, call_id) in waiting:
         following = [step.index for step, call in siblings if call.outcome in WAITING and call.call_id in later]
     else:
-        following = [step.index for step, call in siblings if call.outcome in WAITING or call.call_id in later]
+        following = [step.index for step, call in siblings if call.outcome in WAITING or call.call_id in before]
     return min(following) if following else max((step.index for step, _ in siblings), default=answer) + 1
 
 
@@ -33,3 +35,12 @@ def _name_of(run: Run, answer: int, call_id: JsonValue) -> JsonValue:
     response = call.response.value if isinstance(call, ModelCall) and call.response else {}
     parts = [part for part in response.get("parts") or [] if part.get("tool_call_id") == call_id]
     return parts[0].get("tool_name") if parts else None
+
+
+def _was_answered(run: Run, call_id: JsonValue) -> bool:
+    """Whether a message tells what the call gave: then it did not wait."""
+    last = run.final or next((call.history for _, call in reversed(run.model_calls) if call.history), None)
+    messages = (node.message.value for node in nodes(last)) if last is not None else ()
+    parts = (part for message in messages if isinstance(message, dict) for part in message.get("parts") or [])
+    answers = (part for part in parts if isinstance(part, dict) and part.get("part_kind") == "tool-return")
+    return any(part.get("tool_call_id") == call_id for part in answers)

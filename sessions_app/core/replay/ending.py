@@ -29,6 +29,7 @@ from sessions_app.core.replay.proof import (
     up_to,
 )
 from sessions_app.core.run import ErrorInfo, Fixture, Run, Step, ToolCall
+from sessions_app.core.state import has_state
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -323,7 +324,7 @@ def _parameters(played: Played) -> Part:
 
 def _state(played: Played) -> Part:
     run = played.plan.run
-    if run.initial_state is None and not any(step.state for step in run.steps):
+    if not has_state(run):
         return not_comparable("no state was recorded")
     if played.observations.states == "taken":
         return PROVEN

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 AgentPart = Literal["rebuilt", "yours"]
-ModelPart = Literal["recorded", "recorded_then_live", "live"]
+ModelPart = Literal["recorded", "recorded_for_others", "recorded_then_live", "live"]
 ToolsPart = Literal["frozen", "run"]
 Preset = Literal["recording", "code", "code_and_tools", "live"]
 
@@ -81,6 +81,7 @@ def parts_of(
 _AGENTS: dict[AgentPart, str] = {"rebuilt": "rebuilt from the recording", "yours": "your code of today"}
 _MODELS: dict[ModelPart, str] = {
     "recorded": "the recorded answers",
+    "recorded_for_others": "the recorded answers, also to requests that differ",
     "recorded_then_live": "the recorded answers; from the first request that differs on, a live model",
     "live": "a live model, asked at every step",
 }

@@ -202,6 +202,8 @@ def _stamped(call: ModelCall, after: History | None) -> ModelCall:
 
 
 def _filled(response: Payload, kept: Payload) -> Payload:
+    if not isinstance(response.value, dict):
+        return response  # which no replay can load, as the judge says
     stamps = {key: value for key, value in kept.value.items() if value is not None}
     open_keys = [key for key in stamps if response.value.get(key) is None]
     if kept.value.get("kind") != "response" or not open_keys:
