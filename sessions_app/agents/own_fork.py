@@ -28,7 +28,7 @@ from sessions_app.core.fork.stops import Stops
 from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.core.replay.observed import Observations, Result
 from sessions_app.core.replay.plan import PlannedAnswer
-from sessions_app.core.run import Fixture, Run
+from sessions_app.core.run import Fixture, Run, ToolCall
 
 
 class OwnForkStage(OwnStage):
@@ -91,6 +91,8 @@ def _plan(run: Run, own: OwnAgent, order: Order) -> ForkPlan:
         return plan_fork(run, replace(order, at_step=1))
     if own.deps_of_state is None:
         raise CannotFork(_UNREAD_STATE)
+    if isinstance(run.steps[(order.at_step or 1) - 1].call, ToolCall):
+        raise CannotFork(_WITHIN_AN_ANSWER)
     return plan_fork(run, order)
 
 
@@ -98,6 +100,10 @@ def _changes_state(order: Order) -> bool:
     return any(isinstance(change, NewState) for change in order.changes)
 
 
+_WITHIN_AN_ANSWER = (
+    "The team's own code is given another state where it asks its model, not between the calls of one answer. "
+    "Fork at a step of the model."
+)
 _UNREAD_STATE = (
     "The registered agent does not say how its dependencies are made of a state (deps_of_state), so nothing would read "
     "the changed one."

@@ -162,7 +162,7 @@ def _loose_in(run: Run, replay: ReplayFacts) -> dict[str, str]:
     elif replay.live_tools:
         found["tool_results"] = ", ".join(f"{name} ran live {times} ×" for name, times in replay.live_tools.items())
     if replay.has_live_model and replay.sources.get("live"):
-        found["model"] = f"a live model answered {count(replay.sources['live'], 'request')}"
+        found["model_version"] = f"a live model answered {count(replay.sources['live'], 'request')}"
     if replay.clock is None and run.started_at is not None and not replay.has_live_model:
         found["clock"] = "not pinned"
     return found

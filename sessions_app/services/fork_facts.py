@@ -61,5 +61,6 @@ def samples_of(replay: Replay) -> Samples | None:
         judged=(found.get("done") or 0) - (found.get("unjudged") or 0),
         met=found.get("met"),
         interval=(interval[0], interval[1]) if interval else None,
+        done=found.get("done") or 0,
         again=found.get("again"),
     )

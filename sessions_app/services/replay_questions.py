@@ -22,6 +22,8 @@ class Questions:
     def __init__(self, replay: Replay) -> None:
         self._replay = replay
         self._live: ChatCompletions | None = None
+        self.asked: JsonObject | None = None
+        """Which live model was asked, with which settings, and which one answered; the last time that it was."""
         self._replies: dict[str, Callable[[JsonObject], JsonValue]] = {
             "model": self._model,
             "tool": self._tool,
@@ -73,9 +75,16 @@ class Questions:
     def _ask_live(self, question: JsonObject) -> JsonObject:
         if self._live is None:
             self._live = ChatCompletions(live_endpoint())
-        return self._live.answer(
+        answer = self._live.answer(
             question["messages"], question["parameters"], model=question["model"], settings=question["settings"]
         )
+        sent = {name: value for name, value in (question["settings"] or {}).items() if name in _TOLD}
+        asked = settings.REPLAY_MODEL_NAME or question["model"]
+        self.asked = {"model": asked, "settings": sent, "answered": answer.get("model_name")}
+        return answer
+
+
+_TOLD = ("temperature", "top_p", "seed")
 
 
 def live_endpoint() -> Endpoint:

@@ -91,7 +91,9 @@ def _run(replay: Replay, children: ChildPool) -> None:
         else:
             record, run_id, questions = _record(run), produced_run_id(replay), Questions(replay)
             result = _replayed(replay, record, run_id, children, questions)
-            store_result(replay, {**result, "live_calls": result["live_calls"] + questions.live_requests})
+            facts = {**(result.get("facts") or {}), **({"live_model": questions.asked} if questions.asked else {})}
+            live_calls = result["live_calls"] + questions.live_requests
+            store_result(replay, {**result, "facts": facts, "live_calls": live_calls})
     except Cancelled:
         leases.finish(replay, state=ReplayState.CANCELLED, verdict="cancelled")
     except OutOfTime:
@@ -116,7 +118,7 @@ def _sample(replay: Replay, run: Run, children: ChildPool) -> None:
     sampling, questions, record = Sampling(replay, run), Questions(replay), _record(run)
     for run_id in sampling.run_ids():
         result = _replayed(replay, record, run_id, children, questions)
-        sampling.add(run_id, result, live_requests=questions.live_requests)
+        sampling.add(run_id, result, live_requests=questions.live_requests, asked=questions.asked)
         leases.note(replay, facts=sampling.facts())
     sampling.finish()
 

@@ -10,7 +10,7 @@ from sessions_app.core.fork.order import OnDifference, read_order
 from sessions_app.core.formats.fields import Fields
 from sessions_app.core.judge.anomalies import find_anomalies
 from sessions_app.core.judge.kit import audit_kit
-from sessions_app.core.payload import Payload, compact_json
+from sessions_app.core.payload import JsonObject, Payload, compact_json
 from sessions_app.core.replay.isolation import is_own_machine, world_in_words
 from sessions_app.core.replay.parts import ModelPart, Parts, parts_of
 from sessions_app.core.replay.proof import read_proof
@@ -175,7 +175,21 @@ def _parts(replay: Replay) -> Parts | None:
     order = read_order(replay.order)
     own_machine = is_own_machine(replay.facts)
     model: ModelPart = "live" if order.samples is not None else _MODELS[order.on_difference]
-    return parts_of(agent=order.agent, runs_tools=order.tools.run, model=model, is_on_own_machine=own_machine)
+    return parts_of(
+        agent=order.agent,
+        runs_tools=order.tools.run,
+        model=model,
+        asked=_asked(replay.facts.get("live_model")),
+        is_on_own_machine=own_machine,
+    )
+
+
+def _asked(live: JsonObject | None) -> str | None:
+    if not live:
+        return None
+    settings = [f"{name} {value}" for name, value in sorted(live["settings"].items())]
+    answered = [f"answered as {live['answered']}"] if live["answered"] not in (None, live["model"]) else []
+    return ", ".join([str(live["model"]), *settings, *answered])
 
 
 _MODELS: dict[OnDifference, ModelPart] = {

@@ -33,6 +33,7 @@ class Sampling:
         self._live_calls, self._live_requests, self._refused_calls = 0, 0, 0
         self._around: JsonObject = {}
         """What was kept out, and at which time the clock stood."""
+        self._asked: JsonObject | None = None
         self._sources: dict[str, int] = {}
         self._first: Run | None = None
 
@@ -42,11 +43,13 @@ class Sampling:
         yield name
         yield from (f"{name}_{number}" for number in range(2, self._samples.n + 1))
 
-    def add(self, run_id: str, result: JsonObject, *, live_requests: int) -> None:
-        """A sample that came to no end is counted apart. `live_requests` are those of all samples so far."""
+    def add(self, run_id: str, result: JsonObject, *, live_requests: int, asked: JsonObject | None) -> None:
+        """A sample that came to no end is counted apart. `live_requests` are those of all samples so far, `asked` says
+        which model was asked."""
+        self._asked = asked
         self._live_calls, self._live_requests = self._live_calls + result["live_calls"], live_requests
         self._refused_calls += result["refused_calls"]
-        self._around = {name: result["facts"][name] for name in _AROUND if name in result["facts"]}
+        self._around |= {name: result["facts"][name] for name in _AROUND if result["facts"].get(name) is not None}
         if result["verdict"] in ("could_not_run", "unknown_from_step", "paused"):
             self._samples = self._samples.fail(result.get("error") or "It stopped where nothing knew an answer.")
             return
@@ -76,6 +79,7 @@ class Sampling:
         return {
             "samples": {**self._samples.to_json(), "budget": self._budget, "requests": self._live_requests},
             "sources": self._sources,
+            "live_model": self._asked,
             **self._around,
             **self._proof(),
             "parent_digest": bytes(self._replay.run.content_digest).hex(),

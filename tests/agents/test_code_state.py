@@ -178,6 +178,17 @@ def test_a_fork_gives_the_changed_state_of_a_step_to_the_code():
     assert state_after(run, at - 1)["retrieved_docs"] == [f"doc {n}" for n in range(11)], "what it would have been"
 
 
+def test_between_the_calls_of_an_answer_no_state_can_be_given_to_the_code(run: Run):
+    at = next(step.index for step in run.steps if isinstance(step.call, ToolCall))
+    patch = [{"op": "replace", "path": "/retrieved_docs", "value": []}]
+    order = read_order({"at_step": at, "agent": "s", "changes": [{"kind": "state", "step": at, "patch": patch}]})
+
+    refused = forked_by(run, registered(), order)
+
+    assert refused.verdict == "could_not_run"
+    assert "Fork at a step of the model" in str(refused.error)
+
+
 def test_runs_that_differ_in_their_state_alone_differ(run: Run):
     assert run.initial_state is not None
     other = replace(run, initial_state=Payload.of_json({**run.initial_state.value, "searches": 1}))

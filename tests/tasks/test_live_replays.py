@@ -112,8 +112,21 @@ def test_an_attempt_with_a_live_model_says_how_often_it_came_again(run):
     assert told["replay"]["live_calls"] == 4
     assert report.replay is not None
     assert report.replay.parts is not None
-    assert ("model", "a live model, asked at every step") in report.replay.parts.rows
+    words = "a live model, asked at every step (sonnet-4-2511, temperature 0, top_p 0.95, answered as fake-1)"
+    assert ("model", words) in report.replay.parts.rows
     assert next(row for row in report.budget if row.key == "sampling").state != "pinned"
+
+
+def test_a_sample_that_failed_is_counted_apart(run):
+    def is_busy_once(body: dict[str, Any]) -> Answer:
+        return Answer(b'{"error": {"message": "no"}}', 400) if provider.requests == 1 else takes_the_first(body)
+
+    with live_model(is_busy_once) as provider:
+        replay = work(request_replay(run=run, mode="live", order={"samples": 3}))
+
+    assert report_of(replay).verdict == "The live model did the same again in 2 of 2 samples; 1 failed"
+    assert (replay.verdict, replay.facts["samples"]["done"]) == ("reproduced", 2)
+    assert replay.facts["clock"] is not None
 
 
 def test_another_call_with_the_same_answer_is_not_the_same_again(run):

@@ -39,6 +39,8 @@ class Samples:
     """None when the expectation is one that only a person can judge."""
     interval: tuple[float, float] | None = None
     """Of the share that was met, 95 %; from 0 to 1."""
+    done: int = 0
+    """Those that came to an outcome."""
     again: int | None = None
     """Those that did the same again, calls and outcome; None where something was changed."""
 
@@ -47,7 +49,8 @@ class Samples:
         """Of an unchanged scene."""
         if self.n == 1:
             return "The live model did the same again" if self.again else "The live model did something else"
-        return f"The live model did the same again in {self.again or 0} of {self.n} samples"
+        failed = f"; {self.n - self.done} failed" if self.done < self.n else ""
+        return f"The live model did the same again in {self.again or 0} of {self.done} samples{failed}"
 
     @property
     def words(self) -> str:

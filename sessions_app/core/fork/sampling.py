@@ -152,10 +152,9 @@ def prove_samples(samples: Samples, recorded: Run) -> Proof:
 
 def _held(samples: Samples, part: PartName) -> Part:
     others = sum(part in (outcome.differs or ()) for outcome in samples.outcomes)
-    if others:
-        return Part(state="not_proven", reason=f"differs in {others} of {samples.n} samples")
-    failed = samples.n - len(samples.outcomes)
-    return Part(state="not_proven", reason=f"{failed} of {samples.n} samples came to no end") if failed else PROVEN
+    if not others:
+        return PROVEN
+    return Part(state="not_proven", reason=f"differs in {others} of {len(samples.outcomes)} samples")
 
 
 # --- all of them -------------------------------------------------------------------------------
@@ -184,8 +183,8 @@ class Samples:
 
     @property
     def came_again_each_time(self) -> bool:
-        """Of all that were asked for: one that came to nothing says nothing."""
-        return self.again == self.n
+        """Of those that came to an outcome, of which there must be one."""
+        return bool(self.again) and self.again == len(self.outcomes)
 
     def to_json(self) -> JsonObject:
         """`met` and `interval` are None while nothing was judged; their whole is `done` less `unjudged`."""

@@ -25,6 +25,8 @@ class Parts:
     agent: AgentPart
     tools: ToolsPart
     model: ModelPart = "recorded"
+    asked: str | None = None
+    """Which live model was asked, and how; None where none was."""
     is_on_own_machine: bool = False
     """Whether it ran on a person's own machine, where nothing is sealed."""
 
@@ -42,13 +44,15 @@ class Parts:
         """Each part and what was chosen, in words."""
         return [
             ("agent", _AGENTS[self.agent]),
-            ("model", _MODELS[self.model]),
+            ("model", _MODELS[self.model] + (f" ({self.asked})" if self.asked else "")),
             ("tools", self._tools),
             ("state", self._state),
         ]
 
     @property
     def _state(self) -> str:
+        if self.model == "live":
+            return _CARRIED
         if self.is_on_own_machine:
             return _OWN_STATE if self.tools == "run" else _CARRIED
         return _CARRIED if self.agent == "rebuilt" else _REGISTERED_STATE
@@ -67,13 +71,19 @@ PRESET_WORDS: dict[Preset, str] = {
 
 
 def parts_of(
-    *, agent: str | None, runs_tools: bool, model: ModelPart = "recorded", is_on_own_machine: bool = False
+    *,
+    agent: str | None,
+    runs_tools: bool,
+    model: ModelPart = "recorded",
+    asked: str | None = None,
+    is_on_own_machine: bool = False,
 ) -> Parts:
     """`agent` is the registered name, or None for one that is rebuilt from the recording."""
     return Parts(
         agent="rebuilt" if agent is None else "yours",
         tools="run" if runs_tools else "frozen",
         model=model,
+        asked=asked,
         is_on_own_machine=is_on_own_machine,
     )
 
