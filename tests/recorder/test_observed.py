@@ -203,3 +203,123 @@ def test_what_the_machine_says_of_its_sources_is_not_taken_over():
     _, made = observed_and(claims)
 
     assert [step.source for step in made.steps] == ["recorded"] * 3
+
+
+# --- what the recorder itself ended --------------------------------------------------------------
+
+
+def stopped_at_the_end(record: Record) -> None:
+    """The last request was given no answer."""
+    error = {"type": "RequestDiffers", "message": "Step 3: messages[1] differs."}
+    record["steps"][2] |= {"error": error}
+    record |= {"status": "error", "error": error}
+    del record["steps"][2]["response"], record["final"], record["output"]
+
+
+def test_an_error_of_the_recorder_is_no_outcome():
+    record = sdk_record()
+    changed = copy.deepcopy(record)
+    stopped_at_the_end(changed)
+    changed["steps"][1]["result"] = "lost"
+
+    result, made = judged(bytes_of(record), bytes_of(changed), "run")
+
+    assert (result.verdict, result.divergence.step, result.divergence.path) == ("diverged", 2, "result")
+    assert result.facts["proof"]["outcome"]["reason"] == "the replay agrees with the recording only up to step 1"
+    assert result.facts["proof"]["outcome_kind"] is None
+    assert (made.status, made.error, made.steps[2].error) == ("cut_off", None, None)
+
+
+@pytest.mark.parametrize("name", ["RequestDiffers", "ValueError"])
+def test_an_error_that_was_recorded_is_the_agents_own_whatever_its_name(name):
+    record = sdk_record()
+    stopped_at_the_end(record)
+    record["error"]["type"] = record["steps"][2]["error"]["type"] = name
+
+    result, made = judged(bytes_of(record), bytes_of(copy.deepcopy(record)), "run")
+
+    assert (made.status, made.error.type) == ("error", name)
+    assert result.facts["proof"]["outcome_kind"] == "error"
+
+
+# --- states --------------------------------------------------------------------------------------
+
+
+def snapshots(first: Any, *states: tuple[int, Any]) -> Record:
+    """A run with two calls in one answer, and states behind these steps of it."""
+    script = [calls("lookup", '{"order": "A"}', "c1"), calls("lookup", '{"order": "B"}', "c2")], [message("Shipped.")]
+    record = one_record(lambda: run(agent(*script, tools=[lookup])))
+    return with_steps({**record, "initial_state": first}, *((behind, snapshot(state)) for behind, state in states))
+
+
+def snapshot(state: Any) -> Record:
+    change = {"after": [{"op": "replace", "path": "", "value": state}]}
+    return {"kind": "other", "name": "automatic snapshot", "state": change}
+
+
+def with_steps(record: Record, *more: tuple[int, Record]) -> Record:
+    """Each behind the step of this index; 0 is before the first."""
+    record = copy.deepcopy(record)
+    steps, moved = [step for behind, step in more if behind == 0], {0: 0}
+    for index, step in enumerate(record["steps"], start=1):
+        steps.append(step)
+        moved[index] = len(steps)
+        steps += [each for behind, each in more if behind == index]
+    histories = [record["final"], *(step["request"] for step in steps if step.get("request"))]
+    for history in histories:
+        if history.get("after") is not None:
+            history["after"] = moved[history["after"]]
+    return {**record, "steps": steps}
+
+
+def state_proof(record: Record, observed: Record) -> tuple[str, str, str | None]:
+    result, _ = judged(bytes_of(record), bytes_of(observed), "run")
+    found = result.facts["proof"]["state"]
+    return result.verdict, found["state"], found["reason"]
+
+
+def counted(number: int, **more: Any) -> Record:
+    return {"step_number": number, "iteration_count": number, **more}
+
+
+def test_states_are_compared_as_values_and_not_as_operations():
+    one = snapshots({"n": 0}, (1, {"n": 1, "m": 2}), (4, {"n": 2}))
+    other = copy.deepcopy(one)
+    taken = next(step for step in other["steps"] if step["kind"] == "other")
+    taken["state"]["after"] = [
+        {"op": "add", "path": "/m", "value": 2},
+        {"op": "replace", "path": "/n", "value": 1},
+    ]
+
+    assert state_proof(one, other) == ("reproduced", "proven", None)
+    assert state_proof(one, snapshots({"n": 0}, (1, {"n": 1, "m": 2}), (4, {"n": 3})))[0] == "diverged"
+
+
+def test_states_between_calls_of_one_answer_may_come_in_another_order():
+    one = snapshots({}, (2, {"c": ["A"]}), (3, {"c": ["A", "B"]}), (4, {"c": ["A", "B"]}))
+    other = snapshots({}, (2, {"c": ["B"]}), (3, {"c": ["A", "B"]}), (4, {"c": ["A", "B"]}))
+    lasting = snapshots({}, (2, {"c": ["B"]}), (3, {"c": ["B", "A"]}), (4, {"c": ["B", "A"]}))
+
+    verdict, state, reason = state_proof(one, other)
+
+    assert (verdict, state) == ("reproduced", "not_comparable")
+    assert "the order in which the calls ended" in str(reason)
+    assert state_proof(one, lasting)[:2] == ("diverged", "not_proven")
+
+
+def test_a_state_that_was_observed_nowhere_is_told():
+    one = snapshots({"n": 0}, (1, {"n": 1}), (4, {"n": 2}))
+
+    only_first = state_proof(one, snapshots({"n": 0}, (1, {"n": 1})))
+    no_snapshots = state_proof(snapshots({"n": 0}), snapshots({"n": 0}, (1, {"n": 1})))
+
+    assert only_first == ("reproduced", "not_comparable", "1 of 2 recorded states were observed at their places")
+    assert no_snapshots == ("reproduced", "not_comparable", "only the state at the beginning was recorded")
+
+
+def test_a_counter_of_the_recorder_counts_steps_that_only_the_recording_has():
+    one = snapshots(counted(0, n=0), (1, counted(2, n=1)))
+    one = with_steps(one, (0, {"kind": "other", "name": "warming up"}))
+
+    assert state_proof(one, snapshots(counted(0, n=0), (1, counted(1, n=1))))[:2] == ("reproduced", "proven")
+    assert state_proof(one, snapshots(counted(0, n=0), (1, counted(7, n=1))))[0] == "diverged"

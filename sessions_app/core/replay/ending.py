@@ -45,11 +45,14 @@ class Ending:
     miss: FixtureMiss | None = None
     stopped: Stopped | None = None
     """It waits at a stop."""
+    is_cut_short: bool = False
+    """No recorded answer fitted what was asked for, so the replay was ended there."""
 
     @property
     def is_regular(self) -> bool:
         """Whether the loop came to an end of its own, good or bad."""
-        return self.ran_past is None and self.miss is None and self.stopped is None
+        is_stopped = self.stopped is not None or self.is_cut_short
+        return self.ran_past is None and self.miss is None and not is_stopped
 
     @property
     def kind(self) -> OutcomeKind | None:
@@ -80,6 +83,8 @@ class Played:
     """Requests whose history was taken from the recording, for code had rewritten it that does not run."""
     has_taken_schemas: bool = False
     """Output schemas were taken from the recording."""
+    state: Part | None = None
+    """What was proven of the state, where recorded and observed states were compared apart from the steps."""
 
     @property
     def rest(self) -> list[int]:
@@ -326,6 +331,8 @@ def _state(played: Played) -> Part:
     run = played.plan.run
     if not has_state(run):
         return not_comparable("no state was recorded")
+    if played.state is not None:
+        return played.state
     if played.observations.states == "taken":
         return PROVEN
     carried = played.observations.states == "carried"

@@ -13,6 +13,7 @@ from sessions_app.core.replay.fixture_book import FixtureMiss, missing, recorded
 from sessions_app.core.replay.matching import Mismatch, Tally, first_mismatch
 from sessions_app.core.replay.observed import Divergence
 from sessions_app.core.replay.observed_pairs import Pair, Pairs, Tools, same_error
+from sessions_app.core.replay.observed_states import ObservedStates
 from sessions_app.core.replay.plan import PlannedAnswer
 from sessions_app.core.replay.projection import in_shape_of
 from sessions_app.core.replay.tool_http import observed_miss
@@ -33,20 +34,37 @@ class ObservedComparison:
     """What a tool answers today where it first differs: `step`, `kind`, `name`, `recorded`, `now`."""
     sources: dict[int, StepSource] = field(default_factory=dict)
     """Where the answer of each observed step came from, by its index."""
+    states: ObservedStates | None = field(init=False)
+    """None where no tool ran, which alone changes a state."""
     _checked: tuple[History, History] | None = None
     """How far the recorded and the observed conversation are known to agree."""
     _last: int = 0
     """The recorded step that stood beside the newest one."""
 
+    def __post_init__(self) -> None:
+        self.states = ObservedStates(self.pairs) if self.tools == "run" else None
+
+    @property
+    def is_same(self) -> bool:
+        """Whether nothing went another way so far."""
+        return self.divergence is None and self._is_answered
+
+    @property
+    def _is_answered(self) -> bool:
+        return self.ran_past is None and self.miss is None
+
     def compare(self) -> None:
+        if self.states is not None:
+            self.divergence = self.states.at_start()
         for pair in self.pairs.steps:
             self._compare(pair)
+            self._compare_state(pair)
             self._last = pair.recorded.index if pair.recorded else self._last
             self.sources[pair.observed.index] = self._source(pair)
         self._compare_end()
 
     def _compare(self, pair: Pair) -> None:
-        if self.divergence is not None or self.ran_past is not None or self.miss is not None:
+        if not self.is_same:
             return
         call = pair.observed.call
         if isinstance(call, ModelCall):
@@ -153,22 +171,22 @@ class ObservedComparison:
             return Mismatch(
                 path="error", recorded=step.error and step.error.value, rebuilt=observed.error and observed.error.value
             )
-        return self._of_state(step, observed)
+        return None
 
-    def _of_state(self, step: Step, observed: Step) -> Mismatch | None:
-        """Only tools that run change anything."""
-        if self.tools == "frozen" or step.state is None or observed.state is None:
-            return None
-        one, other = list(step.state.after), list(observed.state.after)
-        return first_mismatch(one, other, raw=one, path="state.after", tally=self.tally)
+    # --- states
+
+    def _compare_state(self, pair: Pair) -> None:
+        if self.states is not None and self._is_answered:
+            found = self.states.after(pair, is_same_so_far=self.divergence is None)
+            self.divergence = self.divergence or found
 
     # --- the end
 
     def _compare_end(self) -> None:
         """What the loop wrote behind the last answer; an early end has a verdict of its own."""
         recorded, observed = self.pairs.recorded.final, self.pairs.observed.final
-        is_whole = self.ran_past is None and self.miss is None and not self.pairs.unused
-        if is_whole and self.divergence is None and recorded is not None and observed is not None:
+        is_whole = self.is_same and not self.pairs.unused
+        if is_whole and recorded is not None and observed is not None:
             self._diverged(len(self.pairs.recorded.steps), self._of_messages(recorded, observed))
 
     def _diverged(self, step: int, found: Mismatch | None) -> None:

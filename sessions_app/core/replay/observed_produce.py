@@ -10,6 +10,7 @@ from sessions_app.core.payload import Payload
 from sessions_app.core.replay.fixture_book import recorded_arguments
 from sessions_app.core.replay.observed_comparison import ObservedComparison, is_same_answer
 from sessions_app.core.replay.observed_pairs import Pair, Pairs, Tools
+from sessions_app.core.replay.observed_stops import is_stop, is_stopped
 from sessions_app.core.replay.produce import parameters_in_shape, spelled_as, spelled_output
 from sessions_app.core.replay.projection import Projection, in_shape_of
 from sessions_app.core.run import ModelCall, ParentLink, Run, StateChange, Step, ToolCall
@@ -32,16 +33,16 @@ class _Produced:
 
     def run(self, run_id: str) -> Run:
         recorded, observed = self._pairs.recorded, self._pairs.observed
-        steps = tuple(_renumbered(list(self._steps())))
+        steps, is_cut_short = tuple(_renumbered(list(self._steps()))), is_stopped(self._pairs)
         return replace(
             recorded,
             run_id=run_id,
             origin="replay",
             parent=ParentLink(run_id=recorded.run_id),
             source_format="native",
-            status=observed.status,
-            output=spelled_output(recorded.output, observed.output),
-            error=observed.error,
+            status="cut_off" if is_cut_short else observed.status,
+            output=None if is_cut_short else spelled_output(recorded.output, observed.output),
+            error=None if is_cut_short else observed.error,
             code=observed.code,
             agent=replace(
                 recorded.agent,
@@ -80,8 +81,9 @@ class _Produced:
 
     def _step(self, pair: Pair) -> Step:
         step, source = pair.observed, self._seen.sources[pair.observed.index]
+        error = None if is_stop(pair) else step.error
         if pair.recorded is None:
-            return replace(step, source=source, state=self._state(step), extra={})
+            return replace(step, source=source, error=error, state=self._state(step), extra={})
         return replace(
             pair.recorded,
             index=step.index,
@@ -90,7 +92,7 @@ class _Produced:
             started_at=step.started_at,
             first_token_at=None,
             duration_ms=step.duration_ms,
-            error=step.error,
+            error=error,
             user_id=step.user_id or pair.recorded.user_id,
             tenant_id=step.tenant_id or pair.recorded.tenant_id,
             state=self._state(step),

@@ -19,6 +19,7 @@ from sessions_app.core.replay.observed import Observations, ObservedCall, Observ
 from sessions_app.core.replay.observed_comparison import ObservedComparison
 from sessions_app.core.replay.observed_pairs import Pair, Pairs, Tools, pair_steps
 from sessions_app.core.replay.observed_produce import observed_run
+from sessions_app.core.replay.observed_stops import is_stopped
 from sessions_app.core.run import ModelCall, Run, ToolCall
 
 
@@ -32,8 +33,14 @@ def judge_observed(recorded: Run, observed: Run, *, tools: Tools, run_id: str) -
     seen = ObservedComparison(pairs, tools=tools)
     seen.compare()
     made = observed_run(pairs, seen, tools=tools, run_id=run_id)
-    result = agreeing(recorded, _concluded(judged, pairs, seen, tools), made)
+    beside = _without_states(recorded) if seen.states is not None else recorded
+    result = agreeing(beside, _concluded(judged, pairs, seen, tools), made)
     return replace(result, facts={**result.facts, **_facts(pairs, seen, made, tools)}), made
+
+
+def _without_states(run: Run) -> Run:
+    """Those that were observed have been compared."""
+    return replace(run, initial_state=None, steps=tuple(replace(step, state=None) for step in run.steps))
 
 
 def _concluded(judged: Verdict, pairs: Pairs, seen: ObservedComparison, tools: Tools) -> Result:
@@ -41,16 +48,20 @@ def _concluded(judged: Verdict, pairs: Pairs, seen: ObservedComparison, tools: T
         plan=pairs.plan,
         limit=judged.limit_of_code(runs_tools=tools == "run"),
         observations=_observations(pairs, seen, tools),
-        ending=_ending(pairs.observed, seen),
+        ending=_ending(pairs, seen),
         divergence=seen.divergence,
         unused=pairs.unused,
         left_over=pairs.left_over,
         not_captured=frozenset(seen.tally.not_captured or ()),
+        state=None if seen.states is None else seen.states.part(is_whole=seen.is_same and not pairs.unused),
     )
     return conclude(played, {})
 
 
-def _ending(observed: Run, seen: ObservedComparison) -> Ending:
+def _ending(pairs: Pairs, seen: ObservedComparison) -> Ending:
+    if is_stopped(pairs):
+        return Ending(ran_past=seen.ran_past, miss=seen.miss, is_cut_short=True)
+    observed = pairs.observed
     open_calls = frozenset(call.call_id for _, call in waiting(observed) if call.call_id)
     return Ending(
         output=observed.output,
@@ -62,16 +73,16 @@ def _ending(observed: Run, seen: ObservedComparison) -> Ending:
 
 
 def _observations(pairs: Pairs, seen: ObservedComparison, tools: Tools) -> Observations:
-    observed = pairs.observed
+    observed, is_cut_short = pairs.observed, is_stopped(pairs)
     models = [pair for pair in pairs.steps if isinstance(pair.observed.call, ModelCall)]
     calls = [pair for pair in pairs.steps if isinstance(pair.observed.call, ToolCall)]
     return Observations(
         requests=tuple(_request(pair, seen) for pair in models),
         calls=tuple(_call(pair, seen) for pair in calls),
         final=observed.final,
-        output=observed.output,
-        error=observed.error,
-        ended_open=bool(waiting(observed)),
+        output=None if is_cut_short else observed.output,
+        error=None if is_cut_short else observed.error,
+        ended_open=not is_cut_short and bool(waiting(observed)),
         has_run_tools=tools == "run",
     )
 
