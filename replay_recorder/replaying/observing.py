@@ -51,10 +51,12 @@ class Replay:
 
 def observe(replay: Replay) -> bytes:
     """The run as a native record. What the agent raises is part of it. Raises `NothingObserved`, `bdb.BdbQuit` where
-    somebody left the debugger, and `ValueError` where HTTP cannot be answered."""
+    somebody left the debugger, `ValueError` where HTTP cannot be answered, and `CannotLoadAgent` where the agent has no
+    dependencies to begin with."""
+    replay = dataclasses.replace(replay, own=replay.own.begun_with(replay.recording.initial_state))
     work = _openai_agents if is_openai_agents(replay.own.agent) else _pydantic_ai
     http = ToolHttp(replay.recording) if (replay.tools, replay.http) == ("run", "recorded") else None
-    with tempfile.TemporaryDirectory() as folder, _recording_to(Path(folder)):
+    with tempfile.TemporaryDirectory() as folder, _recording_to(Path(folder), replay):
         raised: BaseException | None = None
         try:
             with nullcontext() if http is None else http.in_the_clients():
@@ -72,13 +74,17 @@ def observe(replay: Replay) -> bytes:
 
 
 @contextmanager
-def _recording_to(folder: Path) -> Iterator[None]:
-    """With the settings that the agent's own code gave to the recorder, but for where recordings go."""
+def _recording_to(folder: Path, replay: Replay) -> Iterator[None]:
+    """With the settings that the agent's own code gave to the recorder, but for where recordings go, and with snapshots
+    where the recording has them."""
     recorder = active()
     settings = Settings() if recorder is None else recorder.settings
     level = logger.level
     logger.setLevel(logging.ERROR)  # that recordings stay in the folder is what is wanted here
-    activate(dataclasses.replace(settings, url=None, key=None, spool=folder, enabled=True, sample=1.0))
+    state = replay.own.state or settings.state
+    every = replay.recording.snapshot_every or settings.snapshot_every
+    kept: dict[str, Any] = {"enabled": True, "sample": 1.0, "state": state, "snapshot_every": every}
+    activate(dataclasses.replace(settings, url=None, key=None, spool=folder, **kept))
     hook_frameworks()
     try:
         yield

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import copy
 import importlib
 import os
 import sys
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
+
+from replay_recorder.writing.json_text import jsonable
 
 
 class CannotLoadAgent(Exception):
@@ -20,6 +24,33 @@ class OwnAgent:
     agent: Any
     deps: Any = None
     arguments: dict[str, Any] = field(default_factory=dict)
+    deps_of_state: Callable[[Any], Any] | None = None
+    """Makes the dependencies of a recorded state."""
+    state_of_deps: Callable[[Any], Any] | None = None
+    """Reads the state from them."""
+
+    def begun_with(self, state: Any) -> OwnAgent:
+        """With the dependencies that it says belong to this state; None for a run of which none was recorded."""
+        if self.deps_of_state is None or (state is None and self.deps is not None):
+            return self
+        if state is None:
+            raise CannotLoadAgent(
+                "The run has no recorded state, so deps_of_state has nothing to begin with. Give deps as well, or "
+                "record the run with install(state=…)."
+            )
+        try:
+            return replace(self, deps=self.deps_of_state(copy.deepcopy(state)))
+        except Exception as error:
+            raise CannotLoadAgent(f"deps_of_state failed: {type(error).__name__}: {error}") from error
+
+    @property
+    def state(self) -> Callable[[], Any] | None:
+        """The recorder's `state` callback that its registration amounts to."""
+        read = self.state_of_deps
+        return None if read is None else lambda: jsonable(read(self.deps))
+
+
+_KEYS = ("agent", "deps", "arguments", "deps_of_state", "state_of_deps")
 
 
 def load_agent(target: str) -> OwnAgent:
@@ -30,13 +61,31 @@ def load_agent(target: str) -> OwnAgent:
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
     made = _made(target, module, attribute)
-    agent, deps, arguments = (*made, None, None)[:3] if isinstance(made, tuple) else (made, None, None)
-    if not _is_agent(agent):
+    named = _named(target, made)
+    if not _is_agent(named["agent"]):
         raise CannotLoadAgent(
-            f"{target} is no agent of Pydantic AI or the OpenAI Agents SDK but {type(agent).__name__}. Name an agent, "
-            "or a function without parameters that returns it, alone or as (agent, deps, arguments of its run)."
+            f"{target} is no agent of Pydantic AI or the OpenAI Agents SDK but {type(named['agent']).__name__}. "
+            "Name an agent, or a function without parameters that returns it, alone, as (agent, deps, arguments of its "
+            f"run), or as a dict with {', '.join(_KEYS)}."
         )
-    return OwnAgent(agent, deps, dict(arguments or {}))
+    return OwnAgent(**{**named, "arguments": dict(named.get("arguments") or {})})
+
+
+def _named(target: str, made: Any) -> dict[str, Any]:
+    """By their names: an agent alone, a tuple, or a dict as it is registered on the server."""
+    if isinstance(made, tuple):
+        return dict(zip(_KEYS[:3], made, strict=False)) if made else {"agent": None}
+    if not isinstance(made, Mapping):
+        return {"agent": made}
+    unknown = sorted(str(key) for key in made.keys() - set(_KEYS))
+    if unknown:
+        raise CannotLoadAgent(f"{target} names {unknown[0]!r}; known are {', '.join(_KEYS)}.")
+    if "agent" not in made:
+        raise CannotLoadAgent(f"{target} gives a dict without 'agent'; it may have {', '.join(_KEYS)}.")
+    for key in ("deps_of_state", "state_of_deps"):
+        if made.get(key) is not None and not callable(made[key]):
+            raise CannotLoadAgent(f"{target}: {key} is no function but {type(made[key]).__name__}.")
+    return dict(made)
 
 
 def _made(target: str, module: str, attribute: str) -> Any:

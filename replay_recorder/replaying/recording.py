@@ -14,6 +14,7 @@ from typing import Any
 from replay_recorder.delivery.api_client import ApiClient
 from replay_recorder.recorded_http.exchanges import Headers, HttpStep, RecordedExchange
 from replay_recorder.settings import settings_from
+from replay_recorder.state import AUTOMATIC
 from replay_recorder.writing.assembly import assemble, is_spool_file
 
 Json = dict[str, Any]
@@ -97,6 +98,20 @@ class Recording:
     def prior(self) -> list[Json]:
         """The messages of earlier turns that it began with."""
         return self.record.get("prior") or []
+
+    @property
+    def initial_state(self) -> Any:
+        """None where none was recorded."""
+        return plain_value(self.record.get("initial_state"))
+
+    @property
+    def snapshot_every(self) -> int | None:
+        """Steps between the automatic snapshots of it; None where there is none."""
+        steps: list[Json] = self.record.get("steps") or []
+        first = next((step for step in steps if step.get("name") == AUTOMATIC), {})
+        changes = (first.get("state") or {}).get("after") or []
+        counted = next((change.get("value") for change in changes if change.get("path") == "/step_number"), None)
+        return counted if type(counted) is int and counted > 0 else None
 
     @cached_property
     def http_steps(self) -> list[HttpStep]:

@@ -236,8 +236,201 @@ def test_a_tool_that_leaves_another_state_behind_its_equal_answer_is_found(serve
     same, other = replayed(run_id, "keeps:make", "--tools", "run"), replayed(run_id, forgets, "--tools", "run")
 
     assert ended(same) == ("reproduced", None, None)
-    assert other.verdict == "diverged"
-    assert str(other.divergence["path"]).startswith("state")
+    assert state_of(same) == ("proven", None)
+    assert ended(other) == ("diverged", 4, 'state.orders["ORD-5521"]')
+    assert (other.divergence["recorded"], other.divergence["replayed"]) == ("cancelled", "delivered")
+    assert state_of(other) == ("not_proven", 'differs at step 4, state.orders["ORD-5521"]')
+
+
+def state_of(replay: Replay) -> tuple[str, str | None]:
+    found = replay.facts["proof"]["state"]
+    return found["state"], found["reason"]
+
+
+SEARCHES = """
+import replay_recorder
+kept = {"found": [], "searches": 0}
+
+
+def make():
+    kept.update(found=[], searches=0)
+    replay_recorder.install(state=lambda: kept, snapshot_every=EVERY, spool=SPOOL)
+    searches = [call("search", f"c{page}", page=page) for page in range(8)]
+    agent = Agent(scripted(*searches, says("Done.")), instructions="Search.")
+
+    @agent.tool_plain
+    def search(page: int) -> str:
+        kept["searches"] += 1
+        kept["found"].append(page)
+        return "nothing" if page < 5 else "little"
+
+    return agent
+"""
+
+
+def searching(folder: Path, every: int) -> str:
+    settings = f"SPOOL = {str(folder / 'spool' / 'searching')!r}\nEVERY = {every}\n"
+    return PYDANTIC_AI + settings + SEARCHES
+
+
+@pytest.mark.parametrize("every", [1, 5])
+def test_states_are_compared_where_the_recording_has_them(every, server, folder, monkeypatch):
+    source = searching(folder, every)
+    run_id = sent(folder, Desk(source, "", "", 0, ""), "searching", monkeypatch)
+    more_often = write(folder, "more_often", searching(folder, 3))
+    odd = write(folder, "odd", source.replace(".append(page)", ".append(9 if page == 2 else page)"))
+    bare = write(folder, "bare", source.replace("    replay_recorder.install", "    dict"))
+    full = write(folder, "full", source.replace("found=[],", 'found=["old"],'))
+
+    same = replayed(run_id, "searching:make", "--tools", "run")
+    frozen = replayed(run_id, "searching:make")
+    as_often = replayed(run_id, more_often, "--tools", "run")
+    differs = replayed(run_id, odd, "--tools", "run")
+    says_none = replayed(run_id, bare, "--tools", "run")
+    begins_otherwise = replayed(run_id, full, "--tools", "run")
+
+    assert [each.verdict for each in (same, frozen, as_often, says_none, begins_otherwise)] == ["reproduced"] * 5
+    assert state_of(same) == state_of(as_often) == ("proven", None)
+    assert state_of(frozen) == ("not_comparable", "carried over from the recording, not run")
+    assert state_of(says_none)[0] == state_of(begins_otherwise)[0] == "not_comparable"
+    assert "did not say its state" in str(state_of(says_none)[1])
+    assert "began with another state: initial_state.found" in str(state_of(begins_otherwise)[1])
+    # The third search is the sixth step of the loop; snapshots are steps as well.
+    assert ended(differs) == ("diverged", 12, "state.found[2]")
+
+
+def test_behind_a_fix_the_proof_names_the_state_that_differs(server, folder, monkeypatch):
+    source = searching(folder, 1)
+    run_id = sent(folder, Desk(source, "", "", 0, ""), "searching", monkeypatch)
+    fix = source.replace(
+        '        return "nothing"',
+        '        if page == 2:\n            kept["found"].pop()\n'
+        '            return "refused"\n        return "nothing"',
+    )
+
+    stopped = replayed(run_id, write(folder, "refusing", fix), "--tools", "run")
+    played_on = replayed(run_id, "refusing:make", "--tools", "run", "--on-difference", "play_on")
+    prompt = source.replace('instructions="Search."', 'instructions="Look."')
+    at_once = replayed(run_id, write(folder, "looking", prompt), "--tools", "run")
+
+    assert ended(stopped) == ended(played_on) == ("diverged", 11, "result")
+    assert state_of(stopped) == state_of(played_on) == ("not_proven", "differs at step 12, state.found[2]")
+    assert state_of(at_once) == ("not_proven", "the replay differs from its first step on")
+
+
+@pytest.mark.parametrize("name", ["a_dict", "a_context_of_the_sdk"])
+def test_a_replay_that_was_stopped_has_no_outcome(name, server, folder, monkeypatch):
+    desk = DESKS[name]
+    run_id = sent(folder, desk, "stops", monkeypatch)
+    changed = write(folder, "changed", desk.source.replace(desk.line, desk.changed))
+
+    stopped = replayed(run_id, changed, "--tools", "run")
+    played_on = replayed(run_id, changed, "--tools", "run", "--on-difference", "play_on")
+
+    proof, made = stopped.facts["proof"], stopped.produced_run
+    assert ended(stopped) == ended(played_on) == ("diverged", desk.step, desk.path)
+    assert proof["outcome"] == {
+        "state": "not_proven",
+        "reason": f"the replay agrees with the recording only up to step {desk.step - 1}",
+    }
+    assert (proof["outcome_kind"], made.status, made.output_preview) == (None, "cut_off", None)
+    client = client_of(stopped)
+    record = client.get(f"/api/v1/runs/{made.run_id}/record").content.decode()
+    assert "RequestDiffers" not in record
+    report = client.get(f"/api/v1/runs/{run_id}/report?format=json").json()
+    assert report["attempts"][0]["matches_original"] is None
+    assert played_on.produced_run.status == "ok"
+
+
+REGISTERED = """
+import copy
+
+MAKE = make
+given = []
+
+
+def deps_of_state(state):
+    given.append(copy.deepcopy(state))
+    state["orders"]["ORD-5521"]["seen"] = True
+    del state["orders"]["ORD-5521"]["seen"]
+    return state["orders"]
+
+
+def registered():
+    agent, _ = MAKE()
+    return {"agent": agent, "deps_of_state": deps_of_state, "state_of_deps": lambda orders: {"orders": orders}}
+
+
+def without_state():
+    return {"agent": MAKE()[0], "deps_of_state": deps_of_state}
+
+
+def with_all():
+    agent, deps = MAKE()
+    return {"agent": agent, "deps": deps, "arguments": {"output_type": str}, "deps_of_state": deps_of_state}
+
+
+as_dict = {"agent": MAKE()[0], "deps": MAKE()[1]}
+unknown = {"agent": MAKE()[0], "dependencies": {}}
+missing = {"deps": MAKE()[1]}
+no_function = {"agent": MAKE()[0], "deps_of_state": {}}
+"""
+
+
+def test_an_agent_as_it_is_registered_begins_with_the_recorded_state(server, folder, monkeypatch):
+    write(folder, "orders", ORDERS + REGISTERED)
+    write(folder, "fixed", ORDERS.replace(BUG.line, BUG.changed) + REGISTERED)
+    silent = BUG.line.replace("cancelled", "lost")
+    write(folder, "silent", ORDERS.replace(BUG.line, silent) + REGISTERED)
+    orders = {"ORD-5521": {"item": "2x Widget Pro", "status": "delivered"}}
+
+    async def played() -> None:
+        await importlib.import_module("orders").MAKE()[0].run(BUG.prompt, deps=orders)
+
+    monkeypatch.delenv("REPLAY_URL")
+    replay_recorder.install(spool=folder / "state", state=lambda: {"orders": orders}, snapshot_every=1)
+    asyncio.run(played())
+    replay_recorder.uninstall()
+    monkeypatch.setenv("REPLAY_URL", server.url)
+    run_id = posted(records_in(str(folder / "state"))[0])
+
+    same = replayed(run_id, "orders:registered", "--tools", "run")
+    frozen = replayed(run_id, "orders:registered")
+    fix = replayed(run_id, "fixed:registered", "--tools", "run")
+    other_state = replayed(run_id, "silent:registered", "--tools", "run")
+
+    assert orders["ORD-5521"]["status"] == "cancelled"
+    assert importlib.import_module("orders").given[0]["orders"]["ORD-5521"]["status"] == "delivered"
+    assert (ended(same), state_of(same)) == (("reproduced", None, None), ("proven", None))
+    assert ended(frozen) == ("reproduced", None, None)
+    assert ended(fix) == ("diverged", 7, "result")
+    assert state_of(fix) == ("not_proven", 'differs at step 8, state.orders["ORD-5521"].status')
+    assert ended(other_state) == ("diverged", 8, 'state.orders["ORD-5521"].status')
+
+
+@pytest.mark.parametrize("name", ["as_dict", "with_all"])
+def test_a_dict_names_what_the_agent_is_run_with(name, run_id, folder):
+    write(folder, "orders", ORDERS + REGISTERED)
+
+    assert ended(replayed(run_id, f"orders:{name}", "--tools", "run")) == ("reproduced", None, None)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("unknown", "names 'dependencies'; known are agent, deps, arguments, deps_of_state, state_of_deps"),
+        ("missing", "gives a dict without 'agent'"),
+        ("no_function", "deps_of_state is no function but dict"),
+        ("without_state", "no recorded state, so deps_of_state has nothing to begin with"),
+    ],
+)
+def test_a_dict_that_does_not_fit_is_refused_in_words(name, words, run_id, folder, capsys):
+    write(folder, "orders", ORDERS + REGISTERED)
+
+    assert main(["replay", run_id, "--agent", f"orders:{name}"]) == 2
+
+    assert words in capsys.readouterr().err
+    assert Replay.objects.count() == 0
 
 
 MAIL = "mara.quill" + "@planted-mail.com"  # put together here, so that no scanner takes this file for a leak
