@@ -21,7 +21,7 @@ from django.urls import reverse
 
 import replay_recorder
 from replay_recorder.cli import main
-from replay_recorder.replaying.own_agent import is_openai_agents
+from replay_recorder.replaying.own_agent import OwnAgent, is_openai_agents
 from sessions_app.models import Replay
 from tests.builders import SESSION_FILE, make_client, make_key, make_project, post_run
 from tests.recorder.desks import DESKS, OPENAI_AGENTS, ORDERS, PYDANTIC_AI, Desk
@@ -351,8 +351,6 @@ given = []
 
 def deps_of_state(state):
     given.append(copy.deepcopy(state))
-    state["orders"]["ORD-5521"]["seen"] = True
-    del state["orders"]["ORD-5521"]["seen"]
     return state["orders"]
 
 
@@ -406,6 +404,15 @@ def test_an_agent_as_it_is_registered_begins_with_the_recorded_state(server, fol
     assert ended(fix) == ("diverged", 7, "result")
     assert state_of(fix) == ("not_proven", 'differs at step 8, state.orders["ORD-5521"].status')
     assert ended(other_state) == ("diverged", 8, 'state.orders["ORD-5521"].status')
+
+
+def test_what_the_code_does_to_its_first_state_does_not_change_the_recorded_one():
+    recorded_state = {"orders": {"A": "delivered"}}
+
+    own = OwnAgent(None, deps_of_state=lambda state: state["orders"]).begun_with(recorded_state)
+    own.deps["A"] = "cancelled"
+
+    assert recorded_state == {"orders": {"A": "delivered"}}
 
 
 @pytest.mark.parametrize("name", ["as_dict", "with_all"])
