@@ -22,7 +22,6 @@ from sessions_app.core.run import (
     RunStatus,
     StateChange,
     Step,
-    StepSource,
     ToolCall,
 )
 
@@ -213,11 +212,14 @@ class _Builder:
     def _of_framework(self, call: ToolCall, parent: int | None) -> Step:
         """An answer that no tool gave, as to a call of one that does not exist: the framework's code, unless it is the
         recorded one again."""
-        recorded = next((step for step, known in self._plan.run.tool_calls if _is_same(known, call)), None)
-        source: StepSource = recorded.source if recorded else "own_code"
-        step = Step(index=self._next, name=call.tool_name, call=call, parent=parent, source=source)
+        again = next((pair for pair in self._plan.run.tool_calls if _is_same(pair[1], call)), None)
+        step = Step(index=self._next, name=call.tool_name, call=call, parent=parent, source="own_code")
         self._next += 1
-        return step if recorded is None else replace(step, name=recorded.name)
+        if again is None:
+            return step
+        recorded, known = again
+        call = replace(call, is_output=known.is_output)
+        return replace(step, name=recorded.name, call=call, source=recorded.source)
 
     def _recorded_step(self, index: int | None) -> Step | None:
         return self._plan.run.steps[index - 1] if index else None
@@ -226,8 +228,7 @@ class _Builder:
         return self._plan.run.steps[self._plan.replay.answers[-1].step - 1]
 
     def _output_tools(self) -> set[str]:
-        last = self._plan.replay.answers[-1].asked_with
-        newest = self._seen.requests[-1].parameters.value if self._seen.requests else last
+        newest = self._seen.requests[-1].parameters.value if self._seen.requests else {}
         return {tool["name"] for tool in newest.get("output_tools") or []}
 
     def _shaped(self, history: History | None) -> History | None:
