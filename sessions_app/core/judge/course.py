@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
 from sessions_app.core.history import History, nodes
 from sessions_app.core.judge.kit_side_effects import comparable_answer
@@ -142,14 +142,20 @@ def _other_answers(run: Run) -> Iterator[Reason]:
     """The first request that holds an answer of a tool in other words than the tool gave it."""
     given = {call.call_id: (step, call) for step, call in _own_calls(run) if _has_plain_answer(call)}
     counts = Counter(call.call_id for _, call in _own_calls(run))
+    # Each request tells again what the one before it told; these histories need no second look.
+    settled: set[str] = set()
     for step, call in main_models(run):
-        for part in _parts_told(run, call):
-            pair = given.get(str(part.get("tool_call_id")))
-            if pair is None or counts[pair[1].call_id] > 1 or pair[0].index > step.index:
-                continue
-            if part.get("outcome") in (None, "success") and _is_other(pair[1], part):
-                yield _told_otherwise(run, step, pair, part)
-                return
+        for node in _newly_told(run, call, settled):
+            pairs = [(given.get(str(part.get("tool_call_id"))), part) for part in _answers_in(node)]
+            due = [(pair, part) for pair, part in pairs if pair is not None and counts[pair[1].call_id] == 1]
+            for pair, part in due:
+                is_told = pair[0].index <= step.index and part.get("outcome") in (None, "success")
+                if is_told and _is_other(pair[1], part):
+                    yield _told_otherwise(run, step, pair, part)
+                    return
+            goes_on = node.parent is None or node.parent.digest in settled
+            if goes_on and all(pair[0].index <= step.index for pair, _ in due):
+                settled.add(node.digest)
 
 
 def _own_calls(run: Run) -> list[tuple[Step, ToolCall]]:
@@ -161,13 +167,16 @@ def _has_plain_answer(call: ToolCall) -> bool:
     return is_told and call.result is not None and (call.result.is_json or call.result.is_text)
 
 
-def _parts_told(run: Run, call: ModelCall) -> list[JsonObject]:
+def _newly_told(run: Run, call: ModelCall, settled: set[str]) -> list[History]:
     """Spans hold each request as it was sent. Elsewhere code of the team's may have rewritten what came before, which a
     replay puts in place; the newest message is the loop's own."""
-    if call.history is None:
-        return []
-    told = nodes(call.history) if run.source_format == SPANS else [call.history]
-    return [part for node in told for part in seen_message(node.message, step=0).parts_of("tool-return")]
+    if call.history is None or run.source_format != SPANS:
+        return [] if call.history is None else [call.history]
+    return list(takewhile(lambda node: node.digest not in settled, nodes(call.history)))[::-1]
+
+
+def _answers_in(node: History) -> list[JsonObject]:
+    return seen_message(node.message, step=0).parts_of("tool-return")
 
 
 def _is_other(call: ToolCall, part: JsonObject) -> bool:
