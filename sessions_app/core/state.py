@@ -351,8 +351,11 @@ def input_state(run: Run, step: int) -> JsonValue:
     return before if change is None else apply_patch(_started(before), change.before)
 
 
-def has_state(run: Run) -> bool:
-    return run.initial_state is not None or any(step.state for step in run.steps)
+def lack_of_states(run: Run) -> str | None:
+    """Why no states can be held against those of the run; None where they can."""
+    if any(step.state for step in run.steps):
+        return None
+    return "no state was recorded" if run.initial_state is None else "only the state at the beginning was recorded"
 
 
 def state_after(run: Run, step: int) -> JsonValue:

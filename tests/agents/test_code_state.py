@@ -133,6 +133,20 @@ def test_without_a_recorded_state_there_is_nothing_to_begin_with(run: Run):
     assert with_own.verdict == "reproduced"
 
 
+def test_a_run_that_ended_before_its_first_snapshot_says_its_first_state_alone():
+    kept = Search()
+    script = says(call("search_docs", {"query": "refund policy"}, "c")), says("I found nothing.")
+    short = recorded_run(lambda: Play(searcher(*script), "Go", deps=kept), state=lambda: asdict(kept))
+
+    result, _ = made_by(short, replayed_by(short, registered(), runs_tools=True))
+
+    assert (result.verdict, result.divergence) == ("reproduced", None)
+    assert result.facts["proof"]["state"] == {
+        "state": "not_comparable",
+        "reason": "only the state at the beginning was recorded",
+    }
+
+
 def test_snapshots_do_not_part_a_course_that_a_live_model_may_leave(run: Run):
     """Where nothing is asked that was not recorded."""
     order = read_order({"at_step": 1, "agent": "s", "on_difference": "live", "tools": {"run": True}})

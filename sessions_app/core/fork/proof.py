@@ -20,7 +20,7 @@ from sessions_app.core.replay.proof import (
     up_to,
 )
 from sessions_app.core.run import ModelCall, Run
-from sessions_app.core.state import has_state
+from sessions_app.core.state import lack_of_states
 
 
 def prove_fork(
@@ -49,7 +49,8 @@ def _state(parent: Run, states: States) -> Part:
         return not_comparable("carried over from the recording, as far as its steps happened again")
     if states == "unknown":
         return not_comparable("the agent does not say how to read its state")
-    return PROVEN if has_state(parent) else not_comparable("no state was recorded")
+    lack = lack_of_states(parent)
+    return PROVEN if lack is None else not_comparable(lack)
 
 
 def _recorded(run: Run, read: Callable[[ModelCall], object], reason: str) -> Part:

@@ -29,7 +29,7 @@ from sessions_app.core.replay.proof import (
     up_to,
 )
 from sessions_app.core.run import ErrorInfo, Fixture, Run, Step, ToolCall
-from sessions_app.core.state import has_state
+from sessions_app.core.state import lack_of_states
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -329,8 +329,9 @@ def _parameters(played: Played) -> Part:
 
 def _state(played: Played) -> Part:
     run = played.plan.run
-    if not has_state(run):
-        return not_comparable("no state was recorded")
+    lack = lack_of_states(run)
+    if lack is not None:
+        return not_comparable(lack)
     if played.state is not None:
         return played.state
     if played.observations.states == "taken":

@@ -16,7 +16,10 @@ _OF_RECORDER = ("step_number", "iteration_count", "memory", "context_variables",
 
 
 def has_snapshots(run: Run) -> bool:
-    return any(isinstance(step.call, OtherCall) and step.state is not None for step in run.steps)
+    """Also where the run ended before the first one was due: then it says its state at the beginning alone."""
+    first = run.initial_state.value if run.initial_state else None
+    is_snapshot = isinstance(first, dict) and all(key in first for key in _OF_RECORDER)
+    return is_snapshot or any(isinstance(step.call, OtherCall) and step.state is not None for step in run.steps)
 
 
 class SnapshotStates:
