@@ -9,6 +9,8 @@ from importlib.metadata import packages_distributions
 from replay_web.supervisor.home import PROJECT_ROOT
 
 OURS = {"replay_web", "sessions_app"}
+RECORDER = {"replay_recorder"}
+"""Of this project, and alone: the server shares with it how recorded HTTP is answered."""
 INDIRECT = {"packaging": "kombu's Redis transport imports it without asking for it"}
 
 
@@ -29,7 +31,7 @@ def locked() -> set[str]:
 
 def test_lock_holds_what_the_product_imports():
     distributions = packages_distributions()
-    modules = set(imported_by_the_product()) - OURS - sys.stdlib_module_names
+    modules = set(imported_by_the_product()) - OURS - RECORDER - sys.stdlib_module_names
     assert {"django", "pydantic_ai", "time_machine"} <= modules
 
     needed = {module: [d.lower().replace("_", "-") for d in distributions[module]] for module in modules}
