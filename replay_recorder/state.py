@@ -52,16 +52,16 @@ class _History:
     def begin(self, run: RunWriter, given: Mapping[str, Any]) -> None:
         """The state that the run found."""
         with self.lock:
-            self._given |= given
-            self._written = _redacted(run, self._given)
-            run.put(initial_state=self._written)
+            self._begin(run, given)
 
     def add(self, run: RunWriter, said: Mapping[str, Any], parent: int | None, given: Mapping[str, Any]) -> None:
         """Record the state as far as it changed; what is not given is as it was."""
         with self.lock:
+            if self._written is None:
+                self._begin(run, {})
             number = run.steps - len(self.snapshots)
             self._given |= {"step_number": number, "iteration_count": number, **given}
-            before, after = self._written or self._begin_empty(run), _redacted(run, self._given)
+            before, after = self._written, _redacted(run, self._given)
             change = {"after": diff(before, after)}
             label = said["label"] or "snapshot"
             index = run.begin("other", name=label, parent=parent, snapshot=said, state=change)
@@ -82,10 +82,10 @@ class _History:
             index = run.begin("tool", tool_name=tool_name, parent=parent, started_at=None, **said)
         run.end(index, duration_ms=None)
 
-    def _begin_empty(self, run: RunWriter) -> Any:
-        empty = _redacted(run, dict(EMPTY))
-        run.put(initial_state=empty)
-        return empty
+    def _begin(self, run: RunWriter, given: Mapping[str, Any]) -> None:
+        self._given |= given
+        self._written = _redacted(run, self._given)
+        run.put(initial_state=self._written)
 
 
 def _redacted(run: RunWriter, state: dict[str, Any]) -> Any:

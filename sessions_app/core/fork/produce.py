@@ -13,7 +13,7 @@ from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.replay.observed import Observations, ObservedCall, ObservedRequest
 from sessions_app.core.replay.produce import parameters_in_shape, source_of, spelled_as
 from sessions_app.core.replay.projection import Projection
-from sessions_app.core.replay.snapshot_states import SnapshotStates, has_snapshots
+from sessions_app.core.replay.snapshot_states import states_at_snapshots
 from sessions_app.core.run import (
     REPEATED,
     ModelCall,
@@ -68,8 +68,7 @@ class _Builder:
             self._calls[call.call_id, call.tool_name].append(call)
         self.final = self._shaped(seen.final)
         self._answers = answer_parts([*(r.history for r in seen.requests), seen.final])
-        follows = seen.states == "taken" and has_snapshots(plan.run)
-        self._snapshots = SnapshotStates(plan.run, seen) if follows else None
+        self._snapshots = states_at_snapshots(plan.run, seen)
         self._next = plan.kept + 1
         self._repeated: int | None = plan.kept
         """The recorded step that was repeated last; None once the fork goes its own way."""

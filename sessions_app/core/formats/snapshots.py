@@ -20,7 +20,7 @@ from sessions_app.core.run import OtherCall, Run, StateChange, Step
 from sessions_app.core.state import diff_state
 
 SOURCE = "state-snapshots"
-_KEYS = {"step_number", "memory", "context_variables", "tool_results", "iteration_count"}
+SNAPSHOT_KEYS = {"step_number", "memory", "context_variables", "tool_results", "iteration_count"}
 _EMPTY: JsonObject = {
     "step_number": 0,
     "memory": [],
@@ -32,7 +32,7 @@ _EMPTY: JsonObject = {
 
 def matches(value: JsonValue) -> bool:
     items = value if isinstance(value, list) else [value]
-    return bool(items) and all(isinstance(item, dict) and item.keys() >= _KEYS for item in items)
+    return bool(items) and all(isinstance(item, dict) and item.keys() >= SNAPSHOT_KEYS for item in items)
 
 
 def parse_snapshots(content: bytes, limits: Limits = Limits()) -> Run:

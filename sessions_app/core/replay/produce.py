@@ -17,7 +17,7 @@ from sessions_app.core.replay.observed import Observations, ObservedCall, Observ
 from sessions_app.core.replay.outputs import same_output
 from sessions_app.core.replay.plan import ATTEMPT, repeated_requests
 from sessions_app.core.replay.projection import Projection, in_shape_of
-from sessions_app.core.replay.snapshot_states import SnapshotStates, has_snapshots
+from sessions_app.core.replay.snapshot_states import states_at_snapshots
 from sessions_app.core.run import (
     REPEATED,
     ModelCall,
@@ -66,7 +66,7 @@ class _Rebuilt:
         self._requests = {request.step: request for request in seen.requests if request.step}
         self._calls = {call.step: call for call in seen.calls}
         self._states = seen.states
-        self._snapshots = SnapshotStates(recorded, seen) if seen.states == "taken" and has_snapshots(recorded) else None
+        self._snapshots = states_at_snapshots(recorded, seen)
         self._projection = Projection()
         self.final = self._projection.pair(recorded.final, seen.final)
         self._answers = _parts_by_call(_new_requests(seen), "tool-return")

@@ -6,20 +6,23 @@ else is what the team's code says of its state (docs/recording.md, "State").
 
 from __future__ import annotations
 
+from sessions_app.core.formats.snapshots import SNAPSHOT_KEYS
 from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.core.replay.observed import Observations
 from sessions_app.core.run import OtherCall, Run, StateChange, Step
 from sessions_app.core.state import after_steps, diff_state
 
-_OF_RECORDER = ("step_number", "iteration_count", "memory", "context_variables", "tool_results")
-"""Keys that every snapshot has; one that the code says nothing of is as it was recorded."""
 
-
-def has_snapshots(run: Run) -> bool:
+def _has_snapshots(run: Run) -> bool:
     """Also where the run ended before the first one was due: then it says its state at the beginning alone."""
     first = run.initial_state.value if run.initial_state else None
-    is_snapshot = isinstance(first, dict) and all(key in first for key in _OF_RECORDER)
+    is_snapshot = isinstance(first, dict) and first.keys() >= SNAPSHOT_KEYS
     return is_snapshot or any(isinstance(step.call, OtherCall) and step.state is not None for step in run.steps)
+
+
+def states_at_snapshots(recorded: Run, seen: Observations) -> SnapshotStates | None:
+    """None where the states were not taken, or stand with the steps themselves."""
+    return SnapshotStates(recorded, seen) if seen.states == "taken" and _has_snapshots(recorded) else None
 
 
 class SnapshotStates:
@@ -46,7 +49,8 @@ class SnapshotStates:
 def _snapshot(recorded: JsonValue, now: JsonValue) -> JsonValue:
     if not isinstance(recorded, dict) or not isinstance(now, dict):
         return now
-    kept = {key: recorded[key] for key in _OF_RECORDER if key in recorded}
+    # Of what every snapshot has, that which the code says nothing of is as it was recorded.
+    kept = {key: value for key, value in recorded.items() if key in SNAPSHOT_KEYS}
     return {**kept, **_named(now)}
 
 
