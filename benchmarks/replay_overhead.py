@@ -20,7 +20,7 @@ from typing import Any
 import replay_recorder
 from benchmarks.recorder_overhead import cpu
 from replay_recorder.writing.assembly import assemble
-from sessions_app.agents.replaying import replay
+from sessions_app.agents.loop.replaying import replay
 
 SIZES = (10, 50, 100)
 ROUNDS = {10: 30, 50: 15, 100: 9}

@@ -11,7 +11,7 @@ urlpatterns = [
     path("", include("sessions_app.web.urls")),
 ]
 
-handler400 = "sessions_app.web.error_views.bad_request"
-handler403 = "sessions_app.web.error_views.forbidden"
-handler404 = "sessions_app.web.error_views.not_found"
-handler500 = "sessions_app.web.error_views.server_error"
+handler400 = "sessions_app.web.errors.views.bad_request"
+handler403 = "sessions_app.web.errors.views.forbidden"
+handler404 = "sessions_app.web.errors.views.not_found"
+handler500 = "sessions_app.web.errors.views.server_error"

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from sessions_app.agents.chat_completions import ChatCompletions
-from sessions_app.agents.endpoint import Endpoint, ModelUnavailable
+from sessions_app.agents.live_model.completions import ChatCompletions
+from sessions_app.agents.live_model.endpoint import Endpoint, ModelUnavailable
 from tests.recorder.local_server import Answer, LocalServer, local_server
 
 Reply = Callable[[dict[str, Any]], Answer]

@@ -89,7 +89,7 @@ TEMPLATES: list[dict[str, Any]] = [
     },
 ]
 
-CSRF_FAILURE_VIEW = "sessions_app.web.error_views.csrf_failed"
+CSRF_FAILURE_VIEW = "sessions_app.web.errors.views.csrf_failed"
 
 LOGIN_URL = "/sign-in"
 LOGIN_REDIRECT_URL = "/"

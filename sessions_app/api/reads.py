@@ -26,8 +26,8 @@ from sessions_app.api.shapes import moment, replay_body, run_body, session_body
 from sessions_app.core.compare.as_json import to_json
 from sessions_app.core.errors import PayloadMissing
 from sessions_app.core.payload import JsonObject
-from sessions_app.core.query import parse_query
 from sessions_app.core.run import ErrorInfo
+from sessions_app.core.search.query import parse_query
 from sessions_app.mapping.payloads import read
 from sessions_app.models import Replay, Session
 from sessions_app.queries.cold_cases import ColdGroup, MissingThing, cold_board

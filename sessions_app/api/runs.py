@@ -30,7 +30,7 @@ from sessions_app.api.schemas import (
 from sessions_app.api.shapes import cold_case_body, run_body, shown, step_body, verdict_body
 from sessions_app.core.formats.native import encode_native
 from sessions_app.core.payload import JsonObject, compact_json
-from sessions_app.core.report import ReproductionReport, as_json, as_markdown, as_text
+from sessions_app.core.reports.run_report import ReproductionReport, as_json, as_markdown, as_text
 from sessions_app.mapping.load import load_facts, load_run, load_steps
 from sessions_app.models import Run
 from sessions_app.services.cold_cases import mark_cold, take_back

@@ -13,7 +13,7 @@ from sessions_app.api.reads import find_session
 from sessions_app.api.runs import order_in, report_page
 from sessions_app.api.schemas import ErrorAnswer, ReplayRequest, SessionReplayBody, SessionReplayQueued
 from sessions_app.core.payload import JsonObject, compact_json
-from sessions_app.core.session_report import SessionReport, as_json, as_markdown, as_text
+from sessions_app.core.reports.session_report import SessionReport, as_json, as_markdown, as_text
 from sessions_app.models import SessionReplay
 from sessions_app.queries.session_replays import replays_in, session_replay_by_id
 from sessions_app.services.session_replays import cancel_session_replay, request_session_replay, session_report

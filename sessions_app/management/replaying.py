@@ -11,7 +11,7 @@ from typing import Any, TextIO
 
 from django.core.management import BaseCommand, CommandError
 
-from sessions_app.agents.sandbox import ChildPool
+from sessions_app.agents.process.sandbox import ChildPool
 from sessions_app.core.errors import NotReplayable, StoredBytesMissing
 from sessions_app.core.fork.changes import ForkError
 from sessions_app.core.redaction import RedactionFailed

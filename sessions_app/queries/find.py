@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeVar
 
 from django.db.models import Model, OuterRef, Q, QuerySet, Subquery
 
-from sessions_app.core.id_words import SHORTEST, id_candidates, looks_generated
+from sessions_app.core.search.id_words import SHORTEST, id_candidates, looks_generated
 from sessions_app.models import Project, Replay, Run, Session, Step, Trace
 from sessions_app.queries.find_spans import (
     runs_of_spans,

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from sessions_app.core.errors import RecordError
-from sessions_app.core.find_terms import FindTerms
 from sessions_app.core.formats.fields import Fields
 from sessions_app.core.formats.native_steps import read_error
+from sessions_app.core.search.find_terms import FindTerms
 from sessions_app.mapping import payloads
 from sessions_app.mapping.details import details_of
 from sessions_app.mapping.references import payload_references

@@ -12,7 +12,7 @@ from django.db.models import Exists, F, Func, IntegerField, OuterRef, Q, QuerySe
 from django.db.models.functions import Coalesce
 from django.db.models.lookups import Exact, GreaterThan, GreaterThanOrEqual, LessThan, LessThanOrEqual, Regex
 
-from sessions_app.core.query import NumberValue, Query, TextValue
+from sessions_app.core.search.query import NumberValue, Query, TextValue
 from sessions_app.models import Replay, Run, Step
 
 _SEPARATOR = "\x1f"

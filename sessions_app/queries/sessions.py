@@ -23,7 +23,7 @@ from django.db.models import (
 from django.db.models.functions import Cast, Coalesce
 
 from sessions_app.core.errors import QueryError
-from sessions_app.core.query import Query
+from sessions_app.core.search.query import Query
 from sessions_app.models import Project, Replay, Run, Session
 from sessions_app.queries.search import matching_runs
 

@@ -16,7 +16,7 @@ from sessions_app.core.judge.anomalies import find_anomalies
 from sessions_app.core.judge.kit import audit_kit
 from sessions_app.core.judge.verdict import Verdict, judge
 from sessions_app.core.payload import JsonObject
-from sessions_app.core.report import Attempt, Outcome, as_json, build_report
+from sessions_app.core.reports.run_report import Attempt, Outcome, as_json, build_report
 from sessions_app.core.run import Run
 from sessions_app.mapping.load import load_run
 from sessions_app.models.replays import ReplayState

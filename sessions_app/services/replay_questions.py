@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from django.conf import settings
 
-from sessions_app.agents.chat_completions import ChatCompletions
-from sessions_app.agents.endpoint import Endpoint, ModelUnavailable
+from sessions_app.agents.live_model.completions import ChatCompletions
+from sessions_app.agents.live_model.endpoint import Endpoint, ModelUnavailable
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.replay.fixture_book import recorded_arguments
 from sessions_app.core.run import ErrorInfo, ToolCall

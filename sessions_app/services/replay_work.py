@@ -14,10 +14,10 @@ from pathlib import Path
 from django.conf import settings
 from django.db import connection
 
-from sessions_app.agents.code_commit import commit_of
-from sessions_app.agents.code_fence import CodeLimits
-from sessions_app.agents.code_sandbox import CodeChild, CodeCrashed
-from sessions_app.agents.sandbox import ChildDied, ChildPool, ReplayChild
+from sessions_app.agents.own_code.commit import commit_of
+from sessions_app.agents.process.code_fence import CodeLimits
+from sessions_app.agents.process.code_sandbox import CodeChild, CodeCrashed
+from sessions_app.agents.process.sandbox import ChildDied, ChildPool, ReplayChild
 from sessions_app.core.errors import LeaseLost, StoredBytesMissing
 from sessions_app.core.fork.order import Order, read_order
 from sessions_app.core.formats.native import encode_native

@@ -15,7 +15,7 @@ from sessions_app.core.replay.isolation import is_own_machine, world_in_words
 from sessions_app.core.replay.parts import ModelPart, Parts, parts_of
 from sessions_app.core.replay.proof import read_proof
 from sessions_app.core.replay.words import Difference, Effect, ReplayFacts
-from sessions_app.core.report import (
+from sessions_app.core.reports.run_report import (
     Attempt,
     Outcome,
     ReproductionReport,

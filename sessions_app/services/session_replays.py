@@ -10,7 +10,7 @@ from django.db import transaction
 from sessions_app.core.errors import NotReplayable
 from sessions_app.core.payload import JsonObject
 from sessions_app.core.replay.parts import PRESET_WORDS
-from sessions_app.core.session_report import ReplayedRun, SessionReport
+from sessions_app.core.reports.session_report import ReplayedRun, SessionReport
 from sessions_app.models import Project, Replay, Session, SessionReplay
 from sessions_app.models.replays import ReplayState
 from sessions_app.queries.session_replays import replays_in, runs_in_order

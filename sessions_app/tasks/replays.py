@@ -7,7 +7,7 @@ import socket
 
 from celery import shared_task
 
-from sessions_app.agents.sandbox import ChildPool
+from sessions_app.agents.process.sandbox import ChildPool
 from sessions_app.services import replay_work
 from sessions_app.services.wakeups import TASK
 

@@ -13,9 +13,9 @@ from django.templatetags.static import static
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
+from sessions_app.web.badges import State, state_of
 from sessions_app.web.frame import bar_facts, theme_of
 from sessions_app.web.keys import SHEET, keys_are_on
-from sessions_app.web.states import State, state_of
 
 register = template.Library()
 

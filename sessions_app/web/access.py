@@ -38,7 +38,7 @@ def project_page(at_least: RoleName = "viewer") -> Callable[[View], View]:
         @signed_in
         @wraps(view)
         def inner(request: HttpRequest, project: str, *args: Any, **kwargs: Any) -> HttpResponseBase:
-            from sessions_app.web.error_views import gone, not_found, role_needed
+            from sessions_app.web.errors.views import gone, not_found, role_needed
 
             try:
                 found = project_for(request.user, project, at_least)

@@ -4,32 +4,29 @@ from __future__ import annotations
 
 from django.urls import URLPattern, URLResolver, include, path, register_converter
 
-from sessions_app.web import (
-    account_views,
-    arrival,
-    cold_views,
-    diff_views,
-    export_views,
-    find_views,
-    fork_views,
-    forks_views,
-    list_bulk_views,
-    raw_spans,
-    replay_options,
-    replay_views,
-    session_list_views,
-    session_replay_views,
-    session_views,
-    setup_views,
-    share_views,
-    shared_views,
-    step_views,
-    stop_views,
-    storage_views,
-    upload_views,
-    workflow_views,
-)
+from sessions_app.web.account import views as account_views
+from sessions_app.web.cold import views as cold_views
+from sessions_app.web.diff import views as diff_views
+from sessions_app.web.find import views as find_views
+from sessions_app.web.forks import tree_views as forks_views
+from sessions_app.web.forks import views as fork_views
 from sessions_app.web.recorded_ids import RecordedId, ReportSuffix, Signal
+from sessions_app.web.replays import options as replay_options
+from sessions_app.web.replays import session_views as session_replay_views
+from sessions_app.web.replays import stop_views
+from sessions_app.web.replays import views as replay_views
+from sessions_app.web.session_list import bulk_views as list_bulk_views
+from sessions_app.web.session_list import views as session_list_views
+from sessions_app.web.sessions import arrival, export_views
+from sessions_app.web.sessions import views as session_views
+from sessions_app.web.setup import upload_views
+from sessions_app.web.setup import views as setup_views
+from sessions_app.web.shared import link_views as share_views
+from sessions_app.web.shared import views as shared_views
+from sessions_app.web.steps import views as step_views
+from sessions_app.web.storage import views as storage_views
+from sessions_app.web.traces import views as raw_spans
+from sessions_app.web.workflow import views as workflow_views
 
 register_converter(RecordedId, "recorded_id")
 register_converter(ReportSuffix, "suffix")

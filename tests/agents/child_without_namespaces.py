@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from sessions_app.agents import code_child
-from sessions_app.agents.code_sandbox import CodeChild
+from sessions_app.agents.process import code_child
+from sessions_app.agents.process.code_sandbox import CodeChild
 from tests.agents.reaching import refuse_namespaces
 
 

@@ -6,8 +6,8 @@ import json
 import time
 from typing import Any
 
-from sessions_app.agents.code_fence import CodeLimits
-from sessions_app.agents.code_sandbox import CodeChild, CodeCrashed
+from sessions_app.agents.process.code_fence import CodeLimits
+from sessions_app.agents.process.code_sandbox import CodeChild, CodeCrashed
 from tests.agents.talking import example
 
 AMPLE = CodeLimits(memory_mb=1024, seconds=60, output_mb=16)

@@ -11,10 +11,11 @@ from dataclasses import replace
 from pydantic_ai import Agent
 
 from examples import registered_agents
-from sessions_app.agents import child, replaying
-from sessions_app.agents.gate import Ask
-from sessions_app.agents.recording_replay import Progress
-from sessions_app.agents.sandbox import ReplayChild
+from sessions_app.agents.loop import replaying
+from sessions_app.agents.loop.recording_replay import Progress
+from sessions_app.agents.own_code.gate import Ask
+from sessions_app.agents.process import child
+from sessions_app.agents.process.sandbox import ReplayChild
 from sessions_app.core.payload import JsonObject
 
 

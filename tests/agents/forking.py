@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sessions_app.agents.replaying import fork
+from sessions_app.agents.loop.replaying import fork
 from sessions_app.core.fork.answering import ModelAsk
 from sessions_app.core.fork.order import read_course, read_order
 from sessions_app.core.formats.detect import parse_document

@@ -21,7 +21,7 @@ from pydantic_ai.toolsets import AbstractToolset, CombinedToolset
 from pydantic_ai.toolsets.abstract import ToolsetTool
 from pydantic_core import SchemaValidator, core_schema
 
-from sessions_app.agents.registry import OwnAgent
+from sessions_app.agents.own_code.registry import OwnAgent
 from tests.recorder.scenarios import Scripted, call, says
 
 ANY_OBJECT = SchemaValidator(core_schema.dict_schema(core_schema.str_schema()))

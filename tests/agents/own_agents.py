@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from sessions_app.agents.clock import PinnedClock
-from sessions_app.agents.gate import Ask
-from sessions_app.agents.live_tools import run_tool
-from sessions_app.agents.own_agent import replay_with_own_agent
-from sessions_app.agents.own_fork import fork_with_own_agent
-from sessions_app.agents.registry import OwnAgent
+from sessions_app.agents.loop.clock import PinnedClock
+from sessions_app.agents.own_code.agent import replay_with_own_agent
+from sessions_app.agents.own_code.fork import fork_with_own_agent
+from sessions_app.agents.own_code.gate import Ask
+from sessions_app.agents.own_code.live_tools import run_tool
+from sessions_app.agents.own_code.registry import OwnAgent
 from sessions_app.core.fork.order import Course, OnDifference, Order, ToolPolicy
 from sessions_app.core.fork.stops import Stops
 from sessions_app.core.formats.native import parse_native

@@ -3,8 +3,9 @@
 import json
 from typing import Any
 
-from sessions_app.agents import child, replaying
-from sessions_app.agents.sandbox import ChildPool, ReplayChild
+from sessions_app.agents.loop import replaying
+from sessions_app.agents.process import child
+from sessions_app.agents.process.sandbox import ChildPool, ReplayChild
 from sessions_app.core.replay.observed import Result
 from tests.agents import probes
 

@@ -20,7 +20,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from sessions_app.agents import seal
+from sessions_app.agents.process import seal
 
 SECRET = "REACHING_SECRET"
 _CLONE_NEWUSER = 0x10000000

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sessions_app.agents.sandbox import ReplayChild
+from sessions_app.agents.process.sandbox import ReplayChild
 from tests.agents.probing_child import PROBE, ProbingChild
 
 EXAMPLES = Path("sessions_app/examples")

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from replay_web.supervisor.home import PROJECT_ROOT
-from sessions_app.agents.chat_completions import ChatCompletions
-from sessions_app.agents.endpoint import ModelUnavailable
+from sessions_app.agents.live_model.completions import ChatCompletions
+from sessions_app.agents.live_model.endpoint import ModelUnavailable
 from sessions_app.core.fork.sampling import wilson
 from tests import fake_provider as fake
 from tests.fake_provider import KEY, PROMPT, FakeProvider, ask, fake_provider, make_endpoint, refusal, says
@@ -190,7 +190,8 @@ def test_a_key_that_no_header_may_hold_is_refused_without_being_told(key):
 
 def test_the_worker_loads_no_agent_library():
     code = (
-        "import sys, sessions_app.agents.chat_completions as asked; print(asked.ATTEMPTS, 'pydantic_ai' in sys.modules)"
+        "import sys; from sessions_app.agents.live_model import completions\n"
+        "print(completions.ATTEMPTS, 'pydantic_ai' in sys.modules)"
     )
 
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=PROJECT_ROOT)

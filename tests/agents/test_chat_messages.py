@@ -12,10 +12,10 @@ from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.providers.openai import OpenAIProvider
 
-from sessions_app.agents.chat_bodies import chat_body, settings_not_sent
-from sessions_app.agents.chat_completions import ChatCompletions
-from sessions_app.agents.endpoint import ModelUnavailable
-from sessions_app.agents.library import load_parameters, load_response
+from sessions_app.agents.live_model.bodies import chat_body, settings_not_sent
+from sessions_app.agents.live_model.completions import ChatCompletions
+from sessions_app.agents.live_model.endpoint import ModelUnavailable
+from sessions_app.agents.loop.library import load_parameters, load_response
 from sessions_app.core.payload import Payload
 from tests import fake_provider as fake
 from tests.builders import RECORDS

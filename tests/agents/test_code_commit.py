@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from sessions_app.agents.code_commit import commit_of
+from sessions_app.agents.own_code.commit import commit_of
 
 
 def git(folder, *arguments):

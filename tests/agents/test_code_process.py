@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from sessions_app.agents.code_fence import CodeLimits, stays_home
-from sessions_app.agents.code_sandbox import CodeChild
+from sessions_app.agents.process.code_fence import CodeLimits, stays_home
+from sessions_app.agents.process.code_sandbox import CodeChild
 from tests.agents.code_talking import replay_in_child
 from tests.agents.looking import recorded_record
 from tests.agents.talking import example

@@ -15,7 +15,7 @@ from pydantic_ai.exceptions import ModelRetry, SkipToolExecution, ToolFailed
 from pydantic_ai.models.test import TestModel
 
 from examples import registered_agents
-from sessions_app.agents.registry import CannotLoadAgent, OwnAgent, load_agent
+from sessions_app.agents.own_code.registry import CannotLoadAgent, OwnAgent, load_agent
 from sessions_app.core.compare.runs import compare_runs
 from sessions_app.core.fork.order import Breakpoint, Course
 from sessions_app.core.fork.stops import Stops

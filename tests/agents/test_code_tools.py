@@ -11,7 +11,7 @@ from pydantic_ai import Agent
 from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.messages import ModelResponse
 
-from sessions_app.agents.registry import OwnAgent
+from sessions_app.agents.own_code.registry import OwnAgent
 from sessions_app.core.payload import JsonObject
 from sessions_app.core.run import Run
 from tests.agents.own_agents import recorded_run, replayed_by

@@ -11,7 +11,7 @@ from pydantic_ai import Agent
 from pydantic_ai.exceptions import ModelRetry, ToolFailed
 from pydantic_ai.tools import RunContext
 
-from sessions_app.agents.registry import OwnAgent
+from sessions_app.agents.own_code.registry import OwnAgent
 from sessions_app.core.compare.runs import compare_runs
 from sessions_app.core.fork.order import read_order
 from sessions_app.core.payload import Payload

@@ -14,9 +14,9 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from sessions_app.agents.chat_completions import ChatCompletions
-from sessions_app.agents.endpoint import Endpoint, ModelUnavailable, Target
-from sessions_app.agents.guarded_http import checked
+from sessions_app.agents.live_model.completions import ChatCompletions
+from sessions_app.agents.live_model.endpoint import Endpoint, ModelUnavailable, Target
+from sessions_app.agents.live_model.guarded_http import checked
 from tests.fake_provider import KEY, PROMPT, fake_provider, make_endpoint, says
 
 # --- where it may be ---------------------------------------------------------------------------

@@ -13,8 +13,8 @@ from pydantic_ai.messages import BinaryContent, ToolReturn
 from pydantic_ai.tools import DeferredToolRequests, RunContext
 from pydantic_ai.toolsets import FunctionToolset
 
-from sessions_app.agents.live_tools import run_tool
-from sessions_app.agents.registry import OwnAgent
+from sessions_app.agents.own_code.live_tools import run_tool
+from sessions_app.agents.own_code.registry import OwnAgent
 from tests.agents.own_agents import recorded_run, replayed_by
 from tests.recorder.scenarios import Play, Scripted, call, says
 

@@ -18,8 +18,8 @@ from typing import Any
 
 import pytest
 
-from sessions_app.agents import kernel, seal
-from sessions_app.agents.code_sandbox import CodeChild
+from sessions_app.agents.process import kernel, seal
+from sessions_app.agents.process.code_sandbox import CodeChild
 from sessions_app.core.replay.isolation import EVERYTHING, HOOK_ONLY, world_in_words
 from tests.agents.child_without_namespaces import ChildWithoutNamespaces
 from tests.agents.code_talking import replay_in_child
@@ -193,7 +193,8 @@ ORDINARY_USER = """
 import ctypes, os, sys
 from pathlib import Path
 import pyseccomp
-from sessions_app.agents import fence_probes, seal
+from sessions_app.agents.process import fence_probes
+from sessions_app.agents.process import seal
 os.setgroups([]); os.setresgid(65534, 65534, 65534); os.setresuid(65534, 65534, 65534)
 ctypes.CDLL(None).prctl(4, 1, 0, 0, 0)  # as for a process that was started by this user
 probes = fence_probes.Probes(Path(sys.argv[1]))

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from sessions_app.agents import kernel
+from sessions_app.agents.process import kernel
 from tests.agents.reaching import REACHES, SECRET
 from tests.agents.test_native_code import machine_grants_everything
 

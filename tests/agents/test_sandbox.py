@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from replay_web.supervisor.processes import wait_gone
-from sessions_app.agents import sandbox
-from sessions_app.agents.sandbox import ChildDied, ChildPool, ReplayChild
+from sessions_app.agents.process import sandbox
+from sessions_app.agents.process.sandbox import ChildDied, ChildPool, ReplayChild
 from tests.agents.probing_child import ProbingChild
 from tests.agents.talking import ask, example, probe, running
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from sessions_app.agents import sandbox
-from sessions_app.agents.sandbox import ReplayChild
+from sessions_app.agents.process import sandbox
+from sessions_app.agents.process.sandbox import ReplayChild
 from sessions_app.core.replay.isolation import HOOK_ONLY
 from tests.agents import probes
 from tests.agents.talking import ask, example, probe, running
@@ -98,7 +98,8 @@ def test_without_the_audit_hook_there_is_still_no_network(child):
 
 REFUSED = """
 import sys
-from sessions_app.agents import kernel, world_off
+from sessions_app.agents.process import kernel
+from sessions_app.agents.process import world_off
 def refuse(*arguments, **named):
     raise PermissionError(1, "Operation not permitted")
 for part in sys.argv[1:]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from sessions_app.agents import code_child, world_off
-from sessions_app.agents.code_sandbox import CodeChild
-from sessions_app.agents.seal import Seal
+from sessions_app.agents.process import code_child, world_off
+from sessions_app.agents.process.code_sandbox import CodeChild
+from sessions_app.agents.process.seal import Seal
 
 
 class UnsealedChild(CodeChild):

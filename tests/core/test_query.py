@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sessions_app.core.errors import QueryError
-from sessions_app.core.query import EXAMPLES, KEYS, NumberValue, Query, Term, TextValue, parse_query, quoted
+from sessions_app.core.search.query import EXAMPLES, KEYS, NumberValue, Query, Term, TextValue, parse_query, quoted
 
 
 def term(text: str) -> Term:

@@ -15,7 +15,7 @@ from sessions_app.core.fork.report import ForkFacts
 from sessions_app.core.judge.kit import audit_kit
 from sessions_app.core.replay.proof import PARTS, PROVEN, OutcomeKind, Part, PartState, Proof, read_proof
 from sessions_app.core.replay.words import ReplayFacts, ReplayVerdict, next_action, verdict_in_words
-from sessions_app.core.report import as_json, as_markdown, as_text, build_report
+from sessions_app.core.reports.run_report import as_json, as_markdown, as_text, build_report
 from tests.core.test_judge_runs import make_run, model, tool
 
 STEPS = 6

@@ -15,7 +15,7 @@ from sessions_app.core.payload import Payload
 from sessions_app.core.replay.parts import Parts
 from sessions_app.core.replay.proof import Part
 from sessions_app.core.replay.words import Difference, ReplayFacts, verdict_in_words
-from sessions_app.core.report import (
+from sessions_app.core.reports.run_report import (
     Attempt,
     ReproductionReport,
     as_json,

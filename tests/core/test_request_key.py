@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from sessions_app.agents.library import dump_message, dump_parameters, load_messages, load_parameters
+from sessions_app.agents.loop.library import dump_message, dump_parameters, load_messages, load_parameters
 from sessions_app.core.formats.detect import parse_document
 from sessions_app.core.formats.native import encode_native
 from sessions_app.core.history import History, extend, messages

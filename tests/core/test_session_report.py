@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from sessions_app.core.replay.words import Difference, ReplayFacts
-from sessions_app.core.session_report import ReplayedRun, SessionReport, as_json, as_markdown, as_text
+from sessions_app.core.reports.session_report import ReplayedRun, SessionReport, as_json, as_markdown, as_text
 from tests.proofs import make_proof
 
 DIFFERENCE = Difference(step=4, path="result.user_id", recorded=None, replayed='"u_7710"')

@@ -6,7 +6,7 @@ import asyncio
 import json
 from typing import Any
 
-from sessions_app.agents.replaying import replay
+from sessions_app.agents.loop.replaying import replay
 from sessions_app.core.compare.runs import compare_runs
 from sessions_app.core.formats.native import parse_native
 from sessions_app.core.judge.verdict import Verdict, judge

@@ -15,7 +15,7 @@ from replay_recorder.recorded_http.exchanges import (
     why_not,
 )
 from replay_recorder.replaying.recording import Recording, read_recording
-from sessions_app.agents.recorded_http import recorded_exchange
+from sessions_app.agents.own_code.recorded_http import recorded_exchange
 from sessions_app.core.formats.native import parse_native
 
 

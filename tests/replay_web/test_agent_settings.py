@@ -16,7 +16,7 @@ from django.core.management import CommandError, call_command
 from replay_web.management.commands import runner
 from replay_web.settings import base, env
 from replay_web.supervisor.home import Home
-from sessions_app.agents.registry import load_agent
+from sessions_app.agents.own_code.registry import load_agent
 
 
 def test_a_fresh_installation_has_agents_that_are_there():

@@ -5,7 +5,7 @@ import json
 import pytest
 from django.db import IntegrityError, transaction
 
-from sessions_app.core.report import as_json
+from sessions_app.core.reports.run_report import as_json
 from sessions_app.models import Replay
 from sessions_app.services.forks import request_fork
 from sessions_app.services.replays import cancel_replay, request_replay

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sessions_app.agents.sandbox import ChildPool
+from sessions_app.agents.process.sandbox import ChildPool
 from sessions_app.core.errors import NotReplayable
 from sessions_app.core.fork.changes import ForkError
 from sessions_app.models import Replay, SessionReplay

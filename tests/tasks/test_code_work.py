@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from sessions_app.agents.sandbox import ChildPool
+from sessions_app.agents.process.sandbox import ChildPool
 from sessions_app.core.fork.changes import ForkError
 from sessions_app.mapping.load import load_run
 from sessions_app.models import Project, Replay, Run

@@ -11,7 +11,7 @@ from django.db import connection
 from django.test import override_settings
 from django.utils import timezone
 
-from sessions_app.agents.sandbox import ChildPool
+from sessions_app.agents.process.sandbox import ChildPool
 from sessions_app.mapping.load import load_run
 from sessions_app.models import Project, Replay, Run
 from sessions_app.services import replay_work

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from django.test import override_settings
 
-from sessions_app.agents.sandbox import ChildPool
+from sessions_app.agents.process.sandbox import ChildPool
 from sessions_app.core.errors import NotReplayable
 from sessions_app.core.fork.changes import ForkError
-from sessions_app.core.report import as_json
+from sessions_app.core.reports.run_report import as_json
 from sessions_app.core.run import Run as RecordedRun
 from sessions_app.mapping.load import load_run
 from sessions_app.models import Project, Replay, Run

@@ -12,7 +12,7 @@ from django.db import connection
 from django.utils import timezone
 
 from replay_web.supervisor.processes import wait_gone
-from sessions_app.agents.sandbox import ChildPool
+from sessions_app.agents.process.sandbox import ChildPool
 from sessions_app.mapping.load import load_run
 from sessions_app.models import Project, Replay, Run, StoredPayload
 from sessions_app.services import leases, replay_results, replay_work

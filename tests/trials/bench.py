@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from sessions_app.agents.sandbox import ReplayChild
+from sessions_app.agents.process.sandbox import ReplayChild
 from sessions_app.core.compare.runs import Comparison, compare_runs
 from sessions_app.core.errors import RecordError
 from sessions_app.core.formats.detect import parse_document

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sessions_app.core.id_words import id_candidates
+from sessions_app.core.search.id_words import id_candidates
 from sessions_app.models import Replay
 from tests.web.making import HOSTILE, client_of, make_project, make_session, make_user
 

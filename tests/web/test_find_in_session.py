@@ -9,7 +9,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from playwright.sync_api import expect
 
-from sessions_app.core.find_terms import as_read, find_terms
+from sessions_app.core.search.find_terms import as_read, find_terms
 from sessions_app.models import StoredPayload
 from sessions_app.queries import find_in_run as walk
 from tests.web.browsing import press, sign_in

@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from sessions_app.models import Replay, StoredPayload
-from sessions_app.web import fork_values
+from sessions_app.web.forks import values as fork_values
 from tests.web.making import HOSTILE, client_of, make_project, make_user, match
 from tests.web.records import load_example, load_record, long_run, loop_of, model_step, tool_step
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from django.urls import reverse
 
-from sessions_app.agents.sandbox import ChildPool
+from sessions_app.agents.process.sandbox import ChildPool
 from sessions_app.models import Replay
 from sessions_app.services import replay_work
 from sessions_app.services.forks import request_fork

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from sessions_app.templatetags import recorded as filters
 from sessions_app.templatetags.frame import strip
-from sessions_app.web.error_views import server_error
+from sessions_app.web.badges import TABLES, state_of
+from sessions_app.web.errors.views import server_error
 from sessions_app.web.keys import SHEET
-from sessions_app.web.states import TABLES, state_of
 from tests.web.making import client_of, make_project, make_session, make_user, match
 
 TEMPLATES = Path(settings.TEMPLATES[0]["DIRS"][0])

@@ -7,7 +7,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from sessions_app.core.errors import QueryError
-from sessions_app.core.query import EXAMPLES, parse_query
+from sessions_app.core.search.query import EXAMPLES, parse_query
 from sessions_app.models import Replay, Run
 from sessions_app.queries.sessions import PAGE, count_newer, make_cursor, read_cursor, session_page
 from sessions_app.services.cold_cases import mark_cold

@@ -10,11 +10,11 @@ from sessions_app.models import Step
 from sessions_app.web.render import spelled
 from sessions_app.web.render.base64_data import Folded, decoded, folded
 from sessions_app.web.render.changes import field_of
-from sessions_app.web.render.messages import message_of
-from sessions_app.web.render.outline import Fold, Line, outline
 from sessions_app.web.render.payloads import PART, guess, show
-from sessions_app.web.render.ruler import ruler_of
 from sessions_app.web.render.tree import build_tree, find, path_of
+from sessions_app.web.sessions.outline import Fold, Line, outline
+from sessions_app.web.sessions.ruler import ruler_of
+from sessions_app.web.steps.messages import message_of
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 20
 

@@ -10,7 +10,7 @@ from sessions_app.models import ApiKey, Run, Session
 from sessions_app.services.ingest import ingest_document
 from sessions_app.services.ingest_log import note
 from sessions_app.services.keys import find_key
-from sessions_app.web.capture_scores import capture_scores
+from sessions_app.web.setup.capture_scores import capture_scores
 from tests.web.making import HOSTILE, client_of, make_project, make_session, make_user, match
 
 pytestmark = pytest.mark.django_db

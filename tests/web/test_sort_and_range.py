@@ -10,10 +10,10 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from sessions_app.core.errors import QueryError
-from sessions_app.core.query import parse_query
+from sessions_app.core.search.query import parse_query
 from sessions_app.models import Session
 from sessions_app.queries.sessions import NEWEST, ORDERS, Span, make_cursor, read_cursor, session_page
-from sessions_app.web.list_address import ListAddress
+from sessions_app.web.session_list.address import ListAddress
 from tests.web.making import HOSTILE, another_run, client_of, make_project, make_session, make_user, match
 
 pytestmark = pytest.mark.django_db

@@ -362,7 +362,7 @@ def test_a_reader_that_fails_leaves_the_page_of_the_trace_standing(shop, bob, mo
         raise KeyError("no")
 
     monkeypatch.setattr(trace_runs, "assemble", fail)
-    monkeypatch.setattr("sessions_app.web.render.span_tree.read_span", fail)
+    monkeypatch.setattr("sessions_app.web.traces.span_tree.read_span", fail)
     receive(shop, [agent(1), tool(2, 1)])
 
     found = bob.get("/find", {"q": TRACE.upper()})

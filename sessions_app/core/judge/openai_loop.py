@@ -1,6 +1,7 @@
 """Where the loop of the OpenAI Agents SDK did something that the loop which replays its recordings cannot do.
 
-What can be put in place is put in place by the replay (`agents/openai_observer.py`); the rest is said here beforehand.
+What can be put in place is put in place by the replay (`agents/loop/openai_observer.py`); the rest is said here
+beforehand.
 """
 
 from __future__ import annotations

@@ -1,0 +1,125 @@
+"""The fork: Pydantic AI's real loop goes on from a recorded step with something changed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_ai.usage import RunUsage
+
+from sessions_app.agents.loop.clock import PinnedClock
+from sessions_app.agents.loop.fork_stage import ForkStage
+from sessions_app.agents.loop.library import load_messages
+from sessions_app.agents.loop.observer import Observer
+from sessions_app.agents.loop.rebuild import Start, rebuild_agent, recorded_start
+from sessions_app.agents.loop.recording_replay import (
+    Progress,
+    Ticker,
+    observations_of,
+    replay_model,
+    run_loop,
+    unreadable,
+)
+from sessions_app.agents.loop.transcript import Transcript
+from sessions_app.core.fork.answering import Answering, Elsewhere, LiveModelFailed
+from sessions_app.core.fork.conclude import conclude_fork
+from sessions_app.core.fork.order import Course, Order
+from sessions_app.core.fork.plan import CannotFork, ForkPlan, plan_fork
+from sessions_app.core.fork.state import ForkState
+from sessions_app.core.fork.stops import Stops
+from sessions_app.core.history import messages as messages_of
+from sessions_app.core.history import nodes
+from sessions_app.core.replay.fixture_book import FixtureBook
+from sessions_app.core.replay.observed import Result
+from sessions_app.core.run import Run
+
+
+class ForkObserver(Observer):
+    """Lets happen again what only the framework can do, as long as everything is as it was recorded."""
+
+    def _retry_as_recorded(self, output_context: Any) -> None:
+        if self._is_as_recorded:
+            super()._retry_as_recorded(output_context)
+
+    def _is_rewritten(self, planned: Any) -> bool:
+        return self._is_as_recorded and bool(self._transcript.requests) and super()._is_rewritten(planned)
+
+    @property
+    def _is_as_recorded(self) -> bool:
+        requests = self._transcript.requests
+        return self._transcript.divergence is None and all(each.source == "recorded" for each in requests)
+
+
+async def replay_fork(
+    run: Run,
+    run_id: str,
+    order: Order,
+    course: Course,
+    *,
+    elsewhere: Elsewhere,
+    on_progress: Progress,
+    clock: PinnedClock,
+) -> tuple[Result, Run | None]:
+    """Fork a run with the world off. The second value is the run that the fork made, as far as it came."""
+    try:
+        plan = plan_fork(run, order)
+        return await _fork(plan, run_id, order, course, elsewhere, on_progress, clock)
+    except ValidationError as error:
+        return Result(verdict="could_not_run", error=unreadable(error)), None
+    except (CannotFork, LiveModelFailed) as error:
+        return Result(verdict="could_not_run", error=str(error)), None
+
+
+async def _fork(
+    plan: ForkPlan,
+    run_id: str,
+    order: Order,
+    course: Course,
+    elsewhere: Elsewhere,
+    on_progress: Progress,
+    clock: PinnedClock,
+) -> tuple[Result, Run]:
+    transcript = Transcript()
+    book = FixtureBook(tuple(f for f in plan.replay.fixtures if f.step > plan.kept), plan.replay.asked)
+    stops, state = Stops(order.breakpoints, course), ForkState(plan.run, order, plan.kept)
+    stage = ForkStage(
+        plan,
+        order,
+        answering=Answering(order, course, book, elsewhere),
+        transcript=transcript,
+        stops=stops,
+        state=state,
+        clock=clock,
+        on_progress=Ticker(len(plan.run.steps) - plan.kept, on_progress).step,
+    )
+    model = replay_model(plan.replay, stage, cursor=plan.cursor, name=plan.model)
+    observer = ForkObserver(model, stage, transcript, book)
+    start = start_of_fork(plan, transcript)
+    ending, messages = await run_loop(rebuild_agent(plan.replay, model, stage, observer, start), start, plan.run)
+    final = transcript.end(None, messages, step=0)
+    seen = observations_of(transcript, final, ending)
+    result, made = conclude_fork(plan, order, seen, ending, state, run_id=run_id)
+    return replace(result, facts={**result.facts, "clock": clock.told}), made
+
+
+def start_of_fork(plan: ForkPlan, transcript: Transcript) -> Start:
+    """From the run's own beginning as it was started, from any later step with the history up to there."""
+    if plan.cursor == 0 and plan.history == plan.recorded and plan.instructions is None:
+        return recorded_start(plan.replay)
+    loaded = load_messages(messages_of(plan.history))
+    transcript.tally.counts_anew = True
+    transcript.begin(loaded, plan.history, checked=_as_recorded(plan))
+    return Start(
+        prompt=None,
+        history=loaded,
+        deferred=None,
+        instructions=plan.instructions,
+        usage=RunUsage(requests=plan.cursor),
+    )
+
+
+def _as_recorded(plan: ForkPlan) -> Any:
+    """The longest beginning that the edited history has in common with the recorded one."""
+    recorded = {node.digest for node in nodes(plan.recorded)}
+    return next((node for node in nodes(plan.history) if node.digest in recorded), None)

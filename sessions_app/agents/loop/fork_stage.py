@@ -1,0 +1,200 @@
+"""What stands around the loop of a fork: every answer has a source, and what nothing knows stops it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from pydantic_ai.messages import ModelMessage, ModelResponse
+
+from sessions_app.agents.loop.clock import PinnedClock
+from sessions_app.agents.loop.outcomes import Paused
+from sessions_app.agents.loop.stage import text_of
+from sessions_app.agents.loop.transcript import Transcript
+from sessions_app.core.fork.answering import Answering, ModelAsk, ModelGiven, ToolAsk, ToolGiven, tool_key
+from sessions_app.core.fork.changes import NewClock
+from sessions_app.core.fork.order import Order
+from sessions_app.core.fork.plan import ForkPlan
+from sessions_app.core.fork.state import ForkState
+from sessions_app.core.fork.stops import Stop, Stops
+from sessions_app.core.payload import JsonObject, JsonValue, Payload
+from sessions_app.core.replay.fixture_book import FixtureMiss, was_never_answered
+from sessions_app.core.replay.plan import PlannedAnswer
+from sessions_app.core.replay.request_key import RequestKeys
+from sessions_app.core.run import Fixture, ModelCall, ToolCall, main_steps
+
+Look = Callable[[], tuple[list[ModelMessage], JsonObject]]
+
+
+class ForkStage:
+    """One for each fork. `answering` decides, `transcript` keeps what was asked and given."""
+
+    def __init__(
+        self,
+        plan: ForkPlan,
+        order: Order,
+        *,
+        answering: Answering,
+        transcript: Transcript,
+        stops: Stops,
+        state: ForkState,
+        clock: PinnedClock,
+        on_progress: Callable[[], None],
+    ) -> None:
+        self._plan = plan
+        self._answering = answering
+        self._transcript = transcript
+        self._stops = stops
+        self._state = state
+        self._on_progress = on_progress
+        before = [s.call for s in main_steps(plan.run) if isinstance(s.call, ToolCall) and s.index <= plan.kept]
+        self._calls: Counter[str] = Counter(call.tool_name for call in before)
+        self._newest_tool = _as_seen(before[-1]) if before else {}
+        self._look: Look = lambda: ([], {})
+        self._given: dict[str, Any] = {"source": "unknown"}
+        self._tool_given: dict[int, ToolGiven] = {}
+        self._keys = RequestKeys()
+        self._models = {step.index: call.model for step, call in plan.run.model_calls}
+        _set(clock, plan, order)
+
+    # --- the model
+
+    def watch(self, look: Look) -> None:
+        self._look = look
+        self._given = {"source": "unknown"}
+
+    def answer(self, planned: PlannedAnswer | None, cursor: int) -> ModelGiven:
+        ask, stop = self._asked(planned)
+        self._pause(stop)
+        given = self._answering.of_model(ask)
+        if given is None:
+            raise Paused(self._stops.unknown(stop))
+        change = self._state.change(planned.step if planned else None, is_repeated=given.source == "recorded")
+        self._given = {"source": given.source, "link": given.link, "error": given.error, "state": change}
+        self._on_progress()
+        return given
+
+    def _asked(self, planned: PlannedAnswer | None) -> tuple[ModelAsk, Stop]:
+        rebuilt, parameters = self._look()
+        self._transcript.extend(rebuilt)
+        is_recorded = self._transcript.is_recorded(planned, rebuilt, parameters)
+        call = self._call(planned, parameters, is_recorded)
+        key = self._keys.of(call, self._plan.run.model).hex()
+        seen = self._seen("model", text=text_of(call.history.message.value) if call.history else "")
+        ask = ModelAsk(
+            at=self._stops.at + 1,
+            planned=planned,
+            is_recorded=is_recorded,
+            key=key,
+            seen={**seen, **self._newest_tool},
+            messages=self._transcript.dumped,
+            parameters=parameters,
+            model=call.model or self._plan.run.model,
+            settings=call.settings.value if call.settings else None,
+        )
+        return ask, Stop(kind="model", step=seen["step"], name="model", asked=key, messages=len(rebuilt), seen=seen)
+
+    def _call(self, planned: PlannedAnswer | None, parameters: JsonObject, is_recorded: bool) -> ModelCall:
+        """The request as a call. One that is equal to the recorded one stands for it with all that was captured."""
+        recorded = planned or self._plan.replay.answers[-1]
+        sent = recorded.parameters if is_recorded else Payload.of_json(parameters)
+        return ModelCall(
+            history=self._transcript.history,
+            response=None,
+            parameters=sent,
+            model=self._plan.model or self._models.get(recorded.step),
+            settings=None if recorded.settings is None else Payload.of_json(recorded.settings),
+        )
+
+    def requested(
+        self,
+        planned: PlannedAnswer | None,
+        rebuilt: list[ModelMessage],
+        parameters: JsonObject,
+        response: ModelResponse | None,
+    ) -> None:
+        self._transcript.request(planned, rebuilt, parameters, response, **self._given)
+
+    # --- tools
+
+    def fixture(self, name: str, call_id: str | None, arguments: JsonObject) -> Fixture:
+        stop = self._tool_stop(name, call_id, arguments)
+        self._pause(stop)
+        ask = ToolAsk(at=self._stops.at, name=name, call_id=call_id, arguments=arguments, key=stop.asked)
+        given = self._answering.of_tool(ask)
+        if isinstance(given, FixtureMiss) or was_never_answered(given.fixture):
+            self._left_open(stop)
+            raise Paused(self._stops.unknown(stop))
+        self._tool_given[id(given.fixture)] = given
+        return given.fixture
+
+    def called(self, name: str, call_id: str | None, arguments: JsonValue, fixture: Fixture) -> None:
+        given = self._tool_given.get(id(fixture)) or ToolGiven(source="recorded", fixture=fixture)
+        self._calls[name] += 1
+        self._newest_tool = _as_seen(fixture.call)
+        self._transcript.call(
+            call_id,
+            name,
+            arguments,
+            fixture.step,
+            source=given.source,
+            link=given.link,
+            answer=fixture.call,
+            error=fixture.error,
+            state=self._state.change(fixture.step, is_repeated=given.source == "recorded"),
+        )
+        self._on_progress()
+
+    def _tool_stop(self, name: str, call_id: str | None, arguments: JsonObject) -> Stop:
+        seen = {**self._seen("tool"), "tool": name, "args": arguments}
+        return Stop(
+            kind="tool",
+            step=seen["step"],
+            name=name,
+            asked=tool_key(name, arguments),
+            call_id=call_id,
+            arguments=arguments,
+            seen=seen,
+        )
+
+    def _left_open(self, stop: Stop) -> None:
+        self._transcript.call(stop.call_id, stop.name, stop.arguments, 0, source="unknown")
+
+    # --- both
+
+    def _pause(self, stop: Stop) -> None:
+        stopped = self._stops.reach(stop)
+        if stopped is not None:
+            if stop.kind == "tool":
+                self._left_open(stop)
+            raise Paused(stopped)
+
+    def _seen(self, kind: str, **more: Any) -> JsonObject:
+        step = self._plan.kept + self._transcript.count + 1
+        self._state.reach(step)
+        return {
+            "kind": kind,
+            "step": step,
+            "state": self._state.value,
+            "calls": dict(self._calls),
+            **more,
+        }
+
+
+def _set(clock: PinnedClock, plan: ForkPlan, order: Order) -> None:
+    """The time of the fork's step, or the one that the fork wants."""
+    steps = plan.run.steps
+    recorded = steps[min(plan.kept, len(steps) - 1)].started_at or plan.run.started_at
+    change = next((c for c in order.changes if isinstance(c, NewClock)), NewClock())
+    if change.at is not None:
+        clock.move_to(change.at)
+    elif recorded is not None:
+        clock.move_to(recorded + change.shift if change.shift else recorded)
+    clock.pinned_at = clock.now
+
+
+def _as_seen(call: ToolCall) -> JsonObject:
+    """The newest answer of a tool, as rules look at it."""
+    result: Payload | None = call.result
+    return {"tool": call.tool_name, "result": None if result is None else result.parsed}

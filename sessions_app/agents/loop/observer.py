@@ -1,0 +1,276 @@
+"""Watches the loop from inside: checks each request against the recording and re-enacts what only
+the framework can do (validation errors, output retries, rewritten histories)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import takewhile
+from typing import Any, cast
+
+from pydantic import ValidationError
+from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering
+from pydantic_ai.exceptions import ModelRetry, ToolFailed, ToolRetryError
+from pydantic_ai.messages import ModelMessage, ModelResponse, RetryFeedbackPart, RetryInfo, ToolCallPart, ToolReturnPart
+from pydantic_ai.models import ModelRequestContext
+from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults, RunContext, ToolDefinition, ToolDenied
+from pydantic_core import InitErrorDetails, PydanticCustomError
+
+from sessions_app.agents.loop.frozen_tools import give_recorded
+from sessions_app.agents.loop.library import dump_parameters, load_messages, load_parameters
+from sessions_app.agents.loop.replay_model import ReplayModel
+from sessions_app.agents.loop.stage import Stage
+from sessions_app.agents.loop.transcript import Transcript
+from sessions_app.core.history import History, messages, nodes
+from sessions_app.core.payload import JsonObject, JsonValue, Payload
+from sessions_app.core.replay.fixture_book import FixtureBook
+from sessions_app.core.replay.outputs import typed_output
+from sessions_app.core.replay.plan import PlannedAnswer
+
+
+class Observer(AbstractCapability[None]):
+    """One for each replay; see `Transcript` for what it writes down."""
+
+    def __init__(
+        self,
+        model: ReplayModel,
+        stage: Stage,
+        transcript: Transcript,
+        book: FixtureBook,
+        *,
+        prior: History | None = None,
+    ) -> None:
+        """`prior` are the earlier turns, where code that changed them before the first request does not run."""
+        self._model = model
+        self._stage = stage
+        self._transcript = transcript
+        self._book = book
+        self._prior = prior
+        self._first = _FirstSchemas(model.answers)
+
+    def get_ordering(self) -> CapabilityOrdering | None:
+        return CapabilityOrdering(position="outermost")
+
+    async def for_run(self, ctx: RunContext[None]) -> Observer:
+        return self
+
+    async def before_model_request(
+        self, ctx: RunContext[None], request_context: ModelRequestContext
+    ) -> ModelRequestContext:
+        planned = self._model.current
+        if planned is None:
+            return request_context
+        if self._is_rewritten(planned) or self._has_other_turns(ctx, planned):
+            self._reapply(ctx, planned)
+            request_context.messages[:] = ctx.messages
+        self._put_recorded_schemas(planned, request_context)
+        return request_context
+
+    async def wrap_model_request(
+        self, ctx: RunContext[None], *, request_context: ModelRequestContext, handler: Any
+    ) -> ModelResponse:
+        planned, response = self._model.current, None
+
+        def look() -> tuple[list[ModelMessage], JsonObject]:
+            return list(ctx.messages), dump_parameters(request_context.model_request_parameters)
+
+        self._stage.watch(look)
+        try:
+            response = cast(ModelResponse, await handler(request_context))
+        finally:
+            # Only now: the hooks before the request run inside the handler and may change it.
+            self._stage.requested(planned, *look(), response)
+        return response
+
+    async def prepare_tools(self, ctx: RunContext[None], tool_defs: list[ToolDefinition]) -> list[ToolDefinition]:
+        """The calls that a run is resumed with are answered before its first request, as a tool's own. The library
+        does not let a tool be called that is run elsewhere."""
+        if ctx.run_step > 0:
+            return tool_defs
+        return [replace(tool, kind="function") if tool.kind == "external" else tool for tool in tool_defs]
+
+    async def prepare_output_tools(
+        self, ctx: RunContext[None], tool_defs: list[ToolDefinition]
+    ) -> list[ToolDefinition]:
+        recorded = self._first.tools_of(self._model.nearest)
+        if not recorded:
+            return tool_defs
+        by_name = {tool.name: tool for tool in load_parameters({"output_tools": recorded}).output_tools}
+        return [by_name.get(tool.name, tool) for tool in tool_defs]
+
+    async def wrap_tool_validate(
+        self, ctx: RunContext[None], *, call: ToolCallPart, tool_def: ToolDefinition, args: Any, handler: Any
+    ) -> Any:
+        refused = self._book.take_refused(call.tool_call_id, call.tool_name)
+        if refused is not None and refused.call.result is not None:
+            self._stage.called(call.tool_name, call.tool_call_id, _raw_arguments(call), refused)
+            raise _validation_error(call.tool_name, refused.call.result.value)
+        return await handler(args)
+
+    async def handle_deferred_tool_calls(
+        self, ctx: RunContext[None], *, requests: DeferredToolRequests
+    ) -> DeferredToolResults | None:
+        """What the team's own code decided while the run went on; calls that it left open stay open."""
+        decided = {part.tool_call_id: part for part in self._next_request() or [] if isinstance(part, ToolReturnPart)}
+        results = DeferredToolResults()
+        for call in requests.approvals:
+            answer = decided.get(call.tool_call_id)
+            if answer is not None:
+                was_denied = answer.outcome == "denied"
+                results.approvals[call.tool_call_id] = ToolDenied(str(answer.content)) if was_denied else True
+        for call in requests.calls:
+            if call.tool_call_id in decided:
+                results.calls[call.tool_call_id] = await self._given_outside(call)
+        return results if results.approvals or results.calls else None
+
+    async def _given_outside(self, call: ToolCallPart) -> Any:
+        try:
+            return await give_recorded(self._stage, call.tool_name, call.tool_call_id, call.args_as_dict())
+        except (ToolFailed, ModelRetry) as said:
+            return said
+
+    async def wrap_output_validate(
+        self, ctx: RunContext[None], *, output_context: Any, output: Any, handler: Any
+    ) -> Any:
+        self._retry_as_recorded(output_context)
+        return await handler(output)
+
+    async def wrap_output_process(
+        self, ctx: RunContext[None], *, output_context: Any, output: Any, handler: Any
+    ) -> Any:
+        self._retry_as_recorded(output_context)
+        made = await handler(output)
+        return made if ctx.partial_output else self._typed(output_context, made)
+
+    def _typed(self, output_context: Any, made: Any) -> Any:
+        """What the team's type makes of it, as its recorded schema tells."""
+        call, asked = output_context.tool_call, self._model.answers[self._model.cursor - 1]
+        parameters = asked.asked_with
+        if call is None and not parameters.get("output_object"):
+            return made
+        spelled = Payload.of_text(made).parsed if call is None and isinstance(made, str) else made
+        return typed_output(parameters, call.tool_name if call is not None else None, spelled)
+
+    # --- re-enactments
+
+    def _retry_as_recorded(self, output_context: Any) -> None:
+        """The recorded run refused this output: refuse it again with the same words."""
+        call = getattr(output_context, "tool_call", None)
+        if call is None and self._model.cursor and self._model.answers[self._model.cursor - 1].has_refused_text:
+            raise ToolRetryError(RetryFeedbackPart(content="", retry=RetryInfo(cause="validation_error")))
+        following = self._next_request()
+        if following is None:
+            return
+        for part in following:
+            if isinstance(part, RetryFeedbackPart) and call is None:
+                raise ToolRetryError(part)
+            if isinstance(part, ToolReturnPart) and call is not None and self._refuses(part, call):
+                content = self._book.refused_output(call.tool_call_id, part.content)
+                made = replace(part, tool_name=call.tool_name, tool_call_id=call.tool_call_id, content=content)
+                raise ToolRetryError(made)
+
+    def _refuses(self, part: ToolReturnPart, call: ToolCallPart) -> bool:
+        """An answer to a call that nobody made stands for this one, and differs from it."""
+        asked = self._model.answers[self._model.cursor - 1].asked
+        is_of_call = part.tool_call_id == call.tool_call_id or part.tool_call_id not in asked
+        return part.outcome == "retried" and is_of_call
+
+    def _next_request(self) -> list[Any] | None:
+        """The parts of all that came after the answer given last, until the next one; it need not have been sent."""
+        after = self._model.answers[self._model.cursor - 1].after if self._model.cursor else None
+        nodes = takewhile(_is_request, _newest_nodes(after) if after is not None else ())
+        told = load_messages([node.message for node in nodes])
+        return [part for message in reversed(told) for part in message.parts] if told else None
+
+    def _is_rewritten(self, planned: PlannedAnswer) -> bool:
+        """Whether something of the recorded run changed messages that had been there before."""
+        if self._model.cursor == 0 or planned.history is None:
+            return False
+        before = self._model.answers[self._model.cursor - 1]
+        return before.history not in _newest_nodes(planned.history)
+
+    def _has_other_turns(self, ctx: RunContext[None], planned: PlannedAnswer) -> bool:
+        """Whether the first request tells of other earlier turns than the run was started with."""
+        if self._model.cursor > 0 or self._prior is None or planned.history is None:
+            return False
+        if any(node == self._prior for node in nodes(planned.history)):
+            return False
+        return bool(load_messages(messages(planned.history))[:-1] != ctx.messages[:-1])
+
+    def _reapply(self, ctx: RunContext[None], planned: PlannedAnswer) -> None:
+        """History processors are the team's code; their recorded effect is put in place."""
+        recorded = load_messages(messages(planned.history))
+        newest: ModelMessage = ctx.messages[-1]
+        ctx.messages[:] = [*recorded[:-1], newest]
+        self._transcript.rewritten()
+
+    def _put_recorded_schemas(self, planned: PlannedAnswer, request_context: ModelRequestContext) -> None:
+        """Output schemas cannot be rebuilt from JSON in general, so they are taken from the request that had them
+        first; a later change shows."""
+        recorded = planned.asked_with
+        if recorded.get("output_object") is not None:
+            loaded = load_parameters({"output_object": self._first.object_of(planned)})
+            request_context.model_request_parameters.output_object = loaded.output_object
+        _divide_instructions(request_context.model_request_parameters, recorded.get("instruction_parts"))
+
+
+class _FirstSchemas:
+    """The output schemas of each agent, as its first request with any holds them."""
+
+    def __init__(self, answers: tuple[PlannedAnswer, ...]) -> None:
+        self._tools: dict[tuple[str | None, str], JsonObject] = {}
+        self._objects: dict[str | None, JsonValue] = {}
+        for answer in answers:
+            parameters = answer.asked_with
+            for tool in parameters.get("output_tools") or []:
+                self._tools.setdefault((answer.agent, tool["name"]), tool)
+            if parameters.get("output_object") is not None:
+                self._objects.setdefault(answer.agent, parameters["output_object"])
+
+    def tools_of(self, planned: PlannedAnswer) -> list[JsonObject]:
+        tools = planned.asked_with.get("output_tools") or []
+        return [self._tools.get((planned.agent, tool["name"]), tool) for tool in tools]
+
+    def object_of(self, planned: PlannedAnswer) -> JsonValue:
+        return self._objects[planned.agent]
+
+
+def _divide_instructions(parameters: Any, recorded: JsonValue) -> None:
+    """As recorded, where the text is the same: it does not tell what of it the agent gave, the run or a toolset."""
+    loaded = load_parameters({"instruction_parts": recorded}).instruction_parts if recorded else None
+    if loaded and _joined(loaded) == _joined(parameters.instruction_parts):
+        parameters.instruction_parts = loaded
+
+
+def _joined(parts: Any) -> str:
+    return "\n\n".join(part.content for part in parts or ())
+
+
+def _raw_arguments(call: ToolCallPart) -> JsonValue:
+    """As the model sent them: they did not pass validation."""
+    return call.args
+
+
+def _is_request(node: History) -> bool:
+    return bool(node.message.value.get("kind") == "request")
+
+
+def _newest_nodes(history: History, limit: int = 8) -> list[History]:
+    """An answer and the request after it add a few messages, never many."""
+    found: list[History] = []
+    node: History | None = history
+    while node is not None and len(found) < limit:
+        found.append(node)
+        node = node.parent
+    return found
+
+
+def _validation_error(title: str, content: JsonValue) -> ValidationError:
+    """The recorded error list as the exception that the loop makes the same list of."""
+    items = content if isinstance(content, list) else [content]
+    return ValidationError.from_exception_data(title, [_line(item) for item in items])
+
+
+def _line(item: JsonValue) -> InitErrorDetails:
+    item = item if isinstance(item, dict) else {"msg": str(item)}
+    error = PydanticCustomError(item.get("type", "value_error"), str(item.get("msg", "")))
+    return InitErrorDetails(type=error, loc=tuple(item.get("loc") or ()), input=item.get("input"))

@@ -1,0 +1,273 @@
+"""An agent from the recording alone: its prompts, tools, output and limits, none of its code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic_ai import Agent, StructuredDict
+from pydantic_ai.messages import ModelMessage, SystemPromptPart, UserPromptPart
+from pydantic_ai.output import NativeOutput, PromptedOutput, ToolOutput
+from pydantic_ai.tools import (
+    DeferredToolRequests,
+    DeferredToolResults,
+    RunContext,
+    ToolDenied,
+)
+from pydantic_ai.usage import RunUsage
+
+from sessions_app.agents.loop.frozen_tools import FrozenToolset, LibraryTools
+from sessions_app.agents.loop.library import load_messages, load_prompt, load_request
+from sessions_app.agents.loop.observer import Observer
+from sessions_app.agents.loop.replay_model import ReplayModel
+from sessions_app.agents.loop.stage import Stage
+from sessions_app.core.history import messages, nodes
+from sessions_app.core.payload import JsonObject, Payload
+from sessions_app.core.replay.budgets import Budgets
+from sessions_app.core.replay.hand_overs import asks_in_several_ways
+from sessions_app.core.replay.plan import PlannedAnswer, ReplayPlan, prior_messages
+from sessions_app.core.run import SPANS, WAITING
+
+_PLACEHOLDER: JsonObject = {"type": "object", "additionalProperties": True}
+"""Recorded output schemas may be recursive, which `StructuredDict` refuses; the observer puts the
+recorded one into each request instead."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Start:
+    """What a run is started with."""
+
+    prompt: Any
+    history: list[ModelMessage]
+    deferred: DeferredToolResults | None
+    system_prompts: tuple[str, ...] = ()
+    dynamic_prompts: tuple[tuple[str, str], ...] = ()
+    """Behind those: the name of the function that made each, and what it said."""
+    instructions: str | None = None
+    """In place of the recorded ones."""
+    usage: RunUsage | None = None
+    """What was used up before, as limits count it."""
+
+
+def rebuild_agent(
+    plan: ReplayPlan, model: ReplayModel, stage: Stage, observer: Observer, start: Start
+) -> Agent[None, Any]:
+    budgets = Budgets(plan.run)
+    agent: Agent[None, Any] = Agent(
+        model,
+        name=plan.run.agent.name,
+        output_type=_output_type(plan),
+        instructions=_instructions(plan, model) if start.instructions is None else [start.instructions],
+        system_prompt=start.system_prompts,
+        model_settings=_settings(model),
+        retries={"tools": budgets.default, "output": budgets.of_output},
+        toolsets=[FrozenToolset(model, stage, budgets)],
+        end_strategy=_end_strategy(plan),
+        capabilities=[observer, LibraryTools(stage)],
+        deps_type=type(None),
+    )
+    for made_by, words in start.dynamic_prompts:
+        agent.system_prompt(dynamic=True)(_saying(made_by, words))
+    return agent
+
+
+def _saying(name: str, words: str) -> Callable[[], str]:
+    """A function of this name, by which the library marks what it made."""
+
+    def prompt() -> str:
+        return words
+
+    prompt.__qualname__ = name
+    return prompt
+
+
+def _end_strategy(plan: ReplayPlan) -> Any:
+    return plan.run.agent.end_strategy or "graceful"
+
+
+# --- how it began ------------------------------------------------------------------------------
+
+
+def recorded_start(plan: ReplayPlan) -> Start:
+    """As the recorded run was started."""
+    history, first = load_messages(prior_messages(plan.run)), _first_request(plan)
+    deferred = _deferred(plan)
+    if deferred is not None:
+        parts = load_request(first).parts if first is not None else ()
+        has_prompt = any(isinstance(part, UserPromptPart) for part in parts)
+        prompt = _prompt(plan, first) if first is not None and has_prompt and plan.run.input is not None else None
+        return Start(prompt=prompt, history=history, deferred=deferred, system_prompts=())
+    if first is None or not _is_plain(first):
+        extra = load_messages([first]) if first else []
+        return Start(prompt=None, history=[*history, *extra], deferred=None, system_prompts=())
+    request = load_request(first)
+    system = [part for part in request.parts if isinstance(part, SystemPromptPart)]
+    return Start(
+        prompt=_prompt(plan, first),
+        history=history,
+        deferred=None,
+        system_prompts=tuple(part.content for part in system if part.dynamic_ref is None),
+        dynamic_prompts=_dynamic_prompts(plan),
+    )
+
+
+def _dynamic_prompts(plan: ReplayPlan) -> tuple[tuple[str, str], ...]:
+    """As the first request held them: those of earlier turns are made anew when a run begins."""
+    requests = (message for message in load_messages(messages(plan.answers[0].history)) if message.kind == "request")
+    parts = (part for request in requests for part in request.parts if isinstance(part, SystemPromptPart))
+    return tuple({part.dynamic_ref: part.content for part in parts if part.dynamic_ref is not None}.items())
+
+
+def _first_request(plan: ReplayPlan) -> Payload | None:
+    """The first message that this run added to what it started from."""
+    history, prior = plan.answers[0].history if plan.answers else None, plan.run.prior
+    first, position = messages(history), prior.length if prior else 0
+    goes_on = prior is None or any(node == prior for node in nodes(history))
+    if goes_on and len(first) > position:
+        return first[position]
+    # The library drops answers of tools at the beginning for which there is no call, and code such as a history
+    # processor may have changed earlier turns; what was added stands last.
+    is_other = bool(first) and history != prior
+    return first[-1] if is_other and _is_plain(first[-1]) else None
+
+
+def _is_plain(first: Payload) -> bool:
+    """System prompts and one user prompt: what a run makes of its own start. Others begin as recorded."""
+    request = load_request(first)
+    kinds = [type(part) for part in request.parts] if request.kind == "request" else []
+    return kinds.count(UserPromptPart) == 1 and set(kinds) <= {SystemPromptPart, UserPromptPart}
+
+
+def _prompt(plan: ReplayPlan, first: Payload) -> Any:
+    """The recorded input; the message that carried it where the input was not captured, and where other code than
+    this loop made the message of it."""
+    is_own = plan.run.source_format != SPANS
+    if is_own and plan.run.input is not None and (plan.run.input.is_text or plan.run.input.is_json):
+        return load_prompt(plan.run.input.value)
+    return next(p.content for p in load_request(first).parts if isinstance(p, UserPromptPart))
+
+
+def _deferred(plan: ReplayPlan) -> DeferredToolResults | None:
+    if plan.run.deferred is None:
+        return None
+    answers = {call.call_id: call for _, call in plan.run.tool_calls}
+    results = DeferredToolResults()
+    for call_id, outcome in plan.run.decided.items():
+        denied = outcome == "denied" and call_id in answers and answers[call_id].result
+        message = str(answers[call_id].result.value) if denied else ""  # type: ignore[union-attr]
+        results.approvals[call_id] = ToolDenied(message) if denied else True
+    return results
+
+
+def decided_before(plan: ReplayPlan) -> frozenset[str]:
+    """Ids of the calls that this run was resumed with: approved, denied, or answered from outside."""
+    return frozenset(plan.run.decided)
+
+
+# --- instructions, settings --------------------------------------------------------------------
+
+
+def _instructions(plan: ReplayPlan, model: ReplayModel) -> Sequence[Any]:
+    """One entry for each recorded part; parts that changed from request to request follow the cursor."""
+    parts = _instruction_parts(plan.answers[0]) if plan.answers else []
+    if not parts:
+        return [_following(model, _whole_instructions)]
+    return [
+        _following(model, _part_reader(position)) if part.get("dynamic") else part.get("content", "")
+        for position, part in enumerate(parts)
+    ]
+
+
+def _following(
+    model: ReplayModel, read: Callable[[PlannedAnswer], str | None]
+) -> Callable[[RunContext[None]], str | None]:
+    def instructions(ctx: RunContext[None]) -> str | None:
+        return read(model.nearest)
+
+    return instructions
+
+
+def _whole_instructions(planned: PlannedAnswer) -> str | None:
+    value = (planned.newest or {}).get("instructions")
+    return value if isinstance(value, str) else None
+
+
+def _part_reader(position: int) -> Callable[[PlannedAnswer], str | None]:
+    def read(planned: PlannedAnswer) -> str | None:
+        parts = _instruction_parts(planned)
+        return parts[position].get("content") if position < len(parts) else None
+
+    return read
+
+
+def _instruction_parts(planned: PlannedAnswer) -> list[JsonObject]:
+    return [part for part in planned.asked_with.get("instruction_parts") or [] if isinstance(part, dict)]
+
+
+def _settings(model: ReplayModel) -> Any:
+    def settings(ctx: RunContext[None]) -> Any:
+        return model.nearest.settings or {}
+
+    return settings
+
+
+# --- output ------------------------------------------------------------------------------------
+
+
+def _output_type(plan: ReplayPlan) -> Any:
+    types = [*_structured(plan)]
+    if not types or _allows_text(plan):
+        types.append(str)
+    if _may_wait(plan):
+        types.append(DeferredToolRequests)
+    return types[0] if len(types) == 1 else types
+
+
+def _structured(plan: ReplayPlan) -> list[Any]:
+    if asks_in_several_ways(plan.run, plan.answers):
+        return []  # each answer is taken for a text, which it is
+    parameters = _first_parameters(plan)
+    mode = parameters.get("output_mode")
+    schema = StructuredDict(_PLACEHOLDER, name="output")
+    if mode == "native":
+        return [NativeOutput(schema)]
+    if mode == "auto":
+        return [StructuredDict(dict(_PLACEHOLDER), name=name) for name in _names_of_types(plan)]
+    if mode == "prompted":
+        return [PromptedOutput(schema, template=parameters.get("prompted_output_template"))]
+    return [ToolOutput(StructuredDict(_PLACEHOLDER), name=name) for name in _output_tools(plan)]
+
+
+def _output_tools(plan: ReplayPlan) -> list[str]:
+    recorded = _first_parameters(plan).get("output_tools")
+    if isinstance(recorded, list):
+        return [tool["name"] for tool in recorded]
+    return sorted({call.tool_name for _, call in plan.run.tool_calls if call.is_output})
+
+
+def _names_of_types(plan: ReplayPlan) -> list[str | None]:
+    """Of several types that go without names the library calls each tool by its type."""
+    names = _output_tools(plan)
+    return [None] if len(names) < 2 else [name.removeprefix(_UNNAMED) for name in names]
+
+
+_UNNAMED = "final_result_"
+
+
+def _allows_text(plan: ReplayPlan) -> bool:
+    parameters = _first_parameters(plan)
+    if parameters.get("output_mode") in ("auto", "native", "prompted"):
+        return False
+    return bool(parameters.get("allow_text_output", not _output_tools(plan)))
+
+
+def _may_wait(plan: ReplayPlan) -> bool:
+    """Output may include calls that wait for somebody; seen in the tools' kinds and in calls left open."""
+    kinds = {tool.get("kind") for answer in plan.answers for tool in answer.tools}
+    outcomes = {call.outcome for _, call in plan.run.tool_calls}
+    return bool(kinds & {"unapproved", "external"} or outcomes & WAITING)
+
+
+def _first_parameters(plan: ReplayPlan) -> JsonObject:
+    return plan.answers[0].asked_with if plan.answers else {}

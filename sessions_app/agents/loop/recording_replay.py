@@ -1,0 +1,257 @@
+"""The recording replay: the recorded answers through Pydantic AI's real loop, step by step checked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import takewhile
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_ai import capture_run_messages
+from pydantic_ai.messages import ModelMessage
+from pydantic_ai.run import AgentRunResultEvent
+from pydantic_ai.tools import DeferredToolRequests
+from pydantic_ai.usage import UsageLimits
+
+from sessions_app.agents.loop.clock import PinnedClock
+from sessions_app.agents.loop.observer import Observer
+from sessions_app.agents.loop.openai_observer import OpenAIObserver
+from sessions_app.agents.loop.other_loops import OtherLoopObserver
+from sessions_app.agents.loop.outcomes import FixtureNotFound, Paused, RanPastRecording, RecordedError
+from sessions_app.agents.loop.rebuild import Start, rebuild_agent, recorded_start
+from sessions_app.agents.loop.replay_model import ReplayModel
+from sessions_app.agents.loop.stage import RecordedStage, Stage
+from sessions_app.agents.loop.transcript import Transcript
+from sessions_app.core.fork.stops import Stops
+from sessions_app.core.history import History
+from sessions_app.core.judge.openai_loop import ENDED_AT_TOOLS
+from sessions_app.core.judge.reasons import Reason
+from sessions_app.core.judge.verdict import Verdict, judge
+from sessions_app.core.payload import Payload
+from sessions_app.core.replay.ending import Ending, Played, cannot_begin, conclude, limit_facts, limit_place
+from sessions_app.core.replay.fixture_book import FixtureBook
+from sessions_app.core.replay.hand_overs import is_of_another_loop, is_openai_agents
+from sessions_app.core.replay.observed import Observations, Result
+from sessions_app.core.replay.plan import ReplayPlan, make_plan
+from sessions_app.core.run import ErrorInfo, Run, broke_off_at
+
+_LIMITS = ("request_limit", "tool_calls_limit", "input_tokens_limit", "output_tokens_limit", "total_tokens_limit")
+
+Progress = Callable[[int, int], None]
+
+
+async def replay_recording(run: Run, on_progress: Progress, clock: PinnedClock, stops: Stops | None = None) -> Result:
+    """Replay a run with the world off. A divergence is a result; only `could_not_run` carries an error."""
+    judged = judge(run)
+    if judged.verdict == "cold":
+        return cannot_begin(judged)
+    try:
+        return await _replay(make_plan(run), judged, on_progress, clock, stops or Stops())
+    except ValidationError as error:
+        return _unreadable_from(judged, error)
+
+
+def _unreadable_from(judged: Verdict, error: ValidationError) -> Result:
+    """Where the judge saw that the library would refuse a message, the replay ends there."""
+    limit = judged.limit
+    if limit is None or limit.code != "unknown_message_part":
+        return Result(verdict="could_not_run", error=unreadable(error))
+    return Result(verdict="unknown_from_step", divergence=limit_place(limit), facts={"limit": limit_facts(limit)})
+
+
+async def _replay(plan: ReplayPlan, judged: Verdict, on_progress: Progress, clock: PinnedClock, stops: Stops) -> Result:
+    transcript, book, ticker = (
+        Transcript(),
+        FixtureBook(plan.fixtures, plan.asked, plan.refused_outputs),
+        Ticker(plan.total, on_progress),
+    )
+
+    def on_step(step: int) -> None:
+        clock.move_to(plan.run.steps[step - 1].started_at)
+        ticker.step()
+
+    stage = RecordedStage(transcript, book, stops, on_step)
+    model = replay_model(plan, stage)
+    observer = _observer(plan, model, stage, transcript, book)
+    start = recorded_start(plan)
+    ending, messages = await run_loop(rebuild_agent(plan, model, stage, observer, start), start, plan.run)
+    last = plan.answers[min(model.cursor, len(plan.answers)) - 1].step if model.cursor else 1
+    unused, left_over = plan.answers[model.cursor :], book.left_over
+    has_rest = bool(unused or left_over)
+    expected = None if has_rest else expected_end(plan, judged.limit, ending)
+    final = transcript.end(expected, messages, step=last, steps_of_calls=plan.steps_of_calls)
+    observations = observations_of(transcript, final, ending)
+    facts = {**_facts(transcript), "clock": clock.told}
+    if ending.stopped is not None:
+        stopped = ending.stopped.to_json()
+        return Result(verdict="paused", facts=facts, observations=observations, stopped=stopped)
+    played = Played(
+        plan=plan,
+        limit=judged.limit,
+        observations=observations,
+        ending=ending,
+        divergence=transcript.divergence,
+        unused=unused,
+        left_over=left_over,
+        not_captured=frozenset(transcript.tally.not_captured or ()),
+        rewrites=transcript.rewrites,
+        has_taken_schemas=_has_schemas(plan),
+    )
+    return conclude(played, facts)
+
+
+def _has_schemas(plan: ReplayPlan) -> bool:
+    said = (answer.asked_with for answer in plan.answers)
+    return any(each.get("output_tools") or each.get("output_object") for each in said)
+
+
+def _observer(
+    plan: ReplayPlan, model: ReplayModel, stage: Stage, transcript: Transcript, book: FixtureBook
+) -> Observer:
+    if is_openai_agents(plan.run):
+        return OpenAIObserver(plan, model, stage, transcript, book)
+    if is_of_another_loop(plan.run):
+        return OtherLoopObserver(model, stage, transcript, book)
+    return Observer(model, stage, transcript, book, prior=plan.run.prior)
+
+
+def replay_model(plan: ReplayPlan, stage: Stage, *, cursor: int = 0, name: str | None = None) -> ReplayModel:
+    return ReplayModel(
+        plan.answers,
+        name=name or plan.run.model or "recorded",
+        system=plan.run.provider or "recorded",
+        has_output_tool=any(call.is_output for _, call in plan.run.tool_calls) or _were_tools_sent(plan),
+        stage=stage,
+        cursor=cursor,
+    )
+
+
+def _were_tools_sent(plan: ReplayPlan) -> bool:
+    """Whether a request says that its output comes by a tool: the run may have ended before any came."""
+    asked = [answer.asked_with for answer in plan.answers]
+    return any(each.get("output_mode") == "tool" or each.get("output_tools") for each in asked)
+
+
+def observations_of(transcript: Transcript, final: History | None, ending: Ending) -> Observations:
+    return Observations(
+        requests=tuple(transcript.requests),
+        calls=tuple(transcript.calls),
+        final=final,
+        output=ending.output,
+        error=ending.error,
+        ended_open=ending.open_calls is not None,
+    )
+
+
+def _facts(transcript: Transcript) -> dict[str, Any]:
+    tally = transcript.tally
+    return {
+        "fields_compared": tally.compared,
+        "volatile_fields": tally.volatile,
+        "not_captured": sorted(tally.not_captured or ()),
+        "rewrites_reapplied": transcript.rewrites,
+    }
+
+
+def expected_end(plan: ReplayPlan, limit: Reason | None, ending: Ending) -> Any:
+    """An early end is a verdict of its own; comparing the tail would only repeat it. So is one that code made which
+    does not run."""
+    if limit is not None and limit.code in ENDED_AT_TOOLS:
+        return plan.run.final if ending.ran_past == len(plan.answers) else None
+    is_whole = limit is None or (plan.run.error is None and broke_off_at(plan.run) is None and not _asks_again(plan))
+    return plan.run.final if ending.is_regular and is_whole else None
+
+
+def _asks_again(plan: ReplayPlan) -> bool:
+    """The last message refuses the answer; who did that does not run in a replay."""
+    newest = plan.run.final.message.value if plan.run.final else {}
+    return any(part.get("part_kind") == "retry-feedback" for part in newest.get("parts") or [])
+
+
+async def run_loop(agent: Any, start: Start, run: Run) -> tuple[Ending, list[ModelMessage]]:
+    """Let the agent run to its end; how it ended, and the messages there were then."""
+    with capture_run_messages() as messages:
+        try:
+            output, late = await _start_run(agent, start, run)
+        except Paused as stop:
+            return Ending(stopped=stop.stopped), _without_open_end(messages)
+        except RanPastRecording as stop:
+            return Ending(ran_past=stop.cursor), messages
+        except FixtureNotFound as stop:
+            return Ending(miss=stop.miss), messages
+        except RecordedError as error:
+            return Ending(error=error.error), messages
+        except ValidationError:
+            raise
+        except Exception as error:
+            return Ending(error=ErrorInfo(type=type(error).__name__, message=str(error))), messages
+    is_open = bool(messages) and messages[-1].kind == "response"
+    return _ended(output), [*messages, *late] if is_open else messages
+
+
+def _without_open_end(messages: list[ModelMessage]) -> list[ModelMessage]:
+    """A loop that is left among its tool calls has begun a request that holds nothing yet."""
+    return messages if messages and messages[-1].parts else messages[:-1]
+
+
+async def _start_run(agent: Any, start: Start, run: Run) -> tuple[Any, list[ModelMessage]]:
+    """The output, and the messages that only the result of a stream holds: answers of tools beside its final text."""
+    arguments = {
+        "message_history": start.history or None,
+        "deferred_tool_results": start.deferred,
+        "usage_limits": _limits(run),
+        "usage": start.usage,
+    }
+    if run.agent.entry_point == "run_stream":
+        # Streaming is another algorithm: the first text that comes is final.
+        async with agent.run_stream(start.prompt, **arguments) as streamed:
+            output = await streamed.get_output()
+            return output, _requests_at_the_end(streamed.all_messages())
+    if run.agent.entry_point == "run_stream_events":
+        return await _run_with_events(agent, start, arguments), []
+    return (await agent.run(start.prompt, **arguments)).output, []
+
+
+def _requests_at_the_end(messages: list[ModelMessage]) -> list[ModelMessage]:
+    return list(takewhile(lambda message: message.kind == "request", reversed(messages)))[::-1]
+
+
+async def _run_with_events(agent: Any, start: Start, arguments: dict[str, Any]) -> Any:
+    """The algorithm of `run`, with streamed requests: an answer may break off in the middle."""
+    async with agent.run_stream_events(start.prompt, **arguments) as events:
+        async for event in events:
+            if isinstance(event, AgentRunResultEvent):
+                return event.result.output
+    raise AssertionError("a stream of events ends with a result or an exception")
+
+
+def _limits(run: Run) -> UsageLimits:
+    """Those of the recorded run; without them nothing may end a replay early."""
+    recorded = run.agent.usage_limits or {}
+    limits = {name: recorded[name] for name in _LIMITS if isinstance(recorded.get(name), int)}
+    return UsageLimits(**{"request_limit": None, **limits})
+
+
+def _ended(output: Any) -> Ending:
+    if isinstance(output, DeferredToolRequests):
+        return Ending(open_calls=frozenset(call.tool_call_id for call in (*output.calls, *output.approvals)))
+    return Ending(output=Payload.of(output))
+
+
+def unreadable(error: ValidationError) -> str:
+    place = error.errors(include_input=False, include_url=False)[0]
+    path = ".".join(str(part) for part in place["loc"])
+    return f"Pydantic AI cannot read a recorded message: {path}: {place['msg']}"
+
+
+class Ticker:
+    """Counts answered steps and tells of each."""
+
+    def __init__(self, total: int, on_progress: Progress) -> None:
+        self._done = 0
+        self._total = total
+        self._on_progress = on_progress
+
+    def step(self) -> None:
+        self._done += 1
+        self._on_progress(self._done, self._total)

@@ -1,0 +1,249 @@
+"""What the loop did, written down while it runs, each request checked as it is made."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from pydantic_ai.messages import ModelMessage
+
+from sessions_app.agents.loop.library import dump_message, load_messages
+from sessions_app.core.history import History, nodes
+from sessions_app.core.payload import JsonObject, JsonValue, Payload
+from sessions_app.core.replay.matching import Mismatch, Tally, first_mismatch
+from sessions_app.core.replay.observed import Divergence, ObservedCall, ObservedRequest
+from sessions_app.core.replay.plan import PlannedAnswer
+from sessions_app.core.run import REPEATED, StepSource
+
+_PART = re.compile(r"messages\[(\d+)\]\.parts\[(\d+)\]")
+
+
+@dataclass
+class Transcript:
+    """Requests and tool calls in the order in which the loop made them."""
+
+    tally: Tally = field(default_factory=Tally)
+    requests: list[ObservedRequest] = field(default_factory=list)
+    calls: list[ObservedCall] = field(default_factory=list)
+    divergence: Divergence | None = None
+    rewrites: int = 0
+    _seen: list[ModelMessage] = field(default_factory=list)
+    _chain: list[History] = field(default_factory=list)
+    _checked: History | None = None
+    """How far the recorded history is known to agree."""
+    _has_unseen: bool = False
+    """Whether the messages of the newest request were not recorded; those of a later one hold them too."""
+    _written: tuple[JsonObject, Payload] | None = None
+    """The parameters of the request before, and as they are kept: most requests of a run have the same."""
+    _looked_at: PlannedAnswer | None = None
+    """Whose request was checked last."""
+    _agreed: tuple[JsonObject, JsonObject, Tally] | None = None
+    """Recorded and rebuilt parameters that were checked last, and what was counted then."""
+
+    def request(
+        self,
+        planned: PlannedAnswer | None,
+        rebuilt: list[ModelMessage],
+        parameters: JsonObject,
+        response: ModelMessage | None,
+        *,
+        source: StepSource = "recorded",
+        **given: Any,
+    ) -> None:
+        """One request to the model, as the loop built it; `given` is what else is known of its answer. Only an answer
+        to the recorded request is a recorded one, whatever gave it."""
+        history = self.extend(rebuilt)
+        self._check(planned, rebuilt, parameters)
+        self.requests.append(
+            ObservedRequest(
+                step=planned.step if planned else None,
+                history=history,
+                parameters=self._payload(parameters),
+                response=None if response is None else Payload.of_json(dump_message(response)),
+                source=self.repeated if source in REPEATED else source,
+                **given,
+            )
+        )
+
+    @property
+    def repeated(self) -> StepSource:
+        """What an answer of the recording is to the request that was made last."""
+        return "recorded" if self.divergence is None else "recorded_for_another_request"
+
+    def _payload(self, parameters: JsonObject) -> Payload:
+        if self._written is None or self._written[0] is not parameters:
+            self._written = (parameters, Payload.of_json(parameters))
+        return self._written[1]
+
+    def is_recorded(self, planned: PlannedAnswer | None, rebuilt: list[ModelMessage], parameters: JsonObject) -> bool:
+        """Whether everything up to this request, which is about to be made, is as it was recorded."""
+        self.extend(rebuilt)
+        self._check(planned, rebuilt, parameters)
+        return planned is not None and self.divergence is None
+
+    def _check(self, planned: PlannedAnswer | None, rebuilt: list[ModelMessage], parameters: JsonObject) -> None:
+        if planned is None or planned is self._looked_at or self.divergence is not None:
+            return
+        self._looked_at = planned
+        self._check_request(planned, rebuilt)
+        self._check_parameters(planned, parameters)
+
+    def _check_request(self, planned: PlannedAnswer, rebuilt: list[ModelMessage]) -> None:
+        if planned.history is None:
+            # The step is all that is left of the request, as when its process was killed.
+            self._has_unseen = True
+        else:
+            self._check_messages(planned.history, rebuilt, step=planned.step)
+
+    def call(self, call_id: str | None, name: str, arguments: JsonValue, step: int, **given: Any) -> None:
+        """One tool call; `step` is the recorded one whose answer it got."""
+        self.calls.append(
+            ObservedCall(step=step, call_id=call_id, tool_name=name, arguments=Payload.of_json(arguments), **given)
+        )
+
+    def begin(self, loaded: list[ModelMessage], history: History, *, checked: History | None) -> None:
+        """The loop goes on from these messages; `checked` is how much of them is as recorded."""
+        self._seen, self._chain = list(loaded), list(nodes(history))[::-1]
+        self._checked = checked
+
+    def end(
+        self,
+        recorded: History | None,
+        rebuilt: list[ModelMessage],
+        *,
+        step: int,
+        steps_of_calls: Mapping[str, int] | None = None,
+    ) -> History | None:
+        """The whole history when the loop stopped, checked against the recorded end.
+
+        Behind the last answer, which is that of `step`, the loop writes what calls came to: a difference there is one
+        of the call's own step.
+        """
+        history = self.extend(rebuilt)
+        self._take_late_answer()
+        if recorded is not None and self.divergence is None:
+            self._check_messages(recorded, rebuilt, step=step)
+            self._put_at_call(recorded, steps_of_calls or {})
+        if self._has_unseen:
+            self.tally.note_missing("messages")
+        return history
+
+    def _put_at_call(self, recorded: History, steps_of_calls: Mapping[str, int]) -> None:
+        found = self.divergence and _PART.match(self.divergence.path)
+        if self.divergence is None or not found:
+            return
+        position, part = (int(number) for number in found.groups())
+        message: JsonObject = next((node.message.value for node in nodes(recorded) if node.length == position + 1), {})
+        parts = message.get("parts") or []
+        is_written_by_loop = message.get("kind") == "request" and part < len(parts)
+        call_id = parts[part].get("tool_call_id") if is_written_by_loop else None
+        if isinstance(call_id, str) and call_id in steps_of_calls:
+            self.divergence = replace(self.divergence, step=steps_of_calls[call_id])
+
+    def _take_late_answer(self) -> None:
+        """A streamed answer whose reader left reaches the history after the request was given up."""
+        last = self.requests[-1] if self.requests else None
+        position = last.history.length if last is not None and last.history is not None else 0
+        if last is None or last.response is not None or position >= len(self._chain):
+            return
+        message = self._chain[position].message
+        if message.value.get("kind") == "response":
+            self.requests[-1] = replace(last, response=message)
+
+    def dumped(self) -> list[JsonObject]:
+        """The messages that there are now."""
+        return [node.message.value for node in self._chain]
+
+    @property
+    def history(self) -> History | None:
+        return self._chain[-1] if self._chain else None
+
+    @property
+    def count(self) -> int:
+        """How many requests and calls were made."""
+        return len(self.requests) + len(self.calls)
+
+    def rewritten(self) -> None:
+        """What agreed before says nothing of the messages that are there now."""
+        self.rewrites += 1
+        self._checked = None
+
+    def diverged(self, step: int | None, mismatch: Mismatch) -> None:
+        if self.divergence is None:
+            self.divergence = Divergence(
+                step=step, path=mismatch.path, recorded=mismatch.recorded, replayed=mismatch.rebuilt
+            )
+
+    # --- histories
+
+    def extend(self, rebuilt: list[ModelMessage]) -> History | None:
+        """Dumps only what is new: comparing object identities is cheap, writing histories is not."""
+        same = 0
+        for old, new in zip(self._seen, rebuilt, strict=False):
+            if old is not new:
+                break
+            same += 1
+        del self._seen[same:], self._chain[same:]
+        for message in rebuilt[same:]:
+            payload = Payload.of_json(dump_message(message))
+            self._chain.append(History(self._chain[-1] if self._chain else None, payload))
+            self._seen.append(message)
+        return self._chain[-1] if self._chain else None
+
+    def _check_messages(self, recorded: History | None, rebuilt: list[ModelMessage], *, step: int) -> None:
+        expected = _after(recorded, self._checked)
+        start = (recorded.length if recorded else 0) - len(expected)
+        actual = [node.message.value for node in self._chain[start:]]
+        for offset in range(max(len(expected), len(actual))):
+            path = f"messages[{start + offset}]"
+            mismatch = self._compare(expected, actual, offset, path)
+            if mismatch is not None:
+                self.diverged(step, mismatch)
+                return
+        self._checked, self._has_unseen = recorded, False
+
+    def _compare(self, expected: list[Payload], actual: list[JsonValue], offset: int, path: str) -> Mismatch | None:
+        if offset >= len(expected):
+            return Mismatch(path=path, recorded=None, rebuilt=actual[offset])
+        raw = expected[offset].value
+        if offset >= len(actual):
+            return Mismatch(path=path, recorded=raw, rebuilt=None)
+        if self._is_same(raw, actual[offset], path):
+            return None
+        recorded = dump_message(load_messages([expected[offset]])[0])
+        return first_mismatch(recorded, actual[offset], raw=raw, path=path, tally=self.tally)
+
+    def _is_same(self, raw: JsonValue, actual: JsonValue, path: str) -> bool:
+        """Whether the recording agrees as it was written, without being put into today's shape: most do."""
+        tally = Tally(counts_anew=self.tally.counts_anew)
+        mismatch = first_mismatch(raw, actual, raw=raw, path=path, tally=tally)
+        if mismatch is not None or tally.not_captured:
+            return False
+        self.tally.add(tally)
+        return True
+
+    def _check_parameters(self, planned: PlannedAnswer, rebuilt: JsonObject) -> None:
+        recorded = planned.parameters.value if planned.parameters else None
+        if not isinstance(recorded, dict):
+            self.tally.note_missing("parameters")
+            return
+        if self._agreed is None or self._agreed[0] is not recorded or self._agreed[1] is not rebuilt:
+            shared = {key: value for key, value in rebuilt.items() if key in recorded}
+            tally = Tally()
+            mismatch = first_mismatch(recorded, shared, raw=recorded, path="parameters", tally=tally)
+            self._agreed = (recorded, rebuilt, tally)
+            if mismatch is not None:
+                self.diverged(planned.step, mismatch)
+        self.tally.add(self._agreed[2])
+
+
+def _after(history: History | None, checked: History | None) -> list[Payload]:
+    """The messages behind the point up to which everything is known to agree."""
+    added: list[Payload] = []
+    node = history
+    while node is not None and node != checked:
+        added.append(node.message)
+        node = node.parent
+    return added[::-1]

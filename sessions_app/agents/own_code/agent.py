@@ -1,0 +1,248 @@
+"""The code replay: the team's own agent of today with the recorded answers, its tools frozen or run."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, nullcontext
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_ai.messages import ModelMessage, ToolCallPart
+from pydantic_ai.run import AgentRunResultEvent
+from pydantic_ai.tools import DeferredToolRequests, RunContext
+
+from sessions_app.agents.loop.clock import PinnedClock
+from sessions_app.agents.loop.observer import Observer
+from sessions_app.agents.loop.rebuild import Start, decided_before, recorded_start
+from sessions_app.agents.loop.recording_replay import (
+    Progress,
+    Ticker,
+    expected_end,
+    observations_of,
+    replay_model,
+    run_loop,
+    unreadable,
+)
+from sessions_app.agents.loop.replay_model import ReplayModel
+from sessions_app.agents.loop.sub_agents import Misses, every_run_frozen
+from sessions_app.agents.loop.transcript import Transcript
+from sessions_app.agents.own_code.calls import OwnCalls
+from sessions_app.agents.own_code.frozen_leaves import Leaves
+from sessions_app.agents.own_code.gate import Ask, Gate, ToolCannotRun, plain
+from sessions_app.agents.own_code.live_tools import outcome_of, question_of
+from sessions_app.agents.own_code.outputs import OwnOutputs
+from sessions_app.agents.own_code.policy import FrozenPolicy
+from sessions_app.agents.own_code.recorded_http import RecordedHttp
+from sessions_app.agents.own_code.registry import OwnAgent
+from sessions_app.agents.own_code.stage import OwnStage
+from sessions_app.agents.own_code.state import NoStateToBeginWith, OwnState
+from sessions_app.core.fork.order import Order
+from sessions_app.core.fork.stops import Stops
+from sessions_app.core.judge.reasons import Reason
+from sessions_app.core.judge.verdict import judge
+from sessions_app.core.payload import JsonObject, JsonValue
+from sessions_app.core.replay.budgets import Budgets
+from sessions_app.core.replay.ending import Ending, Played, cannot_begin, conclude
+from sessions_app.core.replay.fixture_book import FixtureBook
+from sessions_app.core.replay.observed import Result
+from sessions_app.core.replay.plan import ReplayPlan, make_plan
+from sessions_app.core.run import Run
+
+
+async def replay_with_own_agent(
+    run: Run,
+    own: OwnAgent,
+    *,
+    order: Order,
+    ask: Ask,
+    on_progress: Progress,
+    clock: PinnedClock,
+    stops: Stops | None = None,
+) -> Result:
+    """Nothing is made up: where today's code leads elsewhere, the replay ends with what is known, or plays on with
+    answers that say for what they were recorded."""
+    judged = judge(run)
+    if judged.verdict == "cold":
+        return cannot_begin(judged)
+    try:
+        replay = OwnReplay(make_plan(run), own, order, ask, on_progress, clock, stops or Stops())
+        return await replay.run(judged.limit_of_code(runs_tools=order.tools.run))
+    except ValidationError as error:
+        return Result(verdict="could_not_run", error=unreadable(error))
+    except (ToolCannotRun, NoStateToBeginWith) as refusal:
+        return Result(verdict="could_not_run", error=str(refusal))
+
+
+class OwnReplay:
+    """The parts of one replay, put together."""
+
+    stage_type: type[OwnStage] = OwnStage
+
+    def __init__(
+        self,
+        plan: ReplayPlan,
+        own: OwnAgent,
+        order: Order,
+        ask: Ask,
+        on_progress: Progress,
+        clock: PinnedClock,
+        stops: Stops,
+    ) -> None:
+        ticker = Ticker(plan.total, on_progress)
+
+        def on_step(step: int) -> None:
+            clock.move_to(plan.run.steps[step - 1].started_at)
+            ticker.step()
+
+        self.plan, self.own, self.clock = plan, own, clock
+        self.transcript, self.book = Transcript(), FixtureBook(plan.fixtures, plan.asked, plan.refused_outputs)
+        self.stage = self.stage_type(self.transcript, self.book, stops, on_step, order.on_difference)
+        self.model = replay_model(plan, self.stage)
+        self.http = RecordedHttp(plan.run, self.book)
+        self.gate = Gate(order.tools, plan.fixtures, decided_before(plan), around=self.http.during)
+        self.ask = ask
+        self.state = OwnState(own, self._first_state(), has_run_tools=order.tools.run)
+        self.calls = OwnCalls(self.transcript, self.stage, self.book, self.gate, self.state)
+
+    def _first_state(self) -> JsonValue:
+        recorded = self.plan.run.initial_state
+        return None if recorded is None else recorded.value
+
+    async def run(self, limit: Reason | None) -> Result:
+        start = recorded_start(self.plan)
+        with every_run_frozen() as misses:
+            ending, messages = await self.loop(start, misses)
+        if ending.error is not None and not self.transcript.requests:
+            words = f"{ending.error.type}: {ending.error.message}"
+            return Result(verdict="could_not_run", error=words, facts=self.facts())  # it never came to a request
+        unused, left_over = self.plan.answers[self.model.cursor :], self.book.left_over
+        expected = None if unused or left_over else expected_end(self.plan, limit, ending)
+        calls = self.plan.steps_of_calls
+        final = self.transcript.end(expected, messages, step=self._last_step(), steps_of_calls=calls)
+        seen = replace(
+            observations_of(self.transcript, final, ending),
+            has_run_tools=self.gate.policy.run,
+            states=self.state.states,
+            first_state=self.state.first,
+        )
+        if ending.stopped is not None:
+            stopped = ending.stopped.to_json()
+            return Result(verdict="paused", facts=self.facts(), observations=seen, stopped=stopped)
+        played = Played(
+            plan=self.plan,
+            limit=limit,
+            observations=seen,
+            ending=ending,
+            divergence=self.stage.divergence,
+            unused=unused,
+            left_over=left_over,
+            not_captured=frozenset(self.transcript.tally.not_captured or ()),
+        )
+        result = conclude(played, self.facts())
+        return replace(result, facts={**result.facts, "sources": self._sources()})
+
+    async def loop(self, start: Start, misses: Misses) -> tuple[Ending, list[Any]]:
+        agent = PreparedAgent(self.own, self.state.deps, self.model, self._policy())
+        try:
+            with self.http.in_the_clients() if self.gate.policy.run else nullcontext():
+                ending, messages = await run_loop(agent, start, self.plan.run)
+        except BaseExceptionGroup:
+            if not misses:
+                raise
+            ending, messages = Ending(), []
+        if misses and ending.is_regular:
+            ending = Ending(miss=misses[0].miss)  # the team's code swallowed what should have ended the run
+        return ending, messages
+
+    def _policy(self) -> FrozenPolicy:
+        observer = Observer(self.model, self.stage, self.transcript, self.book)
+        outputs = OwnOutputs(self.plan.run, observer, self.stage)
+        leaves = Leaves(self.model, Budgets(self.plan.run), self.gate, self._run_live)
+        return FrozenPolicy(self.model, self.stage, self.gate, leaves, self.calls, outputs)
+
+    def _run_live(
+        self, call: ToolCallPart, name: str, toolset: str | None, arguments: Any, ctx: RunContext[Any]
+    ) -> Any:
+        """This process has no network: the tool runs in one that has."""
+        now = self.clock.now
+        question = question_of(
+            ctx, tool=call.tool_name, name=name, toolset=toolset, arguments=plain(arguments), now=now
+        )
+        return outcome_of(dict(self.ask(question) or {}), call.tool_name)
+
+    def _last_step(self) -> int:
+        return self.plan.answers[min(self.model.cursor, len(self.plan.answers)) - 1].step if self.model.cursor else 1
+
+    def _sources(self) -> JsonObject:
+        answered = [request.source for request in self.transcript.requests if request.response is not None]
+        return dict(Counter([*answered, *(call.source for call in self.transcript.calls)]))
+
+    def facts(self) -> JsonObject:
+        tally = self.transcript.tally
+        return {
+            "fields_compared": tally.compared,
+            "volatile_fields": tally.volatile,
+            "not_captured": sorted(tally.not_captured or ()),
+            "clock": self.clock.told,
+            "drift": self.calls.drift,
+            "live_tools": self.calls.live,
+            "own_code": self.stage.own_acts,
+            "stopped_before": self.stage.stopped_before,
+            "lint": [_kept_frozen(name) for name in sorted(self.gate.kept_frozen)],
+        }
+
+
+def _kept_frozen(name: str) -> str:
+    return f'{name} was asked for live and stayed frozen: it does not say metadata={{"replay": "read"}}.'
+
+
+@dataclass(frozen=True, slots=True)
+class _Ended:
+    output: Any
+
+
+class _Streamed:
+    def __init__(self, streamed: Any) -> None:
+        self._streamed = streamed
+
+    async def get_output(self) -> Any:
+        return _plain_output(await self._streamed.get_output())
+
+    def all_messages(self) -> list[ModelMessage]:
+        return list(self._streamed.all_messages())
+
+
+class PreparedAgent:
+    """The team's agent with all that a replay adds to its runs; outputs come as JSON."""
+
+    def __init__(self, own: OwnAgent, deps: Any, model: ReplayModel, policy: FrozenPolicy) -> None:
+        self._agent = own.agent
+        capabilities = [*(own.arguments.get("capabilities") or ()), policy]
+        self._added = {**own.arguments, "deps": deps, "model": model, "capabilities": capabilities}
+
+    async def run(self, prompt: Any, **given: Any) -> _Ended:
+        return _Ended(_plain_output((await self._agent.run(prompt, **self._added, **given)).output))
+
+    @asynccontextmanager
+    async def run_stream(self, prompt: Any, **given: Any) -> AsyncIterator[_Streamed]:
+        async with self._agent.run_stream(prompt, **self._added, **given) as streamed:
+            yield _Streamed(streamed)
+
+    @asynccontextmanager
+    async def run_stream_events(self, prompt: Any, **given: Any) -> AsyncIterator[AsyncIterator[Any]]:
+        async with self._agent.run_stream_events(prompt, **self._added, **given) as events:
+            yield _with_plain_output(events)
+
+
+async def _with_plain_output(events: Any) -> AsyncIterator[Any]:
+    async for event in events:
+        if isinstance(event, AgentRunResultEvent):
+            yield AgentRunResultEvent(result=_Ended(_plain_output(event.result.output)))  # type: ignore[arg-type]
+        else:
+            yield event
+
+
+def _plain_output(output: Any) -> Any:
+    return output if isinstance(output, DeferredToolRequests) else plain(output)

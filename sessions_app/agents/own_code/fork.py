@@ -1,0 +1,161 @@
+"""A fork with the team's own code: it builds its own past from the recorded answers, and goes on with what holds after
+the change."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pydantic_ai.messages import ModelMessage, ModelResponse
+
+from sessions_app.agents.loop.clock import PinnedClock
+from sessions_app.agents.loop.elsewhere import AskParent
+from sessions_app.agents.loop.fork_replay import start_of_fork
+from sessions_app.agents.loop.fork_stage import ForkStage
+from sessions_app.agents.loop.recording_replay import Progress, Ticker, observations_of
+from sessions_app.agents.loop.sub_agents import every_run_frozen
+from sessions_app.agents.own_code.agent import OwnReplay
+from sessions_app.agents.own_code.gate import Ask
+from sessions_app.agents.own_code.registry import OwnAgent
+from sessions_app.agents.own_code.stage import Look, OwnStage
+from sessions_app.agents.own_code.state import NoStateToBeginWith
+from sessions_app.core.fork.answering import Answering, LiveModelFailed, ModelGiven
+from sessions_app.core.fork.changes import NewInstructions, NewMessage, NewModel, NewState
+from sessions_app.core.fork.conclude import conclude_fork
+from sessions_app.core.fork.order import Course, Order
+from sessions_app.core.fork.plan import CannotFork, ForkPlan, plan_fork
+from sessions_app.core.fork.state import ForkState
+from sessions_app.core.fork.stops import Stops
+from sessions_app.core.payload import JsonObject, JsonValue
+from sessions_app.core.replay.observed import Observations, Result
+from sessions_app.core.replay.plan import PlannedAnswer
+from sessions_app.core.run import Fixture, Run, ToolCall
+
+
+class OwnForkStage(OwnStage):
+    """What the team's code does by itself is its own; all else is answered as in any fork."""
+
+    fork: ForkStage
+
+    def watch(self, look: Look) -> None:
+        super().watch(look)
+        self.fork.watch(look)
+
+    def answer(self, planned: PlannedAnswer | None, cursor: int) -> ModelGiven:
+        self._was_asked = True
+        return self.fork.answer(planned, cursor)
+
+    def fixture(self, name: str, call_id: str | None, arguments: JsonObject) -> Fixture:
+        return self.fork.fixture(name, call_id, arguments)
+
+    def called(self, name: str, call_id: str | None, arguments: JsonValue, fixture: Fixture) -> None:
+        self.fork.called(name, call_id, arguments, fixture)
+
+    def requested(
+        self,
+        planned: PlannedAnswer | None,
+        rebuilt: list[ModelMessage],
+        parameters: JsonObject,
+        response: ModelResponse | None,
+    ) -> None:
+        if response is not None and not self._was_asked:
+            super().requested(planned, rebuilt, parameters, response)
+        else:
+            self.fork.requested(planned, rebuilt, parameters, response)
+
+
+async def fork_with_own_agent(
+    run: Run,
+    run_id: str,
+    own: OwnAgent,
+    order: Order,
+    course: Course,
+    *,
+    ask: Ask,
+    on_progress: Progress,
+    clock: PinnedClock,
+) -> tuple[Result, Run | None]:
+    try:
+        plan = _plan(run, own, order)
+        return await _OwnFork(plan, own, order, course, ask, on_progress, clock).fork(run_id)
+    except (CannotFork, LiveModelFailed, NoStateToBeginWith) as error:
+        return Result(verdict="could_not_run", error=str(error)), None
+
+
+def _plan(run: Run, own: OwnAgent, order: Order) -> ForkPlan:
+    """The code builds its own past, from the beginning of the run. With another state it begins at the checkpoint, with
+    the messages that there were and the state that is wanted."""
+    for change in order.changes:
+        if isinstance(change, NewInstructions | NewMessage | NewModel):
+            raise CannotFork("The team's own code says what its model is asked; change that in the code.")
+    if not _changes_state(order):
+        return plan_fork(run, replace(order, at_step=1))
+    if own.deps_of_state is None:
+        raise CannotFork(_UNREAD_STATE)
+    if isinstance(run.steps[(order.at_step or 1) - 1].call, ToolCall):
+        raise CannotFork(_WITHIN_AN_ANSWER)
+    return plan_fork(run, order)
+
+
+def _changes_state(order: Order) -> bool:
+    return any(isinstance(change, NewState) for change in order.changes)
+
+
+_WITHIN_AN_ANSWER = (
+    "The team's own code is given another state where it asks its model, not between the calls of one answer. "
+    "Fork at a step of the model."
+)
+_UNREAD_STATE = (
+    "The registered agent does not say how its dependencies are made of a state (deps_of_state), so nothing would read "
+    "the changed one."
+)
+
+
+class _OwnFork(OwnReplay):
+    stage_type = OwnForkStage
+
+    def __init__(
+        self,
+        plan: ForkPlan,
+        own: OwnAgent,
+        order: Order,
+        course: Course,
+        ask: Ask,
+        on_progress: Progress,
+        clock: PinnedClock,
+    ) -> None:
+        stops = Stops(order.breakpoints, course)
+        self._plan, self._order = plan, order
+        self._state = ForkState(plan.run, order, plan.kept)
+        super().__init__(plan.replay, own, order, ask, on_progress, clock, stops)
+        assert isinstance(self.stage, OwnForkStage)
+        self.model.cursor = plan.cursor
+        self.stage.fork = ForkStage(
+            plan,
+            order,
+            answering=Answering(order, course, self.book, AskParent(ask)),
+            transcript=self.transcript,
+            stops=stops,
+            state=self._state,
+            clock=clock,
+            on_progress=Ticker(len(plan.run.steps), on_progress).step,
+        )
+
+    def _first_state(self) -> JsonValue:
+        if not _changes_state(self._order):
+            return super()._first_state()
+        self._state.reach(self._plan.kept + 1)
+        return self._state.value
+
+    def _observed(self, seen: Observations) -> Observations:
+        """With a state that somebody changed, no recorded one is left to hold another against."""
+        if _changes_state(self._order):
+            return seen
+        return replace(seen, states=self.state.states, first_state=self.state.first)
+
+    async def fork(self, run_id: str) -> tuple[Result, Run]:
+        with every_run_frozen() as misses:
+            ending, messages = await self.loop(start_of_fork(self._plan, self.transcript), misses)
+        final = self.transcript.end(None, messages, step=0)
+        seen = self._observed(observations_of(self.transcript, final, ending))
+        result, made = conclude_fork(self._plan, self._order, seen, ending, self._state, run_id=run_id)
+        return replace(result, facts={**self.facts(), **result.facts}), made

@@ -1,0 +1,88 @@
+"""HTTP of tools that run in a replay: each request is answered from the recorded exchanges of its call, and nothing
+goes out."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, NoReturn
+
+from pydantic_ai.messages import ToolCallPart
+
+from replay_recorder.recorded_http.calls import ExchangesOfCall, answered_from_recording, during
+from replay_recorder.recorded_http.exchanges import HttpStep, RecordedExchange, SentRequest, exchanges_of
+from sessions_app.agents.loop.outcomes import FixtureNotFound
+from sessions_app.agents.own_code.gate import raw_arguments
+from sessions_app.agents.process.world_off import WorldIsOff
+from sessions_app.core.payload import Payload
+from sessions_app.core.replay.fixture_book import FixtureBook, FixtureMiss
+from sessions_app.core.replay.tool_http import RequestMiss
+from sessions_app.core.run import Fixture, HttpExchange, Run, Step
+
+
+def recorded_exchange(http: HttpExchange) -> RecordedExchange:
+    """As the code that answers with it wants it."""
+    sent, answered = http.request_body, http.response_body
+    return RecordedExchange(
+        method=http.method or "",
+        url=http.url or "",
+        status=http.status,
+        request_headers=http.request_headers,
+        request_body=None if sent is None else sent.content,
+        is_json_value=sent is not None and sent.is_json,
+        response_headers=http.response_headers,
+        response_body=(answered or Payload.of_text("")).content,
+        facts=http.extra,
+    )
+
+
+class RecordedHttp:
+    """The HTTP of all calls of one recording."""
+
+    def __init__(self, run: Run, book: FixtureBook) -> None:
+        self._book = book
+        self._steps = [_http_step(step) for step in run.steps]
+
+    @contextmanager
+    def in_the_clients(self) -> Iterator[None]:
+        """In here the clients that Python code sends with are answered. Outside of a call the world is off, as in any
+        replay, and the fence counts who reached for it."""
+        with answered_from_recording(_refused):
+            yield
+
+    async def during(self, call: ToolCallPart, run: Callable[[], Awaitable[Any]]) -> Any:
+        """The tool's function runs."""
+        fixture = self._book.look_up(call.tool_name, call.tool_call_id, raw_arguments(call))
+        exchanges = exchanges_of(self._steps[fixture.step - 1 :], fixture.step) if fixture else ()
+        return await during(ExchangesOfCall(exchanges, _Miss(call, fixture, exchanges)), run)
+
+
+def _http_step(step: Step) -> HttpStep:
+    http = None if step.http is None else recorded_exchange(step.http)
+    return HttpStep(step.index, step.parent, step.kind, http)
+
+
+def _refused(request: SentRequest) -> NoReturn:
+    sys.audit("socket.connect", None, request.url)
+    raise WorldIsOff(f"The world is off in a replay: {request.words}.")
+
+
+class _Miss:
+    """Makes what a request of this call without an answer ends the replay with."""
+
+    def __init__(self, call: ToolCallPart, fixture: Fixture | None, exchanges: tuple[RecordedExchange, ...]) -> None:
+        self._call = call
+        self._fixture = fixture
+        self._recorded = tuple(each.words for each in exchanges)
+
+    def __call__(self, sent: SentRequest, reason: str) -> FixtureNotFound:
+        request = RequestMiss(method=sent.method, url=sent.url, body=sent.body, reason=reason, recorded=self._recorded)
+        miss = FixtureMiss(
+            tool_name=self._call.tool_name,
+            call_id=self._call.tool_call_id,
+            arguments=raw_arguments(self._call),
+            nearest=() if self._fixture is None else (self._fixture,),
+            request=request,
+        )
+        return FixtureNotFound(miss)

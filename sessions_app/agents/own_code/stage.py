@@ -1,0 +1,130 @@
+"""What stands around the loop of a team's own agent: its code of today with the answers of then."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from pydantic_ai.messages import ModelMessage, ModelResponse
+
+from sessions_app.agents.loop.library import dump_message
+from sessions_app.agents.loop.outcomes import RanPastRecording
+from sessions_app.agents.loop.stage import OnStep, RecordedStage
+from sessions_app.agents.loop.transcript import Transcript
+from sessions_app.core.fork.answering import ModelGiven
+from sessions_app.core.fork.order import OnDifference
+from sessions_app.core.fork.stops import Stops
+from sessions_app.core.payload import JsonObject, JsonValue, canonical_json
+from sessions_app.core.replay.fixture_book import FixtureBook
+from sessions_app.core.replay.matching import Mismatch
+from sessions_app.core.replay.observed import Divergence
+from sessions_app.core.replay.plan import PlannedAnswer
+from sessions_app.core.run import StepSource
+
+Look = Callable[[], tuple[list[ModelMessage], JsonObject]]
+
+
+class OwnStage(RecordedStage):
+    """Gives the recorded answers as long as each request is the recorded one.
+
+    What the model would have said to another request is not known: there the replay stops, or plays on with the
+    recorded answer of that place, which is labelled as one for another request.
+    """
+
+    def __init__(
+        self,
+        transcript: Transcript,
+        book: FixtureBook,
+        stops: Stops,
+        on_step: OnStep,
+        on_difference: OnDifference = "stop",
+    ) -> None:
+        super().__init__(transcript, book, stops, on_step)
+        self.own_acts: list[JsonObject] = []
+        """What the team's code of today did by itself: `step`, `kind`, `name`, `recorded`, `now`."""
+        self.stopped_before: int | None = None
+        """The first model step whose request is another one, where the replay does not play on."""
+        self._acted: Divergence | None = None
+        self._on_difference = on_difference
+        self._look: Look | None = None
+        self._was_asked = False
+
+    @property
+    def divergence(self) -> Divergence | None:
+        """The first thing that went another way: what the code did by itself comes before the request that shows it."""
+        acted, asked = self._acted, self._transcript.divergence
+        if acted is None or asked is None:
+            return acted or asked
+        return acted if (acted.step or 0) <= (asked.step or 0) else asked
+
+    def watch(self, look: Look) -> None:
+        self._look, self._was_asked = look, False
+
+    def answer(self, planned: PlannedAnswer | None, cursor: int) -> ModelGiven:
+        self._was_asked = True
+        if planned is not None and self._on_difference == "stop" and not self._is_recorded(planned):
+            self.stopped_before = planned.step
+            raise RanPastRecording(cursor)
+        return super().answer(planned, cursor)
+
+    def _is_recorded(self, planned: PlannedAnswer) -> bool:
+        return self._look is None or self._transcript.is_recorded(planned, *self._look())
+
+    def requested(
+        self,
+        planned: PlannedAnswer | None,
+        rebuilt: list[ModelMessage],
+        parameters: JsonObject,
+        response: ModelResponse | None,
+    ) -> None:
+        source: StepSource = "recorded" if self._was_asked or response is None else "own_code"
+        if response is None and self.stopped_before is not None:
+            source = "unknown"
+        self._transcript.request(planned, rebuilt, parameters, response, source=source)
+        if source == "own_code" and response is not None:
+            self._answered_itself(planned, response)
+
+    def acted(self, act: JsonObject, found: Mismatch) -> None:
+        """The team's code did something by itself that is not what was recorded at this place."""
+        self.own_acts.append(act)
+        self.differed(act["step"], found)
+
+    def differed(self, step: int, found: Mismatch) -> None:
+        """Calls of one answer may end in any order, so the earliest step counts."""
+        if self._acted is None or step < (self._acted.step or 0):
+            self._acted = Divergence(step=step, path=found.path, recorded=found.recorded, replayed=found.rebuilt)
+
+    @property
+    def has_own_answers(self) -> bool:
+        return any(act["kind"] == "model" for act in self.own_acts)
+
+    def _answered_itself(self, planned: PlannedAnswer | None, response: ModelResponse) -> None:
+        """Past the recording's end there is nothing that it could differ from."""
+        if planned is None:
+            return
+        self._on_step(planned.step)
+        recorded, given = planned.response.value if planned.response else None, dump_message(response)
+        if _said(recorded) != _said(given):
+            said = {"recorded": _answer(recorded), "now": _answer(given)}
+            act = {"step": planned.step, "kind": "model", "name": "model", **said}
+            self.acted(act, Mismatch(path="response", recorded=said["recorded"], rebuilt=said["now"]))
+
+
+def _said(response: JsonValue) -> bytes:
+    """What an answer says, without the marks of who gave it and when."""
+    parts = response.get("parts") or [] if isinstance(response, dict) else []
+    return canonical_json([_part(part) for part in parts])
+
+
+def _part(part: JsonObject) -> JsonObject:
+    return {name: part.get(name) for name in ("part_kind", "content", "tool_name", "args")}
+
+
+def _answer(response: JsonValue) -> JsonObject | None:
+    """An answer as people write it: `text` and `tool_calls`; None when none was recorded."""
+    if response is None:
+        return None
+    parts = response.get("parts") or []
+    texts = [str(part.get("content")) for part in parts if part.get("part_kind") == "text"]
+    calls = [part for part in parts if part.get("part_kind") == "tool-call"]
+    asked = [{"name": call.get("tool_name"), "arguments": call.get("args")} for call in calls]
+    return {"text": "\n".join(texts) or None, "tool_calls": asked}

@@ -1,0 +1,179 @@
+"""The parent's side of the replay process: start it, hand it work, read what it says, end it."""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from sessions_app.core.payload import JsonObject, compact_json
+
+_ROOT = Path(__file__).resolve().parents[3]
+_KEPT = (
+    *("PATH", "LANG", "LC_ALL", "VIRTUAL_ENV", "LD_LIBRARY_PATH"),
+    *("PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX"),
+)
+"""The child gets no secrets and no addresses: only what Python needs to start."""
+
+_SECRET_FILES = tuple(f"{name}_FILE" for name in ("SECRET_KEY", "DATABASE_URL", "REDIS_URL", "REPLAY_MODEL_KEY"))
+
+_SERVES = 100
+"""Replays after which a child is replaced."""
+
+
+class ChildDied(Exception):
+    """The replay process ended without an answer."""
+
+
+class ReplayChild:
+    """One child process; serves one replay at a time."""
+
+    module = "sessions_app.agents.process.child"
+
+    def __init__(
+        self,
+        setup: JsonObject | None = None,
+        *,
+        environment: Mapping[str, str] | None = None,
+        stderr: int | None = None,
+    ) -> None:
+        """`setup` is what this kind of child is told on its command line; `environment` stands in for the little that
+        is given by default."""
+        other_end, own_end = os.pipe()
+        self._lifeline = os.fdopen(own_end, "wb")
+        """Nothing is ever written to it; the kernel closes it when we die, and tells the child."""
+        self._process = subprocess.Popen(
+            [
+                sys.executable,
+                "-m",
+                self.module,
+                str(other_end),
+                json.dumps({"hidden": hidden_places(), **(setup or {})}),
+            ],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            cwd=_ROOT,
+            env=bare_environment() if environment is None else dict(environment),
+            start_new_session=True,
+            pass_fds=(other_end,),
+        )
+        os.close(other_end)
+        self.served = 0
+        self._answers: queue.SimpleQueue[JsonObject | None] = queue.SimpleQueue()
+        threading.Thread(target=self._read, daemon=True).start()
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def is_alive(self) -> bool:
+        return self._process.poll() is None
+
+    def begin(self, request: JsonObject) -> None:
+        """Hand it a replay to make."""
+        self.served += 1
+        self.send(request)
+
+    def send(self, message: JsonObject) -> None:
+        """Does not wait for the child to read it all: one that hangs must not hang its worker."""
+        threading.Thread(target=self._write, args=(compact_json(message) + b"\n",), daemon=True).start()
+
+    def answers(self, *, poll_seconds: float) -> Iterator[JsonObject | None]:
+        """What the child says; None whenever it has said nothing for a while. Raises `ChildDied`."""
+        while True:
+            try:
+                answer = self._answers.get(timeout=poll_seconds)
+            except queue.Empty:
+                yield None
+                continue
+            if answer is None:
+                raise ChildDied(self._last_words())
+            yield answer
+
+    def end(self) -> None:
+        """Kill the child and whatever it may have started; safe to call twice."""
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+        for pipe in (self._process.stdin, self._lifeline):
+            if pipe is not None:
+                with suppress(OSError):
+                    pipe.close()
+
+    def _write(self, line: bytes) -> None:
+        assert self._process.stdin is not None
+        with suppress(BrokenPipeError):  # the reader sees the end of the answers and says so
+            self._process.stdin.write(line)
+            self._process.stdin.flush()
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        with suppress(ValueError), self._process.stdout as lines:
+            for line in lines:
+                self._answers.put(json.loads(line))
+        self._answers.put(None)
+
+    def _last_words(self) -> str:
+        """Why it ended. One that only stopped answering is not waited for."""
+        try:
+            code = self._process.wait(timeout=2)
+        except subprocess.TimeoutExpired:
+            return "it stopped answering"
+        return f"signal {-code}" if code < 0 else f"exit code {code}"
+
+
+class ChildPool:
+    """Idle children, kept for the next replay: starting one costs most of a second."""
+
+    def __init__(self, start: Callable[[], ReplayChild] = ReplayChild) -> None:
+        self._start = start
+        self._idle: list[ReplayChild] = []
+        self._lock = threading.Lock()
+
+    def warm_up(self) -> None:
+        """Start one child ahead of the first replay; it loads while the worker waits."""
+        self.give_back(self._start())
+
+    def take(self) -> ReplayChild:
+        with self._lock:
+            while self._idle:
+                child = self._idle.pop()
+                if child.is_alive:
+                    return child
+                child.end()
+        return self._start()
+
+    def give_back(self, child: ReplayChild) -> None:
+        """A child that has served long enough is let go: its CPU time is limited as a whole."""
+        if child.served >= _SERVES:
+            child.end()
+            return
+        with self._lock:
+            self._idle.append(child)
+
+    def close(self) -> None:
+        with self._lock:
+            while self._idle:
+                self._idle.pop().end()
+
+
+def hidden_places() -> list[str]:
+    """What the server keeps on this machine, and no replay needs: its home, payloads, files with secrets."""
+    home = os.environ.get("REPLAY_HOME") or str(_ROOT / ".replay")
+    named = [os.environ.get(name) for name in ("REPLAY_BLOBS", *_SECRET_FILES)]
+    return [os.path.abspath(place) for place in (home, *named) if place]
+
+
+def bare_environment() -> dict[str, str]:
+    """What Python needs to start, and nothing of ours."""
+    kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
+    return {**kept, "PYDANTIC_AI_NO_BANNER": "1", "TZ": "UTC"}

@@ -1,0 +1,176 @@
+"""All runs of a session, replayed in their order: what became of each, one verdict, three ways to write it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sessions_app.core.clipping import one_line
+from sessions_app.core.judge.reading import count
+from sessions_app.core.payload import JsonObject
+from sessions_app.core.replay.words import Difference, ReplayFacts, next_action, verdict_in_words
+from sessions_app.core.reports.run_report import code, difference_in_words
+
+TITLE = "Session Reproduction Report"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ReplayedRun:
+    """One run of the session and its replay."""
+
+    run_id: str
+    replay_id: str
+    number: int
+    """Which attempt at reproducing this run it is."""
+    state: str
+    verdict: str | None
+    """`partial` where the replay ended as far as the recording reaches; None while it is open."""
+    facts: ReplayFacts | None = None
+    """None while it is open."""
+    difference: Difference | None = None
+    """The first, where there is one."""
+
+    @property
+    def is_over(self) -> bool:
+        return self.facts is not None
+
+    @property
+    def words(self) -> str:
+        return self.state if self.facts is None else verdict_in_words(self.facts)
+
+    @property
+    def reason(self) -> str | None:
+        """Why it ended where it did, beside what the verdict says; None where that says all."""
+        return (self.facts.limit or self.facts.error) if self.facts else None
+
+    @property
+    def step(self) -> int | None:
+        """Where it first went another way, or stopped."""
+        return self.difference.step if self.difference else self.facts.stopped_at if self.facts else None
+
+    def to_json(self) -> JsonObject:
+        proof = self.facts.proof if self.facts else None
+        return {
+            "run_id": self.run_id,
+            "replay_id": self.replay_id,
+            "number": self.number,
+            "state": self.state,
+            "verdict": self.verdict,
+            "words": self.words,
+            "step": self.step,
+            "divergence": self.difference and self.difference.to_json(),
+            "proof": proof and proof.to_json(),
+        }
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SessionReport:
+    """What one order to replay a session came to."""
+
+    session_replay_id: str
+    session_id: str
+    mode: str
+    preset: str
+    """The mode in words."""
+    runs: tuple[ReplayedRun, ...]
+    """In the order of the session."""
+
+    @property
+    def over(self) -> int:
+        return sum(run.is_over for run in self.runs)
+
+    @property
+    def is_over(self) -> bool:
+        return self.over == len(self.runs)
+
+    @property
+    def state(self) -> str:
+        """Of all together: it is paused where nothing goes on by itself."""
+        states = {run.state for run in self.runs if not run.is_over}
+        if not states:
+            return "cancelled" if {run.state for run in self.runs} == {"cancelled"} else "done"
+        if states == {"paused"}:
+            return "paused"
+        return "queued" if states == {"queued"} and not self.over else "running"
+
+    @property
+    def first_other(self) -> ReplayedRun | None:
+        """The first run that was not reproduced; None before all are over."""
+        return next((run for run in self.runs if run.verdict != "reproduced"), None) if self.is_over else None
+
+    @property
+    def verdict(self) -> str | None:
+        """`reproduced` only if every run is; else that of the first run that is not. None before all are over."""
+        if not self.is_over or not self.runs:
+            return None
+        return self.first_other.verdict if self.first_other else "reproduced"
+
+    @property
+    def words(self) -> str:
+        total = len(self.runs)
+        if not self.is_over:
+            return f"{self.over} of {count(total, 'run')} {'is' if self.over == 1 else 'are'} over"
+        if self.state == "cancelled":
+            return "Cancelled"
+        if self.first_other is not None:
+            place = f"run {self.runs.index(self.first_other) + 1} of {total}, {self.first_other.run_id}"
+            return f"Not reproduced: {place}: {self.first_other.words}"
+        if total == 0:
+            return "No run is left"
+        return f"Reproduced: all {total} runs" if total > 1 else "Reproduced: its only run"
+
+    @property
+    def next_action(self) -> str | None:
+        """What to do about the first run that was not reproduced."""
+        first = self.first_other
+        return next_action(first.facts) if first and first.facts and self.state != "cancelled" else None
+
+
+# --- as JSON, text and Markdown ----------------------------------------------------------------
+
+
+def as_json(report: SessionReport) -> JsonObject:
+    first = report.first_other
+    return {
+        "title": TITLE,
+        "session_replay_id": report.session_replay_id,
+        "session_id": report.session_id,
+        "mode": report.mode,
+        "state": report.state,
+        "progress": {"done": report.over, "total": len(report.runs)},
+        "verdict": report.verdict,
+        "words": report.words,
+        "first_not_reproduced": first and {"run_id": first.run_id, "replay_id": first.replay_id, "step": first.step},
+        "next_action": report.next_action,
+        "runs": [run.to_json() for run in report.runs],
+    }
+
+
+def as_text(report: SessionReport) -> str:
+    facts = [f"{name}: {one_line(words)}" for name, words in _facts(report)]
+    runs = [f"  {place}. {one_line(run.run_id)} {_in_words(run)}" for place, run in enumerate(report.runs, start=1)]
+    return "\n".join([TITLE, "=" * 40, *facts, "", f"Runs: {len(report.runs)}", *runs])
+
+
+def as_markdown(report: SessionReport) -> str:
+    """For a chat. Recorded text stands in code, where it has no meaning."""
+    facts = "\n".join(f"- {name}: {code(words)}" for name, words in _facts(report))
+    runs = "\n".join(
+        f"{place}. {code(run.run_id)} {code(_in_words(run))}" for place, run in enumerate(report.runs, start=1)
+    )
+    return f"## {TITLE}\n\n{facts}\n\n**Runs: {len(report.runs)}**\n\n{runs}\n"
+
+
+def _facts(report: SessionReport) -> list[tuple[str, str]]:
+    action = report.next_action
+    return [
+        ("Session", report.session_id),
+        ("Preset", report.preset),
+        ("Verdict", report.words),
+        *([("Next", action)] if action else []),
+        ("Session replay", report.session_replay_id),
+    ]
+
+
+def _in_words(run: ReplayedRun) -> str:
+    first = f"; first difference: {difference_in_words(run.difference)}" if run.difference else ""
+    return f"attempt {run.number}, {run.replay_id}: {one_line(run.words)}{first}"

@@ -1,0 +1,78 @@
+"""What a fork's form says of a live model: which one is asked, where it is, and what asking it is likely to take."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sessions_app.agents.live_model.endpoint import Endpoint, ModelUnavailable
+from sessions_app.core.fork.order import MAX_SAMPLES
+from sessions_app.core.fork.sampling import Budget, estimate
+from sessions_app.core.run import ModelCall, Run, Step
+from sessions_app.services.fork_checks import Parent
+from sessions_app.services.replay_questions import live_endpoint
+from sessions_app.web.forks.form import SAMPLES
+from sessions_app.web.forks.inputs import Typed, number_of, text_of
+from sessions_app.web.forks.recorded import Recorded
+
+
+def live_context(parent: Parent, recorded: Recorded, typed: Typed) -> dict[str, Any]:
+    """Without an endpoint nothing can be ticked, and `live_off` says why."""
+    try:
+        endpoint = live_endpoint()
+        host = endpoint.target.host
+    except ModelUnavailable as off:
+        return {"is_sampling": False, "live_off": off.reason}
+    n = _samples(typed)
+    return {
+        "is_sampling": bool(typed.get("sampling")),
+        "live_host": host,
+        "live_name": _model(endpoint, recorded, typed),
+        "live_budget": budget_words(_budget(parent, recorded.start.row.index, n), n, endpoint.max_requests),
+        "most_samples": MAX_SAMPLES,
+    }
+
+
+def _samples(typed: Typed) -> int:
+    """What cannot be used is refused elsewhere; the budget stands beside it all the same."""
+    n = number_of(text_of(typed, "samples").strip())
+    return n if isinstance(n, int) and 1 <= n <= MAX_SAMPLES else SAMPLES
+
+
+def _model(endpoint: Endpoint, recorded: Recorded, typed: Typed) -> str | None:
+    """The server's settings go before the fork's change, and that before what was recorded."""
+    changed = text_of(typed, "model").strip() if typed.get("use_model") else ""
+    return endpoint.model or changed or recorded.request.model
+
+
+def _budget(parent: Parent, at_step: int, n: int) -> Budget:
+    """Of the main model calls alone, without their payloads."""
+    rows = parent.row.steps.filter(kind="model", index__gte=at_step).order_by("index")
+    steps = [
+        Step(index=index, name="", call=_call(sent, answered))
+        for index, sent, answered in rows.values_list("index", "input_tokens", "output_tokens")
+        if index in parent.main
+    ]
+    return estimate(Run(run_id=parent.row.run_id, session_id="", status="ok", steps=tuple(steps)), at_step, n)
+
+
+def _call(sent: int | None, answered: int | None) -> ModelCall:
+    return ModelCall(history=None, response=None, input_tokens=sent, output_tokens=answered)
+
+
+def budget_words(budget: Budget, n: int, most: int) -> str:
+    """`most` requests are sent, whatever the budget says."""
+    limit = f"at most {_counted(most, 'request')}"
+    if not budget.requests:
+        return f"{_counted(n, 'sample')}: the recording asks the model nothing from this step on; {limit}."
+    words = f"{_counted(n, 'sample')}: about {_counted(budget.requests, 'request')}, {_tokens(budget)}; {limit}"
+    return f"{words}, so not every sample will end." if budget.requests > most else f"{words}."
+
+
+def _tokens(budget: Budget) -> str:
+    if budget.input_tokens is None or budget.output_tokens is None:
+        return "tokens unknown, as not every request has them recorded"
+    return f"{_counted(budget.input_tokens, 'token')} in, {budget.output_tokens:,} out"
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"

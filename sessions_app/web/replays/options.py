@@ -1,0 +1,126 @@
+"""A replay with options: the team's own code, which of its reading tools may run, and where to pause."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods
+
+from sessions_app.agents.live_model.endpoint import ModelUnavailable
+from sessions_app.core.errors import NotReplayable
+from sessions_app.core.fork.changes import ForkError
+from sessions_app.core.fork.order import read_breakpoints
+from sessions_app.core.payload import JsonObject
+from sessions_app.core.redaction import RedactionFailed
+from sessions_app.models import Project, Replay
+from sessions_app.queries.access import has_role
+from sessions_app.services.replay_questions import live_endpoint
+from sessions_app.services.replays import registered_agents, request_replay
+from sessions_app.web.access import project_page
+from sessions_app.web.forks.form import BREAKPOINTS, read_breakpoint_rows
+from sessions_app.web.forks.inputs import TOP, Typed, number_of, words_of
+from sessions_app.web.forks.outlook import tools_of
+from sessions_app.web.forks.page import breakpoint_context, inputs_of
+from sessions_app.web.form_keys import form_token, request_key
+from sessions_app.web.run_pages import RunPlace, place_of, session_of
+
+NAMES = (
+    "mode",
+    "agent",
+    "on_difference",
+    "samples",
+    *(f"break_{part}_{row}" for row in BREAKPOINTS for part in ("kind", "value")),
+)
+_INPUTS = {"agent": "agent", "tools": "live", "samples": "samples"}
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def replay_options(request: HttpRequest, project: str, session_id: str) -> HttpResponseBase:
+    """Everyone in the project may look; members replay."""
+    view = _typed if request.method == "POST" else _page
+    return view(request, project, session_id)
+
+
+@project_page()
+def _page(request: HttpRequest, project: Project, session_id: str) -> HttpResponse:
+    place = place_of(session_of(project, session_id), request.GET.get("run", ""))
+    return _render(request, project, place, {"mode": "recording"}, {})
+
+
+@project_page("member")
+def _typed(request: HttpRequest, project: Project, session_id: str) -> HttpResponse:
+    place = place_of(session_of(project, session_id), request.GET.get("run", ""))
+    typed = _typed_values(request)
+    order, errors = _order(typed, request.POST.getlist("live"))
+    answer = errors or _queue(request, place, typed, order)
+    if isinstance(answer, Replay):
+        return redirect("replay", project.slug, answer.replay_id)
+    return _render(request, project, place, typed, answer, status=422)
+
+
+def _typed_values(request: HttpRequest) -> Typed:
+    return {name: request.POST[name] for name in NAMES if name in request.POST}
+
+
+def _order(typed: Typed, live: list[str]) -> tuple[JsonObject, dict[str, str]]:
+    """What belongs to the team's own code counts only where that is what runs."""
+    order: JsonObject = {}
+    errors: dict[str, str] = {}
+    if typed.get("mode") in ("code", "code_and_tools"):
+        order = {"agent": typed.get("agent", ""), "tools": {"live": live}}
+        order["on_difference"] = typed.get("on_difference", "stop")
+    if typed.get("mode") == "live":
+        order = {"agent": typed.get("agent") or None, "samples": number_of(typed.get("samples", "").strip() or "1")}
+    for written in read_breakpoint_rows(typed):
+        try:
+            read_breakpoints([written.value])
+        except ForkError as error:
+            errors[written.input_of("")] = words_of(error)
+        order.setdefault("breakpoints", []).append(written.value)
+    return order, errors
+
+
+def _queue(request: HttpRequest, place: RunPlace, typed: Typed, order: JsonObject) -> Replay | dict[str, str]:
+    mode = typed.get("mode", "")
+    key = request_key(request, place.run, mode, order)
+    try:
+        return request_replay(run=place.run, user=request.user, mode=mode, order=order, request_key=key)  # type: ignore[arg-type]  # signed in: project_page
+    except ForkError as error:
+        return {_INPUTS.get(error.field.partition(".")[0], TOP): error.message}
+    except NotReplayable as problem:
+        return {TOP: str(problem)}
+    except RedactionFailed:
+        return {TOP: "What you typed could not be searched for secrets, so nothing of it was stored."}
+
+
+def _live() -> dict[str, str]:
+    """Where a live model would be asked; without one, why not."""
+    try:
+        return {"live_host": live_endpoint().target.host}
+    except ModelUnavailable as off:
+        return {"live_off": off.reason}
+
+
+def _render(
+    request: HttpRequest, project: Project, place: RunPlace, typed: Typed, errors: dict[str, str], status: int = 200
+) -> HttpResponse:
+    context: dict[str, Any] = {
+        "project": project,
+        "section": "sessions",
+        "place": place,
+        "run": place.run,
+        "session_address": place.session_address(project),
+        "may_change": has_role(request.user, project, "member"),
+        "agents": registered_agents(),
+        "tools": tools_of(place.run),
+        "live": request.POST.getlist("live"),
+        "f": inputs_of((*NAMES, "live"), typed, errors),
+        "top_error": errors.get(TOP, ""),
+        "token": form_token(request),
+        **_live(),
+        **breakpoint_context(typed, errors),
+    }
+    return render(request, "forks/options.html", context, status=status)

@@ -1,0 +1,149 @@
+"""A finished replay for its page: the report's facts, put into the words and tables that the page shows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.urls import reverse
+
+from sessions_app.core.judge.budget import STATE_WORDS
+from sessions_app.core.payload import JsonObject
+from sessions_app.core.replay.words import proof_rows
+from sessions_app.core.reports.run_report import ReproductionReport, describe
+from sessions_app.models import Project, Replay
+from sessions_app.web.badges import SOURCE_MEANS
+from sessions_app.web.forks.report import fork_context
+from sessions_app.web.render import spelled
+from sessions_app.web.render.changes import Field, field_of
+from sessions_app.web.replays.stops import argument_fields, run_page
+from sessions_app.web.replays.words import agent_of, is_fork
+from sessions_app.web.run_pages import run_address
+
+NEAREST = 3
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Source:
+    """Where answers came from, and how many."""
+
+    key: str
+    means: str
+    count: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Nearest:
+    """A recorded call that comes near the one that was asked for, and what differs."""
+
+    step: int
+    fields: tuple[Field, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Pair:
+    """One thing that recording and replay both have; `match` is None where it could not be compared."""
+
+    what: str
+    original: str | None
+    replayed: str | None
+    match: bool | None
+
+
+def report_context(project: Project, replay: Replay, report: ReproductionReport) -> dict[str, Any]:
+    facts = replay.facts
+    return {
+        **fork_context(project, replay, report.replay.fork if report.replay else None),
+        "report": report,
+        "css": verdict_css(replay),
+        "pairs": _pairs(replay, report),
+        "proof": proof_rows(report.replay.proof) if report.replay else [],
+        "parts": report.replay.parts if report.replay else None,
+        "sources": _sources(facts),
+        "facts": facts,
+        "budget": [{"row": row, "word": STATE_WORDS[row.state]} for row in report.budget],
+        "difference": _difference(replay),
+        "asked_for": facts.get("asked_for"),
+        "asked_arguments": spelled.compact(spelled.of_value((facts.get("asked_for") or {}).get("arguments"))),
+        "nearest": _nearest(facts),
+        "left_over": facts.get("left_over") or [],
+        "step_link": _step_link(project, replay),
+        "diff_link": _diff_link(project, replay),
+        "produced_link": run_address(replay.produced_run, project) if replay.produced_run else None,
+        "fork_link": _fork_link(project, replay),
+        "forks_link": run_page("forks", project, replay.run),
+        "agent": agent_of(replay),
+    }
+
+
+def verdict_css(replay: Replay) -> str:
+    """Of a fork the expectation tells, of any other replay the verdict."""
+    if is_fork(replay) and replay.verdict in ("reproduced", "diverged"):
+        return {True: "reproduced", False: "failed", None: "diverged"}[replay.expectation_met]
+    return "stopped" if replay.is_in_part else css_of(replay.verdict)
+
+
+def css_of(verdict: str | None) -> str:
+    if verdict == "reproduced":
+        return "reproduced"
+    return "diverged" if verdict in ("diverged", "ran_past_recording", "answers_left_over") else "stopped"
+
+
+def _pairs(replay: Replay, report: ReproductionReport) -> list[Pair]:
+    """The outcome and the number of steps; each step has its row in the diff."""
+    produced, told = replay.produced_run, report.replay
+    if produced is None or told is None:
+        return []
+    output = describe(told.output) if told.output else produced.error_preview
+    original = describe(report.output) if report.output else replay.run.error_preview
+    proof = told.proof
+    equal_steps = (proof is not None and proof.same_steps == replay.run.step_count) or None
+    same_outcome = None if proof is None else proof.has_same_outcome
+    return [
+        Pair(what="outcome", original=original, replayed=output, match=same_outcome),
+        Pair(what="steps", original=str(replay.run.step_count), replayed=str(produced.step_count), match=equal_steps),
+    ]
+
+
+def _sources(facts: JsonObject) -> list[Source]:
+    """Those that were used, and live always: that nothing was live is the point."""
+    counts = facts.get("sources") or {}
+    return [
+        Source(key=key, means=means, count=counts.get(key, 0))
+        for key, means in SOURCE_MEANS.items()
+        if counts.get(key) or key == "live"
+    ]
+
+
+def _difference(replay: Replay) -> Field | None:
+    """The first field that differs, with the words around it."""
+    found = replay.divergence
+    if not found or "path" not in found or found.get("recorded") is found.get("replayed") is None:
+        return None
+    return field_of(str(found["path"]), found.get("recorded"), found.get("replayed"))
+
+
+def _nearest(facts: JsonObject) -> list[Nearest]:
+    asked = (facts.get("asked_for") or {}).get("arguments")
+    return [
+        Nearest(step=near["step"], fields=argument_fields(near.get("arguments"), asked))
+        for near in (facts.get("nearest") or [])[:NEAREST]
+    ]
+
+
+def _step_link(project: Project, replay: Replay) -> str | None:
+    step = (replay.divergence or {}).get("step")
+    return run_address(replay.run, project, step=step) if step and step <= replay.run.step_count else None
+
+
+def _fork_link(project: Project, replay: Replay) -> str:
+    """A fork is forked again where it was forked, a replay of a recording where it went another way."""
+    if is_fork(replay) and replay.produced_run is not None:
+        return run_page("fork", project, replay.produced_run, step=replay.order.get("at_step") or 1)
+    return run_page("fork", project, replay.run, step=(replay.divergence or {}).get("step") or 1)
+
+
+def _diff_link(project: Project, replay: Replay) -> str | None:
+    if replay.produced_run is None:
+        return None
+    return reverse("diff", args=[project.slug, replay.run.run_id, replay.produced_run.run_id])

@@ -1,0 +1,196 @@
+"""Replays: the list, one of them while it runs and when it is over, and its report as a file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from django.conf import settings
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_GET, require_POST
+
+from sessions_app.core.errors import NotReplayable, StoredBytesMissing
+from sessions_app.core.fork.changes import ForkError
+from sessions_app.core.replay.isolation import is_own_machine
+from sessions_app.core.reports.run_report import ReproductionReport, as_json, as_markdown, as_text
+from sessions_app.models import Project, Replay, Run
+from sessions_app.models.replays import ReplayState
+from sessions_app.queries.access import has_role
+from sessions_app.queries.replays import FILTERS, PAGE, has_grown_since, queue_of, replay_by_id, replay_page
+from sessions_app.services.fork_facts import forked_steps, samples_of
+from sessions_app.services.forks import request_fork
+from sessions_app.services.replays import cancel_replay, request_replay
+from sessions_app.services.reports import report_of
+from sessions_app.web.access import project_page
+from sessions_app.web.badges import expectation_of
+from sessions_app.web.downloads import shown_file
+from sessions_app.web.forks.report import asked_for, samples_context
+from sessions_app.web.live import live_part_of
+from sessions_app.web.replays.answer_forms import answer_form
+from sessions_app.web.replays.report import report_context
+from sessions_app.web.replays.stops import stop_context
+from sessions_app.web.replays.words import badges_of, is_fork, is_simulated, short_title_of, title_of, world_words
+from sessions_app.web.run_pages import place_of, run_address, session_of, whole_number
+
+
+@require_GET
+@project_page()
+def replays(request: HttpRequest, project: Project) -> HttpResponseBase:
+    asked = request.GET.get("state", "all")
+    name = asked if asked in FILTERS else "all"
+    before = whole_number(request.GET.get("before"), 0) or None
+    rows = replay_page(project, name, before)
+    context = {
+        "project": project,
+        "section": "replays",
+        "filters": list(FILTERS),
+        "filter": name,
+        "before": before,
+        "rows": [(row, *_words_of(row.replay)) for row in rows[:PAGE]],
+        "more_before": rows[PAGE - 1].replay.pk if len(rows) > PAGE else None,
+        "is_live": any(_moves(row.replay) for row in rows[:PAGE]),
+        "queue": queue_of(project),
+        "may_change": has_role(request.user, project, "member"),
+    }
+    if request.headers.get("HX-Request"):
+        seen = [_seen(row.replay) for row in rows]
+        return live_part_of(request, "replays/_list.html", context, [seen, name, before, context["queue"]])
+    return render(request, "replays/list.html", context)
+
+
+@require_GET
+@project_page()
+def replay(request: HttpRequest, project: Project, replay_id: str) -> HttpResponseBase:
+    """While it is open the page asks again; the answer that is final asks no more."""
+    row = replay_or_404(project, replay_id)
+    context = replay_context(request, project, row)
+    if request.headers.get("HX-Request"):
+        return live_part_of(request, "replays/_replay.html", context, [_seen(row), context["queue"]])
+    return render(request, "replays/replay.html", context)
+
+
+def _words_of(row: Replay) -> tuple[str, str, str]:
+    """What it is, how its samples ended, and the key of whether it ended as expected."""
+    samples = samples_of(row)
+    return short_title_of(row), samples.words if samples else "", expectation_of(row.expectation_met)
+
+
+def _moves(row: Replay) -> bool:
+    """Whether it changes without anybody doing something."""
+    return not row.is_over and row.state != ReplayState.PAUSED
+
+
+def _seen(row: Replay) -> tuple[Any, ...]:
+    """All that can change of an open replay."""
+    progress = row.progress_done, row.progress_total, row.attempt, len(row.takeovers)
+    waits_for = row.stopped_at, row.produced_run_id, row.facts.get("samples")
+    return row.pk, row.state, *progress, row.is_cancel_wanted, row.verdict, *waits_for
+
+
+def replay_or_404(project: Project, replay_id: str) -> Replay:
+    found = replay_by_id(project, replay_id)
+    if found is None:
+        raise Http404
+    return found
+
+
+def replay_context(request: HttpRequest, project: Project, row: Replay) -> dict[str, Any]:
+    """All that the page shows: the replay, where it waits, and once it is over its report."""
+    frame = {
+        "project": project,
+        "section": "replays",
+        "replay": row,
+        "run": row.run,
+        "session_id": row.run.session.session_id,
+        "run_link": run_address(row.run, project),
+        "queue": queue_of(project) if _moves(row) else None,
+        "max_attempts": settings.REPLAY_MAX_ATTEMPTS,
+        "is_outdated": row.is_over and has_grown_since(row),
+        "may_change": has_role(request.user, project, "member"),
+        "title": title_of(row),
+        "badges": badges_of(row),
+        "is_simulated": is_simulated(row),
+        "world": world_words(row),
+        **_waiting(project, row),
+    }
+    if row.is_over:
+        return frame | _report_context(project, row)
+    open_fork = {"so_far": forked_steps(row), "asked_fork": asked_for(row)}
+    return frame | open_fork | samples_context(project, row.facts)
+
+
+def _waiting(project: Project, row: Replay) -> dict[str, Any]:
+    waiting = stop_context(project, row)
+    return waiting | {"form": answer_form(waiting["stop"].kind)} if waiting else {}
+
+
+def _report_context(project: Project, row: Replay) -> dict[str, Any]:
+    try:
+        report = report_of(row)
+    except StoredBytesMissing as gone:
+        return {"gone": gone.name}
+    return report_context(project, row, report)
+
+
+@require_POST
+@project_page("member")
+def replay_session(request: HttpRequest, project: Project, session_id: str) -> HttpResponse:
+    run = place_of(session_of(project, session_id), request.POST.get("run", "")).run
+    return _start(request, project, run)
+
+
+@require_POST
+@project_page("member")
+def again(request: HttpRequest, project: Project, replay_id: str) -> HttpResponse:
+    """The same order once more, without the answers that were given by hand."""
+    row = replay_or_404(project, replay_id)
+    if is_own_machine(row.facts):
+        command = f"replay-recorder replay {row.run.run_id} --agent {row.order.get('agent')}"
+        messages.warning(request, f"This replay ran on a person's own machine. Run it there again: {command}")
+        return redirect("replay", project.slug, row.replay_id)
+    ask = request_fork if is_fork(row) else request_replay
+    return _start(request, project, row.run, partial(ask, mode=row.mode, order=row.order))
+
+
+def _start(
+    request: HttpRequest, project: Project, run: Run, ask: Callable[..., Replay] = request_replay
+) -> HttpResponse:
+    try:
+        started = ask(run=run, user=request.user)
+    except (NotReplayable, ForkError) as problem:
+        messages.warning(request, str(problem))
+        return redirect(run_address(run, project))
+    return redirect("replay", project.slug, started.replay_id)
+
+
+@require_POST
+@project_page("member")
+def cancel(request: HttpRequest, project: Project, replay_id: str) -> HttpResponse:
+    row = replay_or_404(project, replay_id)
+    cancel_replay(row)
+    return redirect("replay", project.slug, row.replay_id)
+
+
+def _json(report: ReproductionReport) -> str:
+    return json.dumps(as_json(report), ensure_ascii=False, indent=2)
+
+
+_FILES: dict[str, tuple[str, Callable[[ReproductionReport], str]]] = {
+    "md": ("text/plain; charset=utf-8", as_markdown),
+    "txt": ("text/plain; charset=utf-8", as_text),
+    "json": ("application/json", _json),
+}
+
+
+@require_GET
+@project_page()
+def report(request: HttpRequest, project: Project, replay_id: str, suffix: str) -> HttpResponse:
+    """The same facts as the page."""
+    media_type, write = _FILES[suffix]
+    row = replay_or_404(project, replay_id)
+    return shown_file(write(report_of(row)), media_type, f"{row.replay_id}.{suffix}")

@@ -1,0 +1,138 @@
+"""What members do with several sessions at once: queue replays, mark cold, export."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from hashlib import sha256
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.http import HttpRequest, QueryDict, StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.html import format_html
+from django.views.decorators.http import require_POST
+
+from sessions_app.core.errors import RecordError, StoredBytesMissing
+from sessions_app.core.formats.native import encode_native
+from sessions_app.core.payload import JsonObject, compact_json
+from sessions_app.mapping.load import load_run
+from sessions_app.models import Project, Run
+from sessions_app.services.cold_cases import mark_cold
+from sessions_app.services.replays import request_replay
+from sessions_app.web.access import project_page
+from sessions_app.web.session_list.address import ListAddress
+
+MOST = 200
+"""Sessions that one press of a button reaches."""
+
+
+@require_POST
+@project_page("member")
+def bulk(request: HttpRequest, project: Project) -> HttpResponseBase:
+    """The form names the runs that its rows show."""
+    wanted = list(dict.fromkeys(run_id for run_id in request.POST.getlist("run") if "\x00" not in run_id))
+    act = _ACTIONS.get(request.POST.get("do", ""))
+    if act is None or not wanted:
+        return _back(request, project, "Nothing was selected." if act else "Choose what to do with what is selected.")
+    if len(wanted) > MOST:
+        return _back(request, project, f"{len(wanted)} sessions are selected; {MOST} is the most for one time.")
+    runs = _runs(project, wanted)
+    return act(request, project, runs) if runs else _back(request, project, "These sessions are gone.")
+
+
+def _runs(project: Project, wanted: list[str]) -> list[Run]:
+    """In the order of the list."""
+    runs = Run.objects.filter(project=project, run_id__in=wanted).select_related("session").defer("header", "search")
+    found = {run.run_id: run for run in runs}
+    return [found[run_id] for run_id in wanted if run_id in found]
+
+
+def _back(request: HttpRequest, project: Project, warning: str = "") -> HttpResponseBase:
+    """To the list as it was; only its address is taken from the form, never another one."""
+    if warning:
+        messages.warning(request, warning)
+    address = ListAddress.read(QueryDict(request.POST.get("back", "").removeprefix("?")))
+    return redirect(reverse("sessions", args=[project.slug]) + str(address).rstrip("?"))
+
+
+# --- replays -----------------------------------------------------------------------------------
+
+
+def _queue_replays(request: HttpRequest, project: Project, runs: list[Run]) -> HttpResponseBase:
+    """The same form again asks for the same replays."""
+    ready = [run for run in runs if run.verdict != "cold"]
+    for run in ready:
+        request_replay(run=run, user=_user(request), request_key=_request_key(request, run))
+    if ready:
+        words = f"{len(ready)} replay{' is' if len(ready) == 1 else 's are'} queued; recorded answers only."
+        messages.info(
+            request, format_html('{} <a href="{}">Replays</a>', words, reverse("replays", args=[project.slug]))
+        )
+    if cold := len(runs) - len(ready):
+        words = f"{cold} {'is' if cold == 1 else 'are'} cold: too little was captured to begin a replay."
+        messages.warning(request, words)
+    return _back(request, project)
+
+
+def _request_key(request: HttpRequest, run: Run) -> str | None:
+    """Of the form's key, the person and the run: nobody's key can meet another's."""
+    key = request.POST.get("key", "")
+    return f"bulk-{sha256(f'{request.user.pk}/{key}/{run.pk}'.encode()).hexdigest()[:40]}" if key else None
+
+
+def _user(request: HttpRequest) -> User:
+    assert isinstance(request.user, User)  # signed in: project_page
+    return request.user
+
+
+# --- cold cases --------------------------------------------------------------------------------
+
+
+def _mark_cold(request: HttpRequest, project: Project, runs: list[Run]) -> HttpResponseBase:
+    reason = request.POST.get("reason", "")
+    try:
+        with transaction.atomic():
+            for run in runs:
+                mark_cold(run=run, reason=reason, user=_user(request))
+    except RecordError as error:
+        facts: dict[str, Any] = {"project": project, "section": "sessions", "runs": runs, "reason": reason}
+        facts |= {"error": error.message, "back": request.POST.get("back", "")}
+        return render(request, "session_list/mark_cold.html", facts, status=422)
+    messages.info(request, f"{len(runs)} session{' is' if len(runs) == 1 else 's are'} marked cold.")
+    return _back(request, project)
+
+
+# --- export ------------------------------------------------------------------------------------
+
+
+def _export(request: HttpRequest, project: Project, runs: list[Run]) -> HttpResponseBase:
+    """A batch of native records, byte for byte, that can be sent to another server as it is."""
+    response = StreamingHttpResponse(_batch([run.pk for run in runs]), content_type="application/octet-stream")
+    response.headers["Content-Disposition"] = f'attachment; filename="{project.slug}-sessions.json"'
+    response.headers["X-Content-Type-Options"] = "nosniff"
+    response.headers["Content-Security-Policy"] = "sandbox; default-src 'none'"
+    response.headers["Cache-Control"] = "private, no-store"
+    return response
+
+
+def _batch(pks: list[int]) -> Iterator[bytes]:
+    """Written as they are read: one record in memory at a time."""
+    gone: list[JsonObject] = []
+    separator = b'{"runs":['
+    for run in (Run.objects.filter(pk=pk).first() for pk in pks):
+        if run is None:
+            continue
+        try:
+            yield separator + encode_native(load_run(run))
+            separator = b",\n"
+        except StoredBytesMissing as error:
+            gone.append({"run_id": run.run_id, "error": str(error)})
+    yield separator if separator.endswith(b"[") else b""
+    yield b"]" + (b',"gone":' + compact_json(gone) if gone else b"") + b"}"
+
+
+_ACTIONS = {"replay": _queue_replays, "cold": _mark_cold, "export": _export}

@@ -1,0 +1,80 @@
+"""What the model saw at one request, the newest messages first to be shown."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from django.http import HttpRequest
+
+from sessions_app.core.errors import PayloadMissing
+from sessions_app.core.run import ModelCall
+from sessions_app.models import Project, Step
+from sessions_app.queries import steps
+from sessions_app.web.run_pages import RunPlace, whole_number
+from sessions_app.web.steps.messages import Message
+from sessions_app.web.steps.parts import Part
+from sessions_app.web.steps.sections import offered, read_message
+
+MESSAGES = 30
+"""A page of messages; histories of thousands are read from their end."""
+
+
+def messages_context(request: HttpRequest, project: Project, place: RunPlace) -> dict[str, Any]:
+    here, before, after = steps.requests(place.run, whole_number(request.GET.get("step"), 1))
+    found: dict[str, Any] = {"request_step": here, "request_before": before, "request_after": after}
+    if here is None or here.input_node is None:
+        return found
+    chain, before_chain = steps.chains_of(place.run, here.input_node, before.input_node if before else None)
+    if not chain.messages:
+        raise PayloadMissing(bytes(here.input_node).hex())
+    shared = chain.shared_with(before_chain)
+    total = len(chain.messages)
+    end = min(whole_number(request.GET.get("until"), total), total)
+    start = max(0, end - MESSAGES)
+    shown = _read(project, chain, start, end, shared)
+    return found | {
+        "messages_shown": shown.messages,
+        "earlier": start,
+        "earlier_page": min(start, MESSAGES),
+        "later": total - end,
+        "later_until": min(end + MESSAGES, total),
+        "total_messages": total,
+        "new_messages": total - shared if before else 0,
+        "gone_messages": len(before_chain.nodes) - shared,
+        "system": shown.system,
+        "offered": _offered(project, here),
+    }
+
+
+class _Shown:
+    """The messages of the page, and the system prompt that stands above them."""
+
+    def __init__(self, messages: list[Message], system: Part | None) -> None:
+        self.messages = messages
+        self.system = system
+
+
+def _read(project: Project, chain: steps.Chain, start: int, end: int, shared: int) -> _Shown:
+    """The last message is read too, wherever the page is: it carries the instructions in force."""
+    payloads = steps.read_messages(project.pk, [*chain.messages[start:end], chain.messages[-1], chain.messages[0]])
+    *shown, last, first = [read_message(payload) for payload in payloads]
+    system = last.instructions or (first.parts[0] if first.role == "system" and first.parts else None)
+    numbered = [
+        replace(_without(message, system), position=position, is_new=0 < shared < position)
+        for position, message in enumerate(shown, start=start + 1)
+    ]
+    return _Shown(numbered, system)
+
+
+def _without(message: Message, system: Part | None) -> Message:
+    """Each request repeats the instructions; only others than those on top are worth a look."""
+    said = message.instructions
+    is_repeated = said is not None and system is not None and said.text == system.text
+    return replace(message, instructions=None) if is_repeated else message
+
+
+def _offered(project: Project, here: Step) -> list[Any]:
+    row = steps.step_row(here.run, here.index)
+    call = steps.step_body(row, project.pk).call if row else None
+    return offered(call) if isinstance(call, ModelCall) else []

@@ -1,0 +1,228 @@
+"""A session: one run of it at a time, as steps, as messages, as states, and as it arrived."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import replace
+from typing import Any
+from urllib.parse import quote
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_GET
+
+from sessions_app.core.errors import StoredBytesMissing
+from sessions_app.core.formats.native import encode_native
+from sessions_app.core.judge.anomalies import Anomaly, first_odd_step
+from sessions_app.core.payload import TEXT, Payload
+from sessions_app.mapping import payloads
+from sessions_app.mapping.load import load_run
+from sessions_app.models import Project, Replay, Run
+from sessions_app.models.replays import FORK_MODES
+from sessions_app.queries import steps
+from sessions_app.queries.access import has_role
+from sessions_app.queries.run_ends import ends_of
+from sessions_app.queries.session_replays import newest_of
+from sessions_app.queries.trace_facts import trace_facts
+from sessions_app.web.access import project_page
+from sessions_app.web.diff.partners import diff_partners
+from sessions_app.web.downloads import attachment
+from sessions_app.web.render.payloads import show
+from sessions_app.web.run_pages import RunPlace, place_of, run_address, session_of, whole_number
+from sessions_app.web.sessions.arrival import arrival_of, arriving_context
+from sessions_app.web.sessions.find import hides_inner, kept, search
+from sessions_app.web.sessions.messages import messages_context
+from sessions_app.web.sessions.oddities import folded_anomalies
+from sessions_app.web.sessions.outline import Fold, outline
+from sessions_app.web.sessions.restored import (
+    cut_anomalies,
+    cut_messages,
+    cut_rows,
+    cut_step,
+    last_shown,
+    restored_context,
+    restored_place,
+    step_to_go_to,
+    until_of,
+)
+from sessions_app.web.sessions.ruler import ruler_of
+from sessions_app.web.sessions.run_ends import shown_ends, shown_instructions
+from sessions_app.web.states.view import state_context
+from sessions_app.web.steps.views import step_context
+from sessions_app.web.traces.views import spans_context
+
+VIEWS = ("steps", "messages", "state", "raw")
+REPLAYS = 10
+ANOMALIES = 6
+
+
+@require_GET
+@project_page()
+def session(request: HttpRequest, project: Project, session_id: str) -> HttpResponse:
+    place = restored_place(request, place_of(session_of(project, session_id), request.GET.get("run", "")))
+    if partner := request.GET.get("with"):
+        return redirect("diff", project.slug, place.run.run_id, partner)
+    if address := step_to_go_to(request, place):
+        return redirect(address)
+    view = _view(request, place)
+    context = _frame(request, project, place, view) | restored_context(place) | _VIEWS[view](request, project, place)
+    return render(request, "sessions/session.html", context)
+
+
+def _view(request: HttpRequest, place: RunPlace) -> str:
+    """The document as it arrived holds the whole run: a restored one has no such view."""
+    asked = request.GET.get("view", "steps")
+    is_hidden = asked == "raw" and until_of(place) is not None
+    return asked if asked in VIEWS and not is_hidden else "steps"
+
+
+def _frame(request: HttpRequest, project: Project, place: RunPlace, view: str) -> dict[str, Any]:
+    run = place.run
+    replays = replays_of(run)
+    made_by = getattr(run, "produced_by", None)
+    return {
+        "project": project,
+        "section": "sessions",
+        **above_steps(request, project, place, view),
+        "q": place.query + kept(request, place),
+        "kept_find": kept(request, place),
+        "replays": replays,
+        "fork_count": _forks_among(replays),
+        "diff_partners": diff_partners(place, replays),
+        "session_replay": newest_of(run.session) if place.is_one_of_many else None,
+        "may_change": has_role(request.user, project, "member"),
+        "asked_step": whole_number(request.GET.get("step"), 0),
+        "asked_at_step": request.GET.get("at_step"),
+        "source_hex": bytes(run.source_digest).hex(),
+        "curl": curl_of(request, run),
+        "recorded_address": run_address(made_by.run, project) if made_by else None,
+    }
+
+
+def _forks_among(replays: list[Replay]) -> int | None:
+    """None when there may be more than are listed."""
+    return sum(replay.mode in FORK_MODES for replay in replays) if len(replays) < REPLAYS else None
+
+
+def above_steps(request: HttpRequest, project: Project, place: RunPlace, view: str) -> dict[str, Any]:
+    """Who, what, the story, what was asked and answered, can it be replayed, what is odd."""
+    run = place.run
+    facts = trace_facts(run)
+    anomalies = [Anomaly.from_json(item) for item in run.anomalies]
+    odd = folded_anomalies(anomalies)
+    ends = ends_of(run)
+    return {
+        **arriving_context(request, project, run, arrival_of(run, facts)),
+        "place": place,
+        "facts": facts,
+        "view": view,
+        "q": place.query,
+        "panel_address": place.panel_address(project),
+        "ends": shown_ends(ends, run.status),
+        "instructions": shown_instructions(ends.instructions),
+        "kit_lines": run.kit.get("lines", []),
+        "kit_details": {line["key"]: line["detail"] for line in run.kit.get("lines", [])},
+        "anomalies": odd[:ANOMALIES],
+        "more_anomalies": odd[ANOMALIES:],
+        "odd_count": len(anomalies),
+        "cold_case": getattr(run, "cold_case", None),
+        "made_by": getattr(run, "produced_by", None),
+        "last_index": steps.last_index(run),
+    }
+
+
+def curl_of(request: HttpRequest, run: Run) -> str:
+    """The record by the API; the key comes from the shell and never from a page."""
+    address = request.build_absolute_uri(f"/api/v1/runs/{quote(run.run_id, safe='')}/record")
+    return f'curl -H "Authorization: Bearer $REPLAY_KEY" {shlex.quote(address)}'
+
+
+def replays_of(run: Run) -> list[Replay]:
+    found = run.replays.select_related("requested_by", "produced_run").defer("produced_run__header")
+    return list(found.order_by("-pk")[:REPLAYS])
+
+
+# --- steps -------------------------------------------------------------------------------------
+
+
+def steps_context(request: HttpRequest, project: Project, place: RunPlace) -> dict[str, Any]:
+    run, last = place.run, last_shown(place)
+    if not last:
+        return {"rows": [], "entries": []}
+    is_whole = until_of(place) is None
+    found = search(request, place) if is_whole else None
+    hits = found.hits.counts if found else {}
+    anomalies = cut_anomalies(place, run.anomalies)
+    first = next(iter(hits), None) or first_odd_step([Anomaly.from_json(item) for item in anomalies])
+    hides = hides_inner(request)
+    first = first or (steps.first_listed(run) if hides else None)
+    shown = min(max(whole_number(request.GET.get("step"), first or 1), 1), last)
+    at = min(whole_number(request.GET.get("at"), shown), last)
+    page = steps.row_page_without_inner(run, at, shown) if hides else steps.row_page(run, at, last)
+    page = cut_rows(place, page, hides_inner=hides)
+    rows, unfolded = page.rows, _unfolded(request)
+    hidden = steps.inner_steps(run, shown) if hides else {}
+    entries = outline(rows, started_at=run.started_at, asked=shown, unfolded=unfolded, hits=hits, hidden=hidden)
+    folds = [entry.first for entry in entries if isinstance(entry, Fold)]
+    query = place.query + kept(request, place)
+    return {
+        "entries": entries,
+        "find": replace(found, shown=shown) if found else None,
+        "can_find": is_whole and not place.token,
+        "fold_count": len(folds),
+        "all_folds": ",".join(map(str, folds)),
+        "q_list": query + (f"unfold={','.join(map(str, sorted(unfolded)))}&" if unfolded else ""),
+        "rows": rows,
+        "shown": shown,
+        "rows_last": rows[-1].index,
+        "rows_before": page.before,
+        "rows_after": page.after,
+        "rows_next": page.following,
+        "hides_inner": hides,
+        "q_without_inner": query.replace("inner=hide&", ""),
+        "inner_count": run.steps.filter(kind="other", index__lte=last).count(),
+        "ruler": ruler_of(_failed(run, last), anomalies, last, rows, hits),
+        **cut_step(place, step_context(project, place, shown, for_panel=True, hides_inner=hides)),
+        "q_session": place.session_address(project) + kept(request, place),
+    }
+
+
+def _failed(run: Run, last: int) -> list[int]:
+    return [index for index in steps.failed_indices(run) if index <= last]
+
+
+def _unfolded(request: HttpRequest) -> set[int]:
+    """First steps of the loops that the address wants open."""
+    return {whole_number(part, 0) for part in request.GET.get("unfold", "").split(",")[:50]} - {0}
+
+
+# --- raw ---------------------------------------------------------------------------------------
+
+
+def _raw(request: HttpRequest, project: Project, place: RunPlace) -> dict[str, Any]:
+    """What was received, redacted before it was stored: spans as a tree, a document a part at a time."""
+    if trace := getattr(place.run, "trace", None):
+        return spans_context(request, trace) | {"q_raw": place.query + "view=raw&"}
+    digest = bytes(place.run.source_digest).hex()
+    try:
+        content = payloads.read(project.pk, digest)
+    except StoredBytesMissing:
+        return {"source_digest": digest, "document": None}
+    start = whole_number(request.GET.get("from"), 0)
+    document = show(Payload(content=content, media_type=TEXT), "json", start=start)
+    return {"source_digest": digest, "document": document}
+
+
+def _messages(request: HttpRequest, project: Project, place: RunPlace) -> dict[str, Any]:
+    return cut_messages(place, messages_context(request, project, place))
+
+
+_VIEWS = {"steps": steps_context, "messages": _messages, "state": state_context, "raw": _raw}
+
+
+@require_GET
+@project_page()
+def record(request: HttpRequest, project: Project, session_id: str) -> HttpResponse:
+    """The run in the native format; posting it to an empty server gives an equal run."""
+    run = place_of(session_of(project, session_id), request.GET.get("run", "")).run
+    return attachment(encode_native(load_run(run)), f"{run.run_id}.json")

@@ -1,0 +1,158 @@
+"""One step: the panel beside the list, and a page of its own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils.cache import patch_vary_headers
+from django.views.decorators.http import require_GET
+
+from sessions_app.core import run as core
+from sessions_app.core.run import ModelCall, ToolCall
+from sessions_app.models import Project, Run, Step
+from sessions_app.queries import steps
+from sessions_app.web.access import project_page
+from sessions_app.web.render.payloads import Form
+from sessions_app.web.run_pages import RunPlace, place_of, session_of
+from sessions_app.web.sessions.find import hides_inner
+from sessions_app.web.sessions.outline import ICONS, OTHER_ICON, offset_ms
+from sessions_app.web.steps.payload_views import payload
+from sessions_app.web.steps.sections import Asked, ModelInput, sections
+from sessions_app.web.steps.states import states_around
+
+__all__ = ["payload", "step", "step_context"]
+
+LAYOUT = "3"
+"""Part of the ETag: grows when the panel is drawn in another way."""
+TAIL = 12
+"""New messages that a step shows; all are in the messages view."""
+FORMS: tuple[Form, ...] = ("pretty", "json", "bytes")
+
+
+@require_GET
+@project_page()
+def step(request: HttpRequest, project: Project, session_id: str, n: int) -> HttpResponse:
+    place = place_of(session_of(project, session_id), request.GET.get("run", ""))
+    if request.headers.get("HX-Request"):
+        return _panel(request, project, place, n)
+    form = request.GET.get("as", "pretty")
+    context = step_context(project, place, n, form=form if form in FORMS else "pretty")
+    return render(request, "steps/step.html", context)
+
+
+def _panel(request: HttpRequest, project: Project, place: RunPlace, n: int) -> HttpResponse:
+    """Recorded steps do not change: the browser may keep the panel and ask whether it is still right."""
+    etag = f'"{bytes(place.run.content_digest).hex()[:24]}-{n}-{LAYOUT}"'
+    is_known = request.headers.get("If-None-Match") == etag
+    response = (
+        HttpResponse(status=304)
+        if is_known
+        else render(request, "steps/_panel.html", _panel_context(request, project, place, n))
+    )
+    response.headers["ETag"] = etag
+    response.headers["Cache-Control"] = "private, no-cache"
+    patch_vary_headers(response, ("HX-Request", "Cookie"))
+    return response
+
+
+def _panel_context(request: HttpRequest, project: Project, place: RunPlace, n: int) -> dict[str, Any]:
+    hides = hides_inner(request)
+    kept = {"q_session": place.session_address(project) + "inner=hide&"} if hides else {}
+    return step_context(project, place, n, for_panel=True, hides_inner=hides) | kept
+
+
+def step_context(
+    project: Project,
+    place: RunPlace,
+    n: int,
+    *,
+    form: Form = "pretty",
+    for_panel: bool = False,
+    hides_inner: bool = False,
+) -> dict[str, Any]:
+    """The same number of queries for every step: row, payloads, messages, neighbours."""
+    run, last = place.run, steps.last_index(place.run)
+    row = steps.step_row(run, n)
+    if row is None:
+        raise Http404
+    body = steps.step_body(row, project.pk)
+    own = {} if for_panel else _own_page(project, place, row, body)
+    return {
+        "project": project,
+        "section": "sessions",
+        "place": place,
+        "run": run,
+        "row": row,
+        "step": body,
+        "kind_icon": ICONS.get(row.kind, OTHER_ICON),
+        "form": form,
+        "sections": sections(body, _model_input(project, run, row, body.call), Asked(form=form)),
+        "asked_by": steps.step_row(run, row.parent) if row.parent else None,
+        "offset_ms": offset_ms(row, run.started_at),
+        "first_token_ms": _first_token(body),
+        "last_index": last,
+        "spans_address": spans_address(project, place),
+        "q_session": place.session_address(project),
+        "own_address": place.step_address(project, n),
+        **steps.neighbours(run, n, last, without_inner=hides_inner),
+        **steps.failed_neighbours(run, n),
+        **_odd_neighbours(run, n),
+        **own,
+    }
+
+
+def spans_address(project: Project, place: RunPlace) -> str:
+    """Where spans of the run are opened; shared pages do not show them."""
+    has_trace = not place.token and getattr(place.run, "trace", None) is not None
+    return f"{place.session_address(project)}view=raw&" if has_trace else ""
+
+
+def _own_page(project: Project, place: RunPlace, row: Step, body: core.Step) -> dict[str, Any]:
+    """What is only worth its queries on the step's own page."""
+    return {
+        "forms": FORMS,
+        "fixture_digest": _fixture_digest(body),
+        "replays_done": steps.replays_done(row) if row.kind == "tool" else 0,
+        "same_calls": steps.same_calls(row, project.pk),
+        "same_calls_limit": steps.SAME_CALLS,
+        "call_key": bytes(row.arguments_key).hex() if row.arguments_key else None,
+        "step_before": place.step_address(project, row.index - 1),
+        "step_after": place.step_address(project, row.index + 1),
+        "states": states_around(project, place.run, row.index),
+    }
+
+
+def _fixture_digest(body: core.Step) -> str | None:
+    """Of the answer that a replay gives back; None when there is none to give."""
+    call = body.call
+    return call.result.digest if isinstance(call, ToolCall) and call.result is not None else None
+
+
+def _odd_neighbours(run: Run, n: int) -> dict[str, int | None]:
+    odd = sorted({index for item in run.anomalies for index in item.get("steps") or ()})
+    return {
+        "next_odd": next((index for index in odd if index > n), None),
+        "previous_odd": next((index for index in reversed(odd) if index < n), None),
+    }
+
+
+def _model_input(project: Project, run: Run, row: Step, call: object) -> ModelInput:
+    if not isinstance(call, ModelCall):
+        return ModelInput()
+    if row.input_node is None:
+        return ModelInput(is_captured=False)
+    before = steps.request_before(run, row.index)
+    tail = steps.tail_of(run, row.input_node, stop=before, limit=TAIL)
+    return ModelInput(
+        messages=tuple(steps.read_messages(project.pk, tail.messages)),
+        has_earlier=tail.has_earlier,
+        rewritten=before is not None and not tail.reached_stop and not tail.was_cut,
+    )
+
+
+def _first_token(step: core.Step) -> float | None:
+    if step.started_at is None or step.first_token_at is None:
+        return None
+    return (step.first_token_at - step.started_at).total_seconds() * 1000
