@@ -139,7 +139,7 @@ def observations_of(transcript: Transcript, final: History | None, ending: Endin
         final=final,
         output=ending.output,
         error=ending.error,
-        ended_open=ending.open_calls is not None,
+        open_calls=ending.open_calls,
     )
 
 
@@ -186,7 +186,7 @@ async def run_loop(agent: Any, start: Start, run: Run) -> tuple[Ending, list[Mod
         except Exception as error:
             return Ending(error=ErrorInfo(type=type(error).__name__, message=str(error))), messages
     is_open = bool(messages) and messages[-1].kind == "response"
-    return _ended(output), [*messages, *late] if is_open else messages
+    return _ended(output, run), [*messages, *late] if is_open else messages
 
 
 def _without_open_end(messages: list[ModelMessage]) -> list[ModelMessage]:
@@ -232,10 +232,13 @@ def _limits(run: Run) -> UsageLimits:
     return UsageLimits(**{"request_limit": None, **limits})
 
 
-def _ended(output: Any) -> Ending:
-    if isinstance(output, DeferredToolRequests):
-        return Ending(open_calls=frozenset(call.tool_call_id for call in (*output.calls, *output.approvals)))
-    return Ending(output=Payload.of(output))
+def _ended(output: Any, run: Run) -> Ending:
+    if not isinstance(output, DeferredToolRequests):
+        return Ending(output=Payload.of(output))
+    approvals = {call.tool_call_id: "unapproved" for call in output.approvals}
+    # The OpenAI Agents SDK knows of approvals alone.
+    outside = "unapproved" if is_openai_agents(run) else "deferred"
+    return Ending(open_calls=approvals | {call.tool_call_id: outside for call in output.calls})
 
 
 def unreadable(error: ValidationError) -> str:

@@ -146,7 +146,7 @@ class _Builder:
         answered = self._answers.get(call_id or "") or []
         answer = answered.pop(0) if answered else None
         if observed is None and answer is None:
-            if self._seen.ended_open:
+            if self._seen.open_calls is not None:
                 yield from self._open_call(name, call_id)
             return
         recorded = self._recorded_step(observed.step) if observed else None

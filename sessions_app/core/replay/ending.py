@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from sessions_app.core.compare.strict import same_json
@@ -38,8 +39,8 @@ class Ending:
 
     output: Payload | None = None
     error: ErrorInfo | None = None
-    open_calls: frozenset[str] | None = None
-    """Ids of the calls that wait for somebody; None when the loop did not end with any."""
+    open_calls: Mapping[str, str | None] | None = None
+    """What the calls wait for (`run.WAITING`), by id; None when the loop did not end with any."""
     ran_past: int | None = None
     """Number of requests that had been answered when one more was made."""
     miss: FixtureMiss | None = None
@@ -279,15 +280,23 @@ def _put_off(run: Run) -> frozenset[str]:
     return _ids_of([pair for pair in waiting(run) if is_stream and pair[1].outcome == "deferred"])
 
 
-def _other_calls(run: Run, replayed: frozenset[str] | None) -> Divergence | None:
-    """None where the same calls wait. `replayed` is None where the loop came to another end."""
+def _other_calls(run: Run, open_calls: Mapping[str, str | None] | None) -> Divergence | None:
+    """None where the same calls wait for the same. `open_calls` is None where the loop came to another end."""
     recorded, last = _ids_of(waiting(run)), len(run.steps)
-    if replayed is None:
+    if open_calls is None:
         return Divergence(step=last, path="open_calls", recorded=sorted(recorded), replayed=None)
-    recorded, replayed = recorded - _put_off(run), replayed - _put_off(run)
-    if recorded == replayed:
-        return None
-    return Divergence(step=last, path="open_calls", recorded=sorted(recorded), replayed=sorted(replayed))
+    recorded, replayed = recorded - _put_off(run), frozenset(open_calls) - _put_off(run)
+    if recorded != replayed:
+        return Divergence(step=last, path="open_calls", recorded=sorted(recorded), replayed=sorted(replayed))
+    return next(_waiting_otherwise(run, open_calls), None)
+
+
+def _waiting_otherwise(run: Run, open_calls: Mapping[str, str | None]) -> Iterator[Divergence]:
+    """Calls that were said to wait for a person, and wait for a result from outside; or the other way round."""
+    for step, call in waiting(run):
+        now = open_calls.get(call.call_id or "")
+        if None not in (call.outcome, now) and call.outcome != now:
+            yield Divergence(step=step.index, path="open_calls", recorded=call.outcome, replayed=now)
 
 
 # --- what was proven ---------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -68,8 +69,8 @@ class Observations:
     final: History | None
     output: Payload | None
     error: ErrorInfo | None
-    ended_open: bool = False
-    """The loop stopped because calls wait for approval or for a result from outside."""
+    open_calls: Mapping[str, str | None] | None = None
+    """What the calls wait for that the loop stopped at, by id: an approval, or a result from outside."""
     states: States = "carried"
     """Where the states of the produced run come from."""
     first_state: JsonValue = None

@@ -62,7 +62,7 @@ def _ending(pairs: Pairs, seen: ObservedComparison) -> Ending:
     if is_stopped(pairs):
         return Ending(ran_past=seen.ran_past, miss=seen.miss, is_cut_short=True)
     observed = pairs.observed
-    open_calls = frozenset(call.call_id for _, call in waiting(observed) if call.call_id)
+    open_calls = _open_calls(observed)
     return Ending(
         output=observed.output,
         error=observed.error,
@@ -70,6 +70,10 @@ def _ending(pairs: Pairs, seen: ObservedComparison) -> Ending:
         ran_past=seen.ran_past,
         miss=seen.miss,
     )
+
+
+def _open_calls(observed: Run) -> dict[str, str | None]:
+    return {call.call_id: call.outcome for _, call in waiting(observed) if call.call_id}
 
 
 def _observations(pairs: Pairs, seen: ObservedComparison, tools: Tools) -> Observations:
@@ -82,7 +86,7 @@ def _observations(pairs: Pairs, seen: ObservedComparison, tools: Tools) -> Obser
         final=observed.final,
         output=None if is_cut_short else observed.output,
         error=None if is_cut_short else observed.error,
-        ended_open=not is_cut_short and bool(waiting(observed)),
+        open_calls=None if is_cut_short else _open_calls(observed) or None,
         has_run_tools=tools == "run",
     )
 

@@ -20,6 +20,7 @@ from sessions_app.core.replay.projection import Projection, in_shape_of
 from sessions_app.core.replay.snapshot_states import states_at_snapshots
 from sessions_app.core.run import (
     REPEATED,
+    WAITING,
     ModelCall,
     ParentLink,
     Run,
@@ -66,6 +67,7 @@ class _Rebuilt:
         self._requests = {request.step: request for request in seen.requests if request.step}
         self._calls = {call.step: call for call in seen.calls}
         self._states = seen.states
+        self._open_calls = seen.open_calls
         self._snapshots = states_at_snapshots(recorded, seen)
         self._projection = Projection()
         self.final = self._projection.pair(recorded.final, seen.final)
@@ -139,7 +141,13 @@ class _Rebuilt:
         is_open = asked is not None and call.result is None and step.error is None
         if observed is None and part is None and not is_open:
             return None
-        return replace(step, call=_rebuilt_call(call, observed, asked, part), source=source_of(step, observed))
+        rebuilt = _rebuilt_call(call, observed, asked, part)
+        return replace(step, call=self._waiting(rebuilt), source=source_of(step, observed))
+
+    def _waiting(self, call: ToolCall) -> ToolCall:
+        """As the loop left it open, where the recording says what it waited for."""
+        now = (self._open_calls or {}).get(call.call_id or "")
+        return replace(call, outcome=now) if now is not None and call.outcome in WAITING else call
 
     def _next(self, parts: PartsByCall, call: ToolCall) -> JsonObject | None:
         waiting = parts.get(call.call_id or "", [])

@@ -264,3 +264,41 @@ def _content(record: Json) -> Made:
 
         expected = Expected(by="replay", place=at(told.step, paths="messages"), compared=at(index, paths="content"))
         yield f"step {index}", changed(record, change), expected
+
+
+@kind("what a call waits for, as the loop knows it")
+def _waits_by_definition(record: Json) -> Made:
+    """The definition of its tool says so; and the OpenAI Agents SDK knows of approvals alone."""
+    for index, known, said in _waiting(record):
+        if known is not None:
+            expected = Expected(by="replay", place=at(index), compared=at(index, paths="outcome") | at())
+            yield f"step {index}", changed(record, with_fields(index, outcome=_OTHER[said])), expected
+
+
+@kind("what a call waits for, as its tool said")
+def _waits_by_its_tool(record: Json) -> Made:
+    """As good as any answer that a tool gives."""
+    for index, known, said in _waiting(record):
+        if known is None:
+            expected = Expected(by="comparison", compared=at(index, paths="outcome"))
+            yield f"step {index}", changed(record, with_fields(index, outcome=_OTHER[said])), expected
+
+
+_OTHER = {"unapproved": "deferred", "deferred": "unapproved"}
+_BY_DEFINITION = {"unapproved": "unapproved", "external": "deferred"}
+
+
+def _waiting(record: Json) -> Iterator[tuple[int, str | None, str]]:
+    """Calls that the run ended with: what the loop knows that each waits for, and what the step says or would say."""
+    reader = RecordReader(record)
+    kinds = {tool.get("name"): tool.get("kind") for tool in record.get("tools") or []}
+    is_openai = (record.get("agent") or {}).get("framework") == "openai-agents"
+    for index in reader.tools:
+        step = reader.step(index)
+        known = "unapproved" if is_openai else _BY_DEFINITION.get(kinds.get(step.get("tool_name")) or "")
+        said = step.get("outcome")
+        is_open = (
+            said is None and known is not None and "result" not in step and step.get("parent") == reader.models[-1]
+        )
+        if said in _OTHER or (is_open and not is_openai):
+            yield index, known, said or known or ""
