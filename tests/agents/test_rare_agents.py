@@ -114,6 +114,17 @@ def test_a_run_that_does_not_say_with_which_calls_it_was_resumed_is_refused():
     assert (judged.reasons[0].code, judged.reasons[0].step) == ("call_contradicted", 1)
 
 
+def test_a_run_that_says_otherwise_than_the_step_what_was_decided_is_refused():
+    record = json.loads(recorded(results_for_tools_that_run_elsewhere())[-1])
+    call_id = record["steps"][0]["call_id"]
+    assert judge(parse_native(json.dumps(record).encode())).verdict == "replayable"
+    record["deferred"][call_id] = "failed"
+
+    judged = assert_promise_kept(json.dumps(record).encode())
+
+    assert judged.words == "The run says that step 1 (ship) ended as failed; the step says success."
+
+
 def test_another_result_from_elsewhere_is_found():
     record = json.loads(recorded(results_for_tools_that_run_elsewhere())[-1])
     record["steps"][0]["result"]["tracking"] = "T-10"

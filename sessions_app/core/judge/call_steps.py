@@ -29,7 +29,7 @@ from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.replay.call_places import place_without_step
 from sessions_app.core.replay.fixture_book import recorded_arguments
 from sessions_app.core.replay.hand_overs import is_openai_agents
-from sessions_app.core.run import PYDANTIC_AI, SKIPPED, Run, Step, ToolCall, broke_off_at
+from sessions_app.core.run import PYDANTIC_AI, SKIPPED, TOLD_TO_THE_MODEL, Run, Step, ToolCall, broke_off_at
 
 
 def call_step_gaps(run: Run) -> Iterator[Reason]:
@@ -38,6 +38,7 @@ def call_step_gaps(run: Run) -> Iterator[Reason]:
         yield from islice(_steps_without_calls(run), 1)
         yield from islice(_steps_out_of_place(run), 1)
         yield from islice(_steps_of_another_kind(run), 1)
+        yield from islice(_steps_of_other_decisions(run), 1)
     if is_of_recorder(run):
         yield from islice(_calls_without_steps(run), 1)
         yield from islice(_calls_of_no_answer(run), 1)
@@ -213,6 +214,21 @@ def _steps_of_another_kind(run: Run) -> Iterator[Reason]:
             is_said, is_so = ("an output", "a tool's") if call.is_output else ("a tool's", "an output")
             message = f"The call of {step_name(step)} is said to be {is_said}, and is {is_so} by the request before it."
             yield reason_at(run, "call_contradicted", message, step)
+
+
+def _steps_of_other_decisions(run: Run) -> Iterator[Reason]:
+    """What became of a call that the run was resumed with stands in its step, and in the run as well."""
+    if not (is_of_recorder(run) or is_openai_agents(run)):
+        return
+    for step, call in run.tool_calls:
+        word = run.decided.get(call.call_id or "") if step.parent is None else None
+        if word is not None and call.outcome in _TOLD and word != call.outcome:
+            message = f"The run says that {step_name(step)} ended as {word}; the step says {call.outcome}."
+            yield reason_at(run, "call_contradicted", message, step)
+
+
+_TOLD = TOLD_TO_THE_MODEL | {"success", "denied"}
+"""Outcomes of calls whose answer went to the model. Of others a run says what somebody decided, and no more."""
 
 
 def _is_named(tool: JsonValue, name: str) -> bool:

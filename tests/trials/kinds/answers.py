@@ -297,8 +297,8 @@ def _waiting(record: Json) -> Iterator[tuple[int, str | None, str]]:
         step = reader.step(index)
         known = "unapproved" if is_openai else _BY_DEFINITION.get(kinds.get(step.get("tool_name")) or "")
         said = step.get("outcome")
-        is_open = (
-            said is None and known is not None and "result" not in step and step.get("parent") == reader.models[-1]
-        )
-        if said in _OTHER or (is_open and not is_openai):
-            yield index, known, said or known or ""
+        is_last = step.get("parent") == reader.models[-1]
+        if said is None and known and not is_openai and is_last and "result" not in step:
+            said = known
+        if said in _OTHER:
+            yield index, known, said

@@ -201,3 +201,12 @@ def _deferred(record: Json) -> Made:
         place = Place(frozenset({*steps, told.step})) if told and told.step else Place()
         expected = Expected(by="replay", place=place, compared=Place(paths=("deferred",)))
         yield f"{call_id}: {new[call_id]}", changed(record, of_run(deferred=new)), expected
+
+
+@kind("what a person decided, in a word that nobody writes")
+def _deferred_word(record: Json) -> Made:
+    deferred: Json = record.get("deferred") or {}
+    for call_id, outcome in deferred.items():
+        new = {**deferred, call_id: f"{outcome}Z"}
+        expected = Expected(by="judge", compared=Place(paths=("deferred",)), verdicts=frozenset({"cold"}))
+        yield call_id, changed(record, of_run(deferred=new)), expected
