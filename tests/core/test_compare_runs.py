@@ -385,6 +385,25 @@ def test_what_a_step_says_of_its_call_is_compared(field: str):
     )
 
 
+@pytest.mark.parametrize(
+    "fact", [{"parent": 1}, {"extra": {"agent": "Sales"}}, {"extra": {"handoff": {"to": "Sales"}}}]
+)
+def test_what_only_one_step_says_is_a_difference_between_two_recordings_of_one_recorder(fact: dict[str, Any]):
+    call = ToolCall(tool_name="a", result=Payload.of_text("1"))
+    asking = make_step(1, ModelCall(history=None, response=None))
+    recorded = replace(make_run(run_id="a"), source_format="native", agent=AgentInfo(framework="openai-agents"))
+    left = replace(recorded, steps=(asking, make_step(2, call, **fact)))
+    right = replace(recorded, run_id="b", steps=(asking, make_step(2, call)))
+    replayed = replace(right, origin="replay", parent=ParentLink(run_id="a"))
+
+    found = [compare_runs(*pair).divergence for pair in ((left, right), (right, left))]
+
+    (name,) = fact.get("extra", fact)
+    assert [each and each.path for each in found] == [name, name]
+    assert compare_runs(left, left).identical
+    assert compare_runs(left, replayed).divergence is None
+
+
 def test_a_parent_that_moved_with_its_step_is_the_same():
     called = make_step(2, ToolCall(tool_name="a", result=Payload.of_text("1")), parent=1)
     moved = [

@@ -51,6 +51,7 @@ _BEFORE: tuple[tuple[str, Read], ...] = (
     ("agent.tool_retries", lambda run: run.agent.tool_retries),
     ("agent.output_retries", lambda run: run.agent.output_retries),
     ("agent.output_function", lambda run: run.agent.output_function),
+    ("agent.output_changed", lambda run: run.agent.output_changed),
     ("agent.usage_limits", lambda run: run.agent.usage_limits),
     ("code.commit", lambda run: run.code.commit),
     ("code.dirty", lambda run: run.code.dirty),

@@ -156,6 +156,11 @@ def _are_related(left: Run, right: Run) -> bool:
     return bool(origins[0] & origins[1])
 
 
+def _are_of_one_recorder(left: Run, right: Run) -> bool:
+    are_recordings = all(run.origin == "recorded" and run.source_format == "native" for run in (left, right))
+    return are_recordings and left.agent.framework == right.agent.framework is not None
+
+
 def _comparer(left: Run, right: Run, rules: VolatileRules, alignment: Alignment) -> StepComparer:
     fields = FieldComparer(rules, Tally())
     return StepComparer(
@@ -164,6 +169,7 @@ def _comparer(left: Run, right: Run, rules: VolatileRules, alignment: Alignment)
         right=messages_of(right),
         left_states=RunStates(left),
         right_states=RunStates(right),
+        are_of_one_recorder=_are_of_one_recorder(left, right),
         partners={
             left.steps[row.left].index: right.steps[row.right].index
             for row in alignment.rows

@@ -2,8 +2,9 @@
 
 Not compared: ids of sub-runs, token counts (a captured answer carries its own), where
 an answer came from, HTTP headers, and fields that the format does not know. States are compared where both runs
-recorded any: the state that a step left, wherever the two changed it otherwise. Parents, handoffs and what a tool gave
-before it was made a text are compared where both steps have them: few producers tell of these, and a replay not of all.
+recorded any: the state that a step left, wherever the two changed it otherwise. Parents, handoffs, the agent of a step
+and what a tool gave before it was made a text are compared where both steps have them, for few producers tell of these,
+and a replay not of all; in two runs that one recorder wrote, what one step has and the other lacks is a difference too.
 """
 
 from __future__ import annotations
@@ -74,6 +75,8 @@ class StepComparer:
     right: RunMessages
     left_states: RunStates
     right_states: RunStates
+    are_of_one_recorder: bool
+    """Both were recorded as they ran, and of the same framework: what a step does not say did not happen."""
     partners: Mapping[int, int]
     """Which step of the right, by its index, stands beside each of the left."""
 
@@ -84,6 +87,7 @@ class StepComparer:
         else:
             yield from self._call(left, right)
         yield from self._parent(left, right)
+        yield from self._said_by_recorder(left, right)
         yield from self._surroundings(left, right)
         yield from self._state(left, right)
         yield from self._times(left, right)
@@ -93,6 +97,8 @@ class StepComparer:
         expected = None if left.parent is None else self.partners.get(left.parent)
         if None not in (expected, right.parent) and expected != right.parent:
             yield from self.fields.present("parent", left.parent, right.parent)
+        if self.are_of_one_recorder and (left.parent is None) != (right.parent is None):
+            yield from self.fields.present("parent", left.parent or MISSING, right.parent or MISSING)
 
     def _state(self, left: Step, right: Step) -> Iterator[Difference]:
         """Two lists of operations may lead to the same state, which then is no difference."""
@@ -152,13 +158,14 @@ class StepComparer:
             yield from self.fields.payloads("result", *_results(left, right))
         if isinstance(left.call, ToolCall) and isinstance(right.call, ToolCall):
             yield from self._tool(left.call, right.call)
-            yield from self._said_by_recorder(left, right)
 
     def _said_by_recorder(self, left: Step, right: Step) -> Iterator[Difference]:
-        """What a replay makes holds neither."""
-        for name in ("returned", "handoff"):
-            if name in left.extra and name in right.extra:
-                yield from self.fields.present(name, left.extra[name], right.extra[name])
+        """What a replay makes holds none of it."""
+        for name in ("agent", "returned", "handoff"):
+            one, other = left.extra.get(name, MISSING), right.extra.get(name, MISSING)
+            sides = sum(each is not MISSING for each in (one, other))
+            if sides == 2 or (sides == 1 and self.are_of_one_recorder):
+                yield from self.fields.present(name, one, other)
 
     def _tool(self, left: ToolCall, right: ToolCall) -> Iterator[Difference]:
         yield from self.fields.values("outcome", left.outcome, right.outcome)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 
-from tests.trials.kinds.shared import Made, of_run, with_fields
+from tests.trials.kinds.shared import Made, of_run, with_fields, without_field
 from tests.trials.mutants import Expected, Place, at, changed, kind
 from tests.trials.reading_records import Json, RecordReader
 
@@ -158,3 +159,22 @@ def _wire(record: Json) -> Made:
             http = {**step["http"], "response_body": "cut of"}
             expected = Expected(by="comparison", compared=at(index, paths="http"))
             yield f"step {index}", changed(record, with_fields(index, http=http)), expected
+
+
+@kind("handoff, left out of its step")
+def _handoff_gone(record: Json) -> Made:
+    for index, step in _steps_with(record, "handoff"):
+        expected = Expected(by="anybody", compared=at(index, paths="handoff"))
+        yield f"step {index}: {step['handoff']}", changed(record, without_field(index, "handoff")), expected
+
+
+@kind("agent of a step")
+def _agent_of_a_step(record: Json) -> Made:
+    for index, step in _steps_with(record, "agent"):
+        expected = Expected(by="anybody", compared=at(index, paths="agent"))
+        yield f"step {index}: {step['agent']}", changed(record, with_fields(index, agent="Other")), expected
+
+
+def _steps_with(record: Json, field: str) -> Iterator[tuple[int, Json]]:
+    if (record.get("agent") or {}).get("framework"):
+        yield from ((index, step) for index, step in enumerate(record["steps"], start=1) if field in step)
