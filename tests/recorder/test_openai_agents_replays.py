@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any
 
@@ -256,4 +256,35 @@ def test_a_denied_call_is_the_one_that_was_asked_for():
 
     record["steps"][0]["arguments"] = '{"order": "B"}'
 
-    assert reasons_of(record) == ["call_contradicts"]
+    assert reasons_of(record) == ["call_contradicted"]
+
+
+def without_step_of_decided(record: Record) -> Record:
+    """Later steps move up."""
+    steps = copy.deepcopy(record["steps"][1:])
+    for step in steps:
+        if step.get("parent"):
+            step["parent"] -= 1
+    return {**record, "steps": steps, "final": {**record["final"], "after": record["final"]["after"] - 1}}
+
+
+def without_decision(record: Record) -> Record:
+    return {key: value for key, value in record.items() if key != "deferred"}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(
+    ("lose", "code"), [(without_step_of_decided, "tool_step_missing"), (without_decision, "call_contradicted")]
+)
+def test_a_resumed_run_holds_the_decision_and_the_step_of_each_call(
+    lose: Callable[[Record], Record], code: str, way: str
+):
+    _, record = played("a_call_that_a_person_rejects", way)
+    assert (reasons_of(record), record["steps"][0]["kind"]) == ([], "tool")
+    lost = lose(record)
+
+    judged = judge(parse_native(bytes_of(lost)))
+    result, _ = replayed(bytes_of(lost))
+
+    assert (judged.verdict, judged.reasons[0].code) == ("cold", code)
+    assert (result.verdict, result.error) == ("could_not_run", judged.words)

@@ -29,7 +29,16 @@ from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.replay.call_places import place_without_step
 from sessions_app.core.replay.fixture_book import recorded_arguments
 from sessions_app.core.replay.hand_overs import is_openai_agents
-from sessions_app.core.run import PYDANTIC_AI, SKIPPED, TOLD_TO_THE_MODEL, Run, Step, ToolCall, broke_off_at
+from sessions_app.core.run import (
+    OPENAI_AGENTS,
+    PYDANTIC_AI,
+    SKIPPED,
+    TOLD_TO_THE_MODEL,
+    Run,
+    Step,
+    ToolCall,
+    broke_off_at,
+)
 
 
 def call_step_gaps(run: Run) -> Iterator[Reason]:
@@ -47,6 +56,8 @@ def call_step_gaps(run: Run) -> Iterator[Reason]:
         yield from islice(_calls_never_answered(run), 1)
     if run.source_format == "native" and is_openai_agents(run):
         yield from islice(_calls_beside_made_ones(run), 1)
+        yield from islice(_resumed_without_steps(run), 1)
+        yield from islice(_calls_of_no_answer(run), 1)
 
 
 def _steps_of_other_calls(run: Run) -> Iterator[Reason]:
@@ -97,7 +108,7 @@ def _asked_for(run: Run) -> dict[tuple[int | None, JsonValue], list[JsonObject]]
 
 def _answers(run: Run) -> Iterator[tuple[int | None, list[JsonObject]]]:
     """The calls of each answer, by its step; None is the answer with which the run was resumed."""
-    if run.agent.framework == PYDANTIC_AI:
+    if run.agent.framework in (PYDANTIC_AI, OPENAI_AGENTS):
         yield None, _asked_before(run)
     for step, call in main_models(run):
         yield step.index, calls_in(call)
@@ -126,6 +137,16 @@ def _calls_without_steps(run: Run) -> Iterator[Reason]:
             if not told[key]:
                 yield _without_step(run, answer, part, asked)
             told[key] -= 1
+
+
+def _resumed_without_steps(run: Run) -> Iterator[Reason]:
+    """Calls that the run says it was resumed with; the OpenAI Agents SDK makes them before it asks the model."""
+    told = {call.call_id for step, call in run.tool_calls if step.parent is None}
+    parts = _asked_before(run)
+    asked = [part.get("tool_call_id") for part in parts]
+    for part in parts:
+        if part.get("tool_call_id") not in told:
+            yield _without_step(run, None, part, asked)
 
 
 def _without_step(run: Run, answer: int | None, part: JsonObject, asked: list[JsonValue]) -> Reason:

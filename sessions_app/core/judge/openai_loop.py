@@ -12,10 +12,8 @@ from itertools import pairwise, takewhile
 from sessions_app.core.history import History, nodes
 from sessions_app.core.judge.last_calls import asked_last, calls_in, is_settled
 from sessions_app.core.judge.reading import (
-    argument_key,
     first_requests,
     main_models,
-    own_tools,
     seen_message,
     step_name,
     value_of,
@@ -105,22 +103,6 @@ def _prior(run: Run) -> list[JsonObject]:
 
 def _text(content: JsonValue) -> str:
     return content if isinstance(content, str) else ""
-
-
-def _other_denied_calls(run: Run) -> Iterator[Reason]:
-    """A call that was denied is not made, so a replay does not come across what the step says of it."""
-    asked = {part.get("tool_call_id"): part for part in _prior(run) if part.get("part_kind") == "tool-call"}
-    for step, call in own_tools(run):
-        part = asked.get(call.call_id)
-        if call.outcome == "denied" and part is not None and not _is_call(part, call):
-            message = f"{step_name(step).capitalize()} is not the call that the model asked for with this id."
-            yield reason_at(run, "call_contradicts", message, step)
-
-
-def _is_call(part: JsonObject, call: ToolCall) -> bool:
-    asked = Payload.of(part.get("args"))
-    same_arguments = argument_key(call) == argument_key(ToolCall(tool_name="", arguments=asked))
-    return part.get("tool_name") == call.tool_name and same_arguments
 
 
 # --- what happened on the way ------------------------------------------------------------------
@@ -252,7 +234,6 @@ _CHECKS = (
     _begins_at_an_answer,
     _other_input,
     _answers_of_nobody,
-    _other_denied_calls,
     _rewritten,
     _asked_again,
     _stopped_calls,

@@ -229,17 +229,18 @@ def _missed_field(miss: FixtureMiss) -> tuple[str, JsonValue, JsonValue]:
     return "arguments", recorded, miss.arguments
 
 
-def _step_of_call(plan: ReplayPlan, call_id: str | None, *, behind: PlannedAnswer | None) -> int | None:
+def _step_of_call(plan: ReplayPlan, call_id: str | None, *, behind: PlannedAnswer | None) -> int:
     """Where the call stands in the recording, `behind` the answer that asked for it; the place where it would stand,
-    where it has no step."""
-    if call_id is None:
-        return None
+    where it has no step. What a run was resumed with is called before it asks the model."""
     first = 0 if behind is None else behind.step
     calls = [(step, call) for step, call in plan.run.tool_calls if step.index > first]
-    own = next((step.index for step, call in calls if call.call_id == call_id), None)
-    if own is not None or behind is None or call_id not in behind.asked:
+    own = next((step.index for step, call in calls if call_id is not None and call.call_id == call_id), None)
+    if own is not None:
         return own
-    return place_without_step(plan.run, behind.step, behind.asked, call_id)
+    if behind is None:
+        return min((answer.step for answer in plan.answers), default=1)
+    is_asked = call_id is not None and call_id in behind.asked
+    return place_without_step(plan.run, behind.step, behind.asked, call_id) if is_asked else behind.step + 1
 
 
 # --- the outcome -------------------------------------------------------------------------------

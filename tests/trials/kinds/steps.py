@@ -23,6 +23,29 @@ def _dropped_tool(record: Json) -> Made:
         yield f"step {index}", changed(record, partial(RecordReader.without_step, index=index)), expected
 
 
+@kind("step of a decided call dropped")
+def _dropped_decided(record: Json) -> Made:
+    """A run that was resumed makes the calls that were decided before it asks the model."""
+    reader = RecordReader(record)
+    for index in _decided(reader):
+        if any(step.get("parent") == index for step in reader.steps):
+            continue
+        expected = Expected(by="judge", compared=at(index), verdicts=frozenset({"cold"}))
+        yield f"step {index}", changed(record, partial(RecordReader.without_step, index=index)), expected
+
+
+@kind("decisions left out")
+def _no_decisions(record: Json) -> Made:
+    if _decided(RecordReader(record)):
+        expected = Expected(by="judge", is_comparable=False, verdicts=frozenset({"cold"}))
+        yield "run", changed(record, lambda copy: copy.record.pop("deferred")), expected
+
+
+def _decided(reader: RecordReader) -> list[int]:
+    first = min(reader.models, default=0)
+    return [i for i in reader.tools if i < first and reader.step(i).get("call_id") in reader.record.get("deferred", {})]
+
+
 @kind("tool step said twice")
 def _doubled_tool(record: Json) -> Made:
     reader = RecordReader(record)
