@@ -15,6 +15,7 @@ import pytest
 
 from sessions_app.core.compare.runs import compare_runs
 from sessions_app.core.formats.native import parse_native
+from sessions_app.core.judge.contradictions import record_gaps
 from sessions_app.core.judge.verdict import judge
 from tests.recorder.openai_playing import Record, bytes_of, recorded, steps_of
 from tests.recorder.openai_provider import provider
@@ -224,6 +225,38 @@ def test_an_error_beside_the_answer_of_a_call_that_went_well_is_named():
     record["steps"][1]["error"] = {"type": "ValueError", "message": "lost"}
 
     assert reasons_of(record) == ["answer_contradicted"]
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(
+    "other", ["Another thing.", "Invalid JSON input for tool lookupX", "Invalid JSON input for tool "]
+)
+def test_what_the_sdk_says_of_arguments_that_are_no_json_is_not_what_the_error_says(other: str, way: str):
+    (record,) = played("arguments_that_are_no_json", way)
+    index, step = next((i, step) for i, step in enumerate(record["steps"], 1) if step.get("error"))
+    assert (reasons_of(record), step["error"]["type"]) == ([], "ModelBehaviorError")
+
+    step["error"]["message"] = other
+    judged = judge(parse_native(bytes_of(record)))
+    result, _ = replayed(bytes_of(record))
+
+    assert (judged.step, judged.reasons[0].code) == (index - 1, "answer_contradicted")
+    assert (result.verdict, result.divergence and result.divergence.step) == ("unknown_from_step", index)
+
+
+def test_an_error_of_this_kind_that_a_tool_raised_itself_is_its_own():
+    (record,) = played("arguments_that_are_no_json", "run")
+    step = next(step for step in record["steps"] if step.get("error"))
+
+    for arguments, message, codes in (
+        ('{"order": "A"}', "No such tool.", []),
+        ('{"order": "A"}', "Invalid JSON input for tool lookup: 1 validation error", []),
+        ("[1]", "Invalid JSON input for tool lookup: expected a JSON object", []),
+        ("[1]", "Invalid JSON input for tool lookup: expected a JSON objectX", ["answer_contradicted"]),
+    ):
+        step["error"]["message"], step["arguments"] = message, arguments
+        run = parse_native(bytes_of(record))
+        assert [reason.code for reason in record_gaps(run)] == codes
 
 
 def test_a_call_that_was_asked_for_beside_one_that_failed_needs_a_step():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from itertools import islice, zip_longest
 
@@ -47,6 +48,8 @@ def _prompts(run: Run) -> Iterator[Reason]:
 def _errors(run: Run) -> Iterator[Reason]:
     if run.source_format == "native" and (is_openai_agents(run) or is_of_recorder(run)):
         yield from _errors_of_no_failure(run)
+    if run.source_format == "native" and is_openai_agents(run):
+        yield from _other_refusals(run)
     if is_of_recorder(run):
         yield from _other_errors(run)
 
@@ -71,6 +74,41 @@ def _is_whole(call: ModelCall) -> bool:
 
 
 _WITHOUT_ERROR = WAITING | {"success", "denied", "interrupted"}
+
+
+def _other_refusals(run: Run) -> Iterator[Reason]:
+    """The OpenAI Agents SDK says in words of its own that arguments are no JSON object, before a tool could. Of what a
+    tool itself raised, the model may have been told nothing that it could be held against."""
+    for step, call in run.tool_calls:
+        error = step.error
+        if error is None or call.outcome != "failed" or error.type != _REFUSED or error.message is None:
+            continue
+        is_due = error.message.startswith(_NOT_JSON) or not _are_an_object(call.arguments)
+        if is_due and not _says_not_json(error.message, call.tool_name):
+            message = f"The error of {step_name(step)} is not what the SDK says of arguments that it cannot read."
+            yield reason_at(run, "answer_contradicted", message, step)
+
+
+_REFUSED = "ModelBehaviorError"
+_NOT_JSON = "Invalid JSON input for tool "
+_NO_OBJECT = "expected a JSON object"
+
+
+def _says_not_json(message: str, tool_name: str) -> bool:
+    """A server's tool may be named without, or with, what stands before its name."""
+    name, _, why = message.removeprefix(_NOT_JSON).partition(": ")
+    is_named = bool(name) and (name.endswith(tool_name) or tool_name.endswith(name))
+    is_whole = not why.startswith(_NO_OBJECT) or why == _NO_OBJECT
+    return message.startswith(_NOT_JSON) and is_named and is_whole
+
+
+def _are_an_object(arguments: Payload | None) -> bool:
+    """As Python reads them; no arguments at all are an empty object."""
+    value = None if arguments is None else arguments.value
+    try:
+        return value in (None, "") or isinstance(json.loads(value) if isinstance(value, str) else value, dict)
+    except (ValueError, RecursionError):
+        return False
 
 
 def _other_errors(run: Run) -> Iterator[Reason]:

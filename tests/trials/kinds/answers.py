@@ -171,6 +171,23 @@ def _crash_type(record: Json) -> Made:
     yield from _step_error(record, "type")
 
 
+@kind("error of an answered call, in other words")
+def _answered_error(record: Json) -> Made:
+    """What a tool raised is an answer as good as another; the SDK's own words of broken arguments are not."""
+    reader = RecordReader(record)
+    if record["agent"].get("framework") != "openai-agents":
+        return
+    for index in reader.tools:
+        step = reader.step(index)
+        error, compared = step.get("error"), at(index, paths="error")
+        if step.get("outcome") != "failed" or not error or step.get("result") is None:
+            continue
+        is_of_sdk = error["message"].startswith("Invalid JSON input for tool")
+        expected = Expected(by="judge" if is_of_sdk else "comparison", place=at(index), compared=compared)
+        other = {**error, "message": "Something else."}
+        yield f"step {index}", changed(record, with_fields(index, error=other)), expected
+
+
 def _step_error(record: Json, key: str) -> Made:
     """Of the step alone; the run ended with it."""
     reader = RecordReader(record)
