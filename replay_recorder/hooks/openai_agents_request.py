@@ -114,8 +114,6 @@ class ModelRequest:
         rows = self._output = output_rows(response)
         parts = self._conversation.answered(self.step, rows)
         self._on_answer(self.step, parts, list(self.handoffs))
-        if _is_read_in_part(rows, parts):
-            self.output_function = self.output_function or "ItemHelpers.extract_text"
         usage = usage_value(response.usage)
         fields = {
             "response": self._message(parts, usage, answer_id(response)),
@@ -156,9 +154,3 @@ class ModelRequest:
             last = self._failures[-1] if self._failures else error
             why = last and {"type": last["type"], "message": last["message"]}
             self._run.end(self.step, error=why, **http_fields(self._run, self.step))
-
-
-def _is_read_in_part(rows: list[Json], parts: list[Json]) -> bool:
-    """Of several messages in one answer the SDK takes the last one for the output."""
-    messages = [row for row in rows if row.get("type") == "message"]
-    return len(messages) > 1 and not any(part["part_kind"] == "tool-call" for part in parts)

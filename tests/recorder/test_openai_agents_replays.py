@@ -38,7 +38,9 @@ JUDGED: dict[str, list[Judged]] = {
     "an_empty_text": [(1, "empty_answer")],
     "an_answer_without_items": [(1, "empty_answer")],
     "an_empty_text_in_place_of_structured_output": [(1, "asked_again")],
-    "several_messages_in_one_answer": [(1, "output_function")],
+    "several_messages_in_one_answer": [(1, "last_message_taken")],
+    "several_structured_messages_in_one_answer": [(1, "last_message_taken")],
+    "messages_around_a_call_in_one_answer": [ALL],
     "a_handoff_to_an_agent_with_a_new_tool": [ALL],
     "nested_handoffs": [ALL],
     "two_handoffs_in_one_answer": [ALL],
@@ -228,9 +230,21 @@ def test_an_error_beside_the_answer_of_a_call_that_went_well_is_named():
 
 
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize(
-    "other", ["Another thing.", "Invalid JSON input for tool lookupX", "Invalid JSON input for tool "]
-)
+def test_of_several_messages_the_sdk_takes_the_last_and_no_function_of_the_team_is_named(way: str):
+    (record,) = played("several_messages_in_one_answer", way)
+    texts = record["steps"][0]["response"]["parts"]
+    assert ([part["content"] for part in texts], record["output"]) == (["First.", "Second."], "Second.")
+    assert (reasons_of(record), record["agent"].get("output_function")) == (["last_message_taken"], None)
+
+    record["output"] = "First.Second."  # as of one message with two texts
+    of_one = reasons_of(record)
+    texts[1]["id"] = "msg_of_its_own"
+
+    assert (of_one, reasons_of(record)) == ([], ["last_message_taken"])
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("other", ["Another thing.", "Invalid JSON input for tool lookupX"])
 def test_what_the_sdk_says_of_arguments_that_are_no_json_is_not_what_the_error_says(other: str, way: str):
     (record,) = played("arguments_that_are_no_json", way)
     index, step = next((i, step) for i, step in enumerate(record["steps"], 1) if step.get("error"))

@@ -115,6 +115,9 @@ FIXES: dict[str, Fix] = {
     "output_function": Fix(
         sentence="Read the answer in the recording; a function that makes the output does not run in a replay."
     ),
+    "last_message_taken": Fix(
+        sentence="Replay the run with your own code, in the loop of the SDK; the recording holds each of the messages."
+    ),
     "output_made_by_code": Fix(
         sentence="Replay the run with your own code to see what it makes of the answer; "
         "a replay of the recording alone cannot."

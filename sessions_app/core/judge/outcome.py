@@ -13,12 +13,13 @@ from sessions_app.core.judge.last_calls import asked_last, calls_in, is_settled,
 from sessions_app.core.judge.reading import SeenMessage, main_models, object_of, seen_message, step_name, value_of
 from sessions_app.core.judge.reasons import Reason, reason_at, reason_at_end
 from sessions_app.core.payload import Payload
+from sessions_app.core.replay.hand_overs import is_openai_agents
 from sessions_app.core.replay.outputs import same_output, typed_output
 from sessions_app.core.run import ErrorInfo, ModelCall, Run, Step, ToolCall, broke_off_at, is_skipped, was_stopped
 
 OF_THE_LOOP = frozenset({"UsageLimitExceeded", "UnexpectedModelBehavior"})
 """Errors by which Pydantic AI's loop ends a run by itself."""
-OF_OTHER_CODE = frozenset({"output_made_by_code", "output_differs", "error_outside_loop"})
+OF_OTHER_CODE = frozenset({"output_made_by_code", "output_differs", "error_outside_loop", "last_message_taken"})
 """Reasons that do not hold where the team's own code is replayed: then it does run."""
 OF_TOOLS = frozenset({"output_function", "message_from_code"})
 """Reasons that do not hold where its tools run as well."""
@@ -210,12 +211,25 @@ def _of_output(run: Run, call: ModelCall) -> Reason | None:
         if waiting(run):
             return None
         return reason_at_end(run, "output_missing", "What the run ended with was not recorded.")
+    if is_openai_agents(run) and _is_last_of_several(run.output, call):
+        told = "The last answer holds several messages. The OpenAI Agents SDK takes the last of them for the output,"
+        return reason_at_end(run, "last_message_taken", f"{told} the loop of a replay all of them.")
     if any(same_output(run.output, answer) for answer in _answers(run, call)):
         return None
     if call.response is None or not (_is_structured(call) or run.agent.output_changed):
         return reason_at_end(run, "output_differs", "The recorded output is not what the model's last answer says.")
     made = "The output is not what the model gave: the team's type or check made it of that."
     return reason_at_end(run, "output_made_by_code", made)
+
+
+def _is_last_of_several(output: Payload, call: ModelCall) -> bool:
+    """A message may hold several texts; those of several have ids of their own, where the provider gave them any."""
+    texts = seen_message(call.response, step=0).parts_of("text") if call.response else []
+    if calls_in(call) or len(texts) < 2:
+        return False
+    last = str(texts[-1].get("content"))
+    has_several = len({part.get("id") for part in texts}) > 1
+    return has_several or any(same_output(output, answer) for answer in _readings(call, last))
 
 
 def _is_structured(call: ModelCall) -> bool:
@@ -232,7 +246,12 @@ def _answers(run: Run, call: ModelCall) -> Iterator[Payload]:
             yield Payload.of(typed_output(parameters, names[part.get("tool_call_id")], arguments))
     parts = object_of(call.response).get("parts") or []
     texts = [part.get("content") for part in parts if isinstance(part, dict) and part.get("part_kind") == "text"]
-    text = Payload.of_text("".join(text for text in texts if isinstance(text, str)))
+    yield from _readings(call, "".join(text for text in texts if isinstance(text, str)))
+
+
+def _readings(call: ModelCall, said: str) -> Iterator[Payload]:
+    """A text as such, and as the recorded schema reads it."""
+    parameters, text = object_of(call.parameters), Payload.of_text(said)
     yield text
     if parameters.get("output_object"):
         yield Payload.of(typed_output(parameters, None, value_of(text)))

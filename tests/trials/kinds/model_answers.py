@@ -110,3 +110,23 @@ def _finish_reason(record: Json) -> Made:
             # An answer that was cut short may be judged otherwise by the loop.
             expected = Expected(by="undecided", compared=expected.compared)
         yield f"step {index}", changed(record, change), expected
+
+
+@kind("a last answer of one message more")
+def _message_more(record: Json) -> Made:
+    """Of which the OpenAI Agents SDK would have taken the last; the output is the first."""
+    reader = RecordReader(record)
+    if record["agent"].get("framework") != "openai-agents" or not record.get("output"):
+        return
+    index = reader.models[-1]
+    parts = (reader.step(index).get("response") or {}).get("parts") or []
+    if [part["part_kind"] for part in parts] != ["text"]:
+        return
+
+    def change(copy: RecordReader) -> None:
+        parts = copy.step(index)["response"]["parts"]
+        parts.append({**parts[0], "content": "And more.", "id": "msg_more"})
+
+    compared = at(index, paths=("response", "messages"))
+    expected = Expected(by="judge", place=at(reader.last, reader.last + 1), compared=compared)
+    yield f"step {index}", changed(record, change), expected
