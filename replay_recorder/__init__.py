@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from replay_recorder.context import context
 from replay_recorder.functions import record
+from replay_recorder.lazy import leave_imports_alone
 from replay_recorder.recorder import Recorder, activate, active, deactivate
 from replay_recorder.redaction import compose, mask
 from replay_recorder.settings import VERSION as __version__
@@ -119,16 +120,19 @@ def install(
     in words; after that nothing of the recorder ever raises into the agent.
     """
     given = dict(locals())
-    from replay_recorder.hooks import hook_frameworks
+    from replay_recorder.hooks import hook_clients, hook_frameworks
 
     recorder = activate(settings_from(os.environ, **given))
     if recorder is not None:
         hook_frameworks()
+        if recorder.settings.http:
+            hook_clients()
     return recorder
 
 
 def uninstall() -> None:
-    """Stop recording, and deliver what can be delivered."""
+    """Stop recording, and deliver what can be delivered. Modules that are imported from now on are left alone."""
+    leave_imports_alone()
     deactivate()
 
 

@@ -27,6 +27,11 @@ def when_imported(module: str, callback: Callback) -> None:
             callback(loaded)
 
 
+def leave_imports_alone() -> None:
+    """Call nobody back any more. What was done to modules that are loaded stays."""
+    sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, _Finder)]
+
+
 class _Finder(MetaPathFinder):
     """Stands first in `sys.meta_path` and leaves the finding to the others."""
 

@@ -1,4 +1,4 @@
-"""Frameworks that the recorder knows. Each hook is imported only when its framework is."""
+"""Frameworks and HTTP clients that the recorder knows. Each hook is imported only when its framework is."""
 
 from __future__ import annotations
 
@@ -11,6 +11,13 @@ def hook_frameworks() -> None:
     """Record every run of every framework that this process loads, now or later."""
     when_imported("pydantic_ai.agent", _pydantic_ai)
     when_imported("agents.run", _openai_agents)
+
+
+def hook_clients() -> None:
+    """Take the raw HTTP of every client that this process loads, now or later."""
+    from replay_recorder.raw_http.tee import tee_clients
+
+    tee_clients()
 
 
 def _pydantic_ai(module: ModuleType) -> None:

@@ -3,7 +3,7 @@
 An exchange belongs to the step that was current when its request was sent. It is kept in memory until the hook
 that closes the step takes it:
 
-    patch_transports()                              # at the start, and again at each step: clients load late
+    tee_clients()                                   # once: clients that are loaded, and others as they are loaded
     with placed(run, step):
         ...                                         # whatever is sent here, in tasks of this code as well
     run.end(step, **fields, **http_fields(run, step))
@@ -15,12 +15,13 @@ a bare thread or executor does not.
 from __future__ import annotations
 
 import sys
-import threading
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
+from replay_recorder.fork_lock import ForkLock
 from replay_recorder.guard import guard
+from replay_recorder.lazy import when_imported
 from replay_recorder.raw_http.aiohttp_sessions import patch_aiohttp
 from replay_recorder.raw_http.exchange import Exchange
 from replay_recorder.raw_http.http_client import patch_http_client
@@ -38,31 +39,40 @@ _PATCHES: dict[str, Callable[[Any], bool]] = {
     "http.client": patch_http_client,
 }
 _patched: dict[str, ModuleType] = {}
-_turn = threading.Lock()
+_turn = ForkLock()
+
+
+def tee_clients() -> None:
+    """Tee the HTTP clients that are loaded, and each other one as it is loaded: a tool may import its own."""
+    for client in _PATCHES:
+        when_imported(client, _patch_loaded)
+
+
+def _patch_loaded(module: ModuleType) -> None:
+    with _turn:
+        _patch(module.__name__, module)
 
 
 def patch_transports() -> None:
-    """Tee the HTTP clients that are loaded by now; quick when there is nothing to do.
+    """Tee the clients that are loaded by now; quick when there is nothing to do.
 
-    A module is patched once and for good. Without a recorder that wants HTTP its requests just pass.
+    Asked again at each step, for another finder of modules may have come before ours. A module is patched once and
+    for good. Without a recorder that wants HTTP its requests just pass.
     """
-    if all(sys.modules.get(client) is _patched.get(client) for client in _PATCHES) or not _turn.acquire(blocking=False):
+    if all(sys.modules.get(client) is _patched.get(client) for client in _PATCHES):
         return
-    try:
-        for client, patch in _PATCHES.items():
-            _patch(client, patch)
-    finally:
-        _turn.release()
+    with _turn:
+        for client in _PATCHES:
+            _patch(client, sys.modules.get(client))
 
 
-def _patch(client: str, patch: Callable[[Any], bool]) -> None:
-    module = sys.modules.get(client)
+def _patch(client: str, module: ModuleType | None) -> None:
     if module is None or module is _patched.get(client):
         return
     # A version that cannot be patched is not tried at each step.
     _patched[client] = module
     with guard(f"patch of {client}"):
-        if not patch(module):
+        if not _PATCHES[client](module):
             del _patched[client]
 
 
