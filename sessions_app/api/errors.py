@@ -102,8 +102,11 @@ def add_handlers(api: NinjaAPI) -> None:
     @api.exception_handler(ValidationError)
     def bad_parameter(request: HttpRequest, error: ValidationError) -> HttpResponse:
         first = error.errors[0]
-        field = ".".join(str(part) for part in first["loc"] if part not in ("body", "query", "path", "wanted"))
-        return answer(request, 400, "bad_parameter", f"{field or 'The body'}: {first['msg']}.", field or None)
+        # Of a body the parameter's name stands behind the place: ("body", "wanted", "mode"), and ("query", "limit").
+        inside = first["loc"][2:] if first["loc"][:1] == ("body",) else first["loc"][1:]
+        field = ".".join(str(part) for part in inside)
+        wrong = "There is no such field here" if first["type"] == "extra_forbidden" else first["msg"]
+        return answer(request, 400, "bad_parameter", f"{field or 'The body'}: {wrong}.", field or None)
 
     @api.exception_handler(HttpError)
     def http_error(request: HttpRequest, error: HttpError) -> HttpResponse:

@@ -46,6 +46,7 @@ def post_observed(request: HttpRequest, run_id: str) -> Status[JsonObject]:
     load_strict(body, limits())
     fields = Fields(body)
     record, order = fields.required("record", fields.slice), _order(fields)
+    fields.refuse_rest()
     taken = take_in_observed(run, record, order)
     return Status(201 if taken.created else 200, _answer(request, taken.replay))
 

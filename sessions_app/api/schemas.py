@@ -25,6 +25,12 @@ class Answer(BaseModel):
     model_config = ConfigDict(protected_namespaces=())
 
 
+class OrderBody(Answer):
+    """What is sent to have something done. A member that nobody reads would make it another order without a word."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
 class ErrorBody(Answer):
     code: str
     message: str
@@ -214,7 +220,7 @@ Expect = Annotated[
 AgentName = Annotated[str | None, Field(description="An agent that the server's settings register.")]
 
 
-class ReplayRequest(Answer):
+class ReplayRequest(OrderBody):
     mode: Literal["recording", "code", "code_and_tools", "live"] = Field(
         default="recording",
         description="recording: an agent rebuilt from the recording. code: a registered agent, its tools frozen. "
@@ -235,7 +241,7 @@ class ReplayRequest(Answer):
     request_key: RequestKey = None
 
 
-class ResumeRequest(Answer):
+class ResumeRequest(OrderBody):
     at_step: Any = Field(default=None, description="The step to go on from: a number, or an id such as `step_3`.")
     agent: AgentName = None
     tools: Tools = None
@@ -258,7 +264,7 @@ class SamplesRequest(ForkRequest):
     samples: Any = Field(default=None, description="How often a live model is asked, from 1 to 100.")
 
 
-class AnswerRequest(Answer):
+class AnswerRequest(OrderBody):
     """One of value, error, not_found and twin for a call of a tool, answer for a request to the model."""
 
     value: Any = Field(default=None, description="What the tool answers: any JSON, null included.")

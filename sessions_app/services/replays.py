@@ -12,7 +12,7 @@ from django.db.models import Max, Q, QuerySet
 from django.utils import timezone
 
 from sessions_app.core.errors import NotReplayable
-from sessions_app.core.fork.changes import ForkError
+from sessions_app.core.fork.changes import ForkError, NewModel, read_model
 from sessions_app.core.fork.order import Order, read_order
 from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.models import Project, Replay, Run
@@ -81,7 +81,8 @@ def _as_stored(mode: str, order: JsonObject) -> JsonObject:
     recording any more: the replay goes on from its first step as a fork does, with nothing changed."""
     tools = order.get("tools") or {}
     if mode == ReplayMode.LIVE:
-        changes = [{"kind": "model", "value": _pinned(order.get("model"))}] if order.get("agent") is None else []
+        pinned = {"kind": "model", "value": _pinned(order.get("model"))}
+        changes = [pinned] if order.get("agent") is None else []
         kept = {name: value for name, value in order.items() if name != "model"}
         return {"samples": 1, **kept, "at_step": 1, "changes": changes}
     if mode == ReplayMode.CODE_AND_TOOLS and isinstance(tools, dict):
@@ -89,14 +90,11 @@ def _as_stored(mode: str, order: JsonObject) -> JsonObject:
     return {**order, "at_step": 1} if order.get("on_difference") == "live" and mode in _OF_CODE else order
 
 
-def _pinned(model: JsonValue) -> JsonValue:
+def _pinned(wanted: JsonValue) -> JsonObject:
     """The recorded model and settings, with temperature 0 unless the order says otherwise; a recorded seed is sent."""
-    if model is None or isinstance(model, str):
-        model = {"model": model} if model else {}
-    if not isinstance(model, dict):
-        return model  # refused where it is read
-    settings = model.get("settings")
-    return {**model, "settings": {"temperature": 0, **settings} if isinstance(settings, dict) else {"temperature": 0}}
+    asked = NewModel() if wanted is None else read_model(wanted, "model")
+    named = {} if asked.model is None else {"model": asked.model}
+    return {**named, "settings": {"temperature": 0, **(asked.settings or {})}}
 
 
 def _check_live(order: Order) -> None:
@@ -137,8 +135,11 @@ def _check_unchanged(mode: str, order: JsonObject) -> None:
         if order.get(name):
             raise ForkError(f"A replay has no {name}; ask for a fork.", field=name)
     for name in ("samples", "model"):
-        if order.get(name) and mode != ReplayMode.LIVE:
+        if order.get(name) is not None and mode != ReplayMode.LIVE:
             raise ForkError(f"Only mode live asks a model; there is no {name} in mode {mode}.", field=name)
+    if order.get("model") is not None and order.get("agent") is not None:
+        words = "Your own code says which model is asked, and how; change that in the code, or leave the agent out"
+        raise ForkError(f"{words}.", field="model")
 
 
 def check_code(order: Order) -> None:

@@ -157,11 +157,19 @@ def test_the_order_may_name_model_and_settings(run):
     [
         ("live", {"breakpoints": [{"step": 1}]}, "breakpoints"),
         ("live", {"samples": 0}, "samples"),
-        ("live", {"model": 5}, "changes[0].value"),
+        ("live", {"model": 5}, "model"),
+        ("live", {"model": ""}, "model.model"),
+        ("live", {"model": []}, "model"),
+        ("live", {"model": {"model": {}}}, "model.model"),
+        ("live", {"model": {"settings": []}}, "model.settings"),
+        ("live", {"model": {"setings": {}}}, "model.setings"),
+        ("live", {"agent": "order_desk", "model": "mini"}, "model"),
         ("live", {"on_difference": "play_on"}, "on_difference"),
         ("live", {"agent": "order_desk", "tools": {"run": True}}, "tools"),
         ("recording", {"samples": 2}, "samples"),
+        ("recording", {"samples": 0}, "samples"),
         ("code", {"agent": "order_desk", "model": "gpt"}, "model"),
+        ("code", {"agent": "order_desk", "model": {}}, "model"),
     ],
 )
 def test_what_a_live_model_is_not_asked_for_is_refused(run, settings, mode, order, field):
@@ -171,6 +179,15 @@ def test_what_a_live_model_is_not_asked_for_is_refused(run, settings, mode, orde
         request_replay(run=run, mode=mode, order=order)
 
     assert refused.value.field == field
+
+
+@pytest.mark.parametrize("model", [None, "mini", {}, {"model": "mini"}, {"settings": {}}, {"settings": {"seed": 7}}])
+def test_a_model_may_be_named_with_or_without_settings(run, settings, model):
+    settings.REPLAY_MODEL_ENDPOINT = "http://127.0.0.1:9/v1"
+
+    [change] = request_replay(run=run, mode="live", order={"model": model}).order["changes"]
+
+    assert change["value"]["settings"]["temperature"] == 0
 
 
 @pytest.mark.parametrize(("mode", "order"), [("live", {}), ("code", {"agent": "order_desk", "on_difference": "live"})])

@@ -300,7 +300,7 @@ def test_json_errors_name_line_and_column(bob, run):
     [
         ({"use_instructions": "on", "instructions": " "}, "instructions", "This must be a text."),
         ({"use_model": "on", "model": "gpt-4o"}, "model", "Neither the model nor its settings differ"),
-        ({"use_model": "on", "settings": "[1]"}, "settings", "This needs model"),
+        ({"use_model": "on", "settings": "[1]"}, "settings", "settings must be an object."),
         ({"use_result": "on", "result_as": "json", "result": '{"a": 1, "a": 2}'}, "result", "stands twice"),
         ({"use_result": "on", "result_as": "json", "result": "NaN"}, "result", "NaN is not JSON"),
         ({"use_result": "on", "result_as": "json", "result": r'"\u0000"'}, "result", "NUL"),

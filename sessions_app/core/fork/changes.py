@@ -155,6 +155,7 @@ def _read(item: JsonValue, field: str) -> Change:
     kind = item.get("kind") if isinstance(item, dict) else None
     if not isinstance(kind, str) or kind not in _READERS:
         raise ForkError(f"{field}.kind must be one of {', '.join(_READERS)}.", field=f"{field}.kind")
+    refuse_others(item, ("kind", *_MEMBERS[kind]), field)
     return _READERS[kind](item, field)
 
 
@@ -182,6 +183,7 @@ def read_failure(error: JsonValue, field: str) -> ToolFailure:
     if isinstance(error, str) and error:
         return ToolFailure(message=error)
     if isinstance(error, dict) and isinstance(error.get("message"), str):
+        refuse_others(error, ("message", "type", "crashes"), field)
         kind, crashes = error.get("type"), error.get("crashes", False)
         if (kind is None or isinstance(kind, str)) and isinstance(crashes, bool):
             return ToolFailure(message=error["message"], type=kind, crashes=crashes)
@@ -198,7 +200,7 @@ def read_answer(value: JsonValue, field: str) -> Answer:
         value = {"text": value}
     if not isinstance(value, dict):
         raise ForkError(f"{field} must be an object with text, tool_calls or both.", field=field)
-    _refuse_others(value, ("text", "tool_calls"), field)
+    refuse_others(value, ("text", "tool_calls"), field)
     text, calls = value.get("text"), value.get("tool_calls")
     if text is not None and not isinstance(text, str):
         raise ForkError(f"{field}.text must be a text.", field=f"{field}.text")
@@ -214,18 +216,19 @@ def read_answer(value: JsonValue, field: str) -> Answer:
 def _asked_call(call: JsonValue, field: str) -> AskedCall:
     if not isinstance(call, dict) or not isinstance(call.get("name"), str) or not call["name"]:
         raise ForkError(f"{field}.name must be the name of a tool.", field=f"{field}.name")
-    _refuse_others(call, ("name", "arguments"), field)
+    refuse_others(call, ("name", "arguments"), field)
     arguments = call.get("arguments", {})
     if not isinstance(arguments, dict):
         raise ForkError(f"{field}.arguments must be an object.", field=f"{field}.arguments")
     return AskedCall(name=call["name"], arguments=arguments)
 
 
-def _refuse_others(value: JsonObject, members: tuple[str, ...], field: str) -> None:
+def refuse_others(value: JsonObject, members: tuple[str, ...], field: str) -> None:
     """A misspelled member would otherwise be left out without a word: a call without its arguments, say."""
     other = next((name for name in value if name not in members), None)
     if other is not None:
-        raise ForkError(f"{field} has {' and '.join(members)}, and no {other!r}.", field=f"{field}.{other}")
+        known = " and ".join((", ".join(members[:-1]), members[-1]))
+        raise ForkError(f"{field} has {known}, and no {other!r}.", field=f"{field}.{other}")
 
 
 def _state(item: JsonObject, field: str) -> Change:
@@ -236,16 +239,25 @@ def _state(item: JsonObject, field: str) -> Change:
 
 
 def _model(item: JsonObject, field: str) -> Change:
-    value = item.get("value")
+    changed = read_model(item.get("value"), f"{field}.value")
+    if changed.model is None and changed.settings is None:
+        raise ForkError(f"{field}.value needs a model, settings or both.", field=f"{field}.value")
+    return changed
+
+
+def read_model(value: JsonValue, field: str) -> NewModel:
+    """A model's name, or `{"model", "settings"}`; what is left out stays as it was recorded."""
     if isinstance(value, str):
         value = {"model": value}
-    model = value.get("model") if isinstance(value, dict) else None
-    settings = value.get("settings") if isinstance(value, dict) else None
-    if not (model is None or isinstance(model, str)) or not (settings is None or isinstance(settings, dict)):
-        raise ForkError(f"{field}.value needs model (a text) and settings (an object).", field=f"{field}.value")
-    if not model and settings is None:
-        raise ForkError(f"{field}.value needs a model, settings or both.", field=f"{field}.value")
-    return NewModel(model=model or None, settings=settings)
+    if not isinstance(value, dict):
+        raise ForkError(f"{field} must be the name of a model, or an object with model and settings.", field=field)
+    refuse_others(value, ("model", "settings"), field)
+    model, settings = value.get("model"), value.get("settings")
+    if model is not None and not (isinstance(model, str) and model.strip()):
+        raise ForkError(f"{field}.model must be the name of a model.", field=f"{field}.model")
+    if settings is not None and not isinstance(settings, dict):
+        raise ForkError(f"{field}.settings must be an object.", field=f"{field}.settings")
+    return NewModel(model=model, settings=settings)
 
 
 def _clock(item: JsonObject, field: str) -> Change:
@@ -289,6 +301,19 @@ _READERS: dict[str, Callable[[JsonObject, str], Change]] = {
     "clock": _clock,
     "agent": _agent,
     "rule": _rule,
+}
+
+
+_MEMBERS: dict[str, tuple[str, ...]] = {
+    "instructions": ("value",),
+    "message": ("step", "index", "value"),
+    "tool_result": ("step", "value", "error"),
+    "model_answer": ("step", "value"),
+    "state": ("step", "patch"),
+    "model": ("value",),
+    "clock": ("value",),
+    "agent": ("value",),
+    "rule": ("when", "answer"),
 }
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from sessions_app.core.compare.strict import Interner
-from sessions_app.core.fork.changes import ForkError
+from sessions_app.core.fork.changes import ForkError, refuse_others
 from sessions_app.core.fork.spelling import short
 from sessions_app.core.payload import JsonValue
 from sessions_app.core.run import Run, main_steps
@@ -84,6 +84,8 @@ def _equals(value: JsonValue, field: str) -> Expectation:
 
 
 def _at_most_calls(value: JsonValue, field: str) -> Expectation:
+    if isinstance(value, dict):
+        refuse_others(value, ("tool", "n"), field)
     tool = value.get("tool") if isinstance(value, dict) else None
     limit = value.get("n") if isinstance(value, dict) else None
     if not isinstance(tool, str) or not tool:
