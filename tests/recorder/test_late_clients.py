@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -112,12 +113,13 @@ def server():
         yield server
 
 
-def run(program: str, client: str, server: LocalServer, folder: Path) -> dict:
+def run(program: str, client: str, server: LocalServer, folder: Path) -> dict[str, Any]:
     pytest.importorskip(client, reason=f"NOT TESTED WITH {client.upper()}: it is not installed")
     command = [sys.executable, "-c", PRELUDE + program, str(folder), server.url, client]
     ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert ended.returncode == 0, ended.stderr
-    return json.loads(ended.stdout)
+    found: dict[str, Any] = json.loads(ended.stdout)
+    return found
 
 
 def recorded(folder: Path) -> list[tuple[str, int, str]]:
