@@ -507,8 +507,10 @@ def test_the_server_judges_and_not_the_machine(run_id, folder):
     client = client_of(replayed(run_id, "orders:make"))
     body = observed_body(Replay.objects.get(), client, output="I've cancelled everything.")
 
-    said = post(client, run_id, {**body, "verdict": "reproduced"}).json()
+    refused = post(client, run_id, {**body, "verdict": "reproduced"})
+    said = post(client, run_id, body).json()
 
+    assert (refused.status_code, refused.json()["error"]["field"]) == (400, "verdict")
     assert (said["verdict"], said["divergence"]["path"]) == ("diverged", "output")
     assert said["proof"]["outcome"]["state"] == "not_proven"
 
