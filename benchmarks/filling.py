@@ -16,17 +16,24 @@ _COPY_SESSIONS = """
 INSERT INTO sessions_app_session ({columns})
 SELECT {values} FROM sessions_app_session old WHERE id = ANY(%(sessions)s)
 """
+_COPY_CONTENTS = """
+INSERT INTO sessions_app_runcontent ({columns})
+SELECT {values} FROM sessions_app_runcontent old
+JOIN sessions_app_run r ON r.content_id = old.id
+WHERE r.session_id = ANY(%(sessions)s)
+"""
 _COPY_RUNS = """
 INSERT INTO sessions_app_run ({columns})
 SELECT {values} FROM sessions_app_run old
+JOIN sessions_app_runcontent content ON content.digest = sha256(old.content_digest || %(mark)s::text::bytea)
 JOIN sessions_app_session new ON new.project_id = old.project_id
  AND new.session_id = (SELECT session_id FROM sessions_app_session s WHERE s.id = old.session_id) || %(mark)s
 WHERE old.session_id = ANY(%(sessions)s)
 """
-_COPY_OF_RUNS = """
+_COPY_OF_CONTENTS = """
 INSERT INTO {table} ({columns})
 SELECT {values} FROM {table} old
-JOIN sessions_app_run r ON r.id = old.run_id
+JOIN sessions_app_run r ON r.content_id = old.content_id
 JOIN sessions_app_run new ON new.project_id = r.project_id AND new.run_id = r.run_id || %(mark)s
 WHERE r.session_id = ANY(%(sessions)s)
 """
@@ -53,16 +60,17 @@ def _copy(connection: psycopg.Connection[tuple[Any, ...]], sessions: list[int], 
             "started_at": "old.started_at - %(ago)s::interval",
             "last_at": "old.last_at - %(ago)s::interval",
         },
+        "sessions_app_runcontent": {"digest": "sha256(old.digest || %(mark)s::text::bytea)"},
         "sessions_app_run": {
+            "content_id": "content.id",
             "run_id": "old.run_id || %(mark)s",
             "session_id": "new.id",
             "started_at": "old.started_at - %(ago)s::interval",
         },
-        "sessions_app_step": {"run_id": "new.id"},
-        "sessions_app_stepblock": {"run_id": "new.id"},
-        "sessions_app_runhistory": {"run_id": "new.id"},
+        "sessions_app_step": {"content_id": "new.content_id"},
+        "sessions_app_stepblock": {"content_id": "new.content_id"},
     }
-    statements = (_COPY_SESSIONS, _COPY_RUNS, _COPY_OF_RUNS, _COPY_OF_RUNS, _COPY_OF_RUNS)
+    statements = (_COPY_SESSIONS, _COPY_CONTENTS, _COPY_RUNS, _COPY_OF_CONTENTS, _COPY_OF_CONTENTS)
     for statement, (table, values) in zip(statements, changed.items(), strict=True):
         names = _columns(connection, table)
         told = ", ".join(values.get(name, f'old."{name}"') for name in names)

@@ -17,7 +17,7 @@ from django.db import connection
 from benchmarks.traces import Shape, requests
 from sessions_app.core.otlp.decode import decode_traces
 from sessions_app.core.payload import JsonObject
-from sessions_app.models import Project
+from sessions_app.models import Project, RunContent
 from sessions_app.services.ingest import ingest_document
 from sessions_app.services.spans import receive
 from sessions_app.services.trace_runs import make_waiting_runs
@@ -35,13 +35,12 @@ SELECT (SELECT coalesce(sum(stored_size), 0) FROM sessions_app_storedpayload WHE
      + (SELECT coalesce(sum(pg_column_size(b.*) - pg_column_size(b.data)), 0)
           FROM sessions_app_payloadblock b WHERE project_id = %(project)s)
      + (SELECT coalesce(sum(pg_column_size(n.*)), 0) FROM sessions_app_historynode n WHERE project_id = %(project)s)
-     + (SELECT coalesce(sum(pg_column_size(h.*)), 0) FROM sessions_app_runhistory h
-          JOIN sessions_app_run r ON r.id = h.run_id WHERE r.project_id = %(project)s)
+     + (SELECT coalesce(sum(pg_column_size(c.*)), 0) FROM sessions_app_runcontent c WHERE project_id = %(project)s)
      + (SELECT coalesce(sum(pg_column_size(r.*)), 0) FROM sessions_app_run r WHERE project_id = %(project)s)
      + (SELECT coalesce(sum(pg_column_size(s.*)), 0) FROM sessions_app_step s
-          JOIN sessions_app_run r ON r.id = s.run_id WHERE r.project_id = %(project)s)
+          JOIN sessions_app_runcontent c ON c.id = s.content_id WHERE c.project_id = %(project)s)
      + (SELECT coalesce(sum(pg_column_size(b.*)), 0) FROM sessions_app_stepblock b
-          JOIN sessions_app_run r ON r.id = b.run_id WHERE r.project_id = %(project)s)
+          JOIN sessions_app_runcontent c ON c.id = b.content_id WHERE c.project_id = %(project)s)
      + (SELECT coalesce(sum(pg_column_size(t.*)), 0) FROM sessions_app_trace t WHERE project_id = %(project)s)
      + (SELECT coalesce(sum(pg_column_size(b.*)), 0) FROM sessions_app_spanbatch b
           JOIN sessions_app_trace t ON t.id = b.trace_id WHERE t.project_id = %(project)s)
@@ -86,6 +85,7 @@ def measure_spans(steps: int) -> JsonObject:
         receive(project, decode_traces(request.body, is_json=False).spans)
         sent, spans = sent + len(request.body), spans + request.span_count
     make_waiting_runs()
+    RunContent.objects.filter(project=project, run=None).delete()  # as a sweeper does a minute later
     payloads, rows = stored(project)
     return {
         "steps": steps,

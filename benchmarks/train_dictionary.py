@@ -24,7 +24,7 @@ from sessions_app.core.payload import compact_json  # noqa: E402
 from sessions_app.core.run import AgentInfo, Call, CodeInfo, ModelCall, Run, Step  # noqa: E402
 from sessions_app.core.spans.batch import write_batch  # noqa: E402
 from sessions_app.core.spans.packing import Packer  # noqa: E402
-from sessions_app.mapping.rows import run_columns, step_rows  # noqa: E402
+from sessions_app.mapping.rows import content_columns, step_rows  # noqa: E402
 from sessions_app.mapping.stored import Collector  # noqa: E402
 from sessions_app.payloads.compression import dictionary_file  # noqa: E402
 from tests.builders import SAMPLES  # noqa: E402
@@ -83,10 +83,10 @@ def _runs() -> Iterator[Run]:
 
 def _of_run(run: Run) -> Iterator[bytes]:
     collector = Collector()
-    header = run_columns(run, collector)["header"]
+    header = content_columns(run, collector)["header"]
     assert isinstance(header, bytes)
     yield from [header] * _HEADERS_WEIGH
-    yield from (step.detail for step in step_rows(run, collector))
+    yield from (text for _, text in step_rows(run, collector))
 
 
 def _of_batches(capture: Capture) -> Iterator[bytes]:

@@ -160,7 +160,7 @@ def replay_body(replay: Replay) -> JsonObject:
         "expect": replay.order.get("expect"),
         "sources": sources_of(replay),
         "stopped_at": replay.stopped_at,
-        "parent_digest": replay.facts.get("parent_digest") or bytes(replay.run.content_digest).hex(),
+        "parent_digest": bytes(replay.content.digest).hex(),
     }
 
 

@@ -17,7 +17,7 @@ from sessions_app.models import Replay
 from sessions_app.models.replays import ReplayState
 from sessions_app.services.forks import answer_by_hand
 from sessions_app.services.pauses import continue_replay, edit_and_continue, step_once
-from sessions_app.services.replays import OUTDATED, cancel_replay
+from sessions_app.services.replays import cancel_replay
 
 Say = Callable[[Iterable[str]], None]
 LONGEST_LINE = 4095
@@ -61,8 +61,6 @@ NOT_OFFERED = {
 
 def ask_at_stop(replay: Replay, stdin: TextIO, say: Say) -> Replay | None:
     """The replay that goes on, or None: nothing more was typed, or somebody wants it to stop."""
-    if replay.is_outdated:
-        say([OUTDATED])
     offers = offers_at(replay)
     say([" · ".join(offer.short for offer in offers)])
     moves = {offer.short[0]: _MOVES[offer.short[0]] for offer in offers if offer.short[0] in _MOVES}
@@ -83,8 +81,6 @@ def ask_at_stop(replay: Replay, stdin: TextIO, say: Say) -> Replay | None:
 def offers_at(replay: Replay) -> tuple[Offer, ...]:
     is_paused, is_model = replay.state == ReplayState.PAUSED, (replay.stopped_at or {})["kind"] == "model"
     show = Offer(short="p show", help=(SHOW_MODEL if is_model else SHOW_TOOL,))
-    if replay.is_outdated:
-        return show, CANCEL if is_paused else LEAVE, HELP
     ways = ANSWER_MODEL if is_model else ANSWER_TOOL
     if is_paused:
         return CONTINUE, STEP, show, Offer(short="e change the answer", help=ways), CANCEL, HELP

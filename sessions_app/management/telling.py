@@ -76,7 +76,7 @@ def _state(replay: Replay, made: Run | None) -> JsonValue:
     """Only forks change it; what a replay makes without a change holds no state of its own."""
     if replay.mode in FORK_MODES:
         return state_after(made, len(made.steps)) if made else None
-    states = load_steps(replay.run, after=(replay.stopped_at or {})["step"] - 1, limit=1)[1]
+    states = load_steps(replay.run_as_asked, after=(replay.stopped_at or {})["step"] - 1, limit=1)[1]
     return states[0][0] if states else None
 
 

@@ -2,8 +2,7 @@
 
     [size, …] 0x00 text text …
 
-A block holds the texts of steps that follow one another, behind the bytes of each. Rows from before there were blocks
-have their text themselves.
+A block holds the texts of steps that follow one another, behind the bytes of each.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from zstandard import ZstdError
 from sessions_app.core.errors import StepMissing
 from sessions_app.core.payload import compact_json
 from sessions_app.mapping.binary_rows import binary_cursor
-from sessions_app.models import Run, Step, StepBlock
+from sessions_app.models import RunContent, Step, StepBlock
 from sessions_app.payloads.blocks import parts_of
 from sessions_app.payloads.compression import compress_block, decompress
 
@@ -30,11 +29,11 @@ _END = b"\0"
 # --- writing -----------------------------------------------------------------------------------
 
 
-def write_details(run: Run, steps: Iterable[tuple[int, bytes]]) -> None:
+def write_details(content: RunContent, steps: Iterable[tuple[int, bytes]]) -> None:
     """Index and text of steps that follow one another; of none of them a text is stored yet."""
     parts = parts_of(steps, BLOCK_BYTES)
     StepBlock.objects.bulk_create(
-        StepBlock(run=run, first=part[0][0], data=_packed([text for _, text in part])) for part in parts
+        StepBlock(content=content, first=part[0][0], data=_packed([text for _, text in part])) for part in parts
     )
 
 
@@ -45,59 +44,48 @@ def _packed(texts: Sequence[bytes]) -> bytes:
 # --- reading -----------------------------------------------------------------------------------
 
 _BLOCKS = """
-SELECT run_id, first, data FROM sessions_app_stepblock JOIN (
-    SELECT DISTINCT step.run_id, (
+SELECT content_id, first, data FROM sessions_app_stepblock JOIN (
+    SELECT DISTINCT step.content_id, (
         SELECT max(first) FROM sessions_app_stepblock block
-        WHERE block.run_id = step.run_id AND block.first <= step.index
+        WHERE block.content_id = step.content_id AND block.first <= step.index
     ) AS first
-    FROM unnest(%(runs)b::bigint[], %(indexes)b::int[]) AS step (run_id, index)
-) place USING (run_id, first)
+    FROM unnest(%(contents)b::bigint[], %(indexes)b::int[]) AS step (content_id, index)
+) place USING (content_id, first)
 """
 """Each block once, however many of the steps lie in it."""
 
 _Place = tuple[int, int]
-"""The run that has the row of a step, and the step's index."""
+"""The content that has the row of a step, and the step's index."""
 
 
 def details(steps: QuerySet[Step], *also: str) -> list[tuple[Any, ...]]:
     """Index and text of each, and these columns, in the order of the query. Two queries; raises as `details_of`."""
-    try:
-        return _details(steps, also)
-    except StepMissing:
-        # Between the two queries the run may have been made anew, of fewer steps.
-        return _details(steps, also)
-
-
-def _details(steps: QuerySet[Step], also: Sequence[str]) -> list[tuple[Any, ...]]:
-    rows = list(steps.values_list("run_id", "index", "detail", *also))
-    texts = _texts([row[:3] for row in rows])
-    return [(row[1], text, *row[3:]) for row, text in zip(rows, texts, strict=True)]
+    rows = list(steps.values_list("content_id", "index", *also))
+    texts = _texts([row[:2] for row in rows])
+    return [(row[1], text, *row[2:]) for row, text in zip(rows, texts, strict=True)]
 
 
 def details_of(rows: Sequence[Step]) -> list[bytes]:
     """The text of each; one query. Raises `StepMissing`, also where a block is damaged."""
-    return _texts([(row.run_id, row.index, row.detail) for row in rows])
+    return _texts([(row.content_id, row.index) for row in rows])
 
 
-def _texts(rows: Sequence[tuple[int, int, bytes | memoryview | None]]) -> list[bytes]:
-    in_blocks = _in_blocks([(run, index) for run, index, text in rows if text is None])
-    return [in_blocks[run, index] if text is None else bytes(text) for run, index, text in rows]
-
-
-def _in_blocks(places: Sequence[_Place]) -> dict[_Place, bytes]:
+def _texts(places: Sequence[_Place]) -> list[bytes]:
     if not places:
-        return {}
-    runs, indexes = map(list, zip(*places, strict=True))
+        return []
+    contents, indexes = map(list, zip(*places, strict=True))
     with binary_cursor() as cursor:
-        cursor.execute(_BLOCKS, {"runs": runs, "indexes": indexes})
+        cursor.execute(_BLOCKS, {"contents": contents, "indexes": indexes})
         blocks = cursor.fetchall()
     found = {
-        (run, index): text for run, first, data in blocks for index, text in enumerate(_unpacked(first, data), first)
+        (content, index): text
+        for content, first, data in blocks
+        for index, text in enumerate(_unpacked(first, data), first)
     }
-    for run, index in places:
-        if (run, index) not in found:
-            raise StepMissing(index)
-    return found
+    for place in places:
+        if place not in found:
+            raise StepMissing(place[1])
+    return [found[place] for place in places]
 
 
 def _unpacked(first: int, data: bytes) -> list[bytes]:

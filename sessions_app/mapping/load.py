@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from django.db.models import F, Func, IntegerField, Q, QuerySet, Value
+from django.db.models import QuerySet
 
 from sessions_app import models
-from sessions_app.core.errors import PayloadMissing, StoredBytesMissing
+from sessions_app.core.errors import PayloadMissing
 from sessions_app.core.formats.fields import Fields
 from sessions_app.core.formats.native import read_header
 from sessions_app.core.formats.native_steps import read_step
@@ -18,39 +18,26 @@ from sessions_app.core.state import PatchError, apply_patch, changed_keys
 from sessions_app.mapping import payloads
 from sessions_app.mapping.details import details, details_of
 from sessions_app.mapping.references import payload_references
-from sessions_app.mapping.run_history import Digest, hex_of, read_history
+from sessions_app.mapping.run_contents import Digest, hex_of, read_history
 from sessions_app.mapping.stored import Lookup, WithoutHistories, reference
 
 
 def load_run(row: models.Run) -> Run:
-    """The whole run as it was stored. Raises `StoredBytesMissing` when bytes are gone.
-
-    It, or a run that lends it steps, may be written anew between two queries; then it is read again.
-    """
-    try:
-        run = _load_run(row)
-    except StoredBytesMissing:
-        run = None
-    if run is None or _is_written_anew(row):
-        run = _load_run(models.Run.objects.filter(pk=row.pk).first() or row)
-    return run
+    """The whole run as it was stored. Raises `StoredBytesMissing` when bytes are gone."""
+    return load_content(row.content)
 
 
-def _is_written_anew(row: models.Run) -> bool:
-    now = models.Run.objects.filter(pk=row.pk).values_list("kept", "content_digest").first()
-    return now is not None and (row.kept, bytes(row.content_digest)) != (now[0], bytes(now[1]))
-
-
-def _load_run(row: models.Run) -> Run:
-    steps = details(row.steps.order_by("index"), "input_node", "output_node")
-    heads = {node for _, _, *ends in steps for node in ends} | {row.prior_node, row.final_node}
-    lookup, histories = _fetch(row, [bytes(row.header), *(text for _, text, *_ in steps)], heads)
+def load_content(content: models.RunContent) -> Run:
+    """The same of what was recorded of a run at one time."""
+    steps = details(content.steps.order_by("index"), "input_node", "output_node")
+    heads = {node for _, _, *ends in steps for node in ends} | {content.prior_node, content.final_node}
+    lookup, histories = _fetch(content, [bytes(content.header), *(text for _, text, *_ in steps)], heads)
     return read_header(
-        header_of(row),
+        header_of(content),
         lookup,
-        prior=_at(row.prior_node, histories),
+        prior=_at(content.prior_node, histories),
         steps=tuple(read_step(Fields(text), index, lookup) for index, text, *_ in steps),
-        final=_at(row.final_node, histories),
+        final=_at(content.final_node, histories),
     )
 
 
@@ -58,7 +45,7 @@ def load_step(row: models.Run, index: int) -> Step:
     """One step with its payloads and, for a model call, its history."""
     step = row.steps.get(index=index)
     (text,) = details_of([step])
-    lookup, _ = _fetch(row, [text], {step.input_node, step.output_node})
+    lookup, _ = _fetch(row.content, [text], {step.input_node, step.output_node})
     return read_step(Fields(text), index, lookup)
 
 
@@ -68,15 +55,15 @@ States = tuple[JsonValue, JsonValue, list[str]]
 
 def load_facts(row: models.Run) -> Run:
     """The run without steps and histories: one query."""
-    header = bytes(row.header)
+    header = bytes(row.content.header)
     contents = payloads.read_many(row.project_id, payload_references(header))
     lookup = Lookup(contents, {})
-    return read_header(header_of(row), lookup, prior=None, steps=(), final=None)
+    return read_header(header_of(row.content), lookup, prior=None, steps=(), final=None)
 
 
-def header_of(row: models.Run) -> Fields:
+def header_of(content: models.RunContent) -> Fields:
     """Without what says that it is a header: that is no fact of the run, and would be kept as an unknown field."""
-    fields = Fields(bytes(row.header))
+    fields = Fields(bytes(content.header))
     for name in ("format", "version"):
         fields.slice(name)
     return fields
@@ -127,7 +114,7 @@ class _StateWalk:
 
 def initial_state(row: models.Run) -> JsonValue:
     """None when none was recorded. Raises `PayloadMissing` when its bytes are gone; one query at most."""
-    slice_ = header_of(row).slice("initial_state")
+    slice_ = header_of(row.content).slice("initial_state")
     if slice_ is None:
         return None
     digest, media_type = reference(slice_)
@@ -136,20 +123,7 @@ def initial_state(row: models.Run) -> JsonValue:
 
 def steps_with_state(row: models.Run) -> QuerySet[models.Step]:
     """The steps that said something of the state, in order; none of their payloads has to be read for it."""
-    return (
-        row.steps.annotate(place=place_in_detail(b'"state":'))
-        .filter(Q(has_state=True) | Q(place__gt=0))
-        .order_by("index")
-    )
-
-
-def place_in_detail(written: bytes) -> Func:
-    """Where it stands in the stored text of a step, 0 for nowhere: of rows from before these texts were compressed.
-
-    In compressed ones it may stand by chance.
-    """
-    place = "position(%(expressions)s)"
-    return Func(Value(written), F("detail"), template=place, arg_joiner=" IN ", output_field=IntegerField())
+    return row.steps.filter(has_state=True).order_by("index")
 
 
 def state_change(detail: Fields) -> StateChange | None:
@@ -165,11 +139,13 @@ def _changes_before(row: models.Run, index: int) -> list[StateChange]:
     return [change for change in changes if change is not None]
 
 
-def _fetch(row: models.Run, texts: list[bytes], heads: Iterable[Digest | None]) -> tuple[Lookup, dict[str, History]]:
-    chain = read_history(row, map(hex_of, heads))
+def _fetch(
+    content: models.RunContent, texts: list[bytes], heads: Iterable[Digest | None]
+) -> tuple[Lookup, dict[str, History]]:
+    chain = read_history(content, map(hex_of, heads))
     wanted = {digest for text in texts for digest in payload_references(text)}
     wanted |= {message for _, message in chain.values()}
-    contents = payloads.read_many(row.project_id, wanted)
+    contents = payloads.read_many(content.project_id, wanted)
     histories = _histories(chain, contents)
     return Lookup(contents, histories), histories
 

@@ -24,6 +24,7 @@ from sessions_app.core.run import (
 )
 from sessions_app.core.state import changed_keys
 from sessions_app.mapping.span_ids import span_id_of_run, span_ids_of_step
+from sessions_app.mapping.step_rows import StepRow
 from sessions_app.mapping.stored import Collector
 
 PREVIEW = 240
@@ -45,19 +46,24 @@ def digest_bytes(digest: str | None) -> bytes | None:
     return None if digest is None else bytes.fromhex(digest)
 
 
-def run_columns(run: Run, into: Collector) -> dict[str, object]:
-    """The columns of a run's row that follow from the run alone."""
-    header = object_text(header_fields(run, into), run.extra)
+def content_columns(run: Run, into: Collector) -> dict[str, object]:
+    """What a run's content has beside its steps and the nodes of its histories."""
     into.add_nodes(run.prior)
     into.add_nodes(run.final)
+    return {
+        "header": object_text(header_fields(run, into), run.extra),
+        "prior_node": digest_bytes(run.prior.digest) if run.prior else None,
+        "final_node": digest_bytes(run.final.digest) if run.final else None,
+    }
+
+
+def run_columns(run: Run) -> dict[str, object]:
+    """The columns of a run's row that follow from the run alone."""
     return {
         "origin": run.origin,
         "parent_run_id": run.parent and run.parent.run_id,
         "status": run.status,
         "source_format": run.source_format[:_FORMAT_NAME],
-        "header": header,
-        "prior_node": digest_bytes(run.prior.digest) if run.prior else None,
-        "final_node": digest_bytes(run.final.digest) if run.final else None,
         "span_id": span_id_of_run(run),
         **_fact_columns(run),
         **_count_columns(run),
@@ -97,8 +103,8 @@ def _count_columns(run: Run) -> dict[str, object]:
     }
 
 
-def step_rows(run: Run, into: Collector) -> list[models.Step]:
-    """The rows of a run's steps, but for the run itself."""
+def step_rows(run: Run, into: Collector) -> list[StepRow]:
+    """The rows of a run's steps, but for the content that they belong to."""
     keys = RequestKeys()
     return [_step_row(step, into, _request_key(step, keys, run.model)) for step in run.steps]
 
@@ -109,20 +115,19 @@ def _request_key(step: Step, keys: RequestKeys, default_model: str | None) -> by
     return keys.of(call, default_model) if isinstance(call, ModelCall) and call.history else None
 
 
-def _step_row(step: Step, into: Collector, request_key: bytes | None) -> models.Step:
+def _step_row(step: Step, into: Collector, request_key: bytes | None) -> StepRow:
     arguments, result = asked(step), shown_answer(step)
     call = step.call
     model = call if isinstance(call, ModelCall) else None
     output = model.output_history if model else None
     into.add_nodes(output)
-    return models.Step(
+    row = models.Step(
         index=step.index,
         kind=step.kind,
         name=clean(step.name),
         call_id=call.call_id if isinstance(call, ToolCall) else None,
         tool_name=_other_name(step),
         parent=step.parent,
-        detail=write_step(step, into),
         arguments_key=value_key(arguments),
         result_key=result_key(result),
         input_node=digest_bytes(model.history.digest) if model and model.history else None,
@@ -143,6 +148,7 @@ def _step_row(step: Step, into: Collector, request_key: bytes | None) -> models.
         has_state=True if step.state is not None else None,
         span_ids=span_ids_of_step(step) or None,
     )
+    return row, write_step(step, into)
 
 
 def _other_name(step: Step) -> str | None:

@@ -8,19 +8,19 @@ from operator import attrgetter
 from django.db import connection
 
 from sessions_app.mapping.details import write_details
-from sessions_app.models import Run, Step
+from sessions_app.models import RunContent, Step
 
-_COLUMNS = tuple(field.attname for field in Step._meta.concrete_fields if field.attname != "detail")
+StepRow = tuple[Step, bytes]
+"""A step's row, and its text."""
+_COLUMNS = tuple(field.attname for field in Step._meta.concrete_fields)
 _COPY = "COPY {} ({}) FROM STDIN".format(Step._meta.db_table, ", ".join(f'"{name}"' for name in _COLUMNS))
 _values = attrgetter(*_COLUMNS)
-COLUMNS = tuple(f'"{name}"' for name in _COLUMNS if name != "run_id")
-"""All but the run and the text, for SQL."""
 
 
-def write_steps(run: Run, steps: Sequence[Step]) -> None:
-    """Add the steps of a run that has none."""
+def write_steps(content: RunContent, steps: Sequence[StepRow]) -> None:
+    """Add the steps of a content that has none of its own."""
     with connection.cursor() as cursor, connection.wrap_database_errors, cursor.copy(_COPY) as copy:
-        for step in steps:
-            step.run = run
+        for step, _ in steps:
+            step.content = content
             copy.write_row(_values(step))
-    write_details(run, ((step.index, bytes(step.detail)) for step in steps))
+    write_details(content, ((step.index, text) for step, text in steps))

@@ -1,18 +1,10 @@
 """The tables."""
 
+from sessions_app.models.contents import RunContent, Step, StepBlock
 from sessions_app.models.ingest_log import IngestNote
+from sessions_app.models.payloads import HistoryNode, PayloadBlock, StoredPayload
 from sessions_app.models.projects import ApiKey, Membership, Project
-from sessions_app.models.recordings import (
-    ColdCase,
-    HistoryNode,
-    PayloadBlock,
-    Run,
-    RunHistory,
-    Session,
-    Step,
-    StepBlock,
-    StoredPayload,
-)
+from sessions_app.models.recordings import ColdCase, Run, Session
 from sessions_app.models.replays import Replay, SessionReplay
 from sessions_app.models.sharing import ShareLink
 from sessions_app.models.traces import SpanBatch, Trace
@@ -27,7 +19,7 @@ __all__ = [
     "Project",
     "Replay",
     "Run",
-    "RunHistory",
+    "RunContent",
     "Session",
     "SessionReplay",
     "ShareLink",

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import secrets
+from copy import copy
 
 from django.conf import settings
 from django.db import models
 
 from sessions_app.core.replay.words import is_in_part
+from sessions_app.models.contents import RunContent
 from sessions_app.models.projects import Project
 from sessions_app.models.recordings import Run, Session
 
@@ -103,9 +105,8 @@ class Replay(models.Model):
     """What was asked for beside the mode (core/fork/order.py); never changes."""
     course = models.JSONField(default=dict)
     """How far it has come over its stops, and the answers that were given by hand."""
-    run_digest = models.BinaryField(null=True)
-    """Where the order speaks of steps by their numbers: that of the run for which it was given. Late spans make a run
-    anew, and its steps may be others then."""
+    content = models.ForeignKey(RunContent, on_delete=models.RESTRICT, related_name="replays")
+    """What of the run it was asked for. Late spans give a run another content, whose steps may have other numbers."""
     fork_id = models.CharField(max_length=512, null=True)
     """Id of the run that a fork makes, given when it is asked for."""
     state = models.CharField(max_length=10, choices=ReplayState, default=ReplayState.QUEUED)
@@ -190,9 +191,11 @@ class Replay(models.Model):
         return self.state not in OPEN_STATES
 
     @property
-    def is_outdated(self) -> bool:
-        """Whether the run was made anew since the order was given."""
-        return self.run_digest is not None and bytes(self.run_digest) != bytes(self.run.content_digest)
+    def run_as_asked(self) -> Run:
+        """The run with the content that it had then: the one whose steps this replay speaks of by their numbers."""
+        run = copy(self.run)
+        run.content = self.content
+        return run
 
     @property
     def waits_for_answer(self) -> bool:

@@ -23,8 +23,7 @@ class Trace(models.Model):
     span_count = models.IntegerField(default=0)
     """Spans of all batches; one that came twice in different batches counts twice."""
     said_bytes = models.BigIntegerField(default=0)
-    """Attributes of these spans, their events and log records as they were sent (core/spans/sizes.py); 0 for what came
-    before this was counted."""
+    """Attributes of these spans, their events and log records as they were sent (core/spans/sizes.py)."""
     changed_at = models.DateTimeField(auto_now_add=True)
     is_closed = models.BooleanField(default=False)
     """Whether nobody waits for its topmost span any more."""

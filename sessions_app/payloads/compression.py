@@ -19,7 +19,7 @@ _BLOCK_LEVEL = 6
 """A third of a block goes by it where many frameworks speak; it costs a tenth of a millisecond more."""
 RECORDED = 1
 """The dictionary for what was recorded."""
-KITS = 3
+KITS = 2
 """The dictionary for replay kits: they are full of our own sentences, and recordings are not."""
 _WORTH_TRYING = 64
 """Shorter texts do not get smaller by a zstd frame."""

@@ -15,14 +15,12 @@ from django.db.models import F, Q, QuerySet
 from sessions_app import models
 from sessions_app.core.compare.json_diff import differences
 from sessions_app.core.formats.fields import Fields
-from sessions_app.core.formats.json_writer import scalar
 from sessions_app.core.formats.native_steps import read_step
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.replay.fixture_book import recorded_arguments
 from sessions_app.core.run import ErrorInfo, ModelCall, Step, ToolCall, is_answered_by_tool
 from sessions_app.mapping import payloads
 from sessions_app.mapping.details import details_of
-from sessions_app.mapping.load import place_in_detail
 from sessions_app.mapping.references import payload_references
 from sessions_app.mapping.rows import clean
 from sessions_app.mapping.stored import reference
@@ -35,7 +33,7 @@ NEAR_CALLS = 200
 NEAR_RUNS = 100
 _PATHS = 50
 """Differing arguments that are told of a call."""
-_LENT = Q(source="live") | Q(source="recorded", run__origin="recorded")
+_LENT = Q(source="live") | Q(source="recorded", content__run__origin="recorded")
 """What a fork repeats of its parent is the parent's to lend."""
 
 
@@ -115,7 +113,7 @@ def nearest_calls(
     rows = [*_own_calls(project_id, run, tool_name), *_calls_elsewhere(project_id, run, tool_name)]
     asked = recorded_arguments(Payload.of_json(arguments))
     found = [
-        Nearest(**_place(row), arguments=args, differs=_paths(args, asked), is_same_run=row.run_id == run.pk)
+        Nearest(**_place(row), arguments=args, differs=_paths(args, asked), is_same_run=row.content.run.pk == run.pk)
         for row, args in _with_arguments(project_id, _distinct(_named(tool_name, rows)))
     ]
     return sorted(found, key=lambda near: (len(near.differs), not near.is_same_run))[:limit]
@@ -126,32 +124,32 @@ def nearest_calls(
 
 def _lent(project_id: int, not_in: Collection[int]) -> QuerySet[models.Step]:
     """Newest first."""
-    lent = models.Step.objects.filter(_LENT, run__project_id=project_id).exclude(run_id__in=not_in)
-    return _placed(lent.order_by("-run_id", "-index"))
+    lent = models.Step.objects.filter(_LENT, content__run__project_id=project_id).exclude(content__run__in=not_in)
+    return _placed(lent.order_by("-content__run", "-index"))
 
 
 def _placed(steps: QuerySet[models.Step]) -> QuerySet[models.Step]:
     """With no more than what reading them and saying where they stand needs."""
-    of_steps, of_runs = ("index", "detail", "arguments_key", "result_key"), ("run__run_id", "run__session__session_id")
-    return steps.select_related("run__session").only(*of_steps, *of_runs)
+    of_steps = ("content", "index", "arguments_key", "result_key")
+    of_runs = ("content__run__run_id", "content__run__session__session_id")
+    return steps.select_related("content__run__session").only(*of_steps, *of_runs)
 
 
 def _calls_of(tool_name: str, steps: QuerySet[models.Step]) -> QuerySet[models.Step]:
-    """Nearly: whoever reads them looks at the exact name. Of old rows it stands in the stored text alone."""
-    written, name = b'"tool_name":' + (scalar(tool_name) or b""), clean(tool_name)
-    is_named = Q(tool_name=name) | Q(tool_name=None, name=name) | Q(place__gt=0)
-    return steps.filter(kind="tool").annotate(place=place_in_detail(written)).filter(is_named)
+    """Nearly: whoever reads them looks at the exact name."""
+    name = clean(tool_name)
+    return steps.filter(Q(tool_name=name) | Q(tool_name=None, name=name), kind="tool")
 
 
 def _own_calls(project_id: int, run: models.Run, tool_name: str) -> list[models.Step]:
-    own = run.steps.filter(run__project_id=project_id, source__in=("recorded", "live"))
+    own = run.steps.filter(content__project_id=project_id, source__in=("recorded", "live"))
     return _answered_calls(_placed(own.order_by("index")), tool_name)
 
 
 def _calls_elsewhere(project_id: int, run: models.Run, tool_name: str) -> list[models.Step]:
     holders = models.Run.objects.filter(project_id=project_id, tool_names__contains=[clean(tool_name)[:512]])
     newest = holders.exclude(pk=run.pk).order_by("-pk").values("pk")[:NEAR_RUNS]
-    return _answered_calls(_lent(project_id, [run.pk]).filter(run__in=newest), tool_name)
+    return _answered_calls(_lent(project_id, [run.pk]).filter(content__run__in=newest), tool_name)
 
 
 def _answered_calls(steps: QuerySet[models.Step], tool_name: str) -> list[models.Step]:
@@ -202,7 +200,8 @@ def _with_arguments(project_id: int, calls: Sequence[_Call]) -> list[tuple[model
 
 
 def _place(row: models.Step) -> JsonObject:
-    return {"run_id": row.run.run_id, "session_id": row.run.session.session_id, "step": row.index}
+    run = row.content.run
+    return {"run_id": run.run_id, "session_id": run.session.session_id, "step": row.index}
 
 
 def _is_gone(payload: Payload | None) -> bool:

@@ -96,7 +96,7 @@ def _hits(projects: QuerySet[Project], condition: Callable[[str], Q]) -> list[Hi
 
 def _span_hits(projects: QuerySet[Project], ids: list[str]) -> list[Hit]:
     return [
-        *(_span_hit(step.run, _asked(step, ids), step.index) for step in steps_of_spans(projects, ids)),
+        *(_span_hit(step.content.run, _asked(step, ids), step.index) for step in steps_of_spans(projects, ids)),
         *(_span_hit(run, run.span_id or "", None) for run in runs_of_spans(projects, ids)),
     ]
 

@@ -46,7 +46,7 @@ def find_in_run(run: Run, terms: FindTerms) -> Hits:
     hits = Hits()
     if terms.problem or not terms.text:
         return hits
-    rows = run.steps.order_by("index").only("run", "index", "name", "detail")
+    rows = run.steps.order_by("index").only("content", "index", "name")
     rows = rows.filter(kind=terms.kind) if terms.kind else rows
     rows = rows.filter(has_error=True) if terms.is_error else rows
     if not terms.needs_payloads:

@@ -33,11 +33,11 @@ def steps_of_spans(projects: QuerySet[Project], ids: Iterable[str]) -> list[Step
     wanted = [found for found in ids if len(found) == _SPAN_LENGTH]
     if not wanted:
         return []
-    steps = Step.objects.filter(span_ids__overlap=wanted, run__project__in=projects)
-    shown = steps.select_related("run__project", "run__session").only(
-        "index", "span_ids", *(f"run__{name}" for name in _RUN)
+    steps = Step.objects.filter(span_ids__overlap=wanted, content__run__project__in=projects)
+    shown = steps.select_related("content__run__project", "content__run__session").only(
+        "index", "span_ids", *(f"content__run__{name}" for name in _RUN)
     )
-    return list(shown.order_by("-run_id", "index")[:MOST])
+    return list(shown.order_by("-content__run", "index")[:MOST])
 
 
 def runs_of_spans(projects: QuerySet[Project], ids: Iterable[str]) -> list[Run]:

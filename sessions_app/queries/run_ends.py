@@ -25,7 +25,7 @@ class RunEnds:
 
 
 def ends_of(run: models.Run) -> RunEnds:
-    fields = Fields(bytes(run.header))
+    fields = Fields(bytes(run.content.header))
     slices = (fields.slice("input"), fields.slice("output"), long_text(fields, "instructions"))
     named = [slice_ for slice_ in slices if slice_ is not None]
     resolver = StoredOrGone(payloads.read_many(run.project_id, {reference(slice_)[0] for slice_ in named}))

@@ -119,7 +119,7 @@ def _kind(value: TextValue | NumberValue) -> Q:
     assert isinstance(value, TextValue)
     if column := _COUNTED_KINDS.get(value.text):
         return Q(**{f"{column}__gt": 0})
-    return Q(Exists(Step.objects.filter(run=OuterRef("pk"), kind=value.text)))
+    return Q(Exists(Step.objects.filter(content=OuterRef("content"), kind=value.text)))
 
 
 _READINESS = {"ready": "replayable", "partial": "replayable_to_step", "cold": "cold"}

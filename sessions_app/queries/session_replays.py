@@ -25,7 +25,7 @@ def replays_in(asked: SessionReplay) -> list[Replay]:
 def runs_in_order(session: Session, at_most: int) -> list[Run]:
     """The recorded runs of a session in the order of their arrival; what a replay produced is none of them."""
     rows = session.runs.filter(origin="recorded").order_by("pk")
-    return list(rows.only("run_id", "project_id", "content_digest", "model_call_count", "tool_call_count")[:at_most])
+    return list(rows.only("run_id", "project_id", "content", "model_call_count", "tool_call_count")[:at_most])
 
 
 def newest_of(session: Session) -> SessionReplay | None:

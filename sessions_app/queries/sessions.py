@@ -28,11 +28,11 @@ from sessions_app.models import Project, Replay, Run, Session
 from sessions_app.queries.search import matching_runs
 
 PAGE = 50
-HEAVY = ("header", "search", "prior_node", "final_node", "content_digest", "source_digest", "kit", "verdict_reasons")
+HEAVY = ("search", "content_digest", "source_digest", "kit", "verdict_reasons")
 """Columns of a run that no page shows in a list."""
 _HEAVY_FOR_SCRIPTS = (
     *(name for name in HEAVY if name != "content_digest"),
-    *("anomalies", "kit_lacks", "kept", "tool_names", "model_names"),
+    *("anomalies", "kit_lacks", "tool_names", "model_names"),
     *("strip", "span_id", "received_at", "is_example", "agent_version"),
 )
 """Likewise no list of the API; making an object of a column costs more than reading it."""

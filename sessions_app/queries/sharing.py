@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sessions_app.mapping.details import details
 from sessions_app.mapping.references import payload_references
-from sessions_app.mapping.run_history import read_history
+from sessions_app.mapping.run_contents import hex_of, read_history
 from sessions_app.models import Run, ShareLink
 
 LINKS = 50
@@ -18,7 +18,8 @@ def links_of(run: Run) -> list[ShareLink]:
 
 def run_holds(run: Run, digest: str) -> bool:
     """Whether the payload is part of the run: of its header, of a step, or a message that a step saw."""
-    return digest in payload_references(bytes(run.header)) or _in_a_step(run, digest) or _in_a_history(run, digest)
+    in_header = payload_references(bytes(run.content.header))
+    return digest in in_header or _in_a_step(run, digest) or _in_a_history(run, digest)
 
 
 def _in_a_step(run: Run, digest: str) -> bool:
@@ -27,6 +28,7 @@ def _in_a_step(run: Run, digest: str) -> bool:
 
 def _in_a_history(run: Run, digest: str) -> bool:
     ends = run.steps.filter(kind="model").values_list("input_node", "output_node")
-    nodes = {node for pair in [*ends, (run.prior_node, run.final_node)] for node in pair if node is not None}
-    links = read_history(run, [bytes(node).hex() for node in nodes])
+    content = run.content
+    nodes = {hex_of(node) for pair in [*ends, (content.prior_node, content.final_node)] for node in pair}
+    links = read_history(content, nodes)
     return any(message == digest for _, message in links.values())

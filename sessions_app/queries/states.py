@@ -97,7 +97,7 @@ class AtStep:
 
 def at_step(run: models.Run, step: int) -> AtStep:
     """The same number of queries for every step and every run. The step must be there."""
-    facts = read_header(header_of(run), StoredOrGone({}), prior=None, steps=(), final=None)
+    facts = read_header(header_of(run.content), StoredOrGone({}), prior=None, steps=(), final=None)
     shape = _shape(run)
     asked = newest_request(shape, step)
     request = None if asked is None else run.steps.get(index=asked.index)
@@ -111,7 +111,7 @@ def at_step(run: models.Run, step: int) -> AtStep:
         request_step=None if asked is None else asked.index,
         model_config=_config(run, facts, request),
         messages=_messages(run, request),
-        tool_calls=tuple(reversed(calls.defer("detail").order_by("-index")[:TOOL_CALLS])),
+        tool_calls=tuple(reversed(calls.order_by("-index")[:TOOL_CALLS])),
         tool_count=counted["all"],
         failed_count=counted["failed"],
         tool_ms=counted["took"],
@@ -144,8 +144,8 @@ def _config(run: models.Run, facts: core.Run, request: models.Step | None) -> Js
 
 
 def _messages(run: models.Run, request: models.Step | None) -> int | None:
-    is_captured = run.model_call_count or run.prior_node if request is None else request.input_node
+    is_captured = run.model_call_count or run.content.prior_node if request is None else request.input_node
     if not is_captured:
         return None
-    node = run.prior_node if request is None else request.output_node
+    node = run.content.prior_node if request is None else request.output_node
     return len(chain_of(run, node).messages)

@@ -18,7 +18,7 @@ from sessions_app.core.run import Step
 from sessions_app.mapping import payloads
 from sessions_app.mapping.details import details, details_of
 from sessions_app.mapping.references import payload_references
-from sessions_app.mapping.run_history import Digest, hex_of, read_history
+from sessions_app.mapping.run_contents import Digest, hex_of, read_history
 from sessions_app.mapping.stored import long_text, reference, text_in
 from sessions_app.models.replays import ReplayState
 
@@ -80,7 +80,7 @@ def rows_around(run: models.Run, index: int) -> list[models.Step]:
     """The page of rows that holds this step."""
     first = (max(index, 1) - 1) // ROWS * ROWS + 1
     rows = run.steps.filter(index__gte=first, index__lt=first + ROWS)
-    return list(rows.defer("detail").order_by("index"))
+    return list(rows.order_by("index"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,7 +109,7 @@ def row_page_without_inner(run: models.Run, index: int, shown: int) -> RowPage:
     """As `row_page`, of the steps that are not of kind `other`, and of the step that is shown beside the list."""
     listed = run.steps.exclude(kind="other") | run.steps.filter(index=shown)
     at = max(listed.filter(index__lte=index).count() - 1, 0) // ROWS * ROWS
-    rows = list(listed.defer("detail").order_by("index")[at : at + ROWS])
+    rows = list(listed.order_by("index")[at : at + ROWS])
     following = list(listed.order_by("index").values_list("index", flat=True)[at + ROWS : at + 2 * ROWS])
     return RowPage(
         rows=rows,
@@ -179,14 +179,17 @@ def same_calls(row: models.Step, project_id: int) -> int:
     if row.arguments_key is None:
         return 0
     same = models.Step.objects.filter(
-        run__project_id=project_id, run__origin="recorded", arguments_key=row.arguments_key, name=row.name
-    ).exclude(run_id=row.run_id)
+        content__run__project_id=project_id,
+        content__run__origin="recorded",
+        arguments_key=row.arguments_key,
+        name=row.name,
+    ).exclude(content_id=row.content_id)
     return len(same.values_list("index")[:SAME_CALLS])
 
 
 def replays_done(row: models.Step) -> int:
     """Replays of the step's run that came to their end, and so could use its answer."""
-    return models.Replay.objects.filter(run_id=row.run_id, state=ReplayState.DONE).count()
+    return models.Replay.objects.filter(content_id=row.content_id, state=ReplayState.DONE).count()
 
 
 # --- messages ----------------------------------------------------------------------------------
@@ -212,7 +215,7 @@ def chain_of(run: models.Run, head: Digest | None) -> Chain:
 def chains_of(run: models.Run, *heads: Digest | None) -> list[Chain]:
     """The histories that end in these nodes, as far as they are still stored."""
     ends = list(map(hex_of, heads))
-    links = read_history(run, ends)
+    links = read_history(run.content, ends)
     return [_chain(end, links) for end in ends]
 
 
@@ -241,7 +244,7 @@ class Tail:
 
 def tail_of(run: models.Run, head: Digest, *, stop: Digest | None, limit: int) -> Tail:
     end, until = hex_of(head), hex_of(stop)
-    links = read_history(run, [end])
+    links = read_history(run.content, [end])
     tail = [*islice(takewhile(lambda node: node != until, _back_from(end, links)), limit)]
     before = links[tail[-1]][0] if tail else end
     return Tail(
@@ -271,7 +274,7 @@ def read_messages(project_id: int, digests: Iterable[str]) -> list[Payload]:
 
 def requests(run: models.Run, index: int) -> tuple[models.Step | None, models.Step | None, models.Step | None]:
     """The model step at or before this one (or the first), the one before it, and the one after it."""
-    model_steps = run.steps.filter(kind="model").defer("detail")
+    model_steps = run.steps.filter(kind="model")
     earlier = [*model_steps.filter(index__lte=max(index, 1)).order_by("-index")[:2], None, None]
     later = [*model_steps.filter(index__gt=max(index, 1)).order_by("index")[:2], None, None]
     if earlier[0] is None:

@@ -7,10 +7,9 @@ from datetime import datetime
 from typing import Any
 
 from django.db import connection
-from django.db.models import Sum
 
-from sessions_app.mapping.run_history import read_histories
-from sessions_app.models import Project, Run, StoredPayload
+from sessions_app.mapping.run_contents import read_histories
+from sessions_app.models import Project, RunContent, StoredPayload
 
 AT_MOST = 500_000
 """Rows of a table that one query adds up; a project that holds more learns that it is more."""
@@ -43,7 +42,7 @@ class LargeRun:
     started_at: datetime | None
     step_count: int
     size: int | None
-    """As it was received; None for spans that came before their bytes were counted."""
+    """As it was received; None for a document that is gone."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -86,11 +85,8 @@ class Storage:
         return self.payloads, self.blobs, self.batches, self.runs, self.steps, self.links
 
     @property
-    def received_bytes(self) -> int | None:
-        """None when a part of it was never counted."""
-        if self.documents.size is None or self.spans.size is None:
-            return None
-        return self.documents.size + self.spans.size
+    def received_bytes(self) -> int:
+        return (self.documents.size or 0) + (self.spans.size or 0)
 
     @property
     def stored_bytes(self) -> int:
@@ -128,20 +124,20 @@ class Storage:
 
 
 def storage_of(project: Project) -> Storage:
-    """Eight queries, whatever is stored; each reads `AT_MOST` rows of a table at most."""
+    """As many queries whatever is stored; each reads `AT_MOST` rows of a table at most."""
     payloads, blobs = _payloads(project)
-    documents, runs = _runs(project)
+    contents, links = _contents(project)
     steps, state_changes = _steps(project)
     largest = _largest(project)
     return Storage(
-        documents=documents,
+        documents=_documents(project),
         spans=_spans(project),
         payloads=payloads,
         blobs=blobs,
         batches=_batches(project),
-        runs=runs,
+        runs=contents,
         steps=steps,
-        links=_links(project),
+        links=links,
         state_changes=state_changes,
         largest=largest,
         histories=_histories(project, [run.pk for run in largest]),
@@ -167,20 +163,19 @@ def kept_as(project: Project, digest: str) -> Kept | None:
 
 _RECEIVED = """
 SELECT run.*, trace.id IS NULL AND run.origin = 'recorded' AS is_document,
-    CASE WHEN trace.id IS NOT NULL THEN nullif(trace.said_bytes, 0) ELSE (
+    CASE WHEN trace.id IS NOT NULL THEN trace.said_bytes ELSE (
         SELECT size FROM sessions_app_storedpayload payload
         WHERE payload.project_id = run.project_id AND payload.digest = run.source_digest
     ) END AS size
 FROM (
-    SELECT id, project_id, session_id, run_id, origin, source_digest, octet_length(header) AS header, step_count,
-        started_at
+    SELECT id, project_id, session_id, run_id, origin, source_digest, step_count, started_at
     FROM sessions_app_run WHERE project_id = %(project)s LIMIT %(most)s
 ) run
 LEFT JOIN sessions_app_trace trace ON trace.run_id = run.id
 """
 """A join with payloads would read all of them, where most runs came as spans."""
 _RUNS = f"""
-SELECT count(*), sum(header), count(*) FILTER (WHERE is_document), sum(size) FILTER (WHERE is_document)
+SELECT count(*), count(*) FILTER (WHERE is_document), sum(size) FILTER (WHERE is_document)
 FROM ({_RECEIVED}) received
 """
 _LARGEST = f"""
@@ -189,19 +184,14 @@ FROM ({_RECEIVED}) received JOIN sessions_app_session session ON session.id = re
 WHERE origin = 'recorded' ORDER BY size DESC NULLS LAST, received.id LIMIT %(largest)s
 """
 _SPANS = """
-SELECT count(*), sum(span_count), sum(said_bytes), bool_or(said_bytes = 0 AND span_count > 0)
+SELECT count(*), sum(span_count), sum(said_bytes)
 FROM (SELECT span_count, said_bytes FROM sessions_app_trace WHERE project_id = %(project)s LIMIT %(most)s) trace
 """
 
 
-def _runs(project: Project) -> tuple[Amount, Amount]:
-    """The documents that were received, and the rows of all runs."""
-    count, header, documents, size = _row(_RUNS, project)
-    is_cut = count >= AT_MOST
-    return (
-        Amount(count=documents, size=int(size or 0), is_cut=is_cut),
-        Amount(count=count, size=None, stored=int(header or 0), is_cut=is_cut),
-    )
+def _documents(project: Project) -> Amount:
+    runs, documents, size = _row(_RUNS, project)
+    return Amount(count=documents, size=int(size or 0), is_cut=runs >= AT_MOST)
 
 
 def _largest(project: Project) -> list[LargeRun]:
@@ -210,8 +200,8 @@ def _largest(project: Project) -> list[LargeRun]:
 
 
 def _spans(project: Project) -> Amount:
-    traces, spans, said, has_uncounted = _row(_SPANS, project)
-    return Amount(count=spans or 0, size=None if has_uncounted else int(said or 0), is_cut=traces >= AT_MOST)
+    traces, spans, said = _row(_SPANS, project)
+    return Amount(count=spans or 0, size=int(said or 0), is_cut=traces >= AT_MOST)
 
 
 # --- what is kept ------------------------------------------------------------------------------
@@ -232,23 +222,25 @@ SELECT count(*), sum(bytes) FROM (
 ) batch
 """
 _STEPS = """
-SELECT count(*), coalesce(sum(bytes), 0) + (
+SELECT count(*), (
     SELECT coalesce(sum(bytes), 0) FROM (
         SELECT octet_length(block.data) AS bytes FROM sessions_app_stepblock block
-        JOIN sessions_app_run run ON run.id = block.run_id WHERE run.project_id = %(project)s LIMIT %(most)s
+        JOIN sessions_app_runcontent content ON content.id = block.content_id
+        WHERE content.project_id = %(project)s LIMIT %(most)s
     ) block
 ), count(state_changes) FROM (
-    SELECT octet_length(step.detail) AS bytes, step.state_changes FROM sessions_app_step step
-    JOIN sessions_app_run run ON run.id = step.run_id WHERE run.project_id = %(project)s LIMIT %(most)s
+    SELECT step.state_changes FROM sessions_app_step step
+    JOIN sessions_app_runcontent content ON content.id = step.content_id
+    WHERE content.project_id = %(project)s LIMIT %(most)s
 ) step
 """
-_NODES = """
+_CONTENTS = """
 SELECT (SELECT count(*) FROM (SELECT FROM sessions_app_historynode WHERE project_id = %(project)s LIMIT %(most)s) node),
-       count(*), coalesce(sum(count), 0), coalesce(sum(bytes), 0)
+       count(*), coalesce(sum(node_count), 0), coalesce(sum(nodes), 0), coalesce(sum(header), 0)
 FROM (
-    SELECT history.count, octet_length(history.nodes) AS bytes FROM sessions_app_runhistory history
-    JOIN sessions_app_run run ON run.id = history.run_id WHERE run.project_id = %(project)s LIMIT %(most)s
-) history
+    SELECT node_count, octet_length(nodes) AS nodes, octet_length(header) AS header
+    FROM sessions_app_runcontent WHERE project_id = %(project)s LIMIT %(most)s
+) content
 """
 
 
@@ -271,26 +263,32 @@ def _steps(project: Project) -> tuple[Amount, int]:
     return Amount(count=count, size=None, stored=int(stored or 0), is_cut=count >= AT_MOST), state_changes
 
 
-def _links(project: Project) -> Amount:
-    rows, runs, of_runs, size = _row(_NODES, project)
-    count, is_cut = rows + of_runs, max(rows, runs) >= AT_MOST
-    return Amount(count=count, size=count * _NODE_BYTES, stored=rows * _NODE_BYTES + size, is_cut=is_cut)
+def _contents(project: Project) -> tuple[Amount, Amount]:
+    """What is recorded of runs beside their steps, and the links of histories."""
+    rows, contents, in_contents, nodes, headers = _row(_CONTENTS, project)
+    count, is_cut = rows + in_contents, max(rows, contents) >= AT_MOST
+    return (
+        Amount(count=contents, size=None, stored=int(headers), is_cut=contents >= AT_MOST),
+        Amount(count=count, size=count * _NODE_BYTES, stored=rows * _NODE_BYTES + nodes, is_cut=is_cut),
+    )
 
 
 # --- what histories stand for ------------------------------------------------------------------
 
 _HEADS = """
 SELECT input_node, count(*) FROM sessions_app_step
-WHERE run_id = ANY(%(runs)s) AND input_node IS NOT NULL GROUP BY input_node LIMIT %(nodes)s
+WHERE content_id = ANY(%(contents)s) AND input_node IS NOT NULL GROUP BY input_node LIMIT %(nodes)s
 """
 
 
 def _histories(project: Project, keys: list[int]) -> Histories | None:
-    requests = {bytes(head).hex(): count for head, count in _rows(_HEADS, project, runs=keys, nodes=_AT_MOST_NODES)}
-    runs = list(Run.objects.filter(pk__in=keys).only("project", "kept").annotate(nodes=Sum("own_history__count")))
-    if max(len(requests), sum(run.nodes or 0 for run in runs)) >= _AT_MOST_NODES:
+    contents = list(RunContent.objects.filter(run__in=keys).only("project", "shared", "node_count", "nodes"))
+    keys = [content.pk for content in contents]
+    heads = _rows(_HEADS, project, contents=keys, nodes=_AT_MOST_NODES)
+    requests = {bytes(head).hex(): count for head, count in heads}
+    if max(len(requests), sum(content.node_count for content in contents)) >= _AT_MOST_NODES:
         return None
-    links = read_histories(runs, requests)
+    links = read_histories(contents, requests)
     lengths = _lengths({digest: parent for digest, (parent, _) in links.items()})
     return Histories(
         requests=sum(requests.values()),

@@ -40,7 +40,7 @@ def trace_facts(run: Run) -> TraceFacts | None:
     """None for a run that did not come as spans."""
     if run.source_format != SPANS:
         return None
-    header = json.loads(bytes(run.header))
+    header = json.loads(bytes(run.content.header))
     said, agent = _object(header.get("trace")), _object(header.get("agent"))
     resource, root = _object(said.get("resource")), _object(said.get("root"))
     framework = [_text(agent.get("framework")), _text(agent.get("framework_version"))]
@@ -79,7 +79,7 @@ class UnreadTraces:
 
 def unread_traces(project: Project, limit: int) -> UnreadTraces | None:
     traces = Trace.objects.filter(project=project, problem__isnull=False).select_related("run__session")
-    shown = traces.defer("run__header").order_by("-changed_at", "-pk")
+    shown = traces.order_by("-changed_at", "-pk")
     newest = list(shown[: limit + 1])
     if not newest:
         return None

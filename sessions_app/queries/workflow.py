@@ -65,11 +65,11 @@ def _anomaly(found: dict[str, Any]) -> Anomaly:
 def _without_histories(run: models.Run) -> tuple[core.Run, bool]:
     texts = details(run.steps.order_by("index")[: STEPS + 1])
     shown = texts[:STEPS]
-    recorded = [bytes(run.header), *(text for _, text in shown)]
+    recorded = [bytes(run.content.header), *(text for _, text in shown)]
     wanted = {digest for text in recorded for digest in payload_references(text)}
     stored = StoredOrGone(payloads.read_many(run.project_id, wanted))
     steps = tuple(_without_gone(read_step(Fields(text), index, stored)) for index, text in shown)
-    found = read_header(header_of(run), stored, prior=None, steps=steps, final=None)
+    found = read_header(header_of(run.content), stored, prior=None, steps=steps, final=None)
     return found, len(texts) > STEPS
 
 

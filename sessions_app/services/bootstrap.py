@@ -10,9 +10,9 @@ from pathlib import Path
 from django.contrib.auth.models import User
 from django.db import transaction
 
-from sessions_app.mapping.kept_steps import give_back, hold_steps
-from sessions_app.models import Membership, Project, Run
+from sessions_app.models import Membership, Project, Run, RunContent
 from sessions_app.models.projects import KeyScope, Role
+from sessions_app.services.contents import release
 from sessions_app.services.deadlocks import again_after_deadlock
 from sessions_app.services.ingest import ingest_document
 from sessions_app.services.keys import create_key
@@ -63,11 +63,9 @@ def load_examples(project: Project) -> int:
 @transaction.atomic
 def remove_examples(project: Project) -> int:
     """Delete the example sessions of a project, with their replays; its other recordings stay."""
-    hold_steps(project, alone=True)
     sessions = project.sessions.filter(runs__is_example=True).distinct()
     removed = sessions.count()
-    for run in Run.objects.filter(session__in=sessions):
-        give_back(run)
+    release(RunContent.objects.filter(run__session__in=sessions))
     sessions.delete()
     return removed
 

@@ -13,7 +13,7 @@ from sessions_app.models import Replay, Run
 from sessions_app.models.replays import FORK_MODES, ReplayMode, ReplayState
 from sessions_app.services.fork_checks import check_fork
 from sessions_app.services.hand_answers import read_hand_answer
-from sessions_app.services.replays import OUTDATED, check_code, check_live_model, queue_replay, read_wanted
+from sessions_app.services.replays import check_code, check_live_model, queue_replay, read_wanted
 from sessions_app.services.typed_json import without_secrets
 from sessions_app.services.wakeups import wake
 
@@ -85,14 +85,7 @@ def _waiting(replay: Replay) -> Replay:
         raise ForkError("It waits for no answer: it goes on, or somebody else was faster.", field="answer")
     if replay.stopped_at is not None and replay.stopped_at != row.stopped_at:
         raise ForkError("It waits for something else by now.", field="answer")
-    refuse_outdated(row)
     return row
-
-
-def refuse_outdated(row: Replay) -> None:
-    """Where it stands is said by numbers of steps, and the run has others now. Raises `ForkError`."""
-    if row.is_outdated:
-        raise ForkError(OUTDATED, field="answer")
 
 
 def queue_again(row: Replay, course: JsonObject) -> Replay:

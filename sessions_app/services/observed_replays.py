@@ -18,7 +18,7 @@ from sessions_app.core.replay.observed import Result
 from sessions_app.core.replay.observed_pairs import Tools
 from sessions_app.core.replay.own_machine import judge_observed
 from sessions_app.core.run import Run
-from sessions_app.mapping.load import load_run
+from sessions_app.mapping.load import load_content
 from sessions_app.mapping.rows import storable
 from sessions_app.models.replays import ReplayMode, ReplayQueue, ReplayState
 from sessions_app.services.deadlocks import again_after_deadlock
@@ -47,7 +47,7 @@ def take_in_observed(run: models.Run, record: bytes, order: JsonObject, *, user:
     field, and `RunConflict` where another replay has sent another run under this id.
     """
     observed, digest = _read(run.project, record)
-    recorded = load_run(run)
+    recorded = load_content(run.content)
     key = f"observed {sha256_hex(observed.run_id.encode())}"
     with transaction.atomic():
         # Numbers and keys are given one after the other, as for replays that are queued.
@@ -81,6 +81,7 @@ def _begin(run: models.Run, order: JsonObject, key: str, user: User | None) -> m
     return models.Replay.objects.create(
         project_id=run.project_id,
         run=run,
+        content=run.content,
         number=next_number(run, mode),
         mode=mode,
         queue=ReplayQueue.CODE,

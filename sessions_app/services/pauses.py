@@ -12,7 +12,7 @@ from sessions_app.core.payload import JsonObject
 from sessions_app.models import Replay
 from sessions_app.models.replays import FORK_MODES, ReplayMode, ReplayState
 from sessions_app.services.fork_checks import Parent
-from sessions_app.services.forks import answer_by_hand, queue_again, refuse_outdated, request_fork
+from sessions_app.services.forks import answer_by_hand, queue_again, request_fork
 from sessions_app.services.hand_answers import as_change
 from sessions_app.services.replays import cancel_replay
 from sessions_app.services.typed_json import without_secrets
@@ -53,7 +53,7 @@ def edit_and_continue(*, replay: Replay, answer: JsonObject, user: User | None =
             "hypothesis": "Edited at a breakpoint",
             "expect": "Read what the agent does after the edit.",
         }
-        fork = request_fork(run=row.run, order=order, user=user, course={"passed": _passed(row, stopped)})
+        fork = request_fork(run=row.run_as_asked, order=order, user=user, course={"passed": _passed(row, stopped)})
         cancel_replay(row)
     return fork
 
@@ -65,7 +65,7 @@ def _passed(row: Replay, stopped: JsonObject) -> int:
         return int(stopped["at"])
     if stopped["kind"] == "model":
         return 1
-    parent = Parent(row.run)
+    parent = Parent(row.run_as_asked)
     before = [index for index in sorted(parent.main) if index <= stopped["step"]]
     kinds = [kind for index in reversed(before) if (kind := parent.kinds[index]) in ("model", "tool")]
     return sum(1 for _ in takewhile(lambda kind: kind == "tool", kinds))
@@ -78,5 +78,4 @@ def _paused(replay: Replay) -> tuple[Replay, JsonObject]:
         raise ForkError("The replay is not paused; it goes on already or has ended.", field="state")
     if replay.stopped_at is not None and replay.stopped_at != row.stopped_at:
         raise ForkError("The replay stands at another place by now.", field="state")
-    refuse_outdated(row)
     return row, row.stopped_at

@@ -40,7 +40,7 @@ def store_result(replay: Replay, result: JsonObject) -> None:
     verdict = result["verdict"]
     with transaction.atomic():
         produced = store_produced(replay, result.get("record"))
-        facts = _facts(replay, result)
+        facts = result.get("facts") or {}
         leases.finish(
             replay,
             state=_state(result),
@@ -82,18 +82,11 @@ def _asked(replay: Replay) -> bytes:
     return compact_json({"run_id": replay.run.run_id, "order": replay.order, "course": replay.course})
 
 
-def _facts(replay: Replay, result: JsonObject) -> JsonObject:
-    facts = result.get("facts") or {}
-    if replay.mode in FORK_MODES:
-        facts = {**facts, "parent_digest": bytes(replay.run.content_digest).hex()}
-    return facts
-
-
 def _stopped(replay: Replay, stopped: JsonObject | None) -> JsonObject | None:
     """With the recorded calls that come nearest to one that nothing could answer."""
     if stopped is None or stopped["why"] != "unknown" or stopped["kind"] != "tool":
         return stopped
-    near = nearest_calls(replay.project_id, replay.run, stopped["name"], stopped["arguments"])
+    near = nearest_calls(replay.project_id, replay.run_as_asked, stopped["name"], stopped["arguments"])
     return {**stopped, "nearest": [each.to_json() for each in near]}
 
 

@@ -23,14 +23,14 @@ from sessions_app.core.fork.order import Order, read_order
 from sessions_app.core.formats.native import encode_native
 from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.core.run import Run
-from sessions_app.mapping.load import load_run
+from sessions_app.mapping.load import load_content
 from sessions_app.mapping.rows import storable
 from sessions_app.models import Replay
 from sessions_app.models.replays import ReplayQueue, ReplayState
 from sessions_app.services import leases
 from sessions_app.services.replay_questions import Questions
 from sessions_app.services.replay_results import produced_run_id, store_result
-from sessions_app.services.replays import HOW_TO_REGISTER, OUTDATED
+from sessions_app.services.replays import HOW_TO_REGISTER
 from sessions_app.services.samplings import Sampling
 
 logger = logging.getLogger(__name__)
@@ -77,13 +77,9 @@ def _run(replay: Replay, children: ChildPool) -> None:
         _fail(replay, f"No agent {agent!r} is registered where this replay was taken up. {HOW_TO_REGISTER}")
         return
     try:
-        run = load_run(replay.run)
+        run = load_content(replay.content)
     except StoredBytesMissing as error:
         _fail(replay, str(error))
-        return
-    replay.run.refresh_from_db(fields=["content_digest"])
-    if replay.is_outdated:
-        _fail(replay, OUTDATED)
         return
     try:
         if replay.is_sampled:

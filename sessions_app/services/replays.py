@@ -27,7 +27,6 @@ HOW_TO_REGISTER = (
     "To register it, set REPLAY_AGENTS=name=package.module:attribute for the server and for the worker or runner that "
     "has its code, and start them again."
 )
-OUTDATED = "More of this run came since this was asked for, and its steps may be others now. Ask for it again."
 
 
 class RequestKeyUsed(ForkError, NotReplayable):
@@ -191,7 +190,7 @@ def create_replay(
         mode=mode,
         queue=ReplayQueue.REPLAYS if agent is None else ReplayQueue.CODE,
         order=order,
-        run_digest=run.content_digest if mode in FORK_MODES or order.get("breakpoints") else None,
+        content_id=run.content_id,
         fork_id=_fork_id(run, mode) if mode in FORK_MODES else None,
         requested_by=user,
         woken_at=timezone.now(),

@@ -22,7 +22,7 @@ from sessions_app.core.reports.run_report import (
     build_report,
 )
 from sessions_app.core.run import Run as RecordedRun
-from sessions_app.mapping.load import load_run
+from sessions_app.mapping.load import load_content, load_run
 from sessions_app.mapping.payloads import read_many
 from sessions_app.mapping.stored import reference
 from sessions_app.models import Replay, Run
@@ -48,7 +48,7 @@ def report_of_run(run: Run) -> ReproductionReport:
 def report_of(replay: Replay) -> ReproductionReport:
     """The report of one replay, beside the other attempts at its run."""
     finished = [attempt for attempt in _attempts_at(replay.run) if attempt.is_over]
-    return _report(load_run(replay.run), finished, replay if replay.is_over else None)
+    return _report(load_content(replay.content), finished, replay if replay.is_over else None)
 
 
 def _attempts_at(run: Run) -> QuerySet[Replay]:
@@ -81,7 +81,7 @@ def _outputs(replays: list[Replay]) -> dict[int, Payload]:
 
 
 def _output_reference(run: Run) -> tuple[str, str] | None:
-    slice_ = Fields(bytes(run.header)).slice("output")
+    slice_ = Fields(bytes(run.content.header)).slice("output")
     return None if slice_ is None else reference(slice_)
 
 

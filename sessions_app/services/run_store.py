@@ -13,18 +13,17 @@ from django.utils import timezone
 from sessions_app import models
 from sessions_app.core.errors import RunConflict
 from sessions_app.core.formats.native import run_digest
-from sessions_app.core.history import History, Link
+from sessions_app.core.history import History
 from sessions_app.core.history import nodes as nodes_from
 from sessions_app.core.payload import Payload
 from sessions_app.core.run import Run
 from sessions_app.mapping import payloads
 from sessions_app.mapping.binary_rows import binary_cursor
 from sessions_app.mapping.history_nodes import write_nodes
-from sessions_app.mapping.kept_steps import give_back, hold_steps, kept_steps
-from sessions_app.mapping.rows import clean, digest_bytes, run_columns, step_rows, storable
-from sessions_app.mapping.run_history import write_history
-from sessions_app.mapping.step_rows import write_steps
+from sessions_app.mapping.rows import clean, content_columns, digest_bytes, run_columns, step_rows, storable
+from sessions_app.mapping.run_contents import write_content
 from sessions_app.mapping.stored import Collector
+from sessions_app.services.contents import release
 from sessions_app.services.judgement import judgement_columns
 
 _TEXT = TextField()
@@ -51,9 +50,8 @@ def store_run(project: models.Project, run: Run, *, source: bytes) -> Ingested:
             return Ingested(run=stored, created=_adopt(stored))
         if stored is not None and stored.status != "running":
             raise RunConflict(run.run_id)
-        _hold_steps(project, run, stored)
         if stored is not None:
-            give_back(stored)
+            release(models.RunContent.objects.filter(pk=stored.content_id))
             stored.delete()
         return Ingested(run=_insert(project, run, digest, source), created=True)
 
@@ -75,7 +73,6 @@ def store_assembled(project: models.Project, run: Run, *, source: bytes, made_be
             raise RunConflict(run.run_id)
         # It may have got its name only now, from a span that came after the others.
         before = stored or _made(made_before)
-        _hold_steps(project, run, before)
         if before is None:
             return _insert(project, run, digest, source)
         _write_over(before, project, run, digest, source)
@@ -86,13 +83,7 @@ def _made(key: int | None) -> models.Run | None:
     return None if key is None else models.Run.objects.filter(pk=key).only(*_TO_WRITE_OVER).first()
 
 
-def _hold_steps(project: models.Project, run: Run, stored: models.Run | None) -> None:
-    is_fork = run.origin == "fork"
-    if is_fork or stored is not None:
-        hold_steps(project, alone=is_fork)
-
-
-_TO_WRITE_OVER = ("run_id", "project", "session", "content_digest", "kept")
+_TO_WRITE_OVER = ("run_id", "project", "session", "content", "content_digest")
 """What has to be known of a run before all else of it is written anew."""
 
 
@@ -125,61 +116,40 @@ def lock_name(project: models.Project, name: str, *, waits: bool = True) -> bool
 
 
 def _insert(project: models.Project, run: Run, digest: str, source: bytes) -> models.Run:
-    written = _written(project, run, digest, source)
-    kept = kept_steps(project, run, written.steps)
-    row = models.Run.objects.create(project=project, run_id=run.run_id, kept=kept, **written.columns)
-    _write_what_is_own(row, written)
-    return row
+    return models.Run.objects.create(project=project, run_id=run.run_id, **_written(project, run, digest, source))
 
 
 def _write_over(row: models.Run, project: models.Project, run: Run, digest: str, source: bytes) -> None:
-    written = _written(project, run, digest, source)
-    before = row.session
-    give_back(row)
+    columns = _written(project, run, digest, source)
+    session, content = row.session, row.content_id
     row.run_id = run.run_id
-    row.kept = kept_steps(project, run, written.steps)
-    for name, value in written.columns.items():
+    for name, value in columns.items():
         setattr(row, name, value)
     row.save()
-    row.own_steps.all().delete()
-    row.own_blocks.all().delete()
-    _write_what_is_own(row, written)
-    if before.pk != row.session.pk and not before.runs.exists():
-        before.delete()
+    release(models.RunContent.objects.filter(pk=content))
+    if session.pk != row.session.pk and not session.runs.exists():
+        session.delete()
 
 
-def _write_what_is_own(row: models.Run, written: _Written) -> None:
-    """All that a fork does not share with its parent."""
-    write_history(row, written.nodes)
-    write_steps(row, written.steps[row.kept[-1]["upto"] :] if row.kept else written.steps)
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Written:
-    """A run as it is stored, but for what others may share with it, which is stored already."""
-
-    columns: dict[str, object]
-    steps: list[models.Step]
-    nodes: dict[str, Link]
-
-
-def _written(project: models.Project, run: Run, digest: str, source: bytes) -> _Written:
+def _written(project: models.Project, run: Run, digest: str, source: bytes) -> dict[str, object]:
+    """The columns of a run's row, with all that they refer to stored."""
     collector = Collector()
     received = Payload(content=source)
     collector.payload(received)
-    columns = storable({**run_columns(run, collector), **judgement_columns(run)})
-    steps = step_rows(run, collector)
+    columns = storable({**run_columns(run), **judgement_columns(run)})
+    content, steps = content_columns(run, collector), step_rows(run, collector)
     payloads.write_many(project.pk, {d: p.content for d, p in collector.payloads.items()})
     nodes, shared = collector.links(), _shared_nodes(run)
-    write_nodes(project.pk, {digest: link for digest, link in nodes.items() if digest in shared})
+    write_nodes(project.pk, {node: link for node, link in nodes.items() if node in shared})
+    own = {node: link for node, link in nodes.items() if node not in shared}
     facts = {
         "session": _session(project, run),
+        "content": write_content(project, run, steps, own, {"digest": digest_bytes(digest), **content}),
         "content_digest": digest_bytes(digest),
         "source_digest": digest_bytes(received.digest),
         "search": SearchVector(Value(_searchable(run), output_field=_TEXT), config="simple"),
     }
-    own = {digest: link for digest, link in nodes.items() if digest not in shared}
-    return _Written(columns={**columns, **facts}, steps=steps, nodes=own)
+    return {**columns, **facts}
 
 
 def _shared_nodes(run: Run) -> set[str]:

@@ -82,7 +82,6 @@ class Sampling:
             "live_model": self._asked,
             **self._around,
             **self._proof(),
-            "parent_digest": bytes(self._replay.run.content_digest).hex(),
         }
 
     def _proof(self) -> JsonObject:

@@ -30,7 +30,7 @@ def create_link(*, run: Run, user: User | None, lasts: timedelta = LASTS) -> tup
 def find_link(token: str, *, now: datetime) -> ShareLink | None:
     """The link while it holds; looked up by its digest, so nothing is compared in the clear."""
     links = ShareLink.objects.filter(digest=_digest(token), revoked_at=None, expires_at__gt=now)
-    return links.select_related("project", "created_by", "run__session").defer("run__header").first()
+    return links.select_related("project", "created_by", "run__session").first()
 
 
 def note_view(link: ShareLink) -> None:

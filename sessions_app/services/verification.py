@@ -16,10 +16,10 @@ from sessions_app.core.payload import sha256_hex
 from sessions_app.core.spans.carried import apart, lacking
 from sessions_app.core.spans.packing import Pieces
 from sessions_app.mapping.details import details
-from sessions_app.mapping.load import load_run
+from sessions_app.mapping.load import load_content
 from sessions_app.mapping.payloads import blob_folder, read_many
 from sessions_app.mapping.references import payload_references
-from sessions_app.models import HistoryNode, PayloadBlock, Project, Run, SpanBatch, Step, StoredPayload
+from sessions_app.models import HistoryNode, PayloadBlock, Project, Run, RunContent, SpanBatch, StoredPayload
 from sessions_app.payloads.compression import unpack
 
 _CHUNK = 200
@@ -46,8 +46,12 @@ def problems() -> Iterator[str]:
         yield from _payload_problems(project)
         yield from _node_problems(project, known)
         yield from _batch_problems(project, known)
-        for run in Run.objects.filter(project=project).select_related("session").order_by("pk").iterator(_CHUNK):
-            yield from _run_problems(run, known)
+        for run in Run.objects.filter(project=project).only("project", "run_id", "source_digest").iterator(_CHUNK):
+            if bytes(run.source_digest).hex() not in known:
+                yield f"run {project.pk}/{run.run_id}: the document as received is not stored."
+        contents = RunContent.objects.filter(project=project).select_related("run").order_by("pk")
+        for content in contents.iterator(_CHUNK):
+            yield from _content_problems(content, known)
 
 
 def _payload_problems(project: Project) -> Iterator[str]:
@@ -117,30 +121,34 @@ def _opened(batch: SpanBatch) -> tuple[bytes, Pieces]:
         return b"", Pieces()
 
 
-def _run_problems(run: Run, payloads: set[str]) -> Iterator[str]:
-    name = f"{run.project_id}/{run.run_id}"
+def _content_problems(content: RunContent, payloads: set[str]) -> Iterator[str]:
+    name = _name_of(content)
     try:
-        steps = details(Step.objects.filter(run=run).order_by("index"))
+        steps = details(content.own_steps.order_by("index"))
     except StepMissing as gone:
         yield f"run {name}: its steps cannot be read, from step {gone.index} on."
         return
-    texts = [("header", bytes(run.header)), *((f"step {index}", text) for index, text in steps)]
+    texts = [("header", bytes(content.header)), *((f"step {index}", text) for index, text in steps)]
     missing = [
         f"run {name}: {place} refers to payload {digest}, which is not stored."
         for place, text in texts
         for digest in sorted(payload_references(text) - payloads)
     ]
-    if bytes(run.source_digest).hex() not in payloads:
-        missing.append(f"run {name}: the document as received is not stored.")
-    yield from missing or _load_problems(run, name)
+    yield from missing or _load_problems(content, name)
 
 
-def _load_problems(run: Run, name: str) -> list[str]:
+def _name_of(content: RunContent) -> str:
+    """One that its run does not have any more is needed by a fork or a replay."""
+    run = getattr(content, "run", None)
+    return f"{content.project_id}/{run.run_id if run else f'content {content.pk}'}"
+
+
+def _load_problems(content: RunContent, name: str) -> list[str]:
     try:
-        digest = run_digest(load_run(run))
+        digest = run_digest(load_content(content))
     except (ReplayProductError, ZstdError) as error:
         return [f"run {name}: cannot be loaded ({type(error).__name__})."]
-    return [] if digest == bytes(run.content_digest).hex() else [f"run {name}: does not match its digest."]
+    return [] if digest == str(content) else [f"run {name}: does not match its digest."]
 
 
 def find_orphans() -> Orphans:

@@ -12,6 +12,7 @@ from django.conf import settings
 from django.db import close_old_connections
 
 from sessions_app.services import leases, replay_work
+from sessions_app.services.contents import sweep_contents
 from sessions_app.services.wakeups import wake
 from sessions_app.tasks.replays import children, worker_name
 from sessions_app.tasks.rounds import Rounds
@@ -47,11 +48,12 @@ class StandIn:
 
 
 def sweep(stand_in: StandIn) -> None:
-    """Take back what dead workers held and announce what nobody took up."""
+    """Take back what dead workers held, announce what nobody took up, delete what nothing needs."""
     leases.take_back_expired()
     for replay in leases.unheard():
         if not wake(replay) and replay.queue in settings.WORKER_QUEUES:
             stand_in.take(replay.pk)
+    sweep_contents()
 
 
 @worker_init.connect

@@ -108,8 +108,7 @@ def _meant(asked: str, turns: tuple[Run, ...]) -> dict[str, object]:
 
 
 def _whole(session: Session) -> QuerySet[Run]:
-    found = session.runs.select_related("session", "cold_case", "trace", "produced_by__run__session")
-    return found.defer("produced_by__run__header")
+    return session.runs.select_related("session", "content", "cold_case", "trace", "produced_by__run__session")
 
 
 def run_address(run: Run, project: Project, **query: object) -> str:

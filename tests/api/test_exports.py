@@ -136,7 +136,7 @@ def test_a_replay_that_ended_with_its_recording_is_told_as_one_in_part(shop):
 def test_a_replay_that_was_cancelled_half_way_is_no_attempt_of_a_case(shop, state, outcomes):
     run = ingest_document(shop, SESSION_FILE.read_bytes()).run
     made = replay_of(shop, run)
-    Replay.objects.create(project=shop, run=run, number=1, state=state, produced_run=made)
+    Replay.objects.create(project=shop, run=run, content=run.content, number=1, state=state, produced_run=made)
 
     report = json.loads(entries_of(case_of(run))["report.json"])
 

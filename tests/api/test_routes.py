@@ -82,7 +82,9 @@ def full(shop):
 def replay(full):
     run = Run.objects.get()
     asked = SessionReplay.objects.create(project=run.project, session=run.session)
-    return Replay.objects.create(project=run.project, run=run, number=1, state="done", session_replay=asked)
+    return Replay.objects.create(
+        project=run.project, run=run, content=run.content, number=1, state="done", session_replay=asked
+    )
 
 
 def described_routes(client):

@@ -6,7 +6,6 @@ from django.test.utils import CaptureQueriesContext
 
 from sessions_app.core.errors import StepMissing
 from sessions_app.core.payload import compact_json
-from sessions_app.mapping import details as module
 from sessions_app.mapping.details import BLOCK_BYTES, details, details_of, write_details
 from sessions_app.models import Run, Step, StepBlock
 from sessions_app.services.ingest import ingest_document
@@ -23,11 +22,10 @@ def run() -> Run:
 
 def test_texts_fill_blocks_of_one_size(run):
     sizes = [len(text) for _, text in details(run.steps.order_by("index"))]
-    blocks = StepBlock.objects.filter(run=run).order_by("first")
+    blocks = StepBlock.objects.filter(content=run.content).order_by("first")
 
     assert len(sizes) == STEPS
     assert sum(sizes) // BLOCK_BYTES < blocks.count() < sum(sizes) // BLOCK_BYTES + 4
-    assert not Step.objects.exclude(detail=None).exists()
     assert sum(len(bytes(block.data)) for block in blocks) < sum(sizes) / 3
 
 
@@ -52,7 +50,7 @@ def test_they_come_in_the_order_that_was_asked_for(run):
 
 def test_one_query_reads_those_of_several_runs(run):
     other = ingest_document(run.project, compact_json(make_growing_record("other", 4))).run
-    rows = list(Step.objects.filter(index=2).order_by("run_id"))
+    rows = list(Step.objects.filter(index=2).order_by("content_id"))
 
     with CaptureQueriesContext(connection) as queries:
         texts = details_of(rows)
@@ -74,7 +72,7 @@ def test_texts_of_any_length_come_back(run, sizes):
     texts = [(index, b"\0" * size) for index, size in enumerate(sizes, start=1)]
     StepBlock.objects.all().delete()
 
-    write_details(run, texts)
+    write_details(run.content, texts)
 
     assert details(run.steps.filter(index__lte=len(sizes)).order_by("index")) == texts
 
@@ -84,20 +82,3 @@ def test_a_step_whose_text_is_gone_is_named(run):
 
     with pytest.raises(StepMissing, match=f"step {STEPS}"):
         details(run.steps.filter(index=STEPS))
-
-
-def test_a_run_that_is_made_anew_meanwhile_is_read_again(run, monkeypatch):
-    """Of fewer steps: those of its end have no text any more."""
-    before = details(run.steps.order_by("index"))
-    blocks_of = module._in_blocks
-
-    def make_anew(places):
-        monkeypatch.setattr(module, "_in_blocks", blocks_of)
-        run.own_steps.filter(index__gt=10).delete()
-        run.own_blocks.all().delete()
-        write_details(run, before[:10])
-        return blocks_of(places)
-
-    monkeypatch.setattr(module, "_in_blocks", make_anew)
-
-    assert details(run.steps.order_by("index")) == before[:10]

@@ -38,4 +38,4 @@ def test_many_heads_are_looked_up_and_the_table_is_not_read():
 
         plan = "\n".join(line for (line,) in cursor.fetchall())
     assert "Seq Scan" not in plan
-    assert plan.count("Index Scan using one_node_a_digest") == 2
+    assert plan.count("Index Scan using sessions_app_historynode_pkey") == 2

@@ -31,8 +31,7 @@ def test_what_is_packed_comes_back(content):
 
 DICTIONARIES = {
     1: "a1570c21638b365598e9575266596bec5e365248b1fae71626de2d3c67eb8b63",
-    2: "3872841bc33fcd3bfe8d76fce16f24f194f6165a3e457033ab2c73cfc3f9012e",
-    3: "d116b72ee9af94499ec6db254c33c34c98182f96ad70b1208e77aad6c70de455",
+    2: "9a1e0ffeb2664c02b9dafc43f3318f2434ff4286fc4d783668eabb6240cdb18e",
 }
 
 

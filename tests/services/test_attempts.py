@@ -42,7 +42,7 @@ def test_a_number_is_given_once_in_its_kind(run, mode, taken):
     request_replay(run=run)
     try:
         with transaction.atomic():
-            Replay.objects.create(project=run.project, run=run, number=1, mode=mode)
+            Replay.objects.create(project=run.project, run=run, content=run.content, number=1, mode=mode)
         refused = False
     except IntegrityError:
         refused = True

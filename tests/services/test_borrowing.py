@@ -9,7 +9,7 @@ import pytest
 
 from sessions_app.core.payload import Payload
 from sessions_app.mapping.rows import value_key
-from sessions_app.models import Run, Step, StoredPayload
+from sessions_app.models import Run, StoredPayload
 from sessions_app.queries.borrowing import CANDIDATES, model_answer, nearest_calls, tool_answer
 from sessions_app.services.ingest import ingest_document
 from tests.builders import make_project, make_record, make_tool_step
@@ -310,6 +310,6 @@ def test_calls_without_an_answer_and_answers_by_hand_are_not_near(shop):
 def test_request_keys_are_stored_with_the_steps_that_ask_for_something(shop):
     run = store(shop, "r", model_step(), call(), {"kind": "model", "model": "gpt-4o", "response": said("Lost.")})
 
-    stored = list(Step.objects.filter(run=run).order_by("index").values_list("request_key", flat=True))
+    stored = list(run.steps.order_by("index").values_list("request_key", flat=True))
 
     assert [None if key is None else len(bytes(key)) for key in stored] == [16, None, None]

@@ -15,11 +15,11 @@ from sessions_app.management.prompt import ANSWER_MODEL, ANSWER_TOOL, LONGEST_LI
 from sessions_app.management.telling import live_lines, outcome_lines
 from sessions_app.models import Replay
 from sessions_app.models.replays import ReplayState
-from sessions_app.services.replays import OUTDATED, request_replay
+from sessions_app.services.replays import request_replay
 from sessions_app.services.reports import report_of
 from tests.agents.talking import example
 from tests.builders import make_project
-from tests.services.forking import make_anew, make_fork, make_run, model_stop, pause, stop, tool_stop
+from tests.services.forking import make_fork, make_run, model_stop, pause, stop, tool_stop
 
 pytestmark = pytest.mark.django_db
 WORDS = ("--hypothesis", "It asks again.", "--expect", '{"contains": "sorry"}')
@@ -268,20 +268,6 @@ def test_what_nothing_knows_cannot_be_continued(run, letter):
 
     assert (going, stored(fork).state) == (None, "done")
     assert said[1].startswith("Nothing knows this answer, so the fork cannot")
-
-
-def test_a_fork_of_a_run_that_has_grown_offers_no_answer(run):
-    """Control: before it grew, an answer was offered."""
-    fork = stop(make_fork(run), tool_stop())
-    before = prompted(fork, "")[1]
-    make_anew(run)
-
-    going, said = prompted(stored(fork), "e []\nc\n")
-
-    assert before == ["e answer · p show · q leave · h help"]
-    assert (going, said[:2]) == (None, [OUTDATED, "p show · q leave · h help"])
-    assert said[2] == "There is no 'e' here. These work:"
-    assert not stored(fork).course.get("answers")
 
 
 def test_an_unknown_letter_is_answered_with_those_that_work(paused):

@@ -108,7 +108,8 @@ def test_a_tree_is_bounded(run):
 
     fork = make_fork(run)
     Replay.objects.bulk_create(
-        Replay(project=run.project, run=run, number=number, mode="fork") for number in range(1000, 1000 + MAX_ROWS)
+        Replay(project=run.project, run=run, content=run.content, number=number, mode="fork")
+        for number in range(1000, 1000 + MAX_ROWS)
     )
 
     assert len(fork_rows(run)) == MAX_ROWS

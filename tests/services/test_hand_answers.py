@@ -8,7 +8,7 @@ from django.db import connection
 
 from sessions_app.core.fork.changes import ForkError
 from sessions_app.core.fork.order import read_course
-from sessions_app.models import Replay
+from sessions_app.models import Replay, Run
 from sessions_app.services.forks import answer_by_hand
 from sessions_app.services.replays import cancel_replay, request_replay
 from tests.agents.talking import example
@@ -56,11 +56,14 @@ def test_an_answer_lets_the_same_fork_go_on(fork):
 
 
 @pytest.mark.parametrize("state", ["done", "paused"])
-def test_a_run_that_was_made_anew_has_other_steps(run, state):
+def test_a_run_that_was_made_anew_meanwhile_keeps_the_steps_of_the_fork(run, state):
     fork = (stop if state == "done" else pause)(make_fork(run), tool_stop())
     make_anew(run)
 
-    assert refused(fork, {"value": 1}) == "answer"
+    answer_by_hand(replay=fork, answer={"value": 1})
+
+    assert stored(fork).state == "queued"
+    assert stored(fork).content == fork.content != Run.objects.get(pk=run.pk).content
 
 
 def test_a_later_answer_stands_after_the_earlier_ones(fork):

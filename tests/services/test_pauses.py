@@ -3,7 +3,7 @@
 import pytest
 
 from sessions_app.core.fork.changes import ForkError
-from sessions_app.models import Replay
+from sessions_app.models import Replay, Run
 from sessions_app.services.ingest import ingest_document
 from sessions_app.services.pauses import continue_replay, edit_and_continue, step_once
 from sessions_app.services.replays import cancel_replay, request_replay
@@ -48,10 +48,13 @@ def test_a_paused_replay_goes_on(paused, move, is_stepping):
 @pytest.mark.parametrize(
     ("move", "more"), [(continue_replay, {}), (step_once, {}), (edit_and_continue, {"answer": {"value": 1}})]
 )
-def test_none_goes_on_when_the_run_was_made_anew(paused, run, move, more):
+def test_what_goes_on_is_about_the_run_as_it_was_asked_for(paused, run, move, more):
     make_anew(run)
 
-    assert refused(move, paused, **more) == "answer"
+    going = move(replay=paused, **more)
+
+    assert (stored(going).state, stored(going).content) == ("queued", paused.content)
+    assert paused.content != Run.objects.get(pk=run.pk).content
 
 
 @pytest.mark.parametrize("move", [continue_replay, step_once])

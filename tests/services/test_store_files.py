@@ -10,8 +10,9 @@ from django.db import DatabaseError
 from django.db.models import F
 
 from sessions_app.mapping import payloads
+from sessions_app.mapping.details import details, write_details
 from sessions_app.mapping.load import load_run
-from sessions_app.models import HistoryNode, Run, RunHistory, Step, StepBlock, StoredPayload
+from sessions_app.models import HistoryNode, Run, RunContent, Step, StepBlock, StoredPayload
 from sessions_app.payloads.blocks import read_block
 from sessions_app.services import run_store
 from sessions_app.services.ingest import ingest_document
@@ -198,41 +199,44 @@ def change_node():
 
 
 def flip_byte_of_a_history():
-    history = RunHistory.objects.get(run__run_id="abc123")
-    RunHistory.objects.filter(pk=history.pk).update(nodes=flipped(history.nodes))
+    history = RunContent.objects.get(run__run_id="abc123")
+    RunContent.objects.filter(pk=history.pk).update(nodes=flipped(history.nodes))
     return "abc123: cannot be loaded (PayloadMissing)"
 
 
 def delete_history():
-    RunHistory.objects.filter(run__run_id="abc123").delete()
+    RunContent.objects.filter(run__run_id="abc123").update(nodes=None)
     return "abc123: cannot be loaded (PayloadMissing)"
 
 
 def change_header():
-    run = Run.objects.get(run_id="r")
-    header = bytes(run.header).replace(b'"cut_off"', b'"running"')
-    Run.objects.filter(pk=run.pk).update(header=header)
+    content = RunContent.objects.get(run__run_id="r")
+    header = bytes(content.header).replace(b'"cut_off"', b'"running"')
+    RunContent.objects.filter(pk=content.pk).update(header=header)
     return "does not match its digest"
 
 
 def delete_step():
-    Step.objects.filter(run__run_id="r", index=2).delete()
+    Step.objects.filter(content__run__run_id="r", index=2).delete()
     return "does not match its digest"
 
 
 def break_detail():
-    Step.objects.filter(run__run_id="r", index=2).update(detail=b'{"kind":"guess"}')
+    content = RunContent.objects.get(run__run_id="r")
+    texts = [(index, b'{"kind":"guess"}' if index == 2 else text) for index, text in details(content.steps)]
+    content.own_blocks.all().delete()
+    write_details(content, texts)
     return "cannot be loaded (RecordError)"
 
 
 def flip_byte_of_details():
-    block = StepBlock.objects.get(run__run_id="r")
+    block = StepBlock.objects.get(content__run__run_id="r")
     StepBlock.objects.filter(pk=block.pk).update(data=flipped(block.data))
     return "its steps cannot be read, from step 1 on."
 
 
 def delete_details():
-    StepBlock.objects.filter(run__run_id="r").delete()
+    StepBlock.objects.filter(content__run__run_id="r").delete()
     return "its steps cannot be read, from step 1 on."
 
 

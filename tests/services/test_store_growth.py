@@ -24,7 +24,7 @@ def test_rows_grow_with_the_number_of_steps():
     for steps in (100, 200, 400):
         project = make_project(f"p{steps}")
         run = ingest_document(project, json.dumps(make_growing_record("r", steps)).encode()).run
-        counts.append([run.own_history.count, StoredPayload.objects.filter(project=project).count()])
+        counts.append([run.content.node_count, StoredPayload.objects.filter(project=project).count()])
 
     # A turn has a request, an answer, arguments and a result; the document itself is one payload more.
     assert counts == [[100, 201], [200, 401], [400, 801]]
@@ -42,5 +42,5 @@ def test_a_message_in_forty_requests_is_stored_once():
     assert StoredPayload.objects.filter(size=len(content)).count() == 1
     [shared] = HistoryNode.objects.all()
     assert shared.parent is None
-    assert run.own_history.count == 40
+    assert run.content.node_count == 40
     assert StoredPayload.objects.count() == 1 + 40 + 1

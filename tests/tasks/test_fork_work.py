@@ -18,7 +18,7 @@ from sessions_app.services import replay_work
 from sessions_app.services.forks import answer_by_hand, request_fork
 from sessions_app.services.pauses import continue_replay, edit_and_continue, step_once
 from sessions_app.services.replay_questions import Questions
-from sessions_app.services.replays import OUTDATED, cancel_replay, request_replay
+from sessions_app.services.replays import cancel_replay, request_replay
 from tests.agents.forking import REFUSAL, sources
 from tests.agents.talking import example
 from tests.fake_provider import Answer, fake_provider, says, sometimes
@@ -60,9 +60,10 @@ def steps_of(replay: Replay) -> list[str]:
     return sources(load_run(replay.produced_run))
 
 
-def test_an_order_for_a_run_that_was_made_anew_meanwhile_is_not_carried_out(project, children):
-    """Its numbers would name other steps. A replay that names none is one of the run as it is."""
+def test_an_order_is_carried_out_on_the_run_for_which_it_was_given(project, children):
+    """Its numbers would name other steps of the run that was made anew meanwhile."""
     run = make_run(project, example("run_xyz789"))
+    digest = bytes(run.content_digest).hex()
     ordered, paused, plain = (
         fork(run, 2, {"kind": "tool_result", "step": 2, "value": []}),
         request_replay(run=run, order={"breakpoints": [{"step": 2}]}),
@@ -70,11 +71,11 @@ def test_an_order_for_a_run_that_was_made_anew_meanwhile_is_not_carried_out(proj
     )
     make_anew(run)
 
-    for replay in (ordered, paused):
-        done = work(replay, children)
-        assert (done.state, done.verdict, done.produced_run) == ("failed", "could_not_run", None)
-        assert done.error == OUTDATED
-    assert work(plain, children).state == "done"
+    assert (work(paused, children).state, paused.stopped_at["step"]) == ("paused", 2)
+    assert (work(plain, children).state, plain.verdict) == ("done", "reproduced")
+    assert (work(ordered, children).state, steps_of(ordered)[:2]) == ("done", ["recorded", "by_hand"])
+    for replay in (ordered, paused, plain):
+        assert str(replay.content) == digest != bytes(Run.objects.get(pk=run.pk).content_digest).hex()
 
 
 def test_a_fork_leaves_a_run_of_its_own_and_its_parent_as_it_was(project, children):
@@ -90,7 +91,7 @@ def test_a_fork_leaves_a_run_of_its_own_and_its_parent_as_it_was(project, childr
     assert (replay.produced_run.output_preview, replay.produced_run.origin) == (REFUSAL, "fork")
     digest = bytes(run.content_digest)
     run.refresh_from_db()
-    assert replay.facts["parent_digest"] == bytes(run.content_digest).hex() == digest.hex()
+    assert bytes(replay.content.digest) == bytes(run.content_digest) == digest
 
 
 def test_the_answer_of_another_run_is_borrowed_and_named(project, children):

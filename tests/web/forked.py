@@ -19,7 +19,6 @@ ORDER = {
 FACTS = {
     "sources": {"recorded": 2, "by_hand": 1, "borrowed": 1},
     "started_from": {"step": 3, "state_digest": None, "history_digest": "ab" * 32, "how": "history"},
-    "parent_digest": "9f3a" * 16,
     "lint": ["Message 2 answers a call that no message before it asked for."],
     "steps_after": 1,
     "expectation": {"words": "the outcome contains 'order id'", "met": True, "seen": "It ended with: Which order id?"},
@@ -85,7 +84,9 @@ def make_fork(run: Run, number: int = 1, **columns: Any) -> Replay:
     found = {"mode": "fork", "state": "done", "verdict": "diverged", "order": ORDER, "facts": FACTS, "live_calls": 0}
     divergence = {"step": 3, "path": "result.orders", "recorded": [2], "replayed": []}
     own = {"fork_id": fork_id, "expectation_met": True, "divergence": divergence}
-    return Replay.objects.create(project=run.project, run=run, number=number, **(found | own | columns))
+    return Replay.objects.create(
+        project=run.project, run=run, content=run.content, number=number, **(found | own | columns)
+    )
 
 
 def make_waiting(run: Run, **columns: Any) -> Replay:

@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
-from sessions_app.models import Membership, Project, Run, Session
+from sessions_app.models import Membership, Project, Run, RunContent, Session
 from sessions_app.services.ingest import ingest_document
 
 HOSTILE = "\u202egpj.exe\u202c <script>alert(1)</script> {{ 7|add:7 }} \x1b[31m\x07"
@@ -64,12 +64,21 @@ def session_file(session_id: str, at: datetime) -> dict[str, Any]:
     }
 
 
+def copied_content(content: RunContent) -> RunContent:
+    """Without its steps."""
+    copied = RunContent.objects.get(pk=content.pk)
+    copied.pk = None
+    copied.save()
+    return copied
+
+
 def another_run(session: Session, run: Run, run_id: str, **columns: Any) -> Run:
     """A copy of a run in the same session."""
     copied = Run.objects.get(pk=run.pk)
     copied.pk = None
     copied.run_id = run_id
     copied.session = session
+    copied.content = copied_content(run.content)
     for name, value in columns.items():
         setattr(copied, name, value)
     copied.save()

@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from sessions_app.models import PayloadBlock, Run, RunHistory, SpanBatch, StepBlock
+from sessions_app.models import PayloadBlock, Run, RunContent, SpanBatch, StepBlock
 from sessions_app.services.keys import create_key
 from sessions_app.services.sharing import create_link
 from sessions_app.services.spans import receive
@@ -37,12 +37,12 @@ def change_spans() -> None:
 
 
 def change_histories() -> None:
-    for history in RunHistory.objects.all():
-        RunHistory.objects.filter(pk=history.pk).update(nodes=changed(bytes(history.nodes)))
+    for content in RunContent.objects.exclude(nodes=None):
+        RunContent.objects.filter(pk=content.pk).update(nodes=changed(bytes(content.nodes or b"")))
 
 
 def lose_histories() -> None:
-    RunHistory.objects.all().delete()
+    RunContent.objects.update(nodes=None)
 
 
 def lose_payloads() -> None:

@@ -28,7 +28,8 @@ def test_one_hit_leads_straight_to_its_page(shop, bob, text):
 
 
 def test_replays_are_found(shop, bob):
-    replay = Replay.objects.create(project=shop, run=make_session(shop, "s"), number=1)
+    run = make_session(shop, "s")
+    replay = Replay.objects.create(project=shop, run=run, content=run.content, number=1)
 
     assert bob.get("/find", {"q": replay.replay_id})["Location"] == f"/p/shop/replays/{replay.replay_id}"
 

@@ -51,7 +51,7 @@ def test_a_fork_says_what_was_changed_and_whether_it_ended_as_expected(shop, par
     assert "answer of lookup_order at step 3:" in page
     assert "It asks for the id when nothing is found." in page
     assert "<span>as expected</span>" in page
-    assert "9f3a9f3a9f3a…" in page
+    assert f"{bytes(parent.content_digest).hex()[:12]}…" in page
     assert "abababababab…" in page
     assert "Message 2 answers a call" in page
     assert "/p/shop/s/old?run=older&amp;step=2" in page
@@ -184,7 +184,9 @@ def test_the_report_as_a_file_holds_the_fork_and_its_sources(shop, parent, bob):
 
 
 def test_a_fork_is_no_attempt_to_reproduce_the_run(parent, bob):
-    attempt = Replay.objects.create(project=parent.project, run=parent, number=1, state="done", verdict="reproduced")
+    attempt = Replay.objects.create(
+        project=parent.project, run=parent, content=parent.content, number=1, state="done", verdict="reproduced"
+    )
     make_fork(parent, 2)
 
     report = json.loads(report_of(bob, attempt, "json"))
@@ -241,7 +243,15 @@ def test_the_table_shows_change_outcome_divergence_and_sources(shop, parent, bob
 
 def test_a_reproduced_run_offers_three_columns(shop, parent, bob):
     attempt = load_record(shop, run_id="parent_replay_1", session_id="chat_1", origin="replay", steps=[tool_step()])
-    Replay.objects.create(project=shop, run=parent, number=1, state="done", verdict="reproduced", produced_run=attempt)
+    Replay.objects.create(
+        project=shop,
+        run=parent,
+        content=parent.content,
+        number=1,
+        state="done",
+        verdict="reproduced",
+        produced_run=attempt,
+    )
     make_fork(parent, 2, produced_run=load_forked(shop, run_id="forked"))
 
     page = forks_of(bob, parent)

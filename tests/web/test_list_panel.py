@@ -115,11 +115,13 @@ def test_panel_costs_the_same_for_one_run_and_for_many(shop, bob):
         return len(queries)
 
     run = make_session(shop, "s")
-    Replay.objects.create(project=shop, run=run, number=1, produced_run=another_run(run.session, run, "made"))
+    Replay.objects.create(
+        project=shop, run=run, content=run.content, number=1, produced_run=another_run(run.session, run, "made")
+    )
     one = cost()
     for number in range(3):
         made = another_run(run.session, run, f"made{number}", origin="replay")
-        Replay.objects.create(project=shop, run=run, number=number + 2, produced_run=made)
+        Replay.objects.create(project=shop, run=run, content=run.content, number=number + 2, produced_run=made)
     for number in range(60):
         make_session(shop, f"s{number}")
 

@@ -134,7 +134,7 @@ def test_queries_mean_what_they_say(shop, query, expected):
         verdict_step=2, anomalies=[{"code": "duplicate_call", "message": "m", "steps": [1]}],
     )  # fmt: skip
     mark_cold(run=run, reason="gone")
-    Replay.objects.create(project=shop, run=run, number=1, state="done", verdict="diverged")
+    Replay.objects.create(project=shop, run=run, content=run.content, number=1, state="done", verdict="diverged")
 
     assert found_by(shop, query) == (["s"] if expected else [])
 
@@ -185,11 +185,11 @@ def test_list_costs_the_same_for_one_row_and_for_many(shop, bob):
         return len(queries)
 
     run = make_session(shop, "s0")
-    Replay.objects.create(project=shop, run=run, number=1)
+    Replay.objects.create(project=shop, run=run, content=run.content, number=1)
     one = cost()
     for number in range(1, 60):
         run = make_session(shop, f"s{number}")
-        Replay.objects.create(project=shop, run=run, number=1)
+        Replay.objects.create(project=shop, run=run, content=run.content, number=1)
         another_run(run.session, run, f"again{number}")
 
     assert cost() == one

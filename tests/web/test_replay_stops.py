@@ -263,7 +263,9 @@ def test_a_paused_replay_can_be_stopped(paused, bob):
 
 def test_lists_find_what_waits_and_what_is_paused(shop, waiting, paused_too, bob):
     make_fork(waiting.run, 3)
-    Replay.objects.create(project=shop, run=waiting.run, number=4, state="done", verdict="unknown_from_step")
+    Replay.objects.create(
+        project=shop, run=waiting.run, content=waiting.run.content, number=4, state="done", verdict="unknown_from_step"
+    )
 
     def shown(name):
         return bob.get(reverse("replays", args=["shop"]), {"state": name}).content.decode()

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.django_db
 
 
 def make_replay(run, number=1, **columns) -> Replay:
-    return Replay.objects.create(project=run.project, run=run, number=number, **columns)
+    return Replay.objects.create(project=run.project, run=run, content=run.content, number=number, **columns)
 
 
 def test_pressing_replay_queues_one_and_leads_to_it(shop, bob):

@@ -33,7 +33,9 @@ FACTS = {
 
 def make_replay(run, **columns) -> Replay:
     fields = {"state": "done", "verdict": "reproduced", "live_calls": 0, "facts": FACTS} | columns
-    return Replay.objects.create(project=run.project, run=run, number=columns.pop("number", 1), **fields)
+    return Replay.objects.create(
+        project=run.project, run=run, content=run.content, number=columns.pop("number", 1), **fields
+    )
 
 
 def page_of(client, replay):
@@ -248,7 +250,9 @@ def test_tools_that_ran_were_not_stubbed(shop, bob):
 def test_attempts_are_counted_from_one(shop, bob):
     run = load_example(shop, "r_8821")
     make_replay(run)
-    second = Replay.objects.create(project=shop, run=run, number=2, state="done", verdict="diverged", facts=FACTS)
+    second = Replay.objects.create(
+        project=shop, run=run, content=run.content, number=2, state="done", verdict="diverged", facts=FACTS
+    )
 
     page = page_of(bob, second)
 

@@ -159,7 +159,7 @@ def test_several_runs_have_a_switcher(shop, bob):
 def test_replays_of_the_run_are_listed(shop, bob):
     run = load_example(shop, "r_8821")
     replay = Replay.objects.create(
-        project=shop, run=run, number=1, state="done", verdict="diverged", divergence={"step": 3}
+        project=shop, run=run, content=run.content, number=1, state="done", verdict="diverged", divergence={"step": 3}
     )
 
     page = page_of(bob, run)

@@ -134,7 +134,13 @@ def test_the_block_costs_one_query_whatever_it_holds(shop, bob):
 def produced(run, number=1):
     made = another_run(run.session, run, f"{run.run_id}_replay_{number}", origin="replay", parent_run_id=run.run_id)
     Replay.objects.create(
-        project=run.project, run=run, number=number, state="done", verdict="reproduced", produced_run=made
+        project=run.project,
+        run=run,
+        content=run.content,
+        number=number,
+        state="done",
+        verdict="reproduced",
+        produced_run=made,
     )
     return made
 
@@ -186,6 +192,6 @@ def test_a_session_of_replays_alone_still_opens(shop, bob):
 @override_settings(REPLAY_MAX_ATTEMPTS=5)
 def test_the_number_of_attempts_is_the_one_of_the_settings(shop, bob):
     run = load_example(shop, "r_8821")
-    replay = Replay.objects.create(project=shop, run=run, number=1, state="running", attempt=2)
+    replay = Replay.objects.create(project=shop, run=run, content=run.content, number=1, state="running", attempt=2)
 
     assert "2 of 5" in bob.get(reverse("replay", args=["shop", replay.replay_id])).content.decode()

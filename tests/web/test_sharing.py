@@ -229,7 +229,7 @@ def test_another_run_of_the_session_is_not_reachable(shop, run, ann):
     assert "2 runs" not in page
     for more in ("?run=two", "?run=2", "/steps/1?run=two", "/steps/4"):
         assert Client().get(f"/shared/{token}{more}").status_code == 404
-    for reference in bytes(other.header).split(b'"sha256":"')[1:2]:
+    for reference in bytes(other.content.header).split(b'"sha256":"')[1:2]:
         assert shared(token, "payloads", reference[:64].decode()).status_code == 404
 
 

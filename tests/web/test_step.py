@@ -7,7 +7,7 @@ import pytest
 from django.urls import reverse
 
 from sessions_app.mapping.details import details_of
-from sessions_app.models import Replay, Step, StoredPayload
+from sessions_app.models import Replay, StoredPayload
 from tests.web.records import load_example, load_record, model_step, tool_step
 
 pytestmark = pytest.mark.django_db
@@ -108,7 +108,7 @@ def test_the_same_call_in_other_runs_is_counted(shop, bob):
 def test_a_fixture_says_when_it_was_recorded_and_who_used_it(shop, bob):
     run = load_record(shop, steps=[tool_step(result="kept", started_at="2026-11-17T15:14:01Z"), tool_step(result=None)])
     for number, state in enumerate(("done", "done", "queued"), start=1):
-        Replay.objects.create(project=shop, run=run, number=number, state=state)
+        Replay.objects.create(project=shop, run=run, content=run.content, number=number, state=state)
 
     page = step_page(bob, run, 1).partition('id="fixture"')[2]
 
@@ -218,7 +218,7 @@ def test_a_long_payload_is_shown_in_parts(shop, bob):
 
 def test_a_large_object_opens_part_by_part(shop, bob):
     run = load_record(shop, steps=[tool_step(result=[f"item {i}" for i in range(500)])])
-    row = Step.objects.get(run=run)
+    row = run.steps.get()
     (text,) = details_of([row])
     digest = text.decode().split('"result":{"sha256":"')[1][:64]
     address = reverse("payload", args=["shop", digest])

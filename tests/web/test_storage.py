@@ -15,16 +15,16 @@ from sessions_app.core.payload import sha256_hex
 from sessions_app.core.spans.sizes import said_bytes
 from sessions_app.core.spans.span import LogRecord, SpanEvent
 from sessions_app.mapping import payloads
-from sessions_app.mapping.run_history import own_nodes
+from sessions_app.mapping.run_contents import own_nodes
 from sessions_app.models import (
     PayloadBlock,
     Project,
     Run,
+    RunContent,
     SpanBatch,
     Step,
     StepBlock,
     StoredPayload,
-    Trace,
 )
 from sessions_app.payloads.compression import pack_object
 from sessions_app.queries import storage as queries
@@ -111,7 +111,7 @@ def test_runs_steps_and_batches_are_summed_to_the_byte(shop):
 
     found = storage_of(shop)
 
-    assert found.runs.stored == sum(len(pack_object(bytes(run.header))) for run in Run.objects.all())
+    assert found.runs.stored == sum(len(pack_object(bytes(content.header))) for content in RunContent.objects.all())
     assert found.steps.stored == sum(len(bytes(block.data)) for block in StepBlock.objects.all()) > 0
     assert found.steps.count == Step.objects.count()
     assert found.batches.stored == sum(len(bytes(batch.content)) for batch in SpanBatch.objects.all())
@@ -155,18 +155,6 @@ def test_spans_that_come_twice_in_one_batch_count_once(shop):
     assert once.spans.size == 5_004
 
 
-def test_spans_from_before_the_count_are_unknown_and_not_nothing(shop):
-    receive(shop, ORDER.spans)
-    counted = storage_of(shop)
-    Trace.objects.update(said_bytes=0)
-
-    found = storage_of(shop)
-
-    assert counted.ratio is not None
-    assert (found.spans.size, found.received_bytes, found.ratio) == (None, None, None)
-    assert [run.size for run in found.largest] == [None]
-
-
 def test_a_conversation_sent_again_and_again_is_kept_once(shop):
     receive(shop, ORDER.spans)
     sent = sum(said_bytes(span.attributes) for span in ORDER.spans)
@@ -180,7 +168,7 @@ def test_a_conversation_sent_again_and_again_is_kept_once(shop):
 
 def test_histories_say_how_many_messages_their_links_stand_for(shop):
     ingest_document(shop, json.dumps(make_growing_record("r1", steps=12)).encode())
-    links = own_nodes([Run.objects.get().pk])
+    links = own_nodes([Run.objects.get().content.pk])
 
     found = storage_of(shop)
 
@@ -243,7 +231,7 @@ def test_the_largest_runs_come_first_and_are_ten(shop):
     assert found[0].size == len(document("r11", make_tool_step(result="x" * 1_100)))
 
 
-def test_the_page_asks_ten_questions_whatever_is_stored(shop):
+def test_the_page_asks_nine_questions_whatever_is_stored(shop):
     def count() -> int:
         with CaptureQueriesContext(connection) as asked:
             storage_of(shop)
@@ -254,7 +242,7 @@ def test_the_page_asks_ten_questions_whatever_is_stored(shop):
     ingest_document(shop, json.dumps(make_growing_record("r2", steps=12)).encode())
     receive(shop, ORDER.spans)
 
-    assert (one, count()) == (10, 10)
+    assert (one, count()) == (9, 9)
 
 
 # --- pages -------------------------------------------------------------------------------------

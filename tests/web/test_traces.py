@@ -505,7 +505,14 @@ def test_a_replay_of_a_run_that_grew_says_so(shop, bob):
     receive(shop, [span(1), span(2, 1)])
     run = Run.objects.get()
     replay = Replay.objects.create(
-        project=shop, run=run, replay_id="p_1", number=1, mode="recording", state="done", verdict="reproduced"
+        project=shop,
+        run=run,
+        content=run.content,
+        replay_id="p_1",
+        number=1,
+        mode="recording",
+        state="done",
+        verdict="reproduced",
     )
     address = reverse("replay", args=[shop.slug, replay.replay_id])
     before = bob.get(address).content.decode()

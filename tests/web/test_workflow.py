@@ -24,7 +24,9 @@ def parent(shop):
 
 def make_replay(run, number=1, verdict="reproduced", **columns):
     columns = {"state": "done"} | columns
-    return Replay.objects.create(project=run.project, run=run, number=number, verdict=verdict, **columns)
+    return Replay.objects.create(
+        project=run.project, run=run, content=run.content, number=number, verdict=verdict, **columns
+    )
 
 
 def make_diverged(run, number=1, **columns):

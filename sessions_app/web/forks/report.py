@@ -83,7 +83,7 @@ def fork_context(project: Project, replay: Replay, fork: ForkFacts | None) -> di
         "started_from": started,
         "started_digest": _short(started.get("state_digest")),
         "history_digest": _short(started.get("history_digest")),
-        "parent_digest": _short(facts.get("parent_digest")),
+        "parent_digest": str(replay.content),
         "forked_steps": _steps(project, replay, fork),
     }
 

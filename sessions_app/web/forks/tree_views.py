@@ -54,7 +54,7 @@ def _context(request: HttpRequest, project: Project, run: Run) -> dict[str, Any]
 def _attempts(run: Run) -> list[Replay]:
     """Replays that changed nothing and ran no code of the team, newest first."""
     found = run.replays.filter(mode=ReplayMode.RECORDING).select_related("requested_by", "produced_run")
-    return list(found.defer("produced_run__header").order_by("-number")[:ATTEMPTS])
+    return list(found.order_by("-number")[:ATTEMPTS])
 
 
 def _beside(request: HttpRequest, project: Project, run: Run, picked: list[str]) -> HttpResponse:

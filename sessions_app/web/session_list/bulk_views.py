@@ -46,7 +46,7 @@ def bulk(request: HttpRequest, project: Project) -> HttpResponseBase:
 
 def _runs(project: Project, wanted: list[str]) -> list[Run]:
     """In the order of the list."""
-    runs = Run.objects.filter(project=project, run_id__in=wanted).select_related("session").defer("header", "search")
+    runs = Run.objects.filter(project=project, run_id__in=wanted).select_related("session").defer("search")
     found = {run.run_id: run for run in runs}
     return [found[run_id] for run_id in wanted if run_id in found]
 

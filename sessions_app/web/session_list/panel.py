@@ -27,9 +27,9 @@ def panel_context(project: Project, query: Query, address: ListAddress) -> dict[
 
 
 def _facts(project: Project, row: SessionRow) -> dict[str, Any]:
-    run = Run.objects.select_related("session", "cold_case", "produced_by").defer("header", "search").get(pk=row.run.pk)
+    run = Run.objects.select_related("session", "cold_case", "produced_by").defer("search").get(pk=row.run.pk)
     siblings = tuple(row.session.runs.only(*_LIGHT).order_by("pk")[:RUNS])
-    replays = list(run.replays.select_related("produced_run").defer("produced_run__header").order_by("-pk")[:REPLAYS])
+    replays = list(run.replays.select_related("produced_run").order_by("-pk")[:REPLAYS])
     place = RunPlace(run=run, number=_number(siblings, run), siblings=siblings)
     odd = folded_anomalies([Anomaly.from_json(item) for item in run.anomalies])
     return {

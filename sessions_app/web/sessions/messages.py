@@ -43,7 +43,7 @@ def messages_context(request: HttpRequest, project: Project, place: RunPlace) ->
         "new_messages": total - shared if before else 0,
         "gone_messages": len(before_chain.nodes) - shared,
         "system": shown.system,
-        "offered": _offered(project, here),
+        "offered": _offered(here, project),
     }
 
 
@@ -74,7 +74,6 @@ def _without(message: Message, system: Part | None) -> Message:
     return replace(message, instructions=None) if is_repeated else message
 
 
-def _offered(project: Project, here: Step) -> list[Any]:
-    row = steps.step_row(here.run, here.index)
-    call = steps.step_body(row, project.pk).call if row else None
+def _offered(here: Step, project: Project) -> list[Any]:
+    call = steps.step_body(here, project.pk).call
     return offered(call) if isinstance(call, ModelCall) else []

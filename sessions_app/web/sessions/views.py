@@ -138,7 +138,7 @@ def curl_of(request: HttpRequest, run: Run) -> str:
 
 
 def replays_of(run: Run) -> list[Replay]:
-    found = run.replays.select_related("requested_by", "produced_run").defer("produced_run__header")
+    found = run.replays.select_related("requested_by", "produced_run")
     return list(found.order_by("-pk")[:REPLAYS])
 
 

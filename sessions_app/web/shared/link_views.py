@@ -64,7 +64,7 @@ def _facts(project: Project, run: Run) -> dict[str, Any]:
 @project_page("member")
 def revoke(request: HttpRequest, project: Project, session_id: str, link: int) -> HttpResponse:
     found = ShareLink.objects.filter(project=project, run__session__session_id=session_id, pk=link)
-    row = found.select_related("run").defer("run__header").first()
+    row = found.select_related("run").first()
     if row is None:
         raise Http404
     revoke_link(row)

@@ -41,7 +41,7 @@ def states_around(project: Project, run: Run, index: int) -> States:
 
 
 def _initial(project: Project, run: Run) -> Payload | None:
-    slice_ = Fields(bytes(run.header)).slice("initial_state")
+    slice_ = Fields(bytes(run.content.header)).slice("initial_state")
     if slice_ is None:
         return None
     digest, media_type = reference(slice_)

@@ -108,7 +108,7 @@ def _spelled(trace_id: str) -> str:
 
 
 def _trace(project: Project, trace_id: str) -> Trace:
-    traces = Trace.objects.select_related("project", "run__session").defer("run__header")
+    traces = Trace.objects.select_related("project", "run__session")
     found = traces.filter(project=project, trace_id=_spelled(trace_id)).first()
     if found is None:
         raise Http404
