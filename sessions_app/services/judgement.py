@@ -11,7 +11,7 @@ from sessions_app.core.judge.kit import audit_kit
 from sessions_app.core.judge.story import story
 from sessions_app.core.judge.verdict import judge
 from sessions_app.core.run import Run
-from sessions_app.core.spans.shared_values import shared_values
+from sessions_app.core.shared_values import shared_values
 
 
 def rules() -> Rules:

@@ -24,11 +24,11 @@ from sessions_app.core.errors import PayloadMissing, RunConflict, SpansMissing
 from sessions_app.core.otlp_export.restore import is_export
 from sessions_app.core.payload import compact_json, sha256_hex
 from sessions_app.core.run import Run
+from sessions_app.core.shared_values import shared_values
 from sessions_app.core.spans.batch import Batch, read_batch
 from sessions_app.core.spans.carried import apart, lacking
 from sessions_app.core.spans.merging import merge
 from sessions_app.core.spans.packing import Pieces, Unpacker
-from sessions_app.core.spans.shared_values import shared_values
 from sessions_app.core.spans.span import LogRecord, Span
 from sessions_app.mapping import payloads
 from sessions_app.mapping.history_nodes import read_nodes

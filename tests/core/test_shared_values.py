@@ -1,6 +1,6 @@
 """Conversions are done once for each object, and only where somebody asked for that."""
 
-from sessions_app.core.spans.shared_values import each_once, once_each, shared_values
+from sessions_app.core.shared_values import each_once, once_each, shared_values
 
 
 def counting():

@@ -7,10 +7,10 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from sessions_app.core.embedded_json import parsed
 from sessions_app.core.history import messages
 from sessions_app.core.payload import JsonObject, canonical_json
 from sessions_app.core.run import ModelCall, Run, Step, ToolCall
-from sessions_app.core.spans.attributes import parsed
 from tests.traces.captures import Capture
 
 Truth = dict[str, Any]

@@ -6,8 +6,8 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from sessions_app.core.embedded_json import parsed
 from sessions_app.core.payload import JsonValue, canonical_json
-from sessions_app.core.spans.attributes import parsed
 from sessions_app.core.spans.reading import CallPart, Reading
 
 _ABSENT: JsonValue = object()

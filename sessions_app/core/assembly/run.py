@@ -12,11 +12,12 @@ from sessions_app.core.assembly.names import identifier, name
 from sessions_app.core.assembly.steps import Draft, StepWriter, numbered, payload_of, put_output_tools, span_facts
 from sessions_app.core.assembly.surroundings import fill_from_around
 from sessions_app.core.assembly.tree import Node, forest, in_order_of_time, join_twins
+from sessions_app.core.embedded_json import parsed
 from sessions_app.core.history import History
 from sessions_app.core.otlp_export.restore import run_of_trace
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.run import SPANS, AgentInfo, CodeInfo, ErrorInfo, ModelCall, Run, RunStatus, ToolCall
-from sessions_app.core.spans.attributes import as_text, parsed
+from sessions_app.core.spans.attributes import as_text
 from sessions_app.core.spans.reading import Reading
 from sessions_app.core.spans.span import Span, moment
 

@@ -22,8 +22,8 @@ from sessions_app.core.run import (
     Step,
     ToolCall,
 )
+from sessions_app.core.shared_values import once_each
 from sessions_app.core.spans.reading import ChatMessage, Reading, ResultPart, ToolDefinition
-from sessions_app.core.spans.shared_values import once_each
 from sessions_app.core.spans.span import Span, SpanEvent, moment
 
 

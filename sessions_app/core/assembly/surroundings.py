@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from sessions_app.core.assembly.requests import same_value
 from sessions_app.core.assembly.tree import Node
 from sessions_app.core.conventions.merging import merged
+from sessions_app.core.embedded_json import parsed
 from sessions_app.core.payload import JsonValue
-from sessions_app.core.spans.attributes import parsed
 from sessions_app.core.spans.provider_messages import response_of
 from sessions_app.core.spans.reading import CallPart, ChatMessage, Reading, ToolDefinition
 

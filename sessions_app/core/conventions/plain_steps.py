@@ -15,9 +15,10 @@ shown with the span. A span that says `result_size` and no `result` has lost its
 
 from __future__ import annotations
 
+from sessions_app.core.embedded_json import parsed
 from sessions_app.core.payload import JsonValue
 from sessions_app.core.run import ErrorInfo
-from sessions_app.core.spans.attributes import Read, error_of, parsed
+from sessions_app.core.spans.attributes import Read, error_of
 from sessions_app.core.spans.reading import Reading
 from sessions_app.core.spans.span import Span
 

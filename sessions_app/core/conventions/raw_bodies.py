@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from sessions_app.core.conventions.bodies import put_request, put_response
 from sessions_app.core.conventions.merging import merged
+from sessions_app.core.embedded_json import parsed
 from sessions_app.core.payload import JsonValue
-from sessions_app.core.spans.attributes import parsed
 from sessions_app.core.spans.provider_messages import request_of, response_of
 from sessions_app.core.spans.reading import ChatMessage, Reading, Role, TextPart
 

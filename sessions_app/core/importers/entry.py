@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from sessions_app.core.embedded_json import parsed
 from sessions_app.core.errors import RecordError
 from sessions_app.core.payload import JsonObject, JsonValue
-from sessions_app.core.spans.attributes import parsed
 from sessions_app.core.spans.times import nanoseconds
 
 

@@ -7,11 +7,12 @@ Source: https://arize.com/docs/phoenix (`Client().spans.get_spans_dataframe()`, 
 
 from __future__ import annotations
 
+from sessions_app.core.embedded_json import is_shallow, parsed
 from sessions_app.core.errors import RecordError
 from sessions_app.core.importers.entry import Entry, entries
 from sessions_app.core.importers.ids import span_id_of, trace_id_of
 from sessions_app.core.payload import JsonObject, JsonValue
-from sessions_app.core.spans.attributes import as_text, is_shallow, parsed
+from sessions_app.core.spans.attributes import as_text
 from sessions_app.core.spans.span import Attributes, Scope, Span, SpanEvent, SpanStatus
 from sessions_app.core.spans.times import nanoseconds
 

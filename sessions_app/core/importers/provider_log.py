@@ -18,8 +18,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from sessions_app.core.embedded_json import parsed
 from sessions_app.core.payload import JsonObject, JsonValue
-from sessions_app.core.spans.attributes import as_text, parsed
+from sessions_app.core.spans.attributes import as_text
 
 _REQUESTS = (
     *("request", "requestbody", "fullrequest", "requestpayload", "backendrequestbody", "requestmessages"),

@@ -11,11 +11,12 @@ from __future__ import annotations
 import json
 from itertools import accumulate, groupby
 
+from sessions_app.core.embedded_json import is_shallow
 from sessions_app.core.errors import RecordError, RecordTooLarge
 from sessions_app.core.formats.fields import parse_time
 from sessions_app.core.importers.provider_log import Invocation, find_invocation
 from sessions_app.core.payload import JsonObject, JsonValue, sha256_hex
-from sessions_app.core.spans.attributes import as_count, as_text, is_shallow
+from sessions_app.core.spans.attributes import as_count, as_text
 from sessions_app.core.spans.provider_messages import response_of
 from sessions_app.core.spans.reading import CallPart
 from sessions_app.core.spans.span import Attributes, Scope, Span, SpanStatus, nanoseconds_of

@@ -27,7 +27,7 @@ from sessions_app.core.judge.reading import (
 )
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.run import Run, Step, ToolCall
-from sessions_app.core.spans.shared_values import shared_values
+from sessions_app.core.shared_values import shared_values
 
 USER_KEYS = frozenset({"user_id", "user", "customer_id"})
 TENANT_KEYS = frozenset({"tenant_id", "tenant"})

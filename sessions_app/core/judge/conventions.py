@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from sessions_app.core.embedded_json import parsed
 from sessions_app.core.judge.convention_fixes import BY_ORIGIN, CONTENTS, CUT_OFF, SPAN_FIXES, Fixes
 from sessions_app.core.judge.fixes import FIXES, Fix
 from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.core.run import SPANS, Run
-from sessions_app.core.spans.attributes import parsed
-from sessions_app.core.spans.shared_values import once_each
+from sessions_app.core.shared_values import once_each
 
 
 def fix_for(run: Run, key: str) -> Fix:

@@ -13,7 +13,7 @@ from sessions_app.core.judge.conventions import fix_for
 from sessions_app.core.judge.grading import Finding, Status
 from sessions_app.core.payload import JsonObject
 from sessions_app.core.run import Run
-from sessions_app.core.spans.shared_values import shared_values
+from sessions_app.core.shared_values import shared_values
 
 KitKey = Literal[
     "ids",

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from sessions_app.core.history import History, nodes
 from sessions_app.core.payload import JsonObject, JsonValue, Payload, canonical_json
 from sessions_app.core.run import PYDANTIC_AI, SKIPPED, ModelCall, Run, Step, ToolCall, main_model_calls, main_steps
-from sessions_app.core.spans.shared_values import once_each
+from sessions_app.core.shared_values import once_each
 
 LOOP_CAUSES = frozenset({"validation_error", "unknown_tool", "unavailable_tool", "no_output"})
 """Causes of a retry that the agent's loop writes by itself; no tool ran."""

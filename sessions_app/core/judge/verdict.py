@@ -38,7 +38,7 @@ from sessions_app.core.run import (
     main_steps,
     was_stopped,
 )
-from sessions_app.core.spans.shared_values import shared_values
+from sessions_app.core.shared_values import shared_values
 
 VerdictName = Literal["replayable", "replayable_to_step", "cold"]
 

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import math
-import re
 from collections.abc import Iterable, Mapping
 
-from sessions_app.core.payload import JsonObject, JsonValue, compact_json, load_finite
+from sessions_app.core.embedded_json import parsed
+from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.core.run import ErrorInfo
-from sessions_app.core.spans.shared_values import once_each
 from sessions_app.core.spans.span import Attributes, Span, SpanEvent
-
-MAX_DEPTH = 100
-"""Levels of JSON inside a text that are read; deeper ones stay text."""
 
 
 class Read:
@@ -70,55 +65,6 @@ class Read:
         found = {name[len(prefix) :]: value for name, value in self._attributes.items() if name.startswith(prefix)}
         self.used.update(prefix + name for name in found)
         return found
-
-
-def parsed(value: JsonValue) -> JsonValue:
-    """JSON inside a text; the text itself when it holds none."""
-    return _read(value) if isinstance(value, str) and _JSON.match(value) else value
-
-
-_JSON = re.compile(r'\s*([\[{"\-0-9]|(true|false|null)\s*\Z)')
-"""How a text begins that may hold JSON. Most others are told apart here, without an attempt that fails."""
-
-
-@once_each
-def _read(value: str) -> JsonValue:
-    stripped = value.strip()
-    try:
-        found = load_finite(stripped)
-    except (ValueError, RecursionError):
-        return value
-    is_flat = stripped.count("[") + stripped.count("{") < MAX_DEPTH
-    return _whole_text(stripped, found) if is_flat or is_shallow(found) else value
-
-
-def _whole_text(text: str, value: JsonValue) -> JsonValue:
-    """JSON may spell half a surrogate pair, where a text was cut inside of a sign: it becomes U+FFFD, like all that no
-    text can be."""
-    if "\\u" not in text:
-        return value
-    try:
-        compact_json(value)
-    except UnicodeEncodeError:
-        written = json.dumps(value, ensure_ascii=False)
-        return json.loads(written.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
-    return value
-
-
-def is_shallow(value: JsonValue, limit: int = MAX_DEPTH) -> bool:
-    """Whether it is nested at most this deep."""
-    level = [value]
-    for _ in range(limit):
-        level = [child for item in level for child in _children(item)]
-        if not level:
-            return True
-    return False
-
-
-def _children(value: JsonValue) -> Iterable[JsonValue]:
-    if isinstance(value, dict):
-        return value.values()
-    return value if isinstance(value, list) else ()
 
 
 def as_number(value: JsonValue) -> float | int | None:

@@ -24,9 +24,9 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from sessions_app.core.embedded_json import is_shallow
 from sessions_app.core.history import Link, node_digest
 from sessions_app.core.payload import JsonObject, JsonValue, compact_json, sha256_hex
-from sessions_app.core.spans.attributes import is_shallow
 from sessions_app.core.spans.sizes import said_bytes
 from sessions_app.core.spans.span import Attributes
 

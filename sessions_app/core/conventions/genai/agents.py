@@ -8,8 +8,8 @@ from sessions_app.core.conventions.genai.events import Told, told_in_list
 from sessions_app.core.conventions.genai.messages import answer_of, input_of, texts_of
 from sessions_app.core.conventions.genai.requests import count_of
 from sessions_app.core.conventions.genai.said import Said
+from sessions_app.core.embedded_json import parsed
 from sessions_app.core.payload import JsonValue
-from sessions_app.core.spans.attributes import parsed
 from sessions_app.core.spans.provider_messages import messages_of
 from sessions_app.core.spans.reading import ChatMessage, Reading, ResultPart
 

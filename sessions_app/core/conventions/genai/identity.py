@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from sessions_app.core.conventions.genai.said import Said
+from sessions_app.core.embedded_json import parsed
 from sessions_app.core.payload import JsonValue
-from sessions_app.core.spans.attributes import as_text, parsed
+from sessions_app.core.spans.attributes import as_text
 from sessions_app.core.spans.reading import Reading
 from sessions_app.core.spans.span import Scope
 

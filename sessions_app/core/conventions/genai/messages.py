@@ -6,13 +6,13 @@ such a list of messages was not captured.
 
 from __future__ import annotations
 
+from sessions_app.core.embedded_json import parsed
 from sessions_app.core.payload import JsonObject, JsonValue
-from sessions_app.core.spans.attributes import parsed
+from sessions_app.core.shared_values import each_once
 from sessions_app.core.spans.provider_messages import messages_of
 from sessions_app.core.spans.provider_messages.messages import message_of
 from sessions_app.core.spans.provider_messages.parts import parts_of
 from sessions_app.core.spans.reading import ChatMessage, Part, TextPart
-from sessions_app.core.spans.shared_values import each_once
 
 _CONTENTS = {
     "text": ("content", "text"),

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from sessions_app.core.conventions.genai.said import Said
+from sessions_app.core.embedded_json import parsed
 from sessions_app.core.payload import JsonObject, JsonValue
-from sessions_app.core.spans.attributes import as_count, as_number, as_text, parsed
+from sessions_app.core.shared_values import once_each
+from sessions_app.core.spans.attributes import as_count, as_number, as_text
 from sessions_app.core.spans.provider_messages import tools_of
 from sessions_app.core.spans.reading import ToolDefinition
-from sessions_app.core.spans.shared_values import once_each
 from sessions_app.core.spans.span import Span
 
 _NO_SETTINGS = frozenset({"model"})

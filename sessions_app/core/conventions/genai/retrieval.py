@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from sessions_app.core.conventions.genai.said import Said
+from sessions_app.core.embedded_json import parsed
 from sessions_app.core.payload import JsonObject, JsonValue
-from sessions_app.core.spans.attributes import as_text, parsed
+from sessions_app.core.spans.attributes import as_text
 from sessions_app.core.spans.reading import Reading, RetrievedChunk
 from sessions_app.core.spans.span import Span, SpanEvent
 

@@ -23,9 +23,10 @@ from sessions_app.core.conventions.genai.retrieval import RESULT, add_retrieval
 from sessions_app.core.conventions.genai.said import Said, said_by
 from sessions_app.core.conventions.genai.tool_runs import add_tool_run
 from sessions_app.core.conventions.steering import is_steering
+from sessions_app.core.embedded_json import parsed
 from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.core.run import ErrorInfo
-from sessions_app.core.spans.attributes import as_text, error_of, exception_of, parsed, without_none
+from sessions_app.core.spans.attributes import as_text, error_of, exception_of, without_none
 from sessions_app.core.spans.reading import ChatMessage, Reading
 from sessions_app.core.spans.span import Span
 

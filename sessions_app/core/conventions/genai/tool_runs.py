@@ -7,8 +7,9 @@ import json
 from sessions_app.core.conventions.genai.events import Told
 from sessions_app.core.conventions.genai.messages import parts_in
 from sessions_app.core.conventions.genai.said import Said
+from sessions_app.core.embedded_json import parsed
 from sessions_app.core.payload import JsonObject, JsonValue
-from sessions_app.core.spans.attributes import as_text, parsed
+from sessions_app.core.spans.attributes import as_text
 from sessions_app.core.spans.provider_messages.messages import langchain_fields
 from sessions_app.core.spans.provider_messages.parts import plain
 from sessions_app.core.spans.reading import CallPart, Reading, ResultPart, ToolDefinition

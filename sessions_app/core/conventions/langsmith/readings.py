@@ -7,9 +7,9 @@ import json
 from sessions_app.core.conventions import bodies
 from sessions_app.core.conventions.langsmith.values import first_argument, unwrapped_output
 from sessions_app.core.conventions.wrapped_tools import Unwrapped
+from sessions_app.core.embedded_json import is_shallow
 from sessions_app.core.payload import JsonValue
 from sessions_app.core.run import ErrorInfo
-from sessions_app.core.spans.attributes import is_shallow
 from sessions_app.core.spans.provider_messages import messages_of, request_of, response_of
 from sessions_app.core.spans.reading import ChatMessage, Reading, TextPart
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 from sessions_app.core.conventions.wrapped_tools import unwrapped_arguments
+from sessions_app.core.embedded_json import parsed
 from sessions_app.core.payload import JsonValue
-from sessions_app.core.spans.attributes import parsed
 
 
 def structured(value: JsonValue) -> JsonValue:

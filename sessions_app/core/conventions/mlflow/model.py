@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sessions_app.core.conventions.bodies import put_response
+from sessions_app.core.embedded_json import parsed
 from sessions_app.core.payload import JsonObject
-from sessions_app.core.spans.attributes import Read, as_count, as_text, parsed
+from sessions_app.core.spans.attributes import Read, as_count, as_text
 from sessions_app.core.spans.provider_messages import (
     ProviderRequest,
     ProviderResponse,

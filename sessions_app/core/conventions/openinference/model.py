@@ -6,8 +6,9 @@ from typing import Any
 
 from sessions_app.core.conventions.numbered import numbered
 from sessions_app.core.conventions.openinference.messages import HIDDEN, answer_of, input_messages, told
+from sessions_app.core.embedded_json import parsed
 from sessions_app.core.payload import JsonObject, JsonValue
-from sessions_app.core.spans.attributes import Read, as_text, parsed
+from sessions_app.core.spans.attributes import Read, as_text
 from sessions_app.core.spans.reading import ChatMessage, TextPart, ToolDefinition
 
 _SAMPLING = frozenset(

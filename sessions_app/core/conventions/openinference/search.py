@@ -8,8 +8,9 @@ from sessions_app.core.conventions.numbered import below, numbered
 from sessions_app.core.conventions.openinference.messages import told
 from sessions_app.core.conventions.openinference.model import settings_of
 from sessions_app.core.conventions.owners import as_identifier
+from sessions_app.core.embedded_json import parsed
 from sessions_app.core.payload import JsonObject, JsonValue
-from sessions_app.core.spans.attributes import Read, as_number, as_text, parsed
+from sessions_app.core.spans.attributes import Read, as_number, as_text
 from sessions_app.core.spans.reading import RetrievedChunk
 
 

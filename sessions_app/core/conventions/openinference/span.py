@@ -14,9 +14,10 @@ from sessions_app.core.conventions.openinference.search import embedding_fields,
 from sessions_app.core.conventions.owners import SESSION, TENANT, USER, as_identifier, attribute_identifier, identifier
 from sessions_app.core.conventions.steering import is_steering
 from sessions_app.core.conventions.wrapped_tools import unwrapped_answer, unwrapped_arguments
+from sessions_app.core.embedded_json import parsed
 from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.core.run import ErrorInfo
-from sessions_app.core.spans.attributes import Read, as_text, error_of, parsed
+from sessions_app.core.spans.attributes import Read, as_text, error_of
 from sessions_app.core.spans.reading import Reading, ReadingKind
 from sessions_app.core.spans.span import Span
 

@@ -11,8 +11,9 @@ from collections.abc import Iterable
 from sessions_app.core.conventions.numbered import below, numbered
 from sessions_app.core.conventions.roles import role_of
 from sessions_app.core.conventions.wrapped_tools import decoded_once
+from sessions_app.core.embedded_json import parsed
 from sessions_app.core.payload import JsonObject, JsonValue
-from sessions_app.core.spans.attributes import as_text, parsed
+from sessions_app.core.spans.attributes import as_text
 from sessions_app.core.spans.reading import (
     CallPart,
     ChatMessage,

@@ -13,9 +13,10 @@ from sessions_app.core.conventions.owners import SESSION, TENANT, USER, attribut
 from sessions_app.core.conventions.steering import is_steering
 from sessions_app.core.conventions.traceloop.messages import completion, prompts
 from sessions_app.core.conventions.wrapped_tools import unwrapped_answer, unwrapped_arguments
+from sessions_app.core.embedded_json import parsed
 from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.core.run import ErrorInfo
-from sessions_app.core.spans.attributes import Read, as_text, error_of, parsed
+from sessions_app.core.spans.attributes import Read, as_text, error_of
 from sessions_app.core.spans.reading import Reading, ReadingKind, ToolDefinition
 from sessions_app.core.spans.span import Span
 

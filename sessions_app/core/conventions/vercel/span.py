@@ -20,7 +20,8 @@ from collections.abc import Callable
 
 from sessions_app.core.conventions.owners import SESSION, TENANT, USER, as_identifier
 from sessions_app.core.conventions.vercel.model import CONVENTION, agent_reading, model_reading
-from sessions_app.core.spans.attributes import Read, error_of, parsed
+from sessions_app.core.embedded_json import parsed
+from sessions_app.core.spans.attributes import Read, error_of
 from sessions_app.core.spans.reading import Reading, ReadingKind
 from sessions_app.core.spans.span import Span
 

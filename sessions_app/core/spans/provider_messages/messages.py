@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from dataclasses import replace
 from itertools import chain, groupby
 
+from sessions_app.core.embedded_json import parsed
 from sessions_app.core.payload import JsonObject, JsonValue
-from sessions_app.core.spans.attributes import parsed
+from sessions_app.core.shared_values import each_once, once_each
 from sessions_app.core.spans.provider_messages.fields import entries, entry, text
 from sessions_app.core.spans.provider_messages.parts import call_of, part_of, parts_of, plain, result_of
 from sessions_app.core.spans.reading import CallPart, ChatMessage, OtherPart, Part, ResultPart, Role
-from sessions_app.core.spans.shared_values import each_once, once_each
 
 ROLES: dict[str, Role] = {
     **dict.fromkeys(("system", "developer"), "system"),

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from sessions_app.core.embedded_json import parsed
 from sessions_app.core.payload import JsonObject, JsonValue
-from sessions_app.core.spans.attributes import parsed
 from sessions_app.core.spans.provider_messages.fields import entry, first, text
 from sessions_app.core.spans.provider_messages.messages import messages_of
 from sessions_app.core.spans.provider_messages.parts import parts_of

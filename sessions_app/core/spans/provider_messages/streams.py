@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import groupby
 
+from sessions_app.core.embedded_json import parsed
 from sessions_app.core.payload import JsonObject, JsonValue
-from sessions_app.core.spans.attributes import parsed
 from sessions_app.core.spans.provider_messages.fields import entries, entry, text
 from sessions_app.core.spans.provider_messages.messages import langchain_fields
 

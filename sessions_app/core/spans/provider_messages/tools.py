@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from sessions_app.core.embedded_json import parsed
 from sessions_app.core.payload import JsonObject, JsonValue
-from sessions_app.core.spans.attributes import parsed
+from sessions_app.core.shared_values import once_each
 from sessions_app.core.spans.provider_messages.fields import entries, entry, first, text
 from sessions_app.core.spans.reading import ToolDefinition
-from sessions_app.core.spans.shared_values import once_each
 
 
 @once_each

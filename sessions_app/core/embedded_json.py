@@ -1,0 +1,62 @@
+"""JSON inside a text, as attributes of spans and bodies of requests hold it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+
+from sessions_app.core.payload import JsonValue, compact_json, load_finite
+from sessions_app.core.shared_values import once_each
+
+MAX_DEPTH = 100
+"""Levels that are read; what is nested deeper stays text."""
+
+
+def parsed(value: JsonValue) -> JsonValue:
+    """JSON inside a text; the text itself when it holds none."""
+    return _read(value) if isinstance(value, str) and _JSON.match(value) else value
+
+
+_JSON = re.compile(r'\s*([\[{"\-0-9]|(true|false|null)\s*\Z)')
+"""How a text begins that may hold JSON. Most others are told apart here, without an attempt that fails."""
+
+
+@once_each
+def _read(value: str) -> JsonValue:
+    stripped = value.strip()
+    try:
+        found = load_finite(stripped)
+    except (ValueError, RecursionError):
+        return value
+    is_flat = stripped.count("[") + stripped.count("{") < MAX_DEPTH
+    return _whole_text(stripped, found) if is_flat or is_shallow(found) else value
+
+
+def _whole_text(text: str, value: JsonValue) -> JsonValue:
+    """JSON may spell half a surrogate pair, where a text was cut inside of a sign: it becomes U+FFFD, like all that no
+    text can be."""
+    if "\\u" not in text:
+        return value
+    try:
+        compact_json(value)
+    except UnicodeEncodeError:
+        written = json.dumps(value, ensure_ascii=False)
+        return json.loads(written.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
+    return value
+
+
+def is_shallow(value: JsonValue, limit: int = MAX_DEPTH) -> bool:
+    """Whether it is nested at most this deep."""
+    level = [value]
+    for _ in range(limit):
+        level = [child for item in level for child in _children(item)]
+        if not level:
+            return True
+    return False
+
+
+def _children(value: JsonValue) -> Iterable[JsonValue]:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else ()
