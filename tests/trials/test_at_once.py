@@ -63,7 +63,7 @@ def test_the_same_request_from_fifty_at_once_is_one_run(running_instance):
     assert rows(running_instance, _TRACE, trace_id) == [(1, 1, len(spans_of(tree)), None)]
     steps = rows(
         running_instance,
-        "SELECT count(*) FROM sessions_app_run run JOIN sessions_app_step step ON step.run_id = run.id "
+        "SELECT count(*) FROM sessions_app_run run JOIN sessions_app_step step USING (content_id) "
         "WHERE run.run_id = %s GROUP BY run.id, run.step_count HAVING count(*) = run.step_count",
         trace_id,
     )

@@ -11,6 +11,7 @@ from sessions_app.services.keys import create_key
 from sessions_app.services.sharing import create_link
 from sessions_app.services.spans import receive
 from tests.traces.captures import CHOICE, Capture
+from tests.web.all_pages import pages_of, read
 from tests.web.making import make_user
 
 pytestmark = pytest.mark.django_db
@@ -65,23 +66,12 @@ def run(shop) -> Run:
 
 
 def addresses(run: Run) -> list[str]:
-    session, shop = run.session.session_id, run.project.slug
-    page = reverse("session", args=[shop, session])
-    step = reverse("step", args=[shop, session, 2])
     trace = run.trace.trace_id
-    of_the_run = [f"{page}?view={view}&step=2" for view in ("steps", "messages", "state", "raw")]
-    names = ("replay_options", "forks", "workflow", "record", "otlp", "case_file")
+    shop = run.project.slug
     return [
-        *of_the_run,
-        f"{page}?q=order",
-        step,
-        *(reverse(name, args=[shop, session]) for name in names),
-        f"{reverse('fork', args=[shop, session])}?step=1",
-        reverse("diff", args=[shop, run.run_id, run.run_id]),
+        *pages_of(run, step=2),
         reverse("trace", args=[shop, trace]),
         reverse("spans_file", args=[shop, trace, "spans"]),
-        reverse("sessions", args=[shop]),
-        reverse("storage", args=[shop]),
     ]
 
 
@@ -119,10 +109,3 @@ def test_a_shared_run_tells_no_more_than_that(run, harm):
     harm()
 
     assert read(Client(), address) in (200, 410)
-
-
-def read(client: Client, address: str) -> int:
-    """The status; a file is read to its end."""
-    response = client.get(address)
-    _ = b"".join(response.streaming_content) if response.streaming else response.content
-    return int(response.status_code)

@@ -14,6 +14,8 @@ from sessions_app.web.render.spelled import Number, Pairs, compact, is_text
 
 NODES = 200
 OPEN_LEVELS = 2
+LEVELS = 24
+"""Drawn in one piece; what lies deeper opens from there, as the rest of a long list does."""
 TEXT_SHOWN = 2000
 """Characters of one text; the rest is in the payload's own page."""
 SUMMARY = 60
@@ -73,7 +75,7 @@ def build_tree(value: JsonValue, *, pointer: str = "", path: str = "", start: in
         for child, item in _children(node, held, first, left):
             node.children.append(child)
             left -= 1
-            if child.count:
+            if child.count and level + 1 < LEVELS:
                 queue.append((child, item, level + 1, 0))
         node.is_open = level < OPEN_LEVELS
     return top
