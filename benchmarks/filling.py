@@ -30,7 +30,7 @@ JOIN sessions_app_session new ON new.project_id = old.project_id
  AND new.session_id = (SELECT session_id FROM sessions_app_session s WHERE s.id = old.session_id) || %(mark)s
 WHERE old.session_id = ANY(%(sessions)s)
 """
-_COPY_OF_CONTENTS = """
+_COPY_BLOCKS = """
 INSERT INTO {table} ({columns})
 SELECT {values} FROM {table} old
 JOIN sessions_app_run r ON r.content_id = old.content_id
@@ -67,10 +67,9 @@ def _copy(connection: psycopg.Connection[tuple[Any, ...]], sessions: list[int], 
             "session_id": "new.id",
             "started_at": "old.started_at - %(ago)s::interval",
         },
-        "sessions_app_step": {"content_id": "new.content_id"},
         "sessions_app_stepblock": {"content_id": "new.content_id"},
     }
-    statements = (_COPY_SESSIONS, _COPY_CONTENTS, _COPY_RUNS, _COPY_OF_CONTENTS, _COPY_OF_CONTENTS)
+    statements = (_COPY_SESSIONS, _COPY_CONTENTS, _COPY_RUNS, _COPY_BLOCKS)
     for statement, (table, values) in zip(statements, changed.items(), strict=True):
         names = _columns(connection, table)
         told = ", ".join(values.get(name, f'old."{name}"') for name in names)

@@ -37,8 +37,6 @@ SELECT (SELECT coalesce(sum(stored_size), 0) FROM sessions_app_storedpayload WHE
      + (SELECT coalesce(sum(pg_column_size(n.*)), 0) FROM sessions_app_historynode n WHERE project_id = %(project)s)
      + (SELECT coalesce(sum(pg_column_size(c.*)), 0) FROM sessions_app_runcontent c WHERE project_id = %(project)s)
      + (SELECT coalesce(sum(pg_column_size(r.*)), 0) FROM sessions_app_run r WHERE project_id = %(project)s)
-     + (SELECT coalesce(sum(pg_column_size(s.*)), 0) FROM sessions_app_step s
-          JOIN sessions_app_runcontent c ON c.id = s.content_id WHERE c.project_id = %(project)s)
      + (SELECT coalesce(sum(pg_column_size(b.*)), 0) FROM sessions_app_stepblock b
           JOIN sessions_app_runcontent c ON c.id = b.content_id WHERE c.project_id = %(project)s)
      + (SELECT coalesce(sum(pg_column_size(t.*)), 0) FROM sessions_app_trace t WHERE project_id = %(project)s)

@@ -94,8 +94,8 @@ def outcome_lines(replay: Replay) -> Iterator[str]:
     """Where each step's answer came from, what was expected, how it ended."""
     made = replay.produced_run
     if made is not None:
-        for step in made.steps.order_by("index").values("index", "kind", "name", "source"):
-            yield f"{step['index']:>5}  {step['kind']:<9}  {step['source']:<9}  {step['name']}"
+        for step in made.steps:
+            yield f"{step.index:>5}  {step.kind:<9}  {step.source:<9}  {step.name}"
     yield replay.state if replay.verdict in (None, replay.state) else f"{replay.state}: {replay.verdict}"
     if words := _report_words(replay):
         yield words

@@ -10,15 +10,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from itertools import accumulate, pairwise
-from typing import Any
 
-from django.db.models import QuerySet
 from zstandard import ZstdError
 
 from sessions_app.core.errors import StepMissing
 from sessions_app.core.payload import compact_json
+from sessions_app.core.step_summary import StepSummary
 from sessions_app.mapping.binary_rows import binary_cursor
-from sessions_app.models import RunContent, Step, StepBlock
+from sessions_app.models import RunContent, StepBlock
 from sessions_app.payloads.blocks import parts_of
 from sessions_app.payloads.compression import compress_block, decompress
 
@@ -55,22 +54,16 @@ SELECT content_id, first, data FROM sessions_app_stepblock JOIN (
 """Each block once, however many of the steps lie in it."""
 
 _Place = tuple[int, int]
-"""The content that has the row of a step, and the step's index."""
+"""As `RunContent.place_of` gives it."""
 
 
-def details(steps: QuerySet[Step], *also: str) -> list[tuple[Any, ...]]:
-    """Index and text of each, and these columns, in the order of the query. Two queries; raises as `details_of`."""
-    rows = list(steps.values_list("content_id", "index", *also))
-    texts = _texts([row[:2] for row in rows])
-    return [(row[1], text, *row[2:]) for row, text in zip(rows, texts, strict=True)]
-
-
-def details_of(rows: Sequence[Step]) -> list[bytes]:
+def details(content: RunContent, steps: Iterable[StepSummary]) -> list[bytes]:
     """The text of each; one query. Raises `StepMissing`, also where a block is damaged."""
-    return _texts([(row.content_id, row.index) for row in rows])
+    return details_at([content.place_of(step.index) for step in steps])
 
 
-def _texts(places: Sequence[_Place]) -> list[bytes]:
+def details_at(places: Sequence[_Place]) -> list[bytes]:
+    """The same of steps of several contents."""
     if not places:
         return []
     contents, indexes = map(list, zip(*places, strict=True))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from django.db.models import QuerySet
-
 from sessions_app import models
 from sessions_app.core.errors import PayloadMissing
 from sessions_app.core.formats.fields import Fields
@@ -15,8 +13,9 @@ from sessions_app.core.history import History, Link
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.run import Run, StateChange, Step
 from sessions_app.core.state import PatchError, apply_patch, changed_keys
+from sessions_app.core.step_summary import StepSummary
 from sessions_app.mapping import payloads
-from sessions_app.mapping.details import details, details_of
+from sessions_app.mapping.details import details
 from sessions_app.mapping.references import payload_references
 from sessions_app.mapping.run_contents import Digest, hex_of, read_history
 from sessions_app.mapping.stored import Lookup, WithoutHistories, reference
@@ -29,22 +28,23 @@ def load_run(row: models.Run) -> Run:
 
 def load_content(content: models.RunContent) -> Run:
     """The same of what was recorded of a run at one time."""
-    steps = details(content.steps.order_by("index"), "input_node", "output_node")
-    heads = {node for _, _, *ends in steps for node in ends} | {content.prior_node, content.final_node}
-    lookup, histories = _fetch(content, [bytes(content.header), *(text for _, text, *_ in steps)], heads)
+    texts = details(content, content.steps)
+    heads = {content.prior_node, content.final_node}
+    heads.update(node for step in content.steps for node in (step.input_node, step.output_node))
+    lookup, histories = _fetch(content, [bytes(content.header), *texts], heads)
     return read_header(
         header_of(content),
         lookup,
         prior=_at(content.prior_node, histories),
-        steps=tuple(read_step(Fields(text), index, lookup) for index, text, *_ in steps),
+        steps=tuple(read_step(Fields(text), index, lookup) for index, text in enumerate(texts, start=1)),
         final=_at(content.final_node, histories),
     )
 
 
 def load_step(row: models.Run, index: int) -> Step:
-    """One step with its payloads and, for a model call, its history."""
-    step = row.steps.get(index=index)
-    (text,) = details_of([step])
+    """One step, which must be there, with its payloads and, for a model call, its history."""
+    step = row.steps[index - 1]
+    (text,) = details(row.content, [step])
     lookup, _ = _fetch(row.content, [text], {step.input_node, step.output_node})
     return read_step(Fields(text), index, lookup)
 
@@ -71,12 +71,11 @@ def header_of(content: models.RunContent) -> Fields:
 
 def load_steps(row: models.Run, *, after: int, limit: int) -> tuple[list[Step], list[States], bool]:
     """A page of steps without their histories, the states around them, and whether it is the last page."""
-    texts = details(row.steps.filter(index__gt=after).order_by("index")[: limit + 1])
-    shown = texts[:limit]
-    wanted = {digest for _, text in shown for digest in payload_references(text)}
+    texts = details(row.content, row.steps[after : after + limit])
+    wanted = {digest for text in texts for digest in payload_references(text)}
     lookup = WithoutHistories(payloads.read_many(row.project_id, wanted))
-    steps = [read_step(Fields(text), index, lookup) for index, text in shown]
-    return steps, _states(row, steps), len(texts) <= limit
+    steps = [read_step(Fields(text), index, lookup) for index, text in enumerate(texts, start=after + 1)]
+    return steps, _states(row, steps), len(row.steps) <= after + limit
 
 
 def _states(row: models.Run, steps: list[Step]) -> list[States]:
@@ -121,9 +120,9 @@ def initial_state(row: models.Run) -> JsonValue:
     return Payload(content=payloads.read(row.project_id, digest), media_type=media_type).value
 
 
-def steps_with_state(row: models.Run) -> QuerySet[models.Step]:
+def steps_with_state(row: models.Run) -> list[StepSummary]:
     """The steps that said something of the state, in order; none of their payloads has to be read for it."""
-    return row.steps.filter(has_state=True).order_by("index")
+    return [step for step in row.steps if step.has_state]
 
 
 def state_change(detail: Fields) -> StateChange | None:
@@ -135,7 +134,8 @@ def state_change(detail: Fields) -> StateChange | None:
 
 
 def _changes_before(row: models.Run, index: int) -> list[StateChange]:
-    changes = (state_change(Fields(text)) for _, text in details(steps_with_state(row).filter(index__lt=index)))
+    before = [step for step in steps_with_state(row) if step.index < index]
+    changes = (state_change(Fields(text)) for text in details(row.content, before))
     return [change for change in changes if change is not None]
 
 

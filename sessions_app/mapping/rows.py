@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from sessions_app import models
 from sessions_app.core.clipping import clipped
 from sessions_app.core.formats.json_writer import object_text
 from sessions_app.core.formats.native import header_fields
@@ -23,16 +22,17 @@ from sessions_app.core.run import (
     asked,
 )
 from sessions_app.core.state import changed_keys
+from sessions_app.core.step_summary import StepSummary
+from sessions_app.mapping.run_contents import StepRow
 from sessions_app.mapping.span_ids import span_id_of_run, span_ids_of_step
-from sessions_app.mapping.step_rows import StepRow
 from sessions_app.mapping.stored import Collector
 
 PREVIEW = 240
 """Characters of a run's values and of errors that lists show."""
 STEP_PREVIEW = 160
 """The same of a step: there are many, and a row shows no more."""
-RESULT_KEY_BYTES = 16
-"""Of a SHA-256: enough to tell the results of a run apart."""
+KEY_BYTES = 16
+"""Of a SHA-256: enough to tell values apart."""
 _STRIP = 200
 _INDEXED_NAME = 512
 """Characters of a tool's name that can be searched; an entry of a GIN index holds 2,712 bytes."""
@@ -99,12 +99,13 @@ def _count_columns(run: Run) -> dict[str, object]:
         "output_tokens": _total(call.output_tokens for _, call in run.model_calls),
         "tool_names": sorted({clean(call.tool_name)[:_INDEXED_NAME] for _, call in run.tool_calls}),
         "model_names": sorted(clean(name) for name in names if name),
+        "step_kinds": sorted({step.kind for step in run.steps}),
         "strip": "".join(_letter(step) for step in run.steps[:_STRIP]),
     }
 
 
 def step_rows(run: Run, into: Collector) -> list[StepRow]:
-    """The rows of a run's steps, but for the content that they belong to."""
+    """Summary and text of each step."""
     keys = RequestKeys()
     return [_step_row(step, into, _request_key(step, keys, run.model)) for step in run.steps]
 
@@ -121,19 +122,19 @@ def _step_row(step: Step, into: Collector, request_key: bytes | None) -> StepRow
     model = call if isinstance(call, ModelCall) else None
     output = model.output_history if model else None
     into.add_nodes(output)
-    row = models.Step(
+    summary = StepSummary(
         index=step.index,
         kind=step.kind,
         name=clean(step.name),
-        call_id=call.call_id if isinstance(call, ToolCall) else None,
+        call_id=_clean(call.call_id) if isinstance(call, ToolCall) else None,
         tool_name=_other_name(step),
         parent=step.parent,
         arguments_key=value_key(arguments),
-        result_key=result_key(result),
+        result_key=value_key(result),
         input_node=digest_bytes(model.history.digest) if model and model.history else None,
         output_node=digest_bytes(output.digest) if output else None,
         request_key=request_key,
-        model=(model.answered_model or model.model) if model else None,
+        model=_clean(model.answered_model or model.model) if model else None,
         outcome=call.outcome if isinstance(call, ToolCall) else None,
         source=step.source,
         has_error=has_failed(step),
@@ -145,10 +146,10 @@ def _step_row(step: Step, into: Collector, request_key: bytes | None) -> StepRow
         result_preview=model_preview(model) if model else preview(result, STEP_PREVIEW),
         error_preview=error_preview(step.error),
         state_changes=clean(" ".join(changed_keys(step))) or None,
-        has_state=True if step.state is not None else None,
-        span_ids=span_ids_of_step(step) or None,
+        has_state=step.state is not None,
+        span_ids=tuple(map(bytes.fromhex, span_ids_of_step(step))),
     )
-    return row, write_step(step, into)
+    return summary, write_step(step, into)
 
 
 def _other_name(step: Step) -> str | None:
@@ -176,15 +177,7 @@ def has_failed(step: Step) -> bool:
 
 def value_key(payload: Payload | None) -> bytes | None:
     """Equal for equal values however they were spelled; None when nothing was captured."""
-    if payload is None:
-        return None
-    return bytes.fromhex(sha256_hex(_canonical(payload)))
-
-
-def result_key(payload: Payload | None) -> bytes | None:
-    """The same for what nobody asks for by it."""
-    key = value_key(payload)
-    return None if key is None else key[:RESULT_KEY_BYTES]
+    return None if payload is None else bytes.fromhex(sha256_hex(_canonical(payload)))[:KEY_BYTES]
 
 
 def _canonical(payload: Payload) -> bytes:
@@ -236,6 +229,10 @@ def clean(text: str) -> str:
     Half a surrogate pair, as JSON inside a text may spell it, shows as U+FFFD.
     """
     return _UNSTORABLE.sub(lambda found: "␀" if found[0] == "\x00" else "\ufffd", text)
+
+
+def _clean(text: str | None) -> str | None:
+    return None if text is None else clean(text)
 
 
 def storable(value: JsonValue) -> JsonValue:

@@ -11,7 +11,7 @@ stand in front of other runs too, as in the turns of a conversation: those nodes
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import groupby
+from itertools import groupby, takewhile
 from typing import Any
 
 from sessions_app import models
@@ -19,12 +19,16 @@ from sessions_app.core.history import Link
 from sessions_app.core.packed_nodes import pack_nodes, unpack_nodes
 from sessions_app.core.payload import JsonObject
 from sessions_app.core.run import Run
-from sessions_app.mapping.details import details
+from sessions_app.core.step_summary import StepSummary
+from sessions_app.mapping.content_keys import keys_of
+from sessions_app.mapping.details import details, write_details
 from sessions_app.mapping.history_nodes import read_nodes
-from sessions_app.mapping.step_rows import StepRow, write_steps
+from sessions_app.payloads.outlines import pack_outline
 
 Digest = bytes | memoryview
 """What a binary column gives."""
+StepRow = tuple[StepSummary, bytes]
+"""The summary of a step, and its text."""
 
 
 def hex_of(digest: Digest | None) -> str | None:
@@ -39,17 +43,23 @@ def write_content(
 ) -> models.RunContent:
     """`nodes` are those of its histories that other runs do not have; whose steps it shares may."""
     shared = _shared_parts(project, run, steps)
+    own_steps = steps[shared[-1]["upto"] if shared else 0 :]
+    summaries = [summary for summary, _ in own_steps]
     lent = own_nodes(part["content"] for part in shared)
     own = {digest: link for digest, link in nodes.items() if digest not in lent}
     content = models.RunContent.objects.create(
         project=project,
+        outline=pack_outline(summaries),
+        step_count=len(summaries),
+        change_count=sum(summary.state_changes is not None for summary in summaries),
+        keys=keys_of(summaries),
         node_count=len(own),
         nodes=pack_nodes(own) if own else None,
         base_id=shared[-1]["content"] if shared else None,
         shared=shared,
         **columns,
     )
-    write_steps(content, steps[content.shared_count :])
+    write_details(content, ((summary.index, text) for summary, text in own_steps))
     return content
 
 
@@ -62,20 +72,17 @@ def _shared_parts(project: models.Project, run: Run, rows: Sequence[StepRow]) ->
 
 
 def _equal_steps(parent: models.RunContent, rows: Sequence[StepRow]) -> list[tuple[int, int]]:
-    """Content and index of the first steps that are byte for byte those of the parent."""
-    equal = []
-    stored = details(parent.steps.filter(index__lte=len(rows)).order_by("index"), "content_id")
-    for (index, text, content), (row, own) in zip(stored, rows, strict=False):
-        if (index, text) != (row.index, own):
-            break
-        equal.append((content, index))
-    return equal
+    """Where the first steps that are byte for byte those of the parent lie: content and index."""
+    theirs = parent.steps[: len(rows)]
+    pairs = zip(details(parent, theirs), rows, strict=False)
+    equal = takewhile(lambda pair: pair[0] == pair[1][1], pairs)
+    return [parent.place_of(summary.index) for _, (summary, _) in equal]
 
 
-def _parts(steps: Iterable[tuple[int, int]]) -> list[JsonObject]:
-    """A parent that is a fork shares some of them itself: each part names the content that has the rows."""
+def _parts(places: Iterable[tuple[int, int]]) -> list[JsonObject]:
+    """A parent that is a fork shares some of them itself: each part names the content that has them."""
     parts = []
-    for content, group in groupby(steps, key=lambda step: step[0]):
+    for content, group in groupby(places, key=lambda place: place[0]):
         indexes = [index for _, index in group]
         parts.append({"content": content, "after": indexes[0] - 1, "upto": indexes[-1]})
     return parts

@@ -173,6 +173,10 @@ class Migration(migrations.Migration):
                     "model_names",
                     django.contrib.postgres.fields.ArrayField(base_field=models.TextField(), default=list, size=None),
                 ),
+                (
+                    "step_kinds",
+                    django.contrib.postgres.fields.ArrayField(base_field=models.TextField(), default=list, size=None),
+                ),
                 ("strip", models.TextField()),
                 ("verdict", models.CharField(max_length=20)),
                 ("verdict_step", models.IntegerField(null=True)),
@@ -227,6 +231,15 @@ class Migration(migrations.Migration):
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
                 ("digest", models.BinaryField()),
                 ("header", sessions_app.models.packed.PackedField()),
+                ("outline", models.BinaryField()),
+                ("step_count", models.IntegerField()),
+                ("change_count", models.IntegerField()),
+                (
+                    "keys",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.BigIntegerField(), default=list, size=None
+                    ),
+                ),
                 ("prior_node", models.BinaryField(null=True)),
                 ("final_node", models.BinaryField(null=True)),
                 ("node_count", models.IntegerField(default=0)),
@@ -492,54 +505,6 @@ class Migration(migrations.Migration):
             ],
         ),
         migrations.CreateModel(
-            name="Step",
-            fields=[
-                (
-                    "pk",
-                    models.CompositePrimaryKey(
-                        "content", "index", blank=True, editable=False, primary_key=True, serialize=False
-                    ),
-                ),
-                ("index", models.IntegerField()),
-                ("kind", models.CharField(max_length=10)),
-                ("name", models.TextField()),
-                ("call_id", models.TextField(null=True)),
-                ("tool_name", models.TextField(null=True)),
-                ("parent", models.IntegerField(null=True)),
-                ("arguments_key", models.BinaryField(null=True)),
-                ("result_key", models.BinaryField(null=True)),
-                ("input_node", models.BinaryField(null=True)),
-                ("output_node", models.BinaryField(null=True)),
-                ("request_key", models.BinaryField(null=True)),
-                ("model", models.TextField(null=True)),
-                ("outcome", models.TextField(null=True)),
-                ("source", models.CharField(max_length=32)),
-                ("has_error", models.BooleanField()),
-                ("started_at", models.DateTimeField(null=True)),
-                ("duration_ms", models.FloatField(null=True)),
-                ("input_tokens", models.BigIntegerField(null=True)),
-                ("output_tokens", models.BigIntegerField(null=True)),
-                ("arguments_preview", models.TextField(null=True)),
-                ("result_preview", models.TextField(null=True)),
-                ("error_preview", models.TextField(null=True)),
-                ("state_changes", models.TextField(null=True)),
-                ("has_state", models.BooleanField(null=True)),
-                (
-                    "span_ids",
-                    django.contrib.postgres.fields.ArrayField(base_field=models.TextField(), null=True, size=None),
-                ),
-                (
-                    "content",
-                    models.ForeignKey(
-                        db_index=False,
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="own_steps",
-                        to="sessions_app.runcontent",
-                    ),
-                ),
-            ],
-        ),
-        migrations.CreateModel(
             name="StepBlock",
             fields=[
                 (
@@ -665,6 +630,10 @@ class Migration(migrations.Migration):
             ),
         ),
         migrations.AddIndex(
+            model_name="runcontent",
+            index=django.contrib.postgres.indexes.GinIndex(fields=["keys"], name="contents_by_key"),
+        ),
+        migrations.AddIndex(
             model_name="session",
             index=models.Index(fields=["project", "-last_at", "-id"], name="sessions_newest_first"),
         ),
@@ -755,24 +724,6 @@ class Migration(migrations.Migration):
             constraint=models.UniqueConstraint(fields=("project", "request_key"), name="one_replay_a_request_key"),
         ),
         migrations.AddIndex(
-            model_name="step",
-            index=django.contrib.postgres.indexes.HashIndex(
-                condition=models.Q(("arguments_key__isnull", False)), fields=["arguments_key"], name="equal_calls"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="step",
-            index=django.contrib.postgres.indexes.HashIndex(
-                condition=models.Q(("request_key__isnull", False)), fields=["request_key"], name="equal_requests"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="step",
-            index=django.contrib.postgres.indexes.GinIndex(
-                condition=models.Q(("span_ids__isnull", False)), fields=["span_ids"], name="steps_of_a_span"
-            ),
-        ),
-        migrations.AddIndex(
             model_name="trace",
             index=models.Index(
                 condition=models.Q(("batches_assembled__lt", models.F("batches_received"))),
@@ -815,6 +766,7 @@ class Migration(migrations.Migration):
                 "ALTER TABLE sessions_app_payloadblock ALTER COLUMN data SET STORAGE EXTERNAL",
                 "ALTER TABLE sessions_app_stepblock ALTER COLUMN data SET STORAGE EXTERNAL",
                 "ALTER TABLE sessions_app_runcontent ALTER COLUMN header SET STORAGE EXTERNAL",
+                "ALTER TABLE sessions_app_runcontent ALTER COLUMN outline SET STORAGE EXTERNAL",
                 "ALTER TABLE sessions_app_runcontent ALTER COLUMN nodes SET STORAGE EXTERNAL",
             ],
             migrations.RunSQL.noop,

@@ -1,6 +1,6 @@
 """The tables."""
 
-from sessions_app.models.contents import RunContent, Step, StepBlock
+from sessions_app.models.contents import RunContent, StepBlock
 from sessions_app.models.ingest_log import IngestNote
 from sessions_app.models.payloads import HistoryNode, PayloadBlock, StoredPayload
 from sessions_app.models.projects import ApiKey, Membership, Project
@@ -24,7 +24,6 @@ __all__ = [
     "SessionReplay",
     "ShareLink",
     "SpanBatch",
-    "Step",
     "StepBlock",
     "StoredPayload",
     "Trace",

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import cached_property
+
 from django.contrib.postgres.fields import ArrayField
-from django.contrib.postgres.indexes import GinIndex, HashIndex
+from django.contrib.postgres.indexes import GinIndex
 from django.db import models
 
+from sessions_app.core.payload import JsonObject
+from sessions_app.core.step_summary import StepSummary
 from sessions_app.models.packed import PackedField
 from sessions_app.models.projects import Project
+from sessions_app.payloads.outlines import unpack_outline
 
 
 class RunContent(models.Model):
@@ -19,6 +25,14 @@ class RunContent(models.Model):
     """SHA-256 of the whole run (core/formats/native.py)."""
     header = PackedField()
     """All facts of the run as JSON, payloads by digest (mapping/rows.py)."""
+    outline = models.BinaryField()
+    """The summaries of its own steps, without those that it shares with its base (payloads/outlines.py)."""
+    step_count = models.IntegerField()
+    """How many these are."""
+    change_count = models.IntegerField()
+    """How many of them changed the state."""
+    keys = ArrayField(models.BigIntegerField(), default=list)
+    """Of what other runs look for in it: calls, answers, requests and spans (mapping/content_keys.py)."""
     prior_node = models.BinaryField(null=True)
     final_node = models.BinaryField(null=True)
     node_count = models.IntegerField(default=0)
@@ -36,73 +50,38 @@ class RunContent(models.Model):
         indexes = [
             models.Index(fields=["base"], name="forks_of_a_content", condition=models.Q(base__isnull=False)),
             models.Index(fields=["released_at"], name="released", condition=models.Q(released_at__isnull=False)),
+            GinIndex(fields=["keys"], name="contents_by_key"),
         ]
 
     def __str__(self) -> str:
         return bytes(self.digest).hex()
 
-    @property
-    def steps(self) -> models.QuerySet[Step]:
-        """All steps, those that it shares with its base included."""
-        wanted = models.Q(content=self.pk)
-        for part in self.shared:
-            wanted |= models.Q(content=part["content"], index__gt=part["after"], index__lte=part["upto"])
-        return Step.objects.filter(wanted)
+    @cached_property
+    def own_steps(self) -> tuple[StepSummary, ...]:
+        """Those that it does not share with its base. Raises `StepMissing` where they are damaged."""
+        return unpack_outline(bytes(self.outline))
+
+    @cached_property
+    def steps(self) -> tuple[StepSummary, ...]:
+        """All steps in their order, which is that of their indices from 1. A query more for those that it shares."""
+        if not self.shared:
+            return self.own_steps
+        holders = RunContent.objects.in_bulk([part["content"] for part in self.shared])
+        return (*(step for part in self.shared for step in _part(holders[part["content"]], part)), *self.own_steps)
+
+    def place_of(self, index: int) -> tuple[int, int]:
+        """The content that has the text of a step, and the step's index."""
+        part = next((part for part in self.shared if index <= part["upto"]), None)
+        return (self.pk if part is None else part["content"], index)
 
     @property
-    def shared_count(self) -> int:
-        """How many of its first steps it has from its base."""
-        return self.shared[-1]["upto"] if self.shared else 0
+    def length(self) -> int:
+        """How many steps the run has, those that it shares and those of kind `other` included."""
+        return (self.shared[-1]["upto"] if self.shared else 0) + self.step_count
 
 
-class Step(models.Model):
-    """One operation in a run."""
-
-    pk = models.CompositePrimaryKey("content", "index")
-    content = models.ForeignKey(RunContent, on_delete=models.CASCADE, related_name="own_steps", db_index=False)
-    index = models.IntegerField()
-    kind = models.CharField(max_length=10)
-    name = models.TextField()
-    call_id = models.TextField(null=True)
-    tool_name = models.TextField(null=True)
-    """Of the tool, where the step has another name."""
-    parent = models.IntegerField(null=True)
-    arguments_key = models.BinaryField(null=True)
-    """SHA-256 of the canonical arguments: equal for equal calls however they were spelled."""
-    result_key = models.BinaryField(null=True)
-    """Of the result in the same way, the first 16 bytes."""
-    input_node = models.BinaryField(null=True)
-    output_node = models.BinaryField(null=True)
-    request_key = models.BinaryField(null=True)
-    """Of a model step, 16 bytes: equal for requests that ask for the same (core/replay/request_key.py)."""
-    model = models.TextField(null=True)
-    outcome = models.TextField(null=True)
-    source = models.CharField(max_length=32)
-    has_error = models.BooleanField()
-    started_at = models.DateTimeField(null=True)
-    duration_ms = models.FloatField(null=True)
-    input_tokens = models.BigIntegerField(null=True)
-    output_tokens = models.BigIntegerField(null=True)
-    arguments_preview = models.TextField(null=True)
-    result_preview = models.TextField(null=True)
-    error_preview = models.TextField(null=True)
-    state_changes = models.TextField(null=True)
-    """Which keys of the state this step changed, as `+docs −plan ~count`."""
-    has_state = models.BooleanField(null=True)
-    """True when it says something of the state, else null."""
-    span_ids = ArrayField(models.TextField(), null=True)
-    """Ids of the spans that told of this step; null for most: only runs made of spans have them."""
-
-    class Meta:
-        indexes = [
-            # Nobody asks for an order of digests, and hash indexes are half as large.
-            HashIndex(fields=["arguments_key"], name="equal_calls", condition=models.Q(arguments_key__isnull=False)),
-            HashIndex(fields=["request_key"], name="equal_requests", condition=models.Q(request_key__isnull=False)),
-            GinIndex(fields=["span_ids"], name="steps_of_a_span", condition=models.Q(span_ids__isnull=False)),
-        ]
-
-    def __str__(self) -> str:
-        return f"{self.index} {self.name}"
+def _part(holder: RunContent, part: JsonObject) -> Iterator[StepSummary]:
+    return (step for step in holder.own_steps if part["after"] < step.index <= part["upto"])
 
 
 class StepBlock(models.Model):

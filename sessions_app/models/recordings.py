@@ -8,7 +8,8 @@ from django.contrib.postgres.indexes import GinIndex
 from django.contrib.postgres.search import SearchVectorField
 from django.db import models
 
-from sessions_app.models.contents import RunContent, Step
+from sessions_app.core.step_summary import StepSummary
+from sessions_app.models.contents import RunContent
 from sessions_app.models.packed import PackedKitField
 from sessions_app.models.projects import Project
 
@@ -73,6 +74,7 @@ class Run(models.Model):
     output_tokens = models.BigIntegerField(null=True)
     tool_names = ArrayField(models.TextField(), default=list)
     model_names = ArrayField(models.TextField(), default=list)
+    step_kinds = ArrayField(models.TextField(), default=list)
     strip = models.TextField()
     """One letter a step for the list: m t r a o, upper case when it failed; cut at 200."""
 
@@ -103,8 +105,12 @@ class Run(models.Model):
         return self.run_id
 
     @property
-    def steps(self) -> models.QuerySet[Step]:
+    def steps(self) -> tuple[StepSummary, ...]:
+        """In their order, which is that of their indices from 1. Raises `StepMissing`."""
         return self.content.steps
+
+    def step(self, index: int) -> StepSummary | None:
+        return self.steps[index - 1] if 1 <= index <= len(self.steps) else None
 
 
 class ColdCase(models.Model):

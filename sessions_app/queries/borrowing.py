@@ -6,11 +6,11 @@ queries. Newest means the run that was stored last.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from django.db.models import F, Q, QuerySet
+from django.db.models import QuerySet
 
 from sessions_app import models
 from sessions_app.core.compare.json_diff import differences
@@ -19,22 +19,22 @@ from sessions_app.core.formats.native_steps import read_step
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.replay.fixture_book import recorded_arguments
 from sessions_app.core.run import ErrorInfo, ModelCall, Step, ToolCall, is_answered_by_tool
+from sessions_app.core.step_summary import StepSummary
 from sessions_app.mapping import payloads
-from sessions_app.mapping.details import details_of
+from sessions_app.mapping.content_keys import answered, is_answer, is_response, requested
+from sessions_app.mapping.details import details_at
 from sessions_app.mapping.references import payload_references
 from sessions_app.mapping.rows import clean
 from sessions_app.mapping.stored import reference
 from sessions_app.queries.steps import GonePayload, StoredOrGone
 
 CANDIDATES = 5
-"""Equal steps that are looked at, newest first: the bytes of an answer may be gone, or no answer at all."""
+"""Runs with an equal step that are looked at, newest first: the bytes of an answer may be gone."""
 NEAR_CALLS = 200
 """Calls of the same run, and of other runs, among which the nearest are looked for."""
 NEAR_RUNS = 100
 _PATHS = 50
 """Differing arguments that are told of a call."""
-_LENT = Q(source="live") | Q(source="recorded", content__run__origin="recorded")
-"""What a fork repeats of its parent is the parent's to lend."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -83,11 +83,15 @@ class Nearest(Borrowed):
 
 def model_answer(project_id: int, key: bytes, *, not_in: Collection[int]) -> BorrowedModelAnswer | None:
     """The newest answer to an equal request. `not_in` holds primary keys of runs; three queries."""
-    asked = _lent(project_id, not_in).filter(kind="model", request_key=key, has_error=False)
-    for row, step in _read(project_id, asked.exclude(output_node=F("input_node"))[:CANDIDATES]):
+    equal = [
+        (run, step)
+        for run, step in _lent(_holders(project_id, requested(key), not_in))
+        if step.request_key == key and is_response(step)
+    ]
+    for (run, row), step in _read(project_id, equal[:CANDIDATES]):
         response = step.call.response if isinstance(step.call, ModelCall) else None
         if response is not None and response.is_json and not _is_gone(response):
-            return BorrowedModelAnswer(**_place(row), response=response.as_text())
+            return BorrowedModelAnswer(**_place(run, row), response=response.as_text())
     return None
 
 
@@ -96,12 +100,16 @@ def tool_answer(
 ) -> BorrowedToolAnswer | None:
     """The newest success of the same tool with equal arguments. `arguments_key` is what `mapping.rows.value_key`
     gives, `not_in` holds primary keys of runs; three queries."""
-    called = _calls_of(tool_name, _lent(project_id, not_in)).filter(arguments_key=arguments_key, has_error=False)
-    answered = called.filter(Q(outcome="success") | Q(outcome=None), result_key__isnull=False)
-    for row, step in _read(project_id, answered[:CANDIDATES]):
+    holders = _holders(project_id, answered(clean(tool_name), arguments_key), not_in)
+    equal = [
+        (run, step)
+        for run, step in _calls_of(tool_name, _lent(holders))
+        if step.arguments_key == arguments_key and is_answer(step)
+    ]
+    for (run, row), step in _read(project_id, equal[:CANDIDATES]):
         call = step.call
         if isinstance(call, ToolCall) and call.tool_name == tool_name and _has_answer(call):
-            return BorrowedToolAnswer(**_place(row), call=call, error=step.error)
+            return BorrowedToolAnswer(**_place(run, row), call=call, error=step.error)
     return None
 
 
@@ -109,99 +117,104 @@ def nearest_calls(
     project_id: int, run: models.Run, tool_name: str, arguments: JsonValue, *, limit: int = 3
 ) -> list[Nearest]:
     """Answered calls of the tool, those with the fewest differing arguments first; of equally near ones those of the
-    same run, then the newest. Equal calls with equal answers are told once. Four queries."""
-    rows = [*_own_calls(project_id, run, tool_name), *_calls_elsewhere(project_id, run, tool_name)]
+    same run, then the newest. Equal calls with equal answers are told once. Three queries, four for a fork."""
+    own = [(run, step) for step in run.steps if step.source in _SOURCES] if run.project_id == project_id else []
+    calls = [*_answered_calls(tool_name, own), *_answered_calls(tool_name, _lent(_callers(project_id, run, tool_name)))]
     asked = recorded_arguments(Payload.of_json(arguments))
     found = [
-        Nearest(**_place(row), arguments=args, differs=_paths(args, asked), is_same_run=row.content.run.pk == run.pk)
-        for row, args in _with_arguments(project_id, _distinct(_named(tool_name, rows)))
+        Nearest(**_place(*found), arguments=args, differs=_paths(args, asked), is_same_run=found[0].pk == run.pk)
+        for found, args in _with_arguments(project_id, _distinct(_named(tool_name, calls)))
     ]
     return sorted(found, key=lambda near: (len(near.differs), not near.is_same_run))[:limit]
 
 
 # --- which steps -------------------------------------------------------------------------------
 
-
-def _lent(project_id: int, not_in: Collection[int]) -> QuerySet[models.Step]:
-    """Newest first."""
-    lent = models.Step.objects.filter(_LENT, content__run__project_id=project_id).exclude(content__run__in=not_in)
-    return _placed(lent.order_by("-content__run", "-index"))
+_SOURCES = ("recorded", "live")
+_Found = tuple[models.Run, StepSummary]
+"""A step and the run that it stands in."""
 
 
-def _placed(steps: QuerySet[models.Step]) -> QuerySet[models.Step]:
-    """With no more than what reading them and saying where they stand needs."""
-    of_steps = ("content", "index", "arguments_key", "result_key")
-    of_runs = ("content__run__run_id", "content__run__session__session_id")
-    return steps.select_related("content__run__session").only(*of_steps, *of_runs)
+def _holders(project_id: int, key: int, not_in: Collection[int]) -> QuerySet[models.Run]:
+    """The newest runs with a step of this key."""
+    runs = models.Run.objects.filter(project_id=project_id, content__keys__contains=[key]).exclude(pk__in=not_in)
+    return _read_for_steps(runs)[:CANDIDATES]
 
 
-def _calls_of(tool_name: str, steps: QuerySet[models.Step]) -> QuerySet[models.Step]:
+def _callers(project_id: int, run: models.Run, tool_name: str) -> QuerySet[models.Run]:
+    """The newest other runs that called the tool."""
+    runs = models.Run.objects.filter(project_id=project_id, tool_names__contains=[clean(tool_name)[:512]])
+    return _read_for_steps(runs.exclude(pk=run.pk))[:NEAR_RUNS]
+
+
+def _read_for_steps(runs: QuerySet[models.Run]) -> QuerySet[models.Run]:
+    """Newest first, with no more than what saying where their steps stand needs."""
+    of_contents = ("content__outline", "content__shared")
+    shown = runs.select_related("content", "session").only("run_id", "origin", "session__session_id", *of_contents)
+    return shown.order_by("-pk")
+
+
+def _lent(runs: Iterable[models.Run]) -> Iterator[_Found]:
+    """What a fork repeats of its parent is the parent's to lend. Of each run the last step first."""
+    for run in runs:
+        for step in reversed(run.content.own_steps):
+            if step.source == "live" or (step.source == "recorded" and run.origin == "recorded"):
+                yield run, step
+
+
+def _calls_of(tool_name: str, steps: Iterable[_Found]) -> Iterator[_Found]:
     """Nearly: whoever reads them looks at the exact name."""
     name = clean(tool_name)
-    return steps.filter(Q(tool_name=name) | Q(tool_name=None, name=name), kind="tool")
+    return ((run, step) for run, step in steps if step.kind == "tool" and (step.tool_name or step.name) == name)
 
 
-def _own_calls(project_id: int, run: models.Run, tool_name: str) -> list[models.Step]:
-    own = run.steps.filter(content__project_id=project_id, source__in=("recorded", "live"))
-    return _answered_calls(_placed(own.order_by("index")), tool_name)
+def _answered_calls(tool_name: str, steps: Iterable[_Found]) -> Iterator[_Found]:
+    calls = _calls_of(tool_name, steps)
+    return islice((c for c in calls if c[1].result_key is not None or c[1].outcome == "crashed"), NEAR_CALLS)
 
 
-def _calls_elsewhere(project_id: int, run: models.Run, tool_name: str) -> list[models.Step]:
-    holders = models.Run.objects.filter(project_id=project_id, tool_names__contains=[clean(tool_name)[:512]])
-    newest = holders.exclude(pk=run.pk).order_by("-pk").values("pk")[:NEAR_RUNS]
-    return _answered_calls(_lent(project_id, [run.pk]).filter(content__run__in=newest), tool_name)
+_Call = tuple[_Found, bytes]
+"""A step, and its text."""
 
 
-def _answered_calls(steps: QuerySet[models.Step], tool_name: str) -> list[models.Step]:
-    answered = Q(result_key__isnull=False) | Q(outcome="crashed")
-    return list(_calls_of(tool_name, steps).filter(answered)[:NEAR_CALLS])
+def _texts(found: Sequence[_Found]) -> list[bytes]:
+    return details_at([run.content.place_of(step.index) for run, step in found])
 
 
-_Call = tuple[models.Step, bytes]
-"""The row of a step, and its text."""
-
-
-def _named(tool_name: str, rows: Sequence[models.Step]) -> list[_Call]:
-    read = zip(rows, details_of(rows), strict=True)
-    return [(row, text) for row, text in read if Fields(text).text("tool_name") == tool_name]
+def _named(tool_name: str, found: Sequence[_Found]) -> list[_Call]:
+    read = zip(found, _texts(found), strict=True)
+    return [(call, text) for call, text in read if Fields(text).text("tool_name") == tool_name]
 
 
 def _distinct(calls: Sequence[_Call]) -> list[_Call]:
     first: dict[tuple[bytes | None, ...], _Call] = {}
-    for row, text in calls:
-        first.setdefault(_said(row), (row, text))
+    for (run, step), text in calls:
+        first.setdefault((step.arguments_key, step.result_key), ((run, step), text))
     return list(first.values())
-
-
-def _said(row: models.Step) -> tuple[bytes | None, ...]:
-    keys = (row.arguments_key, row.result_key)
-    return tuple(None if key is None else bytes(key) for key in keys)
 
 
 # --- reading them ------------------------------------------------------------------------------
 
 
-def _read(project_id: int, found: QuerySet[models.Step]) -> Iterator[tuple[models.Step, Step]]:
-    rows = list(found)
-    texts = details_of(rows)
+def _read(project_id: int, found: Sequence[_Found]) -> Iterator[tuple[_Found, Step]]:
+    texts = _texts(found)
     wanted = {digest for text in texts for digest in payload_references(text)}
     stored = StoredOrGone(payloads.read_many(project_id, wanted))
-    for row, text in zip(rows, texts, strict=True):
-        yield row, read_step(Fields(text), row.index, stored)
+    for each, text in zip(found, texts, strict=True):
+        yield each, read_step(Fields(text), each[1].index, stored)
 
 
-def _with_arguments(project_id: int, calls: Sequence[_Call]) -> list[tuple[models.Step, JsonValue]]:
+def _with_arguments(project_id: int, calls: Sequence[_Call]) -> list[tuple[_Found, JsonValue]]:
     """Without their results, which may be long; those whose arguments are gone are left out."""
-    slices = [(row, Fields(text).written("arguments")) for row, text in calls]
+    slices = [(found, Fields(text).written("arguments")) for found, text in calls]
     wanted = {reference(slice_)[0] for _, slice_ in slices if slice_ is not None}
     stored = StoredOrGone(payloads.read_many(project_id, wanted))
-    read = [(row, None if slice_ is None else stored.payload(slice_, "arguments")) for row, slice_ in slices]
-    return [(row, recorded_arguments(args)) for row, args in read if not _is_gone(args)]
+    read = [(found, None if slice_ is None else stored.payload(slice_, "arguments")) for found, slice_ in slices]
+    return [(found, recorded_arguments(args)) for found, args in read if not _is_gone(args)]
 
 
-def _place(row: models.Step) -> JsonObject:
-    run = row.content.run
-    return {"run_id": run.run_id, "session_id": run.session.session_id, "step": row.index}
+def _place(run: models.Run, step: StepSummary) -> JsonObject:
+    return {"run_id": run.run_id, "session_id": run.session.session_id, "step": step.index}
 
 
 def _is_gone(payload: Payload | None) -> bool:

@@ -12,7 +12,8 @@ from typing import Any, Literal, TypeVar
 from django.db.models import Model, OuterRef, Q, QuerySet, Subquery
 
 from sessions_app.core.search.id_words import SHORTEST, id_candidates, looks_generated
-from sessions_app.models import Project, Replay, Run, Session, Step, Trace
+from sessions_app.core.step_summary import StepSummary
+from sessions_app.models import Project, Replay, Run, Session, Trace
 from sessions_app.queries.find_spans import (
     runs_of_spans,
     runs_of_traces,
@@ -96,13 +97,13 @@ def _hits(projects: QuerySet[Project], condition: Callable[[str], Q]) -> list[Hi
 
 def _span_hits(projects: QuerySet[Project], ids: list[str]) -> list[Hit]:
     return [
-        *(_span_hit(step.content.run, _asked(step, ids), step.index) for step in steps_of_spans(projects, ids)),
+        *(_span_hit(run, _asked(step, ids), step.index) for run, step in steps_of_spans(projects, ids)),
         *(_span_hit(run, run.span_id or "", None) for run in runs_of_spans(projects, ids)),
     ]
 
 
-def _asked(step: Step, ids: list[str]) -> str:
-    return next((found for found in ids if found in (step.span_ids or ())), "")
+def _asked(step: StepSummary, ids: list[str]) -> str:
+    return next((found for found in ids if bytes.fromhex(found) in step.span_ids), "")
 
 
 Row = TypeVar("Row", bound=Model)

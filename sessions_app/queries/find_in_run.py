@@ -9,10 +9,11 @@ from sessions_app.core.errors import RecordError
 from sessions_app.core.formats.fields import Fields
 from sessions_app.core.formats.native_steps import read_error
 from sessions_app.core.search.find_terms import FindTerms
+from sessions_app.core.step_summary import StepSummary
 from sessions_app.mapping import payloads
-from sessions_app.mapping.details import details_of
+from sessions_app.mapping.details import details
 from sessions_app.mapping.references import payload_references
-from sessions_app.models import Run, Step, StoredPayload
+from sessions_app.models import Run, StoredPayload
 
 STEPS = 20_000
 BYTES = 64 * 1024 * 1024
@@ -46,23 +47,21 @@ def find_in_run(run: Run, terms: FindTerms) -> Hits:
     hits = Hits()
     if terms.problem or not terms.text:
         return hits
-    rows = run.steps.order_by("index").only("content", "index", "name")
-    rows = rows.filter(kind=terms.kind) if terms.kind else rows
-    rows = rows.filter(has_error=True) if terms.is_error else rows
+    rows = [row for row in run.steps if _is_meant(row, terms)]
     if not terms.needs_payloads:
-        return _of_rows(list(rows.values_list("index", flat=True)[: STEPS + 1]), hits)
-    walk = _Walk(run.project_id, terms, hits)
-    after = 0
-    while hits.stopped_before is None:
-        part = list(rows.filter(index__gt=after)[:CHUNK])
-        allowed = part[: STEPS - hits.searched]
-        if not part:
-            break
-        walk.look_at(allowed)
-        if len(allowed) < len(part) and hits.stopped_before is None:
-            hits.stopped_before = part[len(allowed)].index
-        after = part[-1].index
+        return _of_rows([row.index for row in rows[: STEPS + 1]], hits)
+    walk = _Walk(run, terms, hits)
+    for start in range(0, min(len(rows), STEPS), CHUNK):
+        walk.look_at(rows[start : min(start + CHUNK, STEPS)])
+        if hits.stopped_before is not None:
+            return hits
+    if len(rows) > STEPS:
+        hits.stopped_before = rows[STEPS].index
     return hits
+
+
+def _is_meant(row: StepSummary, terms: FindTerms) -> bool:
+    return (not terms.kind or terms.kind == row.kind) and (row.has_error or not terms.is_error)
 
 
 def _of_rows(indices: list[int], hits: Hits) -> Hits:
@@ -75,15 +74,16 @@ def _of_rows(indices: list[int], hits: Hits) -> Hits:
 class _Walk:
     """Equal payloads are read once a part, and counted once a run."""
 
-    def __init__(self, project_id: int, terms: FindTerms, hits: Hits) -> None:
-        self._project_id = project_id
+    def __init__(self, run: Run, terms: FindTerms, hits: Hits) -> None:
+        self._run = run
         self._terms = terms
         self._hits = hits
         self._times: dict[str, int] = {}
         self._argument_fits: dict[str, bool] = {}
 
-    def look_at(self, rows: Sequence[Step]) -> None:
-        found = [_Searched.of(row, text) for row, text in zip(rows, details_of(rows), strict=True)]
+    def look_at(self, rows: Sequence[StepSummary]) -> None:
+        texts = details(self._run.content, rows)
+        found = [_Searched.of(row, text) for row, text in zip(rows, texts, strict=True)]
         wanted = {digest for each in found for digest in each.digests} - self._times.keys()
         sizes = self._sizes(wanted)
         fitting, stop = self._within_limit(found, sizes)
@@ -99,7 +99,7 @@ class _Walk:
 
     def _sizes(self, digests: set[str]) -> dict[str, int]:
         rows = StoredPayload.objects.filter(
-            project_id=self._project_id, digest__in=[bytes.fromhex(digest) for digest in digests]
+            project_id=self._run.project_id, digest__in=[bytes.fromhex(digest) for digest in digests]
         )
         return {bytes(digest).hex(): size for digest, size in rows.values_list("digest", "size")}
 
@@ -116,7 +116,7 @@ class _Walk:
         return fitting, len(found)
 
     def _read(self, digests: set[str], arguments: set[str]) -> None:
-        for digest, content in payloads.read_many(self._project_id, digests).items():
+        for digest, content in payloads.read_many(self._run.project_id, digests).items():
             self._times[digest] = self._terms.times_in_payload(content)
             if self._terms.arguments and digest in arguments:
                 self._argument_fits[digest] = all(each.matches(content) for each in self._terms.arguments)
@@ -135,7 +135,7 @@ class _Walk:
 class _Searched:
     """A step that is looked at."""
 
-    row: Step
+    row: StepSummary
     text: bytes
     arguments: str | None
     """Digest of its arguments."""
@@ -143,7 +143,7 @@ class _Searched:
     """Of all that is searched."""
 
     @classmethod
-    def of(cls, row: Step, text: bytes) -> _Searched:
+    def of(cls, row: StepSummary, text: bytes) -> _Searched:
         fields = Fields(text)
         slices = {name: fields.slice(name) for name in _SEARCHED}
         arguments = payload_references(slices["arguments"] or b"")

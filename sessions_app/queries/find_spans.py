@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from itertools import islice
 
 from django.db.models import Q, QuerySet
 
-from sessions_app.models import Project, Run, Step, Trace
+from sessions_app.core.step_summary import StepSummary
+from sessions_app.mapping.content_keys import told_by
+from sessions_app.models import Project, Run, Trace
 
 MOST = 20
 _TRACEPARENT = re.compile(r"[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}", re.ASCII | re.IGNORECASE)
@@ -28,16 +31,18 @@ def telemetry_ids(candidates: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def steps_of_spans(projects: QuerySet[Project], ids: Iterable[str]) -> list[Step]:
+def steps_of_spans(projects: QuerySet[Project], ids: Iterable[str]) -> list[tuple[Run, StepSummary]]:
     """Steps with their runs, newest first; by the index of the spans' ids."""
-    wanted = [found for found in ids if len(found) == _SPAN_LENGTH]
+    wanted = {bytes.fromhex(found) for found in ids if len(found) == _SPAN_LENGTH}
     if not wanted:
         return []
-    steps = Step.objects.filter(span_ids__overlap=wanted, content__run__project__in=projects)
-    shown = steps.select_related("content__run__project", "content__run__session").only(
-        "index", "span_ids", *(f"content__run__{name}" for name in _RUN)
+    runs = Run.objects.filter(content__keys__overlap=list(map(told_by, wanted)), project__in=projects)
+    of_contents = ("content__outline", "content__shared")
+    shown = runs.select_related("project", "session", "content").only(*_RUN, *of_contents).order_by("-pk")
+    steps = (
+        (run, step) for run in shown[:MOST] for step in run.content.own_steps if wanted.intersection(step.span_ids)
     )
-    return list(shown.order_by("-content__run", "index")[:MOST])
+    return list(islice(steps, MOST))
 
 
 def runs_of_spans(projects: QuerySet[Project], ids: Iterable[str]) -> list[Run]:

@@ -13,7 +13,7 @@ from django.db.models.functions import Coalesce
 from django.db.models.lookups import Exact, GreaterThan, GreaterThanOrEqual, LessThan, LessThanOrEqual, Regex
 
 from sessions_app.core.search.query import NumberValue, Query, TextValue
-from sessions_app.models import Replay, Run, Step
+from sessions_app.models import Replay, Run
 
 _SEPARATOR = "\x1f"
 """Between the names of tools when they are searched as one text; names hold no control characters."""
@@ -112,14 +112,9 @@ def _id_in_json(column: str, value: TextValue) -> Regex:
     return Regex(as_text, f'"{inner}"')
 
 
-_COUNTED_KINDS = {"model": "model_call_count", "tool": "tool_call_count"}
-
-
 def _kind(value: TextValue | NumberValue) -> Q:
     assert isinstance(value, TextValue)
-    if column := _COUNTED_KINDS.get(value.text):
-        return Q(**{f"{column}__gt": 0})
-    return Q(Exists(Step.objects.filter(content=OuterRef("content"), kind=value.text)))
+    return Q(step_kinds__contains=[value.text])
 
 
 _READINESS = {"ready": "replayable", "partial": "replayable_to_step", "cold": "cold"}

@@ -23,12 +23,12 @@ def run_holds(run: Run, digest: str) -> bool:
 
 
 def _in_a_step(run: Run, digest: str) -> bool:
-    return any(digest in payload_references(text) for _, text in details(run.steps))
+    return any(digest in payload_references(text) for text in details(run.content, run.steps))
 
 
 def _in_a_history(run: Run, digest: str) -> bool:
-    ends = run.steps.filter(kind="model").values_list("input_node", "output_node")
     content = run.content
+    ends = [(step.input_node, step.output_node) for step in run.steps]
     nodes = {hex_of(node) for pair in [*ends, (content.prior_node, content.final_node)] for node in pair}
     links = read_history(content, nodes)
     return any(message == digest for _, message in links.values())

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from django.db.models import Count, Q, Sum
-
 from sessions_app import models
 from sessions_app.core import run as core
 from sessions_app.core.checkpoints import model_config, newest_request
@@ -14,6 +12,7 @@ from sessions_app.core.formats.fields import Fields
 from sessions_app.core.formats.native import read_header
 from sessions_app.core.payload import JsonObject
 from sessions_app.core.state_history import StateHistory
+from sessions_app.core.step_summary import StepSummary
 from sessions_app.mapping.details import details
 from sessions_app.mapping.load import header_of, initial_state, state_change, steps_with_state
 from sessions_app.queries.steps import GonePayload, StoredOrGone, chain_of, step_body
@@ -46,15 +45,14 @@ def state_of(run: models.Run, *, until: int | None = None) -> RunState:
 
     Raises `PayloadMissing` when the bytes of the initial state are gone.
     """
-    rows = steps_with_state(run)
-    rows = rows if until is None else rows.filter(index__lte=until)
+    rows = [row for row in steps_with_state(run) if until is None or row.index <= until]
     changes, names, snapshots = [], {}, []
-    for index, text, name in details(rows, "name"):
+    for row, text in zip(rows, details(run.content, rows), strict=True):
         fields = Fields(text)
         if (change := state_change(fields)) is not None:
-            changes.append((index, change))
-            names[index] = name
-            snapshots += _snapshot(index, fields)
+            changes.append((row.index, change))
+            names[row.index] = row.name
+            snapshots += _snapshot(row.index, fields)
     history = StateHistory(initial_state(run), changes)
     return RunState(history=history, names=names, snapshots=tuple(snapshots))
 
@@ -82,7 +80,7 @@ class AtStep:
     model_config: JsonObject
     messages: int | None
     """None when they were not captured."""
-    tool_calls: tuple[models.Step, ...]
+    tool_calls: tuple[StepSummary, ...]
     """The newest `TOOL_CALLS`, in their order."""
     tool_count: int
     failed_count: int
@@ -96,25 +94,24 @@ class AtStep:
 
 
 def at_step(run: models.Run, step: int) -> AtStep:
-    """The same number of queries for every step and every run. The step must be there."""
+    """The step must be there."""
     facts = read_header(header_of(run.content), StoredOrGone({}), prior=None, steps=(), final=None)
     shape = _shape(run)
     asked = newest_request(shape, step)
-    request = None if asked is None else run.steps.get(index=asked.index)
-    calls = run.steps.filter(kind="tool", index__lte=step)
-    failed = Count("index", filter=Q(has_error=True))
-    counted = calls.aggregate(all=Count("index"), failed=failed, took=Sum("duration_ms"))
+    request = None if asked is None else run.step(asked.index)
+    calls = [row for row in run.steps[:step] if row.kind == "tool"]
+    took = [row.duration_ms for row in calls if row.duration_ms is not None]
     return AtStep(
         step=step,
-        name=run.steps.values_list("name", flat=True).get(index=step),
+        name=run.steps[step - 1].name,
         facts=facts,
         request_step=None if asked is None else asked.index,
         model_config=_config(run, facts, request),
         messages=_messages(run, request),
-        tool_calls=tuple(reversed(calls.order_by("-index")[:TOOL_CALLS])),
-        tool_count=counted["all"],
-        failed_count=counted["failed"],
-        tool_ms=counted["took"],
+        tool_calls=tuple(calls[-TOOL_CALLS:]),
+        tool_count=len(calls),
+        failed_count=sum(row.has_error for row in calls),
+        tool_ms=sum(took) if took else None,
         steps=sum(each.index <= step and each.kind != "other" for each in shape.steps),
     )
 
@@ -130,20 +127,19 @@ _CALLS: dict[str, core.Call] = {
 
 def _shape(run: models.Run) -> core.Run:
     """The run as empty steps inside one another: enough to tell the agent's own requests from those of its tools."""
-    rows = run.steps.order_by("index").values_list("index", "kind", "parent")
-    steps = (core.Step(index=index, name="", call=_CALLS[kind], parent=parent) for index, kind, parent in rows)
+    steps = (core.Step(index=row.index, name="", call=_CALLS[row.kind], parent=row.parent) for row in run.steps)
     return core.Run(run_id=run.run_id, session_id="", status="running", steps=tuple(steps))
 
 
-def _config(run: models.Run, facts: core.Run, request: models.Step | None) -> JsonObject:
-    body = None if request is None else step_body(request, run.project_id)
+def _config(run: models.Run, facts: core.Run, request: StepSummary | None) -> JsonObject:
+    body = None if request is None else step_body(run, request)
     if body is None or not isinstance(body.call, core.ModelCall) or not isinstance(body.call.settings, GonePayload):
         return model_config(facts, body)
     known = replace(body, call=replace(body.call, settings=None))
     return model_config(facts, known) | {"settings": "no longer stored"}
 
 
-def _messages(run: models.Run, request: models.Step | None) -> int | None:
+def _messages(run: models.Run, request: StepSummary | None) -> int | None:
     is_captured = run.model_call_count or run.content.prior_node if request is None else request.input_node
     if not is_captured:
         return None

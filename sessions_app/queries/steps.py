@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice, takewhile
-
-from django.db.models import Max
 
 from sessions_app import models
 from sessions_app.core.formats.fields import Fields
@@ -15,8 +14,10 @@ from sessions_app.core.formats.native_steps import read_step
 from sessions_app.core.history import History, Link
 from sessions_app.core.payload import Payload
 from sessions_app.core.run import Step
+from sessions_app.core.step_summary import StepSummary
 from sessions_app.mapping import payloads
-from sessions_app.mapping.details import details, details_of
+from sessions_app.mapping.content_keys import answered
+from sessions_app.mapping.details import details
 from sessions_app.mapping.references import payload_references
 from sessions_app.mapping.run_contents import Digest, hex_of, read_history
 from sessions_app.mapping.stored import long_text, reference, text_in
@@ -26,7 +27,7 @@ ROWS = 200
 MARKS = 2000
 """Failed steps that the ruler draws."""
 SAME_CALLS = 100
-"""Equal calls elsewhere are counted up to here."""
+"""Runs with an equal call are counted up to here."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,125 +72,99 @@ class StoredOrGone:
         """Nothing to remember."""
 
 
-def last_index(run: models.Run) -> int:
-    """How many steps the run has, those of kind `other` included."""
-    return run.steps.aggregate(last=Max("index"))["last"] or 0
-
-
-def rows_around(run: models.Run, index: int) -> list[models.Step]:
-    """The page of rows that holds this step."""
-    first = (max(index, 1) - 1) // ROWS * ROWS + 1
-    rows = run.steps.filter(index__gte=first, index__lt=first + ROWS)
-    return list(rows.order_by("index"))
-
-
 @dataclass(frozen=True, kw_only=True)
 class RowPage:
     """A page of rows; the steps before and after it are named by an index that lies on the page next to it."""
 
-    rows: list[models.Step]
+    rows: Sequence[StepSummary]
     before: int | None
     after: int | None
     following: int
     """Rows of the next page."""
 
 
-def row_page(run: models.Run, index: int, last: int) -> RowPage:
-    rows = rows_around(run, index)
-    first, end = rows[0].index, rows[-1].index
-    return RowPage(
-        rows=rows,
-        before=first - 1 if first > 1 else None,
-        after=end + 1 if end < last else None,
-        following=min(ROWS, last - end),
-    )
+def listed_steps(run: models.Run, shown: int, *, without_inner: bool) -> Sequence[StepSummary]:
+    """The steps that a list has: all, or those that are not of kind `other` and the one that is shown beside it."""
+    if not without_inner:
+        return run.steps
+    return [step for step in run.steps if step.kind != "other" or step.index == shown]
 
 
-def row_page_without_inner(run: models.Run, index: int, shown: int) -> RowPage:
-    """As `row_page`, of the steps that are not of kind `other`, and of the step that is shown beside the list."""
-    listed = run.steps.exclude(kind="other") | run.steps.filter(index=shown)
-    at = max(listed.filter(index__lte=index).count() - 1, 0) // ROWS * ROWS
-    rows = list(listed.order_by("index")[at : at + ROWS])
-    following = list(listed.order_by("index").values_list("index", flat=True)[at + ROWS : at + 2 * ROWS])
+def row_page(listed: Sequence[StepSummary], index: int) -> RowPage:
+    """The page that holds this step, or the one before it in the list."""
+    at = max(sum(step.index <= index for step in listed) - 1, 0) // ROWS * ROWS
+    rows, following = listed[at : at + ROWS], listed[at + ROWS : at + 2 * ROWS]
     return RowPage(
         rows=rows,
         before=rows[0].index - 1 if at else None,
-        after=following[0] if following else None,
+        after=following[0].index if following else None,
         following=len(following),
     )
 
 
 def inner_steps(run: models.Run, shown: int) -> dict[int, int | None]:
     """The steps that are left out, each with its parent."""
-    return dict(run.steps.filter(kind="other").exclude(index=shown).values_list("index", "parent"))
+    return {step.index: step.parent for step in run.steps if step.kind == "other" and step.index != shown}
 
 
 def inner_count(run: models.Run) -> int:
-    return run.steps.filter(kind="other").count()
+    return sum(step.kind == "other" for step in run.steps)
 
 
 def first_listed(run: models.Run) -> int | None:
     """The first step that is not of kind `other`."""
-    return run.steps.exclude(kind="other").order_by("index").values_list("index", flat=True).first()
+    return next((step.index for step in run.steps if step.kind != "other"), None)
 
 
-def neighbours(run: models.Run, index: int, last: int, *, without_inner: bool) -> dict[str, int | None]:
+def neighbours(run: models.Run, index: int, *, without_inner: bool) -> dict[str, int | None]:
     """The steps before and after this one in the list."""
-    if not without_inner:
-        return {"step_above": index - 1 if index > 1 else None, "step_below": index + 1 if index < last else None}
-    listed = run.steps.exclude(kind="other").values_list("index", flat=True)
-    return {
-        "step_above": listed.filter(index__lt=index).order_by("-index").first(),
-        "step_below": listed.filter(index__gt=index).order_by("index").first(),
-    }
+    listed = [step.index for step in run.steps if step.kind != "other" or not without_inner]
+    above, below = _around(listed, index)
+    return {"step_above": above, "step_below": below}
 
 
 def failed_indices(run: models.Run) -> list[int]:
-    return list(run.steps.filter(has_error=True).order_by("index").values_list("index", flat=True)[:MARKS])
+    return [step.index for step in run.steps if step.has_error][:MARKS]
 
 
 def failed_neighbours(run: models.Run, index: int) -> dict[str, int | None]:
     """The failed steps next to this one."""
-    failed = run.steps.filter(has_error=True).values_list("index", flat=True)
-    return {
-        "next_failed": failed.filter(index__gt=index).order_by("index").first(),
-        "previous_failed": failed.filter(index__lt=index).order_by("-index").first(),
-    }
+    above, below = _around([step.index for step in run.steps if step.has_error], index)
+    return {"next_failed": below, "previous_failed": above}
 
 
-def step_row(run: models.Run, index: int) -> models.Step | None:
-    return run.steps.filter(index=index).first()
+def _around(indices: Sequence[int], index: int) -> tuple[int | None, int | None]:
+    """The last one before this, and the first one after it."""
+    before, after = bisect_left(indices, index), bisect_right(indices, index)
+    return indices[before - 1] if before else None, indices[after] if after < len(indices) else None
 
 
-def step_body(row: models.Step, project_id: int) -> Step:
+def step_body(run: models.Run, row: StepSummary) -> Step:
     """What was recorded of a step, but for its message history. Never fails for payloads that are gone."""
-    (text,) = details_of([row])
-    contents = payloads.read_many(project_id, payload_references(text))
+    (text,) = details(run.content, [row])
+    contents = payloads.read_many(run.project_id, payload_references(text))
     return read_step(Fields(text), row.index, StoredOrGone(contents))
 
 
 def state_details(run: models.Run, until: int) -> list[tuple[int, bytes]]:
     """Index and stored text of the steps that changed the state, in order."""
-    changed = run.steps.filter(index__lte=until, state_changes__isnull=False)
-    return details(changed.order_by("index"))
+    changed = [step for step in run.steps[:until] if step.state_changes is not None]
+    texts = details(run.content, changed)
+    return [(step.index, text) for step, text in zip(changed, texts, strict=True)]
 
 
-def same_calls(row: models.Step, project_id: int) -> int:
-    """Equal calls in other recorded runs of the project, counted up to `SAME_CALLS`."""
-    if row.arguments_key is None:
+def runs_with_same_call(run: models.Run, row: StepSummary) -> int:
+    """Other recorded runs of the project in which an equal call succeeded, counted up to `SAME_CALLS`."""
+    if row.kind != "tool" or row.arguments_key is None:
         return 0
-    same = models.Step.objects.filter(
-        content__run__project_id=project_id,
-        content__run__origin="recorded",
-        arguments_key=row.arguments_key,
-        name=row.name,
-    ).exclude(content_id=row.content_id)
-    return len(same.values_list("index")[:SAME_CALLS])
+    key = answered(row.tool_name or row.name, row.arguments_key)
+    runs = models.Run.objects.filter(project_id=run.project_id, origin="recorded", content__keys__contains=[key])
+    return len(runs.exclude(pk=run.pk).values_list("pk")[:SAME_CALLS])
 
 
-def replays_done(row: models.Step) -> int:
-    """Replays of the step's run that came to their end, and so could use its answer."""
-    return models.Replay.objects.filter(content_id=row.content_id, state=ReplayState.DONE).count()
+def replays_done(run: models.Run) -> int:
+    """Replays of the run that came to their end, and so could use the answer of a step."""
+    return models.Replay.objects.filter(content=run.content_id, state=ReplayState.DONE).count()
 
 
 # --- messages ----------------------------------------------------------------------------------
@@ -257,9 +232,8 @@ def tail_of(run: models.Run, head: Digest, *, stop: Digest | None, limit: int) -
 
 def request_before(run: models.Run, index: int) -> bytes | None:
     """The last message of the previous request to the model."""
-    rows = run.steps.filter(kind="model", index__lt=index, input_node__isnull=False)
-    found = rows.order_by("-index").values_list("input_node", flat=True).first()
-    return None if found is None else bytes(found)
+    nodes = (step.input_node for step in reversed(run.steps[: index - 1]) if step.kind == "model")
+    return next((node for node in nodes if node is not None), None)
 
 
 def read_messages(project_id: int, digests: Iterable[str]) -> list[Payload]:
@@ -272,11 +246,9 @@ def read_messages(project_id: int, digests: Iterable[str]) -> list[Payload]:
     ]
 
 
-def requests(run: models.Run, index: int) -> tuple[models.Step | None, models.Step | None, models.Step | None]:
+def requests(run: models.Run, index: int) -> tuple[StepSummary | None, StepSummary | None, StepSummary | None]:
     """The model step at or before this one (or the first), the one before it, and the one after it."""
-    model_steps = run.steps.filter(kind="model")
-    earlier = [*model_steps.filter(index__lte=max(index, 1)).order_by("-index")[:2], None, None]
-    later = [*model_steps.filter(index__gt=max(index, 1)).order_by("index")[:2], None, None]
-    if earlier[0] is None:
-        return later[0], None, later[1]
-    return earlier[0], earlier[1], later[0]
+    model_steps = [step for step in run.steps if step.kind == "model"]
+    at = max(sum(step.index <= index for step in model_steps) - 1, 0)
+    before, here, after = [None, *model_steps, None, None][at : at + 3]
+    return here, before, after

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -140,7 +141,7 @@ def storage_of(project: Project) -> Storage:
         links=links,
         state_changes=state_changes,
         largest=largest,
-        histories=_histories(project, [run.pk for run in largest]),
+        histories=_histories([run.pk for run in largest]),
     )
 
 
@@ -222,17 +223,16 @@ SELECT count(*), sum(bytes) FROM (
 ) batch
 """
 _STEPS = """
-SELECT count(*), (
+SELECT count(*), coalesce(sum(steps), 0), coalesce(sum(changes), 0), coalesce(sum(outline), 0), (
     SELECT coalesce(sum(bytes), 0) FROM (
         SELECT octet_length(block.data) AS bytes FROM sessions_app_stepblock block
         JOIN sessions_app_runcontent content ON content.id = block.content_id
         WHERE content.project_id = %(project)s LIMIT %(most)s
     ) block
-), count(state_changes) FROM (
-    SELECT step.state_changes FROM sessions_app_step step
-    JOIN sessions_app_runcontent content ON content.id = step.content_id
-    WHERE content.project_id = %(project)s LIMIT %(most)s
-) step
+) FROM (
+    SELECT step_count AS steps, change_count AS changes, octet_length(outline) AS outline
+    FROM sessions_app_runcontent WHERE project_id = %(project)s LIMIT %(most)s
+) content
 """
 _CONTENTS = """
 SELECT (SELECT count(*) FROM (SELECT FROM sessions_app_historynode WHERE project_id = %(project)s LIMIT %(most)s) node),
@@ -259,8 +259,8 @@ def _batches(project: Project) -> Amount:
 
 
 def _steps(project: Project) -> tuple[Amount, int]:
-    count, stored, state_changes = _row(_STEPS, project)
-    return Amount(count=count, size=None, stored=int(stored or 0), is_cut=count >= AT_MOST), state_changes
+    contents, count, changes, outlines, blocks = _row(_STEPS, project)
+    return Amount(count=count, size=None, stored=int(outlines + blocks), is_cut=contents >= AT_MOST), changes
 
 
 def _contents(project: Project) -> tuple[Amount, Amount]:
@@ -275,23 +275,19 @@ def _contents(project: Project) -> tuple[Amount, Amount]:
 
 # --- what histories stand for ------------------------------------------------------------------
 
-_HEADS = """
-SELECT input_node, count(*) FROM sessions_app_step
-WHERE content_id = ANY(%(contents)s) AND input_node IS NOT NULL GROUP BY input_node LIMIT %(nodes)s
-"""
 
-
-def _histories(project: Project, keys: list[int]) -> Histories | None:
-    contents = list(RunContent.objects.filter(run__in=keys).only("project", "shared", "node_count", "nodes"))
-    keys = [content.pk for content in contents]
-    heads = _rows(_HEADS, project, contents=keys, nodes=_AT_MOST_NODES)
-    requests = {bytes(head).hex(): count for head, count in heads}
-    if max(len(requests), sum(content.node_count for content in contents)) >= _AT_MOST_NODES:
+def _histories(keys: list[int]) -> Histories | None:
+    contents = list(RunContent.objects.filter(run__in=keys).only("project", "shared", "outline", "node_count", "nodes"))
+    if sum(content.node_count for content in contents) >= _AT_MOST_NODES:
+        return None
+    heads = (step.input_node for content in contents for step in content.own_steps)
+    requests = Counter(head.hex() for head in heads if head is not None)
+    if len(requests) >= _AT_MOST_NODES:
         return None
     links = read_histories(contents, requests)
     lengths = _lengths({digest: parent for digest, (parent, _) in links.items()})
     return Histories(
-        requests=sum(requests.values()),
+        requests=requests.total(),
         references=sum(count * lengths.get(head, 0) for head, count in requests.items()),
         links=len(links),
         messages=len({message for _, message in links.values()}),

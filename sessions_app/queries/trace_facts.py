@@ -60,8 +60,8 @@ def has_topmost_span(run: Run, facts: TraceFacts) -> bool:
     """Whether a span without a parent is there, ended or not."""
     if facts.has_topmost:
         return True
-    texts = details(run.steps.order_by("index")[:_TOPMOST_AMONG])
-    spans = (_object(json.loads(text).get("span")) for _, text in texts)
+    texts = details(run.content, run.steps[:_TOPMOST_AMONG])
+    spans = (_object(json.loads(text).get("span")) for text in texts)
     return any("span_id" in span and span.get("parent_id") is None for span in spans)
 
 

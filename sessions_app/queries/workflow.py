@@ -63,14 +63,13 @@ def _anomaly(found: dict[str, Any]) -> Anomaly:
 
 
 def _without_histories(run: models.Run) -> tuple[core.Run, bool]:
-    texts = details(run.steps.order_by("index")[: STEPS + 1])
-    shown = texts[:STEPS]
-    recorded = [bytes(run.content.header), *(text for _, text in shown)]
+    texts = details(run.content, run.steps[:STEPS])
+    recorded = [bytes(run.content.header), *texts]
     wanted = {digest for text in recorded for digest in payload_references(text)}
     stored = StoredOrGone(payloads.read_many(run.project_id, wanted))
-    steps = tuple(_without_gone(read_step(Fields(text), index, stored)) for index, text in shown)
+    steps = tuple(_without_gone(read_step(Fields(text), index, stored)) for index, text in enumerate(texts, start=1))
     found = read_header(header_of(run.content), stored, prior=None, steps=steps, final=None)
-    return found, len(texts) > STEPS
+    return found, len(run.steps) > STEPS
 
 
 def _without_gone(step: core.Step) -> core.Step:

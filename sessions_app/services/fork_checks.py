@@ -67,12 +67,11 @@ class Parent:
 
     @cached_property
     def _skeleton(self) -> Run:
-        rows = self.row.steps.order_by("index").values_list("index", "kind", "parent")
-        steps = (Step(index=index, name="", call=_CALLS[kind], parent=parent) for index, kind, parent in rows)
+        steps = (Step(index=row.index, name="", call=_CALLS[row.kind], parent=row.parent) for row in self.row.steps)
         return Run(run_id=self.row.run_id, session_id="", status="ok", steps=tuple(steps))
 
     def has_model_answers(self) -> bool:
-        return self.row.steps.filter(kind="model", result_key__isnull=False).exists()
+        return any(step.kind == "model" and step.result_key is not None for step in self.row.steps)
 
 
 def check_fork(row: models.Run, order: Order, mode: str) -> None:
@@ -177,8 +176,7 @@ def _check_message(parent: Parent, change: NewMessage, at_step: int, field: str)
     if any(parent.kinds[index] in ("model", "tool") for index in between):
         words = f"Messages are changed where the fork begins; set at_step to {change.step}"
         raise ForkError(f"{words} or change another step.", field=f"{field}.step")
-    head = parent.row.steps.values_list("input_node", flat=True).get(index=change.step)
-    count = len(chain_of(parent.row, head).messages)
+    count = len(chain_of(parent.row, parent.row.steps[change.step - 1].input_node).messages)
     if change.index >= count:
         words = f"Step {change.step} was sent {count} messages, counted from 0"
         raise ForkError(f"{words}; there is no message {change.index}.", field=f"{field}.index")

@@ -36,11 +36,10 @@ def forked_steps(replay: Replay) -> tuple[ForkedStep, ...]:
     if replay.produced_run is None:
         return ()
     first = (replay.facts.get("started_from") or {}).get("step") or replay.order.get("at_step") or 1
-    rows = replay.produced_run.steps.filter(index__gte=first).order_by("index")
+    rows = replay.produced_run.steps[first - 1 :][:STEPS]
     taken = {link["step"]: (link["run_id"], link["from_step"]) for link in replay.facts.get("links") or []}
     return tuple(
-        ForkedStep(index=index, name=name, source=source, taken_from=taken.get(index))
-        for index, name, source in rows.values_list("index", "name", "source")[:STEPS]
+        ForkedStep(index=row.index, name=row.name, source=row.source, taken_from=taken.get(row.index)) for row in rows
     )
 
 

@@ -75,7 +75,8 @@ def _of_twin(project: Project, twin: JsonValue) -> JsonObject:
 def _twin_step(project: Project, run_id: str, index: int) -> Step:
     """The same words for what does not exist and for what belongs to another project."""
     run = Run.objects.filter(project=project, run_id=run_id).first()
-    if run is None or not run.steps.filter(index=index, kind="tool").exists():
+    step = None if run is None else run.step(index)
+    if run is None or step is None or step.kind != "tool":
         raise ForkError(f"There is no such recorded call: step {index} of {run_id}.", field="twin")
     try:
         return load_step(run, index)

@@ -124,14 +124,15 @@ def _opened(batch: SpanBatch) -> tuple[bytes, Pieces]:
 def _content_problems(content: RunContent, payloads: set[str]) -> Iterator[str]:
     name = _name_of(content)
     try:
-        steps = details(content.own_steps.order_by("index"))
+        texts = details(content, content.own_steps)
     except StepMissing as gone:
         yield f"run {name}: its steps cannot be read, from step {gone.index} on."
         return
-    texts = [("header", bytes(content.header)), *((f"step {index}", text) for index, text in steps)]
+    steps = ((f"step {step.index}", text) for step, text in zip(content.own_steps, texts, strict=True))
+    stored = [("header", bytes(content.header)), *steps]
     missing = [
         f"run {name}: {place} refers to payload {digest}, which is not stored."
-        for place, text in texts
+        for place, text in stored
         for digest in sorted(payload_references(text) - payloads)
     ]
     yield from missing or _load_problems(content, name)

@@ -6,8 +6,8 @@ from django.test.utils import CaptureQueriesContext
 
 from sessions_app.core.errors import StepMissing
 from sessions_app.core.payload import compact_json
-from sessions_app.mapping.details import BLOCK_BYTES, details, details_of, write_details
-from sessions_app.models import Run, Step, StepBlock
+from sessions_app.mapping.details import BLOCK_BYTES, details, details_at, write_details
+from sessions_app.models import Run, StepBlock
 from sessions_app.services.ingest import ingest_document
 from tests.builders import make_growing_record, make_project
 
@@ -20,8 +20,12 @@ def run() -> Run:
     return ingest_document(make_project(), compact_json(make_growing_record("r", STEPS))).run
 
 
+def every(run: Run) -> list[bytes]:
+    return details(run.content, run.steps)
+
+
 def test_texts_fill_blocks_of_one_size(run):
-    sizes = [len(text) for _, text in details(run.steps.order_by("index"))]
+    sizes = [len(text) for text in every(run)]
     blocks = StepBlock.objects.filter(content=run.content).order_by("first")
 
     assert len(sizes) == STEPS
@@ -30,38 +34,35 @@ def test_texts_fill_blocks_of_one_size(run):
 
 
 def test_each_is_found_in_the_block_that_holds_it(run):
-    every = dict(details(run.steps))
+    texts = every(run)
     edges = [index for block in StepBlock.objects.order_by("first") for index in (block.first - 1, block.first)][1:]
 
     assert edges[0] == 1
     for index in (*edges, STEPS):
-        assert details(run.steps.filter(index=index)) == [(index, every[index])]
+        assert details(run.content, [run.step(index)]) == [texts[index - 1]]
 
 
 def test_they_come_in_the_order_that_was_asked_for(run):
-    forwards = details(run.steps.order_by("index"))
+    forwards = every(run)
 
-    assert details(run.steps.order_by("-index")) == forwards[::-1]
-    assert details_of(list(run.steps.filter(index__in=(3, 390)).order_by("-index"))) == [
-        forwards[389][1],
-        forwards[2][1],
-    ]
+    assert details(run.content, run.steps[::-1]) == forwards[::-1]
+    assert details(run.content, [run.step(390), run.step(3)]) == [forwards[389], forwards[2]]
 
 
 def test_one_query_reads_those_of_several_runs(run):
     other = ingest_document(run.project, compact_json(make_growing_record("other", 4))).run
-    rows = list(Step.objects.filter(index=2).order_by("content_id"))
+    places = [row.content.place_of(2) for row in (run, other)]
 
     with CaptureQueriesContext(connection) as queries:
-        texts = details_of(rows)
+        texts = details_at(places)
 
     assert len(queries) == 1
-    assert texts == [dict(details(run.steps))[2], dict(details(other.steps))[2]]
+    assert texts == [every(run)[1], every(other)[1]]
 
 
 def test_nothing_is_read_for_nothing(run):
     with CaptureQueriesContext(connection) as queries:
-        assert details_of([]) == []
+        assert details(run.content, []) == []
     assert not queries
 
 
@@ -74,11 +75,11 @@ def test_texts_of_any_length_come_back(run, sizes):
 
     write_details(run.content, texts)
 
-    assert details(run.steps.filter(index__lte=len(sizes)).order_by("index")) == texts
+    assert details(run.content, run.steps[: len(sizes)]) == [text for _, text in texts]
 
 
 def test_a_step_whose_text_is_gone_is_named(run):
     StepBlock.objects.order_by("first").last().delete()
 
     with pytest.raises(StepMissing, match=f"step {STEPS}"):
-        details(run.steps.filter(index=STEPS))
+        details(run.content, [run.step(STEPS)])

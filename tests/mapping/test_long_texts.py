@@ -8,7 +8,7 @@ from sessions_app.core.errors import PayloadMissing
 from sessions_app.mapping.load import load_facts, load_run
 from sessions_app.mapping.references import payload_references
 from sessions_app.mapping.rows import PREVIEW, STEP_PREVIEW
-from sessions_app.models import Run, Step, StoredPayload
+from sessions_app.models import Run, StoredPayload
 from sessions_app.queries.run_ends import ends_of
 from sessions_app.queries.sharing import run_holds
 from sessions_app.services.ingest import ingest_document
@@ -72,7 +72,7 @@ def test_instructions_whose_bytes_are_gone_are_not_captured():
 def test_a_preview_says_that_it_is_one(sign, length, is_cut):
     record = make_record("r", make_tool_step(result=sign * length))
     ingest_document(make_project(), json.dumps(record).encode())
-    shown = Step.objects.get().result_preview or ""
+    shown = Run.objects.get().steps[0].result_preview or ""
 
     assert len(shown) == min(length, STEP_PREVIEW)
     assert shown.endswith("…") == is_cut
@@ -82,7 +82,7 @@ def test_a_preview_says_that_it_is_one(sign, length, is_cut):
 def test_so_does_that_of_an_error(length):
     record = make_record("r", make_tool_step(outcome="failed", result="x", error={"message": "e" * length}))
     ingest_document(make_project(), json.dumps(record).encode())
-    shown = Step.objects.get().error_preview or ""
+    shown = Run.objects.get().steps[0].error_preview or ""
 
     assert len(shown) <= PREVIEW
     assert shown.endswith("…") == (length > PREVIEW)

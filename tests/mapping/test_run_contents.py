@@ -75,10 +75,10 @@ def swept() -> int:
 def test_a_fork_has_rows_for_its_new_steps_only(project, parent):
     fork = stored(project, fork_of(parent, "f", keeps=3))
 
-    assert [step.index for step in fork.content.own_steps.order_by("index")] == [4, 5]
+    assert [step.index for step in fork.content.own_steps] == [4, 5]
     assert fork.content.base == parent.content
     assert fork.content.shared == [{"content": parent.content.pk, "after": 0, "upto": 3}]
-    assert [step.index for step in fork.steps.order_by("index")] == [1, 2, 3, 4, 5]
+    assert [step.index for step in fork.steps] == [1, 2, 3, 4, 5]
 
 
 def test_a_fork_has_the_nodes_of_its_own_only(project, parent):
@@ -115,7 +115,7 @@ def test_a_fork_of_a_fork_shares_with_both(project, parent):
         {"content": first.content.pk, "after": 2, "upto": 4},
     ]
     assert second.content.base == first.content
-    assert second.content.own_steps.count() == 1
+    assert len(second.content.own_steps) == 1
     assert [step.name for step in load_run(second).steps][2:] == ["f 3", "f 4", "g 5"]
 
 
@@ -130,7 +130,7 @@ def test_a_fork_of_a_fork_needs_no_more_than_it_shares(project, parent):
 def test_a_run_that_only_looks_alike_shares_nothing(project, parent):
     twin = stored(project, replace(load_run(parent), run_id="twin"))
 
-    assert (twin.content.shared, twin.content.base, twin.content.own_steps.count()) == ([], None, 5)
+    assert (twin.content.shared, twin.content.base, len(twin.content.own_steps)) == ([], None, 5)
 
 
 def test_a_fork_that_names_itself_keeps_its_steps(project, parent):
@@ -209,15 +209,14 @@ def test_forks_of_forks_keep_what_they_share_when_either_goes(project, parent):
 
 def test_a_content_that_its_run_has_released_is_swept_after_a_while(project, parent):
     before = parent.content
-    steps = before.own_steps.count()
     made_anew(project, parent)
 
     assert sweep_contents() == 0
-    assert steps == before.own_steps.count() == 5
+    assert before.own_blocks.exists()
     assert swept() == 1
 
     assert not RunContent.objects.filter(pk=before.pk).exists()
-    assert (before.own_steps.count(), before.own_blocks.count()) == (0, 0)
+    assert not before.own_blocks.exists()
     assert not list(problems())
 
 

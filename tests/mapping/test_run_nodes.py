@@ -46,8 +46,8 @@ def stored(project: Project, record: dict[str, Any]) -> Run:
 
 
 def nodes_of_steps(run: Run) -> set[str]:
-    ends = run.steps.values_list("input_node", "output_node")
-    return {bytes(node).hex() for pair in ends for node in pair if node is not None}
+    ends = (node for step in run.steps for node in (step.input_node, step.output_node))
+    return {node.hex() for node in ends if node is not None}
 
 
 def test_a_run_that_stands_alone_has_all_of_its_nodes(project):

@@ -12,8 +12,9 @@ from django.db.models import F
 from sessions_app.mapping import payloads
 from sessions_app.mapping.details import details, write_details
 from sessions_app.mapping.load import load_run
-from sessions_app.models import HistoryNode, Run, RunContent, Step, StepBlock, StoredPayload
+from sessions_app.models import HistoryNode, Run, RunContent, StepBlock, StoredPayload
 from sessions_app.payloads.blocks import read_block
+from sessions_app.payloads.outlines import pack_outline
 from sessions_app.services import run_store
 from sessions_app.services.ingest import ingest_document
 from tests.builders import EXAMPLES, make_project, make_record, make_tool_step, row_counts
@@ -217,15 +218,23 @@ def change_header():
 
 
 def delete_step():
-    Step.objects.filter(content__run__run_id="r", index=2).delete()
+    content = RunContent.objects.get(run__run_id="r")
+    first, _, *others = content.own_steps
+    RunContent.objects.filter(pk=content.pk).update(outline=pack_outline([first, *others]))
     return "does not match its digest"
+
+
+def flip_byte_of_the_outline():
+    content = RunContent.objects.get(run__run_id="r")
+    RunContent.objects.filter(pk=content.pk).update(outline=flipped(content.outline))
+    return "its steps cannot be read, from step 1 on."
 
 
 def break_detail():
     content = RunContent.objects.get(run__run_id="r")
-    texts = [(index, b'{"kind":"guess"}' if index == 2 else text) for index, text in details(content.steps)]
+    first, _, *others = details(content, content.steps)
     content.own_blocks.all().delete()
-    write_details(content, texts)
+    write_details(content, enumerate([first, b'{"kind":"guess"}', *others], start=1))
     return "cannot be loaded (RecordError)"
 
 
@@ -242,7 +251,7 @@ def delete_details():
 
 HARM = [delete_blob, flip_byte_of_a_blob, change_row, change_place, flip_byte_of_a_block, delete_block, delete_payload,
         delete_document, delete_node, change_node, flip_byte_of_a_history, delete_history, change_header, delete_step,
-        break_detail, flip_byte_of_details, delete_details]  # fmt: skip
+        flip_byte_of_the_outline, break_detail, flip_byte_of_details, delete_details]  # fmt: skip
 
 
 @pytest.mark.parametrize("harm", HARM)

@@ -63,8 +63,8 @@ def test_the_same_request_from_fifty_at_once_is_one_run(running_instance):
     assert rows(running_instance, _TRACE, trace_id) == [(1, 1, len(spans_of(tree)), None)]
     steps = rows(
         running_instance,
-        "SELECT count(*) FROM sessions_app_run run JOIN sessions_app_step step USING (content_id) "
-        "WHERE run.run_id = %s GROUP BY run.id, run.step_count HAVING count(*) = run.step_count",
+        "SELECT content.step_count FROM sessions_app_run run JOIN sessions_app_runcontent content "
+        "ON content.id = run.content_id AND content.step_count = run.step_count WHERE run.run_id = %s",
         trace_id,
     )
     assert len(steps) == 1

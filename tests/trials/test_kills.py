@@ -21,8 +21,8 @@ from tests.trials.delivery import Delivery, Parcel, kill_web, rows, wait_until
 SESSIONS, KILLS = (1000, 5) if os.environ.get("TRIAL_SIZE") == "full" else (200, 3)
 STEPS = 20
 _PER_RUN = """
-SELECT run.run_id, run.step_count, (SELECT count(*) FROM sessions_app_step step WHERE step.content_id = run.content_id)
-FROM sessions_app_run run WHERE NOT run.is_example
+SELECT run.run_id, run.step_count, content.step_count
+FROM sessions_app_run run JOIN sessions_app_runcontent content ON content.id = run.content_id WHERE NOT run.is_example
 """
 _PER_TRACE = "SELECT trace_id, batches_received, batches_assembled, span_count, problem FROM sessions_app_trace"
 

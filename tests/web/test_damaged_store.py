@@ -50,11 +50,18 @@ def lose_payloads() -> None:
     PayloadBlock.objects.all().delete()
 
 
+def change_outlines() -> None:
+    for content in RunContent.objects.all():
+        RunContent.objects.filter(pk=content.pk).update(outline=changed(bytes(content.outline)))
+
+
 def lose_steps() -> None:
     StepBlock.objects.all().delete()
 
 
-OF_THE_RUN = [change_payloads, lose_payloads, change_steps, lose_steps, change_histories, lose_histories]
+OF_THE_RUN = [
+    change_payloads, lose_payloads, change_steps, change_outlines, lose_steps, change_histories, lose_histories
+]  # fmt: skip
 HARM = [*OF_THE_RUN, change_spans]
 
 

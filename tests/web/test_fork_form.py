@@ -269,7 +269,7 @@ def test_presets_are_offered_for_the_tools_answer(bob, shop):
 
 def test_a_chosen_preset_wins_over_what_is_typed(bob, shop):
     run = load_example(shop, "r_8821")
-    tool = run.steps.filter(kind="tool").first().index
+    tool = next(step.index for step in run.steps if step.kind == "tool")
 
     order = order_of(bob, run, tool, use_result="on", preset="empty", result_as="text", result="typed")
 

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from sessions_app.core.payload import BINARY, Payload
-from sessions_app.models import Step
+from sessions_app.core.step_summary import StepSummary
 from sessions_app.web.render import spelled
 from sessions_app.web.render.base64_data import Folded, decoded, folded
 from sessions_app.web.render.changes import field_of
@@ -225,14 +225,12 @@ def test_every_recorded_sample_message_is_understood(request):
 # --- the list of steps ---------------------------------------------------------------------------
 
 
-def row(index: int, kind: str = "tool", *, key: bytes | None = b"k", parent: int | None = None, **fields) -> Step:
+def row(index: int, kind: str = "tool", *, key: bytes | None = b"k", **fields) -> StepSummary:
     name = fields.pop("name", "search" if kind == "tool" else "model")
-    return Step(
-        index=index, kind=kind, name=name, arguments_key=key, result_key=b"r", parent=parent, has_error=False, **fields
-    )
+    return StepSummary(index=index, kind=kind, name=name, arguments_key=key, result_key=b"r", **fields)
 
 
-def rows_of_loop(times: int) -> list[Step]:
+def rows_of_loop(times: int) -> list[StepSummary]:
     pairs = ((row(2 * i + 1, "model", key=None), row(2 * i + 2, parent=2 * i + 1)) for i in range(times))
     return [step for pair in pairs for step in pair]
 

@@ -157,7 +157,7 @@ def test_a_member_sees_the_same_page(run, ann):
 def test_every_page_of_the_examples_stays_below_the_link(shop, ann, name):
     run = load_example(shop, name)
     _, token = create_link(run=run, user=ann)
-    last = run.steps.count()
+    last = len(run.steps)
 
     pages = [shared(token), Client().get(f"/shared/{token}?view=messages&step={last}")]
     pages += [shared(token, "steps", str(n)) for n in range(1, last + 1)]

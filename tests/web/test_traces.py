@@ -14,7 +14,8 @@ from playwright.sync_api import Page, expect
 
 from sessions_app.core.otlp.decode import decode_traces
 from sessions_app.core.spans.span import Link, LogRecord, Scope, Span, SpanEvent
-from sessions_app.models import Replay, Run, Step, Trace
+from sessions_app.mapping.content_keys import told_by
+from sessions_app.models import Replay, Run, RunContent, Trace
 from sessions_app.services import trace_runs
 from sessions_app.services.ingest import ingest_document
 from sessions_app.services.spans import receive
@@ -414,9 +415,9 @@ def test_spans_are_found_by_an_index(shop):
     run_of(shop, agent(1), *(tool(number, 1) for number in range(2, 60)))
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL enable_seqscan = off")
-    plan = Step.objects.filter(span_ids__overlap=[span_id(2)]).explain()
+    plan = RunContent.objects.filter(keys__overlap=[told_by(bytes.fromhex(span_id(2)))]).explain()
 
-    assert "steps_of_a_span" in plan
+    assert "contents_by_key" in plan
 
 
 # --- facts -------------------------------------------------------------------------------------

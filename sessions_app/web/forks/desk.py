@@ -8,9 +8,8 @@ from functools import cached_property
 from django.http import Http404, HttpRequest
 from django.urls import reverse
 
+from sessions_app.core.step_summary import StepSummary
 from sessions_app.models import Project
-from sessions_app.models import Step as StepRow
-from sessions_app.queries import steps
 from sessions_app.services.fork_checks import Parent
 from sessions_app.web.forks.inputs import Typed
 from sessions_app.web.forks.proposals import Proposal, proposals
@@ -29,10 +28,10 @@ class Desk:
     """Step of the address; 0 when it names none."""
 
     @cached_property
-    def row(self) -> StepRow:
+    def row(self) -> StepSummary:
         """The step that was asked for, or the one that is proposed. Raises `Http404`."""
         proposed = self.proposals[0].step if self.proposals else 0
-        found = steps.step_row(self.place.run, self.asked or proposed)
+        found = self.place.run.step(self.asked or proposed)
         if found is None:
             raise Http404
         return found

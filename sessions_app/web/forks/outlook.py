@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sessions_app.core.formats.fields import Fields
 from sessions_app.core.formats.native_steps import read_step
 from sessions_app.core.run import ToolCall, ToolKind, is_answered_by_tool
-from sessions_app.mapping.details import details, details_of
+from sessions_app.mapping.details import details
 from sessions_app.models import Run
 from sessions_app.queries.steps import StoredOrGone
 from sessions_app.services.fork_checks import Parent
@@ -33,12 +33,11 @@ class LaterCalls:
 
 def later_calls(parent: Parent, step: int) -> LaterCalls:
     """Calls of the agent's own loop; what the framework answers itself needs no recording."""
-    later = parent.row.steps.filter(kind="tool", index__gt=step).order_by("index")
-    own = parent.main
-    bare = details(later.filter(result_key__isnull=True))
-    missing = [index for index, text in bare if index in own and _needs_answer(index, text)]
-    recorded = [i for i in later.filter(result_key__isnull=False).values_list("index", flat=True) if i in own]
-    return LaterCalls(total=len(recorded) + len(missing), missing=tuple(missing))
+    later = [row for row in parent.row.steps[step:] if row.kind == "tool" and row.index in parent.main]
+    bare = [row for row in later if row.result_key is None]
+    texts = details(parent.row.content, bare)
+    missing = [row.index for row, text in zip(bare, texts, strict=True) if _needs_answer(row.index, text)]
+    return LaterCalls(total=len(later) - len(bare) + len(missing), missing=tuple(missing))
 
 
 def _needs_answer(index: int, text: bytes) -> bool:
@@ -59,9 +58,10 @@ def tools_of(run: Run) -> list[ToolRow]:
     """By name. The kind is what the recorder was told; most recordings do not say it."""
     names: Counter[str] = Counter()
     kinds: dict[str, ToolKind] = {}
-    counts = Counter(run.steps.filter(kind="tool").values_list("name", flat=True))
-    rows = list(run.steps.filter(kind="tool").order_by("name", "index").distinct("name")[: 2 * TOOLS])
-    for row, text in zip(rows, details_of(rows), strict=True):
+    calls = [row for row in run.steps if row.kind == "tool"]
+    counts = Counter(row.name for row in calls)
+    rows = list({row.name: row for row in reversed(calls)}.values())[: 2 * TOOLS]
+    for row, text in zip(rows, details(run.content, rows), strict=True):
         step = read_step(Fields(text), row.index, StoredOrGone({}))
         if isinstance(step.call, ToolCall):
             names[step.call.tool_name] += counts[row.name]

@@ -10,7 +10,7 @@ from sessions_app.core.fork.expectations import read_expectation
 from sessions_app.core.fork.presets import Preset
 from sessions_app.core.fork.words import describe
 from sessions_app.core.payload import JsonObject
-from sessions_app.models import Step as StepRow
+from sessions_app.core.step_summary import StepSummary
 from sessions_app.queries import steps
 from sessions_app.services.fork_checks import Parent
 from sessions_app.services.replays import registered_agents
@@ -172,7 +172,7 @@ def form_context(names: Iterable[str], typed: Typed, errors: Mapping[str, str], 
     }
 
 
-def outlook_context(parent: Parent, row: StepRow, *, is_sampling: bool) -> dict[str, Any]:
+def outlook_context(parent: Parent, row: StepSummary, *, is_sampling: bool) -> dict[str, Any]:
     """What the fork can count on."""
     run, agents = parent.row, registered_agents()
     return {
@@ -180,8 +180,8 @@ def outlook_context(parent: Parent, row: StepRow, *, is_sampling: bool) -> dict[
         "later": later_calls(parent, row.index),
         "tools": tools_of(run),
         "sources": sources(agents, is_sampling=is_sampling),
-        "last_index": steps.last_index(run),
-        "step_choices": steps.rows_around(run, row.index),
+        "last_index": run.content.length,
+        "step_choices": steps.row_page(run.steps, row.index).rows,
     }
 
 

@@ -32,10 +32,10 @@ def _without_tools(parent: Parent) -> list[Proposal]:
 
 def _failed(parent: Parent) -> Iterator[Proposal]:
     """What a run ended in is its last error; a run that went on afterwards began to go wrong at its first."""
-    rows = parent.row.steps.filter(has_error=True, kind__in=("model", "tool")).order_by("index")
-    failed = [row for row in rows.values_list("index", "error_preview") if row[0] in parent.main]
-    for index, error in failed[-1:] if parent.row.status == "error" else failed[:1]:
-        yield Proposal(step=index, why=f"failed: {error}" if error else "failed")
+    rows = [row for row in parent.row.steps if row.has_error and row.kind in ("model", "tool")]
+    failed = [row for row in rows if row.index in parent.main]
+    for row in failed[-1:] if parent.row.status == "error" else failed[:1]:
+        yield Proposal(step=row.index, why=f"failed: {row.error_preview}" if row.error_preview else "failed")
 
 
 def _odd(parent: Parent) -> Iterator[Proposal]:

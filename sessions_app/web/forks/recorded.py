@@ -12,9 +12,9 @@ from sessions_app.core.fork.presets import Preset, presets
 from sessions_app.core.payload import JsonObject, JsonValue, Payload, canonical_json, sha256_hex
 from sessions_app.core.run import ModelCall, ToolCall
 from sessions_app.core.run import Run as Facts
+from sessions_app.core.step_summary import StepSummary
 from sessions_app.mapping.load import load_facts, load_steps
 from sessions_app.models import Run
-from sessions_app.models import Step as StepRow
 from sessions_app.queries import steps
 from sessions_app.queries.steps import GonePayload
 from sessions_app.web.forks import values as fork_values
@@ -30,7 +30,7 @@ _FIRST_WORDS = 60
 class Start:
     """Where the fork begins."""
 
-    row: StepRow
+    row: StepSummary
     state: Value
     """Before the step, as the change of the state sees it."""
     state_digest: str | None
@@ -41,7 +41,7 @@ class Start:
 class Request:
     """The request to the model at the step, or the next one after it, and its answer."""
 
-    row: StepRow | None
+    row: StepSummary | None
     message_count: int
     """All of its messages."""
     messages: dict[int, str]
@@ -60,9 +60,9 @@ class Request:
 class ToolAnswer:
     """The answer of the tool at the step, or of one that follows it."""
 
-    rows: tuple[StepRow, ...]
+    rows: tuple[StepSummary, ...]
     """The steps to choose from."""
-    row: StepRow | None
+    row: StepSummary | None
     call: ToolCall | None
     value: Value
     presets: tuple[Preset, ...]
@@ -80,7 +80,7 @@ class Recorded:
     """Bytes of the run that are no longer stored: the rest can be shown, and no fork can be made."""
 
 
-def recorded_at(run: Run, row: StepRow, *, message_index: int | None, tool_step: int | None) -> Recorded:
+def recorded_at(run: Run, row: StepSummary, *, message_index: int | None, tool_step: int | None) -> Recorded:
     facts, start, gone = _facts_and_start(run, row)
     output = facts.output if facts else None
     return Recorded(
@@ -92,14 +92,14 @@ def recorded_at(run: Run, row: StepRow, *, message_index: int | None, tool_step:
     )
 
 
-def _facts_and_start(run: Run, row: StepRow) -> tuple[Facts | None, Start, StoredBytesMissing | None]:
+def _facts_and_start(run: Run, row: StepSummary) -> tuple[Facts | None, Start, StoredBytesMissing | None]:
     try:
         return load_facts(run), _start(run, row), None
     except StoredBytesMissing as gone:
         return None, Start(row=row, state=NOT_CAPTURED, state_digest=None), gone
 
 
-def _start(run: Run, row: StepRow) -> Start:
+def _start(run: Run, row: StepSummary) -> Start:
     first = max(row.index - 1, 1)
     read, states, _ = load_steps(run, after=first - 1, limit=row.index - first + 1)
     around = dict(zip((step.index for step in read), states, strict=True))
@@ -115,8 +115,8 @@ def _start(run: Run, row: StepRow) -> Start:
 # --- the request -------------------------------------------------------------------------------
 
 
-def _request(run: Run, row: StepRow, asked: int | None, instructions: str | None) -> Request:
-    found = run.steps.filter(kind="model", index__gte=row.index).order_by("index").first()
+def _request(run: Run, row: StepSummary, asked: int | None, instructions: str | None) -> Request:
+    found = next((each for each in run.steps[row.index - 1 :] if each.kind == "model"), None)
     call = _model_call(run, found)
     sent = _messages(run, found, asked)
     index = asked if asked in sent else max(sent, default=None)
@@ -135,12 +135,12 @@ def _request(run: Run, row: StepRow, asked: int | None, instructions: str | None
     )
 
 
-def _model_call(run: Run, row: StepRow | None) -> ModelCall:
-    call = steps.step_body(row, run.project_id).call if row else None
+def _model_call(run: Run, row: StepSummary | None) -> ModelCall:
+    call = steps.step_body(run, row).call if row else None
     return call if isinstance(call, ModelCall) else ModelCall(history=None, response=None)
 
 
-def _messages(run: Run, row: StepRow | None, asked: int | None) -> dict[int, Payload]:
+def _messages(run: Run, row: StepSummary | None, asked: int | None) -> dict[int, Payload]:
     """The newest messages of the request, and the one that is asked for, by index."""
     node = row.input_node if row else None
     chain = steps.chain_of(run, node).messages
@@ -188,10 +188,10 @@ def _arguments(args: JsonValue) -> JsonValue:
 # --- the tool ----------------------------------------------------------------------------------
 
 
-def _tool_answer(run: Run, row: StepRow, asked: int | None) -> ToolAnswer:
+def _tool_answer(run: Run, row: StepSummary, asked: int | None) -> ToolAnswer:
     rows = [row] if row.kind == "tool" else list(_later_tools(run, row))
     chosen = next((each for each in rows if each.index == asked), rows[0] if rows else None)
-    step = steps.step_body(chosen, run.project_id) if chosen else None
+    step = steps.step_body(run, chosen) if chosen else None
     call = step.call if step and isinstance(step.call, ToolCall) else None
     value = fork_values.of_payload(call.result) if call else NOT_CAPTURED
     if step and step.error and value == NOT_CAPTURED:
@@ -201,5 +201,5 @@ def _tool_answer(run: Run, row: StepRow, asked: int | None) -> ToolAnswer:
     return ToolAnswer(rows=tuple(rows), row=chosen, call=call, value=value, presets=tuple(offered))
 
 
-def _later_tools(run: Run, row: StepRow) -> list[StepRow]:
-    return list(run.steps.filter(kind="tool", index__gt=row.index).order_by("index")[:TOOL_STEPS])
+def _later_tools(run: Run, row: StepSummary) -> list[StepSummary]:
+    return [each for each in run.steps[row.index :] if each.kind == "tool"][:TOOL_STEPS]

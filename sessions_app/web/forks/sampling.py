@@ -46,11 +46,10 @@ def _model(endpoint: Endpoint, recorded: Recorded, typed: Typed) -> str | None:
 
 def _budget(parent: Parent, at_step: int, n: int) -> Budget:
     """Of the main model calls alone, without their payloads."""
-    rows = parent.row.steps.filter(kind="model", index__gte=at_step).order_by("index")
     steps = [
-        Step(index=index, name="", call=_call(sent, answered))
-        for index, sent, answered in rows.values_list("index", "input_tokens", "output_tokens")
-        if index in parent.main
+        Step(index=row.index, name="", call=_call(row.input_tokens, row.output_tokens))
+        for row in parent.row.steps[at_step - 1 :]
+        if row.kind == "model" and row.index in parent.main
     ]
     return estimate(Run(run_id=parent.row.run_id, session_id="", status="ok", steps=tuple(steps)), at_step, n)
 

@@ -9,7 +9,8 @@ from django.http import HttpRequest
 
 from sessions_app.core.errors import PayloadMissing
 from sessions_app.core.run import ModelCall
-from sessions_app.models import Project, Step
+from sessions_app.core.step_summary import StepSummary
+from sessions_app.models import Project, Run
 from sessions_app.queries import steps
 from sessions_app.web.run_pages import RunPlace, whole_number
 from sessions_app.web.steps.messages import Message
@@ -43,7 +44,7 @@ def messages_context(request: HttpRequest, project: Project, place: RunPlace) ->
         "new_messages": total - shared if before else 0,
         "gone_messages": len(before_chain.nodes) - shared,
         "system": shown.system,
-        "offered": _offered(here, project),
+        "offered": _offered(place.run, here),
     }
 
 
@@ -74,6 +75,6 @@ def _without(message: Message, system: Part | None) -> Message:
     return replace(message, instructions=None) if is_repeated else message
 
 
-def _offered(here: Step, project: Project) -> list[Any]:
-    call = steps.step_body(here, project.pk).call
+def _offered(run: Run, here: StepSummary) -> list[Any]:
+    call = steps.step_body(run, here).call
     return offered(call) if isinstance(call, ModelCall) else []

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Literal
 
 from sessions_app.core.clipping import clipped
-from sessions_app.models import Step
+from sessions_app.core.step_summary import StepSummary
 from sessions_app.templatetags.recorded import duration
 from sessions_app.web.badges import SOURCE_MEANS, State, state_of
 
@@ -32,7 +32,7 @@ Brace = Literal["", "first", "middle", "last"]
 class Line:
     """A step and its place in the list."""
 
-    step: Step
+    step: StepSummary
     depth: int
     brace: Brace = ""
     """Calls that one answer of the model asked for together."""
@@ -203,7 +203,7 @@ def _shown(text: str | None, length: int) -> str | None:
 
 
 def outline(
-    rows: Sequence[Step],
+    rows: Sequence[StepSummary],
     *,
     started_at: datetime | None = None,
     asked: int | None = None,
@@ -239,7 +239,7 @@ def _fold(lines: list[Line], cycle: int, times: int, asked: int | None, unfolded
 
 
 def _lines(
-    rows: Sequence[Step], started_at: datetime | None, hits: Mapping[int, int], hidden: Mapping[int, int | None]
+    rows: Sequence[StepSummary], started_at: datetime | None, hits: Mapping[int, int], hidden: Mapping[int, int | None]
 ) -> list[Line]:
     depths: dict[int, int] = {}
     lines = []
@@ -252,7 +252,7 @@ def _lines(
     return lines
 
 
-def _shown_parent(row: Step, hidden: Mapping[int, int | None]) -> int | None:
+def _shown_parent(row: StepSummary, hidden: Mapping[int, int | None]) -> int | None:
     """The nearest step around it that is in the list. A parent stands before its children, or it is none."""
     at, parent = row.index, row.parent
     while parent is not None and parent in hidden and parent < at:
@@ -260,13 +260,13 @@ def _shown_parent(row: Step, hidden: Mapping[int, int | None]) -> int | None:
     return parent
 
 
-def offset_ms(row: Step, started_at: datetime | None) -> float | None:
+def offset_ms(row: StepSummary, started_at: datetime | None) -> float | None:
     if row.started_at is None or started_at is None:
         return None
     return (row.started_at - started_at).total_seconds() * 1000
 
 
-def _brace(rows: Sequence[Step], i: int) -> Brace:
+def _brace(rows: Sequence[StepSummary], i: int) -> Brace:
     before = i > 0 and _are_together(rows[i - 1], rows[i])
     after = i + 1 < len(rows) and _are_together(rows[i], rows[i + 1])
     if before:
@@ -274,7 +274,7 @@ def _brace(rows: Sequence[Step], i: int) -> Brace:
     return "first" if after else ""
 
 
-def _are_together(one: Step, other: Step) -> bool:
+def _are_together(one: StepSummary, other: StepSummary) -> bool:
     """Both were asked for by the same answer of a model."""
     calls = one.kind == other.kind == "tool"
     return calls and one.parent is not None and one.parent == other.parent
@@ -287,9 +287,8 @@ def _signature(line: Line) -> Hashable:
         return (row.kind, row.has_error, row.error_preview, line.depth, row.source)
     if row.arguments_key is None:
         return row.index
-    result = None if row.result_key is None else bytes(row.result_key)
-    key = bytes(row.arguments_key)
-    return (row.kind, row.name, key, result, row.has_error, row.error_preview, line.depth, row.source)
+    call = (row.kind, row.name, row.arguments_key, row.result_key)
+    return (*call, row.has_error, row.error_preview, line.depth, row.source)
 
 
 def _cycle_at(marks: list[Hashable], at: int) -> tuple[int, int]:

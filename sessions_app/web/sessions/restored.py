@@ -9,11 +9,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+import msgspec
 from django.http import HttpRequest
 
 from sessions_app.core.errors import StoredBytesMissing
 from sessions_app.core.payload import JsonObject
-from sessions_app.models import Run, Step
+from sessions_app.core.step_summary import StepSummary
+from sessions_app.models import Run
 from sessions_app.queries import steps
 from sessions_app.queries.states import at_step, state_of
 from sessions_app.queries.steps import RowPage
@@ -43,7 +45,7 @@ class RestoredPlace(RunPlace):
 def restored_place(request: HttpRequest, place: RunPlace) -> RunPlace:
     """The place that the address asks for: restored to a step that is there, or else the whole run."""
     until = whole_number(request.GET.get("at_step"), 0)
-    if not 1 <= until <= steps.last_index(place.run):
+    if not 1 <= until <= place.run.content.length:
         return place
     return RestoredPlace(until=until, **{field.name: getattr(place, field.name) for field in fields(place)})
 
@@ -55,7 +57,7 @@ def until_of(place: RunPlace) -> int | None:
 
 def last_shown(place: RunPlace) -> int:
     """The last step that the page may show."""
-    return until_of(place) or steps.last_index(place.run)
+    return until_of(place) or place.run.content.length
 
 
 def step_to_go_to(request: HttpRequest, place: RunPlace) -> str | None:
@@ -98,9 +100,8 @@ def cut_rows(place: RunPlace, page: RowPage, *, hides_inner: bool) -> RowPage:
     begun = unfinished(place.run, until)
     rows = [as_begun(row) if row.index in begun else row for row in page.rows if row.index <= until]
     has_more = page.after is not None and page.after <= until
-    left = place.run.steps.filter(index__gt=rows[-1].index, index__lte=until)
-    left = left.exclude(kind="other") if hides_inner else left
-    following = min(left.count(), steps.ROWS)
+    left = sum(row.kind != "other" or not hides_inner for row in place.run.steps[rows[-1].index : until])
+    following = min(left, steps.ROWS)
     return replace(page, rows=rows, after=page.after if has_more else None, following=following)
 
 
@@ -129,7 +130,7 @@ def unfinished(run: Run, until: int) -> set[int]:
 
     A model step is the parent of the calls that it asked for, which happen after it and not inside it.
     """
-    rows = {index: (kind, parent) for index, kind, parent in run.steps.values_list("index", "kind", "parent")}
+    rows = {row.index: (row.kind, row.parent) for row in run.steps}
     begun: set[int] = set()
     seen: set[int] = set()
     for index in rows:
@@ -142,11 +143,11 @@ def unfinished(run: Run, until: int) -> set[int]:
     return begun
 
 
-def as_begun(row: Step) -> Step:
-    """The row without its end; it is for showing and is not saved."""
-    row.result_preview, row.result_key, row.error_preview, row.has_error = "", None, None, False
-    row.duration_ms, row.state_changes, row.outcome = None, None, "not ended yet"
-    return row
+def as_begun(row: StepSummary) -> StepSummary:
+    """The row without its end."""
+    end: dict[str, Any] = {"result_preview": "", "has_error": False, "outcome": "not ended yet"}
+    unknown = ("result_key", "error_preview", "duration_ms", "state_changes")
+    return msgspec.structs.replace(row, **end, **dict.fromkeys(unknown))
 
 
 def cut_anomalies(place: RunPlace, anomalies: Iterable[JsonObject]) -> list[JsonObject]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from sessions_app.core.payload import JsonObject
-from sessions_app.models import Step
+from sessions_app.core.step_summary import StepSummary
 
 HEIGHT = 1000
 LINE = 2
@@ -30,7 +30,7 @@ def ruler_of(
     failed: Sequence[int],
     anomalies: Iterable[JsonObject],
     last: int,
-    rows: Sequence[Step],
+    rows: Sequence[StepSummary],
     hits: Iterable[int] = (),
 ) -> Ruler | None:
     """None for a list that is whole on the page anyway."""

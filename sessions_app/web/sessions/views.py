@@ -127,7 +127,7 @@ def above_steps(request: HttpRequest, project: Project, place: RunPlace, view: s
         "odd_count": len(anomalies),
         "cold_case": getattr(run, "cold_case", None),
         "made_by": getattr(run, "produced_by", None),
-        "last_index": steps.last_index(run),
+        "last_index": run.content.length,
     }
 
 
@@ -158,7 +158,7 @@ def steps_context(request: HttpRequest, project: Project, place: RunPlace) -> di
     first = first or (steps.first_listed(run) if hides else None)
     shown = min(max(whole_number(request.GET.get("step"), first or 1), 1), last)
     at = min(whole_number(request.GET.get("at"), shown), last)
-    page = steps.row_page_without_inner(run, at, shown) if hides else steps.row_page(run, at, last)
+    page = steps.row_page(steps.listed_steps(run, shown, without_inner=hides), at)
     page = cut_rows(place, page, hides_inner=hides)
     rows, unfolded = page.rows, _unfolded(request)
     hidden = steps.inner_steps(run, shown) if hides else {}
@@ -180,7 +180,7 @@ def steps_context(request: HttpRequest, project: Project, place: RunPlace) -> di
         "rows_next": page.following,
         "hides_inner": hides,
         "q_without_inner": query.replace("inner=hide&", ""),
-        "inner_count": run.steps.filter(kind="other", index__lte=last).count(),
+        "inner_count": sum(row.kind == "other" for row in run.steps[:last]),
         "ruler": ruler_of(_failed(run, last), anomalies, last, rows, hits),
         **cut_step(place, step_context(project, place, shown, for_panel=True, hides_inner=hides)),
         "q_session": place.session_address(project) + kept(request, place),

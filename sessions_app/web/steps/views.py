@@ -11,7 +11,8 @@ from django.views.decorators.http import require_GET
 
 from sessions_app.core import run as core
 from sessions_app.core.run import ModelCall, ToolCall
-from sessions_app.models import Project, Run, Step
+from sessions_app.core.step_summary import StepSummary
+from sessions_app.models import Project, Run
 from sessions_app.queries import steps
 from sessions_app.web.access import project_page
 from sessions_app.web.render.payloads import Form
@@ -73,11 +74,10 @@ def step_context(
     hides_inner: bool = False,
 ) -> dict[str, Any]:
     """The same number of queries for every step: row, payloads, messages, neighbours."""
-    run, last = place.run, steps.last_index(place.run)
-    row = steps.step_row(run, n)
+    run, row = place.run, place.run.step(n)
     if row is None:
         raise Http404
-    body = steps.step_body(row, project.pk)
+    body = steps.step_body(run, row)
     own = {} if for_panel else _own_page(project, place, row, body)
     return {
         "project": project,
@@ -89,14 +89,14 @@ def step_context(
         "kind_icon": ICONS.get(row.kind, OTHER_ICON),
         "form": form,
         "sections": sections(body, _model_input(project, run, row, body.call), Asked(form=form)),
-        "asked_by": steps.step_row(run, row.parent) if row.parent else None,
+        "asked_by": run.step(row.parent) if row.parent else None,
         "offset_ms": offset_ms(row, run.started_at),
         "first_token_ms": _first_token(body),
-        "last_index": last,
+        "last_index": run.content.length,
         "spans_address": spans_address(project, place),
         "q_session": place.session_address(project),
         "own_address": place.step_address(project, n),
-        **steps.neighbours(run, n, last, without_inner=hides_inner),
+        **steps.neighbours(run, n, without_inner=hides_inner),
         **steps.failed_neighbours(run, n),
         **_odd_neighbours(run, n),
         **own,
@@ -109,15 +109,15 @@ def spans_address(project: Project, place: RunPlace) -> str:
     return f"{place.session_address(project)}view=raw&" if has_trace else ""
 
 
-def _own_page(project: Project, place: RunPlace, row: Step, body: core.Step) -> dict[str, Any]:
+def _own_page(project: Project, place: RunPlace, row: StepSummary, body: core.Step) -> dict[str, Any]:
     """What is only worth its queries on the step's own page."""
     return {
         "forms": FORMS,
         "fixture_digest": _fixture_digest(body),
-        "replays_done": steps.replays_done(row) if row.kind == "tool" else 0,
-        "same_calls": steps.same_calls(row, project.pk),
+        "replays_done": steps.replays_done(place.run) if row.kind == "tool" else 0,
+        "same_calls": steps.runs_with_same_call(place.run, row),
         "same_calls_limit": steps.SAME_CALLS,
-        "call_key": bytes(row.arguments_key).hex() if row.arguments_key else None,
+        "call_key": row.arguments_key.hex() if row.arguments_key else None,
         "step_before": place.step_address(project, row.index - 1),
         "step_after": place.step_address(project, row.index + 1),
         "states": states_around(project, place.run, row.index),
@@ -138,7 +138,7 @@ def _odd_neighbours(run: Run, n: int) -> dict[str, int | None]:
     }
 
 
-def _model_input(project: Project, run: Run, row: Step, call: object) -> ModelInput:
+def _model_input(project: Project, run: Run, row: StepSummary, call: object) -> ModelInput:
     if not isinstance(call, ModelCall):
         return ModelInput()
     if row.input_node is None:

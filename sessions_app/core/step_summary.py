@@ -1,0 +1,58 @@
+"""What lists and searches need of the steps of a run: short, and read for all of them at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+import msgspec
+
+
+class StepSummary(msgspec.Struct, array_like=True, kw_only=True, gc=False):
+    """One step. The order of the fields is that of the stored bytes."""
+
+    index: int
+    kind: str
+    name: str
+    call_id: str | None = None
+    tool_name: str | None = None
+    """Of the tool, where the step has another name."""
+    parent: int | None = None
+    arguments_key: bytes | None = None
+    result_key: bytes | None = None
+    """The first 16 bytes of SHA-256 of the canonical values: equal for equal ones however they were spelled."""
+    input_node: bytes | None = None
+    output_node: bytes | None = None
+    """Where the histories of a request and of its answer end (core/history.py)."""
+    request_key: bytes | None = None
+    """Of a model step, 16 bytes: equal for requests that ask for the same (core/replay/request_key.py)."""
+    model: str | None = None
+    outcome: str | None = None
+    source: str = "recorded"
+    has_error: bool = False
+    started_at: datetime | None = None
+    duration_ms: float | None = None
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    arguments_preview: str | None = None
+    result_preview: str | None = None
+    error_preview: str | None = None
+    state_changes: str | None = None
+    """Which keys of the state this step changed, as `+docs −plan ~count`."""
+    has_state: bool = False
+    """Whether it says something of the state."""
+    span_ids: tuple[bytes, ...] = ()
+    """Of the spans that told of this step; only runs made of spans have them."""
+
+
+_READER = msgspec.msgpack.Decoder(tuple[StepSummary, ...])
+_WRITER = msgspec.msgpack.Encoder()
+
+
+def write_summaries(steps: Sequence[StepSummary]) -> bytes:
+    return _WRITER.encode(steps)
+
+
+def read_summaries(data: bytes) -> tuple[StepSummary, ...]:
+    """Raises `msgspec.DecodeError` for other bytes."""
+    return _READER.decode(data)

@@ -1,0 +1,52 @@
+"""What other runs look for in the content of a run, as numbers of 64 bits; whoever finds one looks at the step itself.
+
+Of answered calls SHA-256 of the tool and the arguments, of requests their key, of spans their id: the first 8 bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from sessions_app.core.payload import sha256_hex
+from sessions_app.core.step_summary import StepSummary
+
+
+def keys_of(steps: Iterable[StepSummary]) -> list[int]:
+    return sorted({key for step in steps for key in _keys(step)})
+
+
+def answered(tool_name: str, arguments_key: bytes) -> int:
+    """A call of this tool that succeeded."""
+    call = tool_name.encode() + b"\0" + arguments_key
+    return _number(bytes.fromhex(sha256_hex(call)))
+
+
+def requested(request_key: bytes) -> int:
+    """A request that the model answered."""
+    return _number(request_key)
+
+
+def told_by(span_id: bytes) -> int:
+    return _number(span_id)
+
+
+def is_answer(step: StepSummary) -> bool:
+    """Whether the tool succeeded and its answer was captured."""
+    return not step.has_error and step.outcome in (None, "success") and step.result_key is not None
+
+
+def is_response(step: StepSummary) -> bool:
+    """Whether the model answered, and its answer goes on from the request."""
+    return not step.has_error and step.output_node not in (None, step.input_node)
+
+
+def _keys(step: StepSummary) -> Iterator[int]:
+    yield from map(told_by, step.span_ids)
+    if step.request_key is not None and is_response(step):
+        yield requested(step.request_key)
+    if step.kind == "tool" and step.arguments_key is not None and is_answer(step):
+        yield answered(step.tool_name or step.name, step.arguments_key)
+
+
+def _number(key: bytes) -> int:
+    return int.from_bytes(key[:8], "big", signed=True)
