@@ -3,7 +3,7 @@
 from sessions_app.models.contents import RunContent, StepBlock
 from sessions_app.models.ingest_log import IngestNote
 from sessions_app.models.payloads import HistoryNode, PayloadBlock, StoredPayload
-from sessions_app.models.projects import ApiKey, Membership, Project
+from sessions_app.models.projects import ApiKey, Invitation, Membership, Project
 from sessions_app.models.recordings import ColdCase, Run, Session
 from sessions_app.models.replays import Replay, SessionReplay
 from sessions_app.models.sharing import ShareLink
@@ -14,6 +14,7 @@ __all__ = [
     "ColdCase",
     "HistoryNode",
     "IngestNote",
+    "Invitation",
     "Membership",
     "PayloadBlock",
     "Project",

@@ -46,6 +46,20 @@ class Membership(models.Model):
         return f"{self.user_id} is {self.role} of {self.project_id}"
 
 
+class Invitation(models.Model):
+    """Makes whoever opens its link a member, once. Only the SHA-256 of the token is stored; the link is shown once."""
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="invitations")
+    role = models.CharField(max_length=8, choices=Role, default=Role.MEMBER)
+    digest = models.BinaryField(unique=True)
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL)
+    created_at = models.DateTimeField(auto_now_add=True)
+    expires_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"{self.role} of {self.project_id} until {self.expires_at:%Y-%m-%d}"
+
+
 class KeyScope(models.TextChoices):
     INGEST = "ingest"
     """May send recordings and nothing else."""
@@ -64,6 +78,7 @@ class ApiKey(models.Model):
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL)
     created_at = models.DateTimeField(auto_now_add=True)
     last_used_at = models.DateTimeField(null=True)
+    expires_at = models.DateTimeField(null=True)
     revoked_at = models.DateTimeField(null=True)
 
     def __str__(self) -> str:

@@ -5,17 +5,20 @@ from __future__ import annotations
 import json
 import os
 import secrets
+from dataclasses import dataclass
 from pathlib import Path
 
 from django.contrib.auth.models import User
-from django.db import transaction
+from django.db import connection, transaction
 
-from sessions_app.models import Membership, Project, Run, RunContent
-from sessions_app.models.projects import KeyScope, Role
+from sessions_app.core.errors import ReplayProductError
+from sessions_app.models import Project, Run, RunContent
+from sessions_app.models.projects import KeyScope
 from sessions_app.services.contents import release
 from sessions_app.services.deadlocks import again_after_deadlock
 from sessions_app.services.ingest import ingest_document
 from sessions_app.services.keys import create_key
+from sessions_app.services.projects import create_project
 
 USERNAME = "admin"
 EXAMPLES = "examples"
@@ -30,23 +33,43 @@ def prepare_home(home: Path, url: str) -> None:
 
     Running it again changes nothing but the address; removed examples stay removed.
     """
-    connection = home / "secrets" / "connection.json"
-    known = _read(connection)
+    file = home / "secrets" / "connection.json"
+    known = _read(file)
     if not User.objects.exists():
-        known = _first_account()
-        load_examples(Project.objects.get(slug=EXAMPLES))
-    connection.parent.mkdir(mode=0o700, exist_ok=True)
-    write_private(connection, {**known, "url": url})
+        first = first_account(USERNAME, "Example incidents", slug=EXAMPLES, key_name="connection.json")
+        known = {"username": first.username, "password": first.password, "api_key": first.api_key}
+        load_examples(first.project)
+    file.parent.mkdir(mode=0o700, exist_ok=True)
+    write_private(file, {**known, "url": url})
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FirstAccount:
+    """The administrator of a new server, with a project and a key that may do all in it. Neither the password nor the
+    key can be shown again."""
+
+    username: str
+    password: str
+    project: Project
+    api_key: str
+
+
+class NotEmpty(ReplayProductError):
+    """Somebody has an account already."""
 
 
 @transaction.atomic
-def _first_account() -> dict[str, str]:
+def first_account(username: str, project_name: str, *, slug: str | None = None, key_name: str) -> FirstAccount:
+    """Raises `NotEmpty` where there is an account; of two at once the second one waits and is told so."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended('first account', 0))")
+    if User.objects.exists():
+        raise NotEmpty("This server has an account already; its administrators make more by invitation.")
     password = secrets.token_urlsafe(16)
-    user = User.objects.create_superuser(USERNAME, password=password)
-    project = Project.objects.create(slug=EXAMPLES, name="Example incidents")
-    Membership.objects.create(project=project, user=user, role=Role.ADMIN)
-    _, key = create_key(project=project, name="connection.json", scope=KeyScope.FULL, user=user)
-    return {"username": USERNAME, "password": password, "api_key": key}
+    user = User.objects.create_superuser(username, password=password)
+    project = create_project(project_name, user, slug=slug)
+    _, key = create_key(project=project, name=key_name, scope=KeyScope.FULL, user=user)
+    return FirstAccount(username=username, password=password, project=project, api_key=key)
 
 
 def load_examples(project: Project) -> int:
@@ -79,8 +102,8 @@ def write_private(file: Path, content: dict[str, str]) -> None:
     temporary.replace(file)
 
 
-def _read(connection: Path) -> dict[str, str]:
+def _read(file: Path) -> dict[str, str]:
     try:
-        return dict(json.loads(connection.read_bytes()))
+        return dict(json.loads(file.read_bytes()))
     except (FileNotFoundError, ValueError):
         return {}

@@ -8,7 +8,7 @@ from datetime import timedelta
 from time import monotonic
 
 from django.contrib.auth.models import User
-from django.db import connection
+from django.db import connection, transaction
 from django.db.models import Q
 from django.utils import timezone
 
@@ -37,13 +37,13 @@ _KEY = [field.attname for field in ApiKey._meta.concrete_fields]
 _PROJECT = [field.attname for field in Project._meta.concrete_fields]
 _FIND = """
 SELECT {} FROM sessions_app_apikey AS key JOIN sessions_app_project AS project ON project.id = key.project_id
-WHERE key.digest = %(digest)b AND key.revoked_at IS NULL
+WHERE key.digest = %(digest)b AND key.revoked_at IS NULL AND (key.expires_at IS NULL OR key.expires_at > now())
 """.format(", ".join([f"key.{name}" for name in _KEY] + [f"project.{name}" for name in _PROJECT]))
 """Every request of a script asks this: putting the same together by the ORM takes longer than the answer."""
 
 
 def find_key(text: str) -> ApiKey | None:
-    """The key that is not revoked; looked up by its digest, so nothing is compared in the clear."""
+    """The key that is in force; looked up by its digest, so nothing is compared in the clear."""
     with binary_cursor() as cursor:
         cursor.execute(_FIND, {"digest": _digest(text)})
         row = cursor.fetchone()
@@ -71,6 +71,17 @@ def recent_key(text: str) -> ApiKey | None:
         if key is not None:
             _believed[digest] = (monotonic() + _BELIEVED_FOR, key)
     return key
+
+
+ROTATION_OVERLAP = timedelta(days=1)
+
+
+def rotate_key(key: ApiKey, *, user: User | None = None) -> tuple[ApiKey, str]:
+    """A new key of the same name and scope, and its text. The old one is good for `ROTATION_OVERLAP` more."""
+    ends = timezone.now() + ROTATION_OVERLAP
+    with transaction.atomic():
+        ApiKey.objects.filter(pk=key.pk).exclude(expires_at__lt=ends).update(expires_at=ends)
+        return create_key(project=key.project, name=key.name, scope=key.scope, user=user)
 
 
 def revoke_key(key: ApiKey) -> None:

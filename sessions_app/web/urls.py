@@ -10,6 +10,8 @@ from sessions_app.web.diff import views as diff_views
 from sessions_app.web.find import views as find_views
 from sessions_app.web.forks import tree_views as forks_views
 from sessions_app.web.forks import views as fork_views
+from sessions_app.web.projects import invitation_views
+from sessions_app.web.projects import views as project_views
 from sessions_app.web.recorded_ids import RecordedId, ReportSuffix, Signal
 from sessions_app.web.replays import options as replay_options
 from sessions_app.web.replays import session_views as session_replay_views
@@ -63,6 +65,14 @@ of_a_project: list[URLPattern | URLResolver] = [
     path("traces/<slug:trace_id>", raw_spans.trace, name="trace"),
     path("traces/<slug:trace_id>/<signal:signal>.json", raw_spans.spans_file, name="spans_file"),
     path("traces/<slug:trace_id>/<slug:span_id>/<int:number>", raw_spans.span_value, name="span_value"),
+    path("settings", project_views.settings, name="project_settings"),
+    path("settings/name", project_views.rename, name="rename_project"),
+    path("settings/members/<int:member>/role", project_views.change_role, name="change_role"),
+    path("settings/members/<int:member>/remove", project_views.remove, name="remove_member"),
+    path("settings/invitations", project_views.invite, name="invite"),
+    path("settings/invitations/<int:invitation>/take-back", project_views.take_back, name="take_back_invitation"),
+    path("settings/keys/<int:key>/rotate", project_views.rotate, name="rotate_key"),
+    path("settings/keys/<int:key>/revoke", project_views.revoke, name="revoke_key"),
     path("cold", cold_views.cold, name="cold"),
     path("storage", storage_views.storage, name="storage"),
     path("replays", replay_views.replays, name="replays"),
@@ -92,6 +102,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("sign-in", account_views.sign_in, name="sign_in"),
     path("sign-out", account_views.sign_out, name="sign_out"),
     path("me", account_views.me, name="me"),
+    path("projects/new", project_views.new_project, name="new_project"),
+    path("invitations/<str:token>", invitation_views.invitation, name="invitation"),
     path("shared/<str:token>", shared_views.session, name="shared"),
     path("shared/<str:token>/steps/<int:n>", shared_views.step, name="shared_step"),
     path("shared/<str:token>/payloads/<slug:digest>", shared_views.payload, name="shared_payload"),

@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,7 +19,8 @@ import pytest
 import yaml
 
 from replay_web.supervisor.home import PROJECT_ROOT
-from tests.instances import clean_environment, manage
+from tests.builders import make_record
+from tests.instances import PATIENCE, clean_environment, manage
 
 COMPOSE: dict[str, Any] = yaml.safe_load((PROJECT_ROOT / "docker-compose.yml").read_text())
 
@@ -85,7 +87,28 @@ def test_migrate_web_and_worker_run_with_what_they_are_given(environment):
     with running(web, environment), running(worker, environment):
         assert until(lambda: readiness(port)) == {"database": "ok", "redis": "ok", "migrations": "ok"}
         said = until(lambda: doctor_is_well({**environment, "PORT": "0"}))
+        account = json.loads(manage("bootstrap", environment=environment).stdout)
+        assert status_of_a_run(port, account["api_key"]) == 201
+        assert status_of_a_run(port, account["api_key"][:-1] + "?") == 401
     assert "ok      worker" in said
+
+
+def test_machines_that_start_together_migrate_in_turn(environment):
+    command = [sys.executable, "manage.py", "migrate", "--no-input"]
+    both = [subprocess.Popen(command, env=environment, cwd=PROJECT_ROOT, stdout=subprocess.DEVNULL) for _ in range(2)]
+
+    assert [process.wait(PATIENCE) for process in both] == [0, 0]
+
+
+def status_of_a_run(port: str, key: str) -> int:
+    body = json.dumps(make_record("first")).encode()
+    headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
+    request = urllib.request.Request(f"http://127.0.0.1:{port}/api/v1/runs", body, headers)
+    try:
+        with urllib.request.urlopen(request, timeout=10) as answer:
+            return int(answer.status)
+    except urllib.error.HTTPError as refused:
+        return refused.code
 
 
 def readiness(port: str) -> dict[str, str] | None:

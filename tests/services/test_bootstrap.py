@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from django.contrib.auth.models import User
+from django.core.management import CommandError, call_command
 
 from sessions_app.models import Project, Run
 from sessions_app.services.bootstrap import prepare_home, remove_examples
@@ -60,3 +61,20 @@ def test_removed_examples_stay_removed_and_own_recordings_stay(tmp_path):
     prepare_home(tmp_path, "http://here")
 
     assert list(Run.objects.values_list("run_id", flat=True)) == ["own"]
+
+
+def test_a_server_on_its_own_services_gets_its_first_account(capsys):
+    call_command("bootstrap", username="ann", project="Support agent")
+
+    said = json.loads(capsys.readouterr().out)
+    assert set(said) == {"username", "password", "project", "api_key"}
+    assert User.objects.get(username="ann").check_password(said["password"])
+    assert find_key(said["api_key"]).project.slug == said["project"] == "support-agent"
+
+
+def test_where_there_is_an_account_nobody_gets_another_one(capsys):
+    call_command("bootstrap")
+
+    with pytest.raises(CommandError, match="has an account already"):
+        call_command("bootstrap", username="eve")
+    assert User.objects.count() == Project.objects.count() == 1

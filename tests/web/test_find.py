@@ -103,4 +103,4 @@ def test_home_without_a_project_says_so():
     charlie = client_of(make_user("charlie"))
 
     assert charlie.get("/")["Location"] == "/find"
-    assert "You are a member of none yet" in charlie.get("/find").content.decode()
+    assert "You belong to none yet" in charlie.get("/find").content.decode()

@@ -7,17 +7,17 @@ from typing import Any
 from django import forms
 from django.conf import settings
 from django.contrib import messages
-from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST
 
-from sessions_app.models import ApiKey, Project, Run
+from sessions_app.models import Project, Run
 from sessions_app.models.projects import KeyScope
 from sessions_app.queries import ingest_log
 from sessions_app.queries.access import has_role
+from sessions_app.queries.projects import keys_in_force
 from sessions_app.services import bootstrap
 from sessions_app.services.keys import create_key as make_key
 from sessions_app.web.access import project_page
@@ -82,7 +82,7 @@ def page_facts(request: HttpRequest, project: Project, new_key: str | None = Non
         "ways": ways,
         "shown_way": way_asked_for(request.GET.get("tab", ""), ways),
         "key": new_key,
-        "keys": keys_in_use(project),
+        "key_count": keys_in_force(project).count(),
         "form": KeyForm(),
         "may_make_keys": has_role(request.user, project, "member"),
         "is_admin": has_role(request.user, project, "admin"),
@@ -91,10 +91,6 @@ def page_facts(request: HttpRequest, project: Project, new_key: str | None = Non
         "scores": capture_scores(project),
         **arrival_facts(project),
     }
-
-
-def keys_in_use(project: Project) -> QuerySet[ApiKey]:
-    return ApiKey.objects.filter(project=project, revoked_at=None).select_related("created_by").order_by("-pk")[:50]
 
 
 def arrival_facts(project: Project) -> dict[str, Any]:

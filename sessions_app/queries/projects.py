@@ -1,0 +1,28 @@
+"""Who belongs to a project, and what opens it."""
+
+from __future__ import annotations
+
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from sessions_app.models import ApiKey, Invitation, Membership, Project
+
+MOST = 200
+"""Rows of each that a page lists."""
+
+
+def members_of(project: Project) -> QuerySet[Membership]:
+    members = Membership.objects.filter(project=project).select_related("user")
+    return members.order_by("user__username")[:MOST]
+
+
+def open_invitations(project: Project) -> QuerySet[Invitation]:
+    """Newest first."""
+    open_ones = Invitation.objects.filter(project=project, expires_at__gt=timezone.now())
+    return open_ones.select_related("created_by").order_by("-pk")[:MOST]
+
+
+def keys_in_force(project: Project) -> QuerySet[ApiKey]:
+    """Newest first."""
+    keys = ApiKey.objects.filter(project=project, revoked_at=None).exclude(expires_at__lt=timezone.now())
+    return keys.select_related("created_by").order_by("-pk")[:MOST]

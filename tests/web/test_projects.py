@@ -1,0 +1,249 @@
+"""Projects, who belongs to them and by which link, and the keys that open them."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from sessions_app.models import ApiKey, Invitation, Membership, Project
+from sessions_app.services.keys import create_key, find_key
+from sessions_app.services.projects import create_project, invite
+from tests.web.making import HOSTILE, client_of, make_project, make_user, match
+
+pytestmark = pytest.mark.django_db
+SETTINGS = "/p/shop/settings"
+
+
+@pytest.fixture
+def ann(shop) -> Client:
+    return client_of(make_user("ann", shop, "admin"))
+
+
+def member(name: str) -> Membership:
+    return Membership.objects.get(user__username=name)
+
+
+# --- projects ----------------------------------------------------------------------------------
+
+
+def test_an_administrator_of_the_server_makes_projects():
+    root = client_of(User.objects.create_superuser("root", password="right"))
+    assert "Create the first project" in root.get("/find").content.decode()
+
+    answers = [root.post("/projects/new", {"name": "Support agent"}) for _ in range(2)]
+
+    slugs = [match("/p/([^/]+)/setup", answer["Location"]) for answer in answers]
+    assert slugs[0] == "support-agent"
+    assert slugs[1] != slugs[0]
+    assert slugs[1].startswith("support-agent-")
+    assert [row.role for row in Membership.objects.filter(user__username="root")] == ["admin", "admin"]
+    assert root.get(f"/p/{slugs[0]}/setup").status_code == 200
+
+
+@pytest.mark.parametrize("name", ["  ", "x" * 121])
+def test_a_project_needs_a_name(name):
+    root = client_of(User.objects.create_superuser("root", password="right"))
+
+    assert root.post("/projects/new", {"name": name}).status_code == 422
+    assert not Project.objects.exists()
+
+
+def test_a_name_without_letters_gets_a_slug_too():
+    assert create_project("客服", make_user("root")).slug == "project"
+
+
+def test_others_make_no_projects(ann):
+    assert ann.get("/projects/new").status_code == 403
+    assert ann.post("/projects/new", {"name": "Mine"}).status_code == 403
+    assert "New project" not in ann.get(SETTINGS).content.decode()
+
+
+def test_a_project_is_renamed_and_keeps_its_address(shop, ann):
+    assert ann.post(f"{SETTINGS}/name", {"name": HOSTILE}).status_code == 302
+
+    shop.refresh_from_db()
+    assert (shop.slug, shop.name) == ("shop", HOSTILE.strip())
+    assert "<script>alert" not in ann.get(SETTINGS).content.decode()
+    assert ann.post(f"{SETTINGS}/name", {"name": ""}).status_code == 422
+
+
+# --- members -----------------------------------------------------------------------------------
+
+
+def test_roles_are_changed_and_members_removed(shop, ann):
+    bob = client_of(make_user("bob", shop, "viewer"))
+    assert bob.post("/p/shop/setup/keys", {"name": "x", "scope": "full"}).status_code == 403
+
+    ann.post(f"{SETTINGS}/members/{member('bob').pk}/role", {"role": "member"})
+    assert bob.post("/p/shop/setup/keys", {"name": "x", "scope": "full"}).status_code == 200
+
+    ann.post(f"{SETTINGS}/members/{member('bob').pk}/remove")
+    assert bob.get("/p/shop/sessions").status_code == 404
+
+
+def test_the_last_administrator_stays(shop, ann):
+    last = member("ann").pk
+
+    for answer in (
+        ann.post(f"{SETTINGS}/members/{last}/remove"),
+        ann.post(f"{SETTINGS}/members/{last}/role", {"role": "viewer"}),
+    ):
+        assert answer.status_code == 409
+        assert "A project needs an administrator" in answer.content.decode()
+    assert member("ann").role == "admin"
+
+    make_user("bob", shop, "admin")
+    assert ann.post(f"{SETTINGS}/members/{last}/remove").status_code == 302
+
+
+def test_a_member_of_another_project_is_out_of_reach(shop, ann):
+    other = make_project("other")
+    make_user("eve", other, "viewer")
+    invitation, _ = invite(other, "admin", None)
+    key, _ = create_key(project=other, name="k", scope="full")
+
+    for address in (
+        f"members/{member('eve').pk}/remove",
+        f"members/{member('eve').pk}/role",
+        f"invitations/{invitation.pk}/take-back",
+        f"keys/{key.pk}/revoke",
+        f"keys/{key.pk}/rotate",
+    ):
+        assert ann.post(f"{SETTINGS}/{address}", {"role": "admin"}).status_code == 404
+    assert (member("eve").role, Invitation.objects.count()) == ("viewer", 1)
+    assert ApiKey.objects.get().revoked_at is None
+
+
+@pytest.mark.parametrize("role", ["viewer", "member"])
+def test_only_administrators_decide_who_belongs(shop, ann, role):
+    bob = client_of(make_user("bob", shop, role))
+
+    assert bob.post(f"{SETTINGS}/members/{member('ann').pk}/remove").status_code == 403
+    assert bob.post(f"{SETTINGS}/invitations", {"role": "admin"}).status_code == 403
+    assert bob.post(f"{SETTINGS}/name", {"name": "x"}).status_code == 403
+    page = bob.get(SETTINGS).content.decode()
+    assert "ann" in page
+    assert "Make a link" not in page
+
+
+# --- invitations -------------------------------------------------------------------------------
+
+
+def invited(ann: Client, role: str = "viewer") -> str:
+    page = ann.post(f"{SETTINGS}/invitations", {"role": role}).content.decode()
+    return match(r'id="new-link">http://testserver(/invitations/[\w-]+)<', page)
+
+
+NEW = {"username": "carol", "password1": "a long sentence", "password2": "a long sentence"}
+
+
+def test_a_colleague_makes_an_account_and_joins(ann):
+    address = invited(ann)
+    carol = Client()
+    assert "ann invites you as viewer" in carol.get(address).content.decode().replace("\n", " ")
+
+    answer = carol.post(address, NEW)
+
+    assert answer["Location"] == "/p/shop/"
+    assert member("carol").role == "viewer"
+    assert carol.get("/p/shop/sessions").status_code == 200
+    assert Client().get(address).status_code == 404
+    assert Client().post(address, {**NEW, "username": "dave"}).status_code == 404
+    assert not User.objects.filter(username="dave").exists()
+
+
+WRONG = [
+    {"username": "ann"},
+    {"username": ""},
+    {"password2": "another sentence"},
+    {"password1": "short", "password2": "short"},
+]
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_an_account_that_cannot_be_made_leaves_the_invitation_open(ann, wrong):
+    address = invited(ann)
+
+    assert Client().post(address, {**NEW, **wrong}).status_code == 422
+    assert Client().post(address, NEW).status_code == 302
+
+
+def test_who_has_an_account_joins_by_a_click(ann):
+    address = invited(ann, "member")
+    make_user("bob")
+    bob = Client()
+    bob.login(username="bob", password="right")
+
+    assert "Join as bob" in bob.get(address).content.decode()
+    assert not Membership.objects.filter(user__username="bob").exists()
+    assert bob.post(address)["Location"] == "/p/shop/"
+    assert member("bob").role == "member"
+
+
+def test_who_belongs_already_keeps_the_role_and_leaves_the_link(ann):
+    address = invited(ann, "viewer")
+
+    assert ann.post(address)["Location"] == "/p/shop/"
+    assert member("ann").role == "admin"
+    assert Client().get(address).status_code == 200
+
+
+def test_an_invitation_is_taken_back_or_ends(ann):
+    first, second = invited(ann), invited(ann)
+    newest = Invitation.objects.latest("pk")
+
+    ann.post(f"{SETTINGS}/invitations/{newest.pk}/take-back")
+    assert [Client().get(address).status_code for address in (first, second)] == [200, 404]
+
+    Invitation.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
+    assert Client().get(first).status_code == 404
+    assert Client().get("/invitations/" + "\u00e9" * 9).status_code == 404
+
+
+# --- keys --------------------------------------------------------------------------------------
+
+
+def test_a_key_is_replaced_with_an_overlap(shop, ann):
+    old, text = create_key(project=shop, name="production", scope="ingest")
+
+    page = ann.post(f"{SETTINGS}/keys/{old.pk}/rotate").content.decode()
+
+    new = match(r'id="new-key">(rpk_[\w-]+)<', page)
+    assert (find_key(new).name, find_key(new).scope) == ("production", "ingest")
+    assert find_key(text) is not None
+    ApiKey.objects.filter(pk=old.pk).update(expires_at=timezone.now() - timedelta(seconds=1))
+    assert find_key(text) is None
+    assert new not in ann.get(SETTINGS).content.decode()
+
+
+def test_a_key_is_revoked_at_once(shop, ann):
+    key, text = create_key(project=shop, name="production", scope="ingest")
+
+    assert ann.post(f"{SETTINGS}/keys/{key.pk}/revoke").status_code == 302
+
+    assert find_key(text) is None
+    assert "production" not in ann.get(SETTINGS).content.decode().split("</main>")[0].split("Keys")[-1]
+
+
+def test_viewers_see_keys_and_touch_none(shop):
+    key, text = create_key(project=shop, name="production", scope="ingest")
+    eve = client_of(make_user("eve", shop, "viewer"))
+
+    assert "production" in eve.get(SETTINGS).content.decode()
+    assert eve.post(f"{SETTINGS}/keys/{key.pk}/revoke").status_code == 403
+    assert find_key(text) is not None
+
+
+def test_the_page_asks_as_often_whatever_it_lists(shop, ann, django_assert_max_num_queries):
+    for number in range(20):
+        make_user(f"user-{number}", shop)
+        invite(shop, "viewer", None)
+        create_key(project=shop, name=f"k{number}", scope="full")
+
+    with django_assert_max_num_queries(16):
+        assert ann.get(reverse("project_settings", args=["shop"])).status_code == 200
