@@ -342,6 +342,8 @@ OPENAI_AGENTS, PYDANTIC_AI = "openai-agents", "pydantic-ai"
 """Frameworks, as their recorders name them."""
 SPANS = "otlp"
 """The source format of runs that were put together from spans."""
+SESSION_FILE, OPENAI_ITEMS = "session-file", "openai-agents-items"
+"""The source formats of what a short script around an agent saves: the input stands beside the messages."""
 WAITING = frozenset({"deferred", "unapproved"})
 """Outcomes of calls that were left open for somebody outside the run."""
 TOLD_TO_THE_MODEL = frozenset({"retried", "failed"})

@@ -27,7 +27,7 @@ from sessions_app.core.payload import JsonObject, Payload
 from sessions_app.core.replay.budgets import Budgets
 from sessions_app.core.replay.hand_overs import asks_in_several_ways
 from sessions_app.core.replay.plan import PlannedAnswer, ReplayPlan, prior_messages
-from sessions_app.core.run import SPANS, WAITING
+from sessions_app.core.run import OPENAI_ITEMS, SESSION_FILE, SPANS, WAITING
 
 _PLACEHOLDER: JsonObject = {"type": "object", "additionalProperties": True}
 """Recorded output schemas may be recursive, which `StructuredDict` refuses; the observer puts the
@@ -140,9 +140,9 @@ def _is_plain(first: Payload) -> bool:
 
 
 def _prompt(plan: ReplayPlan, first: Payload) -> Any:
-    """The recorded input; the message that carried it where the input was not captured, and where other code than
-    this loop made the message of it."""
-    is_own = plan.run.source_format != SPANS
+    """The recorded input; the message that carried it where the input was not captured, where other code than
+    this loop made the message of it, and where a file may say otherwise beside it."""
+    is_own = plan.run.source_format not in (SPANS, SESSION_FILE, OPENAI_ITEMS)
     if is_own and plan.run.input is not None and (plan.run.input.is_text or plan.run.input.is_json):
         return load_prompt(plan.run.input.value)
     return next(p.content for p in load_request(first).parts if isinstance(p, UserPromptPart))

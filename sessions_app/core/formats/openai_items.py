@@ -22,9 +22,8 @@ from sessions_app.core.formats.python_text import read_python_text
 from sessions_app.core.formats.values import message_value
 from sessions_app.core.json_text import Limits
 from sessions_app.core.payload import JsonObject, JsonValue, Payload, sha256_hex
-from sessions_app.core.run import OtherCall, Run, Step
+from sessions_app.core.run import OPENAI_ITEMS, OtherCall, Run, Step
 
-SOURCE = "openai-agents-items"
 DERIVED = "derived"
 """Among the unknown fields of a run: what of it was read from a text that was not made to be read."""
 
@@ -38,14 +37,14 @@ def parse_items(content: bytes, limits: Limits = Limits()) -> Run:
     items = [_Item(child) for child in _limited(fields, limits)]
     run_id = fields.identifier("run_id") or fields.identifier("session_id") or f"run-{sha256_hex(content)[:16]}"
     instructions = fields.text("instructions")
-    messages = [*_input_messages(fields.value("input"), instructions), *_messages(items, instructions)]
+    messages = _messages(fields.value("input"), [item.value for item in items], instructions)
     # One item that cannot be read is a gap of which nothing is known, and the loop cannot be told without it.
     is_whole = all(_is_read(item) for item in items if isinstance(item.raw, str))
     has_structure = is_whole and any(message["kind"] == "response" for message in messages)
     run = run_from_messages(
         read_messages([Payload.of_json(message) for message in messages if has_structure]),
         run_id=run_id,
-        source_format=SOURCE,
+        source_format=OPENAI_ITEMS,
     )
     output = fields.slice("final_output")
     return replace(
@@ -61,7 +60,7 @@ def parse_items(content: bytes, limits: Limits = Limits()) -> Run:
         tenant_id=fields.name("tenant_id"),
         steps=run.steps or _shown(items),
         # Every item with its type as the SDK names it, whatever became of it above.
-        extra={"items": fields.value("items"), **_derived(items), **foreign_extra(fields.rest(), SOURCE)},
+        extra={"items": fields.value("items"), **_derived(items), **foreign_extra(fields.rest(), OPENAI_ITEMS)},
     )
 
 
@@ -109,15 +108,24 @@ def _input(fields: Fields) -> Payload | None:
 # --- messages ----------------------------------------------------------------------------------
 
 
-def _input_messages(value: JsonValue, instructions: str | None) -> list[JsonObject]:
-    if isinstance(value, str):
-        return [_request([{"part_kind": "user-prompt", "content": value}], instructions)]
-    rows = [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
-    return _grouped(rows, instructions)
+def _messages(asked: JsonValue, rows: list[JsonObject], instructions: str | None) -> list[JsonObject]:
+    """The rows of `to_input_list()` begin with the input, which then is not said twice."""
+    given = _input_rows(asked)
+    before = [] if _begin_with(rows, given) else _grouped(given, instructions)
+    return [*before, *_grouped(rows, instructions)]
 
 
-def _messages(items: list[_Item], instructions: str | None) -> list[JsonObject]:
-    return _grouped([item.value for item in items], instructions)
+def _input_rows(asked: JsonValue) -> list[JsonObject]:
+    if isinstance(asked, str):
+        return [{"role": "user", "content": asked}]
+    return [row for row in asked if isinstance(row, dict)] if isinstance(asked, list) else []
+
+
+def _begin_with(rows: list[JsonObject], given: list[JsonObject]) -> bool:
+    """A prompt in another place than before the first answer would be the next turn's."""
+    if len(given) == 1 and rows and given[0].get("role") == "user":
+        return rows[0].get("role") == "user"  # whether it is the same one, the judge says
+    return _grouped(rows[: len(given)], None) == _grouped(given, None)
 
 
 def _grouped(rows: list[JsonObject], instructions: str | None) -> list[JsonObject]:
@@ -146,7 +154,7 @@ def _parts(row: JsonObject, names: dict[str, JsonValue]) -> Iterator[JsonObject]
                 "args": row.get("arguments"),
                 "tool_call_id": row.get("call_id"),
             }
-        case "function_call_output":
+        case "function_call_output" if row.get("output") is not None:
             yield {
                 "part_kind": "tool-return",
                 "tool_name": names.get(str(row.get("call_id"))),

@@ -6,7 +6,8 @@
 
 Each part becomes a part of a message as Pydantic AI names them: `kind` is called `part_kind` there,
 everything else is the same and is carried over byte for byte. A short form has `input` and `output` in place of
-`user_input` and `final_output`, and no id: the run is named after its content.
+`user_input` and `final_output`, and no id: the run is named after its content. Where no message holds a prompt, the
+first request is made of the input. Where both do, the messages count, and the judge names the contradiction.
 """
 
 from __future__ import annotations
@@ -15,15 +16,14 @@ from dataclasses import replace
 
 from sessions_app.core.errors import RecordTooLarge
 from sessions_app.core.formats.conversation import read_messages, run_from_messages
-from sessions_app.core.formats.fields import Fields
+from sessions_app.core.formats.fields import Fields, as_array, as_object
 from sessions_app.core.formats.json_writer import array_text, object_text, scalar
 from sessions_app.core.formats.native import foreign_extra
-from sessions_app.core.formats.values import message_value
+from sessions_app.core.formats.values import message_value, write_value
 from sessions_app.core.json_text import Limits
 from sessions_app.core.payload import JsonValue, Payload, sha256_hex
-from sessions_app.core.run import Run, Step, ToolCall
+from sessions_app.core.run import SESSION_FILE, Run, Step, ToolCall
 
-SOURCE = "session-file"
 _KINDS = {"ModelRequest": "request", "ModelResponse": "response"}
 
 
@@ -43,15 +43,16 @@ def parse_session_file(content: bytes, limits: Limits = Limits()) -> Run:
     fields = Fields(content)
     has_id = "session_id" in fields.names()
     run_id = fields.required("session_id", fields.identifier) if has_id else f"run-{sha256_hex(content)[:16]}"
-    messages = _messages(fields, limits)
-    run = run_from_messages(read_messages(messages), run_id=run_id, source_format=SOURCE)
+    given = _input(fields)
+    messages = _with_prompt(_messages(fields, limits), given, fields.slice("instructions"))
+    run = run_from_messages(read_messages(messages), run_id=run_id, source_format=SESSION_FILE)
     output = _text_payload(fields, "final_output") or _text_payload(fields, "output")
     steps = run.steps or _calls_alone(fields, limits)
     return replace(
         run,
         session_id=run_id,
         status="ok" if output is not None and run.status == "cut_off" and not messages else run.status,
-        input=_text_payload(fields, "user_input") or _text_payload(fields, "input") or run.input,
+        input=given or run.input,
         output=output if messages else output or run.output,
         model=fields.name("model") or run.model,
         instructions=fields.text("instructions") or run.instructions,
@@ -62,6 +63,34 @@ def parse_session_file(content: bytes, limits: Limits = Limits()) -> Run:
         steps=steps,
         extra=_extra(fields, keeps_calls=bool(run.steps)),
     )
+
+
+def _input(fields: Fields) -> Payload | None:
+    """An empty text is what such a script's class begins with, and says nothing."""
+    given = _text_payload(fields, "user_input") or _text_payload(fields, "input")
+    return None if given is not None and given.value == "" else given
+
+
+def _with_prompt(messages: list[Payload], given: Payload | None, instructions: bytes | None) -> list[Payload]:
+    """The input as the prompt of the first request, where the messages hold none."""
+    said = read_messages(messages)
+    if given is None or not said or any(message.parts_of("user-prompt") for message in said):
+        return messages
+    if not isinstance(given.value, str | list):
+        return messages  # no message holds such a prompt
+    prompt = object_text([("content", write_value(given)), ("part_kind", scalar("user-prompt"))])
+    if said[0].is_response:
+        return [_request([prompt], instructions), *messages]
+    if said[0].parts_of("system-prompt") != said[0].parts:
+        return messages  # it goes on from what somebody answered
+    first = as_object(messages[0].content, "message")
+    parts = array_text([*as_array(first["parts"], "parts"), prompt])
+    return [Payload(content=object_text({**first, "parts": parts}.items())), *messages[1:]]
+
+
+def _request(parts: list[bytes], instructions: bytes | None) -> Payload:
+    fields = [("parts", array_text(parts)), ("instructions", instructions), ("kind", scalar("request"))]
+    return Payload(content=object_text(fields))
 
 
 def _text_payload(fields: Fields, name: str) -> Payload | None:
@@ -127,5 +156,5 @@ def _call(fields: Fields) -> ToolCall:
 def _extra(fields: Fields, *, keeps_calls: bool) -> dict[str, object]:
     """Unknown fields; with messages the list of calls repeats them, and is kept as it came."""
     calls = fields.value("tool_calls")
-    extra = foreign_extra(fields.rest(), SOURCE)
+    extra = foreign_extra(fields.rest(), SESSION_FILE)
     return {"tool_calls": calls, **extra} if keeps_calls and calls is not None else extra

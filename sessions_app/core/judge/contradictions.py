@@ -17,16 +17,16 @@ from sessions_app.core.judge.reading import (
     step_name,
 )
 from sessions_app.core.judge.reasons import Reason, reason_at, reason_at_end
+from sessions_app.core.judge.saved_input import saved_input_contradicts
 from sessions_app.core.judge.system_prompt import instructions_contradict
 from sessions_app.core.payload import Payload
 from sessions_app.core.replay.hand_overs import is_openai_agents
-from sessions_app.core.run import WAITING, ModelCall, Run, ToolCall
-
-SESSION_FILE = "session-file"
+from sessions_app.core.run import SESSION_FILE, WAITING, ModelCall, Run, ToolCall
 
 
 def record_gaps(run: Run) -> Iterator[Reason]:
     yield from _prompts(run)
+    yield from _saved_input(run)
     yield from _instructions(run)
     yield from _listed_calls(run)
     yield from islice(_errors(run), 1)
@@ -43,6 +43,12 @@ def _prompts(run: Run) -> Iterator[Reason]:
     if added and sum(len(seen.parts_of("user-prompt")) for seen in added) != 1:
         message = "The first request does not hold the input as its one prompt."
         yield reason_at(run, "input_contradicts", message, models[0][0])
+
+
+def _saved_input(run: Run) -> Iterator[Reason]:
+    """All steps can be replayed; what the run was asked cannot be told."""
+    if saved_input_contradicts(run):
+        yield reason_at_end(run, "input_contradicts", "The saved input is not the prompt of the first request.")
 
 
 def _errors(run: Run) -> Iterator[Reason]:

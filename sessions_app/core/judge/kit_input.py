@@ -24,9 +24,9 @@ from sessions_app.core.judge.reading import (
     name_steps,
     own_tools,
     step_name,
-    text_of,
     value_of,
 )
+from sessions_app.core.judge.saved_input import saved_input_contradicts
 from sessions_app.core.judge.system_prompt import instructions_contradict
 from sessions_app.core.payload import JsonValue, Payload
 from sessions_app.core.run import Run, Step, ToolCall
@@ -123,18 +123,9 @@ def input_message(run: Run) -> Finding:
 
 def _recorded_input(run: Run) -> Finding:
     assert run.input is not None
-    said, sent = text_of(run.input), _first_prompt(run)
-    if run.source_format == "session-file" and said and sent and said != sent:
-        return contradictory("The saved input is not the text of the first request.")
+    if saved_input_contradicts(run):
+        return contradictory("The saved input is not the prompt of the first request.")
     return captured(f"{run.input.size} bytes, SHA-256 {run.input.digest[:12]}.")
-
-
-def _first_prompt(run: Run) -> str | None:
-    for seen in first_requests(run):
-        for part in seen.parts_of("user-prompt"):
-            content = part.get("content")
-            return content if isinstance(content, str) else None
-    return None
 
 
 _BARE_NAME = re.compile(r"[A-Za-z_][\w./:@#-]{0,119}")
