@@ -141,10 +141,17 @@ def _tool_return(row: Json, calls: KnownCalls) -> Json:
     return {
         "part_kind": "tool-return",
         "tool_name": calls.names.get(call_id) or _kind(row).removesuffix("_output"),
-        "content": row["output"] if "output" in row else _rest(row),
+        **_told(row),
         "tool_call_id": call_id,
         **({"outcome": outcome} if outcome else {}),
     }
+
+
+def _told(row: Json) -> Json:
+    """An output item that lost its output tells nothing; items such as an approval are told by their other fields."""
+    if "output" in row:
+        return {"content": row["output"]}
+    return {} if _kind(row).endswith("_output") else {"content": _rest(row)}
 
 
 def _hosted_call(row: Json) -> Json:

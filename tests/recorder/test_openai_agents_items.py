@@ -111,6 +111,12 @@ def test_an_item_becomes_a_part(row: Json, part: Json):
     assert message["parts"] == [part]
 
 
+def test_an_item_that_lost_its_output_tells_nothing():
+    (message,) = messages_of([{"type": "function_call_output", "call_id": "c1", "status": "completed"}], KnownCalls())
+
+    assert message["parts"] == [{"part_kind": "tool-return", "tool_name": "function_call", "tool_call_id": "c1"}]
+
+
 def test_a_call_that_comes_with_its_answer_was_made_by_the_provider():
     made = {"type": "shell_call", "id": "s1", "call_id": "c1", "action": {"commands": ["ls"]}}
     output = {"type": "shell_call_output", "call_id": "c1", "output": [{"stdout": "a.txt"}]}

@@ -52,9 +52,9 @@ async def replay_recording(run: Run, on_progress: Progress, clock: PinnedClock, 
 
 
 def _unreadable_from(judged: Verdict, error: ValidationError) -> Result:
-    """Where the judge saw that the library would refuse a message, the replay ends there."""
+    """Where the judge saw that the library would refuse a message, the replay ends where it promised."""
     limit = judged.limit
-    if limit is None or limit.code != "unknown_message_part":
+    if limit is None or all(reason.code != "unknown_message_part" for reason in judged.reasons):
         return Result(verdict="could_not_run", error=unreadable(error))
     return Result(verdict="unknown_from_step", divergence=limit_place(limit), facts={"limit": limit_facts(limit)})
 

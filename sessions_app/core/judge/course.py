@@ -176,7 +176,7 @@ def _newly_told(run: Run, call: ModelCall, settled: set[str]) -> list[History]:
 
 
 def _answers_in(node: History) -> list[JsonObject]:
-    return seen_message(node.message, step=0).parts_of("tool-return")
+    return [part for part in seen_message(node.message, step=0).parts_of("tool-return") if "content" in part]
 
 
 def _is_other(call: ToolCall, part: JsonObject) -> bool:

@@ -124,8 +124,8 @@ def _told_answers(run: Run) -> dict[int, JsonValue]:
             upcoming = next(calls, None)
         for part in seen.parts_of("tool-return"):
             index = waiting.pop(str(part.get("tool_call_id")), None)
-            if index is not None and part.get("outcome") in (None, "success"):
-                told[index] = {"content": part.get("content")}
+            if index is not None and "content" in part and part.get("outcome") in (None, "success"):
+                told[index] = {"content": part["content"]}
     return told
 
 

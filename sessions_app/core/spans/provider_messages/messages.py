@@ -47,7 +47,8 @@ def _read_item(item: JsonValue) -> tuple[list[ChatMessage] | None, bool, bool]:
     answer."""
     messages, is_item = message_of(item), _is_item(item)
     is_piece = is_item and _role(langchain_fields(item)) is None
-    return messages or ([_unknown(item)] if is_item else None), messages is not None, is_piece
+    is_known = messages is not None
+    return messages if is_known or not is_item else [_unknown(item)], is_known, is_piece
 
 
 _read_items = each_once(_read_item)
@@ -158,6 +159,8 @@ def _of_item(item: JsonObject) -> list[ChatMessage] | None:
     """An item of OpenAI Responses that has no role: a call, its output, a reasoning."""
     if not _is_item(item) or item["type"] not in _ITEMS:
         return None
+    if item["type"].endswith("_output") and item.get("output") is None:
+        return []  # nobody wrote down what the tool had answered
     return _split("assistant", [part_of(item)])
 
 
