@@ -50,8 +50,9 @@ class CallBook:
 
     @property
     def left_over(self) -> list[RecordedCall]:
-        """Recorded answers that nobody asked for; arguments that were refused are refused without the tool."""
-        return [call for call in self._left if call.has_result and call.retry.get("cause") != "validation_error"]
+        """Answers and errors that nobody asked for; arguments that were refused are refused without the tool."""
+        ended = [call for call in self._left if call.has_result or call.error]
+        return [call for call in ended if call.retry.get("cause") != "validation_error"]
 
     def _find(self, name: str, call_id: str | None, arguments: Any) -> RecordedCall | None:
         """An id decides, where the recording has it; the same arguments, where it has none."""

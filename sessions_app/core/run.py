@@ -323,6 +323,11 @@ class Fixture:
     parent: int | None = None
     """The answer of the model that asked for the call, where the recording says it."""
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether it holds an answer, or an error, that whoever makes this call comes to."""
+        return self.call.result is not None or self.error is not None
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Checkpoint:

@@ -13,7 +13,14 @@ from sessions_app.core.judge.verdict import judge
 from sessions_app.core.run import SPANS, Run
 from tests.recorder.playing import last_record
 from tests.recorder.replaying import assert_promise_kept, assert_reproduced, replayed, verdict_of
-from tests.recorder.scenarios import Scenario, one_tool, parallel_tools, tools_that_appear
+from tests.recorder.scenarios import (
+    Scenario,
+    one_tool,
+    parallel_tools,
+    tool_calls_limit,
+    tools_that_appear,
+    validation_errors,
+)
 
 RECORDS = sorted(Path("tests/records").glob("*.json"))
 EXAMPLES = [path for path in sorted(Path("sessions_app/examples").glob("*.json")) if path.name != "manifest.json"]
@@ -297,3 +304,29 @@ def test_an_attempt_with_another_request_was_not_repeated():
 
     reasons = [(reason.code, reason.step) for reason in judged.reasons]
     assert reasons == [("model_answer_missing", 3), ("answer_contradicted", 3)]
+
+
+# --- errors of calls that never ran --------------------------------------------------------------
+
+
+MADE_UP = {"type": "ValueError", "message": "made up"}
+
+
+@pytest.mark.parametrize(("scenario", "step"), [(tool_calls_limit, 6), (validation_errors, 2)])
+def test_an_error_of_a_tool_that_never_ran_is_not_reproduced(scenario: Any, step: int):
+    record = record_of(parse_native(last_record(Scenario(scenario), "run")))
+    record["steps"][step - 1]["error"] = MADE_UP
+    judged = assert_promise_kept(json.dumps(record).encode())
+
+    assert judged.step == step - 1
+    assert [reason.code for reason in judged.reasons][:1] == ["answer_contradicted"]
+
+
+def test_an_error_that_nobody_came_to_is_left_over():
+    """A record that no recorder of ours wrote may hold calls without an outcome."""
+    record = record_of(parse_native(last_record(Scenario(tool_calls_limit), "run")))
+    del record["agent"]["framework"]
+    assert verdict_of(record)[0] == "reproduced"
+
+    record["steps"][5]["error"] = MADE_UP
+    assert verdict_of(record) == ("answers_left_over", 6, "steps[6]")

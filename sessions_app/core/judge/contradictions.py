@@ -9,6 +9,7 @@ from itertools import islice, zip_longest
 from sessions_app.core.history import nodes
 from sessions_app.core.judge.last_calls import waiting
 from sessions_app.core.judge.reading import (
+    LOOP_CAUSES,
     argument_key,
     is_of_recorder,
     main_models,
@@ -68,10 +69,21 @@ def _errors_of_no_failure(run: Run) -> Iterator[Reason]:
             yield reason_at(run, "answer_contradicted", message, step)
     waits = {step.index for step, _ in waiting(run)}
     for step, call in run.tool_calls:
-        if step.error is not None and (call.outcome in _WITHOUT_ERROR or step.index in waits):
-            came_to = "waits for an answer" if step.index in waits else f"has the outcome {call.outcome}"
+        came_to = _without_failure(call, waits=step.index in waits)
+        if step.error is not None and came_to is not None:
             message = f"S{step_name(step)[1:]} {came_to}, and has an error as well."
             yield reason_at(run, "answer_contradicted", message, step)
+
+
+def _without_failure(call: ToolCall, *, waits: bool) -> str | None:
+    """What the call came to, where that is nothing that has an error."""
+    if waits:
+        return "waits for an answer"
+    if call.outcome in _WITHOUT_ERROR:
+        return f"has the outcome {call.outcome}"
+    if call.outcome is None:
+        return "never ran"
+    return "was refused before it ran" if (call.retry or {}).get("cause") in LOOP_CAUSES else None
 
 
 def _is_whole(call: ModelCall) -> bool:

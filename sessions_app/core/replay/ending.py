@@ -183,10 +183,15 @@ def _trouble(played: Played) -> Trouble | None:
         return _missed(plan, ending.miss, behind=_answered_last(played))
     if played.rest:
         first = played.rest[0]
-        found = Divergence(step=first, path=f"steps[{first}]", recorded="an answer", replayed=None)
+        held = "an answer" if _has_answer(plan.run.steps[first - 1]) else "an error"
+        found = Divergence(step=first, path=f"steps[{first}]", recorded=held, replayed=None)
         return Trouble(verdict="answers_left_over", divergence=found, facts={"left_over": played.rest})
     other = other_outcome(plan.run, ending)
     return None if other is None else Trouble(verdict="diverged", divergence=other, facts={})
+
+
+def _has_answer(step: Step) -> bool:
+    return step.error is None or not isinstance(step.call, ToolCall) or step.call.result is not None
 
 
 def _ran_past(plan: ReplayPlan, cursor: int) -> Trouble:

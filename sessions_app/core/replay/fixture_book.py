@@ -83,8 +83,8 @@ class FixtureBook:
 
     @property
     def left_over(self) -> list[Fixture]:
-        """Answers that were recorded and never asked for."""
-        return [fixture for fixture in self._unused if fixture.call.result is not None]
+        """Answers and errors that were recorded and never asked for."""
+        return [fixture for fixture in self._unused if fixture.has_ended]
 
 
 def _as_told(words: JsonValue) -> JsonValue:

@@ -52,7 +52,7 @@ class Pairs:
     @property
     def left_over(self) -> list[Fixture]:
         taken = {pair.recorded.index for pair in self.steps if pair.recorded}
-        return [each for each in self.plan.fixtures if each.step not in taken and each.call.result is not None]
+        return [each for each in self.plan.fixtures if each.step not in taken and each.has_ended]
 
 
 def pair_steps(recorded: Run, observed: Run) -> Pairs:

@@ -188,6 +188,17 @@ def _answered_error(record: Json) -> Made:
         yield f"step {index}", changed(record, with_fields(index, error=other)), expected
 
 
+@kind("error of a call that came to none")
+def _error_of_none(record: Json) -> Made:
+    """A tool that answered, that waits, that was refused or that never ran has no error."""
+    reader = RecordReader(record)
+    for index in [*reader.tools, *reader.models]:
+        if "error" not in reader.step(index):
+            made_up = {"type": "ValueError", "message": "made up"}
+            expected = Expected(by="judge", place=at(index), compared=at(index, paths="error"))
+            yield f"step {index}", changed(record, with_fields(index, error=made_up)), expected
+
+
 def _step_error(record: Json, key: str) -> Made:
     """Of the step alone; the run ended with it."""
     reader = RecordReader(record)
