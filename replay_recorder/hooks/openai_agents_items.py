@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Any
 
@@ -281,6 +281,9 @@ class Conversation:
         self._step: int | None = None
         self._answer: list[Json] = []
         self._answer_length = 0
+        self._before: tuple[bool, list[Json], int | None, frozenset[str]] = (False, [], None, frozenset())
+        """What was known before the newest request."""
+        self._prior: list[Json] | None = None
 
     def ask(self, items: Any, instructions: str | None, carried: frozenset[str] = frozenset()) -> Asked:
         """The next request. `items` are all items that are sent.
@@ -288,13 +291,26 @@ class Conversation:
         `carried` are calls that an earlier run left open: in the first request only their answers are new.
         """
         rows = rows_of(items)
+        self._before = self._has_begun, list(self._seen), self._step, carried
         known = len(self._seen) if rows[: len(self._seen)] == self._seen else 0
         asked = self._added(rows, known) if self._has_begun else self._first(rows, carried)
         if asked.messages and asked.messages[-1]["kind"] == "request":
             asked.messages[-1]["instructions"] = instructions
         self._seen[known:] = copy.deepcopy(rows[known:])
+        self._prior = asked.prior
         self._has_begun, self._step = True, None
         return asked
+
+    def sent(self, items: Any, instructions: str | None) -> Asked | None:
+        """The newest request anew, where hooks of the team changed its items after it had been asked; else None."""
+        if rows_of(items) == self._seen:
+            return None
+        self._has_begun, self._seen, self._step, carried = self._before
+        prior = self._prior
+        asked = self.ask(items, instructions, carried)
+        if asked.prior == prior:
+            return asked
+        return replace(asked, messages=[*(asked.prior or []), *asked.messages], after=None)
 
     def answered(self, step: int, rows: Sequence[Json]) -> list[Json]:
         """The parts of the answer of this model step; the next request goes on from here."""

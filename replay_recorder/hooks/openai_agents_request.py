@@ -72,6 +72,8 @@ class ModelRequest:
             self._run.amend(self.step, **facts)
         else:
             self._run.started(self.step, **facts)
+        with guard("model_input"):
+            self._put_input(given)
         with guard("model_settings"):
             self._run.amend(self.step, settings=settings_value(given["model_settings"]))
         with guard("model_tools"):
@@ -82,6 +84,12 @@ class ModelRequest:
             conversation_id=given.get("conversation_id"),
             prompt=given.get("prompt"),
         )
+
+    def _put_input(self, given: Json) -> None:
+        """Hooks of the team are called after ours, and may have changed the items in place."""
+        sent = self._conversation.sent(given.get("input"), given.get("system_instructions"))
+        if sent is not None:
+            self._run.amend(self.step, request=sent.history)
 
     def _put_tools(self, given: Json) -> None:
         tools, handoffs, schema = given.get("tools") or [], given.get("handoffs") or [], given.get("output_schema")

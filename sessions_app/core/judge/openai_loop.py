@@ -56,6 +56,18 @@ def _other_input(run: Run) -> Iterator[Reason]:
             yield reason_at(run, "input_contradicts", message, step)
 
 
+def _other_prompt(run: Run) -> Iterator[Reason]:
+    """The prompt of the first request is another one than the text that the run was given."""
+    for step, _ in main_models(run)[:1]:
+        asked = [part for seen in first_requests(run) for part in seen.parts]
+        given = run.input if run.source_format == "native" else None
+        if given is None or not given.is_text or not _is_prompt(asked):
+            continue
+        if all(part.get("content") != given.value for part in asked):
+            message = f"The request of {step_name(step)} holds another prompt than the input of the run."
+            yield reason_at(run, "input_contradicts", message, step)
+
+
 def _answers_of_nobody(run: Run) -> Iterator[Reason]:
     """What the first request tells of calls is told to the replay; it must be of calls that were made."""
     for step, call in main_models(run)[:1]:
@@ -120,6 +132,17 @@ def _rewritten(run: Run) -> Iterator[Reason]:
                 "filter wrote its history anew, and does not run in a replay."
             )
             yield reason_at(run, "history_rewritten", message, after)
+            return
+
+
+def _words_from_code(run: Run) -> Iterator[Reason]:
+    """Behind an answer the SDK says what the tools gave, and nothing of its own."""
+    for (_, asked), (after, call) in pairwise(main_models(run)):
+        if call.history is None or asked.history is None or not _goes_on(call.history, asked.history):
+            continue
+        if {"user-prompt", "system-prompt"} & {part.get("part_kind") for part in _parts(call.history.message)}:
+            message = f"The request of {step_name(after)} holds a message that code outside of the loop put there."
+            yield reason_at(run, "message_from_code", message, after)
             return
 
 
@@ -233,8 +256,10 @@ def _kind(message: Payload) -> object:
 _CHECKS = (
     _begins_at_an_answer,
     _other_input,
+    _other_prompt,
     _answers_of_nobody,
     _rewritten,
+    _words_from_code,
     _asked_again,
     _stopped_calls,
     _too_many_turns,
