@@ -47,6 +47,11 @@ def output_value(output: Any) -> Any:
 
 
 @cache
+def is_structured_dict(kind: Any) -> bool:
+    """Whether it is what `StructuredDict` makes: a class of dicts that shows a schema and checks nothing by it."""
+    return isinstance(kind, type) and issubclass(kind, dict) and hasattr(kind, "__is_model_like__")
+
+
 def version() -> str | None:
     """Reading it takes a millisecond."""
     try:

@@ -26,6 +26,7 @@ from replay_recorder.hooks.pydantic_ai_reading import (
     history_value,
     identity_of,
     instructions,
+    is_structured_dict,
     limits,
     output_value,
     requests_at_the_end,
@@ -89,7 +90,7 @@ class RunLog:
         self._alarm: asyncio.TimerHandle | None = None
         self._surroundings = Surroundings(run)
         self._same = ""
-        self._output_facts: tuple[str | None, int | None] = (None, None)
+        self._output_facts: tuple[str | None, int | None, bool | None] = (None, None, None)
         self._has_start = False
 
     @classmethod
@@ -290,9 +291,10 @@ class RunLog:
         function = name(output_context.function_name) if output_context.has_function else None
         # With `run_stream` there is no budget: output is never asked for again.
         budget = None if self._entry_point == "run_stream" else ctx.max_retries
-        if (function, budget) != self._output_facts:
-            self._output_facts = (function, budget)
-            self.run.put_agent(output_function=function, output_retries=budget)
+        unchecked = True if is_structured_dict(output_context.output_type) else None
+        if (function, budget, unchecked) != self._output_facts:
+            self._output_facts = (function, budget, unchecked)
+            self.run.put_agent(output_function=function, output_retries=budget, output_unchecked=unchecked)
 
     def text_processed(self, said: str, processed: Any) -> None:
         """A check of the team's may make another text of what the model said."""

@@ -61,6 +61,8 @@ class AgentInfo:
     """The team's function that made the output of the model's answer."""
     output_changed: bool | None = None
     """Whether a check of the team's made another text of what the model said."""
+    output_unchecked: bool | None = None
+    """Whether the output is what the model gave, whatever its schema says, as of a `StructuredDict`."""
     usage_limits: JsonObject | None = None
     """At most so many requests, calls, tokens: `request_limit`, `tool_calls_limit`, `total_tokens_limit` …"""
     extra: JsonObject = field(default_factory=dict)

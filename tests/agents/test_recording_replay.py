@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic_ai import NativeOutput, StructuredDict
 
 from sessions_app.core.formats.detect import parse_document
 from sessions_app.core.formats.native import encode_native, parse_native
@@ -14,9 +15,13 @@ from sessions_app.core.run import SPANS, Run
 from tests.recorder.playing import last_record
 from tests.recorder.replaying import assert_promise_kept, assert_reproduced, replayed, verdict_of
 from tests.recorder.scenarios import (
+    Play,
     Scenario,
+    call,
     one_tool,
     parallel_tools,
+    says,
+    support_agent,
     tool_calls_limit,
     tools_that_appear,
     validation_errors,
@@ -330,3 +335,39 @@ def test_an_error_that_nobody_came_to_is_left_over():
 
     record["steps"][5]["error"] = MADE_UP
     assert verdict_of(record) == ("answers_left_over", 6, "steps[6]")
+
+
+# --- outputs that nothing checks -----------------------------------------------------------------
+
+
+REFUND = StructuredDict({"type": "object", "properties": {"amount": {"type": "number"}}}, name="Refund")
+GIVEN = {"amount": 1, "note": ["kept"]}
+
+
+def structured_dict() -> Play:
+    return Play(support_agent(says(call("final_result", GIVEN, "o")), output_type=REFUND), "Refund?")
+
+
+def native_structured_dict() -> Play:
+    return Play(support_agent(says(json.dumps(GIVEN)), output_type=NativeOutput(REFUND)), "Refund?")
+
+
+@pytest.mark.parametrize("way", ["run", "run_stream"])
+@pytest.mark.parametrize("play", [structured_dict, native_structured_dict])
+def test_a_structured_dict_is_what_the_model_gave(play: Any, way: str):
+    record = record_of(parse_native(last_record(Scenario(play), way)))
+
+    assert record["output"] == GIVEN
+    assert assert_promise_kept(json.dumps(record).encode()).verdict == "replayable"
+    record["output"] = {**GIVEN, "amount": 2}
+    assert verdict_of(record)[0] != "reproduced"
+
+
+def test_a_structured_dict_of_which_the_record_does_not_say_so_is_named():
+    record = record_of(parse_native(last_record(Scenario(structured_dict), "run")))
+    assert record["agent"].pop("output_unchecked") is True
+    judged = assert_promise_kept(json.dumps(record).encode())
+
+    assert [reason.message for reason in judged.reasons] == [
+        "The output is what the model gave; by its schema the team's type would have made another one of it."
+    ]

@@ -288,6 +288,7 @@ def make_full_run() -> Run:
             output_retries=1,
             output_function="book",
             output_changed=True,
+            output_unchecked=True,
             usage_limits={"request_limit": 50},
             extra={"x": 1},
         ),

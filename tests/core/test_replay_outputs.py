@@ -67,6 +67,21 @@ def test_an_output_is_what_its_type_makes_of_the_answer(kind, answered):
     )
 
 
+@pytest.mark.parametrize(
+    ("is_unchecked", "output"),
+    [(True, {"name": "a", "price": 5, "more": 1}), (False, {"name": "a", "price": 5.0})],
+)
+def test_an_output_that_nothing_checks_stays_as_it_is(is_unchecked, output):
+    """A `StructuredDict` shows its schema to the model alone."""
+    schema = {"type": "object", "properties": {"name": {"type": "string"}, "price": {"type": "number"}}}
+    tool = {"name": "f", "parameters_json_schema": schema}
+    answered = {"name": "a", "price": 5, "more": 1}
+
+    made = typed_output({"output_tools": [tool]}, "f", answered, is_unchecked=is_unchecked)
+
+    assert compact_json(made) == compact_json(output)
+
+
 RESPONSE = {"output_tools": [{"name": "f", "outer_typed_dict_key": "response", "parameters_json_schema": {}}]}
 CHOICE = {"output_object": {"json_schema": {"properties": {"result": {}}}}}
 NATIVE = {"output_object": {"json_schema": {"properties": {"response": {"type": "array"}}}}}

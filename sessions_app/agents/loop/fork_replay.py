@@ -94,7 +94,8 @@ async def _fork(
         on_progress=Ticker(len(plan.run.steps) - plan.kept, on_progress).step,
     )
     model = replay_model(plan.replay, stage, cursor=plan.cursor, name=plan.model)
-    observer = ForkObserver(model, stage, transcript, book)
+    unchecked = plan.run.agent.output_unchecked
+    observer = ForkObserver(model, stage, transcript, book, is_unchecked=bool(unchecked))
     start = start_of_fork(plan, transcript)
     ending, messages = await run_loop(rebuild_agent(plan.replay, model, stage, observer, start), start, plan.run)
     final = transcript.end(None, messages, step=0)

@@ -38,13 +38,16 @@ class Observer(AbstractCapability[None]):
         book: FixtureBook,
         *,
         prior: History | None = None,
+        is_unchecked: bool = False,
     ) -> None:
-        """`prior` are the earlier turns, where code that changed them before the first request does not run."""
+        """`prior` are the earlier turns, where code that changed them before the first request does not run; outputs
+        that are `is_unchecked` are what the model gave."""
         self._model = model
         self._stage = stage
         self._transcript = transcript
         self._book = book
         self._prior = prior
+        self._is_unchecked = is_unchecked
         self._first = _FirstSchemas(model.answers)
 
     def get_ordering(self) -> CapabilityOrdering | None:
@@ -148,7 +151,8 @@ class Observer(AbstractCapability[None]):
         if call is None and not parameters.get("output_object"):
             return made
         spelled = Payload.of_text(made).parsed if call is None and isinstance(made, str) else made
-        return typed_output(parameters, call.tool_name if call is not None else None, spelled)
+        name = call.tool_name if call is not None else None
+        return typed_output(parameters, name, spelled, is_unchecked=self._is_unchecked)
 
     # --- re-enactments
 

@@ -112,7 +112,9 @@ def _observer(
         return OpenAIObserver(plan, model, stage, transcript, book)
     if is_of_another_loop(plan.run):
         return OtherLoopObserver(model, stage, transcript, book)
-    return Observer(model, stage, transcript, book, prior=plan.run.prior)
+    return Observer(
+        model, stage, transcript, book, prior=plan.run.prior, is_unchecked=bool(plan.run.agent.output_unchecked)
+    )
 
 
 def replay_model(plan: ReplayPlan, stage: Stage, *, cursor: int = 0, name: str | None = None) -> ReplayModel:

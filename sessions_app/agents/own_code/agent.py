@@ -157,7 +157,8 @@ class OwnReplay:
         return ending, messages
 
     def _policy(self) -> FrozenPolicy:
-        observer = Observer(self.model, self.stage, self.transcript, self.book)
+        unchecked = self.plan.run.agent.output_unchecked
+        observer = Observer(self.model, self.stage, self.transcript, self.book, is_unchecked=bool(unchecked))
         outputs = OwnOutputs(self.plan.run, observer, self.stage)
         leaves = Leaves(self.model, Budgets(self.plan.run), self.gate, self._run_live)
         return FrozenPolicy(self.model, self.stage, self.gate, leaves, self.calls, outputs)

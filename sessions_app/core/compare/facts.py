@@ -52,6 +52,7 @@ _BEFORE: tuple[tuple[str, Read], ...] = (
     ("agent.output_retries", lambda run: run.agent.output_retries),
     ("agent.output_function", lambda run: run.agent.output_function),
     ("agent.output_changed", lambda run: run.agent.output_changed),
+    ("agent.output_unchecked", lambda run: run.agent.output_unchecked),
     ("agent.usage_limits", lambda run: run.agent.usage_limits),
     ("code.commit", lambda run: run.code.commit),
     ("code.dirty", lambda run: run.code.dirty),

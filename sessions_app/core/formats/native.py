@@ -190,6 +190,7 @@ def _write_agent(agent: AgentInfo) -> bytes | None:
         ("output_retries", scalar(agent.output_retries)),
         ("output_function", scalar(agent.output_function)),
         ("output_changed", scalar(agent.output_changed)),
+        ("output_unchecked", scalar(agent.output_unchecked)),
         ("usage_limits", scalar(agent.usage_limits)),
     ]
     return object_text(fields, agent.extra)
@@ -209,6 +210,7 @@ def _read_agent(fields: Fields | None) -> AgentInfo:
         output_retries=fields.integer("output_retries"),
         output_function=fields.name("output_function"),
         output_changed=fields.boolean("output_changed"),
+        output_unchecked=fields.boolean("output_unchecked"),
         usage_limits=fields.object("usage_limits"),
         extra=fields.rest(),
     )

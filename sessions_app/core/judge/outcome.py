@@ -211,14 +211,18 @@ def _of_output(run: Run, call: ModelCall) -> Reason | None:
         if waiting(run):
             return None
         return reason_at_end(run, "output_missing", "What the run ended with was not recorded.")
+    unchecked = run.agent.output_unchecked
     if is_openai_agents(run) and _is_last_of_several(run.output, call):
         told = "The last answer holds several messages. The OpenAI Agents SDK takes the last of them for the output,"
         return reason_at_end(run, "last_message_taken", f"{told} the loop of a replay all of them.")
-    if any(same_output(run.output, answer) for answer in _answers(run, call)):
+    if any(same_output(run.output, answer) for answer in _answers(run, call, is_unchecked=bool(unchecked))):
         return None
     if call.response is None or not (_is_structured(call) or run.agent.output_changed):
         return reason_at_end(run, "output_differs", "The recorded output is not what the model's last answer says.")
-    made = "The output is not what the model gave: the team's type or check made it of that."
+    if unchecked is None and any(same_output(run.output, each) for each in _answers(run, call, is_unchecked=True)):
+        made = "The output is what the model gave; by its schema the team's type would have made another one of it."
+    else:
+        made = "The output is not what the model gave: the team's type or check made it of that."
     return reason_at_end(run, "output_made_by_code", made)
 
 
@@ -236,22 +240,24 @@ def _is_structured(call: ModelCall) -> bool:
     return bool(calls_in(call)) or object_of(call.parameters).get("output_object") is not None
 
 
-def _answers(run: Run, call: ModelCall) -> Iterator[Payload]:
+def _answers(run: Run, call: ModelCall, *, is_unchecked: bool) -> Iterator[Payload]:
     """What the loop can make of the last answer: its text, or the arguments of a call that carries the output."""
     parameters = object_of(call.parameters)
     names = {one.call_id: one.tool_name for _, one in run.tool_calls if one.is_output}
     for part in calls_in(call):
         if part.get("tool_call_id") in names:
             arguments = value_of(Payload.of(part.get("args")))
-            yield Payload.of(typed_output(parameters, names[part.get("tool_call_id")], arguments))
+            name = names[part.get("tool_call_id")]
+            yield Payload.of(typed_output(parameters, name, arguments, is_unchecked=is_unchecked))
     parts = object_of(call.response).get("parts") or []
     texts = [part.get("content") for part in parts if isinstance(part, dict) and part.get("part_kind") == "text"]
-    yield from _readings(call, "".join(text for text in texts if isinstance(text, str)))
+    said = "".join(text for text in texts if isinstance(text, str))
+    yield from _readings(call, said, is_unchecked=is_unchecked)
 
 
-def _readings(call: ModelCall, said: str) -> Iterator[Payload]:
+def _readings(call: ModelCall, said: str, *, is_unchecked: bool = False) -> Iterator[Payload]:
     """A text as such, and as the recorded schema reads it."""
     parameters, text = object_of(call.parameters), Payload.of_text(said)
     yield text
     if parameters.get("output_object"):
-        yield Payload.of(typed_output(parameters, None, value_of(text)))
+        yield Payload.of(typed_output(parameters, None, value_of(text), is_unchecked=is_unchecked))

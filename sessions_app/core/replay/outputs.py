@@ -25,15 +25,21 @@ def same_output(recorded: Payload, replayed: Payload) -> bool:
     return same_json(recorded.parsed, replayed.parsed)
 
 
-def typed_output(parameters: JsonObject, tool_name: str | None, answered: JsonValue) -> JsonValue:
+def typed_output(
+    parameters: JsonObject, tool_name: str | None, answered: JsonValue, *, is_unchecked: bool = False
+) -> JsonValue:
     """`answered` are the arguments of the output tool of this name, or without one what the answer's text spells.
 
-    Without a recorded schema it stays as it is.
+    Without a recorded schema it stays as it is. So it does where the schema is shown to the model alone and nothing is
+    checked by it, as with a `StructuredDict`.
     """
     schema, key = _of_tool(parameters, tool_name) if tool_name else _of_object(parameters)
     if schema is None:
         return answered
-    made = _conform(answered, schema, schema, 0)
+    return _inside(answered if is_unchecked else _conform(answered, schema, schema, 0), key)
+
+
+def _inside(made: JsonValue, key: str | None) -> JsonValue:
     if key is None or not isinstance(made, dict) or made.keys() != {key}:
         return made
     inside = made[key]
