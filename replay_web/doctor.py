@@ -162,6 +162,16 @@ def queue_moves() -> str | None:
     return f"A replay has waited for {waited:.0f} s and no worker took it. Look at the worker's log, then restart it."
 
 
+def agents_can_be_loaded() -> str | None:
+    """Those that the team registered; ours are known to be there."""
+    if not (is_given("REPLAY_AGENTS") or "REPLAY_AGENTS" in Home.from_environment().environment()):
+        return None
+    from sessions_app.services.registered_agents import agent_lines
+
+    lines = list(agent_lines())
+    return "\n".join(["REPLAY_AGENTS", *lines]) if any("PROBLEM" in line[:10] for line in lines) else None
+
+
 ON_THE_MACHINE: dict[str, Check] = {
     "home folder": home_is_writable,
     "disk": disk_has_space,
@@ -177,6 +187,7 @@ IN_DJANGO: dict[str, Check] = {
     "migrations": migrations_are_applied,
     "worker": worker_consumes,
     "queue": queue_moves,
+    "agents": agents_can_be_loaded,
 }
 
 

@@ -178,7 +178,10 @@ REPLAY_AGENTS = env.agents(
     "v2_with_empty_check=examples.registered_agents:v2_with_empty_check, "
     "billing_desk=examples.registered_agents:billing_desk",
 )
-REPLAY_AGENT_ENV = env.passed_on("REPLAY_AGENT_ENV")
+REPLAY_AGENT_ENV = {
+    **env.given("PYTHONPATH", OF_HOME),
+    **env.passed_on("REPLAY_AGENT_ENV", OF_HOME.get("REPLAY_AGENT_ENV", "")),
+}
 REPLAY_CODE_MEMORY_MB = env.number("REPLAY_CODE_MEMORY_MB", 1024, at_least=256)
 REPLAY_CODE_SECONDS = env.number("REPLAY_CODE_SECONDS", 60, at_least=1)
 REPLAY_CODE_OUTPUT_MB = env.number("REPLAY_CODE_OUTPUT_MB", 16, at_least=1)

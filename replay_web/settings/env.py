@@ -1,6 +1,7 @@
 """Typed readers of environment variables; a bad value stops the start and is named."""
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 from django.core.exceptions import ImproperlyConfigured
@@ -51,9 +52,15 @@ def number(name: str, default: int, at_least: int = 0) -> int:
     return int(value)
 
 
-def words(name: str) -> list[str]:
+def words(name: str, default: str = "") -> list[str]:
     """A list divided by commas."""
-    return [word.strip() for word in text(name).split(",") if word.strip()]
+    return [word.strip() for word in text(name, default).split(",") if word.strip()]
+
+
+def given(name: str, otherwise: Mapping[str, str]) -> dict[str, str]:
+    """The variable by its name, if it is set in the environment or `otherwise`."""
+    found = text(name, otherwise.get(name, ""))
+    return {name: found} if found else {}
 
 
 def agents(name: str, default: str) -> dict[str, str]:
@@ -64,9 +71,9 @@ def agents(name: str, default: str) -> dict[str, str]:
         raise ImproperlyConfigured(f"{name}: {error}.") from None
 
 
-def passed_on(name: str) -> dict[str, str]:
+def passed_on(name: str, default: str = "") -> dict[str, str]:
     """Variables for the team's code: `NAME=value` says one, `NAME` passes our own on. Never one of our secrets."""
-    given = [word.partition("=") for word in words(name)]
+    given = [word.partition("=") for word in words(name, default)]
     for key, _, _ in given:
         if key in OWN_SECRETS:
             raise ImproperlyConfigured(f"{name}: {key} is a secret of this server and is not passed on.")

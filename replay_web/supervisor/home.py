@@ -113,7 +113,7 @@ class Home:
         return False
 
     def state(self) -> dict[str, Any]:
-        """What the last supervisor wrote down: its address, its processes, its sockets, its agents."""
+        """What the last supervisor wrote down: its address, its processes, its sockets, where its agents are."""
         try:
             state: dict[str, Any] = json.loads((self.path / "run" / "up.json").read_text())
         except (OSError, ValueError):
@@ -143,8 +143,7 @@ class Home:
             found["DATABASE_URL"] = self.database_url(Path(state["postgres_sockets"]))
         if "redis_socket" in state:
             found["REDIS_URL"] = redis_url(Path(state["redis_socket"]))
-        if state.get("agents"):
-            found["REPLAY_AGENTS"] = state["agents"]
+        found.update(state.get("own_code", {}))
         return found
 
 

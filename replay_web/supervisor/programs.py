@@ -51,6 +51,17 @@ def preparation(home: Home, environment: Mapping[str, str], url: str, *, with_st
     )
 
 
+def agents(home: Home, environment: Mapping[str, str]) -> Program:
+    """Loads the team's agents and writes down which cannot be; ends when done."""
+    return Program(
+        name="agents",
+        command=[sys.executable, "manage.py", "agents"],
+        environment=environment,
+        log=home.logs / "agents.log",
+        folder=PROJECT_ROOT,
+    )
+
+
 def answers(host: str, port: int) -> bool:
     """Whether the web server says that it is well."""
     try:

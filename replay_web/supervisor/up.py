@@ -40,6 +40,8 @@ class Supervisor:
     services: list[Watched] = field(default_factory=list)
     doors: list[Watched] = field(default_factory=list)
     stand_in: StandIn = field(init=False)
+    agents: Watched | None = None
+    """Loads the team's agents once, to say which cannot be."""
     trouble: str = ""
     """What went wrong in the last round of the watch."""
 
@@ -52,6 +54,8 @@ class Supervisor:
             environment = self.environment(self.start_services())
             self.start_doors(environment)
             self.say(ready_line(self.port.url, self.home.connection))
+            if is_given("REPLAY_AGENTS"):
+                self.agents = self.started(programs.agents(self.home, environment))
             while True:
                 time.sleep(LOOK_EVERY)
                 self.look_on()
@@ -125,6 +129,7 @@ class Supervisor:
             "MALLOC_ARENA_MAX": "2",  # with threads glibc otherwise keeps much more memory than is used
             "PYDANTIC_AI_NO_BANNER": "1",
             **os.environ,
+            **own_code(),
             **found,
         }
         if not is_given("SECRET_KEY"):
@@ -145,10 +150,17 @@ class Supervisor:
     def look(self) -> None:
         """One round of the watch."""
         self.see_who_answers()
+        self.hear_of_agents()
         for watched in (*self.services, *self.doors):
             watched.look()
             processes.trim_log(watched.program.log)
-        processes.reap_adopted({each.process.pid for each in (*self.services, *self.doors)})
+        one_time = [self.agents] if self.agents else []
+        processes.reap_adopted({each.process.pid for each in (*self.services, *self.doors, *one_time)})
+
+    def hear_of_agents(self) -> None:
+        if self.agents is not None and self.agents.process.poll() is not None:
+            self.say(self.agents.program.log.read_text(errors="replace").rstrip())
+            self.agents = None
 
     def see_who_answers(self) -> None:
         """The web server, or the stand-in until it is back."""
@@ -173,6 +185,16 @@ class Supervisor:
 def wait_done(preparation: Watched) -> None:
     if preparation.process.wait():
         raise CannotStart(f"The database could not be prepared:\n{preparation.last_words()}")
+
+
+def own_code() -> dict[str, str]:
+    """Where the team's agents are, and what they are given; commands on the same home are told too.
+
+    Our programs run in another folder, so folders that were named from here are named whole.
+    """
+    found = {name: os.environ[name] for name in ("REPLAY_AGENTS", "REPLAY_AGENT_ENV") if os.environ.get(name)}
+    folders = [os.path.abspath(each) for each in os.environ.get("PYTHONPATH", "").split(os.pathsep) if each]
+    return {**found, "PYTHONPATH": os.pathsep.join(folders)} if folders else found
 
 
 def is_given(name: str) -> bool:
@@ -215,7 +237,7 @@ def up() -> None:
         home.remember(
             url=supervisor.port.url,
             boot=boot_id() if sys.platform == "linux" else None,
-            agents=os.environ.get("REPLAY_AGENTS"),
+            own_code=own_code(),
         )
         supervisor.run()
 

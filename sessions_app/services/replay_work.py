@@ -15,7 +15,6 @@ from django.conf import settings
 from django.db import connection
 
 from sessions_app.agents.own_code.commit import commit_of
-from sessions_app.agents.process.code_fence import CodeLimits
 from sessions_app.agents.process.code_sandbox import CodeChild, CodeCrashed
 from sessions_app.agents.process.sandbox import ChildDied, ChildPool, ReplayChild
 from sessions_app.core.errors import LeaseLost, StoredBytesMissing
@@ -28,6 +27,7 @@ from sessions_app.mapping.rows import storable
 from sessions_app.models import Replay
 from sessions_app.models.replays import ReplayQueue, ReplayState
 from sessions_app.services import leases
+from sessions_app.services.registered_agents import code_limits
 from sessions_app.services.replay_questions import Questions
 from sessions_app.services.replay_results import produced_run_id, store_result
 from sessions_app.services.replays import HOW_TO_REGISTER
@@ -154,13 +154,8 @@ def _child(replay: Replay, children: ChildPool) -> Iterator[ReplayChild]:
 
 def _code_child(order: Order, agents: dict[str, str]) -> CodeChild:
     """Only a name comes from the database; the settings say where that agent is."""
-    limits = CodeLimits(
-        memory_mb=settings.REPLAY_CODE_MEMORY_MB,
-        seconds=settings.REPLAY_CODE_SECONDS,
-        output_mb=settings.REPLAY_CODE_OUTPUT_MB,
-    )
     assert order.agent is not None
-    return CodeChild(agents[order.agent], limits, settings.REPLAY_AGENT_ENV, live=order.tools.live)
+    return CodeChild(agents[order.agent], code_limits(), settings.REPLAY_AGENT_ENV, live=order.tools.live)
 
 
 def _commit(replay: Replay) -> str | None:

@@ -37,6 +37,14 @@ def test_the_commit_is_that_of_the_repository_and_nothing_is_imported(shop, targ
     assert "commit_shop" not in sys.modules
 
 
+def test_code_in_a_folder_that_only_the_replay_is_told_of_has_its_commit(shop, monkeypatch):
+    """Control: without the folder it is not known."""
+    monkeypatch.undo()
+
+    assert commit_of("commit_alone:shop", {"PYTHONPATH": str(shop)}) == git(shop, "rev-parse", "HEAD")
+    assert commit_of("commit_alone:shop", {}) is None
+
+
 def test_changes_that_are_not_committed_are_said(shop):
     (shop / "commit_alone.py").write_text("x = 1\n")
 

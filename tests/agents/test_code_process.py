@@ -58,11 +58,10 @@ def test_nobody_answers_what_the_code_asks():
     assert (result["verdict"], result["error"]) == ("could_not_run", "EOFError: EOF when reading a line")
 
 
-def test_what_cannot_start_says_why(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+def test_what_cannot_start_says_why(tmp_path: Path):
     (tmp_path / "pydantic_ai.py").write_text("raise ImportError('no such library here')")
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
 
-    result = replay_in_child("examples.registered_agents:order_desk")
+    result = replay_in_child("examples.registered_agents:order_desk", environment={"PYTHONPATH": str(tmp_path)})
 
     assert result["error"] == "crashed: could not start: ImportError: no such library here"
 

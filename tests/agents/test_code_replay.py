@@ -331,10 +331,14 @@ def with_everything() -> tuple[Any, Any, dict[str, Any]]:
 
 
 @pytest.mark.parametrize(
-    "target", ["tests.agents.test_code_replay:place_of_nothing", "examples.registered_agents:MODEL"]
+    ("target", "words"),
+    [
+        ("tests.agents.test_code_replay:place_of_nothing", "the module has no 'place_of_nothing'"),
+        ("examples.registered_agents:MODEL", "'MODEL' is no agent of Pydantic AI but str"),
+    ],
 )
-def test_what_is_no_agent_is_refused(target: str):
-    with pytest.raises(CannotLoadAgent, match=target):
+def test_what_is_no_agent_is_refused(target: str, words: str):
+    with pytest.raises(CannotLoadAgent, match=words):
         load_agent(target)
 
 

@@ -121,11 +121,11 @@ def test_a_command_knows_the_agents_that_up_was_started_with(tmp_path: Path):
     home = Home(tmp_path)
     home.prepare()
     alone = commands_agents(tmp_path)
-    home.remember(agents="desk=shop.agents:desk")
+    home.remember(own_code={"REPLAY_AGENTS": "desk=shop.agents:desk"})
 
     assert commands_agents(tmp_path) == {"desk": "shop.agents:desk"}
     assert commands_agents(tmp_path, REPLAY_AGENTS="own=shop.agents:own") == {"own": "shop.agents:own"}
 
-    home.remember(agents=None)
+    home.remember(own_code={})
     assert commands_agents(tmp_path) == alone
     assert "order_desk" in alone

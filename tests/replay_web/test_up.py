@@ -19,8 +19,10 @@ import psycopg
 import pytest
 
 from replay_web.supervisor.account import STATE_FOLDER, Account, services_folder
+from replay_web.supervisor.home import PROJECT_ROOT
 from replay_web.supervisor.processes import session_members, stat_fields, wait_gone
 from tests.instances import (
+    PATIENCE,
     Instance,
     clean_environment,
     fails_to_start,
@@ -117,6 +119,26 @@ def test_commands_find_the_agents_of_the_instance(used_folder):
     assert (found.returncode, "done: reproduced" in found.stdout) == (0, True), found.stderr
     assert (unknown.returncode, "there are: desk. To register it, set REPLAY_AGENTS" in unknown.stderr) == (2, True)
     assert (forgotten.returncode, "No agent 'desk' is registered" in forgotten.stderr) == (2, True)
+
+
+def test_an_agent_that_cannot_be_loaded_is_named_by_up_and_doctor(used_folder, tmp_path):
+    """The folder of the modules is named from where `up` is started, and known to other commands."""
+    (tmp_path / "desk_shop.py").write_text("from examples.registered_agents import order_desk")
+    agents = "desk=desk_shop:order_desk, gone=desk_shop:gone"
+    folder = os.path.relpath(tmp_path, PROJECT_ROOT)
+    with instance_in(used_folder, REPLAY_AGENTS=agents, PYTHONPATH=folder) as instance:
+        environment = clean_environment(REPLAY_HOME=str(instance.home.path))
+        doctor = manage("doctor", environment=environment)
+        until = time.monotonic() + PATIENCE
+        while "PROBLEM" not in (said := instance.output.read_text()) and time.monotonic() < until:
+            time.sleep(0.1)
+
+    lines = [
+        "  ok      desk=desk_shop:order_desk",
+        "  PROBLEM gone=desk_shop:gone: could not be loaded: the module has no 'gone'.",
+    ]
+    assert said.splitlines()[-2:] == lines
+    assert (doctor.returncode, all(line in doctor.stdout for line in lines)) == (1, True)
 
 
 @pytest.mark.parametrize("victims", ["supervisor", "everything"])

@@ -5,7 +5,7 @@ import sys
 from typing import Any
 
 from django.conf import settings
-from django.core.management import BaseCommand, CommandError, CommandParser
+from django.core.management import BaseCommand, CommandError, CommandParser, call_command
 
 QUEUE = "code"
 
@@ -23,5 +23,6 @@ class Command(BaseCommand):
     def handle(self, *args: Any, concurrency: int, **options: Any) -> None:
         if concurrency < 1:
             raise CommandError("--concurrency has to be at least 1.")
+        call_command("agents", stdout=self.stdout)
         environment = {**os.environ, "WORKER_QUEUES": QUEUE, "WORKER_THREADS": str(concurrency)}
         os.execve(sys.executable, [sys.executable, "-m", "replay_web.worker"], environment)

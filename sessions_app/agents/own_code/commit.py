@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
+import os
 import subprocess
+import sys
 from collections.abc import Mapping
+from importlib.machinery import PathFinder
 from pathlib import Path
 
 VARIABLE = "REPLAY_COMMIT"
@@ -19,7 +21,7 @@ def commit_of(target: str, environment: Mapping[str, str]) -> str | None:
     """
     if said := environment.get(VARIABLE, "").strip():
         return said[:200]
-    file = _file_of(target.partition(":")[0])
+    file = _file_of(target.partition(":")[0], _folders(environment))
     if file is None or _git(file, "ls-files", "--error-unmatch", file.name) is None:
         return None
     commit = _git(file, "rev-parse", "HEAD")
@@ -27,11 +29,15 @@ def commit_of(target: str, environment: Mapping[str, str]) -> str | None:
     return f"{commit}, with uncommitted changes" if commit and is_changed else commit
 
 
-def _file_of(module: str) -> Path | None:
+def _folders(environment: Mapping[str, str]) -> list[str]:
+    return [*filter(None, environment.get("PYTHONPATH", "").split(os.pathsep)), *sys.path]
+
+
+def _file_of(module: str, folders: list[str]) -> Path | None:
     """Only the topmost package is looked up: any other would have to be imported for it."""
     package, *inner = module.split(".")
     try:
-        spec = importlib.util.find_spec(package)
+        spec = PathFinder.find_spec(package, folders)
     except (ImportError, ValueError):
         return None
     if spec is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -32,19 +33,46 @@ class OwnAgent:
 def load_agent(target: str) -> OwnAgent:
     """Imports the team's code. Raises `CannotLoadAgent`, and whatever that code raises."""
     module, _, attribute = target.partition(":")
-    found = getattr(importlib.import_module(module), attribute, None)
+    found = getattr(_imported(module, target), attribute, None)
     if found is None:
-        raise CannotLoadAgent(f"{target}: the module has no {attribute!r}.")
+        raise CannotLoadAgent(f"the module has no {attribute!r}.")
     made = found() if isinstance(found, Callable) and not _is_agent(found) else found  # type: ignore[arg-type]
     named = made if isinstance(made, dict) else _named(made)
     unknown = sorted(named.keys() - _KNOWN)
     if unknown:
-        raise CannotLoadAgent(f"{target} names {unknown[0]!r}; known are {', '.join(_KNOWN)}.")
+        raise CannotLoadAgent(f"{attribute!r} names {unknown[0]!r}; known are {', '.join(_KNOWN)}.")
     if not _is_agent(named.get("agent")):
-        raise CannotLoadAgent(f"{target} is no agent of Pydantic AI but {type(named.get('agent')).__name__}.")
+        raise CannotLoadAgent(f"{attribute!r} is no agent of Pydantic AI but {_kind_of(named.get('agent'), target)}.")
     return OwnAgent(**{**named, "arguments": dict(named.get("arguments") or {})})
 
 
+def _imported(module: str, target: str) -> Any:
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        raise CannotLoadAgent(_missing(error.name or "", module, target)) from error
+
+
+def _missing(name: str, module: str, target: str) -> str:
+    if f"{module}.".startswith(f"{name}."):
+        return f"there is no module {name!r}. PYTHONPATH has to name the folder in which it is."
+    hint = f" {_on_own_machine(target)}" if name == _OPENAI_AGENTS else ""
+    return f"it imports {name!r}, which is not installed in {sys.prefix}.{hint}"
+
+
+def _kind_of(found: Any, target: str) -> str:
+    kind = type(found)
+    if kind.__module__.partition(".")[0] == _OPENAI_AGENTS:
+        return f"one of the OpenAI Agents SDK. {_on_own_machine(target)[:-1]}"
+    return kind.__name__
+
+
+def _on_own_machine(target: str) -> str:
+    return f"Agents of the OpenAI Agents SDK replay on your own machine: replay-recorder replay RUN --agent {target}."
+
+
+_OPENAI_AGENTS = "agents"
+"""The name under which that SDK is imported."""
 _KNOWN = ("agent", "deps", "arguments", "deps_of_state", "state_of_deps")
 
 

@@ -99,8 +99,12 @@ def _of_limit(kind: str | None, limits: CodeLimits, fence: Fence) -> str | None:
 
 
 def crash_words(error: BaseException, limits: CodeLimits, fence: Fence) -> str:
+    from sessions_app.agents.own_code.registry import CannotLoadAgent
+
     if isinstance(error, SystemExit):
         return f"crashed: sys.exit({'' if error.code is None else error.code})"
+    if isinstance(error, CannotLoadAgent):
+        return f"could not be loaded: {error}"
     words = _of_limit(type(error).__name__, limits, fence)
     return words or f"crashed: {type(error).__name__}: {error}"
 

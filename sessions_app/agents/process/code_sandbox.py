@@ -7,7 +7,7 @@ import signal
 import subprocess
 import tempfile
 import threading
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 
@@ -119,6 +119,19 @@ class ToolChild(CodeProcess):
         raise CodeCrashed("it stopped answering")
 
 
+class LoadChild(CodeProcess):
+    """Loads agents and does nothing with them."""
+
+    module = "sessions_app.agents.process.load_child"
+
+    def problems(self, targets: Sequence[str]) -> Iterator[str | None]:
+        """Of each target in turn what keeps it from being loaded. Raises `CodeCrashed` at the one that ends the
+        process."""
+        self.begin({"id": "load", "targets": list(targets)})
+        told = (answer for answer in self.answers(poll_seconds=60) if answer and "target" in answer)
+        yield from (answer["problem"] for _, answer in zip(targets, told, strict=False))
+
+
 class CodeChild(CodeProcess):
     """Serves one replay. `live` names the tools that may run; they run in a process beside it."""
 
@@ -161,6 +174,5 @@ class CodeChild(CodeProcess):
 
 def _of_code(declared: Mapping[str, str], folder: str) -> dict[str, str]:
     """Nothing of ours; folders of its own; one arena, for memory that is only reserved counts against its limit."""
-    path = {"PYTHONPATH": os.environ["PYTHONPATH"]} if "PYTHONPATH" in os.environ else {}
     own = {"HOME": folder, "TMPDIR": folder, "MALLOC_ARENA_MAX": "1", "REPLAY_RECORD": "off"}
-    return {**bare_environment(), **path, **own, **declared}
+    return {**bare_environment(), **own, **declared}

@@ -1,0 +1,70 @@
+"""What is said of registered agents that cannot be loaded."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from sessions_app.services.registered_agents import agent_lines, problems_of_agents
+
+PROBLEMS = {
+    "nowhere:agent": "could not be loaded: there is no module 'nowhere'. "
+    "PYTHONPATH has to name the folder in which it is.",
+    "shop.nowhere:agent": "could not be loaded: there is no module 'shop.nowhere'. "
+    "PYTHONPATH has to name the folder in which it is.",
+    "shop.needy:agent": f"could not be loaded: it imports 'absent_package', which is not installed in {sys.prefix}.",
+    "shop.sdk:agent": "could not be loaded: it imports 'agents', "
+    f"which is not installed in {sys.prefix}. "
+    "Agents of the OpenAI Agents SDK replay on your own machine: replay-recorder replay RUN --agent shop.sdk:agent.",
+    "shop.desk:other": "could not be loaded: the module has no 'other'.",
+    "shop.desk:number": "could not be loaded: 'number' is no agent of Pydantic AI but int.",
+    "shop.keyless:agent": "crashed: KeyError: 'SHOP_KEY'",
+    "shop.leaving:agent": "crashed: os._exit(3)",
+    "shop.calling:agent": "crashed: reached for the world, which is off in a replay (socket.getaddrinfo)",
+    "shop.desk:agent": None,
+}
+MODULES = {
+    "__init__": "",
+    "needy": "import absent_package",
+    "sdk": "raise ModuleNotFoundError('as where the SDK is not installed', name='agents')",
+    "desk": "from pydantic_ai import Agent\nagent = Agent('test')\nnumber = 7",
+    "keyless": "import os\nos.environ['SHOP_KEY']",
+    "leaving": "import os\nos._exit(3)",
+    "calling": "import socket\nsocket.create_connection(('example.com', 80))",
+}
+
+
+@pytest.fixture
+def shop(tmp_path, settings):
+    """A team's package of modules, each broken in another way but `desk`."""
+    (tmp_path / "shop").mkdir()
+    for name, source in MODULES.items():
+        (tmp_path / "shop" / f"{name}.py").write_text(source)
+    settings.REPLAY_AGENTS = {f"a{number}": target for number, target in enumerate(PROBLEMS)}
+    settings.REPLAY_AGENT_ENV = {"PYTHONPATH": str(tmp_path)}
+    return tmp_path
+
+
+def test_each_agent_that_cannot_be_loaded_is_named_with_the_reason(shop):
+    """Also those behind one that ends its process."""
+    assert dict(zip(PROBLEMS, dict(problems_of_agents()).values(), strict=True)) == PROBLEMS
+
+
+def test_a_terminal_is_told_name_place_and_reason(shop, settings):
+    settings.REPLAY_AGENTS = {"desk": "shop.desk:agent", "other": "shop.desk:other"}
+
+    assert list(agent_lines()) == [
+        "  ok      desk=shop.desk:agent",
+        "  PROBLEM other=shop.desk:other: could not be loaded: the module has no 'other'.",
+    ]
+
+
+def test_the_folder_of_the_modules_is_needed(shop, settings):
+    """Control: without it the agent that could be loaded cannot."""
+    settings.REPLAY_AGENTS = {"desk": "shop.desk:agent"}
+    settings.REPLAY_AGENT_ENV = {}
+
+    [(_, problem)] = problems_of_agents()
+
+    assert "there is no module 'shop'" in str(problem)
