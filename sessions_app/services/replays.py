@@ -17,6 +17,7 @@ from sessions_app.core.fork.order import Order, read_order
 from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.models import Project, Replay, Run
 from sessions_app.models.replays import FORK_MODES, HELD_STATES, OPEN_STATES, ReplayMode, ReplayQueue, ReplayState
+from sessions_app.queries.code_places import why_not_on_the_server
 from sessions_app.services.typed_json import without_secrets
 from sessions_app.services.wakeups import wake
 
@@ -182,7 +183,11 @@ def queue_replay(
 def create_replay(
     run: Run, user: User | None, mode: str, order: JsonObject, *, agent: str | None, **columns: Any
 ) -> Replay:
-    """The row of a replay whose order has been checked. The project is locked, and nobody is told yet."""
+    """The row of a replay whose order has been checked. The project is locked, and nobody is told yet. Raises
+    `ForkError` where no agent of the server's can replay this run."""
+    refusal = None if agent is None else why_not_on_the_server(run)
+    if refusal is not None:
+        raise ForkError(refusal, field="agent")
     return Replay.objects.create(
         project_id=run.project_id,
         run=run,

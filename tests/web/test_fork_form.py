@@ -593,7 +593,7 @@ def test_tools_are_named_with_their_kind(shop, bob):
 def test_sources_say_what_is_off(bob, run, settings):
     settings.REPLAY_MODEL_ENDPOINT, settings.REPLAY_AGENTS = "", {}
     assert "off: no model endpoint is configured on this server" in page_of(bob, run, 1)
-    assert "off: no agent is registered on this server" in page_of(bob, run, 1)
+    assert "off: no agent of this server can replay the run" in page_of(bob, run, 1)
 
     settings.REPLAY_MODEL_ENDPOINT, settings.REPLAY_AGENTS = "https://models.example/v1", {"support": {}}
 
@@ -771,6 +771,34 @@ def test_options_that_cannot_be_are_refused_at_their_input(bob, run, typed, name
     errors = errors_in(response.content.decode())
     assert (response.status_code, list(errors)) == (422, [name])
     assert words in errors[name]
+    assert not Replay.objects.exists()
+
+
+def test_a_run_of_the_openai_sdk_offers_no_code_on_the_server_but_the_command(shop, bob, settings):
+    """Control: the same recording of Pydantic AI offers the registered agent."""
+    settings.REPLAY_AGENTS = {"support": {}}
+    sdk = load_record(shop, run_id="sdk 1", steps=[model_step(1)], agent={"name": "desk", "framework": "openai-agents"})
+    own = load_record(shop, run_id="own_1", steps=[model_step(1)], agent={"name": "desk", "framework": "pydantic-ai"})
+
+    of_sdk, of_own = (bob.get(f"{options(run)}?run={run.run_id}").content.decode() for run in (sdk, own))
+
+    assert re.findall(r'value="(code\w*)"[^>]*disabled', of_sdk) == ["code", "code_and_tools"]
+    assert "recorded by the OpenAI Agents SDK" in of_sdk
+    command = "replay-recorder replay &#x27;sdk 1&#x27; --url http://testserver --agent module:agent --tools run"
+    assert f'data-copy="{command}"' in of_sdk
+    assert (re.findall(r'value="code\w*"[^>]*disabled', of_own), "OpenAI Agents SDK" in of_own) == ([], False)
+
+
+@pytest.mark.parametrize("mode", ["code", "code_and_tools", "live"])
+def test_code_for_a_run_of_the_openai_sdk_is_refused_in_words(shop, bob, settings, mode):
+    settings.REPLAY_AGENTS = {"support": {}}
+    settings.REPLAY_MODEL_ENDPOINT, settings.REPLAY_MODEL_ALLOW_PRIVATE = "http://127.0.0.1:9/v1", True
+    run = load_record(shop, steps=[model_step(1)], agent={"name": "desk", "framework": "openai-agents"})
+
+    response = bob.post(options(run), {"mode": mode, "agent": "support"})
+
+    assert response.status_code == 422
+    assert "on your own machine" in errors_in(response.content.decode())["agent"]
     assert not Replay.objects.exists()
 
 

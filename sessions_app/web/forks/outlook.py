@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from typing import Any
 
 from sessions_app.core.formats.fields import Fields
 from sessions_app.core.formats.native_steps import read_step
 from sessions_app.core.run import ToolCall, ToolKind, is_answered_by_tool
 from sessions_app.mapping.details import details
 from sessions_app.models import Run
+from sessions_app.queries.code_places import why_not_on_the_server
 from sessions_app.queries.steps import StoredOrGone
 from sessions_app.services.fork_checks import Parent
-from sessions_app.services.replays import has_live_model
+from sessions_app.services.replays import has_live_model, registered_agents
 
 TOOLS = 100
 """Tools that the page names."""
@@ -73,6 +75,13 @@ def _kind(said: object) -> ToolKind:
     return next((kind for kind in _KINDS if kind == said), "unknown")
 
 
+def offered_agents(run: Run) -> dict[str, Any]:
+    """The registered agents that may replay this run, and what keeps all of them from it."""
+    refusal = why_not_on_the_server(run)
+    agents = [] if refusal else registered_agents()
+    return {"agents": agents, "code_refusal": refusal}
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Source:
     """Who may answer after the change, and whether it is allowed here."""
@@ -101,7 +110,7 @@ def sources(agents: list[str], *, is_sampling: bool) -> list[Source]:
 def _own_code(agents: list[str], *, is_sampling: bool) -> Source:
     if agents and is_sampling:
         return Source(name="own code", words="off: a sampling runs the rebuilt agent", allowed=False)
-    words = "the team's agent runs, its tools frozen" if agents else "off: no agent is registered on this server"
+    words = "the team's agent runs, its tools frozen" if agents else "off: no agent of this server can replay the run"
     return Source(name="own code", words=words, allowed=bool(agents))
 
 

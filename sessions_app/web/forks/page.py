@@ -13,11 +13,10 @@ from sessions_app.core.payload import JsonObject
 from sessions_app.core.step_summary import StepSummary
 from sessions_app.queries import steps
 from sessions_app.services.fork_checks import Parent
-from sessions_app.services.replays import registered_agents
 from sessions_app.web.forks.changes import CARDS, RULES, ticked_presets
 from sessions_app.web.forks.form import BREAKPOINT_KINDS, BREAKPOINTS
 from sessions_app.web.forks.inputs import TOP, Typed
-from sessions_app.web.forks.outlook import later_calls, sources, tools_of
+from sessions_app.web.forks.outlook import later_calls, offered_agents, sources, tools_of
 from sessions_app.web.forks.recorded import Recorded
 from sessions_app.web.forks.values import spelled
 
@@ -174,12 +173,13 @@ def form_context(names: Iterable[str], typed: Typed, errors: Mapping[str, str], 
 
 def outlook_context(parent: Parent, row: StepSummary, *, is_sampling: bool) -> dict[str, Any]:
     """What the fork can count on."""
-    run, agents = parent.row, registered_agents()
+    run = parent.row
+    offered = offered_agents(run)
     return {
-        "agents": agents,
+        **offered,
         "later": later_calls(parent, row.index),
         "tools": tools_of(run),
-        "sources": sources(agents, is_sampling=is_sampling),
+        "sources": sources(offered["agents"], is_sampling=is_sampling),
         "last_index": run.content.length,
         "step_choices": steps.row_page(run.steps, row.index).rows,
     }

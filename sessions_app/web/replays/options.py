@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -15,14 +16,14 @@ from sessions_app.core.fork.changes import ForkError
 from sessions_app.core.fork.order import read_breakpoints
 from sessions_app.core.payload import JsonObject
 from sessions_app.core.redaction import RedactionFailed
-from sessions_app.models import Project, Replay
+from sessions_app.models import Project, Replay, Run
 from sessions_app.queries.access import has_role
 from sessions_app.services.replay_questions import live_endpoint
-from sessions_app.services.replays import registered_agents, request_replay
+from sessions_app.services.replays import request_replay
 from sessions_app.web.access import project_page
 from sessions_app.web.forks.form import BREAKPOINTS, read_breakpoint_rows
 from sessions_app.web.forks.inputs import TOP, Typed, number_of, words_of
-from sessions_app.web.forks.outlook import tools_of
+from sessions_app.web.forks.outlook import offered_agents, tools_of
 from sessions_app.web.forks.page import breakpoint_context, inputs_of
 from sessions_app.web.form_keys import form_token, request_key
 from sessions_app.web.run_pages import RunPlace, place_of, session_of
@@ -104,6 +105,12 @@ def _live() -> dict[str, str]:
         return {"live_off": off.reason}
 
 
+def own_machine_command(request: HttpRequest, run: Run) -> str:
+    """The key comes from the shell and never from a page."""
+    place = f"{shlex.quote(run.run_id)} --url {request.build_absolute_uri('/').rstrip('/')}"
+    return f"replay-recorder replay {place} --agent module:agent --tools run"
+
+
 def _render(
     request: HttpRequest, project: Project, place: RunPlace, typed: Typed, errors: dict[str, str], status: int = 200
 ) -> HttpResponse:
@@ -114,7 +121,8 @@ def _render(
         "run": place.run,
         "session_address": place.session_address(project),
         "may_change": has_role(request.user, project, "member"),
-        "agents": registered_agents(),
+        **offered_agents(place.run),
+        "command": own_machine_command(request, place.run),
         "tools": tools_of(place.run),
         "live": request.POST.getlist("live"),
         "f": inputs_of((*NAMES, "live"), typed, errors),
