@@ -102,6 +102,8 @@ class ReplayingCommand(BaseCommand):
     def _end(self, replay: Replay) -> None:
         self.say(outcome_lines(replay))
         code = exit_code(replay)
+        if code and replay.state == ReplayState.DONE and not replay.waits_for_answer:
+            sys.exit(code)  # it did what it was asked for, and what came of it has been said
         if code:
             words = replay.verdict if replay.state == ReplayState.DONE else replay.state
             raise CommandError(f"{replay.replay_id}: {words}.{_what_to_do(replay)}", returncode=code)

@@ -62,4 +62,5 @@ def samples_of(replay: Replay) -> Samples | None:
         interval=(interval[0], interval[1]) if interval else None,
         done=found.get("done") or 0,
         again=found.get("again"),
+        outcomes=tuple((group["words"], group["count"]) for group in found.get("groups") or []),
     )

@@ -81,21 +81,23 @@ def _run(replay: Replay, children: ChildPool) -> None:
     except StoredBytesMissing as error:
         _fail(replay, str(error))
         return
+    questions = Questions(replay)
     try:
         if replay.is_sampled:
-            _sample(replay, run, children)
+            _sample(replay, run, children, questions)
         else:
-            record, run_id, questions = _record(run), produced_run_id(replay), Questions(replay)
+            record, run_id = _record(run), produced_run_id(replay)
             result = _replayed(replay, record, run_id, children, questions)
             facts = {**(result.get("facts") or {}), **({"live_model": questions.asked} if questions.asked else {})}
             live_calls = result["live_calls"] + questions.live_requests
             store_result(replay, {**result, "facts": facts, "live_calls": live_calls})
     except Cancelled:
-        leases.finish(replay, state=ReplayState.CANCELLED, verdict="cancelled")
+        leases.finish(replay, state=ReplayState.CANCELLED, verdict="cancelled", **_outside(questions.live_requests))
     except OutOfTime:
-        _fail(replay, f"The replay took longer than {settings.REPLAY_TIME_LIMIT_SECONDS} s.")
+        words = f"The replay took longer than {settings.REPLAY_TIME_LIMIT_SECONDS} s."
+        _fail(replay, words, **_outside(questions.live_requests))
     except CodeCrashed as crash:  # it would do the same again
-        live_calls = {"live_calls": crash.live_calls} if crash.live_calls else {}
+        live_calls = _outside(crash.live_calls + questions.live_requests)
         facts = {"commit": _commit(replay)} if crash.has_begun else {}
         leases.finish(
             replay, state=ReplayState.CRASHED, verdict="could_not_run", error=str(crash), facts=facts, **live_calls
@@ -109,9 +111,14 @@ def _record(run: Run) -> str:
     return encode_native(run).decode()
 
 
-def _sample(replay: Replay, run: Run, children: ChildPool) -> None:
+def _outside(calls: int) -> dict[str, int]:
+    """Calls that were made before a replay was left; where there were none, nothing was measured."""
+    return {"live_calls": calls} if calls else {}
+
+
+def _sample(replay: Replay, run: Run, children: ChildPool, questions: Questions) -> None:
     """One fork after the other, each with the model's own answers."""
-    sampling, questions, record = Sampling(replay, run), Questions(replay), _record(run)
+    sampling, record = Sampling(replay, run), _record(run)
     for run_id in sampling.run_ids():
         result = _replayed(replay, record, run_id, children, questions)
         sampling.add(run_id, result, live_requests=questions.live_requests, asked=questions.asked)
@@ -218,5 +225,5 @@ def _beat(replay: Replay, progress: _Progress) -> None:
         raise Cancelled
 
 
-def _fail(replay: Replay, reason: str) -> None:
-    leases.finish(replay, state=ReplayState.FAILED, verdict="could_not_run", error=reason)
+def _fail(replay: Replay, reason: str, **found: int) -> None:
+    leases.finish(replay, state=ReplayState.FAILED, verdict="could_not_run", error=reason, **found)

@@ -10,11 +10,11 @@ from sessions_app.core.fork.order import OnDifference, read_order
 from sessions_app.core.formats.fields import Fields
 from sessions_app.core.judge.anomalies import find_anomalies
 from sessions_app.core.judge.kit import audit_kit
-from sessions_app.core.payload import JsonObject, Payload, compact_json
+from sessions_app.core.payload import Payload, compact_json
 from sessions_app.core.replay.isolation import is_own_machine, world_in_words
 from sessions_app.core.replay.parts import ModelPart, Parts, parts_of
 from sessions_app.core.replay.proof import read_proof
-from sessions_app.core.replay.words import Difference, Effect, ReplayFacts
+from sessions_app.core.replay.words import Difference, Effect, LiveModel, ReplayFacts
 from sessions_app.core.reports.run_report import (
     Attempt,
     Outcome,
@@ -95,6 +95,7 @@ def _attempt(replay: Replay, output: Payload | None) -> Attempt:
         tool_calls=replay.produced_run.tool_call_count if replay.produced_run else 0,
         error=_error(replay),
         replay_id=replay.replay_id,
+        parts=_parts(replay),
     )
 
 
@@ -153,6 +154,7 @@ def plain_facts(replay: Replay) -> ReplayFacts:
         is_cold=replay.run.verdict == "cold",
         has_run=_has_run(replay),
         run_id=replay.produced_run.run_id if replay.produced_run else None,
+        live_model=_live_model(replay),
         live_tools=facts.get("live_tools") or {},
         agent=agent_of(replay) if "commit" in facts else None,
         commit=facts.get("commit"),
@@ -174,22 +176,22 @@ def _parts(replay: Replay) -> Parts | None:
         return None
     order = read_order(replay.order)
     own_machine = is_own_machine(replay.facts)
-    model: ModelPart = "live" if order.samples is not None else _MODELS[order.on_difference]
+    model = _live_model(replay)
+    part: ModelPart = "live" if order.samples is not None else _MODELS[order.on_difference]
     return parts_of(
         agent=order.agent,
         runs_tools=order.tools.run,
-        model=model,
-        asked=_asked(replay.facts.get("live_model")),
+        model=part,
+        asked=model.words if model else None,
         is_on_own_machine=own_machine,
     )
 
 
-def _asked(live: JsonObject | None) -> str | None:
+def _live_model(replay: Replay) -> LiveModel | None:
+    live = replay.facts.get("live_model")
     if not live:
         return None
-    settings = [f"{name} {value}" for name, value in sorted(live["settings"].items())]
-    answered = [f"answered as {live['answered']}"] if live["answered"] not in (None, live["model"]) else []
-    return ", ".join([str(live["model"]), *settings, *answered])
+    return LiveModel(name=str(live["model"]), settings=live["settings"], answered=live["answered"])
 
 
 _MODELS: dict[OnDifference, ModelPart] = {
@@ -213,8 +215,7 @@ def _said(value: object) -> str:
 
 
 def _world(replay: Replay) -> str:
-    is_live = bool(replay.live_calls) or replay.asks_live_model
-    return world_in_words(replay.facts, is_live=is_live, refused=replay.refused_calls or 0)
+    return world_in_words(replay.facts, is_live=bool(replay.live_calls), refused=replay.refused_calls or 0)
 
 
 def first_difference(replay: Replay) -> Difference | None:

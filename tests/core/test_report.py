@@ -12,9 +12,9 @@ from sessions_app.core.judge.anomalies import find_anomalies
 from sessions_app.core.judge.kit import audit_kit
 from sessions_app.core.judge.reading import TIMES
 from sessions_app.core.payload import Payload
-from sessions_app.core.replay.parts import Parts
+from sessions_app.core.replay.parts import Parts, parts_of
 from sessions_app.core.replay.proof import Part
-from sessions_app.core.replay.words import Difference, ReplayFacts, verdict_in_words
+from sessions_app.core.replay.words import Difference, LiveModel, ReplayFacts, verdict_in_words
 from sessions_app.core.reports.run_report import (
     Attempt,
     ReproductionReport,
@@ -76,8 +76,10 @@ def test_text_goes_on_with_what_was_real_and_what_to_do():
         "Model: openai:gpt-4o\n"
         "Recorded at: 2026-02-17T14:23:01+00:00\n"
         "Messages: 6\n"
-        "Replay kit: 4 of 12 captured; "
-        "not: identity, tool_schemas, model, sampling, tool_io, timestamps, commit, flags\n"
+        "Replay kit: 4 of 12 captured\n"
+        "Captured in part: Model, provider and region; Tool requests and answers; Start, first token and end\n"
+        "Not captured: User, tenant and session; Tool schemas of that moment; Temperature, top_p and seed; "
+        "Commit of the agent's code; Feature flags\n"
         "Verdict: Reproduced: same 5 steps, same answer\n"
         "Requests to the model: proven\n"
         "Tools and output schema: proven\n"
@@ -315,6 +317,53 @@ def test_a_replay_that_never_ran_did_and_held_nothing(verdict):
     assert "Steps done" not in as_text(report)
     assert "pinned" not in {row.state for row in report.budget}
     assert "pinned" in {row.state for row in report_on(read("session_abc123.json"), replay=SAME).budget}
+
+
+def test_each_attempt_says_what_ran():
+    """Control: one whose parts are not known says nothing of them, nor does the classic block."""
+    parts = parts_of(agent="desk", runs_tools=True, model="recorded_for_others")
+    report = report_on(make_run(model()), [Attempt(number=1, outcome="different", parts=parts), REPRODUCED])
+
+    words = "agent: your code, desk · model: recorded, also for other requests · tools: run · state: as registered"
+    assert as_text(report).count("agent: ") == as_markdown(report).count("agent: ") == 1
+    assert f"  Attempt 1: ❌ Different\n    {words}\n  Attempt 1: ✅ Reproduced\n" in as_text(report)
+    assert f"- Attempt 1: ❌ Different, `{words}`\n" in as_markdown(report)
+    first, second = as_json(report)["attempts"]
+    assert (first["parts"]["agent"], second["parts"]) == ("your code of today", None)
+    assert "agent: " not in as_text(report, details=False)
+
+
+ASKED = LiveModel(name="gpt-4o", settings={"temperature": 0, "top_p": 0.95})
+
+
+def test_the_budget_of_a_live_replay_shows_what_was_asked():
+    """Control: a replay that might have asked a live model, and did not, held still what any replay holds still."""
+    run = make_run(model())
+    parts = parts_of(agent="desk", runs_tools=False, model="recorded_then_live")
+    might = replace(SAME, parts=parts)
+    did = replace(might, live_model=ASKED)
+
+    [asked], [seed], [not_asked] = (
+        [row for row in report_on(run, replay=facts).budget if row.key == key]
+        for facts, key in ((did, "sampling"), (did, "seed"), (might, "sampling"))
+    )
+
+    assert asked.values.startswith("the live model was asked with temperature 0, top_p 0.95; recorded: ")
+    assert (asked.state, seed.state, not_asked.state) == ("recorded", "uncontrolled", "pinned")
+    assert seed.values.startswith("the live model was asked with seed not set; recorded: ")
+    assert "not done: pin model" in as_text(report_on(run, replay=did))
+    assert "not done: pin model" not in as_text(report_on(run, replay=might))
+
+
+def test_every_report_of_samples_says_how_often_which_outcome_came():
+    samples = Samples(n=3, judged=0, met=None, done=2, again=1, outcomes=(("It is shipped.", 1), ("Not found.", 1)))
+    report = report_on(make_run(model()), replay=replace(SAME, verdict="diverged", samples=samples))
+
+    assert "\nOutcomes:\n  1 × It is shipped.\n  1 × Not found." in as_text(report)
+    assert "**Outcomes**\n\n- `1 × It is shipped.`\n- `1 × Not found.`" in as_markdown(report)
+    told = as_json(report)["replay"]["samples"]
+    assert (told["n"], told["done"], told["again"]) == (3, 2, 1)
+    assert told["outcomes"][0] == {"words": "It is shipped.", "count": 1}
 
 
 def test_a_cancelled_attempt_is_no_error():

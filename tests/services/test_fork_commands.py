@@ -37,6 +37,8 @@ def call(command, *arguments, stdin=""):
         call_command(command, *arguments, stdout=out, stdin=StringIO(stdin))
     except CommandError as error:
         return out.getvalue().splitlines(), str(error), error.returncode
+    except SystemExit as end:
+        return out.getvalue().splitlines(), None, end.code
     return out.getvalue().splitlines(), None, 0
 
 
@@ -182,7 +184,7 @@ def test_a_recording_that_is_not_reproduced_has_exit_code_1(run):
     out, error, code = call("replay", "changed", "--here")
 
     replay = Replay.objects.get()
-    assert (code, replay.verdict in error) == (1, True)
+    assert (code, error, f"done: {replay.verdict}" in out) == (1, None, True)
     assert out[-2:] == [report_of(replay).verdict, "ended without an outcome"]
 
 
@@ -479,6 +481,23 @@ def test_of_a_replay_that_changes_nothing_only_the_same_again_is_well(run):
     replay.state, replay.verdict = ReplayState.DONE, "diverged"
 
     assert replaying.exit_code(replay) == 1
+
+
+def test_a_replay_that_went_another_way_is_no_error(run):
+    """Control: one that failed is. Only that says CommandError."""
+    command = replaying.ReplayingCommand(stdout=StringIO())
+    replay = request_replay(run=run)
+    other = {"step": 2, "path": "a", "recorded": 1, "replayed": 2}
+    Replay.objects.filter(pk=replay.pk).update(state="done", verdict="diverged", divergence=other)
+
+    with pytest.raises(SystemExit) as ended:
+        command.see_through(replay, no_wait=False, here=False, ask=False, stdin=StringIO())
+    Replay.objects.filter(pk=replay.pk).update(state="failed", verdict="could_not_run", error="No room.")
+    with pytest.raises(CommandError, match="failed") as failed:
+        command.see_through(replay, no_wait=False, here=False, ask=False, stdin=StringIO())
+
+    assert (ended.value.code, failed.value.returncode) == (1, 2)
+    assert "Diverged at step 2" in command.stdout.getvalue()
 
 
 def test_a_stopped_fork_shows_what_comes_near(run):

@@ -1,11 +1,13 @@
 """Replays that a live model answers: the same scene once more, and the team's code where it asks something new."""
 
 import json
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.test import override_settings
 
 from sessions_app.agents.process.sandbox import ChildPool
@@ -115,6 +117,24 @@ def test_an_attempt_with_a_live_model_says_how_often_it_came_again(run):
     words = "a live model, asked at every step (sonnet-4-2511, temperature 0, top_p 0.95, answered as fake-1)"
     assert ("model", words) in report.replay.parts.rows
     assert next(row for row in report.budget if row.key == "sampling").state != "pinned"
+
+
+def test_requests_that_went_out_are_counted_where_a_replay_was_cancelled(run):
+    """Control: one that is cancelled before it asks has none."""
+
+    def is_cancelled_meanwhile(body: dict[str, Any]) -> Answer:
+        Replay.objects.update(is_cancel_wanted=True)
+        connection.close()  # of the provider's thread
+        time.sleep(1.5)
+        return says("Too late.")
+
+    with live_model(is_cancelled_meanwhile):
+        asked = work(request_replay(run=run, mode="live", order={"samples": 2}))
+        Replay.objects.filter(pk=(before := request_replay(run=run, mode="live")).pk).update(is_cancel_wanted=True)
+        before = work(before)
+
+    assert (asked.state, asked.live_calls) == ("cancelled", 1)
+    assert (before.state, before.live_calls) == ("cancelled", None)
 
 
 def test_a_sample_that_failed_is_counted_apart(run):

@@ -31,6 +31,9 @@ FACTS = {
 }
 
 
+LOOK, LOOKED = {"tools": {"live": ["look"]}}, {"live_tools": {"look": 2}}
+
+
 def make_replay(run, **columns) -> Replay:
     fields = {"state": "done", "verdict": "reproduced", "live_calls": 0, "facts": FACTS} | columns
     return Replay.objects.create(
@@ -99,10 +102,12 @@ def head_badges(page):
         ({}, [("world", "world off")]),
         ({"facts": FACTS | {"fence": {"kernel": [], "held": []}}}, [("amber", "audit hook only")]),
         ({"facts": FACTS | {"fence": {"kernel": [], "held": ["network"]}}}, [("amber", "world off in part")]),
-        ({"order": {"tools": {"live": ["look"]}}, "live_calls": None}, [("amber", "live tools: look")]),
-        ({"order": {"tools": {"live": ["look"]}}}, [("amber", "live tools: look")]),
+        ({"order": LOOK, "state": "running", "verdict": None, "live_calls": None}, [("amber", "live tools: look")]),
+        ({"order": LOOK}, [("world", "world off")]),
+        ({"order": LOOK, "live_calls": 2, "facts": FACTS | LOOKED}, [("amber", "live tools: look × 2")]),
+        ({"order": LOOK, "live_calls": 2, "state": "crashed"}, [("amber", "2 live calls")]),
     ],
-    ids=["queued", "running", "never ran", "all held", "nothing held", "some held", "live asked for", "live ran"],
+    ids=["queued", "running", "never ran", "all held", "nothing held", "some held", "may", "did not", "did", "crashed"],
 )
 def test_the_badge_says_what_held_and_not_what_was_asked_for(shop, bob, columns, badges):
     page = page_of(bob, make_replay(load_example(shop, "r_8821"), **columns))
@@ -113,11 +118,14 @@ def test_the_badge_says_what_held_and_not_what_was_asked_for(shop, bob, columns,
 
 def test_a_sampling_says_how_many_calls_went_out(shop, bob):
     order = {"at_step": 2, "samples": 3}
-    asked = make_replay(load_example(shop, "r_8821"), mode="sampling", verdict="diverged", order=order, live_calls=3)
+    facts = FACTS | {"live_model": {"model": "gpt-4o", "settings": {}, "answered": None}}
+    asked = make_replay(
+        load_example(shop, "r_8821"), mode="sampling", verdict="diverged", order=order, live_calls=3, facts=facts
+    )
 
     page = " ".join(page_of(bob, asked).split())
 
-    assert "live model · 3 live calls, 0 other network calls, 0 writes" in page
+    assert "live model: 3 requests; 0 other network calls, 0 writes" in page
 
 
 def test_the_four_steps_of_the_harness_and_the_nine_sources_of_chance(shop, bob):

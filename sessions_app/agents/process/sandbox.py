@@ -111,7 +111,7 @@ class ReplayChild:
 
     def _write(self, line: bytes) -> None:
         assert self._process.stdin is not None
-        with suppress(BrokenPipeError):  # the reader sees the end of the answers and says so
+        with suppress(BrokenPipeError, ValueError):  # it ended; the reader sees the end of the answers and says so
             self._process.stdin.write(line)
             self._process.stdin.flush()
 

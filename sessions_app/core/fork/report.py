@@ -43,6 +43,8 @@ class Samples:
     """Those that came to an outcome."""
     again: int | None = None
     """Those that did the same again, calls and outcome; None where something was changed."""
+    outcomes: tuple[tuple[str, int], ...] = ()
+    """How often which outcome came, the most frequent first."""
 
     @property
     def again_words(self) -> str:
@@ -61,6 +63,17 @@ class Samples:
             f", 95 % interval {_percent(self.interval[0])}–{_percent(self.interval[1])} %" if self.interval else ""
         )
         return f"{self.met} of {self.judged} as expected ({share}{low_high})"
+
+    def to_json(self) -> JsonObject:
+        return {
+            "n": self.n,
+            "done": self.done,
+            "again": self.again,
+            "judged": self.judged,
+            "met": self.met,
+            "interval": list(self.interval) if self.interval else None,
+            "outcomes": [{"words": words, "count": number} for words, number in self.outcomes],
+        }
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

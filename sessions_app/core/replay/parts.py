@@ -29,6 +29,16 @@ class Parts:
     """Which live model was asked, and how; None where none was."""
     is_on_own_machine: bool = False
     """Whether it ran on a person's own machine, where nothing is sealed."""
+    name: str | None = None
+    """Of the agent, where it is yours."""
+
+    @property
+    def brief(self) -> str:
+        """What was chosen, for one line among other attempts."""
+        agent = f"your code, {self.name}" if self.name else _BRIEF_AGENTS[self.agent]
+        place = " on your own machine" if self.is_on_own_machine else ""
+        model, tools, state = _BRIEF_MODELS[self.model], self.tools, self._brief_state
+        return f"agent: {agent}{place} · model: {model} · tools: {tools} · state: {state}"
 
     @property
     def proves(self) -> str:
@@ -58,6 +68,10 @@ class Parts:
         return _CARRIED if self.agent == "rebuilt" else _REGISTERED_STATE
 
     @property
+    def _brief_state(self) -> str:
+        return {_CARRIED: "carried over", _OWN_STATE: "observed", _REGISTERED_STATE: "as registered"}[self._state]
+
+    @property
     def _tools(self) -> str:
         return _UNSEALED_TOOLS if self.is_on_own_machine and self.tools == "run" else _TOOLS[self.tools]
 
@@ -85,6 +99,7 @@ def parts_of(
         model=model,
         asked=asked,
         is_on_own_machine=is_on_own_machine,
+        name=agent,
     )
 
 
@@ -94,6 +109,13 @@ _MODELS: dict[ModelPart, str] = {
     "recorded_for_others": "the recorded answers, also to requests that differ",
     "recorded_then_live": "the recorded answers; from the first request that differs on, a live model",
     "live": "a live model, asked at every step",
+}
+_BRIEF_AGENTS: dict[AgentPart, str] = {"rebuilt": "rebuilt", "yours": "your code"}
+_BRIEF_MODELS: dict[ModelPart, str] = {
+    "recorded": "recorded",
+    "recorded_for_others": "recorded, also for other requests",
+    "recorded_then_live": "recorded, then live",
+    "live": "live",
 }
 _TOOLS: dict[ToolsPart, str] = {
     "frozen": "frozen: they give the recorded answers",

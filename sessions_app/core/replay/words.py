@@ -9,7 +9,7 @@ from typing import Literal
 from sessions_app.core.clipping import one_line, shortened
 from sessions_app.core.fork.report import ForkFacts, Samples, fork_in_words
 from sessions_app.core.judge.reading import count
-from sessions_app.core.payload import JsonObject, Payload
+from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.replay.parts import Parts
 from sessions_app.core.replay.proof import PART_WORDS, STATE_WORDS, Proof
 
@@ -56,6 +56,23 @@ class Effect:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class LiveModel:
+    """A live model that was asked in a replay."""
+
+    name: str
+    settings: Mapping[str, JsonValue]
+    """As they were sent."""
+    answered: str | None = None
+    """The name under which it answered."""
+
+    @property
+    def words(self) -> str:
+        settings = [f"{name} {value}" for name, value in sorted(self.settings.items())]
+        answered = [f"answered as {self.answered}"] if self.answered not in (None, self.name) else []
+        return ", ".join([self.name, *settings, *answered])
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class ReplayFacts:
     """How one replay went."""
 
@@ -92,6 +109,8 @@ class ReplayFacts:
     """None of a replay that changes nothing."""
     samples: Samples | None = None
     """How often a live model did the same again in an unchanged scene; a fork has its own."""
+    live_model: LiveModel | None = None
+    """The one that was asked; None where none was, also where one might have been."""
     live_tools: Mapping[str, int] = field(default_factory=dict)
     """How often each tool ran live, or on a person's own machine."""
     clock: str | None = None
@@ -119,12 +138,18 @@ class ReplayFacts:
 
     @property
     def has_live_model(self) -> bool:
-        return self.is_sampled or (self.parts is not None and self.parts.model != "recorded")
+        """Whether one answered, or may have."""
+        return self.is_sampled or self.live_model is not None
+
+    @property
+    def all_samples(self) -> Samples | None:
+        """Of a fork, or of an unchanged scene."""
+        return self.samples or (self.fork.samples if self.fork else None)
 
     @property
     def is_sampled(self) -> bool:
         """Whether it ran several times, each time with a live model."""
-        return self.samples is not None or (self.fork is not None and self.fork.samples is not None)
+        return self.all_samples is not None
 
 
 # --- the verdict in words ----------------------------------------------------------------------

@@ -11,13 +11,14 @@ from typing import Literal
 
 from sessions_app.core.clipping import one_line, shortened, visible
 from sessions_app.core.judge.anomalies import Anomaly, first_odd_step
-from sessions_app.core.judge.budget import STATE_WORDS, BudgetRow, nondeterminism_budget
-from sessions_app.core.judge.grading import retrievals_of
+from sessions_app.core.judge.budget import STATE_WORDS, BudgetRow, State, nondeterminism_budget
+from sessions_app.core.judge.grading import Status, retrievals_of
 from sessions_app.core.judge.kit import Kit
 from sessions_app.core.judge.reading import TIMES, calls_made, count, value_of
 from sessions_app.core.payload import JsonObject, JsonValue, Payload, compact_json
 from sessions_app.core.replay.harness import HarnessStep, harness_in_words, harness_of
-from sessions_app.core.replay.words import Difference, ReplayFacts, next_action, proof_rows, verdict_in_words
+from sessions_app.core.replay.parts import Parts
+from sessions_app.core.replay.words import Difference, LiveModel, ReplayFacts, next_action, proof_rows, verdict_in_words
 from sessions_app.core.run import Run
 
 Outcome = Literal["reproduced", "different", "partial", "error", "cancelled"]
@@ -52,6 +53,8 @@ class Attempt:
     tool_calls: int = 0
     error: str | None = None
     replay_id: str | None = None
+    parts: Parts | None = None
+    """What ran."""
 
     def to_json(self) -> JsonObject:
         return {
@@ -63,6 +66,7 @@ class Attempt:
             "tool_calls": self.tool_calls,
             "error": self.error,
             "replay_id": self.replay_id,
+            "parts": dict(self.parts.rows) if self.parts else None,
         }
 
 
@@ -81,10 +85,7 @@ class ReproductionReport:
     """Step, tool and arguments of each call."""
     anomalies: tuple[Anomaly, ...]
     attempts: tuple[Attempt, ...]
-    kit_captured: int
-    kit_total: int
-    kit_gaps: tuple[str, ...]
-    """Keys of the kit lines that are not captured whole."""
+    kit: Kit
     budget: tuple[BudgetRow, ...]
     next_action: str
     commit: str | None = None
@@ -117,7 +118,6 @@ def build_report(
 ) -> ReproductionReport:
     """`replay` is the replay that the report is about, usually the last attempt."""
     found = tuple(anomalies)
-    gaps = tuple(line.key for line in kit.lines if line.status != "captured")
     return ReproductionReport(
         run_id=run.run_id,
         session_id=run.session_id,
@@ -129,9 +129,7 @@ def build_report(
         tool_calls=tuple(_calls(run)),
         anomalies=found,
         attempts=tuple(attempts),
-        kit_captured=kit.captured,
-        kit_total=kit.total,
-        kit_gaps=gaps,
+        kit=kit,
         budget=_budget(run, replay),
         next_action=next_action(replay, has_odd_step=first_odd_step(found) is not None),
         commit=run.code.commit,
@@ -146,7 +144,22 @@ def _budget(run: Run, replay: ReplayFacts | None) -> tuple[BudgetRow, ...]:
         return recorded
     rows = nondeterminism_budget(run, replayed=not replay.has_live_model)
     pairs = zip(rows, recorded, strict=True)
-    return tuple(_let_loose(row, before, _loose_in(run, replay).get(row.key)) for row, before in pairs)
+    loose = _loose_in(run, replay)
+    return tuple(_asked_live(_let_loose(row, before, loose.get(row.key)), replay.live_model) for row, before in pairs)
+
+
+def _asked_live(row: BudgetRow, model: LiveModel | None) -> BudgetRow:
+    """Of a setting that a live model was asked with, what was asked comes before what was recorded."""
+    names = _SETTINGS.get(row.key, ())
+    if model is None or not names:
+        return row
+    said = ", ".join(f"{name} {model.settings.get(name, 'not set')}" for name in names)
+    state: State = "recorded" if any(name in model.settings for name in names) else "uncontrolled"
+    return replace(row, state=state, values=f"the live model was asked with {said}; recorded: {row.values}")
+
+
+_SETTINGS = {"sampling": ("temperature", "top_p"), "seed": ("seed",)}
+"""Rows of the budget that are settings of the model."""
 
 
 def _let_loose(row: BudgetRow, recorded: BudgetRow, why: str | None) -> BudgetRow:
@@ -161,8 +174,8 @@ def _loose_in(run: Run, replay: ReplayFacts) -> dict[str, str]:
         found |= dict.fromkeys(keys, f"your own code answered {count(replay.tools_that_ran, 'call')}")
     elif replay.live_tools:
         found["tool_results"] = ", ".join(f"{name} ran live {times} ×" for name, times in replay.live_tools.items())
-    if replay.has_live_model and replay.sources.get("live"):
-        found["model_version"] = f"a live model answered {count(replay.sources['live'], 'request')}"
+    if replay.live_model is not None:
+        found["model_version"] = f"a live model answered: {replay.live_model.words}"
     if replay.clock is None and run.started_at is not None and not replay.has_live_model:
         found["clock"] = "not pinned"
     return found
@@ -219,7 +232,7 @@ def _iso(moment: datetime | None) -> str | None:
 
 def as_text(report: ReproductionReport, *, details: bool = True) -> str:
     """The classic block; with details also what was real, the first difference and what to do."""
-    lines = [*_classic_lines(report), *_attempt_lines(report)]
+    lines = [*_classic_lines(report), *_attempt_lines(report, with_parts=details)]
     if details:
         lines += ["", *_detail_lines(report)]
     return "\n".join(lines)
@@ -242,19 +255,21 @@ def _anomalies_in_words(report: ReproductionReport) -> str:
     return "; ".join(map(one_line, report.warnings)) or "None detected"
 
 
-def _attempt_lines(report: ReproductionReport) -> list[str]:
-    return [line for attempt in report.attempts for line in _attempt_in_words(attempt)]
+def _attempt_lines(report: ReproductionReport, *, with_parts: bool) -> list[str]:
+    return [line for attempt in report.attempts for line in _attempt_in_words(attempt, with_parts=with_parts)]
 
 
-def _attempt_in_words(attempt: Attempt) -> list[str]:
+def _attempt_in_words(attempt: Attempt, *, with_parts: bool) -> list[str]:
     lines = [f"  Attempt {attempt.number}: {OUTCOME_WORDS[attempt.outcome]}"]
+    lines += [f"    {one_line(attempt.parts.brief)}"] if with_parts and attempt.parts else []
     return lines + ([f"    Error: {shortened(attempt.error, 500)}"] if attempt.error else [])
 
 
 def _detail_lines(report: ReproductionReport) -> list[str]:
-    answers = _answer_lines(report)
-    title = ["", "Answers after the fork:"] if answers else []
-    return [*(f"{name}: {words}" for name, words in _facts(report)), *title, *(f"  {line}" for line in answers)]
+    lines = [f"{name}: {words}" for name, words in _facts(report)]
+    for title, listed in (("Outcomes", _outcome_lines(report)), ("Answers after the fork", _answer_lines(report))):
+        lines += ["", f"{title}:", *(f"  {line}" for line in listed)] if listed else []
+    return lines
 
 
 def _facts(report: ReproductionReport) -> list[tuple[str, str]]:
@@ -264,14 +279,25 @@ def _facts(report: ReproductionReport) -> list[tuple[str, str]]:
         ("Model", report.model or "not captured"),
         ("Recorded at", _iso(report.recorded_at) or "not captured"),
         ("Messages", str(report.messages)),
-        ("Replay kit", _kit_in_words(report)),
+        ("Replay kit", f"{report.kit.captured} of {report.kit.total} captured"),
+        *_kit_gaps(report.kit),
     ]
     return [*((name, one_line(words)) for name, words in facts), *_replay_facts(report)]
 
 
-def _kit_in_words(report: ReproductionReport) -> str:
-    gaps = ", ".join(report.kit_gaps)
-    return f"{report.kit_captured} of {report.kit_total} captured" + (f"; not: {gaps}" if gaps else "")
+def _kit_gaps(kit: Kit) -> list[tuple[str, str]]:
+    """The lines that are not captured whole, by their names."""
+    named = [
+        (words, "; ".join(line.title for line in kit.lines if line.status == status)) for status, words in _GAPS.items()
+    ]
+    return [(words, titles) for words, titles in named if titles]
+
+
+_GAPS: dict[Status, str] = {
+    "partial": "Captured in part",
+    "missing": "Not captured",
+    "contradictory": "Contradictory",
+}
 
 
 def _replay_facts(report: ReproductionReport) -> list[tuple[str, str]]:
@@ -315,6 +341,12 @@ def _answer_lines(report: ReproductionReport) -> list[str]:
     return [one_line(words) for words in fork.answers] if fork else []
 
 
+def _outcome_lines(report: ReproductionReport) -> list[str]:
+    """How often samples with a live model came to which outcome."""
+    samples = report.replay.all_samples if report.replay else None
+    return [one_line(f"{number} {TIMES} {words}") for words, number in samples.outcomes] if samples else []
+
+
 def _sources_in_words(replay: ReplayFacts) -> str:
     sources = [f"{number} {name.replace('_', ' ')}" for name, number in replay.sources.items()]
     world = [replay.world] if replay.world else []
@@ -342,6 +374,7 @@ def as_markdown(report: ReproductionReport) -> str:
         f"**Tool calls: {len(report.tool_calls)}**{_markdown_calls(report.tool_calls)}",
         f"**Anomalies**{_markdown_anomalies(report)}",
         f"**Reproduction attempts: {len(report.attempts)}**{_markdown_attempts(report.attempts)}",
+        *_markdown_list("Outcomes", _outcome_lines(report)),
         *_markdown_sources(report),
         f"**What could differ**\n\n{budget}",
     ]
@@ -354,8 +387,12 @@ def _markdown_sources(report: ReproductionReport) -> list[str]:
         return []
     table = [f"| {name.replace('_', ' ')} | {number} |" for name, number in report.replay.sources.items()]
     blocks = ["\n".join(["**Answers from**\n", "| source | steps |", "|---|---:|", *table])]
-    answers = "\n".join(f"- {code(line)}" for line in _answer_lines(report))
-    return [*blocks, f"**Answers after the fork**\n\n{answers}"] if answers else blocks
+    return [*blocks, *_markdown_list("Answers after the fork", _answer_lines(report))]
+
+
+def _markdown_list(title: str, lines: Sequence[str]) -> list[str]:
+    listed = "\n".join(f"- {code(line)}" for line in lines)
+    return [f"**{title}**\n\n{listed}"] if listed else []
 
 
 def _bullets(rows: Sequence[tuple[str, str]]) -> str:
@@ -379,12 +416,13 @@ def _markdown_anomalies(report: ReproductionReport) -> str:
 
 
 def _markdown_attempts(attempts: Sequence[Attempt]) -> str:
-    rows = [f"- Attempt {a.number}: {OUTCOME_WORDS[a.outcome]}{_markdown_error(a)}" for a in attempts]
+    rows = [f"- Attempt {a.number}: {', '.join([OUTCOME_WORDS[a.outcome], *_markdown_details(a)])}" for a in attempts]
     return "\n\n" + "\n".join(rows) if rows else ""
 
 
-def _markdown_error(attempt: Attempt) -> str:
-    return f", {code(attempt.error)}" if attempt.error else ""
+def _markdown_details(attempt: Attempt) -> list[str]:
+    """What ran and what went wrong, as code: both hold names of the team's."""
+    return [code(words) for words in (attempt.parts and attempt.parts.brief, attempt.error) if words]
 
 
 def _markdown_budget(row: BudgetRow) -> tuple[str, str]:
@@ -431,9 +469,10 @@ def as_json(report: ReproductionReport) -> JsonObject:
         "anomalies": [anomaly.to_json() for anomaly in report.anomalies],
         "attempts": [attempt.to_json() for attempt in report.attempts],
         "kit": {
-            "captured": report.kit_captured,
-            "total": report.kit_total,
-            "gaps": list(report.kit_gaps),
+            "captured": report.kit.captured,
+            "total": report.kit.total,
+            "gaps": list(report.kit.lacks),
+            "partial": [line.key for line in report.kit.lines if line.status == "partial"],
         },
         "budget": [row.to_json() for row in report.budget],
         "commit": report.commit,
@@ -460,6 +499,7 @@ def _replay_json(replay: ReplayFacts) -> JsonObject:
         "commit": replay.commit,
         "error": replay.error,
         "run_id": replay.run_id,
+        "samples": replay.all_samples and replay.all_samples.to_json(),
         "fork": replay.fork and replay.fork.to_json(),
     }
 

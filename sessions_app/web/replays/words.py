@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sessions_app.core.judge.reading import TIMES, count
 from sessions_app.core.replay import isolation
 from sessions_app.models import Replay
 from sessions_app.models.replays import FORK_MODES, ReplayMode
@@ -59,16 +60,34 @@ def is_fork(replay: Replay) -> bool:
 
 
 def badges_of(replay: Replay) -> list[Badge]:
-    """What is live is named as soon as it is asked for; that the world was off only once that was measured."""
+    """While it is open, what may go live; once it is over, what did. That the world was off only once that was
+    measured."""
     code = [Badge(words=f"runs the team's own code: {agent}", icon="code")] if (agent := agent_of(replay)) else []
     return [*code, *(_live_badges(replay) or _world_badges(replay))]
 
 
 def _live_badges(replay: Replay) -> list[Badge]:
-    live = _named(replay.order.get("tools") or {}, "live", "live tools", "radio")
-    if replay.asks_live_model:
-        live.append(Badge(words="live model", icon="radio", is_amber=True))
-    return live
+    words = _went_live(replay) if replay.is_over else _may_go_live(replay)
+    return [Badge(words=each, icon="radio", is_amber=True) for each in words]
+
+
+def _may_go_live(replay: Replay) -> list[str]:
+    tools = sorted((replay.order.get("tools") or {}).get("live") or ())
+    model = ["live model"] if replay.asks_live_model else []
+    return [f"live tools: {', '.join(tools)}", *model] if tools else model
+
+
+def _went_live(replay: Replay) -> list[str]:
+    """A replay that crashed knows how many calls there were, and not always of what."""
+    if replay.live_calls is None:
+        return []
+    ran = {name: times for name, times in (replay.facts.get("live_tools") or {}).items() if times}
+    named = ", ".join(f"{name} {TIMES} {times}" for name, times in sorted(ran.items()))
+    tools = [f"live tools: {named}"] if ran else []
+    others = replay.live_calls - sum(ran.values())
+    is_model = bool(replay.facts.get("live_model"))
+    asked = f"live model: {count(others, 'request')}" if is_model else count(others, "live call")
+    return [*tools, asked] if others else tools
 
 
 def _world_badges(replay: Replay) -> list[Badge]:
@@ -83,13 +102,8 @@ def _world_badges(replay: Replay) -> list[Badge]:
     return [Badge(words=words, icon="triangle-alert", is_amber=True)]
 
 
-def _named(tools: dict[str, list[str]], name: str, words: str, icon: str) -> list[Badge]:
-    names = tools.get(name) or []
-    return [Badge(words=f"{words}: {', '.join(sorted(names))}", icon=icon, is_amber=True)] if names else []
-
-
 def is_simulated(replay: Replay) -> bool:
-    """Whether the order asks for nothing live."""
+    """Whether nothing may go live, and once it is over, nothing did."""
     return not _live_badges(replay)
 
 
