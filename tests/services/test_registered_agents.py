@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 
 import pytest
+from pydantic_ai.exceptions import UserError
 
 from sessions_app.services.registered_agents import agent_lines, problems_of_agents
 
@@ -23,12 +25,14 @@ PROBLEMS = {
     "shop.leaving:agent": "crashed: os._exit(3)",
     "shop.calling:agent": "crashed: reached for the world, which is off in a replay (socket.getaddrinfo)",
     "shop.desk:agent": None,
+    "shop.named:agent": None,
 }
 MODULES = {
     "__init__": "",
     "needy": "import absent_package",
     "sdk": "raise ModuleNotFoundError('as where the SDK is not installed', name='agents')",
     "desk": "from pydantic_ai import Agent\nagent = Agent('test')\nnumber = 7",
+    "named": "from pydantic_ai import Agent\nagent = Agent('openai:gpt-4o')",
     "keyless": "import os\nos.environ['SHOP_KEY']",
     "leaving": "import os\nos._exit(3)",
     "calling": "import socket\nsocket.create_connection(('example.com', 80))",
@@ -49,6 +53,16 @@ def shop(tmp_path, settings):
 def test_each_agent_that_cannot_be_loaded_is_named_with_the_reason(shop):
     """Also those behind one that ends its process."""
     assert dict(zip(PROBLEMS, dict(problems_of_agents()).values(), strict=True)) == PROBLEMS
+
+
+def test_a_model_that_is_named_wants_neither_package_nor_key(shop, monkeypatch):
+    """Control: outside of a replay the same module cannot be imported without a key."""
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.syspath_prepend(str(shop))
+
+    with pytest.raises(UserError, match="OPENAI_API_KEY"):
+        import_module("shop.named")
+    assert dict(zip(PROBLEMS, dict(problems_of_agents()).values(), strict=True))["shop.named:agent"] is None
 
 
 def test_a_terminal_is_told_name_place_and_reason(shop, settings):

@@ -6,6 +6,7 @@ import importlib
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import wraps
 from typing import Any
 
 from sessions_app.core.errors import ReplayProductError
@@ -82,14 +83,26 @@ def _named(made: Any) -> dict[str, Any]:
 
 
 def load_team_agent(target: str) -> OwnAgent:
-    """As `load_agent`, in a process that replays: whatever the module sets, no model is asked and nothing is traced."""
+    """As `load_agent`, in a process that replays: whatever the module sets, no model is asked and nothing is traced.
+
+    Nor is a model made of its name, which would want the provider's package and a key for what is never asked.
+    """
     from pydantic_ai import Agent, models
 
     models.ALLOW_MODEL_REQUESTS = False
+    Agent.__init__ = _keeping_names(Agent.__init__)  # type: ignore[method-assign]
     own = load_agent(target)
     models.ALLOW_MODEL_REQUESTS = False
     Agent.instrument_all(False)
     return own
+
+
+def _keeping_names(make: Callable[..., None]) -> Any:
+    @wraps(make)
+    def made(*arguments: Any, **named: Any) -> None:
+        make(*arguments, **{**named, "defer_model_check": True})
+
+    return made
 
 
 def _is_agent(found: Any) -> bool:
