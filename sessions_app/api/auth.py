@@ -28,7 +28,8 @@ class FullKeyHolder(KeyHolder):
     def authenticate(self, request: HttpRequest, token: str) -> ApiKey | None:
         key = find_key(token)
         if key is not None and key.scope != KeyScope.FULL:
-            raise Refused(403, "wrong_scope", "This key may only send recordings; Set up makes keys that also read and replay.")
+            words = "This key may only send recordings; Set up makes keys that also read and replay."
+            raise Refused(403, "wrong_scope", words)
         return key
 
 
