@@ -23,6 +23,7 @@ from pydantic import Field
 from pydantic_ai import Agent, FunctionToolset, ModelRetry, RunContext
 from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, TextPart, ToolReturnPart
+from pydantic_ai.settings import ModelSettings
 
 MODEL = "openai:gpt-4o"
 OrderId = Annotated[str, Field(description="The order number, such as ORD-1234.")]
@@ -55,7 +56,11 @@ def order_desk_repaired() -> Agent[None, str]:
 
 def _order_desk(*, checks_eligibility: bool, checks_inside: bool = False) -> Agent[None, str]:
     agent = Agent(
-        MODEL, name="order_desk", instructions="You help customers with order management.", defer_model_check=True
+        MODEL,
+        name="order_desk",
+        instructions="You help customers with order management.",
+        model_settings=ModelSettings(temperature=0.7, top_p=1.0, seed=20171),
+        defer_model_check=True,
     )
 
     @agent.tool_plain(metadata={"replay": "read"}, description="Look up an order by its number.")
@@ -87,6 +92,7 @@ def v2_with_empty_check() -> Agent[None, str]:
         MODEL,
         name="docs-assistant",
         instructions="You answer questions about our policies. Search the docs with search_docs before you answer.",
+        model_settings=ModelSettings(temperature=0.0, seed=42),
         capabilities=[SaysWhenNothingIsFound()],
         defer_model_check=True,
     )
@@ -121,7 +127,11 @@ def _newest_search(messages: list[ModelMessage]) -> dict[str, Any] | None:
 
 def billing_desk() -> Agent[None, str]:
     agent = Agent(
-        MODEL, name="billing_desk", instructions="You help customers pay their invoices.", defer_model_check=True
+        MODEL,
+        name="billing_desk",
+        instructions="You help customers pay their invoices.",
+        model_settings=ModelSettings(temperature=0.7, top_p=1.0, seed=31071),
+        defer_model_check=True,
     )
 
     @agent.tool_plain(metadata={"replay": "read"}, description="Find what is due on an invoice, and what was paid.")

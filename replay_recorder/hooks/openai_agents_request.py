@@ -38,8 +38,12 @@ class ModelRequest:
         step: int,
         conversation: Conversation,
         on_answer: Callable[[int, list[Json], list[str]], None],
+        *,
+        agents_own: Any = None,
     ) -> None:
-        """`on_answer` gets the step, the parts of the answer when it is there, and the names of the handoffs."""
+        """`agents_own` is the model that the agent names.
+
+        `on_answer` gets the step, the parts of the answer when it is there, and the names of the handoffs."""
         self.step = step
         self.is_busy = False
         self.model: str | None = None
@@ -51,6 +55,7 @@ class ModelRequest:
         self._run = run
         self._conversation = conversation
         self._on_answer = on_answer
+        self._agents_own = agents_own
         self._address: str | None = None
         self._answered_model: str | None = None
         self._finish_reason: str | None = None
@@ -61,7 +66,9 @@ class ModelRequest:
     # --- attempts
 
     def began(self, model: Any, given: Json) -> None:
-        self.model, self.provider, self._address = model_name(model), provider_of(model), address_of(model)
+        in_place_of = getattr(model, "in_place_of", None)
+        self.model = model_name(in_place_of(self._agents_own) if in_place_of else model)
+        self.provider, self._address = provider_of(model), address_of(model)
         facts = {
             "name": self.model or "model",
             "model": self.model,

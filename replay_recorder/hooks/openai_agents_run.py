@@ -113,7 +113,7 @@ class RunLog:
             self._put_start(instructions, asked.prior)
         title = model_name(agent.model) or "model"
         step = self.run.begin("model", name=title, agent=name(agent.name), request=asked.history)
-        self._request = ModelRequest(self.run, step, self._conversation, self._calls.asked_for)
+        self._request = ModelRequest(self.run, step, self._conversation, self._calls.asked_for, agents_own=agent.model)
         current_attempts.set(self._request)
         self.enter(step)
 

@@ -94,6 +94,20 @@ def _are_random_ids(path: str, left: Any, right: Any) -> bool:
     return _MADE_AT_RANDOM.sub("<>", left) == _MADE_AT_RANDOM.sub("<>", right)
 
 
+_WRITTEN_WHOLE = frozenset({"temperature", "top_p", "seed"})
+"""A recording that holds these, be it as null, holds every setting; others hold those that their producer knows of."""
+
+
+def settings_difference(recorded: Any, now: dict[str, Any]) -> Difference | None:
+    """Of the settings of a request, both without their secrets; null and no word are the same."""
+    if not isinstance(recorded, dict):
+        return None
+    is_whole = recorded.keys() >= _WRITTEN_WHOLE
+    names = [*recorded, *(name for name in now if is_whole and name not in recorded)]
+    found = (first_difference(recorded.get(name), now.get(name), f"settings.{name}") for name in names)
+    return next((each for each in found if each is not None), None)
+
+
 def same_value(left: Any, right: Any) -> bool:
     """Whether two JSON values are the same, whatever the order of their keys; for arguments, which are matched."""
     return json.dumps(left, sort_keys=True, default=str) == json.dumps(right, sort_keys=True, default=str)

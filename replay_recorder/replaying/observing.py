@@ -111,6 +111,7 @@ async def _pydantic_ai(replay: Replay, http: ToolHttp | None) -> None:
     from replay_recorder.replaying import pydantic_ai as doubles
 
     recording, own = replay.recording, replay.own
+    name, settings = doubles.model_of(own.agent, own.arguments)
     prompt, started = doubles.recorded_start(recording)
     if replay.tools == "frozen":
         tools: Any = doubles.FrozenTools(recording, replay.on_difference, replay.stops)
@@ -119,7 +120,7 @@ async def _pydantic_ai(replay: Replay, http: ToolHttp | None) -> None:
     arguments = {
         **own.arguments,
         **started,
-        "model": doubles.ReplayModel(recording, replay.on_difference, replay.stops),
+        "model": doubles.ReplayModel(recording, replay.on_difference, replay.stops, name=name, settings=settings),
         "capabilities": [*(own.arguments.get("capabilities") or ()), tools],
         "deps": own.deps,
     }
@@ -160,7 +161,9 @@ async def _openai_agents(replay: Replay, http: ToolHttp | None) -> None:
     # Replays are not uploaded as traces.
     arguments["run_config"] = dataclasses.replace(
         arguments.get("run_config") or RunConfig(),
-        model=doubles.ReplayModel(recording, replay.on_difference, replay.stops),
+        model=doubles.ReplayModel(
+            recording, replay.on_difference, replay.stops, own=getattr(arguments.get("run_config"), "model", None)
+        ),
         tracing_disabled=True,
     )
     if own.deps is not None:

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import json
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 from agents import Agent, FunctionTool, Handoff, ModelResponse, Usage, WebSearchTool
 from agents.exceptions import AgentsException
+from agents.models.default_models import get_default_model
 from agents.models.interface import Model
 from agents.tool import CodeInterpreterTool, FileSearchTool, HostedMCPTool, ImageGenerationTool
 from openai.types.responses import Response, ResponseCompletedEvent, ResponseOutputItem, ResponseUsage
 from pydantic import TypeAdapter
 
 from replay_recorder.hooks.openai_agents_items import Conversation
-from replay_recorder.hooks.openai_agents_reading import definitions, parameters_value
-from replay_recorder.replaying.comparing import first_difference
+from replay_recorder.hooks.openai_agents_reading import definitions, parameters_value, settings_value
+from replay_recorder.replaying.comparing import first_difference, settings_difference
 from replay_recorder.replaying.errors import NoAnswerRecorded, RequestDiffers
 from replay_recorder.replaying.failures import RecordedFailure, recorded_failure
 from replay_recorder.replaying.matching import CallBook
@@ -56,7 +58,16 @@ for _error in (_Differs, _NoAnswer, _Exhausted):
 class ReplayModel(Model):
     """Gives the recorded answers in order, each to the request that it was recorded for. One run uses it up."""
 
-    def __init__(self, recording: Recording, on_difference: OnDifference = "stop", stops: Stops | None = None) -> None:
+    def __init__(
+        self,
+        recording: Recording,
+        on_difference: OnDifference = "stop",
+        stops: Stops | None = None,
+        *,
+        own: Any = None,
+    ) -> None:
+        """`own` is the model of the team's that its runs name."""
+        self._own = own
         self.model = recording.record.get("model") or "recorded"
         self.notes: list[AnotherRequest] = []
         """Requests that were not the recorded ones and were given the recorded answer all the same."""
@@ -72,6 +83,10 @@ class ReplayModel(Model):
         """Recorded answers that nobody asked for."""
         return self._recording.answers[self._given :]
 
+    def in_place_of(self, agents_own: Any) -> Any:
+        """The model that would be asked, by its id or as an object; `agents_own` is what the agent names."""
+        return self._own or agents_own or get_default_model()
+
     async def get_response(
         self,
         system_instructions: str | None,
@@ -83,7 +98,7 @@ class ReplayModel(Model):
         tracing: Any,
         **more: Any,
     ) -> ModelResponse:
-        recorded = self._answer(system_instructions, input, tools, output_schema, handoffs, more)
+        recorded = self._answer(system_instructions, input, model_settings, tools, output_schema, handoffs, more)
         return ModelResponse(output=_items(recorded), usage=_usage(recorded), response_id=_response_id(recorded))
 
     async def stream_response(
@@ -97,13 +112,20 @@ class ReplayModel(Model):
         tracing: Any,
         **more: Any,
     ) -> AsyncIterator[Any]:
-        recorded = self._answer(system_instructions, input, tools, output_schema, handoffs, more)
+        recorded = self._answer(system_instructions, input, model_settings, tools, output_schema, handoffs, more)
         yield ResponseCompletedEvent(
             type="response.completed", sequence_number=0, response=_whole_response(recorded, self.model)
         )
 
     def _answer(
-        self, instructions: str | None, items: Any, tools: list[Any], schema: Any, handoffs: list[Any], more: Json
+        self,
+        instructions: str | None,
+        items: Any,
+        settings: Any,
+        tools: list[Any],
+        schema: Any,
+        handoffs: list[Any],
+        more: Json,
     ) -> RecordedAnswer:
         answers = self._recording.answers
         if self._given >= len(answers):
@@ -115,7 +137,7 @@ class ReplayModel(Model):
         self._conversation.is_kept_by_provider = _is_kept_by_provider(more)
         messages = self._asked(items, instructions)
         parameters = parameters_value(definitions(tools, handoffs), schema)
-        self._check(recorded, messages, parameters)
+        self._check(recorded, messages, parameters, settings_value(settings))
         self._stops.before_model(recorded.step, messages, parameters)
         self._given += 1
         if recorded.response is None:
@@ -130,13 +152,14 @@ class ReplayModel(Model):
         before = self._messages if asked.prior is None and asked.after is not None else asked.prior or []
         return [*before, *asked.messages]
 
-    def _check(self, recorded: RecordedAnswer, messages: list[Json], parameters: Json) -> None:
+    def _check(self, recorded: RecordedAnswer, messages: list[Json], parameters: Json, settings: Json) -> None:
         found = None
         if recorded.messages is not None:
             found = first_difference(_plain(recorded.messages), _plain(messages), "messages")
         if found is None and recorded.parameters is not None:
             now = {key: parameters[key] for key in recorded.parameters if key in parameters}
             found = first_difference(recorded.parameters, now, "parameters")
+        found = found or settings_difference(recorded.settings, json.loads(json.dumps(settings, default=str)))
         if found is None:
             return
         if self._on_difference == "stop":

@@ -27,7 +27,8 @@ from pydantic_ai.tools import DeferredToolResults, RunContext, ToolDenied
 from pydantic_ai.toolsets import AbstractToolset, WrapperToolset
 from pydantic_ai.usage import UsageLimits
 
-from replay_recorder.replaying.comparing import Difference, first_difference
+from replay_recorder.hooks.pydantic_ai_reading import settings_value
+from replay_recorder.replaying.comparing import Difference, first_difference, settings_difference
 from replay_recorder.replaying.errors import RequestDiffers
 from replay_recorder.replaying.failures import recorded_failure
 from replay_recorder.replaying.matching import CallBook
@@ -47,8 +48,17 @@ _PROMPT: TypeAdapter[UserPromptPart] = TypeAdapter(UserPromptPart)
 class ReplayModel(Model[Any]):
     """Gives the recorded answers in order, each to the request that it was recorded for. One run uses it up."""
 
-    def __init__(self, recording: Recording, on_difference: OnDifference = "stop", stops: Stops | None = None) -> None:
-        super().__init__(profile=_profile(recording))
+    def __init__(
+        self,
+        recording: Recording,
+        on_difference: OnDifference = "stop",
+        stops: Stops | None = None,
+        *,
+        name: str | None = None,
+        settings: Any = None,
+    ) -> None:
+        """`name` and `settings` are those of the model in whose place it stands, where that is known."""
+        super().__init__(settings=settings, profile=_profile(recording))
         self.notes: list[AnotherRequest] = []
         """Requests that were not the recorded ones and were given the recorded answer all the same."""
         self._recording = recording
@@ -56,10 +66,11 @@ class ReplayModel(Model[Any]):
         self._stops = stops or Stops()
         self._conversation = _Conversation()
         self._given = 0
+        self._name = str(recording.record.get("model") or "recorded") if name is None else name
 
     @property
     def model_name(self) -> str:
-        return str(self._recording.record.get("model") or "recorded")
+        return self._name
 
     @property
     def system(self) -> str:
@@ -83,7 +94,7 @@ class ReplayModel(Model[Any]):
     async def request(
         self, messages: list[ModelMessage], model_settings: Any, model_request_parameters: ModelRequestParameters
     ) -> ModelResponse:
-        return self._answer(messages, model_request_parameters)[1]
+        return self._answer(messages, model_request_parameters, model_settings)[1]
 
     @asynccontextmanager
     async def request_stream(
@@ -93,7 +104,7 @@ class ReplayModel(Model[Any]):
         model_request_parameters: ModelRequestParameters,
         run_context: Any = None,
     ) -> AsyncIterator[StreamedResponse]:
-        recorded, response = self._answer(messages, model_request_parameters)
+        recorded, response = self._answer(messages, model_request_parameters, model_settings)
         is_broken = response.state == "interrupted"
         if is_broken:
             response.state = "complete"
@@ -102,7 +113,7 @@ class ReplayModel(Model[Any]):
         yield _Streamed(response, parameters, recorded.error if is_broken else None)
 
     def _answer(
-        self, messages: list[ModelMessage], parameters: ModelRequestParameters
+        self, messages: list[ModelMessage], parameters: ModelRequestParameters, settings: Any
     ) -> tuple[RecordedAnswer, ModelResponse]:
         answers = self._recording.answers
         if self._given >= len(answers):
@@ -111,7 +122,7 @@ class ReplayModel(Model[Any]):
                 "Nothing is made up. A model made by replay_model serves one run."
             )
         recorded = answers[self._given]
-        self._check(recorded, messages, parameters)
+        self._check(recorded, messages, parameters, settings)
         self._stops.before_model(recorded.step, messages, parameters)
         self._given += 1
         if recorded.response is None:
@@ -119,10 +130,12 @@ class ReplayModel(Model[Any]):
         return recorded, _loaded([recorded.response])[0]  # type: ignore[return-value]  # an answer was recorded
 
     def _check(
-        self, recorded: RecordedAnswer, messages: list[ModelMessage], parameters: ModelRequestParameters
+        self, recorded: RecordedAnswer, messages: list[ModelMessage], parameters: ModelRequestParameters, settings: Any
     ) -> None:
-        found = self._conversation.difference(recorded.messages, messages) or _parameter_difference(
-            recorded.parameters, parameters
+        found = (
+            self._conversation.difference(recorded.messages, messages)
+            or _parameter_difference(recorded.parameters, parameters)
+            or settings_difference(recorded.settings, json.loads(settings_value(settings)))
         )
         if found is None:
             return
@@ -219,6 +232,14 @@ def _loaded(messages: list[Json]) -> list[ModelMessage]:
 
 def _dumped(message: ModelMessage) -> Json:
     return dict(json.loads(ModelMessagesTypeAdapter.dump_json([message]))[0])
+
+
+def model_of(agent: Any, arguments: Json) -> tuple[str, Any]:
+    """The id of the model that an agent is run with, empty for one that nobody named, and the settings it brings."""
+    model = arguments.get("model") or agent.model
+    if isinstance(model, str):
+        return model.partition(":")[2] or model, None
+    return getattr(model, "model_name", ""), getattr(model, "settings", None)
 
 
 # --- tools -------------------------------------------------------------------------------------

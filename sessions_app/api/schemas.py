@@ -297,7 +297,7 @@ class ReplayBody(Answer):
     verdict: str | None
     divergence: dict[str, Any] | None = Field(description="step, path, recorded, replayed")
     proof: dict[str, Any] | None = Field(
-        description="requests, parameters, tool_arguments, outcome: each with state (proven, not_proven, "
+        description="requests, parameters, model, tool_arguments, state, outcome: each with state (proven, not_proven, "
         "not_comparable) and reason; outcome_kind; same_steps. null where nothing was compared."
     )
     live_calls: int | None = Field(

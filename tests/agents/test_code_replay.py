@@ -368,11 +368,19 @@ class WrappedModel(AbstractCapability[Any]):
         return TestModel()
 
 
-@pytest.mark.parametrize("capability", [Outermost, AnotherModel, WrappedModel])
-def test_no_capability_of_the_team_s_gets_around_the_recording(run: Run, capability: type[AbstractCapability[Any]]):
-    result = replayed_by(run, agent_with(capabilities=[capability()]))
+def test_no_capability_of_the_team_s_gets_around_the_recording(run: Run):
+    assert place(replayed_by(run, agent_with(capabilities=[Outermost()]))) == ("reproduced", None, None)
 
-    assert place(result) == ("reproduced", None, None)
+
+@pytest.mark.parametrize("capability", [AnotherModel, WrappedModel])
+def test_a_capability_that_chooses_another_model_is_another_request(
+    run: Run, capability: type[AbstractCapability[Any]]
+):
+    result = replayed_by(run, agent_with(capabilities=[capability()]), on_difference="play_on")
+
+    assert place(result) == ("diverged", 1, "model")
+    assert (result.divergence.recorded, result.divergence.replayed) == ("scripted-1", "test")
+    assert set(result.facts["sources"]) == {"recorded_for_another_request"}
 
 
 def test_an_error_before_the_first_request_is_no_difference(run: Run):

@@ -83,6 +83,7 @@ def test_text_goes_on_with_what_was_real_and_what_to_do():
         "Verdict: Reproduced: same 5 steps, same answer\n"
         "Requests to the model: proven\n"
         "Tools and output schema: proven\n"
+        "Model and settings: proven\n"
         "Tool arguments: proven\n"
         "State: proven\n"
         "Outcome: proven\n"

@@ -60,6 +60,9 @@ class ForkStage:
 
     # --- the model
 
+    def asks(self, planned: PlannedAnswer | None, settings: Any) -> None:
+        """A rebuilt agent has them from the recording, or from the change."""
+
     def watch(self, look: Look) -> None:
         self._look = look
         self._given = {"source": "unknown"}
@@ -99,13 +102,15 @@ class ForkStage:
         """The request as a call. One that is equal to the recorded one stands for it with all that was captured."""
         recorded = planned or self._plan.replay.answers[-1]
         sent = recorded.parameters if is_recorded else Payload.of_json(parameters)
-        return ModelCall(
+        call = ModelCall(
             history=self._transcript.history,
             response=None,
             parameters=sent,
             model=self._plan.model or self._models.get(recorded.step),
             settings=None if recorded.settings is None else Payload.of_json(recorded.settings),
         )
+        own = self._transcript.asked
+        return own.as_recorded(call) if own else call
 
     def requested(
         self,

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from pydantic_ai import capture_run_messages
 from pydantic_ai.messages import ModelMessage
 from pydantic_ai.run import AgentRunResultEvent
+from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import DeferredToolRequests
 from pydantic_ai.usage import UsageLimits
 
@@ -117,14 +118,17 @@ def _observer(
     )
 
 
-def replay_model(plan: ReplayPlan, stage: Stage, *, cursor: int = 0, name: str | None = None) -> ReplayModel:
+def replay_model(
+    plan: ReplayPlan, stage: Stage, *, cursor: int = 0, name: str | None = None, settings: ModelSettings | None = None
+) -> ReplayModel:
     return ReplayModel(
         plan.answers,
-        name=name or plan.run.model or "recorded",
+        name=(plan.run.model or "recorded") if name is None else name,
         system=plan.run.provider or "recorded",
         has_output_tool=any(call.is_output for _, call in plan.run.tool_calls) or _were_tools_sent(plan),
         stage=stage,
         cursor=cursor,
+        settings=settings,
     )
 
 

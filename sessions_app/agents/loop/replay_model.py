@@ -52,13 +52,15 @@ class ReplayModel(Model[Any]):
         has_output_tool: bool,
         stage: Stage,
         cursor: int = 0,
+        settings: ModelSettings | None = None,
     ) -> None:
+        """`settings` are those of the model in whose place it stands."""
         # What `auto` output was resolved to shows in how the output came.
         mode: StructuredOutputMode = "tool" if has_output_tool else "native"
         profile = ModelProfile(
             default_structured_output_mode=mode, supports_json_schema_output=True, supports_json_object_output=True
         )
-        super().__init__(profile=profile)
+        super().__init__(settings=settings, profile=profile)
         self.answers = answers
         self.cursor = cursor
         self._name = name
@@ -93,7 +95,7 @@ class ReplayModel(Model[Any]):
         model_settings: ModelSettings | None,
         model_request_parameters: ModelRequestParameters,
     ) -> ModelResponse:
-        return self._next()
+        return self._next(model_settings)
 
     @asynccontextmanager
     async def request_stream(
@@ -103,7 +105,7 @@ class ReplayModel(Model[Any]):
         model_request_parameters: ModelRequestParameters,
         run_context: Any = None,
     ) -> AsyncIterator[StreamedResponse]:
-        planned, response = self.current, self._next()
+        planned, response = self.current, self._next(model_settings)
         # As a model does before it sends: a text before a call that carries the output is not the output then.
         parameters = model_request_parameters.with_default_output_mode(self.profile["default_structured_output_mode"])
         if response.state == "interrupted" and planned is not None:
@@ -117,7 +119,8 @@ class ReplayModel(Model[Any]):
         """Nothing is sent, so nothing is prepared: that halves the cost of a long replay."""
         return messages
 
-    def _next(self) -> ModelResponse:
+    def _next(self, settings: ModelSettings | None) -> ModelResponse:
+        self._stage.asks(self.current, settings)
         given = self._stage.answer(self.current, self.cursor)
         self.cursor += 1
         if given.response is None:

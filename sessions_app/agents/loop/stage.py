@@ -28,6 +28,9 @@ OnStep = Callable[[int], None]
 class Stage(Protocol):
     """Asked by the model and by the tools of a replay."""
 
+    def asks(self, planned: PlannedAnswer | None, settings: Any) -> None:
+        """A request is about to be made with these settings."""
+
     def answer(self, planned: PlannedAnswer | None, cursor: int) -> ModelGiven:
         """The answer to the request that the loop makes now; `planned` is the recorded one at this place."""
 
@@ -58,6 +61,9 @@ class RecordedStage:
         self._book = book
         self._stops = stops
         self._on_step = on_step
+
+    def asks(self, planned: PlannedAnswer | None, settings: Any) -> None:
+        """A rebuilt agent has them from the recording."""
 
     def answer(self, planned: PlannedAnswer | None, cursor: int) -> ModelGiven:
         if planned is None or (planned.response is None and planned.error is None):

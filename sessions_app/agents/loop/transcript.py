@@ -12,6 +12,7 @@ from pydantic_ai.messages import ModelMessage
 from sessions_app.agents.loop.library import dump_message, load_messages
 from sessions_app.core.history import History, nodes
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
+from sessions_app.core.replay.asked_model import AskedModel, first_other
 from sessions_app.core.replay.matching import Mismatch, Tally, first_mismatch
 from sessions_app.core.replay.observed import Divergence, ObservedCall, ObservedRequest
 from sessions_app.core.replay.plan import PlannedAnswer
@@ -28,6 +29,8 @@ class Transcript:
     requests: list[ObservedRequest] = field(default_factory=list)
     calls: list[ObservedCall] = field(default_factory=list)
     divergence: Divergence | None = None
+    asked: AskedModel | None = None
+    """The model and the settings of the newest request, where the team's code says them."""
     rewrites: int = 0
     _seen: list[ModelMessage] = field(default_factory=list)
     _chain: list[History] = field(default_factory=list)
@@ -63,9 +66,17 @@ class Transcript:
                 parameters=self._payload(parameters),
                 response=None if response is None else Payload.of_json(dump_message(response)),
                 source=self.repeated if source in REPEATED else source,
+                asked=self.asked,
                 **given,
             )
         )
+
+    def asks(self, planned: PlannedAnswer | None, asked: AskedModel) -> None:
+        """The request that is about to be made goes to this model."""
+        self.asked = asked
+        found = None if planned is None or self.divergence is not None else first_other(planned, asked, self.tally)
+        if planned is not None and found is not None:
+            self.diverged(planned.step, found)
 
     @property
     def repeated(self) -> StepSource:

@@ -99,7 +99,7 @@ class OwnReplay:
         self.plan, self.own, self.clock = plan, own, clock
         self.transcript, self.book = Transcript(), FixtureBook(plan.fixtures, plan.asked, plan.refused_outputs)
         self.stage = self.stage_type(self.transcript, self.book, stops, on_step, order.on_difference)
-        self.model = replay_model(plan, self.stage)
+        self.model = replay_model(plan, self.stage, name=own.model_id or "", settings=own.model_settings)
         self.http = RecordedHttp(plan.run, self.book)
         self.gate = Gate(order.tools, plan.fixtures, decided_before(plan), around=self.http.during)
         self.ask = ask

@@ -18,11 +18,11 @@ from pydantic_ai.toolsets import AbstractToolset
 from sessions_app.agents.loop.frozen_tools import give_recorded
 from sessions_app.agents.loop.library import dump_parameters
 from sessions_app.agents.loop.replay_model import ReplayModel
-from sessions_app.agents.loop.stage import Stage
 from sessions_app.agents.own_code.calls import OwnCalls
 from sessions_app.agents.own_code.frozen_leaves import Bodies, Leaves
 from sessions_app.agents.own_code.gate import BodyReached, Gate, calling, raw_arguments
 from sessions_app.agents.own_code.outputs import OwnOutputs
+from sessions_app.agents.own_code.stage import OwnStage
 from sessions_app.core.payload import JsonObject, JsonValue
 
 
@@ -30,7 +30,13 @@ class FrozenPolicy(AbstractCapability[Any]):
     """One for each replay."""
 
     def __init__(
-        self, model: ReplayModel, stage: Stage, gate: Gate, leaves: Leaves, calls: OwnCalls, outputs: OwnOutputs
+        self,
+        model: ReplayModel,
+        stage: OwnStage,
+        gate: Gate,
+        leaves: Leaves,
+        calls: OwnCalls,
+        outputs: OwnOutputs,
     ) -> None:
         self._model = model
         self._stage = stage
@@ -49,6 +55,7 @@ class FrozenPolicy(AbstractCapability[Any]):
 
     def get_wrapper_model(self, model: Model[Any]) -> Model[Any] | None:
         """Whatever chose another model: here there is only this one."""
+        self._stage.chose(model.model_name or None)
         return None if model is self._model else self._model
 
     async def wrap_model_request(

@@ -30,6 +30,22 @@ class OwnAgent:
     state_of_deps: Callable[[Any], JsonValue] | None = None
     """Reads the state from them."""
 
+    @property
+    def _model(self) -> Any:
+        """An id, a model, or None for an agent that gets one where it is run."""
+        return self.arguments.get("model") or self.agent.model
+
+    @property
+    def model_id(self) -> str | None:
+        """As requests name it, without its provider."""
+        model = self._model
+        return model.partition(":")[2] or model if isinstance(model, str) else getattr(model, "model_name", None)
+
+    @property
+    def model_settings(self) -> Any:
+        """Those that the model itself brings."""
+        return getattr(self._model, "settings", None)
+
 
 def load_agent(target: str) -> OwnAgent:
     """Imports the team's code. Raises `CannotLoadAgent`, and whatever that code raises."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from pydantic_ai.messages import ModelMessage, ModelResponse
 
@@ -10,10 +11,12 @@ from sessions_app.agents.loop.library import dump_message
 from sessions_app.agents.loop.outcomes import RanPastRecording
 from sessions_app.agents.loop.stage import OnStep, RecordedStage
 from sessions_app.agents.loop.transcript import Transcript
+from sessions_app.agents.own_code.gate import plain
 from sessions_app.core.fork.answering import ModelGiven
 from sessions_app.core.fork.order import OnDifference
 from sessions_app.core.fork.stops import Stops
 from sessions_app.core.payload import JsonObject, JsonValue, canonical_json
+from sessions_app.core.replay.asked_model import AskedModel
 from sessions_app.core.replay.fixture_book import FixtureBook
 from sessions_app.core.replay.matching import Mismatch
 from sessions_app.core.replay.observed import Divergence
@@ -47,6 +50,7 @@ class OwnStage(RecordedStage):
         self._on_difference = on_difference
         self._look: Look | None = None
         self._was_asked = False
+        self._model: str | None = None
 
     @property
     def divergence(self) -> Divergence | None:
@@ -58,6 +62,13 @@ class OwnStage(RecordedStage):
 
     def watch(self, look: Look) -> None:
         self._look, self._was_asked = look, False
+
+    def chose(self, model: str | None) -> None:
+        """The id of the model that the team's code sends its next request to."""
+        self._model = model
+
+    def asks(self, planned: PlannedAnswer | None, settings: Any) -> None:
+        self._transcript.asks(planned, AskedModel(name=self._model, settings=plain(dict(settings or {}))))
 
     def answer(self, planned: PlannedAnswer | None, cursor: int) -> ModelGiven:
         self._was_asked = True

@@ -10,6 +10,7 @@ from sessions_app.core.replay.ending import Ending
 from sessions_app.core.replay.observed import Divergence, States
 from sessions_app.core.replay.proof import (
     PROVEN,
+    TAKEN,
     Part,
     PartName,
     Proof,
@@ -32,6 +33,7 @@ def prove_fork(
     parts: dict[PartName, Part] = {
         "requests": _recorded(parent, lambda call: call.history, "the messages of the requests were not recorded"),
         "parameters": _recorded(parent, lambda call: call.parameters, "tools and output schema were not recorded"),
+        "model": not_comparable(TAKEN),
         "tool_arguments": PROVEN if parent.tool_calls else not_comparable("no call of a tool was compared"),
         "state": _state(parent, states),
         "outcome": _outcome(comparison, limit),

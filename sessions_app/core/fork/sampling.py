@@ -143,6 +143,7 @@ def prove_samples(samples: Samples, recorded: Run) -> Proof:
     parts: dict[PartName, Part] = {
         "requests": live,
         "parameters": live,
+        "model": live,
         "tool_arguments": _held(samples, "tool_arguments"),
         "state": not_comparable("carried over from the recording, not run"),
         "outcome": _held(samples, "outcome"),

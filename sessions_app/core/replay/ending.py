@@ -18,6 +18,7 @@ from sessions_app.core.replay.outputs import same_output
 from sessions_app.core.replay.plan import PlannedAnswer, ReplayPlan, attempts
 from sessions_app.core.replay.proof import (
     PROVEN,
+    TAKEN,
     OutcomeKind,
     Part,
     PartName,
@@ -312,6 +313,7 @@ def _proof(played: Played, found: Trouble | None) -> Proof:
     parts: dict[PartName, Part] = {
         "requests": _requests(played),
         "parameters": _parameters(played),
+        "model": _model(played),
         "tool_arguments": PROVEN if played.observations.calls else not_comparable("no call of a tool was compared"),
         "state": _state(played),
         "outcome": _outcome(played),
@@ -340,6 +342,18 @@ def _parameters(played: Played) -> Part:
     if found == PROVEN and played.has_taken_schemas:
         return not_comparable("the tools agree; the output schema was taken from the recording")
     return found
+
+
+def _model(played: Played) -> Part:
+    if all(request.asked is None for request in played.observations.requests):
+        return not_comparable(TAKEN)
+    missing = played.not_captured
+    if "model" in missing:
+        return not_comparable("which model was asked is not known of both sides")
+    if "settings" in missing:
+        return not_comparable("the settings of the model were not recorded")
+    names = sorted(path.removeprefix("settings.") for path in missing if path.startswith("settings."))
+    return not_comparable(f"settings of which the recording does not tell: {', '.join(names)}") if names else PROVEN
 
 
 def _state(played: Played) -> Part:

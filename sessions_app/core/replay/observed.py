@@ -8,6 +8,7 @@ from typing import Literal
 
 from sessions_app.core.history import History
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
+from sessions_app.core.replay.asked_model import AskedModel
 from sessions_app.core.run import ErrorInfo, StateChange, StepSource, ToolCall
 
 States = Literal["carried", "taken", "unknown"]
@@ -39,6 +40,8 @@ class ObservedRequest:
     """For a borrowed answer: the run and step that it was recorded in."""
     error: ErrorInfo | None = None
     state: StateChange | None = None
+    asked: AskedModel | None = None
+    """What the team's code sends it to; None where that was taken from the recording."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -9,6 +9,7 @@ from sessions_app.core.compare.runs import call_value
 from sessions_app.core.compare.strict import same_json
 from sessions_app.core.history import History, nodes
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
+from sessions_app.core.replay.asked_model import asked_in, first_other
 from sessions_app.core.replay.fixture_book import FixtureMiss, missing, recorded_arguments, was_never_answered
 from sessions_app.core.replay.matching import Mismatch, Tally, first_mismatch
 from sessions_app.core.replay.observed import Divergence
@@ -79,7 +80,11 @@ class ObservedComparison:
         if planned is None:
             self.ran_past = len(self.pairs.plan.answers)
             return
-        found = self._of_messages(planned.history, call.history) or self._of_parameters(planned, call)
+        found = (
+            self._of_messages(planned.history, call.history)
+            or self._of_parameters(planned, call)
+            or first_other(planned, asked_in(call), self.tally)
+        )
         if found is None and call.response is not None and not is_same_answer(planned.response, call.response):
             found = Mismatch(path="response", recorded=_value(planned.response), rebuilt=call.response.value)
         self._diverged(planned.step, found)

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from sessions_app.core.compare.strict import same_json
 from sessions_app.core.payload import Payload
+from sessions_app.core.replay.asked_model import asked_in
 from sessions_app.core.replay.fixture_book import recorded_arguments
 from sessions_app.core.replay.observed_comparison import ObservedComparison, is_same_answer
 from sessions_app.core.replay.observed_pairs import Pair, Pairs, Tools
@@ -123,12 +124,14 @@ class _Produced:
     def _model_call(self, recorded: ModelCall, call: ModelCall) -> ModelCall:
         is_recorded = call.response is None or is_same_answer(recorded.response, call.response)
         kept = recorded if is_recorded else call
+        asking = asked_in(call).as_recorded(recorded)
         return replace(
             kept,
             history=self._projection.pair(recorded.history, call.history),
             response=recorded.response if is_recorded and call.response is not None else call.response,
             parameters=parameters_in_shape(recorded.parameters, call.parameters),
-            model=recorded.model,
+            model=asking.model,
+            settings=asking.settings,
             provider=recorded.provider,
             tools=recorded.tools if _have_same_names(recorded.tools, call.tools) else call.tools,
         )

@@ -13,6 +13,7 @@ from sessions_app.core.judge.last_calls import waiting
 from sessions_app.core.judge.verdict import Verdict, judge
 from sessions_app.core.payload import JsonObject, Payload
 from sessions_app.core.replay.agreement import agreeing
+from sessions_app.core.replay.asked_model import asked_in
 from sessions_app.core.replay.ending import Ending, Played, cannot_begin, conclude
 from sessions_app.core.replay.isolation import OWN_MACHINE
 from sessions_app.core.replay.observed import Observations, ObservedCall, ObservedRequest, Result
@@ -101,6 +102,7 @@ def _request(pair: Pair, seen: ObservedComparison) -> ObservedRequest:
         response=call.response,
         source=seen.sources[pair.observed.index],
         error=pair.observed.error,
+        asked=asked_in(call),
     )
 
 

@@ -39,6 +39,8 @@ class PlannedAnswer:
     tools: tuple[JsonObject, ...]
     """Tool definitions registered at that moment."""
     settings: JsonObject | None
+    model: str | None = None
+    """The id that was asked for."""
     agent: str | None = None
     """Which of several agents asked; None where the recording does not say."""
     after: History | None = None
@@ -109,7 +111,7 @@ def make_plan(run: Run) -> ReplayPlan:
         run=run,
         answers=tuple(
             replace(
-                _planned(step, _stamped(_stamped(call, after), run.final), definitions),
+                _planned(run, step, _stamped(_stamped(call, after), run.final), definitions),
                 after=after,
                 has_refused_text=step.index in refused,
             )
@@ -169,7 +171,7 @@ def attempts(run: Run) -> frozenset[int]:
     return frozenset(repeated_requests(run)) | frozenset(of_tools)
 
 
-def _planned(step: Step, call: ModelCall, definitions: _Definitions) -> PlannedAnswer:
+def _planned(run: Run, step: Step, call: ModelCall, definitions: _Definitions) -> PlannedAnswer:
     return PlannedAnswer(
         step=step.index,
         history=call.history,
@@ -178,6 +180,7 @@ def _planned(step: Step, call: ModelCall, definitions: _Definitions) -> PlannedA
         parameters=call.parameters,
         tools=definitions.for_call(call),
         settings=call.settings.value if call.settings else None,
+        model=call.model or run.model,
         agent=step.extra.get("agent"),
     )
 

@@ -116,7 +116,8 @@ class _Rebuilt:
             response=None if step.index in self._repeated else self._response(call.response, request),
             parameters=self._in_shape(call.parameters, request.parameters),
         )
-        return replace(step, call=rebuilt, source=source_of(step, request))
+        asking = request.asked.as_recorded(rebuilt) if request.asked else rebuilt
+        return replace(step, call=asking, source=source_of(step, request))
 
     def _in_shape(self, recorded: Payload | None, rebuilt: Payload) -> Payload | None:
         """Of parameters; most requests of a run have the same."""

@@ -2,6 +2,7 @@
 
     requests         the messages that the loop built for each request to the model
     parameters       the tool definitions and output schemas that went with them
+    model            the id of the model that was asked, and the settings of the request
     tool_arguments   what the tools were called with
     state            the state of the agent, step by step
     outcome          what the run came to: an answer, an error, or calls that wait for somebody
@@ -20,13 +21,14 @@ from sessions_app.core.payload import JsonObject
 from sessions_app.core.replay.observed import Divergence
 from sessions_app.core.run import Step
 
-PartName = Literal["requests", "parameters", "tool_arguments", "state", "outcome"]
+PartName = Literal["requests", "parameters", "model", "tool_arguments", "state", "outcome"]
 PartState = Literal["proven", "not_proven", "not_comparable"]
 OutcomeKind = Literal["answer", "error", "open calls"]
-PARTS: tuple[PartName, ...] = ("requests", "parameters", "tool_arguments", "state", "outcome")
+PARTS: tuple[PartName, ...] = ("requests", "parameters", "model", "tool_arguments", "state", "outcome")
 PART_WORDS: dict[PartName, str] = {
     "requests": "requests to the model",
     "parameters": "tools and output schema",
+    "model": "model and settings",
     "tool_arguments": "tool arguments",
     "state": "state",
     "outcome": "outcome",
@@ -53,6 +55,10 @@ class Part:
 PROVEN = Part(state="proven")
 
 
+TAKEN = "taken from the recording"
+"""Why something of a rebuilt agent cannot differ."""
+
+
 def not_comparable(reason: str) -> Part:
     """One side was not there."""
     return Part(state="not_comparable", reason=reason)
@@ -60,7 +66,7 @@ def not_comparable(reason: str) -> Part:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Proof:
-    """All four parts."""
+    """All parts."""
 
     same_steps: int
     """Steps from the first on that agree with the recording, as steps of a run are counted; 0 where no request could
@@ -96,8 +102,15 @@ def read_proof(value: JsonObject | None) -> Proof | None:
     """As `to_json` wrote it; None for a replay that has none, such as one that could not run."""
     if not value:
         return None
-    parts = {name: Part(state=value[name]["state"], reason=value[name]["reason"]) for name in PARTS}
+    parts = {name: _read_part(value.get(name)) for name in PARTS}
     return Proof(same_steps=value["same_steps"], parts=parts, outcome_kind=value["outcome_kind"])
+
+
+def _read_part(value: JsonObject | None) -> Part:
+    """An older replay may not have looked at it."""
+    if value is None:
+        return not_comparable("not looked at by the version that ran this replay")
+    return Part(state=value["state"], reason=value["reason"])
 
 
 def part_of(path: str) -> PartName | None:
@@ -110,7 +123,8 @@ def part_of(path: str) -> PartName | None:
 
 _BEGINNINGS: dict[PartName, tuple[str, ...]] = {
     "requests": ("messages", "request", "instructions", "prior", "input"),
-    "parameters": ("parameters", "tools", "settings"),
+    "parameters": ("parameters", "tools"),
+    "model": ("model", "settings"),
     "state": ("state", "initial_state"),
     "tool_arguments": ("arguments", "args", "call_id", "tool_name"),
     "outcome": ("output", "error", "status", "open_calls", "final"),

@@ -11,7 +11,7 @@ from sessions_app.core.fork.report import ForkFacts, Samples, fork_in_words
 from sessions_app.core.judge.reading import count
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.replay.parts import Parts
-from sessions_app.core.replay.proof import PART_WORDS, STATE_WORDS, Proof
+from sessions_app.core.replay.proof import PART_WORDS, STATE_WORDS, TAKEN, Proof
 
 ReplayVerdict = Literal[
     "reproduced",
@@ -193,8 +193,9 @@ def _reproduced(facts: ReplayFacts) -> str:
         return "Not reproduced: what it came to was not compared"
     outcome = f"same {facts.proof.outcome_kind}"
     same = f"same {count(facts.proof.same_steps, 'step')}, {outcome}" if facts.proof.same_steps else outcome
-    reason = facts.proof.parts["requests"].reason
-    return f"Reproduced: {same}; {reason}" if reason else f"Reproduced: {same}"
+    requests, model = facts.proof.parts["requests"].reason, facts.proof.parts["model"].reason
+    unsaid = [reason for reason in (requests, model) if reason and reason != TAKEN]
+    return "; ".join([f"Reproduced: {same}", *unsaid])
 
 
 def _diverged(facts: ReplayFacts) -> str:
