@@ -42,6 +42,11 @@ class ExchangesOfCall:
             self._unused.remove(found)
             return found
 
+    @property
+    def unasked(self) -> tuple[str, ...]:
+        """Method and address of the recorded exchanges that the call did not ask for, in their order."""
+        return tuple(each.words for each in self._unused)
+
     def sent_beside(self, request: SentRequest) -> NoReturn:
         """A request of a thread that this call, it seems, has started."""
         self._miss(request, _BARE_THREAD)

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, NoReturn
 
+from replay_recorder.context import current_place
 from replay_recorder.recorded_http.calls import ExchangesOfCall, answered_from_recording, during
 from replay_recorder.recorded_http.exchanges import RecordedExchange, SentRequest, exchanges_of
 from replay_recorder.replaying.errors import NoAnswerRecorded, ReplayStopped, RequestNotRecorded
@@ -38,8 +39,13 @@ class ToolHttp:
             yield
 
     async def during(self, name: str, call_id: str | None, sent: Any, run: Callable[[], Awaitable[Any]]) -> Any:
-        """The tool's function runs. Raises `RequestNotRecorded`."""
-        return await during(ExchangesOfCall(self._exchanges(name, call_id, sent), _missed), run)
+        """The tool's function runs. Raises `RequestNotRecorded`. What it did not send is written into its step."""
+        of_call, place = ExchangesOfCall(self._exchanges(name, call_id, sent), _missed), current_place()
+        try:
+            return await during(of_call, run)
+        finally:
+            if place is not None and place.step is not None:
+                place.run.amend(place.step, http_unasked=list(of_call.unasked))
 
     def _exchanges(self, name: str, call_id: str | None, sent: Any) -> tuple[RecordedExchange, ...]:
         try:

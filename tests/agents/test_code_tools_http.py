@@ -17,7 +17,7 @@ import httpx
 import pytest
 import requests
 import urllib3
-from pydantic_ai import Agent
+from pydantic_ai import Agent, ModelRetry
 
 from sessions_app.core.replay.observed import Result
 from sessions_app.core.run import Run
@@ -363,3 +363,73 @@ def test_a_thread_that_was_there_before_is_refused_by_the_fence(shop: LocalServe
 
     assert place(result) == ("reproduced", None, None)
     assert [type(error).__name__ for error in refused] == ["NoneType", "WorldIsOff"]
+
+
+# --- requests that are no longer sent
+
+
+def cancels(send: Callable[[str, str], Any]) -> Callable[[], str]:
+    """Looks an order up, deletes it, and says that it did."""
+
+    def ask() -> str:
+        send("GET", "/orders?id=1")
+        send("DELETE", "/orders/1")
+        return "cancelled"
+
+    return ask
+
+
+def test_a_request_that_is_no_longer_sent_is_a_difference_at_the_tool(shop: LocalServer):
+    def send(method: str, path: str) -> Any:
+        return requests.request(method, shop.url + path)
+
+    def send_nothing_that_writes(method: str, path: str) -> Any:
+        return send(method, path) if method == "GET" else None
+
+    run = asking(cancels(send))
+    tool = next(step.index for step, _ in run.tool_calls)
+
+    assert place(again(run, cancels(send))) == ("reproduced", None, None)
+    result = again(run, cancels(send_nothing_that_writes))
+    assert place(result) == ("diverged", tool, "http")
+    assert (result.divergence.recorded, result.divergence.replayed) == ([f"DELETE {shop.url}/orders/1"], None)
+    assert result.facts["proof"]["outcome"]["state"] == "not_proven"
+    assert place(again(run, cancels(lambda method, path: None))) == ("diverged", tool, "http")
+
+
+def test_of_two_equal_requests_both_are_asked_for(shop: LocalServer):
+    def ask(times: int) -> str:
+        for _ in range(times):
+            requests.post(f"{shop.url}/orders", json={"item": "lamp"})
+        return "ordered"
+
+    run = asking(lambda: ask(2))
+
+    assert place(again(run, lambda: ask(2))) == ("reproduced", None, None)
+    assert place(again(run, lambda: ask(1))) == ("diverged", 2, "http")
+
+
+def test_a_tool_that_fails_as_then_without_having_asked_is_noticed(shop: LocalServer):
+    def fails(asks: bool) -> str:
+        if asks:
+            requests.get(f"{shop.url}/stock")
+        raise ModelRetry("Try again.")
+
+    def twice(asks: bool) -> Play:
+        return one_tool(lambda: fails(asks), says(call("ask", {}, "a")), says("Done."))
+
+    play = twice(True)
+    run = recorded_run(lambda: play, http=True)
+
+    assert place(replayed_by(run, own(twice(True)), runs_tools=True)) == ("reproduced", None, None)
+    assert place(replayed_by(run, own(twice(False)), runs_tools=True)) == ("diverged", 2, "http")
+
+
+def test_another_answer_says_more_than_a_request_that_is_missing(shop: LocalServer):
+    def ask() -> str:
+        return requests.get(f"{shop.url}/stock").text
+
+    def tells() -> str:
+        return "nothing"
+
+    assert place(again(asking(ask), tells)) == ("diverged", 2, "result")

@@ -10,6 +10,7 @@ import os
 import pty
 import subprocess
 import sys
+from dataclasses import replace
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 from types import ModuleType
@@ -635,6 +636,30 @@ def test_without_recorded_http_the_first_request_stops_and_says_how_it_is_record
     assert ended(replay) == ("fixture_missing", 2, "http")
     assert "record with http=True" in replay.facts["asked_for"]["http"]["reason"]
     assert len(shop.received) == asked
+
+
+@ASKING
+@pytest.mark.parametrize("on_difference", ["stop", "play_on"])
+def test_a_request_that_is_no_longer_sent_is_a_difference_at_its_tool(
+    name, on_difference, server, shop, folder, monkeypatch
+):
+    desk = REACHING_DESKS[name]
+    line = "    kept[item] = count\n"
+    asks_more = replace(desk, source=desk.source.replace(line, '    await sent("DELETE", "/stock?item=old")\n' + line))
+    assert asks_more != desk
+    run_id = sent(folder, asks_more, "asks", monkeypatch)
+    write(folder, "silent", desk.source)
+
+    same = replayed(run_id, "asks:make", "--tools", "run")
+    silent = replayed(run_id, "silent:make", "--tools", "run", "--on-difference", on_difference)
+
+    assert ended(same) == ("reproduced", None, None)
+    verdict, step, path = ended(silent)
+    assert (verdict, path) == ("diverged", "http")
+    assert silent.divergence["recorded"] == [f"DELETE {shop.url}/stock?item=old"]
+    record = make_client(os.environ["REPLAY_KEY"]).get(f"/api/v1/runs/{run_id}/record").json()
+    assert step is not None
+    assert record["steps"][step - 1]["tool_name"] == "order"
 
 
 @ASKING

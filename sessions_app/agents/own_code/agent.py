@@ -104,7 +104,7 @@ class OwnReplay:
         self.gate = Gate(order.tools, plan.fixtures, decided_before(plan), around=self.http.during)
         self.ask = ask
         self.state = OwnState(own, self._first_state(), has_run_tools=order.tools.run)
-        self.calls = OwnCalls(self.transcript, self.stage, self.book, self.gate, self.state)
+        self.calls = OwnCalls(self.transcript, self.stage, self.book, self.gate, self.state, self.http)
 
     def _first_state(self) -> JsonValue:
         recorded = self.plan.run.initial_state

@@ -18,6 +18,7 @@ from pydantic_ai.messages import ToolCallPart, ToolReturn
 
 from sessions_app.agents.loop.transcript import Transcript
 from sessions_app.agents.own_code.gate import Gate, plain, raw_arguments
+from sessions_app.agents.own_code.recorded_http import RecordedHttp
 from sessions_app.agents.own_code.stage import OwnStage
 from sessions_app.agents.own_code.state import OwnState
 from sessions_app.core.fork.answering import ToolAsk, tool_call_of
@@ -30,12 +31,21 @@ from sessions_app.core.run import WAITING, ErrorInfo, Fixture, StepSource
 class OwnCalls:
     """Compares them with what was recorded in their place."""
 
-    def __init__(self, transcript: Transcript, stage: OwnStage, book: FixtureBook, gate: Gate, state: OwnState) -> None:
+    def __init__(
+        self,
+        transcript: Transcript,
+        stage: OwnStage,
+        book: FixtureBook,
+        gate: Gate,
+        state: OwnState,
+        http: RecordedHttp,
+    ) -> None:
         self._transcript = transcript
         self._stage = stage
         self._book = book
         self._gate = gate
         self._state = state
+        self._http = http
         self.drift: list[JsonObject] = []
         """Where live tools answer another thing than then: `tool`, `step`, `path`, `recorded`, `now`."""
         self.live: dict[str, int] = {}
@@ -56,6 +66,7 @@ class OwnCalls:
         self._write_down(call, fixture, source, {**says, "outcome": outcome}, error)
         if not is_as_then:
             self._diverged(fixture, words)
+        self._check_http(fixture)
 
     def _says_the_same(self, call: ToolCallPart, fixture: Fixture, words: JsonValue) -> bool:
         """What a check says comes with the next request; what the tool itself says is compared where it says it."""
@@ -79,6 +90,7 @@ class OwnCalls:
             self._stage.differed(fixture.step, found)
         elif found is not None:
             self._diverged(fixture, now, found)
+        self._check_http(fixture)
 
     def was_refused_then(self, fixture: Fixture) -> bool:
         """The arguments were refused then and pass today: what the tool would answer is not known."""
@@ -117,6 +129,12 @@ class OwnCalls:
             left=self._state.last,
             **answer,
         )
+
+    def _check_http(self, fixture: Fixture) -> None:
+        """What a call answers says more than what it did not send."""
+        found = self._http.difference(fixture)
+        if found is not None:
+            self._stage.differed(fixture.step, found)
 
     def _diverged(self, fixture: Fixture, now: JsonValue, found: Mismatch | None = None) -> None:
         """`found` is the place within what it answered, where both are answers."""

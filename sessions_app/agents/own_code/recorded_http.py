@@ -17,7 +17,8 @@ from sessions_app.agents.own_code.gate import raw_arguments
 from sessions_app.agents.process.world_off import WorldIsOff
 from sessions_app.core.payload import Payload
 from sessions_app.core.replay.fixture_book import FixtureBook, FixtureMiss
-from sessions_app.core.replay.tool_http import RequestMiss
+from sessions_app.core.replay.matching import Mismatch
+from sessions_app.core.replay.tool_http import RequestMiss, unsent
 from sessions_app.core.run import Fixture, HttpExchange, Run, Step
 
 
@@ -43,6 +44,8 @@ class RecordedHttp:
     def __init__(self, run: Run, book: FixtureBook) -> None:
         self._book = book
         self._steps = [_http_step(step) for step in run.steps]
+        self._unasked: dict[int, tuple[str, ...]] = {}
+        """Of the calls that ran, what the recording holds beyond what they sent, by their recorded step."""
 
     @contextmanager
     def in_the_clients(self) -> Iterator[None]:
@@ -55,7 +58,16 @@ class RecordedHttp:
         """The tool's function runs."""
         fixture = self._book.look_up(call.tool_name, call.tool_call_id, raw_arguments(call))
         exchanges = exchanges_of(self._steps[fixture.step - 1 :], fixture.step) if fixture else ()
-        return await during(ExchangesOfCall(exchanges, _Miss(call, fixture, exchanges)), run)
+        of_call = ExchangesOfCall(exchanges, _Miss(call, fixture, exchanges))
+        try:
+            return await during(of_call, run)
+        finally:
+            if fixture is not None:
+                self._unasked[fixture.step] = of_call.unasked
+
+    def difference(self, fixture: Fixture) -> Mismatch | None:
+        """What a call of this run no longer sends, whatever it answers."""
+        return unsent(self._unasked.get(fixture.step, ()))
 
 
 def _http_step(step: Step) -> HttpStep:

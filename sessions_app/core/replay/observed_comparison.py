@@ -17,7 +17,7 @@ from sessions_app.core.replay.observed_pairs import Pair, Pairs, Tools, same_err
 from sessions_app.core.replay.observed_states import ObservedStates
 from sessions_app.core.replay.plan import PlannedAnswer
 from sessions_app.core.replay.projection import in_shape_of
-from sessions_app.core.replay.tool_http import observed_miss
+from sessions_app.core.replay.tool_http import observed_miss, observed_unsent, unsent
 from sessions_app.core.run import Fixture, ModelCall, Step, StepSource, ToolCall, is_answered_by_tool
 
 
@@ -143,7 +143,7 @@ class ObservedComparison:
             miss = missing(call.tool_name, call.call_id, recorded_arguments(call.arguments), [fixture])
             self.miss = replace(miss, request=request)
             return
-        self._diverged(pair.recorded.index, found)
+        self._diverged(pair.recorded.index, found or self._of_http(pair.observed))
         if found is not None and found.path.startswith("result"):
             said = {"recorded": _parsed(recorded.result), "now": _parsed(call.result)}
             self.acts.append({"step": pair.recorded.index, "kind": "tool", "name": call.tool_name, **said})
@@ -177,6 +177,9 @@ class ObservedComparison:
                 path="error", recorded=step.error and step.error.value, rebuilt=observed.error and observed.error.value
             )
         return None
+
+    def _of_http(self, observed: Step) -> Mismatch | None:
+        return unsent(observed_unsent(observed) or ()) if self.tools == "run" else None
 
     # --- states
 

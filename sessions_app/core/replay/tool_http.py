@@ -1,11 +1,13 @@
-"""A request of a tool in a replay that no recorded exchange of its call answers."""
+"""HTTP of tools in a replay: requests that no recorded exchange of their call answers, and those no longer sent."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sessions_app.core.payload import JsonObject
+from sessions_app.core.replay.matching import Mismatch
 from sessions_app.core.run import Run, Step
 
 _OBSERVED = "RequestNotRecorded"
@@ -31,6 +33,17 @@ class RequestMiss:
         """The body as text where it is one."""
         named = {"method": self.method, "url": self.url, "body": self.body.decode(errors="replace") or None}
         return {**named, "reason": self.reason, "recorded": list(self.recorded)}
+
+
+def unsent(exchanges: Sequence[str]) -> Mismatch | None:
+    """The difference that recorded exchanges make which a call did not ask for, by their methods and addresses."""
+    return Mismatch(path="http", recorded=list(exchanges), rebuilt=None) if exchanges else None
+
+
+def observed_unsent(observed: Step) -> Sequence[str] | None:
+    """The same of a call on a person's own machine; None where it was not answered from the recording."""
+    said = observed.extra.get("http_unasked")
+    return [str(each) for each in said] if isinstance(said, list) else None
 
 
 def observed_miss(observed: Step, recorded: Run, call: Step) -> RequestMiss | None:
