@@ -31,6 +31,8 @@ class Limits:
     max_values: int = 1_000_000
     """Members and items of all objects and lists together; each becomes a Python object."""
     max_steps: int = 20_000
+    max_messages: int = 50_000
+    """Different ones of all requests and histories of a run together."""
 
 
 def load_strict(content: bytes, limits: Limits = Limits()) -> JsonValue:

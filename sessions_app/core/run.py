@@ -7,7 +7,7 @@ always means "not captured" and is never replaced by a guess.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Literal
 
 from sessions_app.core.history import History
@@ -217,6 +217,16 @@ class Step:
     """Where the answer of this step came from."""
     extra: JsonObject = field(default_factory=dict)
     """Fields that the format does not know, kept as they came."""
+
+    @property
+    def ended_at(self) -> datetime | None:
+        """None where start or duration is not known, or where no calendar has such a time."""
+        if self.started_at is None or self.duration_ms is None:
+            return None
+        try:
+            return self.started_at + timedelta(milliseconds=self.duration_ms)
+        except OverflowError:
+            return None
 
     @property
     def kind(self) -> StepKind:

@@ -7,6 +7,7 @@ derived from redacted bytes. When redaction fails, nothing is stored.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import takewhile
 
 from django.conf import settings
 from django.db import transaction
@@ -14,6 +15,7 @@ from django.db import transaction
 from sessions_app import models
 from sessions_app.core.errors import RecordError, RecordTooLarge
 from sessions_app.core.formats.detect import parser_of
+from sessions_app.core.history import nodes
 from sessions_app.core.json_text import Limits, load_strict
 from sessions_app.core.payload import JsonValue, compact_json
 from sessions_app.core.redaction import Redactor
@@ -75,7 +77,17 @@ def _read(project: models.Project, content: bytes, value: JsonValue) -> tuple[Ru
     redacted = Redactor(bytes(project.redaction_secret)).redact(content).content
     run = parser_of(value)(redacted, limits())
     check_growth(run)
+    check_messages(run, limits().max_messages)
     return run, redacted
+
+
+def check_messages(run: Run, most: int) -> None:
+    """Two bytes are a message, and each that is new becomes a link of a history."""
+    seen: set[str] = set()
+    for end in (run.prior, run.final, *(call.history for _, call in run.model_calls)):
+        seen.update(node.digest for node in takewhile(lambda node: node.digest not in seen, nodes(end)))
+    if len(seen) > most:
+        raise RecordTooLarge(f"The run holds {len(seen)} different messages; the limit is {most}.", field="steps")
 
 
 def check_growth(run: Run) -> None:

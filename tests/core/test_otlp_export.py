@@ -133,7 +133,7 @@ EVERYTHING = {
                         ],
                     },
                     {"kind": "request", "parts": []},
-                    {"kind": "odd", "parts": "none"},
+                    {"kind": "odd", "parts": [{"part_kind": "odd"}]},
                 ],
             },
             "response": {

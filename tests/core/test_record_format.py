@@ -214,7 +214,7 @@ def make_full_run() -> Run:
         extra={"x": 1},
     )
     model = ModelCall(
-        history=History(history, Payload.of_json({"kind": "request", "parts": [1]})),
+        history=History(history, Payload.of_json({"kind": "request", "parts": [{"n": 1}]})),
         response=Payload.of_json({"kind": "response", "parts": []}),
         parameters=Payload.of_json({"output_mode": "text"}),
         tools=(Payload.of_json({"name": "t"}),),

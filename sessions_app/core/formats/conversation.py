@@ -18,6 +18,7 @@ from sessions_app.core.formats.fields import (
     is_name,
     parse_time,
 )
+from sessions_app.core.formats.shapes import MESSAGE, check_shape
 from sessions_app.core.formats.values import message_value
 from sessions_app.core.history import History, extend
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
@@ -56,6 +57,9 @@ class Message:
 
 
 def read_messages(payloads: list[Payload]) -> list[Message]:
+    """Raises `RecordError` where a field that is looked at has another type."""
+    for position, payload in enumerate(payloads):
+        check_shape(payload.content, MESSAGE, f"messages[{position}]")
     return [Message(payload=payload, value=payload.value) for payload in payloads]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from sessions_app.core.errors import RecordError, RecordTooLarge
 from sessions_app.core.formats.fields import Fields, names_of
 from sessions_app.core.formats.json_writer import array_text, moment, object_text, scalar
@@ -15,6 +17,7 @@ from sessions_app.core.formats.native_steps import (
     write_error,
     write_step,
 )
+from sessions_app.core.formats.shapes import MESSAGE, PARAMETERS, check_shape
 from sessions_app.core.formats.values import read_value, write_value
 from sessions_app.core.history import History, extend, nodes
 from sessions_app.core.json_text import Limits
@@ -38,7 +41,7 @@ def parse_native(content: bytes, limits: Limits = Limits()) -> Run:
     """Read one record; raises `RecordError` naming the field."""
     fields = Fields(content)
     _check_version(fields)
-    resolve = _InlineResolver(fields)
+    resolve = _InlineResolver(fields, limits.max_messages)
     raw_steps = fields.children("steps") or []
     if len(raw_steps) > limits.max_steps:
         raise RecordTooLarge(f"The run has {len(raw_steps)} steps; the limit is {limits.max_steps}.")
@@ -286,14 +289,18 @@ class _InlineEmbedding:
 class _InlineResolver:
     """Reads what `_InlineEmbedding` writes."""
 
-    def __init__(self, fields: Fields) -> None:
+    def __init__(self, fields: Fields, max_messages: int) -> None:
+        self._max_messages = max_messages
         self._tables = {
             name: [Payload(content=row) for row in fields.items(name) or []] for name in ("parameters", "tools")
         }
+        for position, row in enumerate(self._tables["parameters"]):
+            if row.content.startswith(b"{"):
+                check_shape(row.content, PARAMETERS, f"parameters[{position}]")
         self._after: dict[int, History | None] = {}
 
     def start(self, prior: list[bytes] | None) -> History | None:
-        history = extend(None, (_message(raw, f"prior[{i}]") for i, raw in enumerate(prior or [])))
+        history = extend(None, self._messages(prior or [], "prior"))
         self._after[0] = history
         return history
 
@@ -315,10 +322,16 @@ class _InlineResolver:
             return None
         fields = Fields(slice_, path)
         raw = fields.items("messages") or []
-        added = (_message(item, f"{path}.messages[{i}]") for i, item in enumerate(raw))
+        added = self._messages(raw, f"{path}.messages")
         base = self._base(fields)
         fields.refuse_rest()
         return extend(base, added)
+
+    def _messages(self, raw: list[bytes], path: str) -> Iterator[Payload]:
+        if len(raw) > self._max_messages:
+            words = f"{path} has {len(raw)} messages; the limit is {self._max_messages}."
+            raise RecordTooLarge(words, field=path)
+        return (_message(item, f"{path}[{i}]") for i, item in enumerate(raw))
 
     def _base(self, fields: Fields) -> History | None:
         after = fields.integer("after")
@@ -341,6 +354,7 @@ def _json_text(payload: Payload) -> bytes:
 def _message(raw: bytes, path: str) -> Payload:
     if not raw.startswith(b"{"):
         raise RecordError(f"{path} must be a message object.", field=path)
+    check_shape(raw, MESSAGE, path)
     return Payload(content=raw)
 
 

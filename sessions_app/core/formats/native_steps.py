@@ -12,6 +12,7 @@ from typing import Protocol
 from sessions_app.core.errors import RecordError
 from sessions_app.core.formats.fields import Fields, names_of
 from sessions_app.core.formats.json_writer import array_text, moment, object_text, scalar
+from sessions_app.core.formats.shapes import MESSAGE, check_shape
 from sessions_app.core.history import History
 from sessions_app.core.payload import JsonObject, Payload
 from sessions_app.core.run import (
@@ -148,7 +149,7 @@ def _read_model(fields: Fields, resolve: Resolver) -> ModelCall:
     at = fields.at("parameters")
     return ModelCall(
         history=resolve.history(fields.slice("request"), fields.at("request")),
-        response=read_payload(fields, "response", resolve),
+        response=_read_response(fields, resolve),
         parameters=None if parameters is None else resolve.shared("parameters", parameters, at),
         tools=_read_tools(fields, resolve),
         settings=read_payload(fields, "settings", resolve),
@@ -160,6 +161,13 @@ def _read_model(fields: Fields, resolve: Resolver) -> ModelCall:
         input_tokens=fields.integer("input_tokens"),
         output_tokens=fields.integer("output_tokens"),
     )
+
+
+def _read_response(fields: Fields, resolve: Resolver) -> Payload | None:
+    response = read_payload(fields, "response", resolve)
+    if response is not None and response.content.startswith(b"{"):
+        check_shape(response.content, MESSAGE, fields.at("response"))
+    return response
 
 
 def _read_tools(fields: Fields, resolve: Resolver) -> tuple[Payload, ...] | None:
@@ -183,6 +191,13 @@ def _write_tool(call: ToolCall, into: Embedding) -> list[tuple[str, bytes | None
     ]
 
 
+def _read_retry(fields: Fields) -> JsonObject | None:
+    retry = fields.object("retry")
+    if retry is not None and not isinstance(retry.get("cause"), str | None):
+        raise fields.error("retry", "must have a text as its cause")
+    return retry
+
+
 def _read_tool(fields: Fields, resolve: Resolver) -> ToolCall:
     name = fields.name("tool_name") or fields.required("name", fields.name)
     return ToolCall(
@@ -191,7 +206,7 @@ def _read_tool(fields: Fields, resolve: Resolver) -> ToolCall:
         arguments=read_payload(fields, "arguments", resolve, null_is_value=True),
         result=read_payload(fields, "result", resolve, null_is_value=True),
         outcome=fields.name("outcome"),
-        retry=fields.object("retry"),
+        retry=_read_retry(fields),
         metadata=read_payload(fields, "metadata", resolve),
         content=read_payload(fields, "content", resolve),
         is_output=fields.boolean("is_output") or False,

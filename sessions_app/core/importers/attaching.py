@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from urllib.parse import unquote_plus
 
 from sessions_app.core.importers.interaction import Interaction
@@ -81,9 +81,9 @@ def _holds_arguments(arguments: Payload | None, http: HttpExchange) -> bool:
 
 
 def _was_meanwhile(moment: datetime | None, step: Step) -> bool:
-    if moment is None or step.started_at is None or step.duration_ms is None:
+    if moment is None or step.started_at is None or step.ended_at is None:
         return False
-    return step.started_at <= moment <= step.started_at + timedelta(milliseconds=step.duration_ms)
+    return step.started_at <= moment <= step.ended_at
 
 
 def _texts(value: JsonValue) -> Iterator[str]:

@@ -7,7 +7,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from itertools import pairwise
 from typing import Literal
 
@@ -365,9 +365,8 @@ def finish_order(run: Run, rules: Rules) -> Iterator[Anomaly]:
     """Parallel calls that finished in another order than they were called in."""
     groups: dict[int | None, list[tuple[Step, datetime, datetime]]] = defaultdict(list)
     for step, _ in own_tools(run):
-        if step.started_at is not None and step.duration_ms is not None:
-            end = step.started_at + timedelta(milliseconds=step.duration_ms)
-            groups[step.parent].append((step, step.started_at, end))
+        if step.started_at is not None and step.ended_at is not None:
+            groups[step.parent].append((step, step.started_at, step.ended_at))
     for group in groups.values():
         yield from _overtakings(group)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
-from sessions_app.core.judge.grading import end_of, retrievals_of
+from sessions_app.core.judge.grading import retrievals_of
 from sessions_app.core.judge.kit_environment import is_set, model_facts, setting_words
 from sessions_app.core.judge.kit_side_effects import tool_counts, without_answer
 from sessions_app.core.judge.reading import TIMES, count, main_models, own_tools, status_code
@@ -133,7 +133,7 @@ def _races(run: Run) -> Held:
     parallel = [group for parent, group in groups.items() if parent is not None and len(group) > 1]
     if not parallel:
         return Held(is_held=True, values="no parallel calls")
-    timed = [group for group in parallel if all(end_of(step) for step in group)]
+    timed = [group for group in parallel if all(step.ended_at for step in group)]
     overlaps = sum(1 for group in timed if _overlaps(group))
     values = f"{count(len(parallel), 'parallel batch', 'parallel batches')}, {overlaps} overlapping"
     if len(timed) < len(parallel):
@@ -142,7 +142,7 @@ def _races(run: Run) -> Held:
 
 
 def _overlaps(group: list[Step]) -> bool:
-    spans = sorted((s.started_at, end) for s in group if s.started_at and (end := end_of(s)))
+    spans = sorted((s.started_at, end) for s in group if s.started_at and (end := s.ended_at))
     return any(second[0] < first[1] for first, second in pairwise(spans))
 
 

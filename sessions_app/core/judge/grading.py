@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 from typing import Literal
 
 from sessions_app.core.run import Retrieval, Run, Step
@@ -50,9 +49,3 @@ def graded(detail: str, *, have: int, total: int) -> Finding:
 
 def retrievals_of(run: Run) -> list[tuple[Step, Retrieval]]:
     return [(step, step.call) for step in run.steps if isinstance(step.call, Retrieval)]
-
-
-def end_of(step: Step) -> datetime | None:
-    if step.started_at is None or step.duration_ms is None:
-        return None
-    return step.started_at + timedelta(milliseconds=step.duration_ms)

@@ -12,7 +12,6 @@ from sessions_app.core.judge.grading import (
     Finding,
     captured,
     contradictory,
-    end_of,
     graded,
     missing,
     partial,
@@ -223,9 +222,9 @@ def _is_whole_answer(run: Run, step: Step, call: ModelCall) -> bool:
 
 
 def _runs_backwards(step: Step) -> bool:
-    start, first, end = step.started_at, step.first_token_at, end_of(step)
+    start, first, end = step.started_at, step.first_token_at, step.ended_at
     too_early = start is not None and first is not None and first < start
-    too_late = first is not None and end is not None and first > end + timedelta(milliseconds=1)
+    too_late = first is not None and end is not None and first - end > timedelta(milliseconds=1)
     return too_early or too_late or (step.duration_ms or 0) < 0
 
 

@@ -34,6 +34,8 @@ LONG = 200
 """Characters from which a text is looked at."""
 _WHOLE = 400
 """Characters from which a text without lists is kept by its digest."""
+_WORTH_A_LINK = 32
+"""Bytes that the elements of a list have on average where it becomes a chain."""
 _SEPARATORS = (", ", ",", ",\n")
 _NUMBERED = re.compile(r"^(.{1,200}?)\.(\d{1,6})\.(.+)$", re.DOTALL)
 _MIN_NUMBERED = 2
@@ -124,7 +126,7 @@ class Packer:
             return value if len(value) < LONG else self.text(name, value)
         if isinstance(value, list) and len(value) > 1:
             rows = [compact_json(item) for item in value]
-            return {"~list": self._chain_at(rows)} if sum(map(len, rows)) >= LONG else value
+            return {"~list": self._chain_at(rows)} if _is_worth_links(rows) else value
         if isinstance(value, dict) and any(key.startswith("~") for key in value):
             return {"~value": value}
         return value
@@ -148,7 +150,7 @@ class Packer:
         """A list that goes on where the last one of this name ended: only what is new is read. None for any other."""
         last = self._grown.get(name)
         rows = last.rows_after(content) if last else None
-        if last is None or rows is None:
+        if last is None or rows is None or not _is_worth_links(rows, at_least=0):
             return None
         node = self._chain(rows, last.node)
         self._grown[name] = _Grown(content, node, last.separator)
@@ -179,6 +181,12 @@ class Packer:
             known = self._digests[content] = sha256_hex(redacted)
             self.pieces.payloads[known] = redacted
         return known
+
+
+def _is_worth_links(rows: list[bytes], *, at_least: int = LONG) -> bool:
+    """A link of a chain takes more bytes than a short element: a list of those stays as it is."""
+    size = sum(map(len, rows))
+    return size >= max(at_least, _WORTH_A_LINK * len(rows))
 
 
 def _escaped(name: str) -> str:
@@ -235,11 +243,12 @@ def _taken_out(
 
 
 def _split(text: bytes) -> tuple[list[bytes], str] | None:
-    """The elements of a JSON list and what stands between them; None when that is not always the same."""
+    """The elements of a JSON list and what stands between them; None when that is not always the same, and for a list
+    of short elements."""
     rows = [bytes(raw) for raw in _ROWS.decode(text)]
     for separator in _SEPARATORS:
         if rows and b"[" + separator.encode().join(rows) + b"]" == text:
-            return rows, separator
+            return (rows, separator) if _is_worth_links(rows) else None
     return None
 
 
