@@ -10,6 +10,7 @@ from pydantic_ai import NativeOutput, StructuredDict
 
 from sessions_app.core.formats.detect import parse_document
 from sessions_app.core.formats.native import encode_native, parse_native
+from sessions_app.core.judge.kit import audit_kit
 from sessions_app.core.judge.verdict import judge
 from sessions_app.core.run import SPANS, Run
 from tests.recorder.playing import last_record
@@ -371,3 +372,34 @@ def test_a_structured_dict_of_which_the_record_does_not_say_so_is_named():
     assert [reason.message for reason in judged.reasons] == [
         "The output is what the model gave; by its schema the team's type would have made another one of it."
     ]
+
+
+# --- answers of many levels ----------------------------------------------------------------------
+
+
+def deep_answer(levels: int) -> Any:
+    def play() -> Play:
+        agent = support_agent(says(call("deep", {}, "d")), says("Done."))
+
+        @agent.tool_plain
+        def deep() -> Any:
+            """Levels of lists."""
+            value: Any = "leaf"
+            for _ in range(levels):
+                value = [value]
+            return value
+
+        return Play(agent, "How deep?")
+
+    return play
+
+
+@pytest.mark.parametrize(("levels", "step"), [(95, None), (99, 2), (150, 1)])
+def test_an_answer_of_many_levels_is_cut_and_contradicts_nothing(levels: int, step: int | None):
+    """A message holds it some levels deeper than its step."""
+    record = last_record(Scenario(deep_answer(levels)), "run")
+    judged = assert_promise_kept(record)
+
+    assert judged.step == step
+    assert [reason.code for reason in judged.reasons] == ([] if step is None else ["value_cut"])
+    assert [line.key for line in audit_kit(parse_native(record)).lines if line.status == "contradictory"] == []

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from itertools import pairwise, takewhile
 
 from sessions_app.core.history import History, nodes
-from sessions_app.core.judge.kit_side_effects import comparable_answer
+from sessions_app.core.judge.kit_side_effects import answers_differ
 from sessions_app.core.judge.last_calls import calls_in
 from sessions_app.core.judge.reading import (
     is_framework_written,
@@ -180,7 +180,7 @@ def _answers_in(node: History) -> list[JsonObject]:
 
 
 def _is_other(call: ToolCall, part: JsonObject) -> bool:
-    return comparable_answer(value_of(call.result)) != comparable_answer(part.get("content"))
+    return call.result is not None and answers_differ(call.result, part["content"])
 
 
 def _told_otherwise(run: Run, step: Step, pair: tuple[Step, ToolCall], part: JsonObject) -> Reason:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sessions_app.core.judge.cut_values import is_cut
 from sessions_app.core.judge.grading import (
     Finding,
     captured,
@@ -132,7 +133,13 @@ def _told_answers(run: Run) -> dict[int, JsonValue]:
 def _is_other(call: ToolCall, told: JsonValue) -> bool:
     if told is None or call.result is None or not (call.result.is_json or call.result.is_text):
         return False
-    return comparable_answer(value_of(call.result)) != comparable_answer(told["content"])
+    return answers_differ(call.result, told["content"])
+
+
+def answers_differ(given: Payload, told: JsonValue) -> bool:
+    """Of one that was cut short nothing can be said."""
+    are_equal = comparable_answer(value_of(given)) == comparable_answer(told)
+    return not (are_equal or is_cut(given) or is_cut(Payload.of_json(told)))
 
 
 def comparable_answer(value: JsonValue) -> bytes:
