@@ -19,6 +19,7 @@ from sessions_app.core.judge.grading import (
     retrievals_of,
 )
 from sessions_app.core.judge.reading import count, main_models, own_tools, seen_message, user_turns
+from sessions_app.core.kept_turns import kept_turns
 from sessions_app.core.payload import JsonObject
 from sessions_app.core.run import Run
 
@@ -83,6 +84,9 @@ def _history_turns(run: Run, lines: Findings) -> Finding:
     declared = run.extra.get("history_turns")
     if isinstance(declared, int) and declared > held:
         return partial(f"{held} of {count(declared, 'turn')}.")
+    kept = kept_turns(run)
+    if kept is not None:
+        return partial(f"{count(held, 'turn')}; {kept}.")
     if _begins_in_the_middle(run):
         return partial(f"{count(held, 'turn')}; the first message answers one that was not kept.")
     return captured(f"{count(held, 'turn')}, from the first message on.")

@@ -10,6 +10,7 @@ from sessions_app.core.fork.stops import Stopped
 from sessions_app.core.judge.last_calls import waiting
 from sessions_app.core.judge.reasons import Reason
 from sessions_app.core.judge.verdict import Verdict
+from sessions_app.core.kept_turns import kept_turns
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.replay.call_places import place_without_step
 from sessions_app.core.replay.fixture_book import FixtureMiss, recorded_arguments
@@ -334,7 +335,9 @@ def _requests(played: Played) -> Part:
             "history of one request was" if played.rewrites == 1 else f"histories of {played.rewrites} requests were"
         )
         return not_comparable(f"the {which} taken from the recording, for code had changed what was said before")
-    return _comparable(played, "messages", "the requests to the model were not recorded")
+    kept = kept_turns(played.plan.run)
+    found = _comparable(played, "messages", "the requests to the model were not recorded")
+    return found if kept is None or found != PROVEN else not_comparable(f"the requests agree; {kept}")
 
 
 def _parameters(played: Played) -> Part:
