@@ -287,6 +287,8 @@ def test_an_attempt_that_was_repeated_is_shown_and_not_claimed():
     assert [step.error is not None for step in produced.steps] == [False, False, True, False]
     assert result.facts["played_back"] == ["scripted-1"]
     assert result.facts["proof"]["same_steps"] == 3
+    told = "the requests agree; one failed attempt was read from the recording and not made again"
+    assert result.facts["proof"]["requests"] == {"state": "not_comparable", "reason": told}
 
 
 def test_what_was_changed_behind_a_repeated_attempt_is_found():

@@ -142,6 +142,14 @@ class RecordReader:
         self.steps.insert(index, copy.deepcopy(self.steps[index - 1]))
         self._renumber(lambda old: old + (old > index))
 
+    def with_attempt_at(self, index: int) -> None:
+        """A request that failed, right before the model step that makes it again."""
+        known = ("kind", "name", "agent", "model", "provider", "request", "parameters", "tools", "settings")
+        attempt = {key: copy.deepcopy(value) for key, value in self.step(index).items() if key in known}
+        attempt["error"] = {"type": "APIStatusError", "message": "Too many requests."}
+        self.steps.insert(index - 1, attempt)
+        self._renumber(lambda old: old + (old >= index))
+
     def cut_behind(self, count: int) -> None:
         """Keep that many steps."""
         del self.steps[count:]

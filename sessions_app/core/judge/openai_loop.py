@@ -21,6 +21,7 @@ from sessions_app.core.judge.reading import (
 from sessions_app.core.judge.reasons import Reason, reason_at, reason_at_end
 from sessions_app.core.payload import JsonObject, JsonValue, Payload, canonical_json
 from sessions_app.core.replay.hand_overs import is_openai_agents
+from sessions_app.core.replay.plan import repeated_requests
 from sessions_app.core.run import ModelCall, Run, Step, ToolCall, main_steps, was_stopped
 
 Essence = tuple[bytes, ...]
@@ -132,6 +133,17 @@ def _rewritten(run: Run) -> Iterator[Reason]:
                 "filter wrote its history anew, and does not run in a replay."
             )
             yield reason_at(run, "history_rewritten", message, after)
+            return
+
+
+def _attempt_as_step(run: Run) -> Iterator[Reason]:
+    """The recorder writes all attempts at a request into its one step."""
+    again = repeated_requests(run) if run.source_format == "native" else {}
+    for step, _ in main_models(run):
+        if step.index in again:
+            after = run.steps[again[step.index] - 1]
+            message = f"{step_name(step)} is a failed attempt at {step_name(after)}, which no recorder keeps as a step."
+            yield reason_at(run, "attempt_as_step", message[0].upper() + message[1:], step)
             return
 
 
@@ -260,6 +272,7 @@ _CHECKS = (
     _answers_of_nobody,
     _rewritten,
     _words_from_code,
+    _attempt_as_step,
     _asked_again,
     _stopped_calls,
     _too_many_turns,

@@ -16,7 +16,7 @@ from sessions_app.core.replay.call_places import place_without_step
 from sessions_app.core.replay.fixture_book import FixtureMiss, recorded_arguments
 from sessions_app.core.replay.observed import Divergence, Observations, Result
 from sessions_app.core.replay.outputs import same_output
-from sessions_app.core.replay.plan import PlannedAnswer, ReplayPlan, attempts
+from sessions_app.core.replay.plan import PlannedAnswer, ReplayPlan, attempts, repeated_requests
 from sessions_app.core.replay.proof import (
     PROVEN,
     TAKEN,
@@ -335,9 +335,16 @@ def _requests(played: Played) -> Part:
             "history of one request was" if played.rewrites == 1 else f"histories of {played.rewrites} requests were"
         )
         return not_comparable(f"the {which} taken from the recording, for code had changed what was said before")
-    kept = kept_turns(played.plan.run)
     found = _comparable(played, "messages", "the requests to the model were not recorded")
-    return found if kept is None or found != PROVEN else not_comparable(f"the requests agree; {kept}")
+    untold = [each for each in (kept_turns(played.plan.run), _not_made_again(played.plan.run)) if each is not None]
+    return found if found != PROVEN or not untold else not_comparable("; ".join(["the requests agree", *untold]))
+
+
+def _not_made_again(run: Run) -> str | None:
+    """A client made the request again, and no loop of a replay has one that fails."""
+    count = len(repeated_requests(run))
+    which = "one failed attempt was" if count == 1 else f"{count} failed attempts were"
+    return f"{which} read from the recording and not made again" if count else None
 
 
 def _parameters(played: Played) -> Part:

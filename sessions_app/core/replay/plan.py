@@ -117,9 +117,14 @@ def make_plan(run: Run) -> ReplayPlan:
             )
             for (step, call), after in zip(calls, later, strict=True)
         ),
-        fixtures=tuple(_with_unheard(run, fixtures(run))),
+        fixtures=tuple(_with_unheard(run, _fixtures_of_calls(run))),
         tools_are_recorded=definitions.are_recorded,
     )
+
+
+def _fixtures_of_calls(run: Run) -> list[Fixture]:
+    """Without the attempts that failed before a call had its answer: the loop saw the last one alone."""
+    return [each for each in fixtures(run) if ATTEMPT not in run.steps[each.step - 1].extra]
 
 
 def _with_calls_made(run: Run) -> frozenset[int]:

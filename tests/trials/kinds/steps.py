@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 from tests.trials.kinds.shared import Made, equal, is_last_output
 from tests.trials.mutants import Expected, Place, at, changed, kind
@@ -89,6 +90,18 @@ def _doubled_model(record: Json) -> Made:
             continue
         expected = Expected(by="replay", place=at(index, index + 1), compared=at(index, index + 1))
         yield f"step {index}", changed(record, partial(RecordReader.with_copy_of, index=index)), expected
+
+
+@kind("a failed attempt that nobody made")
+def _made_up_attempt(record: Json) -> Made:
+    """A client may have made a request again, of which a replay says that it did not. The SDK's recorder keeps one step
+    for a request."""
+    reader = RecordReader(record)
+    by: Any = "judge" if record["agent"].get("framework") == "openai-agents" else "undecided"
+    for index in reader.models:
+        if reader.step(index).get("response"):
+            expected = Expected(by=by, place=at(index), compared=at(index))
+            yield f"before step {index}", changed(record, partial(RecordReader.with_attempt_at, index=index)), expected
 
 
 def _cut(record: Json, *, is_clean: bool) -> Made:
