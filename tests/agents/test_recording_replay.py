@@ -19,13 +19,16 @@ from tests.recorder.scenarios import (
     Play,
     Scenario,
     call,
+    model_retry,
     one_tool,
     parallel_tools,
     says,
     support_agent,
     tool_calls_limit,
     tools_that_appear,
+    unknown_tool,
     validation_errors,
+    validation_retries_exhausted,
 )
 
 RECORDS = sorted(Path("tests/records").glob("*.json"))
@@ -405,3 +408,22 @@ def test_an_answer_of_many_levels_is_cut_and_contradicts_nothing(levels: int, st
     assert judged.step == step
     assert [reason.code for reason in judged.reasons] == ([] if step is None else ["value_cut"])
     assert [line.key for line in audit_kit(parse_native(record)).lines if line.status == "contradictory"] == []
+
+
+# --- budgets of retries --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("more", [-1, 1])
+@pytest.mark.parametrize(
+    ("scenario", "step"),
+    [(model_retry, 2), (unknown_tool, 2), (validation_retries_exhausted, 4), (validation_retries_exhausted, 8)],
+)
+def test_another_budget_is_found_at_its_own_step(scenario: Any, step: int, more: int):
+    """Also where no request behind tells of it, for the run ended there."""
+    record = record_of(parse_native(last_record(Scenario(scenario), "run")))
+    assert verdict_of(record)[0] == "reproduced"
+    record["steps"][step - 1]["retry"]["max_retries"] += more
+
+    judged = judge(parse_native(json.dumps(record).encode()))
+    assert (judged.step, judged.reasons[0].code) == (step - 1, "retry_contradicted")
+    assert verdict_of(record) == ("unknown_from_step", step, f"steps[{step}]")

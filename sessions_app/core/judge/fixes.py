@@ -108,6 +108,7 @@ FIXES: dict[str, Fix] = {
     ),
     "call_contradicted": Fix(sentence="Record each call once, under the name that the model asked for."),
     "message_from_code": Fix(sentence="Replay this run with your registered agent, whose code puts the message there."),
+    "retry_contradicted": Fix(sentence="Record as `retry` of a step what the message that tells of it holds."),
     "retry_from_outside": Fix(sentence="Replay this run with your registered agent, or fork it behind this call."),
     "value_cut": Fix(sentence="Let tools take and give values of at most 100 levels and 200,000 entries."),
     "output_missing": Fix(sentence="Record what the run ended with as its `output`, or the error as its `error`."),

@@ -26,6 +26,7 @@ from sessions_app.core.judge.reading import (
     step_name,
 )
 from sessions_app.core.judge.reasons import Reason, reason_at
+from sessions_app.core.judge.retries import retry_gaps
 from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.core.replay.plan import repeated_requests
 from sessions_app.core.run import (
@@ -306,6 +307,7 @@ GAP_CHECKS: tuple[GapCheck, ...] = (
     outside_messages,
     course_gaps,
     record_gaps,
+    retry_gaps,
     outcome_gaps,
     _goes_on_after_words,
     _unknown_parts,

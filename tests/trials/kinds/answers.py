@@ -254,7 +254,7 @@ def _retry(record: Json, key: str) -> Made:
             or not told.part.get("retry")
         ):
             continue
-        expected = Expected(by="replay", place=Place(), compared=at(index, paths="retry"))
+        expected = Expected(by="replay", place=at(index), compared=at(index, paths="retry"))
 
         def change(copy: RecordReader, index: int = index) -> None:
             copy.step(index)["retry"][key] += 1
