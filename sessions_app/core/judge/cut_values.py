@@ -27,10 +27,8 @@ def _cut(run: Run) -> Iterator[tuple[Step, str]]:
             if is_cut(value):
                 yield step, what
     for step, asked in main_models(run):
-        newest = None if asked.history is None else asked.history.message
-        for what, value in (("The request", newest), ("The answer", asked.response)):
-            if is_cut(value):
-                yield step, what
+        if asked.history is not None and is_cut(asked.history.message):
+            yield step, "The request"
 
 
 def is_cut(value: Payload | None) -> bool:
