@@ -78,7 +78,8 @@ class Questions:
         answer = self._live.answer(
             question["messages"], question["parameters"], model=question["model"], settings=question["settings"]
         )
-        sent = {name: value for name, value in (question["settings"] or {}).items() if name in _TOLD}
+        settings_sent = question["settings"] or {}
+        sent = {name: settings_sent[name] for name in _TOLD if settings_sent.get(name) is not None}
         asked = settings.REPLAY_MODEL_NAME or question["model"]
         self.asked = {"model": asked, "settings": sent, "answered": answer.get("model_name")}
         return answer

@@ -352,6 +352,8 @@ def test_the_budget_of_a_live_replay_shows_what_was_asked():
     assert asked.values.startswith("the live model was asked with temperature 0, top_p 0.95; recorded: ")
     assert (asked.state, seed.state, not_asked.state) == ("recorded", "uncontrolled", "pinned")
     assert seed.values.startswith("the live model was asked with seed not set; recorded: ")
+    states = {row.key: row.state for row in report_on(run, replay=did).budget}
+    assert (states["tool_results"], states["model_version"]) == ("pinned", "uncontrolled")
     assert "not done: pin model" in as_text(report_on(run, replay=did))
     assert "not done: pin model" not in as_text(report_on(run, replay=might))
 

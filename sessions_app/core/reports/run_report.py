@@ -138,14 +138,20 @@ def build_report(
 
 
 def _budget(run: Run, replay: ReplayFacts | None) -> tuple[BudgetRow, ...]:
-    """What never ran holds nothing still, a live model neither."""
+    """What never ran holds nothing still; a live model holds nothing of its own."""
     recorded = nondeterminism_budget(run, replayed=False)
     if replay is None or not replay.has_run:
         return recorded
-    rows = nondeterminism_budget(run, replayed=not replay.has_live_model)
+    rows = nondeterminism_budget(run, replayed=True)
     pairs = zip(rows, recorded, strict=True)
     loose = _loose_in(run, replay)
-    return tuple(_asked_live(_let_loose(row, before, loose.get(row.key)), replay.live_model) for row, before in pairs)
+    by_model = _OF_THE_MODEL if replay.has_live_model else ()
+    held = ((before if row.key in by_model else row, before) for row, before in pairs)
+    return tuple(_asked_live(_let_loose(row, before, loose.get(row.key)), replay.live_model) for row, before in held)
+
+
+_OF_THE_MODEL = ("sampling", "seed", "model_version", "routing")
+"""Rows that recorded answers hold still, and a live model does not."""
 
 
 def _asked_live(row: BudgetRow, model: LiveModel | None) -> BudgetRow:
@@ -176,7 +182,7 @@ def _loose_in(run: Run, replay: ReplayFacts) -> dict[str, str]:
         found["tool_results"] = ", ".join(f"{name} ran live {times} ×" for name, times in replay.live_tools.items())
     if replay.live_model is not None:
         found["model_version"] = f"a live model answered: {replay.live_model.words}"
-    if replay.clock is None and run.started_at is not None and not replay.has_live_model:
+    if replay.clock is None and run.started_at is not None:
         found["clock"] = "not pinned"
     return found
 
