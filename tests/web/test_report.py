@@ -6,7 +6,7 @@ import re
 import pytest
 from django.urls import reverse
 
-from sessions_app.core.replay.isolation import HOOK_ONLY
+from sessions_app.core.replay.isolation import HOOK_ONLY, OWN_MACHINE
 from sessions_app.models import Replay
 from tests.proofs import make_proof
 from tests.web.making import HOSTILE
@@ -37,7 +37,7 @@ LOOK, LOOKED = {"tools": {"live": ["look"]}}, {"live_tools": {"look": 2}}
 def make_replay(run, **columns) -> Replay:
     fields = {"state": "done", "verdict": "reproduced", "live_calls": 0, "facts": FACTS} | columns
     return Replay.objects.create(
-        project=run.project, run=run, content=run.content, number=columns.pop("number", 1), **fields
+        project=run.project, run=run, content=run.content, number=fields.pop("number", 1), **fields
     )
 
 
@@ -114,6 +114,16 @@ def test_the_badge_says_what_held_and_not_what_was_asked_for(shop, bob, columns,
 
     assert head_badges(page) == badges
     assert ("world off" in page) is any("world off" in words for _, words in badges)
+
+
+def test_only_a_world_that_was_off_has_its_sign(shop, bob):
+    run = load_example(shop, "r_8821")
+    observed = FACTS | {"isolation": OWN_MACHINE, "fence": {}}
+
+    off, own = (page_of(bob, make_replay(run, facts=facts, number=n)) for n, facts in enumerate((FACTS, observed), 1))
+
+    assert ('class="world"' in off, 'class="world world-on"' in off) == (True, False)
+    assert ('class="world"' in own, 'class="world world-on"' in own) == (False, True)
 
 
 def test_a_sampling_says_how_many_calls_went_out(shop, bob):

@@ -16,7 +16,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from sessions_app.core.errors import NotReplayable, StoredBytesMissing
 from sessions_app.core.fork.changes import ForkError
-from sessions_app.core.replay.isolation import is_own_machine
+from sessions_app.core.replay.isolation import is_own_machine, is_world_off
 from sessions_app.core.reports.run_report import ReproductionReport, as_json, as_markdown, as_text
 from sessions_app.models import Project, Replay, Run
 from sessions_app.models.replays import ReplayState
@@ -115,6 +115,7 @@ def replay_context(request: HttpRequest, project: Project, row: Replay) -> dict[
         "title": title_of(row),
         "badges": badges_of(row),
         "is_simulated": is_simulated(row),
+        "is_world_off": is_world_off(row.facts),
         "world": world_words(row),
         **_waiting(project, row),
     }
