@@ -13,7 +13,7 @@ from sessions_app.core.judge.kit import audit_kit
 from sessions_app.core.payload import Payload, compact_json
 from sessions_app.core.replay.isolation import is_own_machine, world_in_words
 from sessions_app.core.replay.parts import ModelPart, Parts, parts_of
-from sessions_app.core.replay.proof import read_proof
+from sessions_app.core.replay.proof import STATE_WORDS, read_proof
 from sessions_app.core.replay.words import Difference, Effect, LiveModel, ReplayFacts
 from sessions_app.core.reports.run_report import (
     Attempt,
@@ -96,7 +96,14 @@ def _attempt(replay: Replay, output: Payload | None) -> Attempt:
         error=_error(replay),
         replay_id=replay.replay_id,
         parts=_parts(replay),
+        state=_state(replay),
     )
+
+
+def _state(replay: Replay) -> str | None:
+    proof = read_proof(replay.facts.get("proof"))
+    part = proof.parts.get("state") if proof else None
+    return None if part is None else part.reason or STATE_WORDS[part.state]
 
 
 def _outcome(replay: Replay) -> Outcome:

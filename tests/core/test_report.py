@@ -323,9 +323,11 @@ def test_a_replay_that_never_ran_did_and_held_nothing(verdict):
 def test_each_attempt_says_what_ran():
     """Control: one whose parts are not known says nothing of them, nor does the classic block."""
     parts = parts_of(agent="desk", runs_tools=True, model="recorded_for_others")
-    report = report_on(make_run(model()), [Attempt(number=1, outcome="different", parts=parts), REPRODUCED])
+    attempt = Attempt(number=1, outcome="different", parts=parts, state="no state was recorded")
+    report = report_on(make_run(model()), [attempt, REPRODUCED])
 
-    words = "agent: your code, desk · model: recorded, also for other requests · tools: run · state: as registered"
+    words = "agent: your code, desk · model: recorded, also for other requests · tools: run"
+    words += " · state: no state was recorded"
     assert as_text(report).count("agent: ") == as_markdown(report).count("agent: ") == 1
     assert f"  Attempt 1: ❌ Different\n    {words}\n  Attempt 1: ✅ Reproduced\n" in as_text(report)
     assert f"- Attempt 1: ❌ Different, `{words}`\n" in as_markdown(report)

@@ -2,6 +2,7 @@
 
 import json
 import re
+from typing import Any
 
 import pytest
 from django.urls import reverse
@@ -35,7 +36,7 @@ LOOK, LOOKED = {"tools": {"live": ["look"]}}, {"live_tools": {"look": 2}}
 
 
 def make_replay(run, **columns) -> Replay:
-    fields = {"state": "done", "verdict": "reproduced", "live_calls": 0, "facts": FACTS} | columns
+    fields: dict[str, Any] = {"state": "done", "verdict": "reproduced", "live_calls": 0, "facts": FACTS} | columns
     return Replay.objects.create(
         project=run.project, run=run, content=run.content, number=fields.pop("number", 1), **fields
     )

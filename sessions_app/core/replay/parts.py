@@ -34,11 +34,10 @@ class Parts:
 
     @property
     def brief(self) -> str:
-        """What was chosen, for one line among other attempts."""
+        """What was chosen, for one line among other attempts; what became of the state is for its proof to say."""
         agent = f"your code, {self.name}" if self.name else _BRIEF_AGENTS[self.agent]
         place = " on your own machine" if self.is_on_own_machine else ""
-        model, tools, state = _BRIEF_MODELS[self.model], self.tools, self._brief_state
-        return f"agent: {agent}{place} · model: {model} · tools: {tools} · state: {state}"
+        return f"agent: {agent}{place} · model: {_BRIEF_MODELS[self.model]} · tools: {self.tools}"
 
     @property
     def proves(self) -> str:
@@ -66,10 +65,6 @@ class Parts:
         if self.is_on_own_machine:
             return _OWN_STATE if self.tools == "run" else _CARRIED
         return _CARRIED if self.agent == "rebuilt" else _REGISTERED_STATE
-
-    @property
-    def _brief_state(self) -> str:
-        return {_CARRIED: "carried over", _OWN_STATE: "observed", _REGISTERED_STATE: "as registered"}[self._state]
 
     @property
     def _tools(self) -> str:

@@ -54,7 +54,14 @@ class Attempt:
     error: str | None = None
     replay_id: str | None = None
     parts: Parts | None = None
-    """What ran."""
+    state: str | None = None
+    """What the proof says of the state, in words; None where there is no proof."""
+
+    @property
+    def ran(self) -> str:
+        """The four parts in one line; empty where they are not known."""
+        parts = [self.parts.brief] if self.parts else []
+        return " · ".join([*parts, f"state: {self.state}"] if parts and self.state else parts)
 
     def to_json(self) -> JsonObject:
         return {
@@ -267,7 +274,7 @@ def _attempt_lines(report: ReproductionReport, *, with_parts: bool) -> list[str]
 
 def _attempt_in_words(attempt: Attempt, *, with_parts: bool) -> list[str]:
     lines = [f"  Attempt {attempt.number}: {OUTCOME_WORDS[attempt.outcome]}"]
-    lines += [f"    {one_line(attempt.parts.brief)}"] if with_parts and attempt.parts else []
+    lines += [f"    {one_line(attempt.ran)}"] if with_parts and attempt.ran else []
     return lines + ([f"    Error: {shortened(attempt.error, 500)}"] if attempt.error else [])
 
 
@@ -428,7 +435,7 @@ def _markdown_attempts(attempts: Sequence[Attempt]) -> str:
 
 def _markdown_details(attempt: Attempt) -> list[str]:
     """What ran and what went wrong, as code: both hold names of the team's."""
-    return [code(words) for words in (attempt.parts and attempt.parts.brief, attempt.error) if words]
+    return [code(words) for words in (attempt.ran, attempt.error) if words]
 
 
 def _markdown_budget(row: BudgetRow) -> tuple[str, str]:
