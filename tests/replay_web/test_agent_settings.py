@@ -72,6 +72,18 @@ def test_a_runner_is_a_worker_for_code_replays_alone(monkeypatch):
     assert (environment["WORKER_QUEUES"], environment["WORKER_THREADS"]) == ("code", "3")
 
 
+def test_a_runner_says_first_which_agents_it_can_load(monkeypatch, settings, capfdbinary):
+    settings.REPLAY_AGENTS = {"desk": "examples.registered_agents:order_desk", "gone": "examples.nowhere:desk"}
+    written: list[bytes] = []
+    monkeypatch.setattr(runner.os, "execve", lambda *_: written.append(capfdbinary.readouterr().out))
+    with open(1, "w", closefd=False) as buffered:
+        call_command("runner", stdout=buffered)
+
+    [before] = written
+    assert b"  ok      desk=examples.registered_agents:order_desk\n" in before
+    assert b"  PROBLEM gone=examples.nowhere:desk: could not be loaded: there is no module 'examples.nowhere'" in before
+
+
 def test_a_runner_without_threads_is_refused():
     with pytest.raises(CommandError, match="--concurrency has to be at least 1"):
         call_command("runner", "--concurrency", "0")

@@ -24,5 +24,6 @@ class Command(BaseCommand):
         if concurrency < 1:
             raise CommandError("--concurrency has to be at least 1.")
         call_command("agents", stdout=self.stdout)
+        self.stdout.flush()  # what is not written yet would go with this program
         environment = {**os.environ, "WORKER_QUEUES": QUEUE, "WORKER_THREADS": str(concurrency)}
         os.execve(sys.executable, [sys.executable, "-m", "replay_web.worker"], environment)
