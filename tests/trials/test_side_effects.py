@@ -181,7 +181,7 @@ def test_a_live_tool_and_a_refused_attempt_are_counted_everywhere(project: Proje
         replay = work(request_replay(run=run, mode="code", order=order, user=admin), children)
 
     assert counters(replay) == (1, 1, {"look": 1})
-    line = "live tools: look · 1 live call, 0 other network calls, 0 writes; 1 attempt refused"
+    line = "live tools: look × 1; 0 other network calls, 0 writes; 1 attempt refused"
     assert counter_on_page(replay, admin).endswith(line)
 
 

@@ -94,13 +94,17 @@ def test_the_verdict_of_a_fork_is_in_words(shop, parent, bob, columns, words):
 
 
 def test_the_world_is_off_unless_something_was_live(parent, bob):
-    code = make_fork(parent, 2, order=ORDER | {"agent": "support", "tools": {"live": ["lookup_order"]}})
+    """What was asked for makes no difference: a tool that might go live and did not left the world off."""
+    order = ORDER | {"agent": "support", "tools": {"live": ["lookup_order"]}}
+    code = make_fork(parent, 2, order=order, live_calls=2, facts=FACTS | {"live_tools": {"lookup_order": 2}})
+    might = page_of(bob, make_fork(parent, 3, order=order))
 
     off, on = page_of(bob, make_fork(parent, 1)), page_of(bob, code)
 
     assert "world off: 0 network calls, 0 writes" in off
     assert "badge-amber" not in off
-    assert "live tools: lookup_order" in on
+    assert ("world off" in might, "badge-amber" in might) == (True, False)
+    assert "live tools: lookup_order × 2" in on
     assert "badge-amber" in on
     assert "runs the team&#x27;s own code: support" in on
     assert "world off" not in on
