@@ -131,6 +131,12 @@ def _content(part: bytes) -> Any:
     return json.loads(part)["content"]
 
 
+def has_other_prompt(prompt: Any, messages: Sequence[Any]) -> bool:
+    """Whether the first request asks in other words than the run was started with: code in front of it rewrote them."""
+    asked = [part.content for part in messages[-1].parts if part.part_kind == "user-prompt"] if messages else []
+    return isinstance(prompt, str) and len(asked) == 1 and isinstance(asked[0], str) and asked[0] != prompt
+
+
 # --- what is new -------------------------------------------------------------------------------
 
 
@@ -201,6 +207,17 @@ class History:
         if all(map(is_, self._originals, messages)):
             return True
         return all(map(Known.is_same, self.known[: self._base], messages))
+
+    def rewritten(self, after: int | None, new: Sequence[Any]) -> dict[str, Any] | None:
+        """Of a history that begins anew what became of the messages before: `made` are the positions of those that were
+        not there, without the newest, and `cut` is the number of those that are gone. None for one that goes on."""
+        if after is not None or not self.known:
+            return None
+        there = {id(known.message) for known in self.known} | {tuple(map(id, known.parts)) for known in self.known}
+        made = [
+            at for at, message in enumerate(new[:-1]) if there.isdisjoint((id(message), tuple(map(id, message.parts))))
+        ]
+        return {"made": made, "cut": len(self.known) - (len(new[:-1]) - len(made))}
 
     def put(self, after: int | None, new: Sequence[Any]) -> None:
         """These were written as the request that is under way."""

@@ -17,6 +17,7 @@ from replay_recorder.guard import guard
 from replay_recorder.hooks.pydantic_ai_calls import CallLog
 from replay_recorder.hooks.pydantic_ai_messages import (
     History,
+    has_other_prompt,
     message_text,
     prompt_value,
 )
@@ -213,10 +214,16 @@ class RunLog:
             return
         self._asked = None
         self._messages = ctx.messages
+        is_first = not self._has_start
         self._put_start(ctx, request_context)
         self._request = self._history.new_in(ctx.messages)
+        rewritten = self._history.rewritten(*self._request)
         self._same = self._surroundings.columns(ctx, request_context, response)
         fields: dict[str, Any] = {"duration_ms": self.run.elapsed(self._step), "first_token_at": self._first_token()}
+        if rewritten is not None:
+            fields["rewritten"] = rewritten
+        if is_first and has_other_prompt(ctx.prompt, ctx.messages):
+            fields["prompt_rewritten"] = True
         if self._recorder.settings.http:
             fields |= http_fields(self.run, self._step)
         if response is not None:

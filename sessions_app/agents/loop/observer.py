@@ -39,15 +39,18 @@ class Observer(AbstractCapability[None]):
         *,
         prior: History | None = None,
         is_unchecked: bool = False,
+        is_told: bool = False,
     ) -> None:
         """`prior` are the earlier turns, where code that changed them before the first request does not run; outputs
-        that are `is_unchecked` are what the model gave."""
+        that are `is_unchecked` are what the model gave. `is_told`: whoever recorded it says where code rewrote the past;
+        elsewhere that is guessed from the messages."""
         self._model = model
         self._stage = stage
         self._transcript = transcript
         self._book = book
         self._prior = prior
         self._is_unchecked = is_unchecked
+        self._is_told = is_told
         self._first = _FirstSchemas(model.answers)
 
     def get_ordering(self) -> CapabilityOrdering | None:
@@ -187,14 +190,16 @@ class Observer(AbstractCapability[None]):
 
     def _is_rewritten(self, planned: PlannedAnswer) -> bool:
         """Whether something of the recorded run changed messages that had been there before."""
-        if self._model.cursor == 0 or planned.history is None:
+        if planned.rewriting is not None:
+            return True
+        if self._is_told or self._model.cursor == 0 or planned.history is None:
             return False
         before = self._model.answers[self._model.cursor - 1]
         return before.history not in _newest_nodes(planned.history)
 
     def _has_other_turns(self, ctx: RunContext[None], planned: PlannedAnswer) -> bool:
         """Whether the first request tells of other earlier turns than the run was started with."""
-        if self._model.cursor > 0 or self._prior is None or planned.history is None:
+        if self._is_told or self._model.cursor > 0 or self._prior is None or planned.history is None:
             return False
         if any(node == self._prior for node in nodes(planned.history)):
             return False
@@ -204,8 +209,8 @@ class Observer(AbstractCapability[None]):
         """History processors are the team's code; their recorded effect is put in place."""
         recorded = load_messages(messages(planned.history))
         newest: ModelMessage = ctx.messages[-1]
+        self._transcript.rewrite(planned, list(ctx.messages))
         ctx.messages[:] = [*recorded[:-1], newest]
-        self._transcript.rewritten()
 
     def _put_recorded_schemas(self, planned: PlannedAnswer, request_context: ModelRequestContext) -> None:
         """Output schemas cannot be rebuilt from JSON in general, so they are taken from the request that had them

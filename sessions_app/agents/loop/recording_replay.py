@@ -26,6 +26,7 @@ from sessions_app.agents.loop.transcript import Transcript
 from sessions_app.core.fork.stops import Stops
 from sessions_app.core.history import History
 from sessions_app.core.judge.openai_loop import ENDED_AT_TOOLS
+from sessions_app.core.judge.reading import is_of_recorder
 from sessions_app.core.judge.reasons import Reason
 from sessions_app.core.judge.verdict import Verdict, judge
 from sessions_app.core.payload import Payload
@@ -95,7 +96,7 @@ async def _replay(plan: ReplayPlan, judged: Verdict, on_progress: Progress, cloc
         unused=unused,
         left_over=left_over,
         not_captured=frozenset(transcript.tally.not_captured or ()),
-        rewrites=transcript.rewrites,
+        rewritten=transcript.rewritten,
         has_taken_schemas=_has_schemas(plan),
     )
     return conclude(played, facts)
@@ -114,7 +115,13 @@ def _observer(
     if is_of_another_loop(plan.run):
         return OtherLoopObserver(model, stage, transcript, book)
     return Observer(
-        model, stage, transcript, book, prior=plan.run.prior, is_unchecked=bool(plan.run.agent.output_unchecked)
+        model,
+        stage,
+        transcript,
+        book,
+        prior=plan.run.prior,
+        is_unchecked=bool(plan.run.agent.output_unchecked),
+        is_told=is_of_recorder(plan.run),
     )
 
 
@@ -155,7 +162,7 @@ def _facts(transcript: Transcript) -> dict[str, Any]:
         "fields_compared": tally.compared,
         "volatile_fields": tally.volatile,
         "not_captured": sorted(tally.not_captured or ()),
-        "rewrites_reapplied": transcript.rewrites,
+        "rewritten": [{"step": step, **each.to_json()} for step, each in transcript.rewritten.items()],
     }
 
 

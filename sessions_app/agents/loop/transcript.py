@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from bisect import bisect
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pydantic_ai.messages import ModelMessage
 
 from sessions_app.agents.loop.library import dump_message, load_messages
-from sessions_app.core.history import History, nodes
+from sessions_app.core.history import History, messages, nodes
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.replay.asked_model import AskedModel, first_other
 from sessions_app.core.replay.matching import Mismatch, Tally, first_mismatch
 from sessions_app.core.replay.observed import Divergence, ObservedCall, ObservedRequest
 from sessions_app.core.replay.plan import PlannedAnswer
+from sessions_app.core.replay.rewriting import Rewriting
 from sessions_app.core.run import REPEATED, StepSource
 
 _PART = re.compile(r"messages\[(\d+)\]\.parts\[(\d+)\]")
@@ -31,7 +33,8 @@ class Transcript:
     divergence: Divergence | None = None
     asked: AskedModel | None = None
     """The model and the settings of the newest request, where the team's code says them."""
-    rewrites: int = 0
+    rewritten: dict[int, Rewriting] = field(default_factory=dict)
+    """Requests whose past was taken from the recording, by their step."""
     _seen: list[ModelMessage] = field(default_factory=list)
     _chain: list[History] = field(default_factory=list)
     _checked: History | None = None
@@ -176,10 +179,28 @@ class Transcript:
         """How many requests and calls were made."""
         return len(self.requests) + len(self.calls)
 
-    def rewritten(self) -> None:
-        """What agreed before says nothing of the messages that are there now."""
-        self.rewrites += 1
-        self._checked = None
+    def rewrite(self, planned: PlannedAnswer, own: list[ModelMessage]) -> None:
+        """The recorded past is about to be put in the place of the loop's own: what of it the loop has as well agrees,
+        and where the recorder tells what was made anew, nothing else may differ."""
+        self.extend(own)
+        recorded, there = messages(planned.history)[:-1], [node.message.value for node in self._chain[:-1]]
+        told = planned.rewriting
+        places = _places(recorded, there, told.made if told else ())
+        made = [at for at in range(len(recorded)) if at not in places]
+        missing = sorted(set(range(len(there))) - set(places.values()))
+        rewriting = Rewriting(made=tuple(made), cut=len(missing))
+        self._checked = None  # what agreed before says nothing of the messages that are there now
+        if rewriting != Rewriting():
+            self.rewritten[planned.step] = rewriting
+        if told is None:
+            return
+        other = next((at for at in made if at not in told.made), None)
+        if other is not None:
+            found = self._compare(recorded, there, other, f"messages[{other}]")
+            self.diverged(planned.step, found or Mismatch(path=f"messages[{other}]", recorded=None, rebuilt=None))
+        elif len(missing) > told.cut:
+            at = missing[told.cut]
+            self.diverged(planned.step, Mismatch(path=f"messages[{at}]", recorded=None, rebuilt=there[at]))
 
     def diverged(self, step: int | None, mismatch: Mismatch) -> None:
         if self.divergence is None:
@@ -248,6 +269,39 @@ class Transcript:
             if mismatch is not None:
                 self.diverged(planned.step, mismatch)
         self.tally.add(self._agreed[2])
+
+
+def _places(recorded: list[Payload], there: list[JsonValue], made: Collection[int]) -> dict[int, int]:
+    """Which of the recorded messages are there, and where, in their order. Those that are said to be `made` anew look
+    for their place last, between the others: they may be equal to one that was there."""
+    places: dict[int, int] = {}
+    _put(places, recorded, there, [at for at in range(len(recorded)) if at not in made])
+    kept = sorted(places)
+    for position in sorted(at for at in made if 0 <= at < len(recorded)):
+        behind = bisect(kept, position)
+        last = places[kept[behind]] if behind < len(kept) else len(there)
+        first = max(
+            (places[at] + 1 for at in (*kept[max(0, behind - 1) : behind], position - 1) if at in places), default=0
+        )
+        _put(places, recorded, there[:last], [position], first)
+    return places
+
+
+def _put(
+    places: dict[int, int], recorded: list[Payload], there: list[JsonValue], positions: list[int], first: int = 0
+) -> None:
+    for position in positions:
+        found = next((at for at in range(first, len(there)) if _says(recorded[position], there[at])), None)
+        if found is not None:
+            places[position], first = found, found + 1
+
+
+def _says(recorded: Payload, rebuilt: JsonValue) -> bool:
+    """Whether a message of the loop is the recorded one, as it was written or in today's shape."""
+    if first_mismatch(recorded.value, rebuilt, raw=recorded.value, path="messages[0]", tally=Tally()) is None:
+        return True
+    today = dump_message(load_messages([recorded])[0])
+    return first_mismatch(today, rebuilt, raw=recorded.value, path="messages[0]", tally=Tally()) is None
 
 
 def _after(history: History | None, checked: History | None) -> list[Payload]:

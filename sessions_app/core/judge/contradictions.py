@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from itertools import islice, zip_longest
 
-from sessions_app.core.history import nodes
+from sessions_app.core.history import History, nodes
 from sessions_app.core.judge.last_calls import waiting
 from sessions_app.core.judge.reading import (
     LOOP_CAUSES,
@@ -22,12 +22,14 @@ from sessions_app.core.judge.saved_input import saved_input_contradicts
 from sessions_app.core.judge.system_prompt import instructions_contradict
 from sessions_app.core.payload import Payload
 from sessions_app.core.replay.hand_overs import is_openai_agents
+from sessions_app.core.replay.rewriting import read_rewriting
 from sessions_app.core.run import SESSION_FILE, WAITING, ModelCall, Run, ToolCall
 
 
 def record_gaps(run: Run) -> Iterator[Reason]:
     yield from _prompts(run)
     yield from _saved_input(run)
+    yield from _pasts(run)
     yield from _instructions(run)
     yield from _listed_calls(run)
     yield from islice(_errors(run), 1)
@@ -41,7 +43,8 @@ def _prompts(run: Run) -> Iterator[Reason]:
         return
     before = run.prior.length if run.prior else 0
     added = [seen_message(node.message, step=0) for node in nodes(first) if node.length > before]
-    if added and sum(len(seen.parts_of("user-prompt")) for seen in added) != 1:
+    is_reworded = "prompt_rewritten" in models[0][0].extra
+    if added and (is_reworded or sum(len(seen.parts_of("user-prompt")) for seen in added) != 1):
         message = "The first request does not hold the input as its one prompt."
         yield reason_at(run, "input_contradicts", message, models[0][0])
 
@@ -50,6 +53,23 @@ def _saved_input(run: Run) -> Iterator[Reason]:
     """All steps can be replayed; what the run was asked cannot be told."""
     if saved_input_contradicts(run):
         yield reason_at_end(run, "input_contradicts", "The saved input is not the prompt of the first request.")
+
+
+def _pasts(run: Run) -> Iterator[Reason]:
+    """A recorder tells where code rewrote what came before; a replay holds everything else against the loop."""
+    before = run.prior
+    for step, call in main_models(run) if is_of_recorder(run) and run.origin == "recorded" else ():
+        if call.history is None:
+            continue
+        if before is not None and read_rewriting(step) is None and not _goes_on_from(call.history, before):
+            message = f"The request of {step_name(step)} tells another past than the run had."
+            yield reason_at(run, "past_contradicted", message, step)
+            return
+        before = call.history if call.response is not None else before
+
+
+def _goes_on_from(history: History, before: History) -> bool:
+    return any(node == before for node in nodes(history) if node.length == before.length)
 
 
 def _errors(run: Run) -> Iterator[Reason]:

@@ -16,6 +16,7 @@ from sessions_app.core.judge.kit_side_effects import answers_differ
 from sessions_app.core.judge.last_calls import calls_in
 from sessions_app.core.judge.reading import (
     is_framework_written,
+    is_of_recorder,
     main_models,
     object_of,
     seen_message,
@@ -140,7 +141,10 @@ def _goes_on(call: ModelCall, history: History) -> bool:
 
 def _other_answers(run: Run) -> Iterator[Reason]:
     """The first request that holds an answer of a tool in other words than the tool gave it."""
-    given = {call.call_id: (step, call) for step, call in _own_calls(run) if _has_plain_answer(call)}
+    told = (None, "success", "retried") if is_of_recorder(run) else (None, "success")
+    given = {
+        call.call_id: (step, call) for step, call in _own_calls(run) if call.outcome in told and _has_plain_answer(call)
+    }
     counts = Counter(call.call_id for _, call in _own_calls(run))
     # Each request tells again what the one before it told; these histories need no second look.
     settled: set[str] = set()
@@ -149,7 +153,7 @@ def _other_answers(run: Run) -> Iterator[Reason]:
             pairs = [(given.get(str(part.get("tool_call_id"))), part) for part in _answers_in(node)]
             due = [(pair, part) for pair, part in pairs if pair is not None and counts[pair[1].call_id] == 1]
             for pair, part in due:
-                is_told = pair[0].index <= step.index and part.get("outcome") in (None, "success")
+                is_told = pair[0].index <= step.index and part.get("outcome") in (None, _outcome_of(pair[1]))
                 if is_told and _is_other(pair[1], part):
                     yield _told_otherwise(run, step, pair, part)
                     return
@@ -162,9 +166,12 @@ def _own_calls(run: Run) -> list[tuple[Step, ToolCall]]:
     return [(step, step.call) for step in main_steps(run) if isinstance(step.call, ToolCall) and step.call.call_id]
 
 
+def _outcome_of(call: ToolCall) -> str:
+    return call.outcome or "success"
+
+
 def _has_plain_answer(call: ToolCall) -> bool:
-    is_told = call.outcome in (None, "success")
-    return is_told and call.result is not None and (call.result.is_json or call.result.is_text)
+    return call.result is not None and (call.result.is_json or call.result.is_text)
 
 
 def _newly_told(run: Run, call: ModelCall, settled: set[str]) -> list[History]:

@@ -131,6 +131,9 @@ FIXES: dict[str, Fix] = {
     "begins_at_answer": Fix(sentence="End the history that a run is started with by a message of the user."),
     "input_contradicts": Fix(sentence="Record as `input` what the run was started with, and change neither."),
     "attempt_as_step": Fix(sentence="Record one step for each request, with the attempts that failed inside of it."),
+    "past_contradicted": Fix(
+        sentence="Record what each request held as it was, and in `rewritten` what code made of it."
+    ),
     "too_many_turns": Fix(sentence="Read the end in the recording; nothing is missing from it."),
     "history_rewritten": Fix(sentence="Read the later steps in the recording; a replay has none of your code."),
     "asked_again": Fix(sentence="Read the later steps in the recording; a replay words the request differently."),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from sessions_app.core.compare.strict import same_json
 from sessions_app.core.fork.stops import Stopped
@@ -31,6 +31,7 @@ from sessions_app.core.replay.proof import (
     part_of,
     up_to,
 )
+from sessions_app.core.replay.rewriting import Rewriting, in_words
 from sessions_app.core.run import ErrorInfo, Fixture, Run, Step, ToolCall
 from sessions_app.core.state import lack_of_states
 
@@ -82,8 +83,8 @@ class Played:
     left_over: list[Fixture]
     not_captured: frozenset[str]
     """Paths of which the recording holds nothing, as the comparison tallied them."""
-    rewrites: int = 0
-    """Requests whose history was taken from the recording, for code had rewritten it that does not run."""
+    rewritten: Mapping[int, Rewriting] = field(default_factory=dict)
+    """Requests whose past was taken from the recording, for code had rewritten it that does not run; by their step."""
     has_taken_schemas: bool = False
     """Output schemas were taken from the recording."""
     state: Part | None = None
@@ -149,7 +150,7 @@ def _says_more(found: Trouble, limit: Reason) -> bool:
         return False
     if found.verdict in ("fixture_missing", "ran_past_recording"):
         return found.step == limit.step
-    if limit.code == "answer_contradicted":
+    if limit.code in ("answer_contradicted", "past_contradicted"):
         return found.verdict == "diverged" and found.step == limit.step
     return limit.code == "output_differs" and found.is_of_outcome
 
@@ -330,11 +331,8 @@ def _proof(played: Played, found: Trouble | None) -> Proof:
 
 
 def _requests(played: Played) -> Part:
-    if played.rewrites:
-        which = (
-            "history of one request was" if played.rewrites == 1 else f"histories of {played.rewrites} requests were"
-        )
-        return not_comparable(f"the {which} taken from the recording, for code had changed what was said before")
+    if played.rewritten:
+        return not_comparable(in_words(played.rewritten))
     found = _comparable(played, "messages", "the requests to the model were not recorded")
     untold = [each for each in (kept_turns(played.plan.run), _not_made_again(played.plan.run)) if each is not None]
     return found if found != PROVEN or not untold else not_comparable("; ".join(["the requests agree", *untold]))

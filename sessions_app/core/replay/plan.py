@@ -8,6 +8,7 @@ from itertools import pairwise
 
 from sessions_app.core.history import History, messages
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
+from sessions_app.core.replay.rewriting import Rewriting, read_rewriting
 from sessions_app.core.run import (
     ErrorInfo,
     Fixture,
@@ -41,6 +42,8 @@ class PlannedAnswer:
     settings: JsonObject | None
     model: str | None = None
     """The id that was asked for."""
+    rewriting: Rewriting | None = None
+    """What code of the team's made of the past, as the recorder tells it."""
     agent: str | None = None
     """Which of several agents asked; None where the recording does not say."""
     after: History | None = None
@@ -186,6 +189,7 @@ def _planned(run: Run, step: Step, call: ModelCall, definitions: _Definitions) -
         tools=definitions.for_call(call),
         settings=call.settings.value if call.settings else None,
         model=call.model or run.model,
+        rewriting=read_rewriting(step),
         agent=step.extra.get("agent"),
     )
 

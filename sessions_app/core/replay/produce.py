@@ -17,6 +17,7 @@ from sessions_app.core.replay.observed import Observations, ObservedCall, Observ
 from sessions_app.core.replay.outputs import same_output
 from sessions_app.core.replay.plan import ATTEMPT, repeated_requests
 from sessions_app.core.replay.projection import Projection, in_shape_of
+from sessions_app.core.replay.rewriting import TOLD
 from sessions_app.core.replay.snapshot_states import states_at_snapshots
 from sessions_app.core.run import (
     REPEATED,
@@ -82,7 +83,8 @@ class _Rebuilt:
             rebuilt = self._step(step)
             if rebuilt is not None:
                 state = self._state(step)
-                yield replace(rebuilt, started_at=None, first_token_at=None, duration_ms=None, state=state, extra={})
+                told = {name: step.extra[name] for name in TOLD if name in step.extra}
+                yield replace(rebuilt, started_at=None, first_token_at=None, duration_ms=None, state=state, extra=told)
 
     def _state(self, step: Step) -> StateChange | None:
         """What no code of the team's did in the replay is carried over as it was recorded."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
+from itertools import pairwise
 from typing import Any
 
 from tests.trials.kinds.shared import Made, lengthen
@@ -144,6 +146,40 @@ def _prior(record: Json) -> Made:
                 path = f"messages[{number}]"
                 compared = Place(paths=(path, "request", "prior"))
                 yield f"message {number}", changed(record, change), Expected(by="comparison", compared=compared)
+
+
+@kind("an earlier message, in a later request that says the whole past")
+def _earlier_message(record: Json) -> Made:
+    reader = RecordReader(record)
+    for before, index in pairwise(reader.models):
+        step, asking = reader.step(index), reader.step(before)
+        if step.get("request", {}).get("after") != before or not asking.get("response"):
+            continue
+        past = _whole_past(reader, before)
+        place = next((at for at, message in enumerate(past) if _first_text(message) is not None), None)
+        if place is None:
+            continue
+
+        def change(copy: RecordReader, index: int = index, past: Any = past, place: int = place) -> None:
+            messages = deepcopy(past)
+            lengthen(_first_text(messages[place]) or {}, "content")
+            copy.step(index)["request"] = {"messages": [*messages, *copy.step(index)["request"]["messages"]]}
+
+        path = f"messages[{place}]"
+        compared = at(index, paths=(f"request.{path}", path))
+        yield f"step {index}", changed(record, change), Expected(by="replay", place=at(index), compared=compared)
+
+
+def _whole_past(reader: RecordReader, index: int | None) -> list[Any]:
+    """All messages up to the answer of this step."""
+    if not index:
+        return list(reader.record.get("prior") or [])
+    step = reader.step(index)
+    return [*_whole_past(reader, step["request"].get("after")), *step["request"]["messages"], step["response"]]
+
+
+def _first_text(message: Json) -> Json | None:
+    return next((part for part in message.get("parts", []) if isinstance(part.get("content"), str)), None)
 
 
 @kind("a message too many in a request")

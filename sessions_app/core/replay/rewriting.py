@@ -1,0 +1,60 @@
+"""Requests that tell another past than the run had: code of the team's, such as a history processor, rewrote it.
+
+A rebuilt replay has none of that code, so such a past is put in place as it was recorded. What can be held against the
+loop's own messages is: the recorder says which messages were made anew and how many are gone, and all others must be
+there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sessions_app.core.clipping import shortened
+from sessions_app.core.judge.reading import count
+from sessions_app.core.payload import JsonObject
+from sessions_app.core.run import Step
+
+_SHOWN = 3
+"""Requests that a sentence names; facts hold all."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Rewriting:
+    """What became of the messages that were there before a request; the newest one is the loop's own."""
+
+    made: tuple[int, ...] = ()
+    """Positions of messages that were not there."""
+    cut: int = 0
+    """Messages that are gone."""
+
+    @property
+    def words(self) -> str:
+        made = ", ".join(f"messages[{position}]" for position in self.made)
+        gone = f"{count(self.cut, 'message')} gone" if self.cut else ""
+        return ", ".join(part for part in (made and f"{made} made anew", gone) if part)
+
+    def to_json(self) -> JsonObject:
+        return {"made": list(self.made), "cut": self.cut}
+
+
+TOLD = ("rewritten", "prompt_rewritten")
+"""Fields of a model step in which the recorder tells it."""
+
+
+def read_rewriting(step: Step) -> Rewriting | None:
+    """As the recorder tells it of a model step; None for a request that goes on from the one before."""
+    told = step.extra.get("rewritten")
+    if not isinstance(told, dict):
+        return None
+    made, cut = told.get("made"), told.get("cut")
+    positions = [each for each in made if type(each) is int] if isinstance(made, list) else []
+    return Rewriting(made=tuple(positions), cut=cut if type(cut) is int else 0)
+
+
+def in_words(rewritten: Mapping[int, Rewriting]) -> str:
+    """By step; which messages of which requests say nothing about the loop."""
+    said = [f"step {step}: {each.words}" for step, each in rewritten.items()]
+    more = f"; and {count(len(said) - _SHOWN, 'more request')}" if len(said) > _SHOWN else ""
+    shown = "; ".join(shortened(each) for each in said[:_SHOWN])
+    return f"the past was rewritten by code that does not run ({shown}{more})"
