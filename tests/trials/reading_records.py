@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -38,6 +39,21 @@ class RecordReader:
     def __init__(self, record: Json) -> None:
         self.record = copy.deepcopy(record)
         self.steps: list[Json] = self.record["steps"]
+        self._share_copies()
+
+    def _share_copies(self) -> None:
+        """A request that says its whole past again holds copies of what was said: to change one is to change all."""
+        said: dict[str, Json] = {}
+        for index, step in enumerate(self.steps, start=1):
+            request = step.get("request") or {}
+            is_whole = index > 1 and "after" not in request
+            for message in [*request.get("messages", []), step.get("response")]:
+                parts = message.get("parts") if isinstance(message, dict) else None
+                for at, part in enumerate(parts or []):
+                    name = json.dumps(part)
+                    if is_whole and name in said and message is not step.get("response"):
+                        parts[at] = said[name]
+                    said.setdefault(name, part)
 
     @property
     def last(self) -> int:
@@ -65,6 +81,12 @@ class RecordReader:
         return any(step.get("parent") == index and index not in self.models for step in self.steps)
 
     # --- messages
+
+    def told_again(self, index: int) -> int | None:
+        """The model step behind this one, where its request says the whole past once more."""
+        behind = next((each for each in self.models if each > index), None)
+        is_whole = behind is not None and "after" not in self.step(behind).get("request", {"after": 0})
+        return behind if is_whole else None
 
     def messages(self, index: int) -> list[Json]:
         """All messages that went into a model step."""

@@ -209,8 +209,8 @@ class Observer(AbstractCapability[None]):
         """History processors are the team's code; their recorded effect is put in place."""
         recorded = load_messages(messages(planned.history))
         newest: ModelMessage = ctx.messages[-1]
-        self._transcript.rewrite(planned, list(ctx.messages))
-        ctx.messages[:] = [*recorded[:-1], newest]
+        if self._transcript.rewrite(planned, list(ctx.messages)):
+            ctx.messages[:] = [*recorded[:-1], newest]
 
     def _put_recorded_schemas(self, planned: PlannedAnswer, request_context: ModelRequestContext) -> None:
         """Output schemas cannot be rebuilt from JSON in general, so they are taken from the request that had them

@@ -179,8 +179,8 @@ class Transcript:
         """How many requests and calls were made."""
         return len(self.requests) + len(self.calls)
 
-    def rewrite(self, planned: PlannedAnswer, own: list[ModelMessage]) -> None:
-        """The recorded past is about to be put in the place of the loop's own: what of it the loop has as well agrees,
+    def rewrite(self, planned: PlannedAnswer, own: list[ModelMessage]) -> bool:
+        """Whether the recorded past may be put in the place of the loop's own: what of it the loop has as well agrees,
         and where the recorder tells what was made anew, nothing else may differ."""
         self.extend(own)
         recorded, there = messages(planned.history)[:-1], [node.message.value for node in self._chain[:-1]]
@@ -192,15 +192,16 @@ class Transcript:
         self._checked = None  # what agreed before says nothing of the messages that are there now
         if rewriting != Rewriting():
             self.rewritten[planned.step] = rewriting
-        if told is None:
-            return
-        other = next((at for at in made if at not in told.made), None)
+        other = None if told is None else next((at for at in made if at not in told.made), None)
         if other is not None:
             found = self._compare(recorded, there, other, f"messages[{other}]")
             self.diverged(planned.step, found or Mismatch(path=f"messages[{other}]", recorded=None, rebuilt=None))
-        elif len(missing) > told.cut:
+            return False
+        if told is not None and len(missing) > told.cut:
             at = missing[told.cut]
             self.diverged(planned.step, Mismatch(path=f"messages[{at}]", recorded=None, rebuilt=there[at]))
+            return False
+        return True
 
     def diverged(self, step: int | None, mismatch: Mismatch) -> None:
         if self.divergence is None:

@@ -78,8 +78,13 @@ def _text_added(record: Json) -> Made:
             def change(copy: RecordReader, index: int = index) -> None:
                 copy.step(index)["response"]["parts"].insert(0, {"part_kind": "text", "content": "Let me see."})
 
-            expected = Expected(by="comparison", compared=at(index, paths="response"))
-            yield f"step {index}", changed(record, change), expected
+            yield f"step {index}", changed(record, change), _in_answer(reader, index, "response")
+
+
+def _in_answer(reader: RecordReader, index: int, *paths: str) -> Expected:
+    """A change of an answer alone; a request that tells the past again, tells it otherwise."""
+    compared, again = at(index, paths=paths), reader.told_again(index)
+    return Expected(by="replay" if again else "comparison", place=at(*([again] if again else [])), compared=compared)
 
 
 @kind("answer of a model left out")
@@ -105,7 +110,7 @@ def _finish_reason(record: Json) -> Made:
             if isinstance(copy.step(index).get("response"), dict):
                 copy.step(index)["response"]["finish_reason"] = "length"
 
-        expected = Expected(by="comparison", compared=at(index, paths=("finish_reason", "response")))
+        expected = _in_answer(reader, index, "finish_reason", "response")
         if index == reader.models[-1] or not list(reader.response_parts(index)):
             # An answer that was cut short may be judged otherwise by the loop.
             expected = Expected(by="undecided", compared=expected.compared)
