@@ -427,3 +427,37 @@ def test_another_budget_is_found_at_its_own_step(scenario: Any, step: int, more:
     judged = judge(parse_native(json.dumps(record).encode()))
     assert (judged.step, judged.reasons[0].code) == (step - 1, "retry_contradicted")
     assert verdict_of(record) == ("unknown_from_step", step, f"steps[{step}]")
+
+
+@pytest.mark.parametrize(
+    ("sent", "path"),
+    [
+        ({"order_id": "ORD-9"}, "arguments.order_id"),
+        ({"order_id": "ORD-1", "more": 1}, "arguments.more"),
+        ('{ "order_id" : "ORD-1" }', None),
+    ],
+)
+def test_arguments_that_the_model_did_not_give_are_judged_with_their_field(recorded: Run, sent: Any, path: str | None):
+    record = record_of(recorded)
+    step = next(step for step in record["steps"] if step["kind"] == "tool")
+    given = step["arguments"] if isinstance(step["arguments"], dict) else json.loads(step["arguments"])
+    value = json.loads(sent) if isinstance(sent, str) else sent
+    name = next(iter(given))
+    renamed = {
+        name if key == "order_id" else key: given[name] if each == "ORD-1" else each for key, each in value.items()
+    }
+    step["arguments"] = json.dumps(renamed, indent=1) if isinstance(sent, str) else renamed
+
+    judged = judge(parse_native(json.dumps(record).encode()))
+
+    if path is None:
+        assert judged.verdict == "replayable"
+        assert verdict_of(record)[0] == "reproduced"
+        return
+    index = record["steps"].index(step) + 1
+    field = path.replace("order_id", name)
+    assert judged.words == f"The arguments of step {index} ({step['name']}) are not those that the model gave: {field}."
+    assert judged.step == index - 1
+    verdict, place, where = verdict_of(record)
+    assert (verdict in ("diverged", "fixture_missing"), place) == (True, index)
+    assert str(where).startswith("arguments")

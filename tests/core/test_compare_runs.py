@@ -417,6 +417,18 @@ def test_a_parent_that_moved_with_its_step_is_the_same():
     assert [pair.status for pair in compare_runs(left, right).steps] == ["only_right", "same", "same"]
 
 
+def test_arguments_that_are_spelled_otherwise_are_counted_and_can_be_shown():
+    said = (Payload.of_text('{"a":  1}'), Payload.of_json({"a": 1}))
+    one, other = (make_run(ToolCall(tool_name="a", arguments=each)) for each in said)
+
+    comparison = compare_runs(one, other)
+    shown = compare_runs(one, other, without(["json-spelling"]))
+
+    assert comparison.identical
+    assert {each.rule.key: each.count for each in comparison.ignored} == {"json-spelling": 1}
+    assert (shown.divergence.path if shown.divergence else None) == "args"
+
+
 @pytest.mark.parametrize(
     ("left", "right", "count"),
     [

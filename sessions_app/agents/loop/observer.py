@@ -42,8 +42,8 @@ class Observer(AbstractCapability[None]):
         is_told: bool = False,
     ) -> None:
         """`prior` are the earlier turns, where code that changed them before the first request does not run; outputs
-        that are `is_unchecked` are what the model gave. `is_told`: whoever recorded it says where code rewrote the past;
-        elsewhere that is guessed from the messages."""
+        that are `is_unchecked` are what the model gave. `is_told`: whoever recorded it says where code rewrote the
+        past; elsewhere that is guessed from the messages."""
         self._model = model
         self._stage = stage
         self._transcript = transcript

@@ -57,13 +57,13 @@ class FieldComparer:
         as_fields: bool = False,
     ) -> Iterator[Difference]:
         """`MISSING` for a field that is known not to be there. `as_fields` reads a text that spells
-        an object or list as that, and then only values count and not their spelling."""
+        an object or list as that; that it was spelled otherwise is a rule."""
         if isinstance(left, Payload) and isinstance(right, Payload):
             if self._counted_as_equal(left, right, as_fields=as_fields):
                 return iter(())
-            if as_fields or not (left.is_json and right.is_json):
-                return self.present(path, _read(left, as_fields), _read(right, as_fields))
-            return self._values_and_spelling(path, left, right)
+            if as_fields or (left.is_json and right.is_json):
+                return self._values_and_spelling(path, left, right, as_fields)
+            return self.present(path, _read(left, as_fields), _read(right, as_fields))
         if not isinstance(left, Payload) and not isinstance(right, Payload):
             return iter(())
         one, other = _read_any(left, as_fields), _read_any(right, as_fields)
@@ -71,9 +71,9 @@ class FieldComparer:
             return iter([_not_captured(path, one, other, is_left=left is None)])
         return self.present(path, one, other)
 
-    def _values_and_spelling(self, path: str, left: Payload, right: Payload) -> Iterator[Difference]:
+    def _values_and_spelling(self, path: str, left: Payload, right: Payload, as_fields: bool) -> Iterator[Difference]:
         """Two documents are two recordings, also where their values are the same."""
-        one, other = _read(left, False), _read(right, False)
+        one, other = _read(left, as_fields), _read(right, as_fields)
         ignored, is_other = self.tally.ignored.total(), False
         for found in self.present(path, one, other):
             is_other = True

@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import islice, pairwise
 
-from sessions_app.core.compare.strict import same_json
 from sessions_app.core.formats.conversation import OUTPUT_PROCESSED
 from sessions_app.core.history import nodes
 from sessions_app.core.judge.conventions import fix_for
@@ -29,6 +28,7 @@ from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.replay.call_places import place_without_step
 from sessions_app.core.replay.fixture_book import recorded_arguments
 from sessions_app.core.replay.hand_overs import is_openai_agents
+from sessions_app.core.replay.matching import Mismatch, Tally, first_mismatch
 from sessions_app.core.run import (
     OPENAI_AGENTS,
     PYDANTIC_AI,
@@ -73,15 +73,11 @@ def _steps_of_other_calls(run: Run) -> Iterator[Reason]:
         if names and call.tool_name not in names:
             message = f"At {step_name(step)} the model asked for {min(names)}, not for {call.tool_name}."
             yield reason_at(run, "call_contradicted", message, step)
-        elif parts and _is_never_called(run, step, call) and not any(_has_arguments(part, call) for part in parts):
-            message = f"The arguments of {step_name(step)} are not those that the model gave."
-            yield reason_at(run, "call_contradicted", message, step)
-
-
-def _is_never_called(run: Run, step: Step, call: ToolCall) -> bool:
-    """The arguments of others are compared when the replay calls them."""
-    is_answered_otherwise = call.is_output or call.outcome == "denied"
-    return call.arguments is not None and (is_answered_otherwise or _was_never_begun(run, step, call))
+        elif parts and call.arguments is not None:
+            others = [found for part in parts if (found := _other_arguments(part, call)) is not None]
+            if len(others) == len(parts):
+                message = f"The arguments of {step_name(step)} are not those that the model gave: {others[0].path}."
+                yield reason_at(run, "call_contradicted", message, step)
 
 
 def _was_never_begun(run: Run, step: Step, call: ToolCall) -> bool:
@@ -90,10 +86,11 @@ def _was_never_begun(run: Run, step: Step, call: ToolCall) -> bool:
     return is_of_recorder(run) and is_silent
 
 
-def _has_arguments(part: JsonObject, call: ToolCall) -> bool:
+def _other_arguments(part: JsonObject, call: ToolCall) -> Mismatch | None:
+    """Where they differ first; a text and the object that it spells are the same."""
     sent = part.get("args")
-    given = None if sent is None else Payload.of(sent)
-    return same_json(recorded_arguments(given), recorded_arguments(call.arguments))
+    given = recorded_arguments(None if sent is None else Payload.of(sent))
+    return first_mismatch(given, recorded_arguments(call.arguments), raw=given, path="arguments", tally=Tally())
 
 
 def _asked_for(run: Run) -> dict[tuple[int | None, JsonValue], list[JsonObject]]:

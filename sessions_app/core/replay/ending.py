@@ -150,7 +150,7 @@ def _says_more(found: Trouble, limit: Reason) -> bool:
         return False
     if found.verdict in ("fixture_missing", "ran_past_recording"):
         return found.step == limit.step
-    if limit.code in ("answer_contradicted", "past_contradicted"):
+    if limit.code in ("answer_contradicted", "past_contradicted", "call_contradicted"):
         return found.verdict == "diverged" and found.step == limit.step
     return limit.code == "output_differs" and found.is_of_outcome
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -65,6 +66,19 @@ def _with_arguments(record: Json, index: int, new: Any, place: str) -> Json:
 for _name, _change in CHANGES.items():
     for _place in ("the step", "the message", "both"):
         KINDS.append(Kind(f"arguments, {_name}, in {_place}", _arguments_in(_place, _name, _change)))
+
+
+@kind("arguments, as a text with other spaces, in the step")
+def _arguments_respelled(record: Json) -> Made:
+    """A text and the object that it spells are the same by the rule on spellings, which a comparison counts."""
+    reader = RecordReader(record)
+    for index in called(reader):
+        said = reader.step(index)["arguments"]
+        value = json.loads(said) if isinstance(said, str) and said[:1] == "{" else said
+        if isinstance(value, dict) and value:
+            spaced = json.dumps(value, separators=(" , ", " : "), ensure_ascii=False)
+            respelled = changed(record, with_fields(index, arguments=spaced))
+            yield f"step {index}", respelled, Expected(by="nobody", compared=None)
 
 
 @kind("tool name, in the step")
