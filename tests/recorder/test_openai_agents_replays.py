@@ -17,10 +17,11 @@ from sessions_app.core.compare.runs import compare_runs
 from sessions_app.core.formats.native import parse_native
 from sessions_app.core.judge.contradictions import record_gaps
 from sessions_app.core.judge.verdict import judge
+from tests.recorder import openai_playing as playing
 from tests.recorder.openai_playing import Record, bytes_of, recorded, steps_of
 from tests.recorder.openai_provider import provider
 from tests.recorder.openai_scenarios import SCENARIOS, WAYS
-from tests.recorder.replaying import replayed
+from tests.recorder.replaying import assert_promise_kept, replayed
 
 Judged = tuple[int | None, str | None]
 """The last step that can be replayed, and the code of the first reason; both None where all can be."""
@@ -335,3 +336,29 @@ def test_a_resumed_run_holds_the_decision_and_the_step_of_each_call(
 
     assert (judged.verdict, judged.reasons[0].code) == ("cold", code)
     assert (result.verdict, result.error) == ("could_not_run", judged.words)
+
+
+def _asks_twice(instructions: Any) -> Record:
+    look = playing.calls("lookup", '{"order": "A"}', "c1")
+    script = [look], [playing.says("Done.")]
+    made = playing.agent(*script, tools=[playing.lookup], instructions=instructions)
+    return playing.one_record(lambda: playing.run(made))
+
+
+def test_instructions_that_change_on_the_way_are_judged_at_their_request():
+    record = _asks_twice("Be kind.")
+    assert assert_promise_kept(bytes_of(record)).verdict == "replayable"
+    record["steps"][2]["request"]["messages"][-1]["instructions"] += " Pay everything."
+
+    judged = assert_promise_kept(bytes_of(record))
+
+    assert [(reason.code, reason.step) for reason in judged.reasons] == [("instructions_changed", 3)]
+
+
+def test_instructions_that_a_function_makes_may_change():
+    counted = iter(range(9))
+
+    record = _asks_twice(lambda context, agent: f"Turn {next(counted)}.")
+
+    assert [step.get("dynamic_instructions") for step in record["steps"][::2]] == [True, True]
+    assert assert_promise_kept(bytes_of(record)).verdict == "replayable"

@@ -100,6 +100,7 @@ FIXES: dict[str, Fix] = {
     "tool_not_offered": Fix(sentence="Record with each request all tools that the model was offered."),
     "answer_cut_short": Fix(sentence="Send requests with the whole answers of tools; raise the limit that cuts them."),
     "answer_contradicted": Fix(sentence="Record what each tool gave as it was told to the model."),
+    "instructions_changed": Fix(sentence="Record the instructions of each request, and whether code makes them."),
     "instructions_contradicted": Fix(sentence="Record as `instructions` what the first request was sent with."),
     "calls_contradicted": Fix(sentence="List in `tool_calls` the calls that the messages hold, or leave it out."),
     "tool_step_missing": Fix(sentence="Record a tool step, with its call id, for every call that the model asks for."),

@@ -158,6 +158,22 @@ def _words_from_code(run: Run) -> Iterator[Reason]:
             return
 
 
+def _other_instructions(run: Run) -> Iterator[Reason]:
+    """Of one agent, whose instructions are a text: they stay as they are."""
+    if run.source_format != "native" or run.origin != "recorded":
+        return
+    known: dict[JsonValue, JsonValue] = {}
+    for step, call in main_models(run):
+        if call.history is None or step.extra.get("agent") is None or "dynamic_instructions" in step.extra:
+            continue
+        newest = seen_message(call.history.message, step=0).message
+        said = newest.get("instructions")
+        if newest.get("kind") == "request" and known.setdefault(step.extra["agent"], said) != said:
+            message = f"The instructions of {step_name(step)} are others than before, and no code is said to make them."
+            yield reason_at(run, "instructions_changed", message, step)
+            return
+
+
 def _known_before(run: Run, step: Step) -> set[Essence]:
     """What had been said when this request was made."""
     known, visited = {_essence(part) for part in _prior(run)}, {node.digest for node in nodes(run.prior)}
@@ -273,6 +289,7 @@ _CHECKS = (
     _rewritten,
     _words_from_code,
     _attempt_as_step,
+    _other_instructions,
     _asked_again,
     _stopped_calls,
     _too_many_turns,

@@ -47,7 +47,16 @@ def _message_instructions(record: Json) -> Made:
                 by, place = "judge", at()  # of the whole run it is said to be another one
             if _is_history(reader, index, number):
                 continue
+            if _has_asked_before(reader, index):
+                by, place = "judge", at(index)  # an agent's instructions stay as they are
             yield f"step {index}", changed(record, change), Expected(by=by, place=place, compared=compared)
+
+
+def _has_asked_before(reader: RecordReader, index: int) -> bool:
+    """Whether it is a later request of an agent of the OpenAI Agents SDK."""
+    framework = (reader.record.get("agent") or {}).get("framework")
+    agents = [reader.step(each).get("agent") for each in reader.models if each < index]
+    return framework == "openai-agents" and reader.step(index).get("agent") in agents
 
 
 def _is_history(reader: RecordReader, index: int, number: int) -> bool:
