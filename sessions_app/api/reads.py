@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
-import msgspec
 from django.http import HttpRequest, HttpResponse
 from ninja import Router, Status
 
@@ -19,18 +17,19 @@ from sessions_app.api.schemas import (
     ErrorAnswer,
     PageSize,
     ReplayBody,
+    ReplayList,
     SessionBody,
     SessionList,
 )
-from sessions_app.api.shapes import moment, replay_body, run_body, session_body
+from sessions_app.api.shapes import listed_run, moment, replay_body, session_body
 from sessions_app.core.compare.as_json import to_json
 from sessions_app.core.errors import PayloadMissing
 from sessions_app.core.payload import JsonObject
-from sessions_app.core.run import ErrorInfo
 from sessions_app.core.search.query import parse_query
 from sessions_app.mapping.payloads import read
-from sessions_app.models import Replay, Session
+from sessions_app.models import Replay, Run, Session
 from sessions_app.queries.cold_cases import ColdGroup, MissingThing, cold_board
+from sessions_app.queries.run_lists import replays_page
 from sessions_app.queries.sessions import sessions_with_runs
 from sessions_app.services.comparisons import compare
 from sessions_app.services.replays import cancel_replay
@@ -43,16 +42,14 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 def get_sessions(request: HttpRequest, q: str = "", cursor: str | None = None, limit: PageSize = 50) -> HttpResponse:
     """Sessions, newest first. `q` is the query of the sessions page; inputs and outputs are cut here."""
     sessions, next_cursor = sessions_with_runs(project_of(request), parse_query(q), cursor, limit)
-    items = [session_body(session, [_listed_run(run, session) for run in runs]) for session, runs in sessions]
+    items = [session_body(session, [_listed(run, session) for run in runs]) for session, runs in sessions]
     # Not by way of the schema, which would read again what the database just wrote: a third of the time of this answer.
     return json_answer({"items": items, "next_cursor": next_cursor})
 
 
-def _listed_run(run: Any, session: Session) -> JsonObject:
+def _listed(run: Run, session: Session) -> JsonObject:
     run.session = session
-    run.anomalies, run.verdict_reasons = map(msgspec.Raw, (run.anomalies_text, run.reasons_text))
-    error = ErrorInfo(type=None, message=run.error_preview) if run.error_preview else None
-    return run_body(run, input_=run.input_preview, output=run.output_preview, error=error)
+    return listed_run(run)
 
 
 @router.get("/sessions/{path:session_id}", response={200: SessionBody, 404: ErrorAnswer}, tags=["sessions"])
@@ -84,6 +81,14 @@ def get_payload(request: HttpRequest, digest: str) -> HttpResponse:
     response["Content-Disposition"] = f'attachment; filename="{digest}.bin"'
     response["ETag"] = f'"{digest}"'
     return response
+
+
+@router.get("/replays", response={200: ReplayList, 400: ErrorAnswer}, tags=["replays"])
+def get_replays(request: HttpRequest, q: str = "all", cursor: str | None = None, limit: PageSize = 50) -> JsonObject:
+    """Replays, those asked for last first. `q` is a filter of the replays page, such as `open`, `reproduced` or
+    `different`."""
+    replays, next_cursor = replays_page(project_of(request), q or "all", cursor, limit)
+    return {"items": list(map(replay_body, replays)), "next_cursor": next_cursor}
 
 
 @router.get("/replays/{replay_id}", response={200: ReplayBody, 404: ErrorAnswer}, tags=["replays"])

@@ -13,6 +13,7 @@ from ninja import Router, Status
 from sessions_app.api.auth import FullKeyHolder, KeyHolder, project_of
 from sessions_app.api.bodies import read_body
 from sessions_app.api.errors import Refused, not_found
+from sessions_app.api.rendering import json_answer
 from sessions_app.api.schemas import (
     Accepted,
     AcceptedBatch,
@@ -22,18 +23,23 @@ from sessions_app.api.schemas import (
     ErrorAnswer,
     KitBody,
     PageSize,
+    ReplayList,
     ReplayQueued,
     ReplayRequest,
     RunBody,
+    RunList,
     StepList,
 )
-from sessions_app.api.shapes import cold_case_body, run_body, shown, step_body, verdict_body
+from sessions_app.api.shapes import cold_case_body, listed_run, replay_body, run_body, shown, step_body, verdict_body
 from sessions_app.core.formats.native import encode_native
 from sessions_app.core.payload import JsonObject, compact_json
 from sessions_app.core.reports.run_report import ReproductionReport, as_json, as_markdown, as_text
+from sessions_app.core.search.query import parse_query
 from sessions_app.mapping.load import load_facts, load_run, load_steps
 from sessions_app.models import Run
+from sessions_app.queries.run_lists import replays_of_run, runs_page
 from sessions_app.services.cold_cases import mark_cold, take_back
+from sessions_app.services.deletion import RunInUse, delete_run
 from sessions_app.services.exchanges import attach_exchanges
 from sessions_app.services.imports import take_in
 from sessions_app.services.replays import request_replay
@@ -82,6 +88,14 @@ def _accepted(request: HttpRequest, ingested: Ingested) -> JsonObject:
     }
 
 
+@router.get("/runs", response={200: RunList, 400: ErrorAnswer})
+def get_runs(request: HttpRequest, q: str = "", cursor: str | None = None, limit: PageSize = 50) -> HttpResponse:
+    """Recorded runs, those that came last first. `q` is the query of the sessions page, where `origin:` asks for
+    produced runs; inputs and outputs are cut here."""
+    runs, next_cursor = runs_page(project_of(request), parse_query(q), cursor, limit)
+    return json_answer({"items": list(map(listed_run, runs)), "next_cursor": next_cursor})
+
+
 @router.get("/runs/{path:run_id}/steps", response={200: StepList, 404: ErrorAnswer})
 def get_steps(request: HttpRequest, run_id: str, cursor: str | None = None, limit: PageSize = 100) -> JsonObject:
     """Steps in order, a page at a time."""
@@ -124,6 +138,15 @@ def get_report(request: HttpRequest, run_id: str, format: str = "json") -> HttpR
         raise Refused(400, "bad_parameter", f"format must be one of {', '.join(_REPORTS)}.", "format")
     render, content_type = _REPORTS[format]
     return HttpResponse(render(report), content_type=content_type)
+
+
+@router.get("/runs/{path:run_id}/replays", response={200: ReplayList, 400: ErrorAnswer, 404: ErrorAnswer})
+def get_replays_of_run(
+    request: HttpRequest, run_id: str, cursor: str | None = None, limit: PageSize = 50
+) -> JsonObject:
+    """Replays and forks of the run, those asked for last first."""
+    replays, next_cursor = replays_of_run(find_run(request, run_id), cursor, limit)
+    return {"items": list(map(replay_body, replays)), "next_cursor": next_cursor}
 
 
 @router.post("/runs/{path:run_id}/replays", response={202: ReplayQueued, 400: ErrorAnswer, 404: ErrorAnswer})
@@ -176,6 +199,17 @@ def delete_cold_case(request: HttpRequest, run_id: str) -> Status[None]:
 def get_run(request: HttpRequest, run_id: str) -> JsonObject:
     """Facts, outcome, verdict, anomalies."""
     return whole_run(find_run(request, run_id))
+
+
+@router.delete("/runs/{path:run_id}", response={204: None, 404: ErrorAnswer, 409: ErrorAnswer})
+def delete_one_run(request: HttpRequest, run_id: str) -> Status[None]:
+    """Delete the run for good, with its spans, its replays and what these produced. Forks of it stay. 409 while a
+    replay of it has not ended. Bytes that other runs may hold too, such as answers of tools, stay in the store."""
+    try:
+        delete_run(find_run(request, run_id))
+    except RunInUse as error:
+        raise Refused(409, "in_use", str(error)) from None
+    return Status(204, None)
 
 
 def whole_run(row: Run) -> JsonObject:

@@ -114,6 +114,11 @@ class SessionBody(Answer):
     tenant_id: str | None
 
 
+class RunList(Answer):
+    items: list[RunBody]
+    next_cursor: str | None
+
+
 class SessionList(Answer):
     items: list[SessionBody]
     next_cursor: str | None
@@ -386,6 +391,11 @@ class ForkItem(Answer):
     tokens: Tokens
     sources: dict[str, int]
     created_at: str
+
+
+class ReplayList(Answer):
+    items: list[ReplayBody]
+    next_cursor: str | None
 
 
 class ForkList(Answer):

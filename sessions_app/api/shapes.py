@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
+
+import msgspec
 
 from sessions_app.core.errors import RecordError
 from sessions_app.core.formats.json_writer import iso
@@ -47,6 +50,13 @@ def run_body(row: Run, *, input_: JsonValue, output: JsonValue, error: ErrorInfo
         "source_format": row.source_format,
         "digest": bytes(row.content_digest).hex(),
     }
+
+
+def listed_run(run: Any) -> JsonObject:
+    """A row that has what is JSON in it as text: it is written out without being read."""
+    run.anomalies, run.verdict_reasons = map(msgspec.Raw, (run.anomalies_text, run.reasons_text))
+    error = ErrorInfo(type=None, message=run.error_preview) if run.error_preview else None
+    return run_body(run, input_=run.input_preview, output=run.output_preview, error=error)
 
 
 def verdict_body(row: Run) -> JsonObject:

@@ -30,7 +30,7 @@ from sessions_app.queries.search import matching_runs
 PAGE = 50
 HEAVY = ("search", "content_digest", "source_digest", "kit", "verdict_reasons")
 """Columns of a run that no page shows in a list."""
-_HEAVY_FOR_SCRIPTS = (
+HEAVY_FOR_SCRIPTS = (
     *(name for name in HEAVY if name != "content_digest"),
     *("anomalies", "kit_lacks", "tool_names", "model_names"),
     *("strip", "span_id", "received_at", "is_example", "agent_version"),
@@ -139,7 +139,7 @@ def sessions_with_runs(
     listed, next_cursor = _cut(matching_sessions(project, query), cursor, limit, NEWEST)
     runs_of: dict[int, list[Run]] = {session.pk: [] for session in listed}
     light = (
-        Run.objects.defer(*_HEAVY_FOR_SCRIPTS)
+        Run.objects.defer(*HEAVY_FOR_SCRIPTS)
         .select_related("cold_case")
         .annotate(anomalies_text=Cast("anomalies", TextField()), reasons_text=Cast("verdict_reasons", TextField()))
     )

@@ -23,6 +23,8 @@ SESSION_REPLAY = "/api/v1/session-replays/{session_replay_id}"
 # method and route: status for an ingest key, a full key, a full key of another project. Without a key it is always 401.
 TABLE = {
     ("POST", "/api/v1/runs"): (200, 200, 201),
+    ("GET", "/api/v1/runs"): (403, 200, 200),
+    ("GET", "/api/v1/replays"): (403, 200, 200),
     ("GET", "/api/v1/sessions"): (403, 200, 200),
     ("GET", "/api/v1/sessions/{path:session_id}"): (403, 200, 404),
     ("POST", "/api/v1/sessions/{path:session_id}/replays"): (403, 202, 404),
@@ -30,6 +32,8 @@ TABLE = {
     ("POST", f"{SESSION_REPLAY}/cancel"): (403, 202, 404),
     ("GET", f"{SESSION_REPLAY}/report"): (403, 200, 404),
     ("GET", RUN): (403, 200, 404),
+    ("DELETE", RUN): (403, 204, 404),
+    ("GET", f"{RUN}/replays"): (403, 200, 404),
     ("GET", f"{RUN}/steps"): (403, 200, 404),
     ("GET", f"{RUN}/record"): (403, 200, 404),
     ("GET", f"{RUN}/kit"): (403, 200, 404),
