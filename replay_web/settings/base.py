@@ -1,5 +1,6 @@
 """Settings as they are shipped. What an installation may change comes from its environment: docs/deploying.md."""
 
+from datetime import timedelta
 from typing import Any
 
 from replay_web.settings import addresses, env
@@ -54,6 +55,7 @@ INSTALLED_APPS = [
     "django.contrib.sessions",
     "django.contrib.messages",
     "django.contrib.staticfiles",
+    "axes",
     "django_htmx",
     "sessions_app",
     "replay_web",
@@ -70,6 +72,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
+    "axes.middleware.AxesMiddleware",
 ]
 ROOT_URLCONF = "replay_web.urls"
 WSGI_APPLICATION = "replay_web.wsgi.application"
@@ -93,6 +96,16 @@ CSRF_FAILURE_VIEW = "sessions_app.web.errors.views.csrf_failed"
 
 LOGIN_URL = "/sign-in"
 LOGIN_REDIRECT_URL = "/"
+AUTHENTICATION_BACKENDS = ["axes.backends.AxesStandaloneBackend", "django.contrib.auth.backends.ModelBackend"]
+# Behind a proxy all come from one address, so that is not enough to tell who tries.
+AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
+AXES_FAILURE_LIMIT = 10
+AXES_COOLOFF_TIME = timedelta(minutes=15)
+AXES_RESET_ON_SUCCESS = True
+AXES_DISABLE_ACCESS_LOG = True
+AXES_ENABLE_ADMIN = False
+AXES_CLIENT_IP_CALLABLE = "sessions_app.web.account.throttle.address_of"
+AXES_LOCKOUT_CALLABLE = "sessions_app.web.account.throttle.locked_out"
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"django.contrib.auth.password_validation.{name}"}
     for name in ("UserAttributeSimilarityValidator", "MinimumLengthValidator", "CommonPasswordValidator")

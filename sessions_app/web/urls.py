@@ -102,6 +102,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("sign-in", account_views.sign_in, name="sign_in"),
     path("sign-out", account_views.sign_out, name="sign_out"),
     path("me", account_views.me, name="me"),
+    path("me/password", account_views.password, name="password"),
     path("projects/new", project_views.new_project, name="new_project"),
     path("invitations/<str:token>", invitation_views.invitation, name="invitation"),
     path("shared/<str:token>", shared_views.session, name="shared"),

@@ -1,8 +1,12 @@
 """Sign in, sign out, look and keys."""
 
+from datetime import timedelta
+
 import pytest
+from axes.models import AccessAttempt
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from tests.web.making import client_of, make_project, make_user
 
@@ -43,6 +47,41 @@ def test_a_wrong_password_is_refused_in_words_and_keeps_the_name(bob):
     assert "do not belong together" in page
     assert 'value="bob"' in page
     assert "wrong" not in page
+
+
+def test_who_tries_too_many_passwords_has_to_wait(bob):
+    make_user("carol")
+    tried = [sign_in(Client(), password=f"guess {number}").status_code for number in range(10)]
+    refused = sign_in(Client())
+
+    assert tried == [422] * 9 + [429]
+    assert (refused.status_code, refused["Retry-After"]) == (429, "900")
+    assert "Try again in 15 minutes" in refused.content.decode()
+    elsewhere = Client(REMOTE_ADDR="10.0.0.9", HTTP_X_FORWARDED_FOR="127.0.0.1")
+    assert sign_in(elsewhere).status_code == 302
+    assert Client().post("/sign-in", {"username": "carol", "password": "right"}).status_code == 302
+
+    AccessAttempt.objects.update(attempt_time=timezone.now() - timedelta(minutes=16))
+    assert sign_in(Client()).status_code == 302
+
+
+def test_a_right_password_begins_the_count_anew(bob):
+    for _ in range(3):
+        assert [sign_in(Client(), password="guess").status_code for _ in range(9)] == [422] * 9
+        assert sign_in(Client()).status_code == 302
+
+
+def test_a_new_password_ends_other_sessions(bob):
+    here, there = client_of(bob), client_of(bob)
+    new = {"new_password1": "a long sentence", "new_password2": "a long sentence"}
+    assert here.post("/me/password", {"old_password": "guess", **new}).status_code == 422
+    assert here.post("/me/password", {"old_password": "right", **new, "new_password2": "other"}).status_code == 422
+
+    assert here.post("/me/password", {"old_password": "right", **new})["Location"] == "/me"
+
+    assert here.get("/me").status_code == 200
+    assert there.get("/me").status_code == 302
+    assert sign_in(Client(), password="a long sentence").status_code == 302
 
 
 def test_sign_out_needs_a_post(bob):

@@ -175,9 +175,7 @@ def test_an_account_that_cannot_be_made_leaves_the_invitation_open(ann, wrong):
 
 def test_who_has_an_account_joins_by_a_click(ann):
     address = invited(ann, "member")
-    make_user("bob")
-    bob = Client()
-    bob.login(username="bob", password="right")
+    bob = client_of(make_user("bob"))
 
     assert "Join as bob" in bob.get(address).content.decode()
     assert not Membership.objects.filter(user__username="bob").exists()

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from django.conf import settings
-from django.contrib.auth import login, logout
-from django.contrib.auth.forms import AuthenticationForm
+from django.contrib import messages
+from django.contrib.auth import login, logout, update_session_auth_hash
+from django.contrib.auth.forms import AuthenticationForm, PasswordChangeForm
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.http import url_has_allowed_host_and_scheme
@@ -45,6 +46,21 @@ def safe_next(request: HttpRequest) -> str:
 def sign_out(request: HttpRequest) -> HttpResponse:
     logout(request)
     return redirect("sign_in")
+
+
+@sensitive_post_parameters("old_password", "new_password1", "new_password2")
+@never_cache
+@require_http_methods(["GET", "POST"])
+@signed_in
+def password(request: HttpRequest) -> HttpResponse:
+    """A new password ends all other sessions of the person."""
+    assert request.user.is_authenticated
+    form = PasswordChangeForm(request.user, request.POST or None)
+    if not form.is_valid():
+        return render(request, "account/password.html", {"form": form}, status=422 if form.is_bound else 200)
+    update_session_auth_hash(request, form.save())
+    messages.info(request, "Your password is changed. You are signed out everywhere else.")
+    return redirect("me")
 
 
 @signed_in

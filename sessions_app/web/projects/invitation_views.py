@@ -14,6 +14,7 @@ from django.views.decorators.http import require_http_methods
 from sessions_app.models import Invitation
 from sessions_app.services.projects import accept, find_invitation
 
+_BACKEND = "django.contrib.auth.backends.ModelBackend"
 _GONE = "projects/invitation_gone.html"
 
 
@@ -31,7 +32,7 @@ def invitation(request: HttpRequest, token: str) -> HttpResponse:
         status = 422 if form.is_bound else 200
         return render(request, "projects/invitation.html", {"invitation": found, "form": form}, status=status)
     user = form.save()
-    login(request, user)
+    login(request, user, backend=_BACKEND)
     return _join(request, found, user)
 
 
