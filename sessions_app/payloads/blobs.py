@@ -26,7 +26,8 @@ class BlobFolder:
         target = self.path(project_id, digest)
         if target.exists():
             return
-        target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        for folder in (self.root, target.parent.parent, target.parent):
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         with tempfile.NamedTemporaryFile(dir=target.parent, prefix=_TEMPORARY, delete=False) as file:
             file.write(content)
             file.flush()
@@ -43,18 +44,22 @@ class BlobFolder:
     def delete(self, project_id: int, digest: str) -> None:
         self.path(project_id, digest).unlink(missing_ok=True)
 
-    def digests(self, project_id: int) -> set[str]:
-        """Every complete blob of a project."""
+    def digests(self, project_id: int, *, written_before: float) -> set[str]:
+        """The complete blobs of a project that are older than this moment, in seconds since the epoch."""
         files = (self.root / str(project_id)).glob("*/*")
-        return {file.name for file in files if not file.name.startswith(_TEMPORARY)}
+        return {file.name for file in files if not _is_temporary(file) and file.stat().st_mtime < written_before}
 
     def projects(self) -> list[int]:
         """Ids of the projects that have blobs."""
         return sorted(int(path.name) for path in self.root.glob("*") if path.name.isdecimal())
 
-    def leftovers(self) -> list[Path]:
-        """Temporary files of writes that never finished."""
-        return list(self.root.glob(f"*/*/{_TEMPORARY}*"))
+    def leftovers(self, *, written_before: float) -> list[Path]:
+        """Temporary files of writes that never finished, likewise."""
+        return [file for file in self.root.glob(f"*/*/{_TEMPORARY}*") if file.stat().st_mtime < written_before]
+
+
+def _is_temporary(file: Path) -> bool:
+    return file.name.startswith(_TEMPORARY)
 
 
 def _sync_folder(folder: Path) -> None:

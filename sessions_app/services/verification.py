@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import groupby, islice
+from pathlib import Path
 
+from django.db import connection, transaction
 from django.db.models import QuerySet
 from zstandard import ZstdError
 
@@ -31,16 +35,32 @@ class Orphans:
 
     blobs: tuple[tuple[int, str], ...]
     """Project id and digest."""
-    unfinished: int
+    unfinished: tuple[Path, ...]
     """Temporary files of writes that never ended."""
 
     @property
     def count(self) -> int:
-        return len(self.blobs) + self.unfinished
+        return len(self.blobs) + len(self.unfinished)
 
 
 def problems() -> Iterator[str]:
-    """What is wrong, one sentence each; nothing when the store is whole."""
+    """What is wrong, one sentence each; nothing when the store is whole. What is written meanwhile is not seen."""
+    with _snapshot():
+        yield from _problems()
+
+
+@contextmanager
+def _snapshot() -> Iterator[None]:
+    """All that is read is of one moment; inside a transaction of the caller's, what that sees."""
+    if connection.in_atomic_block:
+        yield
+        return
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+        yield
+
+
+def _problems() -> Iterator[str]:
     for project in Project.objects.order_by("pk"):
         known = set(_digests(StoredPayload.objects.filter(project=project)))
         yield from _payload_problems(project)
@@ -152,22 +172,26 @@ def _load_problems(content: RunContent, name: str) -> list[str]:
     return [] if digest == str(content) else [f"run {name}: does not match its digest."]
 
 
+_MEANWHILE = 3600
+"""Seconds: a blob lies there for a moment before its row is committed."""
+
+
 def find_orphans() -> Orphans:
-    """Look when nothing is being received: a blob lies there for a moment before its row is committed."""
-    folder = blob_folder()
+    """Files of the last hour are not looked at."""
+    folder, before = blob_folder(), time.time() - _MEANWHILE
     blobs = [
         (project_id, digest)
         for project_id in folder.projects()
-        for digest in sorted(folder.digests(project_id) - set(_digests(_in_folder(project_id))))
+        for digest in sorted(folder.digests(project_id, written_before=before) - set(_digests(_in_folder(project_id))))
     ]
-    return Orphans(blobs=tuple(blobs), unfinished=len(folder.leftovers()))
+    return Orphans(blobs=tuple(blobs), unfinished=tuple(folder.leftovers(written_before=before)))
 
 
 def remove(orphans: Orphans) -> None:
     folder = blob_folder()
     for project_id, digest in orphans.blobs:
         folder.delete(project_id, digest)
-    for file in folder.leftovers():
+    for file in orphans.unfinished:
         file.unlink(missing_ok=True)
 
 

@@ -3,20 +3,24 @@
 import json
 import os
 import random
+import stat
+import threading
 
 import pytest
 from django.core.management import CommandError, call_command
-from django.db import DatabaseError
+from django.db import DatabaseError, connection
 from django.db.models import F
 
 from sessions_app.mapping import payloads
 from sessions_app.mapping.details import details, write_details
 from sessions_app.mapping.load import load_run
 from sessions_app.models import HistoryNode, Run, RunContent, StepBlock, StoredPayload
+from sessions_app.payloads.blobs import BlobFolder
 from sessions_app.payloads.blocks import read_block
 from sessions_app.payloads.outlines import pack_outline
 from sessions_app.services import run_store
 from sessions_app.services.ingest import ingest_document
+from sessions_app.services.verification import find_orphans, problems
 from tests.builders import EXAMPLES, make_project, make_record, make_tool_step, row_counts
 
 pytestmark = pytest.mark.django_db
@@ -46,7 +50,9 @@ def files_in(folder):
 
 
 def verify(capsys, *arguments):
-    """Exit code and words of `manage.py verify`."""
+    """Exit code and words of `manage.py verify`, some hours after the last file was written."""
+    for file in files_in(payloads.blob_folder().root):
+        os.utime(file, (0, 0))
     code = 0
     try:
         call_command("verify", *arguments)
@@ -127,6 +133,46 @@ def test_verify_of_a_whole_store_says_so(capsys):
 
     assert code == 0
     assert said.startswith("Whole: 4 runs, ")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_is_written_meanwhile_is_no_problem():
+    project = make_project()
+    ingest_document(project, json.dumps(make_record("before", make_tool_step(result="one"))).encode())
+    StoredPayload.objects.filter(digest=Run.objects.get().source_digest).update(size=1)
+
+    found = problems()
+    first = next(found)
+    written = threading.Thread(target=ingest_and_close, args=[project])
+    written.start()
+    written.join()
+
+    assert "does not match its digest" in first
+    assert list(found) == []
+    assert Run.objects.count() == 2
+    assert len(list(problems())) == 1
+
+
+def ingest_and_close(project):
+    ingest_document(project, json.dumps(make_record("meanwhile", make_tool_step(result="two"))).encode())
+    connection.close()
+
+
+def test_a_file_that_was_just_written_is_not_judged(blobs):
+    (blobs / "1" / "ab").mkdir(parents=True)
+    (blobs / "1" / "ab" / ("ab" * 32)).write_bytes(b"x")
+    assert find_orphans().count == 0
+
+    os.utime(blobs / "1" / "ab" / ("ab" * 32), (0, 0))
+    assert find_orphans().count == 1
+
+
+def test_blobs_are_for_their_owner_alone(blobs):
+    root = blobs / "inner"
+    BlobFolder(root).write(1, "ab" * 32, b"x")
+
+    folders = [root, *(path for path in root.rglob("*") if path.is_dir())]
+    assert [stat.S_IMODE(folder.stat().st_mode) for folder in folders] == [0o700] * 3
 
 
 def delete_blob():
