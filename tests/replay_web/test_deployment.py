@@ -79,13 +79,14 @@ def image_command() -> list[str]:
 def test_migrate_web_and_worker_run_with_what_they_are_given(environment):
     migrate = python_command(COMPOSE["services"]["migrate"]["command"])
     assert manage(*migrate[2:], environment=environment).returncode == 0
+    assert manage("collectstatic", "--no-input", environment=environment).returncode == 0  # a step of the image
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = str(probe.getsockname()[1])
     web = [{"0.0.0.0": "127.0.0.1", "8000": port}.get(word, word) for word in python_command(image_command())]
     worker = python_command(COMPOSE["services"]["worker"]["command"])
 
     with running(web, environment), running(worker, environment):
-        assert until(lambda: readiness(port)) == {"database": "ok", "redis": "ok", "migrations": "ok"}
+        assert set(until(lambda: readiness(port)).values()) == {"ok"}
         said = until(lambda: doctor_is_well({**environment, "PORT": "0"}))
         account = json.loads(manage("bootstrap", environment=environment).stdout)
         assert status_of_a_run(port, account["api_key"]) == 201
