@@ -18,6 +18,7 @@ from typing import Any
 from pydantic_ai import Agent
 
 from examples.registered_agents import order_desk
+from tests.recorder.scenarios import Scripted
 
 
 def _agent_that(misbehaves: Callable[[], Any]) -> Any:
@@ -106,7 +107,7 @@ writing = functools.partial(_agent_that, _write_outside)
 
 def _looking_that(misbehaves: Callable[[], Any]) -> Any:
     """It does so in its tool."""
-    agent: Agent[None, str] = Agent("test", instructions="You look around.", name="looking")
+    agent: Agent[None, str] = Agent(Scripted(), instructions="You look around.", name="looking")
 
     @agent.tool_plain(metadata={"replay": "read"})
     def look() -> dict[str, Any]:

@@ -40,6 +40,10 @@ def text(value):
     return json.dumps(value).encode()
 
 
+def answer(response):
+    return {"kind": "model", "response": response}
+
+
 GOOD = text(make_record("good", make_tool_step(arguments={"a": 1})))
 NAMED_NUL = {"kind": "response", "parts": [{"part_kind": "tool-call", "tool_name": "a\0"}]}
 HEAD = text(make_record())[:-1]
@@ -61,6 +65,15 @@ BAD = {
     "NUL in tool name": (text(make_record("r", make_tool_step("a\0b"))), 400, "steps[0].tool_name"),
     "long run id": (text(make_record("x" * 513)), 400, "run_id"),
     "long tool name": (text(make_record("r", make_tool_step("x" * 100_000))), 400, "steps[0].tool_name"),
+    "parts no list": (text(make_record("r", answer({"parts": 7}))), 400, "steps[0].response.parts"),
+    "part no object": (text(make_record("r", answer({"parts": [7]}))), 400, "steps[0].response.parts[0]"),
+    "part kind": (
+        text(make_record("r", answer({"parts": [{"part_kind": []}]}))),
+        400,
+        "steps[0].response.parts[0].part_kind",
+    ),
+    "cause": (text(make_record("r", make_tool_step(retry={"cause": []}))), 400, "steps[0].retry"),
+    "parameters": (text(make_record(parameters=[{"function_tools": 7}])), 400, "parameters[0].function_tools"),
     "steps no list": (text({**make_record(), "steps": {}}), 400, "steps"),
     "step no object": (text({**make_record(), "steps": [7]}), 400, "steps[0]"),
     "kind": (text(make_record("r", {"kind": "guess"})), 400, "steps[0].kind"),
@@ -236,7 +249,7 @@ ODD = {
         "odd",
         *(
             {"kind": "model", "response": response}
-            for response in ({"parts": 7}, {"parts": [7, None, {"part_kind": []}]}, "text", {"base64": "AAAA"}, 7)
+            for response in ({"parts": None}, {"parts": [{"content": 7}]}, "text", {"base64": "AAAA"}, 7)
         ),
     ),
     "odd operations": make_record("odd", make_tool_step(state={"after": [{"op": 5, "path": 7}]}), initial_state="text"),
