@@ -100,6 +100,29 @@ def measure_all_spans() -> list[JsonObject]:
     return [{**row, "over_shortest": round(row["stored_bytes_per_span"] / shortest, 3)} for row in found]
 
 
+_DISK = "SELECT sum(pg_total_relation_size(oid)) FROM pg_class WHERE relkind = 'r' AND relname LIKE 'sessions_app_%'"
+_SESSIONS = {10: 400, 50: 80, 200: 20, 1000: 4}
+
+
+def disk() -> int:
+    """Bytes of all tables with their indexes, as they lie there."""
+    with connection.cursor() as cursor:
+        cursor.execute(_DISK)
+        return int(cursor.fetchone()[0])
+
+
+def measure_disk(steps: int) -> JsonObject:
+    """What a session takes with indexes and free space, in the mean of several."""
+    project, before = Project.objects.create(slug=f"disk-{steps}", name="growth"), disk()
+    shape = Shape(steps=steps, result_bytes=550)
+    for request in requests(f"disk-{steps}", _SESSIONS[steps], shape, spans_each=_SPANS_EACH):
+        receive(project, decode_traces(request.body, is_json=False).spans)
+    make_waiting_runs()
+    RunContent.objects.filter(project=project, run=None).delete()
+    return {"steps": steps, "bytes_per_session": round((disk() - before) / _SESSIONS[steps])}
+
+
 @pytest.mark.django_db(transaction=True)  # what is remembered of a trace is what was committed
 def test_storage_growth() -> None:
-    print(json.dumps({"records": measure_all(), "spans": measure_all_spans()}))
+    disk_of = [measure_disk(steps) for steps in SPAN_SIZES]
+    print(json.dumps({"records": measure_all(), "spans": measure_all_spans(), "with_indexes": disk_of}))

@@ -73,12 +73,19 @@ def _arguments_respelled(record: Json) -> Made:
     """A text and the object that it spells are the same by the rule on spellings, which a comparison counts."""
     reader = RecordReader(record)
     for index in called(reader):
-        said = reader.step(index)["arguments"]
-        value = json.loads(said) if isinstance(said, str) and said[:1] == "{" else said
+        value = _read(reader.step(index)["arguments"])
         if isinstance(value, dict) and value:
             spaced = json.dumps(value, separators=(" , ", " : "), ensure_ascii=False)
             respelled = changed(record, with_fields(index, arguments=spaced))
             yield f"step {index}", respelled, Expected(by="nobody", compared=None)
+
+
+def _read(said: Any) -> Any:
+    """What a text spells; itself where it spells nothing, such as arguments that were cut off."""
+    try:
+        return json.loads(said) if isinstance(said, str) else said
+    except ValueError:
+        return said
 
 
 @kind("tool name, in the step")
