@@ -50,7 +50,8 @@ def _answers_in(place: str, name: str, change: Change) -> Any:
 
 def _answer_expected(reader: RecordReader, index: int, told: Told, place: str, *, is_null: bool) -> Expected:
     in_message, step = place_told(reader, told), reader.step(index)
-    if is_written_by_framework(step):  # the loop's own answer is another one than the step's already
+    # The loop's own answer is another one than the step's already; so are words that are none.
+    if is_written_by_framework(step) or (_is_words(step) and is_null):
         in_message |= at(index, paths=("result", "steps"))
     if place == "the step":
         return Expected(by="replay", place=in_message, compared=at(index, paths="result"))

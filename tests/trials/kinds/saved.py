@@ -369,12 +369,21 @@ def _cut_expected() -> Expected:
     return Expected(by="judge", compared=Place(), verdicts=frozenset({"replayable_to_step", "cold"}))
 
 
+def _is_the_input(reader: SavedReader) -> bool:
+    """Whether the first message says the prompt and no more, which the file says beside the messages too."""
+    said = [(part.get("kind"), part.get("content")) for part in reader.messages[0]["parts"]]
+    return reader.input_key is not None and said == [("user-prompt", reader.fields[reader.input_key])]
+
+
 @kind("message dropped")
 def _dropped(reader: SavedReader) -> Made:
     for number in range(len(reader.messages) - 1):
         if not reader.is_session_file and number == 0:
             continue  # nothing but the messages says what was asked
         change = without("messages", number)
+        if number == 0 and _is_the_input(reader):
+            yield "message 0", changed(reader, change), Expected(by="nobody", compared=None)
+            continue
         parts = [] if reader.is_items else reader.messages[number]["parts"]
         is_given = any(reader.is_earlier(part) for part in parts) or (reader.is_items and not reader.calls)
         by: Any = "undecided" if is_given else "replay"
