@@ -7,7 +7,10 @@ can wake again and change nothing.
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.conf import settings
 from django.db import transaction
@@ -16,6 +19,8 @@ from django.utils import timezone
 
 from sessions_app.core.errors import LeaseLost
 from sessions_app.core.formats.json_writer import iso
+from sessions_app.core.payload import compact_json
+from sessions_app.core.redaction import Redactor
 from sessions_app.models import Replay
 from sessions_app.models.replays import HELD_STATES, ReplayState
 
@@ -66,9 +71,21 @@ def finish(replay: Replay, *, state: str, **result: object) -> None:
     """Write the outcome, once, or that it pauses; no worker holds it any more. Call it in the transaction that stores
     what the replay produced."""
     at = None if state == ReplayState.PAUSED else timezone.now()
-    finished = _held(replay).update(state=state, finished_at=at, lease_until=None, **result)
+    told = without_secrets(replay, result)
+    finished = _held(replay).update(state=state, finished_at=at, lease_until=None, **told)
     if not finished:
         raise LeaseLost(replay.replay_id)
+
+
+_TOLD = ("error", "divergence", "facts", "stopped_at")
+
+
+def without_secrets(replay: Replay, result: Mapping[str, Any]) -> dict[str, Any]:
+    """The columns of an outcome as they may be stored: what code says, an exception's text above all, may hold what no
+    recording may."""
+    told = {name: result[name] for name in _TOLD if result.get(name)}
+    redacted = Redactor(bytes(replay.project.redaction_secret)).redact(compact_json(told)).content
+    return {**result, **json.loads(redacted)}
 
 
 def give_up(replay: Replay, *, reason: str) -> None:

@@ -21,6 +21,7 @@ from sessions_app.core.run import Run
 from sessions_app.mapping.load import load_content
 from sessions_app.mapping.rows import storable
 from sessions_app.models.replays import ReplayMode, ReplayQueue, ReplayState
+from sessions_app.services import leases
 from sessions_app.services.deadlocks import again_after_deadlock
 from sessions_app.services.ingest import check_growth, limits
 from sessions_app.services.replay_results import produced_run_id
@@ -100,9 +101,9 @@ def _finish(replay: models.Replay, result: Result, made: Run | None) -> None:
     found = result.divergence
     replay.state = ReplayState.FAILED if made is None else ReplayState.DONE
     replay.verdict = result.verdict
-    replay.divergence = storable(found and asdict(found))
-    replay.facts = storable(result.facts)
-    replay.error = storable(result.error)
+    told = {"divergence": found and asdict(found), "facts": result.facts, "error": result.error}
+    for name, value in leases.without_secrets(replay, told).items():
+        setattr(replay, name, storable(value))
     replay.produced_run = None if made is None else _stored(replay, made)
     replay.progress_done = sum((result.facts.get("sources") or {}).values())
     replay.finished_at = timezone.now()

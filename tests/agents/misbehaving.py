@@ -89,6 +89,14 @@ def _write_outside() -> None:
     Path(__file__).with_suffix(".written").write_text("x")
 
 
+KEY = "sk-proj-" + "Ab3dEf6hIj9kLm2n" * 3
+
+
+def _complain() -> None:
+    raise RuntimeError(f"401 from the backend: password=correct-horse-7 and key {KEY}")
+
+
+complaining = functools.partial(_agent_that, _complain)
 segfault = functools.partial(_agent_that, _segfault)
 endless = functools.partial(_agent_that, _loop)
 endless_in_c = functools.partial(_agent_that, _hold_the_interpreter)

@@ -12,7 +12,9 @@ from sessions_app.services import replay_work
 from sessions_app.services.forks import answer_by_hand, request_fork
 from sessions_app.services.replays import request_replay
 from tests.agents.forking import REFUSAL, sources
+from tests.agents.misbehaving import KEY
 from tests.agents.talking import example
+from tests.builders import all_stored_bytes
 from tests.tasks.incidents import make_project, make_run
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -49,6 +51,18 @@ def test_the_repaired_agent_diverges_where_it_refuses_and_writes_nothing(project
     assert replay.divergence["step"] == 4
     assert "not eligible" in replay.divergence["replayed"]
     assert replay.live_calls == 0
+
+
+def test_what_code_says_when_it_fails_is_stored_without_secrets(project, settings):
+    settings.REPLAY_AGENTS = {**settings.REPLAY_AGENTS, "complaining": "tests.agents.misbehaving:complaining"}
+
+    replay = work(request_replay(run=make_run(project), mode="code", order={"agent": "complaining"}))
+
+    assert replay.error is not None
+    assert "401 from the backend" in replay.error
+    stored = b"".join(content for _, content in all_stored_bytes())
+    assert KEY.encode() not in stored
+    assert b"correct-horse-7" not in stored
 
 
 def test_the_commit_that_ran_is_written_down(project, settings):
