@@ -46,12 +46,12 @@ def output_value(output: Any) -> Any:
     return output if isinstance(output, str) else json_value(output)
 
 
-@cache
 def is_structured_dict(kind: Any) -> bool:
     """Whether it is what `StructuredDict` makes: a class of dicts that shows a schema and checks nothing by it."""
     return isinstance(kind, type) and issubclass(kind, dict) and hasattr(kind, "__is_model_like__")
 
 
+@cache
 def version() -> str | None:
     """Reading it takes a millisecond."""
     try:
