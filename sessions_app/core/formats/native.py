@@ -17,7 +17,7 @@ from sessions_app.core.formats.native_steps import (
     write_error,
     write_step,
 )
-from sessions_app.core.formats.shapes import MESSAGE, PARAMETERS, check_shape
+from sessions_app.core.formats.shapes import MESSAGE, PARAMETERS, Shape, check_shape
 from sessions_app.core.formats.values import read_value, write_value
 from sessions_app.core.history import History, extend, nodes
 from sessions_app.core.json_text import Limits
@@ -295,8 +295,7 @@ class _InlineResolver:
             name: [Payload(content=row) for row in fields.items(name) or []] for name in ("parameters", "tools")
         }
         for position, row in enumerate(self._tables["parameters"]):
-            if row.content.startswith(b"{"):
-                check_shape(row.content, PARAMETERS, f"parameters[{position}]")
+            _check_object(row, PARAMETERS, f"parameters[{position}]")
         self._after: dict[int, History | None] = {}
 
     def start(self, prior: list[bytes] | None) -> History | None:
@@ -343,12 +342,19 @@ class _InlineResolver:
 
     def step_read(self, step: Step) -> None:
         if isinstance(step.call, ModelCall):
+            _check_object(step.call.response, MESSAGE, f"steps[{step.index - 1}].response")
             self._after[step.index] = step.call.output_history
 
 
 def _json_text(payload: Payload) -> bytes:
     """Messages and shared values are JSON as spelled; no object among them stands for bytes."""
     return payload.content if payload.is_json else write_value(payload)
+
+
+def _check_object(value: Payload | None, shape: Shape, path: str) -> None:
+    """Another value than an object stands for itself."""
+    if value is not None and value.content.startswith(b"{"):
+        check_shape(value.content, shape, path)
 
 
 def _message(raw: bytes, path: str) -> Payload:

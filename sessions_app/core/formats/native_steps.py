@@ -12,7 +12,6 @@ from typing import Protocol
 from sessions_app.core.errors import RecordError
 from sessions_app.core.formats.fields import Fields, names_of
 from sessions_app.core.formats.json_writer import array_text, moment, object_text, scalar
-from sessions_app.core.formats.shapes import MESSAGE, check_shape
 from sessions_app.core.history import History
 from sessions_app.core.payload import JsonObject, Payload
 from sessions_app.core.run import (
@@ -149,7 +148,7 @@ def _read_model(fields: Fields, resolve: Resolver) -> ModelCall:
     at = fields.at("parameters")
     return ModelCall(
         history=resolve.history(fields.slice("request"), fields.at("request")),
-        response=_read_response(fields, resolve),
+        response=read_payload(fields, "response", resolve),
         parameters=None if parameters is None else resolve.shared("parameters", parameters, at),
         tools=_read_tools(fields, resolve),
         settings=read_payload(fields, "settings", resolve),
@@ -161,13 +160,6 @@ def _read_model(fields: Fields, resolve: Resolver) -> ModelCall:
         input_tokens=fields.integer("input_tokens"),
         output_tokens=fields.integer("output_tokens"),
     )
-
-
-def _read_response(fields: Fields, resolve: Resolver) -> Payload | None:
-    response = read_payload(fields, "response", resolve)
-    if response is not None and response.content.startswith(b"{"):
-        check_shape(response.content, MESSAGE, fields.at("response"))
-    return response
 
 
 def _read_tools(fields: Fields, resolve: Resolver) -> tuple[Payload, ...] | None:

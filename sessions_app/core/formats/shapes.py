@@ -53,13 +53,14 @@ class _Parameters(msgspec.Struct):
     instruction_parts: list[_InstructionPart] | None = None
 
 
-MESSAGE = msgspec.json.Decoder(_Message)
-PARAMETERS = msgspec.json.Decoder(_Parameters)
+Shape = msgspec.json.Decoder[Any]
+MESSAGE: Shape = msgspec.json.Decoder(_Message)
+PARAMETERS: Shape = msgspec.json.Decoder(_Parameters)
 _SAID = re.compile(r"Expected `([^`]*)`, got `([^`]*)`(?: - at `\$([^`]*)`)?")
 _WORDS = {"str": "a text", "array": "a list", "object": "an object"}
 
 
-def check_shape(content: bytes, shape: msgspec.json.Decoder[Any], path: str) -> None:
+def check_shape(content: bytes, shape: Shape, path: str) -> None:
     """Raises `RecordError` naming the field that holds something else."""
     try:
         shape.decode(content)
