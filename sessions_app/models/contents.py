@@ -66,7 +66,7 @@ class RunContent(models.Model):
         """All steps in their order, which is that of their indices from 1. A query more for those that it shares."""
         if not self.shared:
             return self.own_steps
-        holders = RunContent.objects.in_bulk([part["content"] for part in self.shared])
+        holders = RunContent.objects.only("outline").in_bulk([part["content"] for part in self.shared])
         return (*(step for part in self.shared for step in _part(holders[part["content"]], part)), *self.own_steps)
 
     def place_of(self, index: int) -> tuple[int, int]:
