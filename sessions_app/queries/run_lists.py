@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 from typing import TypeVar
 
-from django.db.models import Model, QuerySet, TextField
-from django.db.models.functions import Cast
+from django.db.models import Model, QuerySet
 
 from sessions_app.core.errors import QueryError
 from sessions_app.core.search.query import Query
 from sessions_app.models import Project, Replay, Run
+from sessions_app.queries.cursors import bad_cursor, spelled_cursor, text_of_cursor
 from sessions_app.queries.replays import FILTERS
 from sessions_app.queries.search import matching_runs
-from sessions_app.queries.sessions import HEAVY_FOR_SCRIPTS
+from sessions_app.queries.sessions import for_scripts
 
 _Row = TypeVar("_Row", bound=Model)
 _OF_CONTENT = tuple(f"content__{name}" for name in ("header", "outline", "nodes", "keys", "shared"))
 
 
 def runs_page(project: Project, query: Query, cursor: str | None, limit: int) -> tuple[list[Run], str | None]:
-    """Runs that match, with what is JSON in them as text (`anomalies_text`, `reasons_text`); the next cursor."""
+    """Runs that match, as `for_scripts` has them; the next cursor."""
     runs = matching_runs(Run.objects.filter(project=project), query)
-    light = runs.defer(*HEAVY_FOR_SCRIPTS).select_related("cold_case", "session")
-    texts = {"anomalies_text": Cast("anomalies", TextField()), "reasons_text": Cast("verdict_reasons", TextField())}
-    return _page(light.annotate(**texts), cursor, limit)
+    return _page(for_scripts(runs).select_related("session"), cursor, limit)
 
 
 def replays_page(project: Project, filter_name: str, cursor: str | None, limit: int) -> tuple[list[Replay], str | None]:
@@ -47,18 +43,14 @@ def _page(rows: QuerySet[_Row], cursor: str | None, limit: int) -> tuple[list[_R
     if cursor:
         rows = rows.filter(pk__lt=_read(cursor))
     found = list(rows.order_by("-pk")[: limit + 1])
-    return found[:limit], _cursor(found[limit - 1].pk) if len(found) > limit else None
-
-
-def _cursor(key: int) -> str:
-    return base64.urlsafe_b64encode(str(key).encode()).decode().rstrip("=")
+    return found[:limit], spelled_cursor(str(found[limit - 1].pk)) if len(found) > limit else None
 
 
 def _read(cursor: str) -> int:
     try:
-        key = int(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
-    except (ValueError, binascii.Error):
+        key = int(text_of_cursor(cursor))
+    except ValueError:
         key = -1
     if not 0 <= key < 2**63:
-        raise QueryError("The cursor is not one that this server gave.", part=cursor[:200])
+        raise bad_cursor(cursor)
     return key

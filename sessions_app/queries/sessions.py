@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
@@ -22,15 +20,15 @@ from django.db.models import (
 )
 from django.db.models.functions import Cast, Coalesce
 
-from sessions_app.core.errors import QueryError
 from sessions_app.core.search.query import Query
 from sessions_app.models import Project, Replay, Run, Session
+from sessions_app.queries.cursors import bad_cursor, spelled_cursor, text_of_cursor
 from sessions_app.queries.search import matching_runs
 
 PAGE = 50
 HEAVY = ("search", "content_digest", "source_digest", "kit", "verdict_reasons")
 """Columns of a run that no page shows in a list."""
-HEAVY_FOR_SCRIPTS = (
+_HEAVY_FOR_SCRIPTS = (
     *(name for name in HEAVY if name != "content_digest"),
     *("anomalies", "kit_lacks", "tool_names", "model_names"),
     *("strip", "span_id", "received_at", "is_example", "agent_version"),
@@ -132,20 +130,21 @@ def session_page(
 def sessions_with_runs(
     project: Project, query: Query, cursor: str | None = None, limit: int = PAGE
 ) -> tuple[list[tuple[Session, list[Run]]], str | None]:
-    """Newest first, each with its recorded runs in the order of their arrival; the next cursor.
-
-    What is JSON in a run stands in `anomalies_text` and `reasons_text`: whoever writes it out need not read it.
-    """
+    """Newest first, each with its recorded runs in the order of their arrival, as `for_scripts` has them; the next
+    cursor."""
     listed, next_cursor = _cut(matching_sessions(project, query), cursor, limit, NEWEST)
     runs_of: dict[int, list[Run]] = {session.pk: [] for session in listed}
-    light = (
-        Run.objects.defer(*HEAVY_FOR_SCRIPTS)
-        .select_related("cold_case")
-        .annotate(anomalies_text=Cast("anomalies", TextField()), reasons_text=Cast("verdict_reasons", TextField()))
-    )
-    for run in light.filter(origin="recorded", session__in=list(runs_of)).order_by("pk"):
+    runs = for_scripts(Run.objects.filter(origin="recorded", session__in=list(runs_of)))
+    for run in runs.order_by("pk"):
         runs_of[run.session_id].append(run)
     return [(session, runs_of[session.pk]) for session in listed], next_cursor
+
+
+def for_scripts(runs: QuerySet[Run]) -> QuerySet[Run]:
+    """Without what no list of the API shows. What is JSON stands in `anomalies_text` and `reasons_text`: whoever writes
+    it out need not read it."""
+    texts = {"anomalies_text": Cast("anomalies", TextField()), "reasons_text": Cast("verdict_reasons", TextField())}
+    return runs.defer(*_HEAVY_FOR_SCRIPTS).select_related("cold_case").annotate(**texts)
 
 
 def _cut(sessions: QuerySet[Session], cursor: str | None, limit: int, sort: str) -> tuple[list[Session], str | None]:
@@ -240,20 +239,20 @@ def make_cursor(session: Session, sort: str = NEWEST) -> str:
     spelled = place.isoformat() if isinstance(place, datetime) else repr(place)
     named = "" if sort == NEWEST else f"{sort} "
     text = f"{named}{spelled}/{session.pk}"
-    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+    return spelled_cursor(text)
 
 
 def read_cursor(cursor: str, sort: str = NEWEST) -> tuple[Place, int]:
     try:
-        text = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode()
+        text = text_of_cursor(cursor)
         named, _, rest = text.rpartition(" ")
         spelled, _, pk = rest.partition("/")
         read: Callable[[str], Place] = _read_number if ORDERS[sort].run_column else _read_time
         place, number = read(spelled), int(pk)
         if (named or NEWEST) != sort or not 0 <= number < 2**63:
             raise ValueError(cursor)
-    except (ValueError, binascii.Error) as error:
-        raise QueryError("The cursor is not one that this server gave.", part=cursor[:200]) from error
+    except ValueError as error:
+        raise bad_cursor(cursor) from error
     return place, number
 
 
