@@ -15,6 +15,7 @@ from sessions_app.core.state_history import StateHistory
 from sessions_app.core.step_summary import StepSummary
 from sessions_app.mapping.details import details
 from sessions_app.mapping.load import header_of, initial_state, state_change, steps_with_state
+from sessions_app.queries.run_shapes import shape_of
 from sessions_app.queries.steps import GonePayload, StoredOrGone, chain_of, step_body
 
 TOOL_CALLS = 50
@@ -96,7 +97,7 @@ class AtStep:
 def at_step(run: models.Run, step: int) -> AtStep:
     """The step must be there."""
     facts = read_header(header_of(run.content), StoredOrGone({}), prior=None, steps=(), final=None)
-    shape = _shape(run)
+    shape = shape_of(run)
     asked = newest_request(shape, step)
     request = None if asked is None else run.step(asked.index)
     calls = [row for row in run.steps[:step] if row.kind == "tool"]
@@ -114,21 +115,6 @@ def at_step(run: models.Run, step: int) -> AtStep:
         tool_ms=sum(took) if took else None,
         steps=sum(each.index <= step and each.kind != "other" for each in shape.steps),
     )
-
-
-_CALLS: dict[str, core.Call] = {
-    "model": core.ModelCall(history=None, response=None),
-    "tool": core.ToolCall(tool_name=""),
-    "retrieval": core.Retrieval(query=None, chunks=None),
-    "agent": core.AgentCall(run_id=None),
-    "other": core.OtherCall(),
-}
-
-
-def _shape(run: models.Run) -> core.Run:
-    """The run as empty steps inside one another: enough to tell the agent's own requests from those of its tools."""
-    steps = (core.Step(index=row.index, name="", call=_CALLS[row.kind], parent=row.parent) for row in run.steps)
-    return core.Run(run_id=run.run_id, session_id="", status="running", steps=tuple(steps))
 
 
 def _config(run: models.Run, facts: core.Run, request: StepSummary | None) -> JsonObject:

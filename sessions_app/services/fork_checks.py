@@ -21,13 +21,7 @@ from sessions_app.core.fork.changes import (
 from sessions_app.core.fork.order import Order
 from sessions_app.core.payload import compact_json
 from sessions_app.core.run import (
-    AgentCall,
-    Call,
-    ModelCall,
-    OtherCall,
-    Retrieval,
     Run,
-    Step,
     ToolCall,
     is_answered_by_tool,
     main_steps,
@@ -35,18 +29,11 @@ from sessions_app.core.run import (
 from sessions_app.core.state import PatchError, apply_patch
 from sessions_app.mapping.load import load_step, load_steps
 from sessions_app.models.replays import ReplayMode
+from sessions_app.queries.run_shapes import shape_of
 from sessions_app.queries.steps import chain_of
 
 _MAX_STATE_BYTES = 64 * 1024 * 1024
 _Stepped = TypeVar("_Stepped", NewMessage, NewModelAnswer, NewState, NewToolResult)
-
-_CALLS: dict[str, Call] = {
-    "model": ModelCall(history=None, response=None),
-    "tool": ToolCall(tool_name=""),
-    "retrieval": Retrieval(query=None, chunks=None),
-    "agent": AgentCall(run_id=None),
-    "other": OtherCall(),
-}
 
 
 class Parent:
@@ -67,8 +54,7 @@ class Parent:
 
     @cached_property
     def _skeleton(self) -> Run:
-        steps = (Step(index=row.index, name="", call=_CALLS[row.kind], parent=row.parent) for row in self.row.steps)
-        return Run(run_id=self.row.run_id, session_id="", status="ok", steps=tuple(steps))
+        return shape_of(self.row)
 
     def has_model_answers(self) -> bool:
         return any(step.kind == "model" and step.result_key is not None for step in self.row.steps)
