@@ -107,8 +107,9 @@ def inner_steps(run: models.Run, shown: int) -> dict[int, int | None]:
     return {step.index: step.parent for step in run.steps if step.kind == "other" and step.index != shown}
 
 
-def inner_count(run: models.Run) -> int:
-    return sum(step.kind == "other" for step in run.steps)
+def inner_count(run: models.Run, last: int) -> int:
+    """Of the steps up to this one."""
+    return sum(step.kind == "other" for step in run.steps[:last])
 
 
 def first_listed(run: models.Run) -> int | None:

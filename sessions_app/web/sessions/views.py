@@ -180,7 +180,7 @@ def steps_context(request: HttpRequest, project: Project, place: RunPlace) -> di
         "rows_next": page.following,
         "hides_inner": hides,
         "q_without_inner": query.replace("inner=hide&", ""),
-        "inner_count": sum(row.kind == "other" for row in run.steps[:last]),
+        "inner_count": steps.inner_count(run, last),
         "ruler": ruler_of(_failed(run, last), anomalies, last, rows, hits),
         **cut_step(place, step_context(project, place, shown, for_panel=True, hides_inner=hides)),
         "q_session": place.session_address(project) + kept(request, place),
