@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import secrets
 from datetime import timedelta
 from time import monotonic
 
@@ -14,6 +12,7 @@ from django.utils import timezone
 
 from sessions_app.mapping.binary_rows import binary_cursor
 from sessions_app.models import ApiKey, Project
+from sessions_app.services.tokens import digest_of, new_token
 
 _SHOWN = 12
 _USE_IS_NOTED_EVERY = timedelta(minutes=1)
@@ -21,12 +20,12 @@ _USE_IS_NOTED_EVERY = timedelta(minutes=1)
 
 def create_key(*, project: Project, name: str, scope: str, user: User | None = None) -> tuple[ApiKey, str]:
     """A new key and its text, `rpk_` and 43 random characters; the text cannot be shown again."""
-    text = f"rpk_{secrets.token_urlsafe(32)}"
+    text = f"rpk_{new_token()}"
     key = ApiKey.objects.create(
         project=project,
         name=name,
         prefix=text[:_SHOWN],
-        digest=_digest(text),
+        digest=digest_of(text),
         scope=scope,
         created_by=user,
     )
@@ -45,7 +44,7 @@ WHERE key.digest = %(digest)b AND key.revoked_at IS NULL AND (key.expires_at IS 
 def find_key(text: str) -> ApiKey | None:
     """The key that is in force; looked up by its digest, so nothing is compared in the clear."""
     with binary_cursor() as cursor:
-        cursor.execute(_FIND, {"digest": _digest(text)})
+        cursor.execute(_FIND, {"digest": digest_of(text)})
         row = cursor.fetchone()
     if row is None:
         return None
@@ -63,7 +62,7 @@ _believed: dict[bytes, tuple[float, ApiKey]] = {}
 
 def recent_key(text: str) -> ApiKey | None:
     """`find_key` for doors through which many requests come: one that another process revokes is good for a second."""
-    digest = _digest(text)
+    digest = digest_of(text)
     until, key = _believed.get(digest, (0.0, None))
     if key is None or monotonic() >= until:
         key = find_key(text)
@@ -96,7 +95,3 @@ def _note_use(key: ApiKey) -> None:
     is_stale = Q(last_used_at=None) | Q(last_used_at__lt=now - _USE_IS_NOTED_EVERY)
     if key.last_used_at is None or key.last_used_at < now - _USE_IS_NOTED_EVERY:
         ApiKey.objects.filter(is_stale, pk=key.pk).update(last_used_at=now)
-
-
-def _digest(text: str) -> bytes:
-    return hashlib.sha256(text.encode()).digest()

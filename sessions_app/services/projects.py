@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import secrets
 from datetime import timedelta
 
@@ -14,6 +13,7 @@ from django.utils.text import slugify
 from sessions_app.core.errors import ReplayProductError
 from sessions_app.models import Invitation, Membership, Project
 from sessions_app.models.projects import Role
+from sessions_app.services.tokens import digest_of, new_token
 
 INVITATION_LASTS = timedelta(days=7)
 _SLUG = 50
@@ -63,17 +63,17 @@ def _keep_an_administrator(membership: Membership, role: str | None) -> None:
 def invite(project: Project, role: str, user: User | None) -> tuple[Invitation, str]:
     """An invitation that one person may take within `INVITATION_LASTS`, and its token of 256 random bits; the token
     cannot be shown again."""
-    token = secrets.token_urlsafe(32)
+    token = new_token()
     expires_at = timezone.now() + INVITATION_LASTS
     made = Invitation.objects.create(
-        project=project, role=role, digest=_digest(token), created_by=user, expires_at=expires_at
+        project=project, role=role, digest=digest_of(token), created_by=user, expires_at=expires_at
     )
     return made, token
 
 
 def find_invitation(token: str) -> Invitation | None:
     """None for one that was taken, taken back, or is too old."""
-    open_ones = Invitation.objects.filter(digest=_digest(token), expires_at__gt=timezone.now())
+    open_ones = Invitation.objects.filter(digest=digest_of(token), expires_at__gt=timezone.now())
     return open_ones.select_related("project", "created_by").first()
 
 
@@ -89,7 +89,3 @@ def accept(invitation: Invitation, user: User) -> bool:
         if is_new:
             found.delete()
     return True
-
-
-def _digest(token: str) -> bytes:
-    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
