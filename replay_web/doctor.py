@@ -166,10 +166,11 @@ def agents_can_be_loaded() -> str | None:
     """Those that the team registered; ours are known to be there."""
     if not (is_given("REPLAY_AGENTS") or "REPLAY_AGENTS" in Home.from_environment().environment()):
         return None
-    from sessions_app.services.registered_agents import agent_lines
+    from sessions_app.services.registered_agents import agent_line, problems_of_agents
 
-    lines = list(agent_lines())
-    return "\n".join(["REPLAY_AGENTS", *lines]) if any("PROBLEM" in line[:10] for line in lines) else None
+    found = list(problems_of_agents())
+    is_well = all(problem is None for _, problem in found)
+    return None if is_well else "\n".join(["REPLAY_AGENTS", *(agent_line(*each) for each in found)])
 
 
 ON_THE_MACHINE: dict[str, Check] = {

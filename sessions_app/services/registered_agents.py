@@ -42,6 +42,9 @@ def _loaded(targets: list[str]) -> Iterator[str | None]:
 
 def agent_lines() -> Iterator[str]:
     """For a terminal: each agent with its place, and what is wrong with it."""
-    for name, problem in problems_of_agents():
-        said = f"{name}={settings.REPLAY_AGENTS[name]}"
-        yield f"  {'PROBLEM' if problem else 'ok':8}{said}{': ' + problem if problem else ''}"
+    return (agent_line(name, problem) for name, problem in problems_of_agents())
+
+
+def agent_line(name: str, problem: str | None) -> str:
+    said = f"{name}={settings.REPLAY_AGENTS[name]}"
+    return f"  {'PROBLEM' if problem else 'ok':8}{said}{': ' + problem if problem else ''}"
