@@ -36,8 +36,6 @@ class RecordedAnswer:
     messages: list[Json] | None
     """Everything that went in; None when it was not captured."""
     parameters: Json | None
-    model: str | None
-    """The id that was asked for."""
     settings: Any
     response: Json | None
     error: Json | None
@@ -203,7 +201,6 @@ def _answer(record: Json, index: int, step: Json, histories: dict[int, list[Json
         step=index,
         messages=histories.get(index),
         parameters=None if row is None else record["parameters"][row],
-        model=step.get("model") or record.get("model"),
         settings=plain_value(step.get("settings")),
         response=plain_value(step.get("response")),
         error=_error(step),

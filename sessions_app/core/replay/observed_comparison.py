@@ -179,7 +179,7 @@ class ObservedComparison:
         return None
 
     def _of_http(self, observed: Step) -> Mismatch | None:
-        return unsent(observed_unsent(observed) or ()) if self.tools == "run" else None
+        return unsent(observed_unsent(observed)) if self.tools == "run" else None
 
     # --- states
 

@@ -40,10 +40,10 @@ def unsent(exchanges: Sequence[str]) -> Mismatch | None:
     return Mismatch(path="http", recorded=list(exchanges), rebuilt=None) if exchanges else None
 
 
-def observed_unsent(observed: Step) -> Sequence[str] | None:
-    """The same of a call on a person's own machine; None where it was not answered from the recording."""
+def observed_unsent(observed: Step) -> Sequence[str]:
+    """Those exchanges of a call on a person's own machine; none where it was not answered from the recording."""
     said = observed.extra.get("http_unasked")
-    return [str(each) for each in said] if isinstance(said, list) else None
+    return [str(each) for each in said] if isinstance(said, list) else []
 
 
 def observed_miss(observed: Step, recorded: Run, call: Step) -> RequestMiss | None:
