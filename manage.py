@@ -11,13 +11,18 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent
 VENV = ROOT / ".venv"
 NEEDED = ("django", "celery", "granian", "ninja", "msgspec", "psycopg", "pydantic_ai", "zstandard")
+NEEDED_BY_RUNNERS = ("axes", "celery", "django", "msgspec", "psycopg", "pydantic_ai", "redis", "time_machine", "vcr")
 
 
 def enter_environment(command: str) -> None:
     """Go on inside .venv, which is made from the lock first when it is missing or out of date.
 
-    An environment that brings every package itself, such as the container image, is used as it is.
+    An environment that brings every package itself, such as the container image, is used as it is. So is that of a
+    runner, always: it has the team's own packages, in the team's versions, and .venv has not.
     """
+    if command == "runner":
+        refuse_to_run_elsewhere()
+        return
     inside = Path(sys.prefix) == VENV
     if not inside and command != "test" and all(map(importlib.util.find_spec, NEEDED)):
         return
@@ -28,6 +33,17 @@ def enter_environment(command: str) -> None:
             install(lock)
     if not inside:
         os.execv(VENV / "bin/python", [str(VENV / "bin/python"), *sys.argv])
+
+
+def refuse_to_run_elsewhere() -> None:
+    missing = [name for name in NEEDED_BY_RUNNERS if importlib.util.find_spec(name) is None]
+    if missing:
+        sys.exit(
+            f"The environment {sys.prefix} lacks {', '.join(missing)}. A runner stays in the environment that starts "
+            "it. Install what it needs beside your own packages: "
+            f"{sys.executable} -m pip install -r {ROOT / 'requirements-runner.in'}. "
+            f"To run in the server's environment: {VENV}/bin/python manage.py runner"
+        )
 
 
 def is_installed(lock: Path) -> bool:

@@ -67,7 +67,7 @@ def _copy(connection: psycopg.Connection[tuple[Any, ...]], sessions: list[int], 
             "session_id": "new.id",
             "started_at": "old.started_at - %(ago)s::interval",
         },
-        "sessions_app_stepblock": {"content_id": "new.content_id"},
+        "sessions_app_contentblock": {"content_id": "new.content_id"},
     }
     statements = (_COPY_SESSIONS, _COPY_CONTENTS, _COPY_RUNS, _COPY_BLOCKS)
     for statement, (table, values) in zip(statements, changed.items(), strict=True):

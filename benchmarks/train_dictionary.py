@@ -1,8 +1,8 @@
 """Trains a dictionary that stored rows are compressed with: `… -m benchmarks.train_dictionary recorded|kits N`.
 
-It learns from the recordings of the tests and the bundled examples: the texts of steps, runs and batches of spans as
-they are stored, or the replay kits of these runs. A new one needs a new number N, which then takes its place in
-sessions_app/payloads/compression.py; the files of those before it stay, for what was written with them.
+It learns from the recordings of the tests and the bundled examples: the pieces and outlines of runs and the batches of
+spans as they are stored, or the replay kits of these runs. A new one needs a new number N, which then takes its place
+in sessions_app/payloads/compression.py; the files of those before it stay, for what was written with them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ from sessions_app.core.judge.kit import audit_kit  # noqa: E402
 from sessions_app.core.payload import compact_json  # noqa: E402
 from sessions_app.core.run import AgentInfo, Call, CodeInfo, ModelCall, Run, Step  # noqa: E402
 from sessions_app.core.spans.batch import write_batch  # noqa: E402
+from sessions_app.core.spans.carried import MANY, carry  # noqa: E402
 from sessions_app.core.spans.packing import Packer  # noqa: E402
+from sessions_app.core.step_summary import write_summaries  # noqa: E402
 from sessions_app.mapping.rows import content_columns, step_rows  # noqa: E402
 from sessions_app.mapping.stored import Collector  # noqa: E402
 from sessions_app.payloads.compression import dictionary_file  # noqa: E402
@@ -83,16 +85,19 @@ def _runs() -> Iterator[Run]:
 
 def _of_run(run: Run) -> Iterator[bytes]:
     collector = Collector()
+    steps = step_rows(run, collector)
     header = content_columns(run, collector)["header"]
     assert isinstance(header, bytes)
     yield from [header] * _HEADERS_WEIGH
-    yield from (text for _, text in step_rows(run, collector))
+    yield from collector.pieces
+    yield write_summaries(steps)
 
 
 def _of_batches(capture: Capture) -> Iterator[bytes]:
     for trace_id in sorted({span.trace_id for span in capture.spans}):
         spans = [span for span in capture.spans if span.trace_id == trace_id]
-        yield write_batch(spans, [], Packer(lambda content, is_json: content, lambda name: False)).content
+        batch = write_batch(spans, [], Packer(lambda content, is_json: content, lambda name: False))
+        yield carry(batch, most=MANY).content
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""Agents to try a code replay with: those of the example recordings, and the repairs of two.
+"""Agents to try a code replay with: those of the example recordings, and the repairs of three.
 
 A fresh installation has them registered (`REPLAY_AGENTS` puts a team's own in their place):
 
@@ -6,6 +6,8 @@ A fresh installation has them registered (`REPLAY_AGENTS` puts a team's own in t
     order_desk_fixed      checks an order before its tool cancels it
     order_desk_repaired   checks it inside of the tool, which shows when the tool runs in the replay
     v2_with_empty_check   the assistant of run_xyz789, which says that it found nothing instead of searching on
+    order_lookup          the one that was recorded as r_8821: it finds orders of other users too
+    order_lookup_scoped   looks for orders of the user alone
     billing_desk          the one that was recorded as charged_3107: it charges a card twice and sends two e-mails
 
     python -m examples.registered_agents    # the agents, their tools, and which of these only read
@@ -34,6 +36,13 @@ Amount = Annotated[str, Field(description="What to charge, such as 10.00 EUR.")]
 Customer = Annotated[str, Field(description="The customer's number, such as u_1234.")]
 Subject = Annotated[str, Field(description="What the e-mail is about.")]
 
+Words = Annotated[str, Field(description="Words to search for in orders.")]
+placed = [
+    {"order": "#4421", "user_id": "u_3306", "item": "Desk lamp", "status": "shipped"},
+    {"order": "#4398", "user_id": "u_7710", "item": "Travel kettle", "status": "processing"},
+    {"order": "#4377", "user_id": "u_5142", "item": "Wool blanket", "status": "delivered"},
+]
+"""What a search for "my order" finds."""
 orders = {"ORD-5521": {"item": "Widget Pro", "status": "delivered", "cancellable": False}}
 cancelled: list[str] = []
 """What the tool that cancels was run for."""
@@ -125,6 +134,32 @@ def _newest_search(messages: list[ModelMessage]) -> dict[str, Any] | None:
     return content if isinstance(content, dict) else None
 
 
+def order_lookup() -> Agent[None, str]:
+    return _order_lookup(owner=None)
+
+
+def order_lookup_scoped() -> Agent[None, str]:
+    return _order_lookup(owner="u_7710")
+
+
+def _order_lookup(*, owner: str | None) -> Agent[None, str]:
+    agent = Agent(
+        "anthropic:sonnet-4-2511",
+        name="order-lookup",
+        instructions="You help customers check the status of their orders. Use lookup_order to find an order and "
+        "answer in one sentence.",
+        model_settings=ModelSettings(temperature=0.7, top_p=0.95),
+        defer_model_check=True,
+    )
+
+    @agent.tool_plain(metadata={"replay": "read"}, description="Find orders that match a search text.")
+    def lookup_order(query: Words) -> list[dict[str, Any]]:
+        """The repair is that the search knows for whom it searches."""
+        return [order for order in placed if owner in (None, order["user_id"])]
+
+    return agent
+
+
 def billing_desk() -> Agent[None, str]:
     agent = Agent(
         MODEL,
@@ -153,7 +188,15 @@ def billing_desk() -> Agent[None, str]:
     return agent
 
 
-AGENTS = (order_desk, order_desk_fixed, order_desk_repaired, v2_with_empty_check, billing_desk)
+AGENTS = (
+    order_desk,
+    order_desk_fixed,
+    order_desk_repaired,
+    v2_with_empty_check,
+    order_lookup,
+    order_lookup_scoped,
+    billing_desk,
+)
 
 
 def main() -> None:

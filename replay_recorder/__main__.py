@@ -1,8 +1,6 @@
 """`python -m replay_recorder`: the same as the command `replay-recorder`."""
 
-import sys
-
-from replay_recorder.cli import main
+from replay_recorder.cli import leave
 
 if __name__ == "__main__":
-    sys.exit(main())
+    leave()

@@ -5,18 +5,32 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import NoReturn
 
+from replay_recorder import server_commands
 from replay_recorder.delivery.http_client import Client, Delivered, Later, Outcome, Refused
 from replay_recorder.delivery.parcels import Parcel
 from replay_recorder.delivery.spool import Spool, is_spool
 from replay_recorder.inspection import described_file, described_folder, printable
-from replay_recorder.replaying import command
-from replay_recorder.settings import Settings, settings_from
+from replay_recorder.replaying import command, golden_command
+from replay_recorder.settings import VERSION, Settings, settings_from
 from replay_recorder.writing.assembly import SpoolError, assemble, is_empty, is_spool_file
 
 _TIMEOUT = 60.0
+
+
+def leave() -> NoReturn:
+    """The command as a process: it ends with its exit code, also where the code of an agent left threads behind that
+    would keep it."""
+    code = main()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    if any(not thread.daemon for thread in threading.enumerate() if thread is not threading.main_thread()):
+        os._exit(code)
+    sys.exit(code)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -25,6 +39,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     if given.command == "replay":
         return command.run_command(given)
+    if given.command in server_commands.NAMES:
+        return server_commands.run_command(given)
+    if given.command == "goldens":
+        return golden_command.run_command(given)
     if not given.path.exists():
         parser.error(f"there is no {given.path}")
     if given.command == "inspect":
@@ -42,14 +60,16 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="replay-recorder", description="Send recordings, look into them, replay runs."
     )
+    parser.add_argument("--version", action="version", version=f"replay-recorder {VERSION}")
     commands = parser.add_subparsers(dest="command", required=True)
     push = commands.add_parser("push", help="send recordings to a server")
     push.add_argument("path", type=Path, help="a spool folder, a folder of recordings, a .run file or a JSON record")
-    push.add_argument("--url", help="address of the server; by default REPLAY_URL")
-    push.add_argument("--key", help="API key; by default REPLAY_KEY, which other users of this machine cannot see")
+    server_commands.add_address(push)
     inspect = commands.add_parser("inspect", help="say what a recording holds, or what waits in a spool folder")
     inspect.add_argument("path", type=Path, help="a .run file, a JSON record or a spool folder")
     command.add_to(commands)
+    golden_command.add_to(commands)
+    server_commands.add_to(commands)
     return parser
 
 

@@ -3,8 +3,8 @@
     @record
     async def support(question: str) -> str: ...
 
-The run holds what the function was asked and what it answered, and the tools, searches and snapshots in between;
-see `function_scope` for when it is opened.
+The run holds what the function was asked and what it answered, the requests that its code sends to models, and the
+tools, searches and snapshots in between; see `function_scope` for when it is opened.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from typing import Any, ParamSpec, TypeVar, overload
 
 from replay_recorder.function_scope import FunctionScope
 from replay_recorder.guard import guard
-from replay_recorder.recorder import active
+from replay_recorder.raw_http.tee import patch_transports, tee_clients
+from replay_recorder.recorder import Recorder, active
 from replay_recorder.tools.calls import bound_arguments, is_coroutine_function, name_of, written, written_answer
 from replay_recorder.writing.json_text import JsonText
 from replay_recorder.writing.run_writer import NULL
@@ -52,11 +53,21 @@ def _recorded(function: Any, name: str | None, context: Facts) -> Any:
         with guard("record"):
             recorder = active()
             if recorder is not None:
+                _hear_clients(recorder)
                 facts = _facts(context, args, kwargs)
                 return FunctionScope(recorder, name or name_of(function), facts, _input(function, args, kwargs))
         return None
 
     return functools.wraps(function)(_wrapper(function)(function, enter))
+
+
+def _hear_clients(recorder: Recorder) -> None:
+    """Once for each recorder, and then only those that came past our finder of modules."""
+    if recorder.hears_clients:
+        patch_transports()
+    else:
+        recorder.hears_clients = True
+        tee_clients()
 
 
 def _facts(context: Facts, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:

@@ -23,13 +23,15 @@ from replay_recorder.writing.run_writer import RunWriter, now
 class Recorder:
     """One for a process; see `replay_recorder.install`."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, code: dict[str, Any] | None = None) -> None:
         FAULTS.forget()
         self.settings = settings
         self.spool = Spool(settings)
         self.recorded = 0
         self.sampled_out = 0
-        self._commit = commit_facts()
+        self.hears_clients = False
+        """Whether HTTP clients are teed for recorded functions."""
+        self.code = commit_facts() if code is None else code
         self.sender = self._new_sender()
         if self.sender is not None:
             self.sender.start()
@@ -60,7 +62,7 @@ class Recorder:
         said = facts.get("session_id") or (scope and scope.session_id) or fields.get("session_id")
         fields = {**fields, **facts, **_parent(parent)}
         run.session_id = fields["session_id"] = _session(run, parent, said)
-        run.put(**fields, code={**self._commit, "versions": versions()}, recorder={"version": VERSION})
+        run.put(**fields, code={**self.code, "versions": versions()}, recorder={"version": VERSION})
         run.put_agent(version=name(identity.agent_version or self.settings.agent_version))
         watch(run, self.settings)
         if scope is not None:
@@ -154,11 +156,12 @@ def active() -> Recorder | None:
     return _active
 
 
-def activate(settings: Settings) -> Recorder | None:
-    """Start recording in this process, in place of what was set before."""
+def activate(settings: Settings, code: dict[str, Any] | None = None) -> Recorder | None:
+    """Start recording in this process, in place of what was set before. `code` says which commit runs, for a process
+    that may not ask git."""
     global _active
     deactivate()
-    _active = Recorder(settings) if settings.enabled else None
+    _active = Recorder(settings, code) if settings.enabled else None
     return _active
 
 

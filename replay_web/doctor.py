@@ -21,7 +21,8 @@ from replay_web.supervisor.up import is_given
 
 Check = Callable[[], str | None]
 SPACE_NEEDED = 512 * 1024 * 1024
-WORKER_PATIENCE = 5.0  # seconds; a busy machine answers late
+WORKER_PATIENCE = 15
+"""Seconds that a worker may take to answer: one that is just starting hears no question that came before it."""
 QUEUE_PATIENCE = 60
 """Seconds that a replay may wait in the queue."""
 
@@ -140,7 +141,8 @@ def worker_consumes() -> str | None:
     from replay_web import health
     from replay_web.celery import app
 
-    if health.broker() != "ok" or app.control.inspect(timeout=WORKER_PATIENCE, limit=1).ping():
+    asked = app.control.inspect(timeout=1.0, limit=1)
+    if health.broker() != "ok" or any(asked.ping() for _ in range(WORKER_PATIENCE)):
         return None
     return "No worker answers, so replays stay queued. Start one: `python3 manage.py up`, or the `worker` service."
 
@@ -163,8 +165,11 @@ def queue_moves() -> str | None:
 
 
 def agents_can_be_loaded() -> str | None:
-    """Those that the team registered; ours are known to be there."""
-    if not (is_given("REPLAY_AGENTS") or "REPLAY_AGENTS" in Home.from_environment().environment()):
+    """Those that the team registered; ours are known to be there, and those of runners are loaded there."""
+    from django.conf import settings
+
+    is_registered = is_given("REPLAY_AGENTS") or "REPLAY_AGENTS" in Home.from_environment().environment()
+    if not is_registered or "code" not in settings.WORKER_QUEUES:
         return None
     from sessions_app.services.registered_agents import agent_line, problems_of_agents
 

@@ -12,7 +12,8 @@ from granian.log import LogLevels
 from granian.net import SocketHolder  # type: ignore[attr-defined]
 from granian.server.mp import MPServer
 
-_THREADS = 8
+_THREADS = 12
+"""Eight that work, and four for requests that wait (API_MAX_WAITING_REQUESTS), which hold nothing else."""
 _GRACE = 10
 """Seconds that requests have to end."""
 

@@ -118,11 +118,11 @@ def _outcome(status: int, headers: Message, words: str) -> Outcome:
         return Later(reason=f"the address answers with a redirect ({status}); set url to where it leads")
     reason = f"{status}: {words}"
     if status >= 500 or status in _PASSING:
-        return Later(reason=reason, after=_retry_after(headers), is_suspect=status == 500)
+        return Later(reason=reason, after=retry_after(headers), is_suspect=status == 500)
     return Refused(reason=reason, status=status)
 
 
-def _retry_after(headers: Message) -> float | None:
+def retry_after(headers: Message) -> float | None:
     """Seconds, from a number or a date (RFC 9110, section 10.2.3); never more than an hour."""
     said = headers.get("Retry-After")
     if said is None:

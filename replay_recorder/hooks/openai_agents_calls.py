@@ -142,7 +142,8 @@ class CallLog:
 
     def handed_off(self, source: Any, target: Any, handoffs: dict[str, Any]) -> None:
         """`handoffs` are the SDK's objects by the name of their tool."""
-        facts = {"agent": name(source.name), "handoff": {"from": name(source.name), "to": name(target.name)}}
+        said = {"instructions": target.instructions} if isinstance(target.instructions, str) else {}
+        facts = {"agent": name(source.name), "handoff": {"from": name(source.name), "to": name(target.name), **said}}
         for call_id in self._asked:
             handoff = handoffs.get(self._known.names.get(call_id, ""))
             if call_id not in self._calls and handoff is not None and handoff.agent_name == target.name:

@@ -8,24 +8,30 @@ from __future__ import annotations
 
 import functools
 import sys
+from collections.abc import Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from types import FrameType, ModuleType
 from typing import Any
 
 from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering
-from pydantic_ai.exceptions import SkipToolExecution, SkipToolValidation
+from pydantic_ai.exceptions import SkipModelRequest, SkipToolExecution, SkipToolValidation
 from pydantic_ai.models import Model
 from pydantic_ai.models.wrapper import WrapperModel
 from pydantic_ai.result import StreamedRunResult
+from pydantic_ai.tools import DeferredToolResults
+from pydantic_ai.toolsets import AbstractToolset, FunctionToolset, WrapperToolset
 
 from replay_recorder.context import current_place, placed_from_now
 from replay_recorder.guard import guard
-from replay_recorder.hooks.pydantic_ai_run import RunLog, stream_handed_over
+from replay_recorder.hooks.pydantic_ai_given import code_between
+from replay_recorder.hooks.pydantic_ai_run import RunLog, function_called, stream_handed_over
 from replay_recorder.recorder import active
 
 # Entered at every step, and made once.
 _MODEL_ASKED, _MODEL_ANSWERED = guard("model_asked"), guard("model_answered")
 _TOOL_CALLED, _TOOL_STARTED, _TOOL_ANSWERED = guard("tool_called"), guard("tool_started"), guard("tool_answered")
+_TOOL_REACHED, _FUNCTION_CALLED = guard("tool_reached"), guard("function_called")
 _OUTPUT_PROCESSED = guard("output_processed")
 ENTRY_POINTS = frozenset({"run", "run_sync", "run_stream", "run_stream_sync", "run_stream_events", "iter"})
 
@@ -33,6 +39,7 @@ ENTRY_POINTS = frozenset({"run", "run_sync", "run_stream", "run_stream_sync", "r
 def patch(module: ModuleType) -> None:
     """Add `RecordRuns` to every run of every agent: all ways to start one go through `Agent.iter`."""
     _follow_streams()
+    _follow_functions()
     original = module.Agent.iter
     if hasattr(original, "replay_recorder"):
         return
@@ -41,8 +48,9 @@ def patch(module: ModuleType) -> None:
     def iter(self: Any, *arguments: Any, **named: Any) -> Any:
         with guard("iter"):
             if active() is not None:
-                given = getattr(named.get("deferred_tool_results"), "calls", None)
-                recording = RecordRuns(entry_point=_entry_point(sys._getframe(1)), given=given)
+                recording = RecordRuns(
+                    entry_point=_entry_point(sys._getframe(1)), given=named.get("deferred_tool_results")
+                )
                 named = {**named, "capabilities": [*(named.get("capabilities") or ()), recording]}
         return original(self, *arguments, **named)
 
@@ -66,6 +74,22 @@ def _follow_streams() -> None:
     StreamedRunResult.__init__ = init  # type: ignore[method-assign]
 
 
+def _follow_functions() -> None:
+    """Hear what a tool's function is given behind toolsets of the team's own, which may hand on something else."""
+    original = FunctionToolset.call_tool
+    if hasattr(original, "replay_recorder"):
+        return
+
+    @functools.wraps(original)
+    async def call_tool(self: Any, name: str, tool_args: dict[str, Any], ctx: Any, tool: Any) -> Any:
+        with _FUNCTION_CALLED:
+            function_called(ctx, tool_args)
+        return await original(self, name, tool_args, ctx, tool)
+
+    call_tool.replay_recorder = True  # type: ignore[attr-defined]
+    FunctionToolset.call_tool = call_tool  # type: ignore[method-assign]
+
+
 def _entry_point(frame: FrameType | None) -> str | None:
     """The method of the library that the team called; streaming with `run_stream` follows rules of its own."""
     for _ in range(6):
@@ -83,8 +107,8 @@ class RecordRuns(AbstractCapability[Any]):
     Needs an installed recorder; without one it does nothing.
     """
 
-    def __init__(self, *, entry_point: str | None = None, given: dict[str, Any] | None = None) -> None:
-        """`given` is what somebody outside gave for the calls that the run is resumed with."""
+    def __init__(self, *, entry_point: str | None = None, given: DeferredToolResults | None = None) -> None:
+        """`given` is what somebody outside gave and decided for the calls that the run is resumed with."""
         self._entry_point = entry_point
         self._given = given
         self._log: RunLog | None = None
@@ -102,6 +126,13 @@ class RecordRuns(AbstractCapability[Any]):
                 return StreamedModel(model, self._log)
         return None
 
+    def get_wrapper_toolset(self, toolset: AbstractToolset[Any]) -> AbstractToolset[Any] | None:
+        return HeardTools(toolset, self._tool_reached)
+
+    def _tool_reached(self, ctx: Any, given: dict[str, Any], behind: tuple[str, ...]) -> None:
+        if self._log is not None:
+            self._log.calls.reached(ctx.tool_call_id, given, behind)
+
     async def wrap_run(self, ctx: Any, *, handler: Any) -> Any:
         # Not in `for_run`: a run that is never begun, as another capability fails, would be open for good.
         with guard("open"):
@@ -109,7 +140,7 @@ class RecordRuns(AbstractCapability[Any]):
         if self._log is None:
             return await handler()
         with guard("run_began"):
-            self._log.run_began(ctx, self._given or {})
+            self._log.run_began(ctx, self._given or DeferredToolResults())
         try:
             result = await handler()
         except BaseException as error:
@@ -130,6 +161,8 @@ class RecordRuns(AbstractCapability[Any]):
         try:
             with placed_from_now(place):
                 response = await handler(request_context)
+        except SkipModelRequest:
+            raise  # a hook answers; what the model would have said is not known
         except BaseException as error:
             failure = error
             raise
@@ -176,15 +209,44 @@ class RecordRuns(AbstractCapability[Any]):
             self._log.tool_answered(ctx, call, result)
         return result
 
+    def note(self, fields: dict[str, Any]) -> None:
+        """What a replay says of the run that it observes."""
+        if self._log is not None:
+            self._log.run.put(**fields)
+
     async def wrap_output_process(self, ctx: Any, *, output_context: Any, output: Any, handler: Any) -> Any:
+        place = None
         if self._log is not None:
             with _OUTPUT_PROCESSED:
                 self._log.output_processed(ctx, output_context)
-        processed = await handler(output)
+                place = self._log.place_of_output(ctx, output_context)
+        try:
+            with placed_from_now(place):
+                processed = await handler(output)
+        finally:
+            if self._log is not None and place is not None:
+                self._log.output_made(place)
         if self._log is not None and isinstance(output, str) and not output_context.has_function:
             with guard("text_changed"):
                 self._log.text_processed(output, processed)
         return processed
+
+
+@dataclass
+class HeardTools(WrapperToolset[Any]):
+    """Hears of each call that comes through the checks and hooks in front of its tool."""
+
+    on_call: Callable[[Any, dict[str, Any], tuple[str, ...]], None]
+    """Told the context, the arguments, and the team's own code that stands between here and the tool."""
+
+    @property
+    def id(self) -> str | None:
+        return self.wrapped.id
+
+    async def call_tool(self, name: str, tool_args: dict[str, Any], ctx: Any, tool: Any) -> Any:
+        with _TOOL_REACHED:
+            self.on_call(ctx, tool_args, tuple(code_between(self.wrapped, tool)))
+        return await self.wrapped.call_tool(name, tool_args, ctx, tool)
 
 
 class StreamedModel(WrapperModel):

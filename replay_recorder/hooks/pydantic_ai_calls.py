@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from pydantic_ai.messages import ToolReturn
+from pydantic_ai.tools import DeferredToolResults
 
 from replay_recorder.context import placed
+from replay_recorder.hooks.pydantic_ai_given import asked_arguments, given_fields
 from replay_recorder.hooks.pydantic_ai_messages import answer_value, metadata_value, prompt_value
 from replay_recorder.hooks.pydantic_ai_reading import (
     answers_in,
@@ -37,6 +39,14 @@ class CallLog:
         self._unsettled: dict[str, list[int]] = {}
         """Steps whose answer has not been seen in the history."""
         self._running: dict[str, int] = {}
+        self._reached: set[int] = set()
+        """Steps whose tool itself began; the others ended in a check or a hook in front of it."""
+        self._asked: dict[int, Any] = {}
+        """Arguments of the model, by step."""
+        self._ran_with: dict[int, dict[str, Any]] = {}
+        """What is to be said of the arguments that a tool was given, by step."""
+        self._behind: set[int] = set()
+        """Steps whose arguments the team's own code handed on to a place that has not been heard."""
         self._outcomes: dict[int, str] = {}
         self._budgets: dict[str, int] = {}
         self.ended_by: BaseException | None = None
@@ -44,14 +54,17 @@ class CallLog:
 
     # --- asked for
 
-    def carry_over(self, messages: list[Any], given: dict[str, Any]) -> None:
+    def carry_over(self, messages: list[Any], given: DeferredToolResults) -> None:
         """Calls that an earlier run left open: this run answers them, without a model step before. Others of the same
-        answer may have had theirs in that run."""
-        self._given = given
+        answer may have had theirs in that run; behind these the loop goes on without calls that nobody decided."""
+        self._given = given.calls
+        if messages[-1].kind == "request" and not (given.calls or given.approvals):
+            return
         answered = {part.tool_call_id for part in answers_in(messages[-1]) if part.tool_call_id}
         for part in calls_in(messages[-2] if answered and len(messages) > 1 else messages[-1]):
             if part.tool_call_id not in answered:
-                self._begin(part, parent=None)
+                approval = given.approvals.get(part.tool_call_id)
+                self._begin(part, parent=None, approved_arguments=getattr(approval, "override_args", None))
                 self.carried[part.tool_call_id] = "success"
 
     def open(self, response: Any, *, parent: int, output_names: frozenset[str]) -> None:
@@ -64,9 +77,10 @@ class CallLog:
         """Somebody changed the answer before the loop took it up."""
         for part in calls_in(response):
             for step in self._unsettled.get(part.tool_call_id, ())[:1]:
+                self._asked[step] = part.args
                 self.run.amend(step, tool_name=name(part.tool_name), arguments=arguments_value(part))
 
-    def _begin(self, part: Any, *, parent: int | None, is_output: bool = False) -> int:
+    def _begin(self, part: Any, *, parent: int | None, is_output: bool = False, **more: Any) -> int:
         step = self.run.begin(
             "tool",
             tool_name=name(part.tool_name),
@@ -74,27 +88,59 @@ class CallLog:
             parent=parent,
             arguments=arguments_value(part),
             **({"is_output": True} if is_output else self._who),
+            **more,
         )
         self._unsettled.setdefault(part.tool_call_id, []).append(step)
+        self._asked[step] = part.args
         return step
 
     # --- run
 
     def called(self, ctx: Any, call: Any, *, parent: int | None) -> None:
         """The loop takes the call up: its arguments are checked now."""
-        open_steps = [step for step in self._unsettled.get(call.tool_call_id, ()) if step not in self._outcomes]
+        open_steps = [step for step in self._unsettled.get(call.tool_call_id, ()) if self._is_to_come(step)]
         # A call that no answer asked for is one that another tool made, as code that calls tools does.
         step = open_steps[0] if open_steps else self._begin(call, parent=parent)
         self._running[call.tool_call_id] = step
+        self._outcomes.pop(step, None)
         if self._budgets.get(call.tool_name) != ctx.max_retries:
             self._budgets[call.tool_name] = ctx.max_retries
             self.run.put_agent(tool_retries={call.tool_name: ctx.max_retries})
+
+    def _is_to_come(self, step: int) -> bool:
+        """A tool that asked for an approval is called again when code gives it while the run goes on."""
+        return self._outcomes.get(step, "unapproved") == "unapproved"
 
     def started(self, call: Any, who: dict[str, Any]) -> None:
         """The tool itself begins."""
         step = self._running.get(call.tool_call_id)
         if step is not None:
             self.run.started(step, **({} if who == self._who else who))
+
+    def reached(self, call_id: str | None, given: dict[str, Any], behind: tuple[str, ...]) -> None:
+        """The call came through all checks and hooks in front of the tool; code of the team's that is `behind` this
+        place may give the tool other arguments."""
+        step = self._running.get(call_id or "")
+        if step is None:
+            return
+        self._reached.add(step)
+        if behind:
+            self._behind.add(step)
+            self._ran_with[step] = {"ran_with_unknown": {"behind": list(behind)}}
+        else:
+            self._put_given(step, given)
+
+    def function_called(self, call_id: str | None, given: dict[str, Any]) -> None:
+        """The tool's own function begins, with these arguments."""
+        step = self._running.get(call_id or "")
+        if step in self._behind:
+            self._behind.remove(step)
+            self._put_given(step, given)
+
+    def _put_given(self, step: int, given: dict[str, Any]) -> None:
+        """Before the tool runs, which may change them."""
+        self._ran_with[step] = {"ran_with_unknown": {"arguments": sorted(given)}}  # where reading them fails
+        self._ran_with[step] = given_fields(asked_arguments(self._asked.get(step)), given)
 
     def step_of(self, call: Any) -> int | None:
         return self._running.get(call.tool_call_id)
@@ -130,8 +176,13 @@ class CallLog:
 
     def _end(self, step: int, outcome: str, **fields: Any) -> None:
         self._outcomes[step] = outcome
+        has_run = step in self._reached
+        if outcome != "success" or not has_run:
+            fields["tool_ran"] = has_run
+        fields |= self._ran_with.pop(step, {})
         http = http_fields(self.run, step) if self._has_http else {}
-        self.run.end(step, outcome=outcome, **fields, **http)
+        write = self.run.end if self.run.is_open(step) else self.run.amend
+        write(step, outcome=outcome, **fields, **http)
 
     def _put_chunks(self, step: int, call: Any, metadata: Any) -> None:
         """`ToolReturn(metadata={"chunks": […]})` is how a tool says what it retrieved."""

@@ -89,9 +89,14 @@ def answer_value(value: Any) -> JsonText | None:
     """
     try:
         # Plain JSON needs none of the library's types; anything else is refused here.
-        return JsonText(exact(value_of(value)))
+        plain = exact(value_of(value))
     except (TypeError, ValueError, RecursionError):
         return None if holds_iterator(value) else _typed_answer(value)
+    return _typed_answer(value) if _ODD_KEY in plain else JsonText(plain)
+
+
+_ODD_KEY = '"null":'
+"""The key None as Python's encoder spells it; the library says "None"."""
 
 
 def _typed_answer(value: Any) -> JsonText:

@@ -13,7 +13,14 @@ from pydantic_ai.exceptions import ApprovalRequired, CallDeferred, ModelRetry, T
 
 from replay_recorder.context import Identity, current_identity
 from replay_recorder.guard import guard
-from replay_recorder.hooks.pydantic_ai_messages import answer_value, contents_of, holds_still, json_value, message_text
+from replay_recorder.hooks.pydantic_ai_messages import (
+    answer_value,
+    contents_of,
+    holds_still,
+    json_value,
+    message_text,
+    metadata_value,
+)
 from replay_recorder.recorder import Recorder
 from replay_recorder.redaction import safe_settings
 from replay_recorder.tools.calls import error_of
@@ -181,7 +188,9 @@ def failure(ctx: Any, error: BaseException) -> tuple[str, dict[str, Any]]:
         details = json_value(error.errors(include_url=False, include_context=False))
         return "retried", {"result": details, "retry": _attempt(ctx, "validation_error")}
     if isinstance(error, CallDeferred | ApprovalRequired):
-        return "deferred" if isinstance(error, CallDeferred) else "unapproved", {}
+        told = {} if error.metadata is None else {"waits_with": metadata_value(error.metadata)}
+        is_put_off = isinstance(error, CallDeferred)
+        return "deferred" if is_put_off else "unapproved", {"waited_for": "answer" if is_put_off else "approval"} | told
     if was_stopped(error):
         return "interrupted", {}
     return "crashed", {"error": error_of(error)}

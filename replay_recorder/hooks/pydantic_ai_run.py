@@ -9,7 +9,7 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from pydantic_ai.exceptions import ModelRetry, ToolRetryError
-from pydantic_ai.tools import DeferredToolRequests
+from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults
 
 from replay_recorder.agent_step import AgentStep
 from replay_recorder.context import Identity, Place
@@ -51,6 +51,13 @@ def stream_handed_over(streamed: Any) -> None:
     log = _open_runs.get(streamed.run_id)
     if log is not None:
         log.streamed = streamed
+
+
+def function_called(ctx: Any, given: dict[str, Any]) -> None:
+    """The function of a tool is about to begin."""
+    log = _open_runs.get(ctx.run_id)
+    if log is not None:
+        log.calls.function_called(ctx.tool_call_id, given)
 
 
 class RunLog:
@@ -107,6 +114,7 @@ class RunLog:
             parent=parent,
             session_id=ctx.conversation_id,
             input=prompt_value(ctx.prompt),
+            **{"recorder.ran_with": True},
         )
         if run is None:
             return None
@@ -135,14 +143,27 @@ class RunLog:
     def place_of(self, call: Any) -> Place:
         return Place(run=self.run, step=self.calls.step_of(call) or self._step or None)
 
+    def place_of_output(self, ctx: Any, output_context: Any) -> Place | None:
+        """A step of its own for the function that makes the output, where what it sends is recorded."""
+        if not (self._recorder.settings.http and output_context.has_function) or ctx.partial_output:
+            return None
+        patch_transports()
+        function = name(output_context.function_name)
+        return Place(self.run, self.run.begin("other", name=function, parent=self._step, of_output_function=True))
+
+    def output_made(self, place: Place) -> None:
+        if place.step is not None:
+            self.run.end(place.step, **http_fields(self.run, place.step))
+
     # --- the run
 
-    def run_began(self, ctx: Any, given: dict[str, Any]) -> None:
-        """The messages of earlier turns are there, and the run's own are not. `given` are the results from outside."""
+    def run_began(self, ctx: Any, given: DeferredToolResults) -> None:
+        """The messages of earlier turns are there, and the run's own are not. `given` comes from outside."""
         self._messages = ctx.messages
-        self._history = History(ctx.messages)
+        prior = _earlier_turns(ctx, given)
+        self._history = History(prior)
         if ctx.messages:
-            self.run.put_prior([message_text(message) for message in ctx.messages])
+            self.run.put_prior([message_text(message) for message in prior])
             self.calls.carry_over(ctx.messages, given)
 
     def run_ended(self, result: Any) -> None:
@@ -394,3 +415,10 @@ class RunLog:
         self._history.end()
         if messages:
             self.run.put(final=history_value(*final))
+
+
+def _earlier_turns(ctx: Any, given: DeferredToolResults) -> list[Any]:
+    """Without the last request of a history to which nothing is added: this run sends it, with its own instructions."""
+    messages: list[Any] = ctx.messages
+    is_sent = bool(messages) and messages[-1].kind == "request" and ctx.prompt is None
+    return messages[:-1] if is_sent and not (given.calls or given.approvals) else messages

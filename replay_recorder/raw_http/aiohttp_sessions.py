@@ -8,7 +8,7 @@ from typing import Any
 
 from replay_recorder.guard import guard
 from replay_recorder.raw_http.exchange import Exchange
-from replay_recorder.raw_http.log import open_exchange, recorded_step
+from replay_recorder.raw_http.log import is_recorded, open_exchange
 
 _NOT_READ = "it was not read at once"
 
@@ -28,7 +28,7 @@ def _traced(original: Callable[..., Any], trace: Any) -> Callable[..., Any]:
     @wraps(original)
     async def _request(self: Any, *args: Any, **options: Any) -> Any:
         with guard("http"):
-            if recorded_step() is not None and trace not in self._trace_configs:
+            if is_recorded() and trace not in self._trace_configs:
                 self._trace_configs = [*self._trace_configs, trace]
         return await original(self, *args, **options)
 
@@ -57,7 +57,7 @@ def _guarded(note: Callable[[Any, Any, Any], None]) -> Callable[[Any, Any, Any],
 
 def _started(session: Any, context: Any, event: Any) -> None:
     context.exchange = None
-    if recorded_step() is not None:
+    if is_recorded():
         context.exchange = open_exchange(event.method, str(event.url), event.headers)
 
 

@@ -7,7 +7,7 @@ import codecs
 import re
 import time
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
 from typing import Any
 from urllib.parse import urlsplit
@@ -41,6 +41,7 @@ class Body:
         """The content coding, where the client took it off before the bytes came here."""
         self.left_out: str | None = None
         """Why the bytes are not here."""
+        self.on_end: Callable[[], object] | None = None
         self._limit = limit
 
     def add(self, chunk: bytes) -> None:
@@ -60,6 +61,8 @@ class Body:
         self.is_whole = error is None
         if error is not None and not isinstance(error, GeneratorExit):
             self.error = _error_facts(error)
+        if self.on_end is not None:
+            self.on_end()
 
     def told(self, headers: list[list[str]] | None) -> tuple[Any, dict[str, Any]]:
         """The body as a value of the record, None when it was not captured, and what there is to say about it."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from replay_recorder.guard import guard
 from replay_recorder.raw_http.exchange import Body, Exchange
-from replay_recorder.raw_http.log import open_exchange, recorded_step
+from replay_recorder.raw_http.log import is_recorded, open_exchange
 
 _EXCHANGE = "_replay_recorder_exchange"
 _BODY = "_replay_recorder_client_body"
@@ -49,7 +49,7 @@ def _sending(original: Callable[..., Any], secure: type) -> Callable[..., Any]:
 def _opened(connection: Any, method: str, url: str, body: Any, headers: Any, secure: type) -> Exchange | None:
     """urllib3 has a tee of its own, and connections that come from these."""
     with guard("http"):
-        if recorded_step() is None or any("urllib3" in base.__module__ for base in type(connection).__mro__):
+        if not is_recorded() or any("urllib3" in base.__module__ for base in type(connection).__mro__):
             return None
         exchange = open_exchange(method, _address(connection, url, isinstance(connection, secure)), headers)
         if exchange is not None:

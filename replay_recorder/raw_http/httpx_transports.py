@@ -8,7 +8,7 @@ from typing import Any
 
 from replay_recorder.guard import guard
 from replay_recorder.raw_http.exchange import Body, Exchange, ends
-from replay_recorder.raw_http.log import open_exchange, recorded_step
+from replay_recorder.raw_http.log import is_recorded, open_exchange
 
 Tee = Callable[[Any, Body], Any]
 """Makes a stream, and the body it is noted in, a stream that passes the same bytes on."""
@@ -58,7 +58,7 @@ def _async_teed(original: Callable[..., Any], tee: Tee) -> Callable[..., Any]:
 
 def _opened(request: Any) -> Exchange | None:
     with guard("http"):
-        if recorded_step() is not None:
+        if is_recorded():
             return open_exchange(request.method, str(request.url), request.headers.raw)
     return None
 

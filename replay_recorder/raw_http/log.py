@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from weakref import WeakKeyDictionary
 
-from replay_recorder.context import current_place
+from replay_recorder.context import current_place, current_scope
 from replay_recorder.raw_http.exchange import Exchange, Headers
+from replay_recorder.raw_http.model_calls import ModelExchange, open_model_step
 from replay_recorder.recorder import active
 from replay_recorder.settings import Settings
 from replay_recorder.writing.run_writer import RunWriter
@@ -57,16 +61,48 @@ def recorded_step() -> tuple[RunWriter, int] | None:
     return (place.run, place.step) if place.run.is_open(place.step) else None
 
 
+_WATCHING: ContextVar[list[Exchange] | None] = ContextVar("replay_recorder_http_watched", default=None)
+
+
+@contextmanager
+def watched() -> Iterator[list[Exchange]]:
+    """What is sent in here, by steps inside of the current one too, in its order."""
+    seen: list[Exchange] = []
+    token = _WATCHING.set(seen)
+    try:
+        yield seen
+    finally:
+        _WATCHING.reset(token)
+
+
+def is_recorded() -> bool:
+    """Whether an exchange of the current code may be wanted; quick to ask."""
+    return current_scope() is not None or recorded_step() is not None
+
+
 def open_exchange(method: str, url: str, headers: Headers) -> Exchange | None:
-    """An exchange that begins now, in the log of its step; None outside of one."""
+    """An exchange that begins now, in the log of its step or as a model's step of its own; None where neither is."""
     recorder, place = active(), recorded_step()
-    if recorder is None or place is None:
+    if recorder is None:
         return None
+    if place is None:
+        return _model_exchange(recorder.settings, method, url, headers)
     run, step = place
     limit = _limit(recorder.settings, run)
     exchange = Exchange(method, url, headers, limit=limit, kept=recorder.settings.http_headers)
     LOG.add(run, step, exchange)
+    seen = _WATCHING.get()
+    if seen is not None:
+        seen.append(exchange)
     return exchange
+
+
+def _model_exchange(settings: Settings, method: str, url: str, headers: Headers) -> Exchange | None:
+    opened = open_model_step(method, url)
+    if opened is None:
+        return None
+    run, step = opened
+    return ModelExchange(run, step, method, url, headers, limit=_limit(settings, run), kept=settings.http_headers)
 
 
 def _limit(settings: Settings, run: RunWriter) -> int:

@@ -9,7 +9,7 @@ from typing import Any
 
 from replay_recorder.guard import guard
 from replay_recorder.raw_http.exchange import Body, Exchange
-from replay_recorder.raw_http.log import open_exchange, recorded_step
+from replay_recorder.raw_http.log import is_recorded, open_exchange
 
 _BODY = "_replay_recorder_body"
 """The attribute of a response under which its reads find where to note what they read."""
@@ -58,7 +58,7 @@ def _attempt(charset: str, original: Callable[..., Any]) -> Callable[..., Any]:
 
 def _opened(pool: Any, method: str, url: str, options: dict[str, Any], charset: str) -> Exchange | None:
     with guard("http"):
-        if recorded_step() is not None:
+        if is_recorded():
             exchange = open_exchange(method, _address(pool, url), options.get("headers") or {})
             if exchange is not None:
                 _note_request(exchange.request, options.get("body"), charset)

@@ -93,9 +93,11 @@ def _sent_at(exchange: RecordedExchange) -> str:
 
 def same_request(recorded: RecordedExchange, sent: SentRequest) -> bool:
     """By method, address and body. Headers say nothing: recordings leave most of them out."""
-    if recorded.method.upper() != sent.method.upper():
-        return False
-    return _same_url(recorded.url, sent.url) and _same_body(recorded, sent.body)
+    return same_address(recorded, sent) and _same_body(recorded, sent.body)
+
+
+def same_address(recorded: RecordedExchange, sent: SentRequest) -> bool:
+    return recorded.method.upper() == sent.method.upper() and _same_url(recorded.url, sent.url)
 
 
 def _same_url(recorded: str, sent: str) -> bool:

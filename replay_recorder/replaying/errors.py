@@ -32,8 +32,16 @@ class NoAnswerRecorded(ReplayStopped):
     """The recording holds no answer to what was asked for."""
 
 
-class RequestNotRecorded(BaseException):
-    """A tool that runs sent a request for which nothing was recorded. A tool cannot make an answer of it."""
+class ReplayEnded(BaseException):
+    """The replay ends here, whatever the agent's code would make of an exception."""
+
+
+class RequestNotRecorded(ReplayEnded):
+    """A tool that runs sent a request for which nothing was recorded."""
+
+
+class ReplayPaused(ReplayEnded):
+    """Whoever watches the replay wants it to wait here."""
 
 
 def in_words(value: Any) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import bdb
 import dataclasses
+import json
 import logging
 import re
 import tempfile
@@ -16,12 +17,13 @@ from typing import Any, Literal
 from replay_recorder.guard import logger
 from replay_recorder.hooks import hook_frameworks
 from replay_recorder.recorder import activate, active, deactivate
-from replay_recorder.replaying.errors import RequestNotRecorded
+from replay_recorder.replaying.errors import ReplayEnded
 from replay_recorder.replaying.notes import OnDifference
 from replay_recorder.replaying.own_agent import OwnAgent, is_openai_agents
 from replay_recorder.replaying.recording import Recording
 from replay_recorder.replaying.stops import Stops
-from replay_recorder.replaying.tool_http import ToolHttp
+from replay_recorder.replaying.tool_http import AnsweredHttp, LiveHttp, Refuse, ToolHttp, refused_here
+from replay_recorder.replaying.turns import Turns
 from replay_recorder.settings import Settings
 from replay_recorder.writing.assembly import assemble
 
@@ -47,6 +49,12 @@ class Replay:
     stops: Stops = dataclasses.field(default_factory=Stops)
     input: str | None = None
     """In place of the recorded prompt."""
+    decisions: dict[int, bool] = dataclasses.field(default_factory=dict)
+    """By the step of a call that waited for a person: whether it is approved, in place of what was decided then."""
+    refuse: Refuse = refused_here
+    """What becomes of a request that is sent outside of a tool's call."""
+    code: dict[str, Any] | None = None
+    """Which commit runs, for a process that may not ask git."""
 
 
 def observe(replay: Replay) -> bytes:
@@ -55,7 +63,7 @@ def observe(replay: Replay) -> bytes:
     dependencies to begin with."""
     replay = dataclasses.replace(replay, own=replay.own.begun_with(replay.recording.initial_state))
     work = _openai_agents if is_openai_agents(replay.own.agent) else _pydantic_ai
-    http = ToolHttp(replay.recording) if (replay.tools, replay.http) == ("run", "recorded") else None
+    http = _http(replay)
     with tempfile.TemporaryDirectory() as folder, _recording_to(Path(folder), replay):
         raised: BaseException | None = None
         try:
@@ -63,14 +71,36 @@ def observe(replay: Replay) -> bytes:
                 asyncio.run(work(replay, http))
         except bdb.BdbQuit:
             raise
-        except RequestNotRecorded as error:
+        except ReplayEnded as error:
             raised = error
         except Exception as error:
             if isinstance(error.__cause__, bdb.BdbQuit):
                 raise error.__cause__ from None  # the OpenAI Agents SDK puts it into other words
             raised = error
         deactivate()
-        return _record_in(Path(folder), raised)
+        return _kept_decisions(replay, _record_in(Path(folder), raised))
+
+
+def _kept_decisions(replay: Replay, record: bytes) -> bytes:
+    """The record, where no code decided on a call after the replay had: the library takes the later word."""
+    if not replay.decisions:
+        return record
+    calls = {call.step: call.call_id for call in replay.recording.calls}
+    decisions = {calls[step]: is_approved for step, is_approved in replay.decisions.items()}
+    for step in json.loads(record).get("steps") or []:
+        if decisions.get(step.get("call_id"), step.get("outcome") != "denied") != (step.get("outcome") != "denied"):
+            raise NothingObserved(
+                f"Your code decided on the call of {step.get('tool_name')} after the replay had: its handler of "
+                "deferred calls answers for calls that it is not asked about. Let it answer for those in "
+                "`requests.approvals` alone."
+            )
+    return record
+
+
+def _http(replay: Replay) -> ToolHttp | None:
+    if replay.tools != "run":
+        return None
+    return LiveHttp(replay.recording) if replay.http == "live" else AnsweredHttp(replay.recording, replay.refuse)
 
 
 @contextmanager
@@ -83,8 +113,9 @@ def _recording_to(folder: Path, replay: Replay) -> Iterator[None]:
     logger.setLevel(logging.ERROR)  # that recordings stay in the folder is what is wanted here
     state = replay.own.state or settings.state
     every = replay.recording.snapshot_every or settings.snapshot_every
-    kept: dict[str, Any] = {"enabled": True, "sample": 1.0, "state": state, "snapshot_every": every}
-    activate(dataclasses.replace(settings, url=None, key=None, spool=folder, **kept))
+    http = settings.http or (replay.tools, replay.http) == ("run", "live")
+    kept: dict[str, Any] = {"enabled": True, "sample": 1.0, "state": state, "snapshot_every": every, "http": http}
+    activate(dataclasses.replace(settings, url=None, key=None, spool=folder, **kept), replay.code)
     hook_frameworks()
     try:
         yield
@@ -109,19 +140,21 @@ async def _pydantic_ai(replay: Replay, http: ToolHttp | None) -> None:
     from pydantic_ai import models
 
     from replay_recorder.replaying import pydantic_ai as doubles
+    from replay_recorder.replaying.pydantic_decisions import DecidedByHand, decided_otherwise
 
     recording, own = replay.recording, replay.own
     name, settings = doubles.model_of(own.agent, own.arguments)
-    prompt, started = doubles.recorded_start(recording)
-    if replay.tools == "frozen":
-        tools: Any = doubles.FrozenTools(recording, replay.on_difference, replay.stops)
-    else:
-        tools = doubles.RunningTools(replay.stops, http)
+    decisions = decided_otherwise(recording, replay.decisions)
+    prompt, started = doubles.recorded_start(recording, decisions)
+    tools: list[Any] = [doubles.FrozenTools(recording, replay.on_difference, replay.stops)]
+    if replay.tools != "frozen":
+        turns = Turns(recording)
+        tools = [doubles.RunningTools(replay.stops, turns, http), doubles.LateAnswers(turns)]
     arguments = {
         **own.arguments,
         **started,
         "model": doubles.ReplayModel(recording, replay.on_difference, replay.stops, name=name, settings=settings),
-        "capabilities": [*(own.arguments.get("capabilities") or ()), tools],
+        "capabilities": [*(own.arguments.get("capabilities") or ()), DecidedByHand(decisions), *tools],
         "deps": own.deps,
     }
     # A tool that asks a model of its own would be answered by nobody's recording.
@@ -154,6 +187,7 @@ async def _openai_agents(replay: Replay, http: ToolHttp | None) -> None:
     from agents import RunConfig, Runner
 
     from replay_recorder.replaying import openai_agents as doubles
+    from replay_recorder.replaying.openai_continued import is_continued, state_before
 
     recording, own = replay.recording, replay.own
     items, started = doubles.recorded_start(recording)
@@ -174,11 +208,34 @@ async def _openai_agents(replay: Replay, http: ToolHttp | None) -> None:
     else:
         agent = doubles.RunningTools(replay.stops, http)(agent)
     asked = items if replay.input is None else replay.input
+    if is_continued(recording):
+        _refuse_prompt(replay)
+        with _unrecorded():
+            asked = await state_before(recording, own.agent, agent, replay.decisions, arguments)
+    elif replay.decisions:
+        raise ValueError("This run was not continued with approvals: there is no decision to change.")
     if _entry(recording) == "run_streamed":
         async for _ in Runner.run_streamed(agent, asked, **arguments).stream_events():
             pass
     else:
         await Runner.run(agent, asked, **arguments)
+
+
+def _refuse_prompt(replay: Replay) -> None:
+    if replay.input is not None:
+        raise ValueError("This run went on from a state, and has no prompt of its own to change.")
+
+
+@contextmanager
+def _unrecorded() -> Iterator[None]:
+    """What is played in here is no part of the replay."""
+    recorder = active()
+    deactivate()
+    try:
+        yield
+    finally:
+        if recorder is not None:
+            activate(recorder.settings, recorder.code)
 
 
 def _turns(recording: Recording) -> dict[str, int]:

@@ -7,6 +7,7 @@ import dataclasses
 import json
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
+from types import CellType, FunctionType
 from typing import Any
 
 from agents import Agent, FunctionTool, Handoff, ModelResponse, Usage, WebSearchTool
@@ -305,7 +306,7 @@ class FrozenTools(_Copies):
 
     def _answering(self, tool: FunctionTool) -> Callable[[Any, str], Awaitable[Any]]:
         async def invoke(context: Any, sent: str) -> Any:
-            self._stops.before_call(tool.name, _named(sent))
+            self._stops.before_call(tool.name, context.tool_call_id, _named(sent))
             try:
                 call = await self.book.answer(tool.name, context.tool_call_id, sent)
             except RequestDiffers as found:
@@ -381,7 +382,7 @@ async def _told(tool: FunctionTool, context: Any, error: Exception, call: Record
 
 
 class RunningTools(_Copies):
-    """Makes a copy of an agent whose tools run: the debugger stops before the ones that were named, and HTTP that they
+    """Makes a copy of an agent whose tools run: the debugger stops in the ones that were named, and HTTP that they
     send is answered from the recording, where there is `http`."""
 
     def __init__(self, stops: Stops, http: ToolHttp | None = None) -> None:
@@ -395,10 +396,10 @@ class RunningTools(_Copies):
     def _running(self, tool: Any) -> Any:
         if not isinstance(tool, FunctionTool):
             return tool
-        original = tool.on_invoke_tool
 
         async def invoke(context: Any, sent: str) -> Any:
-            self._stops.before_call(tool.name, _named(sent))
+            self._stops.reached_call(tool.name, context.tool_call_id, _named(sent))
+            original = self._invoked(tool, context.tool_call_id, sent)
             if self._http is None:
                 return await original(context, sent)
             return await self._http.during(tool.name, context.tool_call_id, sent, lambda: original(context, sent))
@@ -407,6 +408,31 @@ class RunningTools(_Copies):
         running.on_invoke_tool = invoke
         return running
 
+    def _invoked(self, tool: FunctionTool, call_id: str, sent: str) -> Callable[[Any, str], Awaitable[Any]]:
+        """With a stop at the first line of its function; where that is not to be had, right before it."""
+        if not self._stops.is_at_tool(tool.name, call_id):
+            return tool.on_invoke_tool
+        stopping = _with_function(tool.on_invoke_tool, self._stops.stopping_in)
+        if stopping is None:
+            self._stops.now(tool.name, _named(sent))
+        return stopping or tool.on_invoke_tool
+
+
+_FUNCTION = "the_func"
+"""How the SDK names the function of a tool that `function_tool` made, inside of what invokes it."""
+
+
+def _with_function(invoker: Any, change: Callable[[Callable[..., Any]], Callable[..., Any]]) -> Any:
+    """A copy of what invokes a tool, with another function in it; None for what `function_tool` did not make."""
+    invoke = getattr(invoker, "_invoke_tool_impl", None)
+    if not isinstance(invoke, FunctionType) or _FUNCTION not in invoke.__code__.co_freevars:
+        return None
+    cells = dict(zip(invoke.__code__.co_freevars, invoke.__closure__ or (), strict=True))
+    cells[_FUNCTION] = CellType(change(cells[_FUNCTION].cell_contents))
+    made = copy.copy(invoker)
+    made._invoke_tool_impl = FunctionType(invoke.__code__, invoke.__globals__, closure=tuple(cells.values()))
+    return made
+
 
 # --- how the run began -------------------------------------------------------------------------
 
@@ -414,8 +440,6 @@ class RunningTools(_Copies):
 def recorded_start(recording: Recording) -> tuple[Any, Json]:
     """The input, and the further arguments with which the recorded run was started."""
     record = recording.record
-    if record.get("deferred"):
-        raise ValueError("The recorded run went on from a state that waited for a person; begin at the run before it.")
     kept = _kept_by_provider(record)
     if isinstance(record.get("input_items"), list):
         return record["input_items"], kept

@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, get_args
 
 from replay_recorder.writing.json_text import jsonable
 
@@ -42,6 +42,16 @@ class OwnAgent:
             return replace(self, deps=self.deps_of_state(copy.deepcopy(state)))
         except Exception as error:
             raise CannotLoadAgent(f"deps_of_state failed: {type(error).__name__}: {error}") from error
+
+    @property
+    def lacks(self) -> str | None:
+        """What the agent says that it needs and is not given, in words: its code fails where it reads that."""
+        wanted = _deps_type(self.agent)
+        if wanted in (None, type(None), object, Any) or self.deps is not None or self.deps_of_state is not None:
+            return None
+        name = getattr(wanted, "__name__", str(wanted))
+        kind = "a context" if is_openai_agents(self.agent) else "dependencies"
+        return f"takes {kind} ({name}) and is given none. Name a function that returns (agent, {name}(…))."
 
     @property
     def state(self) -> Callable[[], Any] | None:
@@ -101,6 +111,12 @@ def _made(target: str, module: str, attribute: str) -> Any:
     if found is None:
         raise CannotLoadAgent(f"{target}: the module {module} has no {attribute!r}.")
     return made
+
+
+def _deps_type(agent: Any) -> Any:
+    """An agent of the OpenAI Agents SDK that was made as `Agent[Desk](…)` says it so."""
+    (of_context, *_) = get_args(getattr(agent, "__orig_class__", None)) or (None,)
+    return getattr(agent, "deps_type", of_context)
 
 
 def _is_agent(found: Any) -> bool:

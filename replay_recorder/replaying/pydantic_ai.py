@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NoReturn
 
-from pydantic import TypeAdapter
-from pydantic_ai.capabilities import AbstractCapability
+from pydantic import TypeAdapter, ValidationError
+from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering, HandleDeferredToolCalls
 from pydantic_ai.exceptions import ApprovalRequired, CallDeferred, ModelRetry, SkipToolExecution, ToolFailed
 from pydantic_ai.messages import (
     ModelMessage,
@@ -23,19 +23,24 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.models import CompletedStreamedResponse, Model, ModelRequestParameters, StreamedResponse
 from pydantic_ai.profiles import ModelProfile
-from pydantic_ai.tools import DeferredToolResults, RunContext, ToolDenied
+from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults, RunContext, ToolApproved, ToolDenied
 from pydantic_ai.toolsets import AbstractToolset, WrapperToolset
 from pydantic_ai.usage import UsageLimits
+from pydantic_core import InitErrorDetails, PydanticCustomError
 
+from replay_recorder.hooks.pydantic_ai import RecordRuns
+from replay_recorder.hooks.pydantic_ai_messages import message_text
 from replay_recorder.hooks.pydantic_ai_reading import settings_value
 from replay_recorder.replaying.comparing import Difference, first_difference, settings_difference
 from replay_recorder.replaying.errors import RequestDiffers
 from replay_recorder.replaying.failures import recorded_failure
+from replay_recorder.replaying.hooks_behind import HooksBehind
 from replay_recorder.replaying.matching import CallBook
 from replay_recorder.replaying.notes import AnotherRequest, OnDifference
 from replay_recorder.replaying.recording import Json, RecordedAnswer, RecordedCall, Recording
 from replay_recorder.replaying.stops import Stops
 from replay_recorder.replaying.tool_http import ToolHttp
+from replay_recorder.replaying.turns import Turns
 from replay_recorder.tools.tool_files import RecordingExhausted
 
 _PARAMETERS: TypeAdapter[ModelRequestParameters] = TypeAdapter(ModelRequestParameters)
@@ -222,7 +227,18 @@ def _parameter_difference(recorded: Json | None, parameters: ModelRequestParamet
     if recorded is None:
         return None
     now = json.loads(_PARAMETERS.dump_json(parameters))
+    _forget_new_marks(recorded, now)
     return first_difference(recorded, {key: now[key] for key in recorded if key in now}, "parameters")
+
+
+def _forget_new_marks(recorded: Json, now: Json) -> None:
+    """A tool that is marked as one that reads (`metadata={"replay": "read"}`) after the run was recorded is offered to
+    the model as before."""
+    known = {tool.get("name"): tool.get("metadata") or {} for tool in recorded.get("function_tools") or []}
+    for tool in now["function_tools"]:
+        marks = tool.get("metadata") or {}
+        if "replay" in marks and "replay" not in known.get(tool["name"], marks):
+            tool["metadata"] = {name: value for name, value in marks.items() if name != "replay"} or None
 
 
 def _loaded(messages: list[Json]) -> list[ModelMessage]:
@@ -231,7 +247,8 @@ def _loaded(messages: list[Json]) -> list[ModelMessage]:
 
 
 def _dumped(message: ModelMessage) -> Json:
-    return dict(json.loads(ModelMessagesTypeAdapter.dump_json([message]))[0])
+    """As the recorder writes it."""
+    return dict(json.loads(message_text(message)))
 
 
 def model_of(agent: Any, arguments: Json) -> tuple[str, Any]:
@@ -258,11 +275,18 @@ class FrozenTools(AbstractCapability[Any]):
         self._recording = recording
         self._stops = stops or Stops()
         self.book = CallBook(recording.calls, on_difference)
+        self._hooks_behind = HooksBehind()
+        self._put_off: dict[str, RecordedCall] = {}
+        self._held_back = {call.call_id: call for call in recording.calls if call.was_held_back}
 
     @property
     def notes(self) -> list[AnotherRequest]:
         """Calls that were not the recorded ones and were given the recorded answer all the same."""
         return self.book.notes
+
+    def get_ordering(self) -> CapabilityOrdering | None:
+        """What came from outside is given before anybody is asked for it once more."""
+        return CapabilityOrdering(wraps=(HandleDeferredToolCalls,))
 
     async def for_run(self, ctx: RunContext[Any]) -> FrozenTools:
         return self
@@ -289,10 +313,28 @@ class FrozenTools(AbstractCapability[Any]):
             raise recorded_failure(self._recording.record["error"], "the output was not recorded")
         return self._recording.output
 
-    async def _given(self, arguments: Json) -> Any:
+    async def handle_deferred_tool_calls(
+        self, ctx: RunContext[Any], *, requests: DeferredToolRequests
+    ) -> DeferredToolResults | None:
+        """What came from outside while the run went on comes as then, behind the calls beside it."""
+        results = DeferredToolResults()
+        for call in (_as_sent_by_model(each, ctx.messages) for each in requests.calls):
+            if call.tool_call_id in self._put_off:
+                results.calls[call.tool_call_id] = _reenacted(self._put_off.pop(call.tool_call_id))
+        return results if results.calls else None
+
+    async def _given(self, ctx: RunContext[Any], arguments: Json) -> Any:
         call = _calling.get()
-        self._stops.before_call(call.tool_name, arguments)
-        return _reenacted(await self.book.answer(call.tool_name, call.tool_call_id, call.args))
+        held_back = None if ctx.tool_call_approved else self._held_back.get(call.tool_call_id)
+        if held_back is not None:
+            raise ApprovalRequired(metadata=held_back.waits_with)
+        self._stops.before_call(call.tool_name, call.tool_call_id, arguments)
+        self._hooks_behind.look(ctx.root_capability)
+        recorded = await self.book.answer(call.tool_name, call.tool_call_id, call.args)
+        if recorded.was_put_off:
+            self._put_off[call.tool_call_id] = recorded
+            raise CallDeferred
+        return _reenacted(recorded)
 
 
 def _is_refused_output(recorded: RecordedCall, call: ToolCallPart | None) -> bool:
@@ -324,27 +366,46 @@ class _Bodies(WrapperToolset[Any]):
     async def call_tool(self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: Any) -> Any:
         # A skipped execution counts as a call of the tool, and hooks that run after it do not see the answer a
         # second time: the recorded one is what came out of them.
-        raise SkipToolExecution(await self.given(tool_args))
+        raise SkipToolExecution(await self.given(ctx, tool_args))
 
 
 def _reenacted(call: RecordedCall) -> Any:
     """Let the call end as it ended then: with a value, or by the exception that the loop made its answer of."""
+    if call.ended_before_tool:
+        _differs_before_tool(call)
     if call.outcome == "deferred":
         raise CallDeferred
     if call.outcome == "unapproved":
         raise ApprovalRequired
     if call.outcome == "failed":
         raise ToolFailed(str(call.result))
-    if call.retry.get("cause") == "validation_error":
-        raise RequestDiffers(call.step, f"arguments of {call.name}", call.result, "they are accepted now")
     if call.outcome == "retried":
-        raise ModelRetry(str(call.result))
+        is_invalid = call.retry.get("cause") == "validation_error"
+        raise _validation_error(call) if is_invalid else ModelRetry(str(call.result))
     if call.outcome == "crashed" or (call.error is not None and not call.has_result):
         raise recorded_failure(call.error, f"{call.name} failed")
     if call.metadata is None and call.content is None:
         return call.result
     content = None if call.content is None else _prompt(call.content)
     return ToolReturn(return_value=call.result, content=content, metadata=call.metadata)
+
+
+def _validation_error(call: RecordedCall) -> ValidationError:
+    """The recorded error list as the exception that the loop makes the same list of."""
+    items = call.result if isinstance(call.result, list) else [{"msg": str(call.result)}]
+    return ValidationError.from_exception_data(call.name, [_error_line(item) for item in items])
+
+
+def _error_line(item: Json) -> InitErrorDetails:
+    error = PydanticCustomError(item.get("type", "value_error"), str(item.get("msg", "")))
+    return InitErrorDetails(type=error, loc=tuple(item.get("loc") or ()), input=item.get("input"))
+
+
+def _differs_before_tool(call: RecordedCall) -> NoReturn:
+    """A check or a hook ended the call then, and today it comes to the tool: what that would answer is not known."""
+    if call.retry.get("cause") == "validation_error":
+        raise RequestDiffers(call.step, f"arguments of {call.name}", call.result, "they are accepted now")
+    raise RequestDiffers(call.step, f"call of {call.name}", call.result, "it reaches the tool now")
 
 
 @dataclass
@@ -358,7 +419,7 @@ class _StoppingBodies(WrapperToolset[Any]):
         return self.wrapped.id
 
     async def call_tool(self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: Any) -> Any:
-        if not self.stops.is_at_tool(ctx.tool_name or name):
+        if not self.stops.is_at_tool(ctx.tool_name or name, ctx.tool_call_id):
             return await super().call_tool(name, tool_args, ctx, tool)
         return await super().call_tool(name, tool_args, ctx, self._with_stop(name, tool, tool_args))
 
@@ -372,11 +433,12 @@ class _StoppingBodies(WrapperToolset[Any]):
 
 
 class RunningTools(AbstractCapability[Any]):
-    """For tools that run: the debugger stops at the first line of the one that was named, and HTTP that they send is
-    answered from the recording, where there is `http`."""
+    """For tools that run: the debugger stops at the first line of the one that was named, HTTP that they send is
+    answered from the recording, where there is `http`, and none ends before its turn."""
 
-    def __init__(self, stops: Stops, http: ToolHttp | None = None) -> None:
+    def __init__(self, stops: Stops, turns: Turns, http: ToolHttp | None = None) -> None:
         self._stops = stops
+        self._turns = turns
         self._http = http
 
     async def for_run(self, ctx: RunContext[Any]) -> RunningTools:
@@ -385,10 +447,29 @@ class RunningTools(AbstractCapability[Any]):
     async def wrap_tool_execute(
         self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: Any, args: Any, handler: Any
     ) -> Any:
+        self._stops.reached_call(call.tool_name, call.tool_call_id, args)
+        try:
+            value = await self._run(ctx, call, lambda: handler(args))
+        except Exception:
+            await self._turns.before_error(call.tool_call_id)
+            raise
+        await self._turns.before_answer(call.tool_call_id)
+        return value
+
+    async def wrap_output_process(self, ctx: RunContext[Any], *, output_context: Any, output: Any, handler: Any) -> Any:
+        """A function that makes the output is a tool in all but name."""
+        if self._http is None or not output_context.has_function or ctx.partial_output:
+            return await handler(output)
+        made, sent_otherwise = await self._http.during_output(ctx.run_step, lambda: handler(output))
+        if ctx.root_capability is not None:
+            ctx.root_capability.apply(lambda each: each.note(sent_otherwise) if isinstance(each, RecordRuns) else None)
+        return made
+
+    async def _run(self, ctx: RunContext[Any], call: ToolCallPart, run: Callable[[], Awaitable[Any]]) -> Any:
         if self._http is None:
-            return await handler(args)
+            return await run()
         sent = _as_sent_by_model(call, ctx.messages).args
-        return await self._http.during(call.tool_name, call.tool_call_id, sent, lambda: handler(args))
+        return await self._http.during(call.tool_name, call.tool_call_id, sent, run)
 
     def get_wrapper_toolset(self, toolset: AbstractToolset[Any]) -> AbstractToolset[Any]:
         """Around the toolsets that hold the functions, and not around those that put them together."""
@@ -396,6 +477,26 @@ class RunningTools(AbstractCapability[Any]):
 
     def _around(self, leaf: AbstractToolset[Any]) -> AbstractToolset[Any]:
         return leaf if isinstance(leaf, WrapperToolset) else _StoppingBodies(leaf, self._stops)
+
+
+class LateAnswers(AbstractCapability[Any]):
+    """Around the recorder: an answer that it heard, and that came too late for the loop, comes too late again."""
+
+    def __init__(self, turns: Turns) -> None:
+        self._turns = turns
+
+    def get_ordering(self) -> CapabilityOrdering | None:
+        return CapabilityOrdering(position="outermost", wraps=(RecordRuns,))
+
+    async def for_run(self, ctx: RunContext[Any]) -> LateAnswers:
+        return self
+
+    async def wrap_tool_execute(
+        self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: Any, args: Any, handler: Any
+    ) -> Any:
+        value = await handler(args)
+        await self._turns.behind_answer(call.tool_call_id)
+        return value
 
 
 # --- how the run began -------------------------------------------------------------------------
@@ -406,18 +507,28 @@ def _prompt(content: Any) -> Any:
     return _PROMPT.validate_json(json.dumps({"content": content, "part_kind": "user-prompt"})).content
 
 
-def recorded_start(recording: Recording) -> tuple[Any, dict[str, Any]]:
-    """The prompt, and the further arguments of `run` with which the recorded run was started."""
+def recorded_start(recording: Recording, decisions: Mapping[str, bool]) -> tuple[Any, dict[str, Any]]:
+    """The prompt, and the further arguments of `run` with which the recorded run was started, but for these decisions
+    on calls, by their ids."""
     arguments: dict[str, Any] = {}
-    if recording.prior:
-        arguments["message_history"] = _loaded(recording.prior)
     deferred = recording.record.get("deferred")
+    history = [*recording.prior, *([] if isinstance(deferred, dict) else _own_request(recording))]
+    if history:
+        arguments["message_history"] = _loaded(history)
     if isinstance(deferred, dict):
-        arguments["deferred_tool_results"] = _deferred(recording, deferred)
+        results = arguments["deferred_tool_results"] = _deferred(recording, deferred)
+        for call_id in decisions.keys() & deferred.keys():
+            results.approvals[call_id] = decisions[call_id] or ToolDenied()
     limits = (recording.record.get("agent") or {}).get("usage_limits")
     if limits:
         arguments["usage_limits"] = UsageLimits(**{"request_limit": None, **limits})
     return (None if recording.input is None else _prompt(recording.input)), arguments
+
+
+def _own_request(recording: Recording) -> list[Json]:
+    """Of a run without a prompt what it sent first, where that was the last message of its history."""
+    sent = recording.answers[0].messages if recording.input is None and recording.answers else None
+    return [message for message in (sent or [])[len(recording.prior) :] if message.get("parts")]
 
 
 def _deferred(recording: Recording, outcomes: Json) -> DeferredToolResults:
@@ -425,6 +536,9 @@ def _deferred(recording: Recording, outcomes: Json) -> DeferredToolResults:
     answers = {call.call_id: call for call in recording.calls}
     results = DeferredToolResults()
     for call_id, outcome in outcomes.items():
-        is_denied = outcome == "denied" and call_id in answers
-        results.approvals[call_id] = ToolDenied(str(answers[call_id].result)) if is_denied else True
+        if outcome == "denied" and call_id in answers:
+            results.approvals[call_id] = ToolDenied(str(answers[call_id].result))
+        else:
+            changed = answers[call_id].approved_arguments if call_id in answers else None
+            results.approvals[call_id] = ToolApproved(override_args=changed)
     return results

@@ -24,6 +24,7 @@ Run = Mapping[str, Any] | str | os.PathLike[str]
 _FORMAT = "agent-replay.run"
 _ENCLOSING = ("tool", "agent")
 _BY_FRAMEWORK = ("unknown_tool", "unavailable_tool")
+_WAITING = ("deferred", "unapproved")
 _SKIPPED = "Tool not executed"
 """How Pydantic AI begins its answer to a call that a final result made superfluous."""
 
@@ -59,8 +60,31 @@ class RecordedCall:
     content: Any = None
     returned: Any = None
     """What the tool of an OpenAI Agents SDK agent really gave, where the model was told in other words."""
+    approved_arguments: Any = None
+    """What whoever approved the call had it run with, in place of the model's arguments."""
+    tool_ran: bool | None = None
+    """Whether the tool itself began, where the recording says it."""
+    waited_for: str | None = None
+    """What its tool had it wait for: `approval`, or an `answer` from outside."""
+    waits_with: Any = None
+    """What the tool said to whoever is to approve or to answer the call."""
     is_output: bool = False
     is_handoff: bool = False
+
+    @property
+    def ended_before_tool(self) -> bool:
+        """Whether a check or a hook of the agent's code ended the call in front of the tool."""
+        return not self.tool_ran if self.tool_ran is not None else self.retry.get("cause") == "validation_error"
+
+    @property
+    def was_put_off(self) -> bool:
+        """Whether the answer came from outside while the run went on."""
+        return self.waited_for == "answer" and self.outcome not in _WAITING
+
+    @property
+    def was_held_back(self) -> bool:
+        """Whether the tool itself asked for an approval, and somebody decided on the call while the run went on."""
+        return self.waited_for == "approval" and self.outcome not in _WAITING
 
     @property
     def is_answered_by_tool(self) -> bool:
@@ -114,6 +138,12 @@ class Recording:
         counted = next((change.get("value") for change in changes if change.get("path") == "/step_number"), None)
         return counted if type(counted) is int and counted > 0 else None
 
+    @property
+    def output_functions(self) -> list[tuple[int, int | None]]:
+        """The steps of functions that made the output, each with that of the answer it was given."""
+        steps = enumerate(self.record.get("steps") or [], start=1)
+        return [(index, step.get("parent")) for index, step in steps if step.get("of_output_function") is True]
+
     @cached_property
     def http_steps(self) -> list[HttpStep]:
         """All steps, with the exchange that each of them has."""
@@ -132,7 +162,7 @@ def read_recording(run: Run, *, url: str | None = None, key: str | None = None) 
             f"This is no native record: its format is {record.get('format')!r}. "
             "Send the file to the server, and replay the run by its id."
         )
-    steps = list(_main_steps(record))
+    steps = list(main_steps(record))
     histories = _histories(record)
     answers = [_answer(record, index, step, histories) for index, step in steps if step["kind"] == "model"]
     calls = [_call(index, step) for index, step in steps if step["kind"] == "tool"]
@@ -163,7 +193,7 @@ def _parsed(content: bytes, name: str) -> Json:
 # --- steps -------------------------------------------------------------------------------------
 
 
-def _main_steps(record: Json) -> Iterator[tuple[int, Json]]:
+def main_steps(record: Json) -> Iterator[tuple[int, Json]]:
     """Those of the agent's own loop, with their index: not what ran inside a tool or another agent."""
     steps = list(enumerate(record.get("steps") or [], start=1))
     outside = _outside(steps, _ENCLOSING)
@@ -234,6 +264,10 @@ def _call(index: int, step: Json) -> RecordedCall:
         metadata=plain_value(step.get("metadata")),
         content=plain_value(step.get("content")),
         returned=plain_value(step.get("returned")),
+        approved_arguments=step.get("approved_arguments"),
+        tool_ran=step.get("tool_ran"),
+        waited_for=step.get("waited_for"),
+        waits_with=step.get("waits_with"),
         is_output=bool(step.get("is_output")),
         is_handoff=step.get("handoff") is not None,
     )

@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 
 STRUCTURE = frozenset(
     {"kind", "parent", "started_at", "first_token_at", "duration_ms", "status", "run_id", "session_id", "origin",
-     "outcome", "is_output", "tool_name", "call_id", "tools", "parameters", "state", "initial_state", "code",
-     "recorder", "recorder.lost", "sampling"}
+     "outcome", "tool_ran", "waited_for", "is_output", "tool_name", "call_id", "tools", "parameters", "state",
+     "initial_state", "code", "recorder", "recorder.lost", "recorder.ran_with",
+     "sampling"}
 )  # fmt: skip
 """Fields that hold nothing of what was said, and states, which are redacted before they are compared; the redaction
 hook does not see them."""

@@ -61,6 +61,7 @@ INSTALLED_APPS = [
     "replay_web",
 ]
 MIDDLEWARE = [
+    "replay_web.request_ids.name_requests",
     "django.middleware.security.SecurityMiddleware",
     "sessions_app.api.otlp.serve_exporters",
     "whitenoise.middleware.WhiteNoiseMiddleware",
@@ -161,7 +162,7 @@ CELERY_WORKER_REDIRECT_STDOUTS = False
 CELERY_TIMEZONE = "UTC"
 WORKER_THREADS = env.number("WORKER_THREADS", 2, at_least=1)
 # "code" is for replays with the team's own agents; where runners serve it elsewhere, leave it out here.
-WORKER_QUEUES = env.words("WORKER_QUEUES") or ["replays", "code"]
+WORKER_QUEUES = env.words("WORKER_QUEUES", OF_HOME.get("WORKER_QUEUES", "")) or ["replays", "code"]
 
 # --- Replays
 
@@ -172,10 +173,10 @@ REPLAY_TIME_LIMIT_SECONDS = env.number("REPLAY_TIME_LIMIT_SECONDS", 600, at_leas
 
 # --- The live model that samplings ask; without an endpoint there are none
 
-REPLAY_MODEL_ENDPOINT = env.text("REPLAY_MODEL_ENDPOINT")
+REPLAY_MODEL_ENDPOINT = env.text("REPLAY_MODEL_ENDPOINT", OF_HOME.get("REPLAY_MODEL_ENDPOINT", ""))
 REPLAY_MODEL_KEY = env.secret("REPLAY_MODEL_KEY")
-REPLAY_MODEL_NAME = env.text("REPLAY_MODEL_NAME")
-REPLAY_MODEL_ALLOW_PRIVATE = env.boolean("REPLAY_MODEL_ALLOW_PRIVATE")
+REPLAY_MODEL_NAME = env.text("REPLAY_MODEL_NAME", OF_HOME.get("REPLAY_MODEL_NAME", ""))
+REPLAY_MODEL_ALLOW_PRIVATE = env.boolean("REPLAY_MODEL_ALLOW_PRIVATE", OF_HOME.get("REPLAY_MODEL_ALLOW_PRIVATE", ""))
 REPLAY_MODEL_TIMEOUT_SECONDS = env.number("REPLAY_MODEL_TIMEOUT_SECONDS", 60, at_least=1)
 REPLAY_MODEL_MAX_ANSWER_BYTES = env.number("REPLAY_MODEL_MAX_ANSWER_BYTES", 1024 * 1024, at_least=1024)
 REPLAY_MODEL_MAX_REQUESTS = env.number("REPLAY_MODEL_MAX_REQUESTS", 200, at_least=1)
@@ -189,10 +190,12 @@ REPLAY_AGENTS = env.agents(
     "order_desk_fixed=examples.registered_agents:order_desk_fixed, "
     "order_desk_repaired=examples.registered_agents:order_desk_repaired, "
     "v2_with_empty_check=examples.registered_agents:v2_with_empty_check, "
+    "order_lookup=examples.registered_agents:order_lookup, "
+    "order_lookup_scoped=examples.registered_agents:order_lookup_scoped, "
     "billing_desk=examples.registered_agents:billing_desk",
 )
 REPLAY_AGENT_ENV = {
-    **env.given("PYTHONPATH", OF_HOME),
+    **env.folders("PYTHONPATH", OF_HOME),
     **env.passed_on("REPLAY_AGENT_ENV", OF_HOME.get("REPLAY_AGENT_ENV", "")),
 }
 REPLAY_CODE_MEMORY_MB = env.number("REPLAY_CODE_MEMORY_MB", 1024, at_least=256)
@@ -207,6 +210,8 @@ REPLAY_MAX_INFLATED_BYTES = env.number("REPLAY_MAX_INFLATED_BYTES", 20 * 1024 * 
 OTLP_MAX_REQUESTS_IN_FLIGHT = env.number("OTLP_MAX_REQUESTS_IN_FLIGHT", 6, at_least=1)
 # From so many on a worker makes the runs of what they bring, so that pages are as fast as before.
 OTLP_BUSY_REQUESTS_PER_SECOND = env.number("OTLP_BUSY_REQUESTS_PER_SECOND", 5, at_least=1)
+# Of one web process; a request with `wait` holds a thread until what it waits for has ended.
+API_MAX_WAITING_REQUESTS = env.number("API_MAX_WAITING_REQUESTS", 4, at_least=0)
 OTLP_MAX_BYTES_IN_FLIGHT = env.number("OTLP_MAX_BYTES_IN_FLIGHT", 64 * 1024 * 1024, at_least=1024)
 DATA_UPLOAD_MAX_MEMORY_SIZE = REPLAY_MAX_BODY_BYTES
 # Larger payloads (compressed) lie in a folder and not in the database.
@@ -222,9 +227,12 @@ LOG_LEVEL = env.text("LOG_LEVEL", "WARNING").upper()
 LOGGING: dict[str, Any] = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}},
-    "filters": {"mask": {"()": "replay_web.log_masks.MaskShareTokens"}},
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["mask"]}},
+    "formatters": {"line": {"format": "%(asctime)s %(levelname)s%(request_id)s %(name)s: %(message)s"}},
+    "filters": {
+        "mask": {"()": "replay_web.log_masks.MaskShareTokens"},
+        "request": {"()": "replay_web.request_ids.NameRequest"},
+    },
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["mask", "request"]}},
     "root": {"handlers": ["stderr"], "level": LOG_LEVEL},
     # Its own handler would mail or print requests' data.
     "loggers": {"django": {"handlers": [], "propagate": True}},

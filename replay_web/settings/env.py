@@ -38,11 +38,11 @@ def required_secret(name: str, hint: str, default: str = "") -> str:
     return found
 
 
-def boolean(name: str, default: bool = False) -> bool:
-    value = text(name).lower()
+def boolean(name: str, default: str = "") -> bool:
+    value = text(name, default).lower()
     if value and value not in TRUE + FALSE:
         raise ImproperlyConfigured(f"{name} is {value!r}; it has to be one of {', '.join(TRUE + FALSE)}.")
-    return value in TRUE if value else default
+    return value in TRUE
 
 
 def number(name: str, default: int, at_least: int = 0) -> int:
@@ -57,10 +57,11 @@ def words(name: str, default: str = "") -> list[str]:
     return [word.strip() for word in text(name, default).split(",") if word.strip()]
 
 
-def given(name: str, otherwise: Mapping[str, str]) -> dict[str, str]:
-    """The variable by its name, if it is set in the environment or `otherwise`."""
-    found = text(name, otherwise.get(name, ""))
-    return {name: found} if found else {}
+def folders(name: str, otherwise: Mapping[str, str]) -> dict[str, str]:
+    """The variable by its name, if it is set in the environment or `otherwise`. Replays run in another folder, so
+    folders that were named from here are named whole."""
+    found = [os.path.abspath(each) for each in text(name, otherwise.get(name, "")).split(os.pathsep) if each]
+    return {name: os.pathsep.join(found)} if found else {}
 
 
 def agents(name: str, default: str) -> dict[str, str]:

@@ -134,7 +134,7 @@ class Home:
         return f"postgresql://replay:{password}@/replay?{urlencode({'host': sockets})}"
 
     def environment(self) -> dict[str, str]:
-        """Addresses and secrets of this instance and its agents, for programs that were given none."""
+        """Addresses and secrets of this instance, its agents and its live model, for programs that were given none."""
         found = {}
         if (self.path / "secrets" / "secret_key").exists():
             found["SECRET_KEY"] = self.secret("secret_key")
@@ -143,7 +143,7 @@ class Home:
             found["DATABASE_URL"] = self.database_url(Path(state["postgres_sockets"]))
         if "redis_socket" in state:
             found["REDIS_URL"] = redis_url(Path(state["redis_socket"]))
-        found.update(state.get("own_code", {}))
+        found.update(state.get("shared_settings", {}))
         return found
 
 

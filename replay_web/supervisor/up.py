@@ -54,7 +54,7 @@ class Supervisor:
             environment = self.environment(self.start_services())
             self.start_doors(environment)
             self.say(ready_line(self.port.url, self.home.connection))
-            if is_given("REPLAY_AGENTS"):
+            if is_given("REPLAY_AGENTS") and not has_runners():
                 self.agents = self.started(programs.agents(self.home, environment))
             while True:
                 time.sleep(LOOK_EVERY)
@@ -129,7 +129,7 @@ class Supervisor:
             "MALLOC_ARENA_MAX": "2",  # with threads glibc otherwise keeps much more memory than is used
             "PYDANTIC_AI_NO_BANNER": "1",
             **os.environ,
-            **own_code(),
+            **shared_settings(),
             **found,
         }
         if not is_given("SECRET_KEY"):
@@ -187,14 +187,23 @@ def wait_done(preparation: Watched) -> None:
         raise CannotStart(f"The database could not be prepared:\n{preparation.last_words()}")
 
 
-def own_code() -> dict[str, str]:
-    """Where the team's agents are, and what they are given; commands on the same home are told too.
+def shared_settings() -> dict[str, str]:
+    """Where the team's agents are, what they are given, and which live model may be asked; commands on the same home
+    are told too. The key of the model is not written down: the worker alone asks it.
 
     Our programs run in another folder, so folders that were named from here are named whole.
     """
-    found = {name: os.environ[name] for name in ("REPLAY_AGENTS", "REPLAY_AGENT_ENV") if os.environ.get(name)}
+    model = ("REPLAY_MODEL_ENDPOINT", "REPLAY_MODEL_NAME", "REPLAY_MODEL_ALLOW_PRIVATE")
+    names = ("REPLAY_AGENTS", "REPLAY_AGENT_ENV", "WORKER_QUEUES", *model)
+    found = {name: os.environ[name] for name in names if os.environ.get(name)}
     folders = [os.path.abspath(each) for each in os.environ.get("PYTHONPATH", "").split(os.pathsep) if each]
     return {**found, "PYTHONPATH": os.pathsep.join(folders)} if folders else found
+
+
+def has_runners() -> bool:
+    """Whether the team's agents are loaded elsewhere: here nobody takes up what needs them."""
+    queues = [name.strip() for name in os.environ.get("WORKER_QUEUES", "").split(",") if name.strip()]
+    return bool(queues) and "code" not in queues
 
 
 def is_given(name: str) -> bool:
@@ -237,7 +246,7 @@ def up() -> None:
         home.remember(
             url=supervisor.port.url,
             boot=boot_id() if sys.platform == "linux" else None,
-            own_code=own_code(),
+            shared_settings=shared_settings(),
         )
         supervisor.run()
 

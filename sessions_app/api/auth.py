@@ -17,6 +17,7 @@ class KeyHolder(HttpBearer):
     """Any key that is not revoked; without one the answer is 401."""
 
     openapi_bearerFormat = "rpk_…"
+    openapi_description = "Any key of a project, as Set up makes them."
 
     def authenticate(self, request: HttpRequest, token: str) -> ApiKey | None:
         return find_key(token)
@@ -24,6 +25,8 @@ class KeyHolder(HttpBearer):
 
 class FullKeyHolder(KeyHolder):
     """A key that may also read; ingest keys may only send."""
+
+    openapi_description = "A key of the scope *full*."
 
     def authenticate(self, request: HttpRequest, token: str) -> ApiKey | None:
         key = find_key(token)
@@ -35,5 +38,9 @@ class FullKeyHolder(KeyHolder):
 
 def project_of(request: HttpRequest) -> Project:
     """The project that the request's key belongs to."""
-    key = cast(ApiKey, request.auth)  # type: ignore[attr-defined]  # put there by ninja
-    return key.project
+    return key_of(request).project
+
+
+def key_of(request: HttpRequest) -> ApiKey:
+    """The key that the request was sent with."""
+    return cast(ApiKey, request.auth)  # type: ignore[attr-defined]  # put there by ninja

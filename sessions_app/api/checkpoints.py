@@ -13,7 +13,7 @@ from pydantic import Field
 from sessions_app.api.auth import FullKeyHolder
 from sessions_app.api.errors import Refused, not_found
 from sessions_app.api.runs import find_run
-from sessions_app.api.schemas import Answer, ErrorAnswer, PageSize
+from sessions_app.api.schemas import Answer, ErrorAnswer, Moment, PageSize
 from sessions_app.api.shapes import error_body, moment, shown
 from sessions_app.core.checkpoints import checkpoint_without_state, newest_request, state_digest
 from sessions_app.core.compare.json_diff import MISSING
@@ -30,7 +30,7 @@ router = Router(auth=FullKeyHolder(), tags=["checkpoints"])
 
 class CheckpointRun(Answer):
     user_id: str | None
-    started_at: str | None
+    started_at: Moment | None
     agent_version: str | None
 
 
@@ -80,7 +80,7 @@ class StateChanges(Answer):
     not_known_from: int | None = Field(description="The step whose recorded change does not fit the state.")
 
 
-@router.get("/runs/{path:run_id}/checkpoints/{step}", response={200: CheckpointBody, 404: ErrorAnswer}, by_alias=True)
+@router.get("/runs/{path:run_id}/checkpoints/{step}", response={200: CheckpointBody}, by_alias=True)
 def get_checkpoint(request: HttpRequest, run_id: str, step: int) -> JsonObject:
     """Messages, tool calls, model settings and state as they stood after a step."""
     row = find_run(request, run_id)
@@ -133,10 +133,8 @@ def _snapshot(snapshot: Snapshot) -> JsonObject:
     return {"step": snapshot.step, "label": snapshot.label, "automatic": snapshot.is_automatic}
 
 
-@router.get(
-    "/runs/{path:run_id}/state", response={200: StateChanges, 400: ErrorAnswer, 404: ErrorAnswer, 413: ErrorAnswer}
-)
-def get_state(
+@router.get("/runs/{path:run_id}/state", response={200: StateChanges, 413: ErrorAnswer})
+def list_state_changes(
     request: HttpRequest, run_id: str, path: str = "", cursor: str | None = None, limit: PageSize = 100
 ) -> JsonObject:
     """Each change of one value of the state, in order. `path` is a JSON Pointer such as `/orders/0/status`; without

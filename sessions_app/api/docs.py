@@ -27,7 +27,7 @@ def operations(schema: dict[str, Any]) -> list[dict[str, Any]]:
             "parameters": described.get("parameters", []),
             "body": _schema_name(described.get("requestBody", {})),
             "answers": [
-                {"status": status, "schema": _schema_name(answer)}
+                {"status": status, "schema": _schema_name(_whole(schema, answer)), "about": _about(schema, answer)}
                 for status, answer in described.get("responses", {}).items()
             ],
         }
@@ -49,6 +49,20 @@ def schemas(schema: dict[str, Any]) -> list[dict[str, Any]]:
         }
         for name, body in sorted(found.items())
     ]
+
+
+def _whole(schema: dict[str, Any], answer: dict[str, Any]) -> dict[str, Any]:
+    """Refusals stand in one place, and operations refer to them."""
+    if "$ref" not in answer:
+        return answer
+    found: dict[str, Any] = schema["components"]["responses"][answer["$ref"].rpartition("/")[2]]
+    return found
+
+
+def _about(schema: dict[str, Any], answer: dict[str, Any]) -> str:
+    """What a refusal means; of a file, its types."""
+    files = [media_type for media_type in answer.get("content", {}) if media_type != "application/json"]
+    return ", ".join(answer["content"]) if files else str(_whole(schema, answer)["description"])
 
 
 def _schema_name(holder: dict[str, Any]) -> str | None:

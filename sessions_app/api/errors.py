@@ -12,6 +12,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from ninja import NinjaAPI
 from ninja.errors import AuthenticationError, HttpError, ValidationError
 
+from replay_goldens.reading import CheckError
 from sessions_app.core.errors import (
     NotReplayable,
     QueryError,
@@ -54,7 +55,10 @@ def add_handlers(api: NinjaAPI) -> None:
 
     @api.exception_handler(Refused)
     def refused(request: HttpRequest, error: Refused) -> HttpResponse:
-        return answer(request, error.status, error.code, error.message, error.field)
+        response = answer(request, error.status, error.code, error.message, error.field)
+        if error.status == 429:
+            response["Retry-After"] = "1"
+        return response
 
     @api.exception_handler(RecordTooLarge)
     def too_large(request: HttpRequest, error: RecordTooLarge) -> HttpResponse:
@@ -67,6 +71,10 @@ def add_handlers(api: NinjaAPI) -> None:
     @api.exception_handler(ForkError)
     def bad_fork(request: HttpRequest, error: ForkError) -> HttpResponse:
         return answer(request, 400, "bad_fork", error.message, error.field)
+
+    @api.exception_handler(CheckError)
+    def bad_check(request: HttpRequest, error: CheckError) -> HttpResponse:
+        return answer(request, 400, "bad_check", str(error), error.field)
 
     @api.exception_handler(RunConflict)
     def conflict(request: HttpRequest, error: RunConflict) -> HttpResponse:

@@ -6,6 +6,7 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Router
 
 from sessions_app.api.auth import FullKeyHolder
+from sessions_app.api.openapi import JSON_TYPE, ZIP_TYPES, answers_file
 from sessions_app.api.runs import find_run
 from sessions_app.api.schemas import ErrorAnswer
 from sessions_app.core.otlp_export.request import export_run
@@ -15,13 +16,13 @@ from sessions_app.services.case_files import case_of
 router = Router(auth=FullKeyHolder(), tags=["exports"])
 
 
-@router.get("/runs/{path:run_id}/otlp", response={404: ErrorAnswer, 413: ErrorAnswer})
+@router.get("/runs/{path:run_id}/otlp", response={413: ErrorAnswer}, openapi_extra=answers_file(JSON_TYPE))
 def get_otlp(request: HttpRequest, run_id: str) -> HttpResponse:
     """The run as one OTLP JSON request in the GenAI conventions; posting it to any collector shows it there."""
     return HttpResponse(export_run(load_run(find_run(request, run_id))), content_type="application/json")
 
 
-@router.get("/runs/{path:run_id}/case-file", response={404: ErrorAnswer, 413: ErrorAnswer})
+@router.get("/runs/{path:run_id}/case-file", response={413: ErrorAnswer}, openapi_extra=answers_file(*ZIP_TYPES))
 def get_case_file(request: HttpRequest, run_id: str) -> HttpResponse:
     """The run, the run it came from and its replays as one sealed zip; another installation takes it in whole."""
     response = HttpResponse(case_of(find_run(request, run_id)), content_type="application/zip")

@@ -26,8 +26,8 @@ from sessions_app.services.forks import answer_by_hand, request_fork
 from sessions_app.services.pauses import continue_replay, edit_and_continue, step_once
 
 router = Router(auth=FullKeyHolder(), tags=["forks"])
-_QUEUED = {202: ForkQueued, 400: ErrorAnswer, 404: ErrorAnswer}
-_GOES_ON = {202: ReplayBody, 400: ErrorAnswer, 404: ErrorAnswer}
+_QUEUED = {202: ForkQueued}
+_GOES_ON = {202: ReplayBody}
 
 
 @router.post("/runs/{path:run_id}/forks", response=_QUEUED)
@@ -55,13 +55,13 @@ def _queue(request: HttpRequest, run_id: str, wanted: ResumeRequest, mode: str) 
     return Status(202, {"replay_id": fork.replay_id, "fork_id": fork.fork_id})
 
 
-@router.get("/runs/{path:run_id}/forks", response={200: ForkList, 404: ErrorAnswer})
-def get_forks(request: HttpRequest, run_id: str) -> JsonObject:
+@router.get("/runs/{path:run_id}/forks", response={200: ForkList})
+def list_forks(request: HttpRequest, run_id: str) -> JsonObject:
     """What was made of the run, and of what that produced."""
     return {"items": [fork_item(row) for row in fork_rows(find_run(request, run_id))], "next_cursor": None}
 
 
-@router.post("/replays/{replay_id}/answers", response=_GOES_ON)
+@router.post("/replays/{replay_id}/answers", response={**_GOES_ON, 410: ErrorAnswer}, operation_id="answer_replay")
 def post_answer(request: HttpRequest, replay_id: str, wanted: AnswerRequest) -> Status[JsonObject]:
     """Answer what a fork stopped at, or change the answer at a breakpoint; then it goes on.
 
@@ -72,13 +72,13 @@ def post_answer(request: HttpRequest, replay_id: str, wanted: AnswerRequest) -> 
     return Status(202, replay_body(give(replay=replay, answer=wanted.model_dump(exclude_unset=True))))
 
 
-@router.post("/replays/{replay_id}/continue", response=_GOES_ON)
+@router.post("/replays/{replay_id}/continue", response=_GOES_ON, operation_id="continue_replay")
 def post_continue(request: HttpRequest, replay_id: str) -> Status[JsonObject]:
     """Let a paused replay go on to the next breakpoint or to its end."""
     return Status(202, replay_body(continue_replay(replay=find_replay(request, replay_id))))
 
 
-@router.post("/replays/{replay_id}/step", response=_GOES_ON)
+@router.post("/replays/{replay_id}/step", response=_GOES_ON, operation_id="step_replay")
 def post_step(request: HttpRequest, replay_id: str) -> Status[JsonObject]:
     """Let a paused replay go on to the next model request or tool call."""
     return Status(202, replay_body(step_once(replay=find_replay(request, replay_id))))

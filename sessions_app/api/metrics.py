@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from django.http import HttpRequest, HttpResponse
-from django.views.decorators.http import require_GET
+from django.views.decorators.http import require_safe
 
 from sessions_app.models.projects import KeyScope
 from sessions_app.queries.counts import Counted, counted
 from sessions_app.services.keys import find_key
 
 
-@require_GET
+@require_safe
 def get_metrics(request: HttpRequest) -> HttpResponse:
     scheme, _, token = request.headers.get("Authorization", "").partition(" ")
     key = find_key(token.strip()) if scheme.lower() == "bearer" else None

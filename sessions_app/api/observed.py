@@ -8,8 +8,9 @@ from ninja import Router, Status
 
 from sessions_app.api.auth import FullKeyHolder
 from sessions_app.api.bodies import read_body
+from sessions_app.api.openapi import named, takes
 from sessions_app.api.runs import find_run
-from sessions_app.api.schemas import ErrorAnswer, ObservedReplay
+from sessions_app.api.schemas import ErrorAnswer, ObservedReplay, ObservedRequest
 from sessions_app.api.shapes import replay_body
 from sessions_app.core.formats.fields import Fields
 from sessions_app.core.json_text import load_strict
@@ -28,13 +29,11 @@ _MODES = ("code", "code_and_tools")
     response={
         200: ObservedReplay,
         201: ObservedReplay,
-        400: ErrorAnswer,
-        404: ErrorAnswer,
         409: ErrorAnswer,
-        413: ErrorAnswer,
     },
+    openapi_extra=takes(named(ObservedRequest)),
 )
-def post_observed(request: HttpRequest, run_id: str) -> Status[JsonObject]:
+def post_observed_replay(request: HttpRequest, run_id: str) -> Status[JsonObject]:
     """Hand in a replay that ran on your own machine: `{"mode", "agent", "on_difference", "record"}`.
 
     `mode` is `code` where tools were frozen and `code_and_tools` where they ran, `agent` says whose code ran, and
@@ -42,13 +41,19 @@ def post_observed(request: HttpRequest, run_id: str) -> Status[JsonObject]:
     here, by comparing it with the recording. 201 when it is new, 200 for the same again, 409 when another run has its
     id.
     """
-    run, body = find_run(request, run_id), read_body(request)
+    run = find_run(request, run_id)
+    record, order = observed_in(read_body(request))
+    taken = take_in_observed(run, record, order)
+    return Status(201 if taken.created else 200, _answer(request, taken.replay))
+
+
+def observed_in(body: bytes) -> tuple[bytes, JsonObject]:
+    """The record that was sent, and what was asked for on that machine. Raises `RecordError`."""
     load_strict(body, limits())
     fields = Fields(body)
     record, order = fields.required("record", fields.slice), _order(fields)
     fields.refuse_rest()
-    taken = take_in_observed(run, record, order)
-    return Status(201 if taken.created else 200, _answer(request, taken.replay))
+    return record, order
 
 
 def _order(fields: Fields) -> JsonObject:

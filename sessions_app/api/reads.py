@@ -9,9 +9,11 @@ from ninja import Router, Status
 
 from sessions_app.api.auth import FullKeyHolder, project_of
 from sessions_app.api.errors import not_found
+from sessions_app.api.openapi import BINARY_TYPE, answers_file
 from sessions_app.api.rendering import json_answer
 from sessions_app.api.runs import find_run, whole_run
 from sessions_app.api.schemas import (
+    ChangedSince,
     ColdCaseGroups,
     ComparisonBody,
     ErrorAnswer,
@@ -22,14 +24,16 @@ from sessions_app.api.schemas import (
     SessionList,
 )
 from sessions_app.api.shapes import listed_run, moment, replay_body, session_body
+from sessions_app.api.waiting import WaitSeconds, wait_for_end
 from sessions_app.core.compare.as_json import to_json
 from sessions_app.core.errors import PayloadMissing
 from sessions_app.core.payload import JsonObject
 from sessions_app.core.search.query import parse_query
-from sessions_app.mapping.payloads import read
 from sessions_app.models import Replay, Run, Session
 from sessions_app.queries.cold_cases import ColdGroup, MissingThing, cold_board
-from sessions_app.queries.run_lists import replays_page
+from sessions_app.queries.payloads import read_payload
+from sessions_app.queries.replays import has_ended
+from sessions_app.queries.run_lists import Page, replays_page
 from sessions_app.queries.sessions import sessions_with_runs
 from sessions_app.services.comparisons import compare
 from sessions_app.services.replays import cancel_replay
@@ -38,8 +42,8 @@ router = Router(auth=FullKeyHolder())
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
-@router.get("/sessions", response={200: SessionList, 400: ErrorAnswer}, tags=["sessions"])
-def get_sessions(request: HttpRequest, q: str = "", cursor: str | None = None, limit: PageSize = 50) -> HttpResponse:
+@router.get("/sessions", response={200: SessionList}, tags=["sessions"])
+def list_sessions(request: HttpRequest, q: str = "", cursor: str | None = None, limit: PageSize = 50) -> HttpResponse:
     """Sessions, newest first. `q` is the query of the sessions page; inputs and outputs are cut here."""
     sessions, next_cursor = sessions_with_runs(project_of(request), parse_query(q), cursor, limit)
     items = [session_body(session, [_listed(run, session) for run in runs]) for session, runs in sessions]
@@ -52,7 +56,7 @@ def _listed(run: Run, session: Session) -> JsonObject:
     return listed_run(run)
 
 
-@router.get("/sessions/{path:session_id}", response={200: SessionBody, 404: ErrorAnswer}, tags=["sessions"])
+@router.get("/sessions/{path:session_id}", response={200: SessionBody, 410: ErrorAnswer}, tags=["sessions"])
 def get_session(request: HttpRequest, session_id: str) -> JsonObject:
     """A session with its recorded runs, whole."""
     session = find_session(request, session_id)
@@ -68,13 +72,13 @@ def find_session(request: HttpRequest, session_id: str) -> Session:
     return session
 
 
-@router.get("/payloads/{digest}", response={404: ErrorAnswer}, tags=["payloads"])
+@router.get("/payloads/{digest}", tags=["payloads"], openapi_extra=answers_file(BINARY_TYPE))
 def get_payload(request: HttpRequest, digest: str) -> HttpResponse:
     """The exact bytes, as an attachment."""
     if not _DIGEST.fullmatch(digest):
         raise not_found("payload")
     try:
-        content = read(project_of(request).pk, digest)
+        content = read_payload(project_of(request).pk, digest)
     except PayloadMissing:
         raise not_found("payload") from None
     response = HttpResponse(content, content_type="application/octet-stream")
@@ -83,21 +87,32 @@ def get_payload(request: HttpRequest, digest: str) -> HttpResponse:
     return response
 
 
-@router.get("/replays", response={200: ReplayList, 400: ErrorAnswer}, tags=["replays"])
-def get_replays(request: HttpRequest, q: str = "all", cursor: str | None = None, limit: PageSize = 50) -> JsonObject:
+@router.get("/replays", response={200: ReplayList}, tags=["replays"])
+def list_replays(
+    request: HttpRequest,
+    q: str = "all",
+    cursor: str | None = None,
+    limit: PageSize = 50,
+    changed_since: ChangedSince = None,
+) -> JsonObject:
     """Replays, those asked for last first. `q` is a filter of the replays page, such as `open`, `reproduced` or
     `different`."""
-    replays, next_cursor = replays_page(project_of(request), q or "all", cursor, limit)
+    page = Page(cursor=cursor, limit=limit, changed_since=changed_since)
+    replays, next_cursor = replays_page(project_of(request), q or "all", page)
     return {"items": list(map(replay_body, replays)), "next_cursor": next_cursor}
 
 
-@router.get("/replays/{replay_id}", response={200: ReplayBody, 404: ErrorAnswer}, tags=["replays"])
-def get_replay(request: HttpRequest, replay_id: str) -> JsonObject:
-    """State, progress, verdict, first divergence and the produced run."""
-    return replay_body(find_replay(request, replay_id))
+@router.get("/replays/{replay_id}", response={200: ReplayBody, 429: ErrorAnswer}, tags=["replays"])
+def get_replay(request: HttpRequest, replay_id: str, wait: WaitSeconds = 0) -> JsonObject:
+    """State, progress, verdict, first divergence and the produced run. A paused replay has not ended."""
+    replay = find_replay(request, replay_id)
+    if wait:
+        wait_for_end(lambda: has_ended(replay), wait)
+        replay = find_replay(request, replay_id)
+    return replay_body(replay)
 
 
-@router.post("/replays/{replay_id}/cancel", response={202: ReplayBody, 404: ErrorAnswer}, tags=["replays"])
+@router.post("/replays/{replay_id}/cancel", response={202: ReplayBody}, tags=["replays"], operation_id="cancel_replay")
 def post_cancel(request: HttpRequest, replay_id: str) -> Status[JsonObject]:
     """Ask for the replay to stop. One that is over stays as it is."""
     return Status(202, replay_body(cancel_replay(find_replay(request, replay_id))))
@@ -112,14 +127,14 @@ def find_replay(request: HttpRequest, replay_id: str) -> Replay:
     return replay
 
 
-@router.get("/comparisons", response={200: ComparisonBody, 404: ErrorAnswer}, tags=["comparisons"])
+@router.get("/comparisons", response={200: ComparisonBody, 404: ErrorAnswer, 410: ErrorAnswer}, tags=["comparisons"])
 def get_comparison(request: HttpRequest, left: str, right: str) -> JsonObject:
     """Two runs aligned step by step, field by field, with the first divergence."""
     return to_json(compare(find_run(request, left), find_run(request, right)))
 
 
 @router.get("/cold-cases", response={200: ColdCaseGroups}, tags=["cold cases"])
-def get_cold_cases(request: HttpRequest) -> JsonObject:
+def list_cold_cases(request: HttpRequest) -> JsonObject:
     """Cold cases grouped by what was missing, and the fixes that would close the most of them."""
     board = cold_board(project_of(request))
     return {

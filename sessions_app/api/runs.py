@@ -13,11 +13,20 @@ from ninja import Router, Status
 from sessions_app.api.auth import FullKeyHolder, KeyHolder, project_of
 from sessions_app.api.bodies import read_body
 from sessions_app.api.errors import Refused, not_found
+from sessions_app.api.examples import EXCHANGES, RECORDINGS
+from sessions_app.api.openapi import (
+    ANY_JSON,
+    JSON_TYPE,
+    REPORT_TYPES,
+    answers_file,
+    takes,
+)
 from sessions_app.api.rendering import json_answer
 from sessions_app.api.schemas import (
     Accepted,
     AcceptedBatch,
     AttachedBody,
+    ChangedSince,
     ColdCaseBody,
     ColdCaseRequest,
     ErrorAnswer,
@@ -26,6 +35,7 @@ from sessions_app.api.schemas import (
     ReplayList,
     ReplayQueued,
     ReplayRequest,
+    ReportFormat,
     RunBody,
     RunList,
     StepList,
@@ -37,7 +47,7 @@ from sessions_app.core.reports.run_report import ReproductionReport, as_json, as
 from sessions_app.core.search.query import parse_query
 from sessions_app.mapping.load import load_facts, load_run, load_steps
 from sessions_app.models import Run
-from sessions_app.queries.run_lists import replays_of_run, runs_page
+from sessions_app.queries.run_lists import Page, replays_of_run, runs_page
 from sessions_app.services.cold_cases import mark_cold, take_back
 from sessions_app.services.deletion import RunInUse, delete_run
 from sessions_app.services.exchanges import attach_exchanges
@@ -56,10 +66,10 @@ router = Router(auth=FullKeyHolder(), tags=["runs"])
     response={
         200: Accepted | AcceptedBatch,
         201: Accepted | AcceptedBatch,
-        400: ErrorAnswer,
         409: ErrorAnswer,
-        413: ErrorAnswer,
+        410: ErrorAnswer,
     },
+    openapi_extra=takes(ANY_JSON, RECORDINGS),
 )
 def post_run(request: HttpRequest) -> Status[JsonObject]:
     """Send one recording, or several as `{"runs": [...]}`: all of them are stored or none.
@@ -67,7 +77,8 @@ def post_run(request: HttpRequest) -> Status[JsonObject]:
     A recording is a native record, a session file, items of the OpenAI Agents SDK, a Pydantic AI message dump, events
     of steps, checkpoints, snapshots, recordings of tools, or recorded HTTP of vcrpy, nock or WireMock. Exports of other
     products (OTLP JSON, OpenAI Agents traces, Langfuse, LangSmith, Phoenix), logged requests to model providers and
-    case files are taken as well, and answered by a list of the runs that they gave.
+    case files are taken as well, and answered by a list of the runs that they gave. The format is recognised
+    from the content: send YAML, lines of JSON and archives as they are, under any content type.
     201 when a run is new, 200 for the same again, 409 when another run has its id.
     """
     imported = take_in(project_of(request), read_body(request), request.headers.get("Content-Type", ""))
@@ -88,16 +99,23 @@ def _accepted(request: HttpRequest, ingested: Ingested) -> JsonObject:
     }
 
 
-@router.get("/runs", response={200: RunList, 400: ErrorAnswer})
-def get_runs(request: HttpRequest, q: str = "", cursor: str | None = None, limit: PageSize = 50) -> HttpResponse:
+@router.get("/runs", response={200: RunList})
+def list_runs(
+    request: HttpRequest,
+    q: str = "",
+    cursor: str | None = None,
+    limit: PageSize = 50,
+    changed_since: ChangedSince = None,
+) -> HttpResponse:
     """Recorded runs, those that came last first. `q` is the query of the sessions page, where `origin:` asks for
     produced runs; inputs and outputs are cut here."""
-    runs, next_cursor = runs_page(project_of(request), parse_query(q), cursor, limit)
+    page = Page(cursor=cursor, limit=limit, changed_since=changed_since)
+    runs, next_cursor = runs_page(project_of(request), parse_query(q), page)
     return json_answer({"items": list(map(listed_run, runs)), "next_cursor": next_cursor})
 
 
-@router.get("/runs/{path:run_id}/steps", response={200: StepList, 404: ErrorAnswer})
-def get_steps(request: HttpRequest, run_id: str, cursor: str | None = None, limit: PageSize = 100) -> JsonObject:
+@router.get("/runs/{path:run_id}/steps", response={200: StepList})
+def list_steps(request: HttpRequest, run_id: str, cursor: str | None = None, limit: PageSize = 100) -> JsonObject:
     """Steps in order, a page at a time."""
     row = find_run(request, run_id)
     steps, states, last = load_steps(row, after=_position(cursor), limit=limit)
@@ -116,40 +134,41 @@ def _position(cursor: str | None) -> int:
     return int(cursor)
 
 
-@router.get("/runs/{path:run_id}/record", response={404: ErrorAnswer})
+@router.get("/runs/{path:run_id}/record", openapi_extra=answers_file(JSON_TYPE))
 def get_record(request: HttpRequest, run_id: str) -> HttpResponse:
     """The run in the native format; posting it to an empty server gives an equal run."""
     return HttpResponse(encode_native(load_run(find_run(request, run_id))), content_type="application/json")
 
 
-@router.get("/runs/{path:run_id}/kit", response={200: KitBody, 404: ErrorAnswer})
+@router.get("/runs/{path:run_id}/kit", response={200: KitBody})
 def get_kit(request: HttpRequest, run_id: str) -> JsonObject:
     """The twelve lines of the replay kit and the three buckets, each with how to capture it."""
     kit: JsonObject = find_run(request, run_id).kit
     return kit
 
 
-@router.get("/runs/{path:run_id}/report", response={404: ErrorAnswer})
-def get_report(request: HttpRequest, run_id: str, format: str = "json") -> HttpResponse:
+@router.get("/runs/{path:run_id}/report", openapi_extra=answers_file(*REPORT_TYPES))
+def get_report(request: HttpRequest, run_id: str, format: ReportFormat = "json") -> HttpResponse:
     """The reproduction report: `json`, `md`, `txt` or `html`."""
-    row = find_run(request, run_id)
-    report = report_of_run(row)
-    if format not in _REPORTS:
-        raise Refused(400, "bad_parameter", f"format must be one of {', '.join(_REPORTS)}.", "format")
     render, content_type = _REPORTS[format]
-    return HttpResponse(render(report), content_type=content_type)
+    return HttpResponse(render(report_of_run(find_run(request, run_id))), content_type=content_type)
 
 
-@router.get("/runs/{path:run_id}/replays", response={200: ReplayList, 400: ErrorAnswer, 404: ErrorAnswer})
-def get_replays_of_run(
-    request: HttpRequest, run_id: str, cursor: str | None = None, limit: PageSize = 50
+@router.get("/runs/{path:run_id}/replays", response={200: ReplayList})
+def list_replays_of_run(
+    request: HttpRequest,
+    run_id: str,
+    cursor: str | None = None,
+    limit: PageSize = 50,
+    changed_since: ChangedSince = None,
 ) -> JsonObject:
     """Replays and forks of the run, those asked for last first."""
-    replays, next_cursor = replays_of_run(find_run(request, run_id), cursor, limit)
+    page = Page(cursor=cursor, limit=limit, changed_since=changed_since)
+    replays, next_cursor = replays_of_run(find_run(request, run_id), page)
     return {"items": list(map(replay_body, replays)), "next_cursor": next_cursor}
 
 
-@router.post("/runs/{path:run_id}/replays", response={202: ReplayQueued, 400: ErrorAnswer, 404: ErrorAnswer})
+@router.post("/runs/{path:run_id}/replays", response={202: ReplayQueued})
 def post_replay(request: HttpRequest, run_id: str, wanted: ReplayRequest | None = None) -> Status[JsonObject]:
     """Queue a replay with the world off; see `replays` for its state. The body may be left out.
 
@@ -166,7 +185,8 @@ def order_in(wanted: ReplayRequest) -> JsonObject:
 
 @router.post(
     "/runs/{path:run_id}/exchanges",
-    response={200: AttachedBody, 400: ErrorAnswer, 404: ErrorAnswer, 409: ErrorAnswer, 413: ErrorAnswer},
+    response={200: AttachedBody, 409: ErrorAnswer},
+    openapi_extra=takes(ANY_JSON, EXCHANGES),
 )
 def post_exchanges(request: HttpRequest, run_id: str) -> JsonObject:
     """Put recorded HTTP onto the tool calls of a run: a cassette of vcrpy (YAML or JSON) or betamax, or a file of nock
@@ -179,7 +199,7 @@ def post_exchanges(request: HttpRequest, run_id: str) -> JsonObject:
     return {"run_id": run_id, "steps": list(attached.steps)}
 
 
-@router.post("/runs/{path:run_id}/cold-case", response={200: ColdCaseBody, 400: ErrorAnswer, 404: ErrorAnswer})
+@router.post("/runs/{path:run_id}/cold-case", response={200: ColdCaseBody})
 def post_cold_case(request: HttpRequest, run_id: str, wanted: ColdCaseRequest) -> JsonObject | None:
     """Mark the run as a cold case. A reason is required; marking again replaces it."""
     run = find_run(request, run_id)
@@ -188,20 +208,20 @@ def post_cold_case(request: HttpRequest, run_id: str, wanted: ColdCaseRequest) -
     return cold_case_body(run)
 
 
-@router.delete("/runs/{path:run_id}/cold-case", response={204: None, 404: ErrorAnswer})
+@router.delete("/runs/{path:run_id}/cold-case", response={204: None})
 def delete_cold_case(request: HttpRequest, run_id: str) -> Status[None]:
     """Take the mark back; no mark is fine too."""
     take_back(run=find_run(request, run_id))
     return Status(204, None)
 
 
-@router.get("/runs/{path:run_id}", response={200: RunBody, 404: ErrorAnswer})
+@router.get("/runs/{path:run_id}", response={200: RunBody})
 def get_run(request: HttpRequest, run_id: str) -> JsonObject:
     """Facts, outcome, verdict, anomalies."""
     return whole_run(find_run(request, run_id))
 
 
-@router.delete("/runs/{path:run_id}", response={204: None, 404: ErrorAnswer, 409: ErrorAnswer})
+@router.delete("/runs/{path:run_id}", response={204: None, 409: ErrorAnswer}, operation_id="delete_run")
 def delete_one_run(request: HttpRequest, run_id: str) -> Status[None]:
     """Delete the run for good, with its spans, its replays and what these produced. Forks of it stay. 409 while a
     replay of it has not ended. Bytes that other runs may hold too, such as answers of tools, stay in the store."""
@@ -242,7 +262,7 @@ def report_page(about: str, verdict: str | None, text: str) -> str:
     return render_to_string("api/report.html", {"about": about, "verdict": verdict, "text": text})
 
 
-_REPORTS: dict[str, tuple[Callable[[ReproductionReport], bytes | str], str]] = {
+_REPORTS: dict[ReportFormat, tuple[Callable[[ReproductionReport], bytes | str], str]] = {
     "json": (lambda report: compact_json(as_json(report)), "application/json"),
     "html": (_as_page, "text/html; charset=utf-8"),
     "md": (as_markdown, "text/markdown; charset=utf-8"),

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
+from sessions_app.api import examples
+from sessions_app.core.payload import JsonObject
 from sessions_app.core.run import StepSource
 
 NO_NUL = r"^[^\x00]*$"
@@ -17,6 +19,23 @@ NO_NUL = r"^[^\x00]*$"
 
 PageSize = Annotated[int, Field(ge=1, le=500)]
 """How many items of a list one answer holds."""
+
+
+Moment = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
+"""ISO 8601 with offset."""
+
+
+ReportFormat = Literal["json", "md", "txt", "html"]
+
+
+ChangedSince = Annotated[
+    AwareDatetime | None,
+    Field(
+        description="Only what changed since then, the oldest change first, each with `changed_at`. Ask next with the "
+        "newest of these, less a minute."
+    ),
+]
+_CHANGED = "In lists with `changed_since`; null elsewhere."
 
 
 class Answer(BaseModel):
@@ -29,6 +48,11 @@ class OrderBody(Answer):
     """What is sent to have something done. A member that nobody reads would make it another order without a word."""
 
     model_config = ConfigDict(extra="forbid")
+
+
+def shown(example: JsonObject) -> ConfigDict:
+    """What a body says of itself beside its fields."""
+    return ConfigDict(json_schema_extra={"examples": [example]})
 
 
 class ErrorBody(Answer):
@@ -71,7 +95,7 @@ class Tokens(Answer):
 
 class ColdCaseBody(Answer):
     reason: str
-    marked_at: str
+    marked_at: Moment
 
 
 class RunBody(Answer):
@@ -86,7 +110,7 @@ class RunBody(Answer):
     provider: str | None
     user_id: str | None
     tenant_id: str | None
-    started_at: str | None
+    started_at: Moment | None
     duration_ms: float | None
     tokens: Tokens
     steps: int = Field(description="Model, tool, retrieval and agent steps.")
@@ -103,13 +127,14 @@ class RunBody(Answer):
     commit: str | None
     source_format: str
     digest: str
+    changed_at: Moment | None = Field(description=_CHANGED)
 
 
 class SessionBody(Answer):
     session_id: str
     runs: list[RunBody]
-    started_at: str
-    last_at: str
+    started_at: Moment
+    last_at: Moment
     user_id: str | None
     tenant_id: str | None
 
@@ -139,8 +164,8 @@ class StepBody(Answer):
     outcome: str | None
     model: str | None
     tokens: Tokens
-    started_at: str | None
-    first_token_at: str | None
+    started_at: Moment | None
+    first_token_at: Moment | None
     duration_ms: float | None
     parent: int | None
     source: StepSource
@@ -226,6 +251,8 @@ AgentName = Annotated[str | None, Field(description="An agent that the server's 
 
 
 class ReplayRequest(OrderBody):
+    model_config = shown(examples.REPLAY)
+
     mode: Literal["recording", "code", "code_and_tools", "live"] = Field(
         default="recording",
         description="recording: an agent rebuilt from the recording. code: a registered agent, its tools frozen. "
@@ -247,6 +274,8 @@ class ReplayRequest(OrderBody):
 
 
 class ResumeRequest(OrderBody):
+    model_config = shown(examples.RESUME)
+
     at_step: Any = Field(default=None, description="The step to go on from: a number, or an id such as `step_3`.")
     agent: AgentName = None
     tools: Tools = None
@@ -256,21 +285,27 @@ class ResumeRequest(OrderBody):
 
 
 class ForkRequest(ResumeRequest):
+    model_config = shown(examples.FORK)
+
     changes: Any = Field(
         default=None,
-        description="A list of changes, each an object with `kind`: instructions, message, tool_result, model_answer, "
-        "state, model, clock, agent or rule.",
+        description="A list of changes, each an object with `kind`: instructions, message, tool_result, approval, "
+        "model_answer, state, model, clock, agent or rule.",
     )
-    hypothesis: Any = Field(default=None, description="Why the change should matter, in words.")
+    hypothesis: Any = Field(default=None, description="Why the change should matter, in words; needed.")
     expect: Expect = None
 
 
 class SamplesRequest(ForkRequest):
+    model_config = shown(examples.SAMPLES)
+
     samples: Any = Field(default=None, description="How often a live model is asked, from 1 to 100.")
 
 
 class AnswerRequest(OrderBody):
     """One of value, error, not_found and twin for a call of a tool, answer for a request to the model."""
+
+    model_config = shown(examples.HAND_ANSWER)
 
     value: Any = Field(default=None, description="What the tool answers: any JSON, null included.")
     error: Any = Field(default=None, description="How the tool fails: a text, or `{type, message, crashes}`.")
@@ -303,7 +338,7 @@ class ReplayBody(Answer):
     divergence: dict[str, Any] | None = Field(description="step, path, recorded, replayed")
     proof: dict[str, Any] | None = Field(
         description="requests, parameters, model, tool_arguments, state, outcome: each with state (proven, not_proven, "
-        "not_comparable) and reason; outcome_kind; same_steps. null where nothing was compared."
+        "not_comparable) and reason; outcome_kind; same_steps; not_played. null where nothing was compared."
     )
     live_calls: int | None = Field(
         description="Calls of live tools that happened; of a sampling, requests to the live model too."
@@ -328,6 +363,18 @@ class ReplayBody(Answer):
         description="What it waits for: at, asked, kind, step, name, call_id, arguments, why, nearest."
     )
     parent_digest: str = Field(description="SHA-256 over the run that it was made of; see `digest` of runs.")
+    changed_at: Moment | None = Field(description=_CHANGED)
+
+
+class ObservedRequest(OrderBody):
+    """Read by `observed_in`, which keeps the record's bytes as they are."""
+
+    model_config = shown(examples.OBSERVED)
+
+    mode: Literal["code", "code_and_tools"] = Field(description="Whether the tools were frozen, or ran.")
+    agent: str = Field(description="Whose code ran.")
+    record: dict[str, Any] = Field(description="The run that was observed, as a native record.")
+    on_difference: Literal["stop", "play_on"] | None = None
 
 
 class ObservedReplay(ReplayBody):
@@ -390,7 +437,7 @@ class ForkItem(Answer):
     steps: int | None
     tokens: Tokens
     sources: dict[str, int]
-    created_at: str
+    created_at: Moment
 
 
 class ReplayList(Answer):
@@ -403,7 +450,9 @@ class ForkList(Answer):
     next_cursor: str | None
 
 
-class ColdCaseRequest(Answer):
+class ColdCaseRequest(OrderBody):
+    model_config = shown(examples.COLD_CASE)
+
     reason: str = Field(max_length=2000, pattern=NO_NUL)
 
 

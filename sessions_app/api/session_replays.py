@@ -8,10 +8,11 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Router, Status
 
 from sessions_app.api.auth import FullKeyHolder, project_of
-from sessions_app.api.errors import Refused, not_found
+from sessions_app.api.errors import not_found
+from sessions_app.api.openapi import REPORT_TYPES, answers_file
 from sessions_app.api.reads import find_session
 from sessions_app.api.runs import order_in, report_page
-from sessions_app.api.schemas import ErrorAnswer, ReplayRequest, SessionReplayBody, SessionReplayQueued
+from sessions_app.api.schemas import ReplayRequest, ReportFormat, SessionReplayBody, SessionReplayQueued
 from sessions_app.core.payload import JsonObject, compact_json
 from sessions_app.core.reports.session_report import SessionReport, as_json, as_markdown, as_text
 from sessions_app.models import SessionReplay
@@ -21,9 +22,7 @@ from sessions_app.services.session_replays import cancel_session_replay, request
 router = Router(auth=FullKeyHolder(), tags=["session replays"])
 
 
-@router.post(
-    "/sessions/{path:session_id}/replays", response={202: SessionReplayQueued, 400: ErrorAnswer, 404: ErrorAnswer}
-)
+@router.post("/sessions/{path:session_id}/replays", response={202: SessionReplayQueued})
 def post_session_replay(
     request: HttpRequest, session_id: str, wanted: ReplayRequest | None = None
 ) -> Status[JsonObject]:
@@ -39,26 +38,30 @@ def post_session_replay(
     return Status(202, {"session_replay_id": asked.session_replay_id, "replays": replays})
 
 
-@router.get("/session-replays/{session_replay_id}", response={200: SessionReplayBody, 404: ErrorAnswer})
+@router.get("/session-replays/{session_replay_id}", response={200: SessionReplayBody})
 def get_session_replay(request: HttpRequest, session_replay_id: str) -> JsonObject:
     """State, the verdict of each run in the session's order, and one for all of them."""
     return as_json(session_report(find_session_replay(request, session_replay_id)))
 
 
-@router.post("/session-replays/{session_replay_id}/cancel", response={202: SessionReplayBody, 404: ErrorAnswer})
-def post_cancel_session(request: HttpRequest, session_replay_id: str) -> Status[JsonObject]:
+@router.post(
+    "/session-replays/{session_replay_id}/cancel",
+    response={202: SessionReplayBody},
+    operation_id="cancel_session_replay",
+)
+def cancel_session(request: HttpRequest, session_replay_id: str) -> Status[JsonObject]:
     """Cancel what waits, and ask what runs to stop. What is over stays as it is."""
     asked = find_session_replay(request, session_replay_id)
     cancel_session_replay(asked)
     return Status(202, as_json(session_report(asked)))
 
 
-@router.get("/session-replays/{session_replay_id}/report", response={404: ErrorAnswer})
-def get_session_report(request: HttpRequest, session_replay_id: str, format: str = "json") -> HttpResponse:
+@router.get("/session-replays/{session_replay_id}/report", openapi_extra=answers_file(*REPORT_TYPES))
+def get_session_replay_report(
+    request: HttpRequest, session_replay_id: str, format: ReportFormat = "json"
+) -> HttpResponse:
     """The report of all runs together: `json`, `md`, `txt` or `html`."""
     report = session_report(find_session_replay(request, session_replay_id))
-    if format not in _REPORTS:
-        raise Refused(400, "bad_parameter", f"format must be one of {', '.join(_REPORTS)}.", "format")
     render, content_type = _REPORTS[format]
     return HttpResponse(render(report), content_type=content_type)
 
@@ -70,7 +73,7 @@ def find_session_replay(request: HttpRequest, session_replay_id: str) -> Session
     return found
 
 
-_REPORTS: dict[str, tuple[Callable[[SessionReport], bytes | str], str]] = {
+_REPORTS: dict[ReportFormat, tuple[Callable[[SessionReport], bytes | str], str]] = {
     "json": (lambda report: compact_json(as_json(report)), "application/json"),
     "html": (lambda report: report_page(report.session_id, report.words, as_text(report)), "text/html; charset=utf-8"),
     "md": (as_markdown, "text/markdown; charset=utf-8"),

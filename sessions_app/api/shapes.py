@@ -49,6 +49,7 @@ def run_body(row: Run, *, input_: JsonValue, output: JsonValue, error: ErrorInfo
         "commit": row.commit,
         "source_format": row.source_format,
         "digest": bytes(row.content_digest).hex(),
+        "changed_at": changed_at(row),
     }
 
 
@@ -151,7 +152,7 @@ def replay_body(replay: Replay) -> JsonObject:
         "run_of": replay.run.run_id,
         "session_replay_id": replay.session_replay.session_replay_id if replay.session_replay else None,
         "number": replay.number,
-        "state": _state(replay),
+        "state": replay_state(replay),
         "mode": replay.mode,
         "attempt": replay.attempt,
         "progress": {"done": replay.progress_done, "total": replay.progress_total},
@@ -171,6 +172,7 @@ def replay_body(replay: Replay) -> JsonObject:
         "sources": sources_of(replay),
         "stopped_at": replay.stopped_at,
         "parent_digest": bytes(replay.content.digest).hex(),
+        "changed_at": changed_at(replay),
     }
 
 
@@ -189,7 +191,7 @@ def fork_item(row: ForkRow) -> JsonObject:
     return {
         "replay_id": replay.replay_id,
         "mode": replay.mode,
-        "state": _state(replay),
+        "state": replay_state(replay),
         "verdict": replay.verdict,
         "depth": row.depth,
         "parent_run_id": row.parent_run_id,
@@ -205,9 +207,14 @@ def fork_item(row: ForkRow) -> JsonObject:
     }
 
 
-def _state(replay: Replay) -> str:
+def replay_state(replay: Replay) -> str:
     """That a worker has it but has not begun is nothing that a script has to know."""
     return ReplayState.RUNNING if replay.state == ReplayState.CLAIMED else replay.state
+
+
+def changed_at(row: Run | Replay) -> str | None:
+    """Known where a list was asked for what changed."""
+    return moment(getattr(row, "changed_at", None))
 
 
 def moment(value: datetime | None) -> str | None:

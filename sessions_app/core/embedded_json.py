@@ -34,10 +34,12 @@ def _read(value: str) -> JsonValue:
 
 
 def _whole_text(text: str, value: JsonValue) -> JsonValue:
-    """JSON may spell half a surrogate pair, where a text was cut inside of a sign: it becomes U+FFFD, like all that no
-    text can be."""
-    if "\\u" not in text:
-        return value
+    """JSON may spell half a surrogate pair, where a text was cut inside of a sign."""
+    return without_half_pairs(value) if "\\u" in text else value
+
+
+def without_half_pairs(value: JsonValue) -> JsonValue:
+    """Half a surrogate pair becomes U+FFFD, like all that no text can be."""
     try:
         compact_json(value)
     except UnicodeEncodeError:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from sessions_app.core.packed_nodes import Reference, name_of
+
 
 class ReplayProductError(Exception):
     """Base of every error that this product raises on purpose."""
@@ -53,6 +55,13 @@ class StoredBytesMissing(ReplayProductError):
         self.name = name
 
 
+class HeaderMissing(StoredBytesMissing):
+    """All facts of a run but its steps and histories."""
+
+    def __init__(self) -> None:
+        super().__init__("header", "The stored header of the run is missing or damaged.")
+
+
 class StepMissing(StoredBytesMissing):
     """What was recorded of a step, though its row is there."""
 
@@ -64,9 +73,16 @@ class StepMissing(StoredBytesMissing):
 class PayloadMissing(StoredBytesMissing):
     """A payload, or a message of a history."""
 
-    def __init__(self, digest: str) -> None:
-        super().__init__(digest, f"The stored payload {digest} is missing or damaged.")
-        self.digest = digest
+    def __init__(self, reference: Reference) -> None:
+        name = name_of(reference)
+        super().__init__(name, f"The stored payload {name} is missing or damaged.")
+
+
+class HistoryMissing(StoredBytesMissing):
+    """The links of a run's message histories."""
+
+    def __init__(self) -> None:
+        super().__init__("message history", "The stored message history of the run is missing or damaged.")
 
 
 class SpansMissing(StoredBytesMissing):

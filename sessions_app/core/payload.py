@@ -11,12 +11,30 @@ from json.encoder import encode_basestring
 from typing import Any, NoReturn
 
 TEXT = "text/plain; charset=utf-8"
+LONG = 4_000
+"""Bytes from which a payload is stored apart, once for all runs and traces that have it."""
 JSON = "application/json"
 BINARY = "application/octet-stream"
 
 JsonValue = Any
 """Anything that JSON can say; typed loosely on purpose, recorded data has no schema of ours."""
 JsonObject = dict[str, Any]
+
+
+class SpelledFloat(float):
+    """A float that remembers how the document spelled it: `1e2`, `100.0`."""
+
+    text: str
+
+    def __new__(cls, text: str) -> SpelledFloat:
+        number = super().__new__(cls, text)
+        if math.isinf(number):
+            raise ValueError(f"{text[:40]} is out of range")
+        number.text = text
+        return number
+
+    def __repr__(self) -> str:
+        return self.text
 
 
 def sha256_hex(content: bytes) -> str:
@@ -85,6 +103,17 @@ class Payload:
         except (ValueError, RecursionError):
             return value
 
+    @cached_property
+    def spelled(self) -> JsonValue:
+        """Like `parsed`, with numbers that remember their spelling: for comparing two documents. A loop that read a
+        number remembers none, so what it is held against is `parsed`."""
+        if not isinstance(self.parsed, dict | list | float):
+            return self.parsed
+        try:
+            return _spelling_decoder.decode(self.content.decode())
+        except (ValueError, RecursionError):
+            return self.parsed
+
     def as_text(self) -> str:
         """The bytes as text for display; what is not UTF-8 becomes U+FFFD."""
         return self.content.decode("utf-8", errors="replace")
@@ -112,6 +141,7 @@ def _finite(text: str) -> float:
 
 
 _finite_decoder = json.JSONDecoder(parse_constant=_refuse, parse_float=_finite)
+_spelling_decoder = json.JSONDecoder(parse_float=SpelledFloat)
 
 
 _compact = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import Literal
 
 from sessions_app.core.history import History
-from sessions_app.core.payload import JsonObject, Payload
+from sessions_app.core.payload import JsonObject, JsonValue, Payload
 
 RunStatus = Literal["ok", "error", "cut_off", "running"]
 Origin = Literal["recorded", "replay", "fork"]
@@ -22,6 +22,7 @@ StepSource = Literal[
 REPEATED: frozenset[StepSource] = frozenset({"recorded", "recorded_for_another_request"})
 """Answers of the recording, given to the request that they belong to or to another one."""
 ToolKind = Literal["read", "write", "unknown"]
+Awaited = Literal["approval", "answer"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -41,6 +42,10 @@ class ErrorInfo:
         """Whether the other says the same, as far as this one was recorded."""
         pairs = (self.type, other.type), (self.message, other.message)
         return all(left is None or left == right for left, right in pairs)
+
+
+USAGE_LIMITS = ("request_limit", "tool_calls_limit", "input_tokens_limit", "output_tokens_limit", "total_tokens_limit")
+"""Limits of a run that are whole numbers, and that a replay keeps."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -309,6 +314,11 @@ class Run:
     extra: JsonObject = field(default_factory=dict)
 
     @property
+    def is_told_by_others(self) -> bool:
+        """Whether its steps were put together from what was seen from outside of the loop: spans, or HTTP."""
+        return self.source_format in (SPANS, EXCHANGES)
+
+    @property
     def decided(self) -> JsonObject:
         """What was decided of the calls that this run was resumed with, by their ids."""
         value = self.deferred.value if self.deferred else None
@@ -334,6 +344,24 @@ class Fixture:
     """Whether the run ended beside it, before the loop took this answer up."""
     parent: int | None = None
     """The answer of the model that asked for the call, where the recording says it."""
+    tool_ran: bool | None = None
+    """Whether the tool itself began; None where the recording does not say it."""
+    awaited: Awaited | None = None
+    """For what its tool had it wait until code settled it while the run went on."""
+    waits_with: JsonValue = None
+    """What the tool said to whoever is to approve or to answer the call; known where `tool_ran` is."""
+
+    @property
+    def ended_before_tool(self) -> bool:
+        """Whether a check or a hook of the agent's code ended the call in front of the tool."""
+        if self.tool_ran is not None:
+            return not self.tool_ran
+        return (self.call.retry or {}).get("cause") == "validation_error"
+
+    @property
+    def was_put_off(self) -> bool:
+        """Whether it was answered behind the calls beside it, from outside while the run went on."""
+        return self.awaited == "answer"
 
     @property
     def has_ended(self) -> bool:
@@ -359,6 +387,10 @@ OPENAI_AGENTS, PYDANTIC_AI = "openai-agents", "pydantic-ai"
 """Frameworks, as their recorders name them."""
 SPANS = "otlp"
 """The source format of runs that were put together from spans."""
+EXCHANGES = "provider-http"
+"""The source format of recorded functions whose calls of models were read from their HTTP."""
+MESSAGES = "pydantic-ai-messages"
+"""The source format of Pydantic AI's own dumps."""
 SESSION_FILE, OPENAI_ITEMS = "session-file", "openai-agents-items"
 """The source formats of what a short script around an agent saves: the input stands beside the messages."""
 WAITING = frozenset({"deferred", "unapproved"})
@@ -411,8 +443,8 @@ def was_stopped(error: ErrorInfo | None) -> bool:
 def _has_end(step: Step) -> bool:
     if isinstance(step.call, ToolCall) and step.call.outcome is not None:
         return step.call.outcome != "interrupted"
-    if was_stopped(step.error):
-        return answered(step) is not None
+    if was_stopped(step.error) or isinstance(step.call, ToolCall):
+        return answered(step) is not None or (step.error is not None and not was_stopped(step.error))
     return step.error is not None or step.duration_ms is not None or answered(step) is not None
 
 
@@ -424,10 +456,34 @@ def fixtures(run: Run) -> list[Fixture]:
     """The answers of the tools that the run's own loop called, in recorded order, without those that the
     framework wrote. What a tool called in turn happened inside its answer."""
     return [
-        Fixture(step=step.index, call=step.call, error=step.error, parent=step.parent)
+        fixture_of(step, step.call)
         for step in main_steps(run)
         if isinstance(step.call, ToolCall) and is_answered_by_tool(step.call)
     ]
+
+
+def fixture_of(step: Step, call: ToolCall) -> Fixture:
+    return Fixture(
+        step=step.index,
+        call=call,
+        error=step.error,
+        parent=step.parent,
+        tool_ran=tool_ran(step),
+        awaited=_awaited(step, call),
+        waits_with=step.extra.get("waits_with"),
+    )
+
+
+def tool_ran(step: Step) -> bool | None:
+    """Whether the tool of a tool step itself began; None where the recording does not say it."""
+    said = step.extra.get("tool_ran")
+    return said if isinstance(said, bool) else None
+
+
+def _awaited(step: Step, call: ToolCall) -> Awaited | None:
+    """Of a call that still waits, nothing is settled."""
+    said = step.extra.get("waited_for")
+    return said if said in ("approval", "answer") and call.outcome not in WAITING else None
 
 
 def is_answered_by_tool(call: ToolCall) -> bool:

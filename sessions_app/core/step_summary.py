@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Any
 
 import msgspec
 
@@ -14,6 +15,8 @@ class StepSummary(msgspec.Struct, array_like=True, kw_only=True, gc=False):
     index: int
     kind: str
     name: str
+    text: int
+    """The number of the piece that holds what was recorded of it (mapping/pieces.py)."""
     call_id: str | None = None
     tool_name: str | None = None
     """Of the tool, where the step has another name."""
@@ -21,9 +24,9 @@ class StepSummary(msgspec.Struct, array_like=True, kw_only=True, gc=False):
     arguments_key: bytes | None = None
     result_key: bytes | None = None
     """The first 16 bytes of SHA-256 of the canonical values: equal for equal ones however they were spelled."""
-    input_node: bytes | None = None
-    output_node: bytes | None = None
-    """Where the histories of a request and of its answer end (core/history.py)."""
+    input_node: int | None = None
+    output_node: int | None = None
+    """Where the histories of a request and of its answer end, by the numbers of the content's nodes."""
     request_key: bytes | None = None
     """Of a model step, 16 bytes: equal for requests that ask for the same (core/replay/request_key.py)."""
     model: str | None = None
@@ -45,14 +48,16 @@ class StepSummary(msgspec.Struct, array_like=True, kw_only=True, gc=False):
     """Of the spans that told of this step; only runs made of spans have them."""
 
 
-_READER = msgspec.msgpack.Decoder(tuple[StepSummary, ...])
+_READER = msgspec.msgpack.Decoder(list[list[Any]])
 _WRITER = msgspec.msgpack.Encoder()
 
 
 def write_summaries(steps: Sequence[StepSummary]) -> bytes:
-    return _WRITER.encode(steps)
+    """Field by field, each of all steps: a tenth less when compressed than step by step."""
+    return _WRITER.encode([[getattr(step, name) for step in steps] for name in StepSummary.__struct_fields__])
 
 
 def read_summaries(data: bytes) -> tuple[StepSummary, ...]:
     """Raises `msgspec.DecodeError` for other bytes."""
-    return _READER.decode(data)
+    rows = list(zip(*_READER.decode(data), strict=True))
+    return msgspec.convert(rows, tuple[StepSummary, ...], builtin_types=(bytes,))

@@ -44,6 +44,9 @@ def stop_lines(replay: Replay) -> Iterator[str]:
     else:
         words = stopped.get("breakpoint") or "one step"
         yield f"paused before step {stopped['step']}: {call}  ({words})"
+    sent = (replay.facts.get("asked_for") or {}).get("http")
+    if sent is not None:
+        yield f"  it sent {sent['method']} {sent['url']}: {sent['reason']}"
     for near in stopped.get("nearest") or []:
         differs = ", ".join(near.get("differs") or []) or "nothing"
         yield f"  like {near['run_id']}#{near['step']}: {short(near.get('arguments'))}  (differs: {differs})"

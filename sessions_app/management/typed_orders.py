@@ -78,6 +78,13 @@ def tool_result(text: str) -> JsonObject:
     return {"kind": "tool_result", "step": step.strip(), "value": typed_json(value, "--tool-result")}
 
 
+def denial(text: str) -> JsonObject:
+    """`2`, or `2=Not today.`."""
+    step, sign, words = text.partition("=")
+    change = {"kind": "approval", "step": step.strip(), "value": "denied"}
+    return {**change, "message": words} if sign else change
+
+
 def rules(conditions: Sequence[str], answers: Sequence[str]) -> list[JsonObject]:
     """Each condition with the answer that was typed for it."""
     if len(conditions) != len(answers):

@@ -1,6 +1,7 @@
-"""What other runs look for in the content of a run, as numbers of 64 bits; whoever finds one looks at the step itself.
+"""What is looked for in the contents of runs, as numbers of 64 bits; whoever finds one looks at the thing itself.
 
-Of answered calls SHA-256 of the tool and the arguments, of requests their key, of spans their id: the first 8 bytes.
+Of answered calls SHA-256 of the tool and the arguments, of requests their key, of spans their id, of payloads and of
+the history that the run ended with their digest: the first 8 bytes.
 """
 
 from __future__ import annotations
@@ -11,8 +12,9 @@ from sessions_app.core.payload import sha256_hex
 from sessions_app.core.step_summary import StepSummary
 
 
-def keys_of(steps: Iterable[StepSummary]) -> list[int]:
-    return sorted({key for step in steps for key in _keys(step)})
+def keys_of(steps: Iterable[StepSummary], digests: Iterable[str]) -> list[int]:
+    """`digests` are those of its payloads, and of the node that its history ends with."""
+    return sorted({*map(holding, digests), *(key for step in steps for key in _keys(step))})
 
 
 def answered(tool_name: str, arguments_key: bytes) -> int:
@@ -28,6 +30,11 @@ def requested(request_key: bytes) -> int:
 
 def told_by(span_id: bytes) -> int:
     return _number(span_id)
+
+
+def holding(digest: str) -> int:
+    """A payload, or the node that the final history ends with; SHA-256 in hex."""
+    return _number(bytes.fromhex(digest))
 
 
 def is_answer(step: StepSummary) -> bool:

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from sessions_app import models
-from sessions_app.core.errors import PayloadMissing
+from sessions_app.core.errors import HistoryMissing, PayloadMissing
 from sessions_app.core.formats.fields import Fields
 from sessions_app.core.formats.native import read_header
 from sessions_app.core.formats.native_steps import read_step
-from sessions_app.core.history import History, Link
+from sessions_app.core.history import History
+from sessions_app.core.packed_nodes import NumberedLink, Reference
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.run import Run, StateChange, Step
 from sessions_app.core.state import PatchError, apply_patch, changed_keys
 from sessions_app.core.step_summary import StepSummary
-from sessions_app.mapping import payloads
-from sessions_app.mapping.details import details
-from sessions_app.mapping.references import payload_references
-from sessions_app.mapping.run_contents import Digest, hex_of, read_history
+from sessions_app.mapping.pieces import step_texts
+from sessions_app.mapping.references import payload_references, read_references
+from sessions_app.mapping.run_contents import read_history
 from sessions_app.mapping.stored import Lookup, WithoutHistories, reference
 
 
@@ -28,10 +28,10 @@ def load_run(row: models.Run) -> Run:
 
 def load_content(content: models.RunContent) -> Run:
     """The same of what was recorded of a run at one time."""
-    texts = details(content, content.steps)
+    texts = step_texts(content, content.steps)
     heads = {content.prior_node, content.final_node}
     heads.update(node for step in content.steps for node in (step.input_node, step.output_node))
-    lookup, histories = _fetch(content, [bytes(content.header), *texts], heads)
+    lookup, histories = _fetch(content, [content.intact_header, *texts], heads)
     return read_header(
         header_of(content),
         lookup,
@@ -44,7 +44,7 @@ def load_content(content: models.RunContent) -> Run:
 def load_step(row: models.Run, index: int) -> Step:
     """One step, which must be there, with its payloads and, for a model call, its history."""
     step = row.steps[index - 1]
-    (text,) = details(row.content, [step])
+    (text,) = step_texts(row.content, [step])
     lookup, _ = _fetch(row.content, [text], {step.input_node, step.output_node})
     return read_step(Fields(text), index, lookup)
 
@@ -54,16 +54,16 @@ States = tuple[JsonValue, JsonValue, list[str]]
 
 
 def load_facts(row: models.Run) -> Run:
-    """The run without steps and histories: one query."""
-    header = bytes(row.content.header)
-    contents = payloads.read_many(row.project_id, payload_references(header))
+    """The run without steps and histories; queries as `read_references` says."""
+    header = row.content.intact_header
+    contents = read_references(row.content, payload_references(header))
     lookup = Lookup(contents, {})
     return read_header(header_of(row.content), lookup, prior=None, steps=(), final=None)
 
 
 def header_of(content: models.RunContent) -> Fields:
     """Without what says that it is a header: that is no fact of the run, and would be kept as an unknown field."""
-    fields = Fields(bytes(content.header))
+    fields = Fields(content.intact_header)
     for name in ("format", "version"):
         fields.slice(name)
     return fields
@@ -71,9 +71,9 @@ def header_of(content: models.RunContent) -> Fields:
 
 def load_steps(row: models.Run, *, after: int, limit: int) -> tuple[list[Step], list[States], bool]:
     """A page of steps without their histories, the states around them, and whether it is the last page."""
-    texts = details(row.content, row.steps[after : after + limit])
-    wanted = {digest for text in texts for digest in payload_references(text)}
-    lookup = WithoutHistories(payloads.read_many(row.project_id, wanted))
+    texts = step_texts(row.content, row.steps[after : after + limit])
+    wanted = {each for text in texts for each in payload_references(text)}
+    lookup = WithoutHistories(read_references(row.content, wanted))
     steps = [read_step(Fields(text), index, lookup) for index, text in enumerate(texts, start=after + 1)]
     return steps, _states(row, steps), len(row.steps) <= after + limit
 
@@ -116,8 +116,16 @@ def initial_state(row: models.Run) -> JsonValue:
     slice_ = header_of(row.content).slice("initial_state")
     if slice_ is None:
         return None
-    digest, media_type = reference(slice_)
-    return Payload(content=payloads.read(row.project_id, digest), media_type=media_type).value
+    return stored_payload(row.content, slice_).value
+
+
+def stored_payload(content: models.RunContent, slice_: bytes) -> Payload:
+    """The payload that a stored header or step refers to with this. Raises `PayloadMissing`."""
+    found, media_type = reference(slice_)
+    contents = read_references(content, [found])
+    if found not in contents:
+        raise PayloadMissing(found)
+    return Payload(content=contents[found], media_type=media_type)
 
 
 def steps_with_state(row: models.Run) -> list[StepSummary]:
@@ -135,46 +143,34 @@ def state_change(detail: Fields) -> StateChange | None:
 
 def _changes_before(row: models.Run, index: int) -> list[StateChange]:
     before = [step for step in steps_with_state(row) if step.index < index]
-    changes = (state_change(Fields(text)) for text in details(row.content, before))
+    changes = (state_change(Fields(text)) for text in step_texts(row.content, before))
     return [change for change in changes if change is not None]
 
 
 def _fetch(
-    content: models.RunContent, texts: list[bytes], heads: Iterable[Digest | None]
-) -> tuple[Lookup, dict[str, History]]:
-    chain = read_history(content, map(hex_of, heads))
-    wanted = {digest for text in texts for digest in payload_references(text)}
-    wanted |= {message for _, message in chain.values()}
-    contents = payloads.read_many(content.project_id, wanted)
-    histories = _histories(chain, contents)
+    content: models.RunContent, texts: list[bytes], heads: Iterable[int | None]
+) -> tuple[Lookup, dict[int, History]]:
+    links = read_history(content, heads)
+    wanted = {each for text in texts for each in payload_references(text)}
+    wanted |= {message for _, message in links.values()}
+    contents = read_references(content, wanted)
+    histories = _histories(links, contents)
     return Lookup(contents, histories), histories
 
 
-def _at(node: Digest | None, histories: dict[str, History]) -> History | None:
-    digest = hex_of(node)
-    if digest is not None and digest not in histories:
-        raise PayloadMissing(digest)
-    return histories[digest] if digest is not None else None
+def _at(node: int | None, histories: dict[int, History]) -> History | None:
+    if node is not None and node not in histories:
+        raise HistoryMissing
+    return histories[node] if node is not None else None
 
 
-def _histories(chain: dict[str, Link], contents: dict[str, bytes]) -> dict[str, History]:
-    """Builds each node after its parent, without recursion: chains are long."""
-    built: dict[str, History] = {}
-    for digest in chain:
-        path: list[str] = []
-        at: str | None = digest
-        while at is not None and at not in built:
-            if at not in chain:
-                raise PayloadMissing(at)
-            path.append(at)
-            at = chain[at][0]
-        for node in reversed(path):
-            parent, message = chain[node]
-            built[node] = _node(built[parent] if parent else None, message, contents)
+def _histories(links: dict[int, NumberedLink], contents: dict[Reference, bytes]) -> dict[int, History]:
+    """Without recursion: chains are long, and each link stands behind the one it follows."""
+    built: dict[int, History] = {}
+    for number, (parent, message) in links.items():
+        if parent is not None and parent not in built:
+            raise HistoryMissing
+        if message not in contents:
+            raise PayloadMissing(message)
+        built[number] = History(None if parent is None else built[parent], Payload(content=contents[message]))
     return built
-
-
-def _node(parent: History | None, message: str, contents: dict[str, bytes]) -> History:
-    if message not in contents:
-        raise PayloadMissing(message)
-    return History(parent, Payload(content=contents[message]))

@@ -9,6 +9,7 @@ from sessions_app.core.clipping import clipped
 from sessions_app.core.formats.json_writer import object_text
 from sessions_app.core.formats.native import header_fields
 from sessions_app.core.formats.native_steps import write_step
+from sessions_app.core.history import History
 from sessions_app.core.payload import JsonValue, Payload, canonical_json, sha256_hex
 from sessions_app.core.replay.request_key import RequestKeys
 from sessions_app.core.run import (
@@ -23,7 +24,7 @@ from sessions_app.core.run import (
 )
 from sessions_app.core.state import changed_keys
 from sessions_app.core.step_summary import StepSummary
-from sessions_app.mapping.run_contents import StepRow
+from sessions_app.core.strip import strip_of
 from sessions_app.mapping.span_ids import span_id_of_run, span_ids_of_step
 from sessions_app.mapping.stored import Collector
 
@@ -34,12 +35,13 @@ STEP_PREVIEW = 160
 KEY_BYTES = 16
 """Of a SHA-256: enough to tell values apart."""
 _STRIP = 200
+"""Letters; of a longer run each stands for some steps that follow one another."""
 _INDEXED_NAME = 512
 """Characters of a tool's name that can be searched; an entry of a GIN index holds 2,712 bytes."""
 _FORMAT_NAME = 40
 _MAX_BIGINT = 2**63 - 1
 _UNSTORABLE = re.compile(r"[\x00\ud800-\udfff]")
-_LETTERS = {"model": "m", "tool": "t", "retrieval": "r", "agent": "a", "other": "o"}
+_LETTERS = {"model": "m", "tool": "t", "retrieval": "r", "agent": "a"}
 
 
 def digest_bytes(digest: str | None) -> bytes | None:
@@ -47,14 +49,23 @@ def digest_bytes(digest: str | None) -> bytes | None:
 
 
 def content_columns(run: Run, into: Collector) -> dict[str, object]:
-    """What a run's content has beside its steps and the nodes of its histories."""
-    into.add_nodes(run.prior)
-    into.add_nodes(run.final)
+    """What a run's content has beside its steps. To be called behind `step_rows`: what a step says stands near it."""
+    end, begun = _end(run), run.prior.length if run.prior else 0
+    # Two runs that add nothing would go on from each other's contents for ever, as often as they grow.
+    if end is not None and end.length > begun:
+        into.digests.append(end.digest)
     return {
         "header": object_text(header_fields(run, into), run.extra),
-        "prior_node": digest_bytes(run.prior.digest) if run.prior else None,
-        "final_node": digest_bytes(run.final.digest) if run.final else None,
+        "prior_node": into.node(run.prior),
+        "final_node": into.node(run.final),
     }
+
+
+def _end(run: Run) -> History | None:
+    """What a later turn of the conversation goes on from."""
+    return run.final or next(
+        (call.output_history for _, call in reversed(run.model_calls) if call.output_history), None
+    )
 
 
 def run_columns(run: Run) -> dict[str, object]:
@@ -100,12 +111,12 @@ def _count_columns(run: Run) -> dict[str, object]:
         "tool_names": sorted({clean(call.tool_name)[:_INDEXED_NAME] for _, call in run.tool_calls}),
         "model_names": sorted(clean(name) for name in names if name),
         "step_kinds": sorted({step.kind for step in run.steps}),
-        "strip": "".join(_letter(step) for step in run.steps[:_STRIP]),
+        "strip": strip_of([_letter(step) for step in run.steps if step.kind != "other"], _STRIP),
     }
 
 
-def step_rows(run: Run, into: Collector) -> list[StepRow]:
-    """Summary and text of each step."""
+def step_rows(run: Run, into: Collector) -> list[StepSummary]:
+    """The summary of each step."""
     keys = RequestKeys()
     return [_step_row(step, into, _request_key(step, keys, run.model)) for step in run.steps]
 
@@ -116,23 +127,23 @@ def _request_key(step: Step, keys: RequestKeys, default_model: str | None) -> by
     return keys.of(call, default_model) if isinstance(call, ModelCall) and call.history else None
 
 
-def _step_row(step: Step, into: Collector, request_key: bytes | None) -> StepRow:
+def _step_row(step: Step, into: Collector, request_key: bytes | None) -> StepSummary:
     arguments, result = asked(step), shown_answer(step)
     call = step.call
     model = call if isinstance(call, ModelCall) else None
-    output = model.output_history if model else None
-    into.add_nodes(output)
-    summary = StepSummary(
+    text = write_step(step, into)
+    return StepSummary(
         index=step.index,
         kind=step.kind,
         name=clean(step.name),
+        text=into.step_text(text),
         call_id=_clean(call.call_id) if isinstance(call, ToolCall) else None,
         tool_name=_other_name(step),
         parent=step.parent,
         arguments_key=value_key(arguments),
         result_key=value_key(result),
-        input_node=digest_bytes(model.history.digest) if model and model.history else None,
-        output_node=digest_bytes(output.digest) if output else None,
+        input_node=into.node(model.history) if model else None,
+        output_node=into.node(model.output_history) if model else None,
         request_key=request_key,
         model=_clean(model.answered_model or model.model) if model else None,
         outcome=call.outcome if isinstance(call, ToolCall) else None,
@@ -149,7 +160,6 @@ def _step_row(step: Step, into: Collector, request_key: bytes | None) -> StepRow
         has_state=step.state is not None,
         span_ids=tuple(map(bytes.fromhex, span_ids_of_step(step))),
     )
-    return summary, write_step(step, into)
 
 
 def _other_name(step: Step) -> str | None:

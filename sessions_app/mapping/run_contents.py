@@ -1,132 +1,115 @@
-"""Writing the content of a run, and reading the nodes of its histories.
-
-A fork begins with steps of its parent. Those that are byte for byte the parent's lie in the parent's content alone, and
-so do the nodes of their histories: a fork costs what is new in it.
-
-The nodes of a run lie together in its content. What stands in front of all that it was asked and answered itself may
-stand in front of other runs too, as in the turns of a conversation: those nodes have rows, which runs share
-(mapping/history_nodes.py).
-"""
+"""Writing the content of a run, and reading the links of its histories."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import groupby, takewhile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+import msgspec
+from zstandard import ZstdError
+
 from sessions_app import models
-from sessions_app.core.history import Link
-from sessions_app.core.packed_nodes import pack_nodes, unpack_nodes
-from sessions_app.core.payload import JsonObject
-from sessions_app.core.run import Run
+from sessions_app.core.errors import StepMissing
+from sessions_app.core.packed_nodes import NumberedLink, read_links, write_links
 from sessions_app.core.step_summary import StepSummary
 from sessions_app.mapping.content_keys import keys_of
-from sessions_app.mapping.details import details, write_details
-from sessions_app.mapping.history_nodes import read_nodes
+from sessions_app.mapping.pieces import write_pieces
+from sessions_app.mapping.stored import Collector
+from sessions_app.models.contents import find_parts
+from sessions_app.payloads.compression import compress_block, decompress
 from sessions_app.payloads.outlines import pack_outline
-
-Digest = bytes | memoryview
-"""What a binary column gives."""
-StepRow = tuple[StepSummary, bytes]
-"""The summary of a step, and its text."""
-
-
-def hex_of(digest: Digest | None) -> str | None:
-    return None if digest is None else bytes(digest).hex()
-
 
 # --- writing -----------------------------------------------------------------------------------
 
 
 def write_content(
-    project: models.Project, run: Run, steps: Sequence[StepRow], nodes: Mapping[str, Link], columns: Mapping[str, Any]
+    project: models.Project,
+    base: models.RunContent | None,
+    steps: Sequence[StepSummary],
+    collected: Collector,
+    **columns: Any,
 ) -> models.RunContent:
-    """`nodes` are those of its histories that other runs do not have; whose steps it shares may."""
-    shared = _shared_parts(project, run, steps)
-    own_steps = steps[shared[-1]["upto"] if shared else 0 :]
-    summaries = [summary for summary, _ in own_steps]
-    lent = own_nodes(part["content"] for part in shared)
-    own = {digest: link for digest, link in nodes.items() if digest not in lent}
+    """`collected` began with what the base has; the first steps are shared with it as far as their texts are equal."""
+    shared = 0 if base is None else _equal_steps(base, steps)
+    own = steps[shared:]
     content = models.RunContent.objects.create(
         project=project,
-        outline=pack_outline(summaries),
-        step_count=len(summaries),
-        change_count=sum(summary.state_changes is not None for summary in summaries),
-        keys=keys_of(summaries),
-        node_count=len(own),
-        nodes=pack_nodes(own) if own else None,
-        base_id=shared[-1]["content"] if shared else None,
-        shared=shared,
+        outline=pack_outline(own),
+        step_count=len(own),
+        change_count=sum(step.state_changes is not None for step in own),
+        keys=keys_of(own, collected.digests),
+        nodes=compress_block(write_links(collected.links, base.next_node if base else 0)) if collected.links else None,
+        node_count=len(collected.links),
+        first_node=base.next_node if base else 0,
+        piece_count=len(collected.pieces),
+        first_piece=base.next_piece if base else 0,
+        base=base,
+        base_steps=shared,
         **columns,
     )
-    write_details(content, ((summary.index, text) for summary, text in own_steps))
+    write_pieces(content, collected.pieces)
     return content
 
 
-def _shared_parts(project: models.Project, run: Run, rows: Sequence[StepRow]) -> list[JsonObject]:
-    """Where the first steps of a fork lie, as `RunContent.shared` says it."""
-    if run.origin != "fork" or run.parent is None or run.parent.run_id == run.run_id:
-        return []
-    parent = models.RunContent.objects.filter(run__project=project, run__run_id=run.parent.run_id).first()
-    return [] if parent is None else _parts(_equal_steps(parent, rows))
+def _equal_steps(base: models.RunContent, steps: Sequence[StepSummary]) -> int:
+    """With how many steps of its base the run begins: those have the same texts, which are the same pieces then.
 
-
-def _equal_steps(parent: models.RunContent, rows: Sequence[StepRow]) -> list[tuple[int, int]]:
-    """Where the first steps that are byte for byte those of the parent lie: content and index."""
-    theirs = parent.steps[: len(rows)]
-    pairs = zip(details(parent, theirs), rows, strict=False)
-    equal = takewhile(lambda pair: pair[0] == pair[1][1], pairs)
-    return [parent.place_of(summary.index) for _, (summary, _) in equal]
-
-
-def _parts(places: Iterable[tuple[int, int]]) -> list[JsonObject]:
-    """A parent that is a fork shares some of them itself: each part names the content that has them."""
-    parts = []
-    for content, group in groupby(places, key=lambda place: place[0]):
-        indexes = [index for _, index in group]
-        parts.append({"content": content, "after": indexes[0] - 1, "upto": indexes[-1]})
-    return parts
+    With none where those of the base are damaged.
+    """
+    try:
+        pairs = list(zip(base.steps, steps, strict=False))
+    except StepMissing:
+        return 0
+    return next((at for at, (theirs, ours) in enumerate(pairs) if theirs.text != ours.text), len(pairs))
 
 
 # --- reading -----------------------------------------------------------------------------------
 
 
-def read_history(content: models.RunContent, heads: Iterable[str | None]) -> dict[str, Link]:
-    """All nodes of a run that these lead to, by digest. Nodes that are gone are not among them."""
-    return read_histories([content], heads)
+def read_history(content: models.RunContent, heads: Iterable[int | None]) -> dict[int, NumberedLink]:
+    """All links of a run that these lead to, by number, each behind the one it follows.
+
+    Those that are gone are not among them. No query, and three where the content has a base.
+    """
+    return read_histories([content], [list(heads)])[0]
 
 
-def read_histories(contents: Sequence[models.RunContent], heads: Iterable[str | None]) -> dict[str, Link]:
-    """The same of some runs of one project; two queries at most."""
-    if not contents:
+def read_histories(
+    contents: Sequence[models.RunContent], heads: Sequence[Iterable[int | None]]
+) -> list[dict[int, NumberedLink]]:
+    """The same of several runs, in as many queries."""
+    every = _all_links(contents)
+    return [_led_to(ends, links) for ends, links in zip(heads, every, strict=True)]
+
+
+def _all_links(contents: Sequence[models.RunContent]) -> list[dict[int, NumberedLink]]:
+    find_parts(contents)
+    bases = {part.content for content in contents for part in content.parts} - {content.pk for content in contents}
+    holders = models.RunContent.objects.only("nodes", "first_node").in_bulk(bases) if bases else {}
+    holders |= {content.pk: content for content in contents}
+    return [
+        {number: link for part in content.parts for number, link in own_links(holders[part.content]).items()}
+        for content in contents
+    ]
+
+
+def own_links(content: models.RunContent) -> dict[int, NumberedLink]:
+    """Those that it does not have from its base; none where they are damaged."""
+    try:
+        return {} if content.nodes is None else read_links(decompress(bytes(content.nodes)), content.first_node)
+    except (ZstdError, msgspec.DecodeError):
         return {}
-    of_others = own_nodes(part["content"] for content in contents for part in content.shared)
-    own = {digest: link for content in contents for digest, link in _unpacked(content.nodes).items()}
-    found, lacking = _led_to(heads, of_others | own)
-    return found | read_nodes(contents[0].project_id, lacking)
 
 
-def own_nodes(contents: Iterable[int]) -> dict[str, Link]:
-    """Those that lie in these contents; one query, none for no content."""
-    rows = models.RunContent.objects.filter(pk__in=list(contents), nodes__isnull=False).values_list("nodes", flat=True)
-    return {digest: link for nodes in rows for digest, link in _unpacked(nodes).items()}
-
-
-def _unpacked(nodes: Digest | None) -> dict[str, Link]:
-    return {} if nodes is None else unpack_nodes(bytes(nodes))
-
-
-def _led_to(heads: Iterable[str | None], nodes: Mapping[str, Link]) -> tuple[dict[str, Link], set[str]]:
-    """The nodes from these back, and where they lead beyond what there is."""
-    found: dict[str, Link] = {}
-    lacking: set[str] = set()
+def _led_to(heads: Iterable[int | None], links: Mapping[int, NumberedLink]) -> dict[int, NumberedLink]:
+    wanted: set[int] = set()
     for head in heads:
-        at = head
-        while at is not None and at not in found:
-            link = nodes.get(at)
-            if link is None:
-                lacking.add(at)
-                break
-            found[at] = link
-            at = link[0]
-    return found, lacking
+        wanted.update(_back_from(head, links, wanted))
+    return {number: links[number] for number in sorted(wanted)}
+
+
+def _back_from(head: int | None, links: Mapping[int, NumberedLink], known: set[int]) -> Iterator[int]:
+    at = head
+    while at is not None and at in links and at not in known:
+        yield at
+        at = links[at][0]

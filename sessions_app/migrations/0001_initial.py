@@ -5,10 +5,12 @@ import django.db.models.deletion
 from django.conf import settings
 from django.db import migrations, models
 
+import sessions_app.models.goldens
 import sessions_app.models.packed
 import sessions_app.models.projects
 import sessions_app.models.replays
 import sessions_app.models.sharing
+import sessions_app.models.spelled
 
 
 class Migration(migrations.Migration):
@@ -43,19 +45,6 @@ class Migration(migrations.Migration):
                 ("redaction_secret", models.BinaryField(default=sessions_app.models.projects.new_redaction_secret)),
                 ("created_at", models.DateTimeField(auto_now_add=True)),
                 ("members", models.ManyToManyField(through="sessions_app.Membership", to=settings.AUTH_USER_MODEL)),
-            ],
-        ),
-        migrations.CreateModel(
-            name="PayloadBlock",
-            fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                ("data", models.BinaryField()),
-                (
-                    "project",
-                    models.ForeignKey(
-                        db_index=False, on_delete=django.db.models.deletion.CASCADE, to="sessions_app.project"
-                    ),
-                ),
             ],
         ),
         migrations.AddField(
@@ -137,6 +126,96 @@ class Migration(migrations.Migration):
             ],
         ),
         migrations.CreateModel(
+            name="GoldenBatch",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "golden_batch_id",
+                    models.CharField(
+                        default=sessions_app.models.goldens.new_golden_batch_id, max_length=40, unique=True
+                    ),
+                ),
+                ("label", models.CharField(blank=True, max_length=200)),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                (
+                    "requested_by",
+                    models.ForeignKey(
+                        null=True, on_delete=django.db.models.deletion.SET_NULL, to=settings.AUTH_USER_MODEL
+                    ),
+                ),
+                (
+                    "project",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="golden_batches",
+                        to="sessions_app.project",
+                    ),
+                ),
+            ],
+        ),
+        migrations.CreateModel(
+            name="Golden",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "golden_id",
+                    models.CharField(default=sessions_app.models.goldens.new_golden_id, max_length=40, unique=True),
+                ),
+                ("name", models.CharField(max_length=200)),
+                ("description", models.TextField(blank=True)),
+                ("expected_outcome", models.TextField(blank=True)),
+                ("checks", sessions_app.models.spelled.SpelledJsonField()),
+                (
+                    "mode",
+                    models.CharField(
+                        choices=[
+                            ("recording", "Recording"),
+                            ("code", "Code"),
+                            ("code_and_tools", "Code And Tools"),
+                            ("live", "Live"),
+                            ("fork", "Fork"),
+                            ("resume", "Resume"),
+                            ("sampling", "Sampling"),
+                        ],
+                        default="recording",
+                        max_length=16,
+                    ),
+                ),
+                ("order", sessions_app.models.spelled.SpelledJsonField(default=dict)),
+                (
+                    "fails_on",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.CharField(max_length=512), default=list, size=None
+                    ),
+                ),
+                (
+                    "passes_on",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.CharField(max_length=512), default=list, size=None
+                    ),
+                ),
+                ("is_decided_by_code", models.BooleanField(default=False)),
+                ("quarantined_at", models.DateTimeField(null=True)),
+                ("quarantine_reason", models.TextField(blank=True)),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                (
+                    "created_by",
+                    models.ForeignKey(
+                        null=True, on_delete=django.db.models.deletion.SET_NULL, to=settings.AUTH_USER_MODEL
+                    ),
+                ),
+                (
+                    "project",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="goldens",
+                        to="sessions_app.project",
+                    ),
+                ),
+            ],
+        ),
+        migrations.CreateModel(
             name="ApiKey",
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
@@ -166,6 +245,140 @@ class Migration(migrations.Migration):
             ],
         ),
         migrations.CreateModel(
+            name="Replay",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "replay_id",
+                    models.CharField(default=sessions_app.models.replays.new_replay_id, max_length=40, unique=True),
+                ),
+                ("number", models.IntegerField()),
+                (
+                    "mode",
+                    models.CharField(
+                        choices=[
+                            ("recording", "Recording"),
+                            ("code", "Code"),
+                            ("code_and_tools", "Code And Tools"),
+                            ("live", "Live"),
+                            ("fork", "Fork"),
+                            ("resume", "Resume"),
+                            ("sampling", "Sampling"),
+                        ],
+                        default="recording",
+                        max_length=16,
+                    ),
+                ),
+                (
+                    "queue",
+                    models.CharField(
+                        choices=[("replays", "Replays"), ("code", "Code")], default="replays", max_length=10
+                    ),
+                ),
+                ("order", sessions_app.models.spelled.SpelledJsonField(default=dict)),
+                ("course", sessions_app.models.spelled.SpelledJsonField(default=dict)),
+                ("is_golden", models.BooleanField(default=False)),
+                ("fork_id", models.CharField(max_length=512, null=True)),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[
+                            ("queued", "Queued"),
+                            ("claimed", "Claimed"),
+                            ("running", "Running"),
+                            ("paused", "Paused"),
+                            ("done", "Done"),
+                            ("failed", "Failed"),
+                            ("cancelled", "Cancelled"),
+                            ("crashed", "Crashed"),
+                        ],
+                        default="queued",
+                        max_length=10,
+                    ),
+                ),
+                ("request_key", models.CharField(max_length=120, null=True)),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                ("attempt", models.IntegerField(default=0)),
+                ("fence", models.BigIntegerField(default=0)),
+                ("worker", models.CharField(max_length=120, null=True)),
+                ("lease_until", models.DateTimeField(null=True)),
+                ("woken_at", models.DateTimeField(null=True)),
+                ("claimed_at", models.DateTimeField(null=True)),
+                ("finished_at", models.DateTimeField(null=True)),
+                ("is_cancel_wanted", models.BooleanField(default=False)),
+                ("takeovers", models.JSONField(default=list)),
+                ("progress_done", models.IntegerField(default=0)),
+                ("progress_total", models.IntegerField(default=0)),
+                ("verdict", models.CharField(max_length=24, null=True)),
+                ("divergence", models.JSONField(null=True)),
+                ("live_calls", models.IntegerField(null=True)),
+                ("refused_calls", models.IntegerField(null=True)),
+                ("facts", models.JSONField(default=dict)),
+                ("error", models.TextField(null=True)),
+                ("stopped_at", models.JSONField(null=True)),
+                ("expectation_met", models.BooleanField(null=True)),
+                (
+                    "project",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="replays", to="sessions_app.project"
+                    ),
+                ),
+                (
+                    "requested_by",
+                    models.ForeignKey(
+                        null=True, on_delete=django.db.models.deletion.SET_NULL, to=settings.AUTH_USER_MODEL
+                    ),
+                ),
+            ],
+        ),
+        migrations.CreateModel(
+            name="GoldenRun",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "golden_run_id",
+                    models.CharField(default=sessions_app.models.goldens.new_golden_run_id, max_length=40, unique=True),
+                ),
+                (
+                    "result",
+                    models.CharField(
+                        choices=[
+                            ("pass", "Passed"),
+                            ("fail", "Failed"),
+                            ("could_not_run", "Could not run"),
+                            ("nothing_covered", "Not judged"),
+                        ],
+                        max_length=16,
+                        null=True,
+                    ),
+                ),
+                ("words", models.TextField(blank=True)),
+                ("checks", models.JSONField(default=list)),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                (
+                    "batch",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="runs",
+                        to="sessions_app.goldenbatch",
+                    ),
+                ),
+                (
+                    "golden",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="runs", to="sessions_app.golden"
+                    ),
+                ),
+                (
+                    "replay",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="golden_run", to="sessions_app.replay"
+                    ),
+                ),
+            ],
+        ),
+        migrations.CreateModel(
             name="Run",
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
@@ -175,7 +388,7 @@ class Migration(migrations.Migration):
                 ("status", models.CharField(max_length=8)),
                 ("content_digest", models.BinaryField()),
                 ("source_format", models.CharField(max_length=40)),
-                ("source_digest", models.BinaryField()),
+                ("source_digest", models.BinaryField(null=True)),
                 ("received_at", models.DateTimeField(auto_now_add=True)),
                 ("is_example", models.BooleanField(default=False)),
                 ("span_id", models.CharField(max_length=16, null=True)),
@@ -233,6 +446,30 @@ class Migration(migrations.Migration):
                 ),
             ],
         ),
+        migrations.AddField(
+            model_name="replay",
+            name="produced_run",
+            field=models.OneToOneField(
+                null=True,
+                on_delete=django.db.models.deletion.SET_NULL,
+                related_name="produced_by",
+                to="sessions_app.run",
+            ),
+        ),
+        migrations.AddField(
+            model_name="replay",
+            name="run",
+            field=models.ForeignKey(
+                on_delete=django.db.models.deletion.CASCADE, related_name="replays", to="sessions_app.run"
+            ),
+        ),
+        migrations.AddField(
+            model_name="golden",
+            name="run",
+            field=models.ForeignKey(
+                on_delete=django.db.models.deletion.CASCADE, related_name="goldens", to="sessions_app.run"
+            ),
+        ),
         migrations.CreateModel(
             name="ColdCase",
             fields=[
@@ -272,11 +509,14 @@ class Migration(migrations.Migration):
                         base_field=models.BigIntegerField(), default=list, size=None
                     ),
                 ),
-                ("prior_node", models.BinaryField(null=True)),
-                ("final_node", models.BinaryField(null=True)),
-                ("node_count", models.IntegerField(default=0)),
+                ("prior_node", models.IntegerField(null=True)),
+                ("final_node", models.IntegerField(null=True)),
                 ("nodes", models.BinaryField(null=True)),
-                ("shared", models.JSONField(default=list)),
+                ("node_count", models.IntegerField(default=0)),
+                ("first_node", models.IntegerField(default=0)),
+                ("piece_count", models.IntegerField(default=0)),
+                ("first_piece", models.IntegerField(default=0)),
+                ("base_steps", models.IntegerField(default=0)),
                 ("released_at", models.DateTimeField(null=True)),
                 (
                     "base",
@@ -284,7 +524,7 @@ class Migration(migrations.Migration):
                         db_index=False,
                         null=True,
                         on_delete=django.db.models.deletion.RESTRICT,
-                        related_name="forks",
+                        related_name="followers",
                         to="sessions_app.runcontent",
                     ),
                 ),
@@ -305,6 +545,35 @@ class Migration(migrations.Migration):
             field=models.OneToOneField(
                 on_delete=django.db.models.deletion.RESTRICT, related_name="run", to="sessions_app.runcontent"
             ),
+        ),
+        migrations.AddField(
+            model_name="replay",
+            name="content",
+            field=models.ForeignKey(
+                on_delete=django.db.models.deletion.RESTRICT, related_name="replays", to="sessions_app.runcontent"
+            ),
+        ),
+        migrations.CreateModel(
+            name="ContentBlock",
+            fields=[
+                (
+                    "pk",
+                    models.CompositePrimaryKey(
+                        "content", "first", blank=True, editable=False, primary_key=True, serialize=False
+                    ),
+                ),
+                ("first", models.IntegerField()),
+                ("data", models.BinaryField()),
+                (
+                    "content",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="own_blocks",
+                        to="sessions_app.runcontent",
+                    ),
+                ),
+            ],
         ),
         migrations.CreateModel(
             name="Session",
@@ -360,7 +629,7 @@ class Migration(migrations.Migration):
                         max_length=16,
                     ),
                 ),
-                ("order", models.JSONField(default=dict)),
+                ("order", sessions_app.models.spelled.SpelledJsonField(default=dict)),
                 ("request_key", models.CharField(max_length=120, null=True)),
                 ("created_at", models.DateTimeField(auto_now_add=True)),
                 (
@@ -387,123 +656,15 @@ class Migration(migrations.Migration):
                 ),
             ],
         ),
-        migrations.CreateModel(
-            name="Replay",
-            fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                (
-                    "replay_id",
-                    models.CharField(default=sessions_app.models.replays.new_replay_id, max_length=40, unique=True),
-                ),
-                ("number", models.IntegerField()),
-                (
-                    "mode",
-                    models.CharField(
-                        choices=[
-                            ("recording", "Recording"),
-                            ("code", "Code"),
-                            ("code_and_tools", "Code And Tools"),
-                            ("live", "Live"),
-                            ("fork", "Fork"),
-                            ("resume", "Resume"),
-                            ("sampling", "Sampling"),
-                        ],
-                        default="recording",
-                        max_length=16,
-                    ),
-                ),
-                (
-                    "queue",
-                    models.CharField(
-                        choices=[("replays", "Replays"), ("code", "Code")], default="replays", max_length=10
-                    ),
-                ),
-                ("order", models.JSONField(default=dict)),
-                ("course", models.JSONField(default=dict)),
-                ("fork_id", models.CharField(max_length=512, null=True)),
-                (
-                    "state",
-                    models.CharField(
-                        choices=[
-                            ("queued", "Queued"),
-                            ("claimed", "Claimed"),
-                            ("running", "Running"),
-                            ("paused", "Paused"),
-                            ("done", "Done"),
-                            ("failed", "Failed"),
-                            ("cancelled", "Cancelled"),
-                            ("crashed", "Crashed"),
-                        ],
-                        default="queued",
-                        max_length=10,
-                    ),
-                ),
-                ("request_key", models.CharField(max_length=120, null=True)),
-                ("created_at", models.DateTimeField(auto_now_add=True)),
-                ("attempt", models.IntegerField(default=0)),
-                ("fence", models.BigIntegerField(default=0)),
-                ("worker", models.CharField(max_length=120, null=True)),
-                ("lease_until", models.DateTimeField(null=True)),
-                ("woken_at", models.DateTimeField(null=True)),
-                ("claimed_at", models.DateTimeField(null=True)),
-                ("finished_at", models.DateTimeField(null=True)),
-                ("is_cancel_wanted", models.BooleanField(default=False)),
-                ("takeovers", models.JSONField(default=list)),
-                ("progress_done", models.IntegerField(default=0)),
-                ("progress_total", models.IntegerField(default=0)),
-                ("verdict", models.CharField(max_length=24, null=True)),
-                ("divergence", models.JSONField(null=True)),
-                ("live_calls", models.IntegerField(null=True)),
-                ("refused_calls", models.IntegerField(null=True)),
-                ("facts", models.JSONField(default=dict)),
-                ("error", models.TextField(null=True)),
-                ("stopped_at", models.JSONField(null=True)),
-                ("expectation_met", models.BooleanField(null=True)),
-                (
-                    "project",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="replays", to="sessions_app.project"
-                    ),
-                ),
-                (
-                    "requested_by",
-                    models.ForeignKey(
-                        null=True, on_delete=django.db.models.deletion.SET_NULL, to=settings.AUTH_USER_MODEL
-                    ),
-                ),
-                (
-                    "produced_run",
-                    models.OneToOneField(
-                        null=True,
-                        on_delete=django.db.models.deletion.SET_NULL,
-                        related_name="produced_by",
-                        to="sessions_app.run",
-                    ),
-                ),
-                (
-                    "run",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="replays", to="sessions_app.run"
-                    ),
-                ),
-                (
-                    "content",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.RESTRICT,
-                        related_name="replays",
-                        to="sessions_app.runcontent",
-                    ),
-                ),
-                (
-                    "session_replay",
-                    models.ForeignKey(
-                        null=True,
-                        on_delete=django.db.models.deletion.SET_NULL,
-                        related_name="replays",
-                        to="sessions_app.sessionreplay",
-                    ),
-                ),
-            ],
+        migrations.AddField(
+            model_name="replay",
+            name="session_replay",
+            field=models.ForeignKey(
+                null=True,
+                on_delete=django.db.models.deletion.SET_NULL,
+                related_name="replays",
+                to="sessions_app.sessionreplay",
+            ),
         ),
         migrations.CreateModel(
             name="ShareLink",
@@ -537,28 +698,6 @@ class Migration(migrations.Migration):
             ],
         ),
         migrations.CreateModel(
-            name="StepBlock",
-            fields=[
-                (
-                    "pk",
-                    models.CompositePrimaryKey(
-                        "content", "first", blank=True, editable=False, primary_key=True, serialize=False
-                    ),
-                ),
-                ("first", models.IntegerField()),
-                ("data", models.BinaryField()),
-                (
-                    "content",
-                    models.ForeignKey(
-                        db_index=False,
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="own_blocks",
-                        to="sessions_app.runcontent",
-                    ),
-                ),
-            ],
-        ),
-        migrations.CreateModel(
             name="StoredPayload",
             fields=[
                 (
@@ -572,18 +711,6 @@ class Migration(migrations.Migration):
                 ("stored_size", models.IntegerField()),
                 ("data", models.BinaryField(null=True)),
                 ("is_compressed", models.BooleanField()),
-                ("place", models.IntegerField(null=True)),
-                (
-                    "block",
-                    models.ForeignKey(
-                        db_constraint=False,
-                        db_index=False,
-                        null=True,
-                        on_delete=django.db.models.deletion.DO_NOTHING,
-                        related_name="+",
-                        to="sessions_app.payloadblock",
-                    ),
-                ),
                 (
                     "project",
                     models.ForeignKey(
@@ -631,6 +758,7 @@ class Migration(migrations.Migration):
                 ("digest", models.BinaryField()),
                 ("content", models.BinaryField()),
                 ("is_compressed", models.BooleanField()),
+                ("holder", models.BigIntegerField(null=True)),
                 ("received_at", models.DateTimeField(auto_now_add=True)),
                 (
                     "trace",
@@ -652,8 +780,14 @@ class Migration(migrations.Migration):
             index=models.Index(fields=["project", "-last_at"], name="ingest_notes_newest"),
         ),
         migrations.AddIndex(
+            model_name="golden",
+            index=models.Index(fields=["project", "-id"], name="goldens_newest_first"),
+        ),
+        migrations.AddIndex(
             model_name="runcontent",
-            index=models.Index(condition=models.Q(("base__isnull", False)), fields=["base"], name="forks_of_a_content"),
+            index=models.Index(
+                condition=models.Q(("base__isnull", False)), fields=["base"], name="followers_of_a_content"
+            ),
         ),
         migrations.AddIndex(
             model_name="runcontent",
@@ -738,9 +872,17 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name="replay",
             constraint=models.UniqueConstraint(
-                condition=models.Q(("mode__in", ["fork", "resume", "sampling"]), _negated=True),
+                condition=models.Q(
+                    ("is_golden", False), models.Q(("mode__in", ["fork", "resume", "sampling"]), _negated=True)
+                ),
                 fields=("run", "number"),
                 name="one_attempt_a_number",
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="replay",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("is_golden", True)), fields=("run", "number"), name="one_golden_run_a_number"
             ),
         ),
         migrations.AddConstraint(
@@ -795,11 +937,13 @@ class Migration(migrations.Migration):
         # zstd's frames and digests get no smaller by PostgreSQL's own compression.
         migrations.RunSQL(
             [
-                "ALTER TABLE sessions_app_payloadblock ALTER COLUMN data SET STORAGE EXTERNAL",
-                "ALTER TABLE sessions_app_stepblock ALTER COLUMN data SET STORAGE EXTERNAL",
+                "ALTER TABLE sessions_app_contentblock ALTER COLUMN data SET STORAGE EXTERNAL",
                 "ALTER TABLE sessions_app_runcontent ALTER COLUMN header SET STORAGE EXTERNAL",
                 "ALTER TABLE sessions_app_runcontent ALTER COLUMN outline SET STORAGE EXTERNAL",
                 "ALTER TABLE sessions_app_runcontent ALTER COLUMN nodes SET STORAGE EXTERNAL",
+                "ALTER TABLE sessions_app_runcontent ALTER COLUMN keys SET STORAGE EXTERNAL",
+                "ALTER TABLE sessions_app_storedpayload ALTER COLUMN data SET STORAGE EXTERNAL",
+                "ALTER TABLE sessions_app_spanbatch ALTER COLUMN content SET STORAGE EXTERNAL",
             ],
             migrations.RunSQL.noop,
         ),

@@ -1,8 +1,9 @@
 """The tables."""
 
-from sessions_app.models.contents import RunContent, StepBlock
+from sessions_app.models.contents import ContentBlock, RunContent
+from sessions_app.models.goldens import Golden, GoldenBatch, GoldenRun
 from sessions_app.models.ingest_log import IngestNote
-from sessions_app.models.payloads import HistoryNode, PayloadBlock, StoredPayload
+from sessions_app.models.payloads import HistoryNode, StoredPayload
 from sessions_app.models.projects import ApiKey, Invitation, Membership, Project
 from sessions_app.models.recordings import ColdCase, Run, Session
 from sessions_app.models.replays import Replay, SessionReplay
@@ -12,11 +13,14 @@ from sessions_app.models.traces import SpanBatch, Trace
 __all__ = [
     "ApiKey",
     "ColdCase",
+    "ContentBlock",
+    "Golden",
+    "GoldenBatch",
+    "GoldenRun",
     "HistoryNode",
     "IngestNote",
     "Invitation",
     "Membership",
-    "PayloadBlock",
     "Project",
     "Replay",
     "Run",
@@ -25,7 +29,6 @@ __all__ = [
     "SessionReplay",
     "ShareLink",
     "SpanBatch",
-    "StepBlock",
     "StoredPayload",
     "Trace",
 ]

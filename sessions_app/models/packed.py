@@ -7,20 +7,25 @@ from typing import Any
 
 from django.db import models
 from django.db.backends.base.base import BaseDatabaseWrapper
+from zstandard import ZstdError
 
 from sessions_app.core.payload import compact_json
 from sessions_app.payloads.compression import KITS, RECORDED, pack_object, unpack_object
 
 
 class PackedField(models.BinaryField):  # type: ignore[type-arg]  # at run time it takes none
-    """The text of a JSON object as bytes. SQL sees it compressed, if it gets smaller by it."""
+    """The text of a JSON object as bytes, empty where it is damaged: rows beside it are read all the same. SQL sees it
+    compressed, if it gets smaller by it."""
 
     dictionary = RECORDED
 
     def from_db_value(
         self, value: bytes | memoryview | None, expression: object, connection: BaseDatabaseWrapper
     ) -> bytes | None:
-        return None if value is None else unpack_object(bytes(value))
+        try:
+            return None if value is None else unpack_object(bytes(value))
+        except ZstdError:
+            return b""
 
     def get_db_prep_value(
         self, value: bytes | memoryview | None, connection: BaseDatabaseWrapper, prepared: bool = False

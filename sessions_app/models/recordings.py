@@ -46,8 +46,8 @@ class Run(models.Model):
     content_digest = models.BinaryField()
     """That of its content: tells the same run sent again from another one under the same id."""
     source_format = models.CharField(max_length=40)
-    source_digest = models.BinaryField()
-    """The document as received, after redaction."""
+    source_digest = models.BinaryField(null=True)
+    """The document as received, after redaction; None for a run that was made of spans, or here by a replay."""
     received_at = models.DateTimeField(auto_now_add=True)
     is_example = models.BooleanField(default=False)
     """Came with the product. When the same run is sent by somebody it becomes theirs."""
@@ -103,6 +103,11 @@ class Run(models.Model):
 
     def __str__(self) -> str:
         return self.run_id
+
+    @property
+    def document(self) -> str:
+        """The SHA-256 of the document as received, in hex; empty where there was none."""
+        return bytes(self.source_digest or b"").hex()
 
     @property
     def steps(self) -> tuple[StepSummary, ...]:

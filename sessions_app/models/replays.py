@@ -12,6 +12,7 @@ from sessions_app.core.replay.words import is_in_part
 from sessions_app.models.contents import RunContent
 from sessions_app.models.projects import Project
 from sessions_app.models.recordings import Run, Session
+from sessions_app.models.spelled import SpelledJsonField
 
 
 def new_replay_id() -> str:
@@ -73,7 +74,7 @@ class SessionReplay(models.Model):
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="session_replays")
     session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="session_replays")
     mode = models.CharField(max_length=16, choices=ReplayMode, default=ReplayMode.RECORDING)
-    order = models.JSONField(default=dict)
+    order = SpelledJsonField(default=dict)
     """The order of each of its replays."""
     requested_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL)
     request_key = models.CharField(max_length=120, null=True)
@@ -101,12 +102,14 @@ class Replay(models.Model):
     """From 1 within its kind: which attempt at reproducing this run it is, or which fork of it."""
     mode = models.CharField(max_length=16, choices=ReplayMode, default=ReplayMode.RECORDING)
     queue = models.CharField(max_length=10, choices=ReplayQueue, default=ReplayQueue.REPLAYS)
-    order = models.JSONField(default=dict)
+    order = SpelledJsonField(default=dict)
     """What was asked for beside the mode (core/fork/order.py); never changes."""
-    course = models.JSONField(default=dict)
+    course = SpelledJsonField(default=dict)
     """How far it has come over its stops, and the answers that were given by hand."""
     content = models.ForeignKey(RunContent, on_delete=models.RESTRICT, related_name="replays")
     """What of the run it was asked for. Late spans give a run another content, whose steps may have other numbers."""
+    is_golden = models.BooleanField(default=False)
+    """Of a golden's run: no attempt at reproducing the run, and numbered by itself."""
     fork_id = models.CharField(max_length=512, null=True)
     """Id of the run that a fork makes, given when it is asked for."""
     state = models.CharField(max_length=10, choices=ReplayState, default=ReplayState.QUEUED)
@@ -151,7 +154,12 @@ class Replay(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["project", "fork_id"], name="one_fork_an_id"),
             models.UniqueConstraint(
-                fields=["run", "number"], name="one_attempt_a_number", condition=~models.Q(mode__in=list(FORK_MODES))
+                fields=["run", "number"],
+                name="one_attempt_a_number",
+                condition=models.Q(is_golden=False) & ~models.Q(mode__in=list(FORK_MODES)),
+            ),
+            models.UniqueConstraint(
+                fields=["run", "number"], name="one_golden_run_a_number", condition=models.Q(is_golden=True)
             ),
             models.UniqueConstraint(
                 fields=["run", "number"], name="one_fork_a_number", condition=models.Q(mode__in=list(FORK_MODES))
@@ -189,6 +197,11 @@ class Replay(models.Model):
     @property
     def is_over(self) -> bool:
         return self.state not in OPEN_STATES
+
+    @property
+    def kind(self) -> str:
+        """What its number counts: `golden`, `fork` or `replay`."""
+        return "golden" if self.is_golden else "fork" if self.mode in FORK_MODES else "replay"
 
     @property
     def run_as_asked(self) -> Run:

@@ -71,6 +71,9 @@ class SpanBatch(models.Model):
     content = models.BinaryField()
     """Compressed with zstd when `is_compressed`."""
     is_compressed = models.BooleanField()
+    holder = models.BigIntegerField(null=True)
+    """Primary key of the batch whose content holds this one's too, once the trace is closed
+    (services/span_batches.py)."""
     received_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:

@@ -1,7 +1,8 @@
-"""Recorded answers that a fork may borrow: of other runs of the same project, and only what a model or a tool said.
+"""Recorded answers that a fork may borrow: of other recorded runs of the same project.
 
-An answer that a person, a rule or the team's code gave in a fork is never lent. Each function asks a fixed number of
-queries. Newest means the run that was stored last.
+Forks and replays lend nothing: what a person, a rule or the team's code gave there was not recorded, and what a live
+model or a live tool said is a sample. Each function asks a fixed number of queries. Newest means the run that was
+stored last.
 """
 
 from __future__ import annotations
@@ -16,14 +17,15 @@ from sessions_app import models
 from sessions_app.core.compare.json_diff import differences
 from sessions_app.core.formats.fields import Fields
 from sessions_app.core.formats.native_steps import read_step
+from sessions_app.core.packed_nodes import Reference
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.replay.fixture_book import recorded_arguments
 from sessions_app.core.run import ErrorInfo, ModelCall, Step, ToolCall, is_answered_by_tool
 from sessions_app.core.step_summary import StepSummary
-from sessions_app.mapping import payloads
 from sessions_app.mapping.content_keys import answered, is_answer, is_response, requested
-from sessions_app.mapping.details import details_at
-from sessions_app.mapping.references import payload_references
+from sessions_app.mapping.contents_by_key import contents_by_key
+from sessions_app.mapping.pieces import open_pieces, step_texts
+from sessions_app.mapping.references import payload_references, read_references_of
 from sessions_app.mapping.rows import clean
 from sessions_app.mapping.stored import reference
 from sessions_app.queries.steps import GonePayload, StoredOrGone
@@ -82,13 +84,13 @@ class Nearest(Borrowed):
 
 
 def model_answer(project_id: int, key: bytes, *, not_in: Collection[int]) -> BorrowedModelAnswer | None:
-    """The newest answer to an equal request. `not_in` holds primary keys of runs; three queries."""
+    """The newest answer to an equal request. `not_in` holds primary keys of runs; four queries."""
     equal = [
         (run, step)
         for run, step in _lent(_holders(project_id, requested(key), not_in))
         if step.request_key == key and is_response(step)
     ]
-    for (run, row), step in _read(project_id, equal[:CANDIDATES]):
+    for (run, row), step in _read(equal[:CANDIDATES]):
         response = step.call.response if isinstance(step.call, ModelCall) else None
         if response is not None and response.is_json and not _is_gone(response):
             return BorrowedModelAnswer(**_place(run, row), response=response.as_text())
@@ -99,14 +101,14 @@ def tool_answer(
     project_id: int, tool_name: str, arguments_key: bytes, *, not_in: Collection[int]
 ) -> BorrowedToolAnswer | None:
     """The newest success of the same tool with equal arguments. `arguments_key` is what `mapping.rows.value_key`
-    gives, `not_in` holds primary keys of runs; three queries."""
+    gives, `not_in` holds primary keys of runs; four queries."""
     holders = _holders(project_id, answered(clean(tool_name), arguments_key), not_in)
     equal = [
         (run, step)
         for run, step in _calls_of(tool_name, _lent(holders))
         if step.arguments_key == arguments_key and is_answer(step)
     ]
-    for (run, row), step in _read(project_id, equal[:CANDIDATES]):
+    for (run, row), step in _read(equal[:CANDIDATES]):
         call = step.call
         if isinstance(call, ToolCall) and call.tool_name == tool_name and _has_answer(call):
             return BorrowedToolAnswer(**_place(run, row), call=call, error=step.error)
@@ -118,47 +120,51 @@ def nearest_calls(
 ) -> list[Nearest]:
     """Answered calls of the tool, those with the fewest differing arguments first; of equally near ones those of the
     same run, then the newest. Equal calls with equal answers are told once. Three queries, four for a fork."""
-    own = [(run, step) for step in run.steps if step.source in _SOURCES] if run.project_id == project_id else []
+    own = (
+        [(run, step) for step in run.steps if step.source in ("recorded", "live")]
+        if run.project_id == project_id
+        else []
+    )
     calls = [*_answered_calls(tool_name, own), *_answered_calls(tool_name, _lent(_callers(project_id, run, tool_name)))]
     asked = recorded_arguments(Payload.of_json(arguments))
     found = [
         Nearest(**_place(*found), arguments=args, differs=_paths(args, asked), is_same_run=found[0].pk == run.pk)
-        for found, args in _with_arguments(project_id, _distinct(_named(tool_name, calls)))
+        for found, args in _with_arguments(_distinct(_named(tool_name, calls)))
     ]
     return sorted(found, key=lambda near: (len(near.differs), not near.is_same_run))[:limit]
 
 
 # --- which steps -------------------------------------------------------------------------------
 
-_SOURCES = ("recorded", "live")
 _Found = tuple[models.Run, StepSummary]
 """A step and the run that it stands in."""
 
 
 def _holders(project_id: int, key: int, not_in: Collection[int]) -> QuerySet[models.Run]:
-    """The newest runs with a step of this key."""
-    runs = models.Run.objects.filter(project_id=project_id, content__keys__contains=[key]).exclude(pk__in=not_in)
-    return _read_for_steps(runs)[:CANDIDATES]
+    """The newest recorded runs with a step of this key."""
+    runs = models.Run.objects.filter(content__in=contents_by_key([project_id], [key]), origin="recorded")
+    return _read_for_steps(runs.exclude(pk__in=not_in))[:CANDIDATES]
 
 
 def _callers(project_id: int, run: models.Run, tool_name: str) -> QuerySet[models.Run]:
-    """The newest other runs that called the tool."""
-    runs = models.Run.objects.filter(project_id=project_id, tool_names__contains=[clean(tool_name)[:512]])
+    """The newest other recorded runs that called the tool."""
+    named = [clean(tool_name)[:512]]
+    runs = models.Run.objects.filter(project_id=project_id, tool_names__contains=named, origin="recorded")
     return _read_for_steps(runs.exclude(pk=run.pk))[:NEAR_RUNS]
 
 
 def _read_for_steps(runs: QuerySet[models.Run]) -> QuerySet[models.Run]:
     """Newest first, with no more than what saying where their steps stand needs."""
-    of_contents = ("content__outline", "content__shared")
+    of_contents = ("content__project", "content__outline", "content__base", "content__base_steps")
     shown = runs.select_related("content", "session").only("run_id", "origin", "session__session_id", *of_contents)
     return shown.order_by("-pk")
 
 
 def _lent(runs: Iterable[models.Run]) -> Iterator[_Found]:
-    """What a fork repeats of its parent is the parent's to lend. Of each run the last step first."""
+    """Of each run the last step first."""
     for run in runs:
         for step in reversed(run.content.own_steps):
-            if step.source == "live" or (step.source == "recorded" and run.origin == "recorded"):
+            if step.source == "recorded":
                 yield run, step
 
 
@@ -178,7 +184,8 @@ _Call = tuple[_Found, bytes]
 
 
 def _texts(found: Sequence[_Found]) -> list[bytes]:
-    return details_at([run.content.place_of(step.index) for run, step in found])
+    open_pieces((run.content, step.text) for run, step in found)
+    return [step_texts(run.content, [step])[0] for run, step in found]
 
 
 def _named(tool_name: str, found: Sequence[_Found]) -> list[_Call]:
@@ -196,21 +203,30 @@ def _distinct(calls: Sequence[_Call]) -> list[_Call]:
 # --- reading them ------------------------------------------------------------------------------
 
 
-def _read(project_id: int, found: Sequence[_Found]) -> Iterator[tuple[_Found, Step]]:
+def _read(found: Sequence[_Found]) -> Iterator[tuple[_Found, Step]]:
     texts = _texts(found)
-    wanted = {digest for text in texts for digest in payload_references(text)}
-    stored = StoredOrGone(payloads.read_many(project_id, wanted))
-    for each, text in zip(found, texts, strict=True):
+    read = _read_all([(run.content, payload_references(text)) for (run, _), text in zip(found, texts, strict=True)])
+    for each, text, stored in zip(found, texts, read, strict=True):
         yield each, read_step(Fields(text), each[1].index, stored)
 
 
-def _with_arguments(project_id: int, calls: Sequence[_Call]) -> list[tuple[_Found, JsonValue]]:
+def _with_arguments(calls: Sequence[_Call]) -> list[tuple[_Found, JsonValue]]:
     """Without their results, which may be long; those whose arguments are gone are left out."""
     slices = [(found, Fields(text).written("arguments")) for found, text in calls]
-    wanted = {reference(slice_)[0] for _, slice_ in slices if slice_ is not None}
-    stored = StoredOrGone(payloads.read_many(project_id, wanted))
-    read = [(found, None if slice_ is None else stored.payload(slice_, "arguments")) for found, slice_ in slices]
+    stored = _read_all([(run.content, _named_in(slice_)) for (run, _), slice_ in slices])
+    read = [
+        (found, None if slice_ is None else each.payload(slice_, "arguments"))
+        for (found, slice_), each in zip(slices, stored, strict=True)
+    ]
     return [(found, recorded_arguments(args)) for found, args in read if not _is_gone(args)]
+
+
+def _named_in(slice_: bytes | None) -> set[Reference]:
+    return set() if slice_ is None else {reference(slice_)[0]}
+
+
+def _read_all(wanted: Sequence[tuple[models.RunContent, set[Reference]]]) -> list[StoredOrGone]:
+    return [StoredOrGone(contents) for contents in read_references_of(wanted)]
 
 
 def _place(run: models.Run, step: StepSummary) -> JsonObject:

@@ -13,7 +13,7 @@ from django.db.models import Model, OuterRef, Q, QuerySet, Subquery
 
 from sessions_app.core.search.id_words import SHORTEST, id_candidates, looks_generated
 from sessions_app.core.step_summary import StepSummary
-from sessions_app.models import Project, Replay, Run, Session, Trace
+from sessions_app.models import Golden, GoldenRun, Project, Replay, Run, Session, Trace
 from sessions_app.queries.find_spans import (
     runs_of_spans,
     runs_of_traces,
@@ -22,7 +22,7 @@ from sessions_app.queries.find_spans import (
     traces_without_run,
 )
 
-Kind = Literal["session", "run", "replay", "span", "trace"]
+Kind = Literal["session", "run", "replay", "golden", "golden run", "span", "trace"]
 RUN_FIELDS = ("run_id", "status", "received_at", "input_preview", "project", "session")
 MOST = 20
 """Hits of each kind."""
@@ -38,7 +38,7 @@ class Hit:
     """The session whose page shows it; for a replay the one that it replays."""
     status: str
     words: str | None
-    """First words of the input; of a trace that could not be read, why."""
+    """First words of the input; of a golden its name; of a trace that could not be read, why."""
     run_id: str = ""
     """Of a span: the run that it belongs to."""
     step: int | None = None
@@ -91,7 +91,20 @@ def _hits(projects: QuerySet[Project], condition: Callable[[str], Q]) -> list[Hi
         *(_session_hit(row) for row in _newest(sessions)),
         *(_run_hit(row) for row in _newest(runs.only(*RUN_FIELDS))),
         *(_replay_hit(row) for row in _newest(replays)),
+        *_golden_hits(projects, condition),
         *map(_trace_hit, traces),
+    ]
+
+
+def _golden_hits(projects: QuerySet[Project], condition: Callable[[str], Q]) -> list[Hit]:
+    goldens = Golden.objects.filter(condition("golden_id"), project__in=projects).select_related("project")
+    runs = GoldenRun.objects.filter(condition("golden_run_id"), golden__project__in=projects)
+    return [
+        *(_golden_hit("golden", row.golden_id, row, row) for row in _newest(goldens)),
+        *(
+            _golden_hit("golden run", row.golden_run_id, row, row.golden)
+            for row in _newest(runs.select_related("golden__project"))
+        ),
     ]
 
 
@@ -137,6 +150,13 @@ def _replay_hit(row: Replay) -> Hit:
     return Hit(
         kind="replay", found_id=row.replay_id, at=row.created_at, project=row.project,
         session_id=row.run.session.session_id, status=row.state, words=row.run.input_preview,
+    )  # fmt: skip
+
+
+def _golden_hit(kind: Kind, found_id: str, row: Golden | GoldenRun, golden: Golden) -> Hit:
+    return Hit(
+        kind=kind, found_id=found_id, at=row.created_at, project=golden.project, session_id="", status="",
+        words=golden.name,
     )  # fmt: skip
 
 

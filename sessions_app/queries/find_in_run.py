@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from sessions_app.core.errors import RecordError
 from sessions_app.core.formats.fields import Fields
 from sessions_app.core.formats.native_steps import read_error
+from sessions_app.core.packed_nodes import Reference
 from sessions_app.core.search.find_terms import FindTerms
 from sessions_app.core.step_summary import StepSummary
-from sessions_app.mapping import payloads
-from sessions_app.mapping.details import details
-from sessions_app.mapping.references import payload_references
+from sessions_app.mapping.pieces import read_pieces, step_texts
+from sessions_app.mapping.references import payload_references, read_references
 from sessions_app.models import Run, StoredPayload
 
 STEPS = 20_000
@@ -78,16 +78,16 @@ class _Walk:
         self._run = run
         self._terms = terms
         self._hits = hits
-        self._times: dict[str, int] = {}
-        self._argument_fits: dict[str, bool] = {}
+        self._times: dict[Reference, int] = {}
+        self._argument_fits: dict[Reference, bool] = {}
 
     def look_at(self, rows: Sequence[StepSummary]) -> None:
-        texts = details(self._run.content, rows)
+        texts = step_texts(self._run.content, rows)
         found = [_Searched.of(row, text) for row, text in zip(rows, texts, strict=True)]
-        wanted = {digest for each in found for digest in each.digests} - self._times.keys()
+        wanted = {name for each in found for name in each.payloads} - self._times.keys()
         sizes = self._sizes(wanted)
         fitting, stop = self._within_limit(found, sizes)
-        arguments = {each.arguments for each in found if each.arguments}
+        arguments = {each.arguments for each in found if each.arguments is not None}
         self._read(fitting, arguments)
         self._hits.gone += len(wanted - sizes.keys())
         for each in found[:stop]:
@@ -97,37 +97,39 @@ class _Walk:
         if stop < len(found):
             self._hits.stopped_before = found[stop].row.index
 
-    def _sizes(self, digests: set[str]) -> dict[str, int]:
-        rows = StoredPayload.objects.filter(
-            project_id=self._run.project_id, digest__in=[bytes.fromhex(digest) for digest in digests]
-        )
-        return {bytes(digest).hex(): size for digest, size in rows.values_list("digest", "size")}
+    def _sizes(self, wanted: set[Reference]) -> dict[Reference, int]:
+        """Of those that are stored. Pieces are short: they are read for it."""
+        pieces = read_pieces(self._run.content, [each for each in wanted if isinstance(each, int)])
+        apart = [bytes.fromhex(each) for each in wanted if isinstance(each, str)]
+        rows = StoredPayload.objects.filter(project_id=self._run.project_id, digest__in=apart)
+        sizes = {bytes(digest).hex(): size for digest, size in rows.values_list("digest", "size")}
+        return {piece: len(content) for piece, content in pieces.items()} | sizes
 
-    def _within_limit(self, found: list[_Searched], sizes: dict[str, int]) -> tuple[set[str], int]:
+    def _within_limit(self, found: list[_Searched], sizes: dict[Reference, int]) -> tuple[set[Reference], int]:
         """The payloads to read, and how many of the rows they are enough for."""
-        fitting: set[str] = set()
+        fitting: set[Reference] = set()
         for i, each in enumerate(found):
-            fresh = (each.digests & sizes.keys()) - fitting
-            size = sum(sizes[digest] for digest in fresh)
+            fresh = (each.payloads & sizes.keys()) - fitting
+            size = sum(sizes[name] for name in fresh)
             if self._hits.size + size > BYTES:
                 return fitting, i
             self._hits.size += size
             fitting |= fresh
         return fitting, len(found)
 
-    def _read(self, digests: set[str], arguments: set[str]) -> None:
-        for digest, content in payloads.read_many(self._run.project_id, digests).items():
-            self._times[digest] = self._terms.times_in_payload(content)
-            if self._terms.arguments and digest in arguments:
-                self._argument_fits[digest] = all(each.matches(content) for each in self._terms.arguments)
+    def _read(self, payloads: set[Reference], arguments: set[Reference]) -> None:
+        for name, content in read_references(self._run.content, payloads).items():
+            self._times[name] = self._terms.times_in_payload(content)
+            if self._terms.arguments and name in arguments:
+                self._argument_fits[name] = all(each.matches(content) for each in self._terms.arguments)
 
     def _count(self, each: _Searched) -> int:
         terms = self._terms
-        if terms.arguments and not self._argument_fits.get(each.arguments or "", False):
+        if terms.arguments and (each.arguments is None or not self._argument_fits.get(each.arguments)):
             return 0
         if not terms.phrase:
             return 1
-        times = sum(self._times.get(digest, 0) for digest in each.digests)
+        times = sum(self._times.get(name, 0) for name in each.payloads)
         return times + sum(terms.times_in(text) for text in _words(each))
 
 
@@ -137,9 +139,8 @@ class _Searched:
 
     row: StepSummary
     text: bytes
-    arguments: str | None
-    """Digest of its arguments."""
-    digests: set[str]
+    arguments: Reference | None
+    payloads: set[Reference]
     """Of all that is searched."""
 
     @classmethod
@@ -147,8 +148,8 @@ class _Searched:
         fields = Fields(text)
         slices = {name: fields.slice(name) for name in _SEARCHED}
         arguments = payload_references(slices["arguments"] or b"")
-        digests = {digest for said in slices.values() if said for digest in payload_references(said)}
-        return cls(row=row, text=text, arguments=next(iter(arguments), None), digests=digests)
+        payloads = {name for said in slices.values() if said for name in payload_references(said)}
+        return cls(row=row, text=text, arguments=next(iter(arguments), None), payloads=payloads)
 
 
 def _words(each: _Searched) -> Iterator[str]:

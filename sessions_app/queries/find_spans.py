@@ -10,6 +10,7 @@ from django.db.models import Q, QuerySet
 
 from sessions_app.core.step_summary import StepSummary
 from sessions_app.mapping.content_keys import told_by
+from sessions_app.mapping.contents_by_key import contents_by_key
 from sessions_app.models import Project, Run, Trace
 
 MOST = 20
@@ -36,8 +37,9 @@ def steps_of_spans(projects: QuerySet[Project], ids: Iterable[str]) -> list[tupl
     wanted = {bytes.fromhex(found) for found in ids if len(found) == _SPAN_LENGTH}
     if not wanted:
         return []
-    runs = Run.objects.filter(content__keys__overlap=list(map(told_by, wanted)), project__in=projects)
-    of_contents = ("content__outline", "content__shared")
+    contents = contents_by_key(projects.values_list("pk", flat=True), map(told_by, wanted))
+    runs = Run.objects.filter(content__in=contents)
+    of_contents = ("content__outline", "content__base", "content__base_steps")
     shown = runs.select_related("project", "session", "content").only(*_RUN, *of_contents).order_by("-pk")
     steps = (
         (run, step) for run in shown[:MOST] for step in run.content.own_steps if wanted.intersection(step.span_ids)

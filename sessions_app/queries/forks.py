@@ -104,11 +104,11 @@ def expectation_words(replay: models.Replay) -> str:
 _TREE = """
 WITH RECURSIVE tree AS (
     SELECT id, produced_run_id, 1 AS depth, ARRAY[id] AS place FROM sessions_app_replay
-    WHERE run_id = %(run)s AND mode <> %(recording)s
+    WHERE run_id = %(run)s AND mode <> %(recording)s AND NOT is_golden
   UNION ALL
     SELECT replay.id, replay.produced_run_id, tree.depth + 1, tree.place || replay.id FROM sessions_app_replay replay
     JOIN tree ON replay.run_id = tree.produced_run_id
-    WHERE replay.mode <> %(recording)s AND tree.depth < %(max_depth)s
+    WHERE replay.mode <> %(recording)s AND NOT replay.is_golden AND tree.depth < %(max_depth)s
 )
 SELECT id, depth FROM tree ORDER BY place LIMIT %(max_rows)s
 """

@@ -25,6 +25,7 @@ FILTERS: dict[str, Q] = {
     "paused": Q(state=ReplayState.PAUSED),
     "waiting for an answer": _FORK & Q(state=ReplayState.DONE, verdict="unknown_from_step") & ~_IN_PART,
     "forks": _FORK,
+    "goldens": Q(is_golden=True),
     "reproduced": Q(verdict="reproduced") & ~_FORK,
     "in part": Q(state=ReplayState.DONE) & _IN_PART & ~_FORK,
     "different": Q(state=ReplayState.DONE) & ~Q(verdict="reproduced") & ~_IN_PART & ~_FORK,
@@ -96,6 +97,11 @@ def queue_of(project: Project) -> Queue:
         workers=tuple(workers[:BUSY_WORKERS]),
         is_stalled=oldest is not None and not workers and timezone.now() - oldest > STALLED_AFTER,
     )
+
+
+def has_ended(replay: Replay) -> bool:
+    """As the database has it now; also where the replay is gone."""
+    return not Replay.objects.filter(pk=replay.pk, state__in=OPEN_STATES).exists()
 
 
 def replay_by_id(project: Project, replay_id: str) -> Replay | None:

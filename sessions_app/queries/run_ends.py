@@ -1,4 +1,4 @@
-"""What a run was asked and what came of it, read from its header: one query, whatever the run holds."""
+"""What a run was asked and what came of it, read from its header: as many queries whatever the run holds."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sessions_app.core.formats.fields import Fields
 from sessions_app.core.formats.native_steps import read_error, read_payload
 from sessions_app.core.payload import Payload
 from sessions_app.core.run import ErrorInfo
-from sessions_app.mapping import payloads
+from sessions_app.mapping.references import read_references
 from sessions_app.mapping.stored import long_text, reference
 from sessions_app.queries.steps import StoredOrGone
 
@@ -25,10 +25,10 @@ class RunEnds:
 
 
 def ends_of(run: models.Run) -> RunEnds:
-    fields = Fields(bytes(run.content.header))
+    fields = Fields(run.content.intact_header)
     slices = (fields.slice("input"), fields.slice("output"), long_text(fields, "instructions"))
     named = [slice_ for slice_ in slices if slice_ is not None]
-    resolver = StoredOrGone(payloads.read_many(run.project_id, {reference(slice_)[0] for slice_ in named}))
+    resolver = StoredOrGone(read_references(run.content, {reference(slice_)[0] for slice_ in named}))
     return RunEnds(
         input=read_payload(fields, "input", resolver),
         output=read_payload(fields, "output", resolver),

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from sessions_app.mapping.details import details
-from sessions_app.mapping.references import payload_references
-from sessions_app.mapping.run_contents import hex_of, read_history
+from sessions_app.core.payload import sha256_hex
+from sessions_app.mapping.pieces import step_texts
+from sessions_app.mapping.references import payload_references, read_references
+from sessions_app.mapping.run_contents import read_history
 from sessions_app.models import Run, ShareLink
 
 LINKS = 50
@@ -18,17 +19,10 @@ def links_of(run: Run) -> list[ShareLink]:
 
 def run_holds(run: Run, digest: str) -> bool:
     """Whether the payload is part of the run: of its header, of a step, or a message that a step saw."""
-    in_header = payload_references(bytes(run.content.header))
-    return digest in in_header or _in_a_step(run, digest) or _in_a_history(run, digest)
-
-
-def _in_a_step(run: Run, digest: str) -> bool:
-    return any(digest in payload_references(text) for text in details(run.content, run.steps))
-
-
-def _in_a_history(run: Run, digest: str) -> bool:
     content = run.content
-    ends = [(step.input_node, step.output_node) for step in run.steps]
-    nodes = {hex_of(node) for pair in [*ends, (content.prior_node, content.final_node)] for node in pair}
-    links = read_history(content, nodes)
-    return any(message == digest for _, message in links.values())
+    texts = [content.intact_header, *step_texts(content, content.steps)]
+    ends = [(step.input_node, step.output_node) for step in content.steps]
+    links = read_history(content, [node for pair in [*ends, (content.prior_node, content.final_node)] for node in pair])
+    named = {each for text in texts for each in payload_references(text)} | {message for _, message in links.values()}
+    pieces = read_references(content, {each for each in named if isinstance(each, int)})
+    return digest in named or any(sha256_hex(piece) == digest for piece in pieces.values())

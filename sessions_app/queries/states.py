@@ -13,8 +13,8 @@ from sessions_app.core.formats.native import read_header
 from sessions_app.core.payload import JsonObject
 from sessions_app.core.state_history import StateHistory
 from sessions_app.core.step_summary import StepSummary
-from sessions_app.mapping.details import details
 from sessions_app.mapping.load import header_of, initial_state, state_change, steps_with_state
+from sessions_app.mapping.pieces import step_texts
 from sessions_app.queries.run_shapes import shape_of
 from sessions_app.queries.steps import GonePayload, StoredOrGone, chain_of, step_body
 
@@ -48,7 +48,7 @@ def state_of(run: models.Run, *, until: int | None = None) -> RunState:
     """
     rows = [row for row in steps_with_state(run) if until is None or row.index <= until]
     changes, names, snapshots = [], {}, []
-    for row, text in zip(rows, details(run.content, rows), strict=True):
+    for row, text in zip(rows, step_texts(run.content, rows), strict=True):
         fields = Fields(text)
         if (change := state_change(fields)) is not None:
             changes.append((row.index, change))
@@ -126,8 +126,9 @@ def _config(run: models.Run, facts: core.Run, request: StepSummary | None) -> Js
 
 
 def _messages(run: models.Run, request: StepSummary | None) -> int | None:
-    is_captured = run.model_call_count or run.content.prior_node if request is None else request.input_node
+    prior = run.content.prior_node
+    is_captured = run.model_call_count or prior is not None if request is None else request.input_node is not None
     if not is_captured:
         return None
-    node = run.content.prior_node if request is None else request.output_node
+    node = prior if request is None else request.output_node
     return len(chain_of(run, node).messages)

@@ -11,15 +11,16 @@ from itertools import islice, takewhile
 from sessions_app import models
 from sessions_app.core.formats.fields import Fields
 from sessions_app.core.formats.native_steps import read_step
-from sessions_app.core.history import History, Link
+from sessions_app.core.history import History
+from sessions_app.core.packed_nodes import NumberedLink, Reference, name_of
 from sessions_app.core.payload import Payload
 from sessions_app.core.run import Step
 from sessions_app.core.step_summary import StepSummary
-from sessions_app.mapping import payloads
 from sessions_app.mapping.content_keys import answered
-from sessions_app.mapping.details import details
-from sessions_app.mapping.references import payload_references
-from sessions_app.mapping.run_contents import Digest, hex_of, read_history
+from sessions_app.mapping.contents_by_key import contents_by_key
+from sessions_app.mapping.pieces import step_texts
+from sessions_app.mapping.references import payload_references, read_references
+from sessions_app.mapping.run_contents import read_history
 from sessions_app.mapping.stored import long_text, reference, text_in
 from sessions_app.models.replays import ReplayState
 
@@ -44,14 +45,14 @@ class GonePayload(Payload):
 class StoredOrGone:
     """Reads a stored step without its history, which may be longer than everything else together."""
 
-    def __init__(self, contents: dict[str, bytes]) -> None:
+    def __init__(self, contents: dict[Reference, bytes]) -> None:
         self._contents = contents
 
     def payload(self, slice_: bytes, path: str) -> Payload:
-        digest, media_type = reference(slice_)
-        content = self._contents.get(digest)
+        found, media_type = reference(slice_)
+        content = self._contents.get(found)
         if content is None:
-            return GonePayload(name=digest, content=b"", media_type=media_type)
+            return GonePayload(name=name_of(found), content=b"", media_type=media_type)
         return Payload(content=content, media_type=media_type)
 
     def text(self, fields: Fields, name: str) -> str | None:
@@ -142,15 +143,15 @@ def _around(indices: Sequence[int], index: int) -> tuple[int | None, int | None]
 
 def step_body(run: models.Run, row: StepSummary) -> Step:
     """What was recorded of a step, but for its message history. Never fails for payloads that are gone."""
-    (text,) = details(run.content, [row])
-    contents = payloads.read_many(run.project_id, payload_references(text))
-    return read_step(Fields(text), row.index, StoredOrGone(contents))
+    (text,) = step_texts(run.content, [row])
+    stored = StoredOrGone(read_references(run.content, payload_references(text)))
+    return read_step(Fields(text), row.index, stored)
 
 
 def state_details(run: models.Run, until: int) -> list[tuple[int, bytes]]:
     """Index and stored text of the steps that changed the state, in order."""
     changed = [step for step in run.steps[:until] if step.state_changes is not None]
-    texts = details(run.content, changed)
+    texts = step_texts(run.content, changed)
     return [(step.index, text) for step, text in zip(changed, texts, strict=True)]
 
 
@@ -159,7 +160,7 @@ def runs_with_same_call(run: models.Run, row: StepSummary) -> int:
     if row.kind != "tool" or row.arguments_key is None:
         return 0
     key = answered(row.tool_name or row.name, row.arguments_key)
-    runs = models.Run.objects.filter(project_id=run.project_id, origin="recorded", content__keys__contains=[key])
+    runs = models.Run.objects.filter(origin="recorded", content__in=contents_by_key([run.project_id], [key]))
     return len(runs.exclude(pk=run.pk).values_list("pk")[:SAME_CALLS])
 
 
@@ -173,10 +174,10 @@ def replays_done(run: models.Run) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class Chain:
-    """The digests of a history, oldest first; the messages themselves are read part by part."""
+    """A history, oldest first, by its numbers; the messages themselves are read part by part."""
 
-    nodes: tuple[str, ...]
-    messages: tuple[str, ...]
+    nodes: tuple[int, ...]
+    messages: tuple[Reference, ...]
 
     def shared_with(self, other: Chain) -> int:
         """How many messages both begin with."""
@@ -184,23 +185,22 @@ class Chain:
         return next((i for i, (a, b) in enumerate(pairs) if a != b), min(len(self.nodes), len(other.nodes)))
 
 
-def chain_of(run: models.Run, head: Digest | None) -> Chain:
+def chain_of(run: models.Run, head: int | None) -> Chain:
     return chains_of(run, head)[0]
 
 
-def chains_of(run: models.Run, *heads: Digest | None) -> list[Chain]:
+def chains_of(run: models.Run, *heads: int | None) -> list[Chain]:
     """The histories that end in these nodes, as far as they are still stored."""
-    ends = list(map(hex_of, heads))
-    links = read_history(run.content, ends)
-    return [_chain(end, links) for end in ends]
+    links = read_history(run.content, heads)
+    return [_chain(head, links) for head in heads]
 
 
-def _chain(head: str | None, links: Mapping[str, Link]) -> Chain:
+def _chain(head: int | None, links: Mapping[int, NumberedLink]) -> Chain:
     nodes = [*_back_from(head, links)][::-1]
     return Chain(nodes=tuple(nodes), messages=tuple(links[node][1] for node in nodes))
 
 
-def _back_from(head: str | None, links: Mapping[str, Link]) -> Iterator[str]:
+def _back_from(head: int | None, links: Mapping[int, NumberedLink]) -> Iterator[int]:
     while head is not None and head in links:
         yield head
         head = links[head][0]
@@ -210,7 +210,7 @@ def _back_from(head: str | None, links: Mapping[str, Link]) -> Iterator[str]:
 class Tail:
     """The newest messages of a history, oldest first, back to a node or to a number of them."""
 
-    messages: tuple[str, ...]
+    messages: tuple[Reference, ...]
     has_earlier: bool
     reached_stop: bool
     """Whether the history goes on from the node that was asked for."""
@@ -218,32 +218,31 @@ class Tail:
     """There may be more messages before the node was reached."""
 
 
-def tail_of(run: models.Run, head: Digest, *, stop: Digest | None, limit: int) -> Tail:
-    end, until = hex_of(head), hex_of(stop)
-    links = read_history(run.content, [end])
-    tail = [*islice(takewhile(lambda node: node != until, _back_from(end, links)), limit)]
-    before = links[tail[-1]][0] if tail else end
+def tail_of(run: models.Run, head: int, *, stop: int | None, limit: int) -> Tail:
+    links = read_history(run.content, [head])
+    tail = [*islice(takewhile(lambda node: node != stop, _back_from(head, links)), limit)]
+    before = links[tail[-1]][0] if tail else head
     return Tail(
         messages=tuple(links[node][1] for node in reversed(tail)),
         has_earlier=before is not None,
-        reached_stop=before is not None and before == until,
-        was_cut=before is not None and before != until,
+        reached_stop=before is not None and before == stop,
+        was_cut=before is not None and before != stop,
     )
 
 
-def request_before(run: models.Run, index: int) -> bytes | None:
+def request_before(run: models.Run, index: int) -> int | None:
     """The last message of the previous request to the model."""
     nodes = (step.input_node for step in reversed(run.steps[: index - 1]) if step.kind == "model")
     return next((node for node in nodes if node is not None), None)
 
 
-def read_messages(project_id: int, digests: Iterable[str]) -> list[Payload]:
-    """In the order asked for; one query."""
-    wanted = list(digests)
-    contents = payloads.read_many(project_id, set(wanted))
+def read_messages(run: models.Run, references: Iterable[Reference]) -> list[Payload]:
+    """In the order asked for; queries as `read_references` says."""
+    wanted = list(references)
+    contents = read_references(run.content, wanted)
     return [
-        Payload(content=contents[digest]) if digest in contents else GonePayload(name=digest, content=b"")
-        for digest in wanted
+        Payload(content=contents[each]) if each in contents else GonePayload(name=name_of(each), content=b"")
+        for each in wanted
     ]
 
 

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from django.db import connection
 
+from sessions_app.core.packed_nodes import NumberedLink
 from sessions_app.mapping.run_contents import read_histories
-from sessions_app.models import Project, RunContent, StoredPayload
+from sessions_app.models import Project, RunContent
 
 AT_MOST = 500_000
 """Rows of a table that one query adds up; a project that holds more learns that it is more."""
 LARGEST = 10
 _AT_MOST_NODES = 10_000
+_OF_HISTORIES = ("project", "base", "base_steps", "outline", "nodes", "first_node", "node_count")
 _NODE_BYTES = 96
 """Three SHA-256 digests: of the link itself, the one before it, and its message."""
 
@@ -66,13 +68,14 @@ class Storage:
     documents: Amount
     spans: Amount
     payloads: Amount
-    """In the database, each once."""
+    """Those that are stored apart, in the database, each once."""
     blobs: Amount
     """In the blob folder, each once."""
     batches: Amount
     """What spans say beside payloads."""
     runs: Amount
     steps: Amount
+    """With their payloads that are not stored apart."""
     links: Amount
     """Of message histories, in runs and in spans."""
     state_changes: int
@@ -145,21 +148,6 @@ def storage_of(project: Project) -> Storage:
     )
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Kept:
-    """How one payload is stored."""
-
-    stored: int
-    is_compressed: bool
-
-
-def kept_as(project: Project, digest: str) -> Kept | None:
-    """`digest` in hex; None when there is no such payload."""
-    rows = StoredPayload.objects.filter(project=project, digest=bytes.fromhex(digest))
-    found = rows.values_list("stored_size", "is_compressed").first()
-    return None if found is None else Kept(stored=found[0], is_compressed=found[1])
-
-
 # --- what was received -------------------------------------------------------------------------
 
 _RECEIVED = """
@@ -210,7 +198,7 @@ def _spans(project: Project) -> Amount:
 _PAYLOADS = """
 SELECT in_folder, count(*), sum(size), sum(stored_size)
 FROM (
-    SELECT data IS NULL AND block_id IS NULL AS in_folder, size, stored_size
+    SELECT data IS NULL AS in_folder, size, stored_size
     FROM sessions_app_storedpayload WHERE project_id = %(project)s LIMIT %(most)s
 ) payload
 GROUP BY 1
@@ -225,7 +213,7 @@ SELECT count(*), sum(bytes) FROM (
 _STEPS = """
 SELECT count(*), coalesce(sum(steps), 0), coalesce(sum(changes), 0), coalesce(sum(outline), 0), (
     SELECT coalesce(sum(bytes), 0) FROM (
-        SELECT octet_length(block.data) AS bytes FROM sessions_app_stepblock block
+        SELECT octet_length(block.data) AS bytes FROM sessions_app_contentblock block
         JOIN sessions_app_runcontent content ON content.id = block.content_id
         WHERE content.project_id = %(project)s LIMIT %(most)s
     ) block
@@ -277,33 +265,27 @@ def _contents(project: Project) -> tuple[Amount, Amount]:
 
 
 def _histories(keys: list[int]) -> Histories | None:
-    contents = list(RunContent.objects.filter(run__in=keys).only("project", "shared", "outline", "node_count", "nodes"))
-    if sum(content.node_count for content in contents) >= _AT_MOST_NODES:
+    contents = list(RunContent.objects.filter(run__in=keys).only(*_OF_HISTORIES))
+    if sum(content.next_node for content in contents) >= _AT_MOST_NODES:
         return None
-    heads = (step.input_node for content in contents for step in content.own_steps)
-    requests = Counter(head.hex() for head in heads if head is not None)
-    if len(requests) >= _AT_MOST_NODES:
+    requests = [[step.input_node for step in content.own_steps if step.input_node is not None] for content in contents]
+    if sum(map(len, requests)) >= _AT_MOST_NODES:
         return None
     links = read_histories(contents, requests)
-    lengths = _lengths({digest: parent for digest, (parent, _) in links.items()})
+    lengths = list(map(_lengths, links))
     return Histories(
-        requests=requests.total(),
-        references=sum(count * lengths.get(head, 0) for head, count in requests.items()),
-        links=len(links),
-        messages=len({message for _, message in links.values()}),
+        requests=sum(map(len, requests)),
+        references=sum(known.get(head, 0) for heads, known in zip(requests, lengths, strict=True) for head in heads),
+        links=sum(map(len, links)),
+        messages=sum(len({message for _, message in each.values()}) for each in links),
     )
 
 
-def _lengths(parents: dict[str, str | None]) -> dict[str, int]:
-    """Messages from the beginning of its chain to each link; each link is looked at once."""
-    lengths: dict[str, int] = {}
-    for digest in parents:
-        path, at = [], digest
-        while at in parents and at not in lengths:
-            path.append(at)
-            at = parents[at] or ""
-        for each in reversed(path):
-            lengths[each] = lengths.get(parents[each] or "", 0) + 1
+def _lengths(links: Mapping[int, NumberedLink]) -> dict[int, int]:
+    """Messages from the beginning of its chain to each link, which stands behind the one it follows."""
+    lengths: dict[int, int] = {}
+    for number, (parent, _) in links.items():
+        lengths[number] = 1 + (0 if parent is None else lengths.get(parent, 0))
     return lengths
 
 

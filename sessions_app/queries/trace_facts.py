@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from sessions_app.core.payload import JsonValue
 from sessions_app.core.run import SPANS
-from sessions_app.mapping.details import details
+from sessions_app.mapping.pieces import step_texts
 from sessions_app.models import Project, Run, Trace
 from sessions_app.models.traces import IS_BEHIND
 
@@ -40,7 +40,7 @@ def trace_facts(run: Run) -> TraceFacts | None:
     """None for a run that did not come as spans."""
     if run.source_format != SPANS:
         return None
-    header = json.loads(bytes(run.content.header))
+    header = json.loads(run.content.intact_header)
     said, agent = _object(header.get("trace")), _object(header.get("agent"))
     resource, root = _object(said.get("resource")), _object(said.get("root"))
     framework = [_text(agent.get("framework")), _text(agent.get("framework_version"))]
@@ -60,7 +60,7 @@ def has_topmost_span(run: Run, facts: TraceFacts) -> bool:
     """Whether a span without a parent is there, ended or not."""
     if facts.has_topmost:
         return True
-    texts = details(run.content, run.steps[:_TOPMOST_AMONG])
+    texts = step_texts(run.content, run.steps[:_TOPMOST_AMONG])
     spans = (_object(json.loads(text).get("span")) for text in texts)
     return any("span_id" in span and span.get("parent_id") is None for span in spans)
 

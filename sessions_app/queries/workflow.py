@@ -12,13 +12,13 @@ from sessions_app.core.formats.native import read_header
 from sessions_app.core.formats.native_steps import read_step
 from sessions_app.core.judge.anomalies import Anomaly, first_odd_step
 from sessions_app.core.workflow.attempts import Attempt
-from sessions_app.core.workflow.steps import Facts
-from sessions_app.mapping import payloads
-from sessions_app.mapping.details import details
+from sessions_app.core.workflow.steps import Facts, KeptGolden
 from sessions_app.mapping.load import header_of
-from sessions_app.mapping.references import payload_references
+from sessions_app.mapping.pieces import step_texts
+from sessions_app.mapping.references import payload_references, read_references
 from sessions_app.models.replays import FORK_MODES, ReplayMode, ReplayState
 from sessions_app.queries.forks import expectation_words, fork_rows
+from sessions_app.queries.goldens import goldens_about
 from sessions_app.queries.steps import GonePayload, StoredOrGone
 
 STEPS = 2000
@@ -38,7 +38,7 @@ _WORDS = {
 
 
 def workflow_facts(run: models.Run) -> Facts:
-    """Five queries at most, whatever the run holds and however often it was replayed."""
+    """Six queries at most, whatever the run holds and however often it was replayed."""
     recorded, is_part = _without_histories(run)
     missing = [line["title"] for line in run.kit.get("lines", []) if line["status"] != "captured"]
     return Facts(
@@ -54,6 +54,16 @@ def workflow_facts(run: models.Run) -> Facts:
         verdict_step=run.verdict_step,
         reasons=tuple(reason["message"] for reason in run.verdict_reasons),
         attempts=_attempts(run),
+        goldens=tuple(map(_golden, goldens_about(run))),
+    )
+
+
+def _golden(golden: models.Golden) -> KeptGolden:
+    return KeptGolden(
+        golden_id=golden.golden_id,
+        name=golden.name,
+        fails_on_one=bool(golden.fails_on),
+        last_result=getattr(golden, "last_result", None),
     )
 
 
@@ -63,10 +73,10 @@ def _anomaly(found: dict[str, Any]) -> Anomaly:
 
 
 def _without_histories(run: models.Run) -> tuple[core.Run, bool]:
-    texts = details(run.content, run.steps[:STEPS])
-    recorded = [bytes(run.content.header), *texts]
-    wanted = {digest for text in recorded for digest in payload_references(text)}
-    stored = StoredOrGone(payloads.read_many(run.project_id, wanted))
+    texts = step_texts(run.content, run.steps[:STEPS])
+    recorded = [run.content.intact_header, *texts]
+    wanted = {each for text in recorded for each in payload_references(text)}
+    stored = StoredOrGone(read_references(run.content, wanted))
     steps = tuple(_without_gone(read_step(Fields(text), index, stored)) for index, text in enumerate(texts, start=1))
     found = read_header(header_of(run.content), stored, prior=None, steps=steps, final=None)
     return found, len(run.steps) > STEPS
@@ -84,7 +94,7 @@ def _known(part: Any) -> Any:
 
 def _attempts(run: models.Run) -> tuple[Attempt, ...]:
     """Of the run itself, and forks of its forks, in the order in which they were asked for."""
-    newest = run.replays.filter(mode=ReplayMode.RECORDING).order_by("-pk")[:REPLAYS]
+    newest = run.replays.filter(mode=ReplayMode.RECORDING, is_golden=False).order_by("-pk")[:REPLAYS]
     rows = [(replay, 1, run.run_id) for replay in newest]
     grown = [row for row in fork_rows(run) if row.depth == 1 or row.replay.mode in FORK_MODES]
     rows += [(row.replay, row.depth, row.parent_run_id) for row in grown]

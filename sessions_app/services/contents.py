@@ -20,9 +20,18 @@ def release(contents: QuerySet[RunContent]) -> None:
 
 
 def sweep_contents() -> int:
-    """Delete those that no run has and that no fork and no replay needs; returns how many."""
-    unused = RunContent.objects.filter(run=None, forks=None, replays=None)
+    """Delete those that no run has and that no other content and no replay needs; returns how many.
+
+    What only they went on from is not needed any more then, so it goes too.
+    """
+    swept = 0
+    while swept < _AT_ONCE and (keys := _unused()):
+        RunContent.objects.filter(pk__in=keys).delete()
+        swept += len(keys)
+    return swept
+
+
+def _unused() -> list[int]:
+    unused = RunContent.objects.filter(run=None, followers=None, replays=None)
     old = unused.filter(released_at__lt=timezone.now() - KEPT_FOR).order_by("released_at", "pk")
-    keys = list(old.values_list("pk", flat=True)[:_AT_ONCE])
-    RunContent.objects.filter(pk__in=keys).delete()
-    return len(keys)
+    return list(old.values_list("pk", flat=True)[:_AT_ONCE])

@@ -10,6 +10,7 @@ from sessions_app import models
 from sessions_app.core.fork.changes import (
     Change,
     ForkError,
+    NewDecision,
     NewInstructions,
     NewMessage,
     NewModel,
@@ -19,7 +20,7 @@ from sessions_app.core.fork.changes import (
     Rule,
 )
 from sessions_app.core.fork.order import Order
-from sessions_app.core.payload import compact_json
+from sessions_app.core.payload import JsonValue, compact_json
 from sessions_app.core.run import (
     Run,
     ToolCall,
@@ -29,11 +30,12 @@ from sessions_app.core.run import (
 from sessions_app.core.state import PatchError, apply_patch
 from sessions_app.mapping.load import load_step, load_steps
 from sessions_app.models.replays import ReplayMode
+from sessions_app.queries.decisions import decision_on
 from sessions_app.queries.run_shapes import shape_of
 from sessions_app.queries.steps import chain_of
 
 _MAX_STATE_BYTES = 64 * 1024 * 1024
-_Stepped = TypeVar("_Stepped", NewMessage, NewModelAnswer, NewState, NewToolResult)
+_Stepped = TypeVar("_Stepped", NewDecision, NewMessage, NewModelAnswer, NewState, NewToolResult)
 
 
 class Parent:
@@ -51,6 +53,10 @@ class Parent:
     def main(self) -> set[int]:
         """Indices of the steps of the agent's own loop."""
         return {step.index for step in main_steps(self._skeleton)}
+
+    def decision_on(self, index: int) -> JsonValue:
+        """What was decided on the call of this step, when the run was continued or while it went on."""
+        return decision_on(self.row, index)
 
     @cached_property
     def _skeleton(self) -> Run:
@@ -72,6 +78,7 @@ def check_fork(row: models.Run, order: Order, mode: str) -> None:
     if mode == ReplayMode.FORK and not order.changes:
         raise ForkError("A fork needs at least one change.", field="changes")
     _check_doubles(order.changes)
+    _check_beside_decisions(order.changes)
     for position, change in enumerate(order.changes):
         if order.agent is not None and isinstance(change, NewInstructions | NewMessage | NewModel):
             words = "The team's own code says what its model is asked; change that in the code"
@@ -125,6 +132,15 @@ def _check_doubles(changes: tuple[Change, ...]) -> None:
         seen.add(what)
 
 
+def _check_beside_decisions(changes: tuple[Change, ...]) -> None:
+    """With an edited history the loop no longer begins where the calls wait."""
+    if not any(isinstance(change, NewDecision) for change in changes):
+        return
+    for position, change in enumerate(changes):
+        if isinstance(change, NewInstructions | NewMessage):
+            raise ForkError("An approval is not decided otherwise beside this change.", field=f"changes[{position}]")
+
+
 def _check_change(parent: Parent, change: Any, at_step: int, field: str) -> None:
     kind = parent.kinds.get(change.step)
     if kind is None:
@@ -150,6 +166,16 @@ def _check_tool_result(parent: Parent, change: NewToolResult, at_step: int, fiel
     if isinstance(call, ToolCall) and not is_answered_by_tool(call):
         words = f"Step {change.step} was answered by the framework and not by a tool"
         raise ForkError(f"{words}; change the model's answer before it.", field=f"{field}.step")
+
+
+def _check_decision(parent: Parent, change: NewDecision, at_step: int, field: str) -> None:
+    _check_kind(parent, change, field, "tool")
+    then = parent.decision_on(change.step)
+    if then is None:
+        words = f"Nobody decided on an approval of step {change.step}, as far as the recording says"
+        raise ForkError(f"{words}; only such a call can be approved or denied otherwise.", field=f"{field}.step")
+    if (then == "denied") is (change.denial is not None):
+        raise ForkError(f"The call of step {change.step} was {change.outcome} then as well.", field=f"{field}.value")
 
 
 def _check_model_answer(parent: Parent, change: NewModelAnswer, at_step: int, field: str) -> None:
@@ -183,6 +209,7 @@ def _check_state(parent: Parent, change: NewState, at_step: int, field: str) -> 
 
 _CHECKS: dict[type, Callable[[Parent, Any, int, str], None]] = {
     NewToolResult: _check_tool_result,
+    NewDecision: _check_decision,
     NewModelAnswer: _check_model_answer,
     NewMessage: _check_message,
     NewState: _check_state,

@@ -47,7 +47,10 @@ def _asked(replay: Replay) -> str | None:
     stop = replay.stopped_at
     if stop is None:
         return None
-    return "the model" if stop.get("kind") == "model" else stop.get("name")
+    if stop.get("kind") == "model":
+        return "the model"
+    sent = (replay.facts.get("asked_for") or {}).get("http")
+    return f"{sent['method']} {sent['url']} (sent by {stop.get('name')})" if sent else stop.get("name")
 
 
 def samples_of(replay: Replay) -> Samples | None:

@@ -13,6 +13,7 @@ from django.conf import settings
 from django.db import transaction
 
 from sessions_app import models
+from sessions_app.core.assembly.model_exchanges import with_conversation
 from sessions_app.core.errors import RecordError, RecordTooLarge
 from sessions_app.core.formats.detect import parser_of
 from sessions_app.core.history import nodes
@@ -75,7 +76,7 @@ def _read_nth(project: models.Project, document: bytes, position: int) -> tuple[
 def _read(project: models.Project, content: bytes, value: JsonValue) -> tuple[Run, bytes]:
     """The run, and the redacted document that it was read from."""
     redacted = Redactor(bytes(project.redaction_secret)).redact(content).content
-    run = parser_of(value)(redacted, limits())
+    run = with_conversation(parser_of(value)(redacted, limits()))
     check_growth(run)
     check_messages(run, limits().max_messages)
     return run, redacted

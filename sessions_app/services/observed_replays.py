@@ -41,7 +41,9 @@ class Taken:
 
 
 @again_after_deadlock
-def take_in_observed(run: models.Run, record: bytes, order: JsonObject, *, user: User | None = None) -> Taken:
+def take_in_observed(
+    run: models.Run, record: bytes, order: JsonObject, *, user: User | None = None, is_golden: bool = False
+) -> Taken:
     """Judge the observed run, a native record, against `run` and store both results, or nothing.
 
     `order` says what was asked for on that machine: agent, tools.run, on_difference. Raises `RecordError` naming the
@@ -56,7 +58,8 @@ def take_in_observed(run: models.Run, record: bytes, order: JsonObject, *, user:
         known = models.Replay.objects.filter(project=run.project_id, request_key=key).first()
         if known is not None:
             return Taken(replay=_same(known, run, digest, observed.run_id), created=False)
-        replay = _begin(run, {**order, "observed": {"run_id": observed.run_id, "digest": digest}}, key, user)
+        asked = {**order, "observed": {"run_id": observed.run_id, "digest": digest}}
+        replay = _begin(run, asked, key, user, is_golden=is_golden)
         tools: Tools = "run" if order["tools"]["run"] else "frozen"
         result, made = judge_observed(recorded, observed, tools=tools, run_id=produced_run_id(replay))
         _finish(replay, result, made)
@@ -77,13 +80,14 @@ def _same(known: models.Replay, run: models.Run, digest: str, run_id: str) -> mo
     return known
 
 
-def _begin(run: models.Run, order: JsonObject, key: str, user: User | None) -> models.Replay:
+def _begin(run: models.Run, order: JsonObject, key: str, user: User | None, *, is_golden: bool) -> models.Replay:
     mode = ReplayMode.CODE_AND_TOOLS if order["tools"]["run"] else ReplayMode.CODE
     return models.Replay.objects.create(
         project_id=run.project_id,
         run=run,
         content=run.content,
-        number=next_number(run, mode),
+        number=next_number(run, mode, is_golden=is_golden),
+        is_golden=is_golden,
         mode=mode,
         queue=ReplayQueue.CODE,
         order=order,

@@ -8,7 +8,7 @@ from django.db import transaction
 
 from sessions_app.core.formats.native import parse_native
 from sessions_app.core.json_text import Limits
-from sessions_app.core.payload import JsonObject, compact_json
+from sessions_app.core.payload import JsonObject
 from sessions_app.core.redaction import Redactor
 from sessions_app.core.run import Origin
 from sessions_app.mapping.rows import storable
@@ -29,7 +29,7 @@ def produced_run_id(replay: Replay) -> str:
         return replay.fork_id
     if replay.produced_run is not None:
         return replay.produced_run.run_id
-    name = f"{replay.run.run_id[:460]}_replay_{replay.number}"
+    name = f"{replay.run.run_id[:460]}_{replay.kind}_{replay.number}"
     is_taken = Run.objects.filter(project=replay.project_id, run_id=name).exists()
     return f"{name}_{replay.replay_id}" if is_taken else name
 
@@ -73,13 +73,7 @@ def store_produced(replay: Replay, record: str | None, *, made_before: Run | Non
     origin: Origin = "fork" if replay.mode in FORK_MODES else "replay"
     run = replace(parse_native(text, Limits(max_bytes=len(text))), origin=origin)
     before = replay.produced_run_id if made_before is None else made_before.pk
-    source = _asked(replay) if replay.mode in FORK_MODES else text
-    return store_assembled(replay.project, run, source=source, made_before=before)
-
-
-def _asked(replay: Replay) -> bytes:
-    """What stands in the place of a received document: a fork is made of its parent and of what was asked for."""
-    return compact_json({"run_id": replay.run.run_id, "order": replay.order, "course": replay.course})
+    return store_assembled(replay.project, run, source=None, made_before=before)
 
 
 def _stopped(replay: Replay, stopped: JsonObject | None) -> JsonObject | None:

@@ -27,6 +27,7 @@ from sessions_app.mapping.rows import storable
 from sessions_app.models import Replay
 from sessions_app.models.replays import ReplayQueue, ReplayState
 from sessions_app.services import leases
+from sessions_app.services.observed_by_child import judged
 from sessions_app.services.registered_agents import code_limits
 from sessions_app.services.replay_questions import Questions
 from sessions_app.services.replay_results import produced_run_id, store_result
@@ -87,7 +88,7 @@ def _run(replay: Replay, children: ChildPool) -> None:
             _sample(replay, run, children, questions)
         else:
             record, run_id = _record(run), produced_run_id(replay)
-            result = _replayed(replay, record, run_id, children, questions)
+            result = judged(replay, run, _replayed(replay, record, run_id, children, questions))
             facts = {**(result.get("facts") or {}), **({"live_model": questions.asked} if questions.asked else {})}
             live_calls = result["live_calls"] + questions.live_requests
             store_result(replay, {**result, "facts": facts, "live_calls": live_calls})

@@ -17,7 +17,7 @@ from sessions_app.core.fork.order import Order, read_order
 from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.models import Project, Replay, Run
 from sessions_app.models.replays import FORK_MODES, HELD_STATES, OPEN_STATES, ReplayMode, ReplayQueue, ReplayState
-from sessions_app.queries.code_places import why_not_on_the_server
+from sessions_app.queries.code_places import why_not_replayed
 from sessions_app.services.typed_json import without_secrets
 from sessions_app.services.wakeups import wake
 
@@ -54,17 +54,20 @@ def request_replay(
     return queue_replay(run=run, user=user, mode=mode, request_key=request_key, order=wanted, agent=agent)
 
 
-def checked_order(project: Project, mode: str, order: JsonObject) -> tuple[JsonObject, str | None]:
+def checked_order(
+    project: Project, mode: str, order: JsonObject, *, agent_is_named_later: bool = False
+) -> tuple[JsonObject, str | None]:
     """The order of a replay that changes nothing, as it may be stored, and the agent that it names. Raises as
     `request_replay` does."""
     if mode not in MODES:
         raise NotReplayable(f"Mode {mode!r} is not available here; this server replays: {', '.join(MODES)}.")
     _check_unchanged(mode, order)
     wanted, read = read_wanted(project, _as_stored(mode, order))
-    check_code(read)
-    check_live_model(read, field="mode" if mode == ReplayMode.LIVE else "on_difference")
-    if mode in _OF_CODE and read.agent is None:
+    if mode in _OF_CODE and read.agent is None and not agent_is_named_later:
         raise ForkError(f"Mode {mode} needs the name of a registered agent.", field="agent")
+    if read.agent is not None or not agent_is_named_later:
+        check_code(read)
+    check_live_model(read, field="mode" if mode == ReplayMode.LIVE else "on_difference")
     if mode == ReplayMode.RECORDING and read.agent is not None:
         raise ForkError("Mode recording runs no agent of yours; ask for mode code.", field="agent")
     if mode == ReplayMode.LIVE:
@@ -167,6 +170,7 @@ def queue_replay(
     order: JsonObject,
     agent: str | None,
     course: JsonObject | None = None,
+    is_golden: bool = False,
 ) -> Replay:
     """Queue a replay whose order has been checked; a worker is told after the commit."""
     with transaction.atomic():
@@ -175,7 +179,8 @@ def queue_replay(
         known = _known(run, mode, order, request_key)
         if known is not None:
             return known
-        replay = create_replay(run, user, mode, order, agent=agent, course=course or {}, request_key=request_key)
+        columns = {"course": course or {}, "request_key": request_key, "is_golden": is_golden}
+        replay = create_replay(run, user, mode, order, agent=agent, **columns)
         transaction.on_commit(lambda: wake(replay))
     return replay
 
@@ -184,14 +189,15 @@ def create_replay(
     run: Run, user: User | None, mode: str, order: JsonObject, *, agent: str | None, **columns: Any
 ) -> Replay:
     """The row of a replay whose order has been checked. The project is locked, and nobody is told yet. Raises
-    `ForkError` where no agent of the server's can replay this run."""
-    refusal = None if agent is None else why_not_on_the_server(run)
+    `ForkError` where code of the run's framework cannot do what is asked."""
+    refusal = why_not_replayed(run, read_order(order))
     if refusal is not None:
-        raise ForkError(refusal, field="agent")
+        words, field = refusal
+        raise ForkError(words, field=field)
     return Replay.objects.create(
         project_id=run.project_id,
         run=run,
-        number=next_number(run, mode),
+        number=next_number(run, mode, is_golden=columns.get("is_golden", False)),
         mode=mode,
         queue=ReplayQueue.REPLAYS if agent is None else ReplayQueue.CODE,
         order=order,
@@ -204,10 +210,11 @@ def create_replay(
     )
 
 
-def next_number(run: Run, mode: str) -> int:
-    """Attempts at reproducing a run are counted by themselves, and so are its forks. The project is locked."""
+def next_number(run: Run, mode: str, *, is_golden: bool = False) -> int:
+    """Attempts at reproducing a run are counted by themselves, and so are its forks, and replays of its goldens. The
+    project is locked."""
     is_fork = Q(mode__in=FORK_MODES)
-    same_kind = run.replays.filter(is_fork if mode in FORK_MODES else ~is_fork)
+    same_kind = run.replays.filter(is_fork if mode in FORK_MODES else ~is_fork, is_golden=is_golden)
     return (same_kind.aggregate(last=Max("number"))["last"] or 0) + 1
 
 

@@ -10,7 +10,7 @@ from sessions_app.core.fork.order import OnDifference, read_order
 from sessions_app.core.formats.fields import Fields
 from sessions_app.core.judge.anomalies import find_anomalies
 from sessions_app.core.judge.kit import audit_kit
-from sessions_app.core.payload import Payload, compact_json
+from sessions_app.core.payload import JsonObject, Payload, compact_json
 from sessions_app.core.replay.isolation import is_own_machine, world_in_words
 from sessions_app.core.replay.parts import ModelPart, Parts, parts_of
 from sessions_app.core.replay.proof import STATE_WORDS, read_proof
@@ -23,9 +23,9 @@ from sessions_app.core.reports.run_report import (
 )
 from sessions_app.core.run import Run as RecordedRun
 from sessions_app.mapping.load import load_content, load_run
-from sessions_app.mapping.payloads import read_many
+from sessions_app.mapping.references import read_references_of
 from sessions_app.mapping.stored import reference
-from sessions_app.models import Replay, Run
+from sessions_app.models import Replay, Run, RunContent
 from sessions_app.models.replays import FORK_MODES, ReplayMode, ReplayState
 from sessions_app.queries.forks import agent_of
 from sessions_app.services.fork_facts import fork_facts, samples_of
@@ -52,7 +52,12 @@ def report_of(replay: Replay) -> ReproductionReport:
 
 
 def _attempts_at(run: Run) -> QuerySet[Replay]:
-    return run.replays.exclude(mode__in=FORK_MODES).select_related("produced_run").order_by("number")
+    return (
+        run.replays.filter(is_golden=False)
+        .exclude(mode__in=FORK_MODES)
+        .select_related("produced_run__content")
+        .order_by("number")
+    )
 
 
 def _report(run: RecordedRun, finished: list[Replay], told: Replay | None) -> ReproductionReport:
@@ -67,22 +72,19 @@ def _report(run: RecordedRun, finished: list[Replay], told: Replay | None) -> Re
 
 
 def _outputs(replays: list[Replay]) -> dict[int, Payload]:
-    """What each replay ended with; one query for all of them."""
-    references = {r.pk: _output_reference(r.produced_run) for r in replays if r.produced_run}
-    known = {pk: found for pk, found in references.items() if found is not None}
-    if not known:
-        return {}
-    contents = read_many(replays[0].project_id, {digest for digest, _ in known.values()})
+    """What each replay ended with; as many queries for all of them as for one."""
+    made = [(replay.pk, replay.produced_run.content) for replay in replays if replay.produced_run]
+    named = [(pk, content, *reference(slice_)) for pk, content in made if (slice_ := _output(content)) is not None]
+    contents = read_references_of([(content, {name}) for _, content, name, _ in named])
     return {
-        pk: Payload(content=contents[digest], media_type=media_type)
-        for pk, (digest, media_type) in known.items()
-        if digest in contents
+        pk: Payload(content=found[name], media_type=media_type)
+        for (pk, _, name, media_type), found in zip(named, contents, strict=True)
+        if name in found
     }
 
 
-def _output_reference(run: Run) -> tuple[str, str] | None:
-    slice_ = Fields(bytes(run.content.header)).slice("output")
-    return None if slice_ is None else reference(slice_)
+def _output(content: RunContent) -> bytes | None:
+    return Fields(content.intact_header).slice("output")
 
 
 def _attempt(replay: Replay, output: Payload | None) -> Attempt:
@@ -152,6 +154,7 @@ def plain_facts(replay: Replay) -> ReplayFacts:
         proof=read_proof(facts.get("proof")),
         limit=(facts.get("limit") or {}).get("reason"),
         limit_fix=(facts.get("limit") or {}).get("fix"),
+        snapshots_before=facts.get("snapshots_before", 0),
         left_over=len(facts.get("left_over", [])),
         difference=_difference(found) if found and replay.verdict == "diverged" else None,
         sources=facts.get("sources", {}),
@@ -191,6 +194,7 @@ def _parts(replay: Replay) -> Parts | None:
         model=part,
         asked=model.words if model else None,
         is_on_own_machine=own_machine,
+        live=() if own_machine else [name for name, times in (replay.facts.get("live_tools") or {}).items() if times],
     )
 
 
@@ -213,8 +217,19 @@ def _effect(replay: Replay) -> Effect | None:
     step = (replay.divergence or {}).get("step")
     for act in replay.facts.get("own_code") or ():
         if act["step"] == step and act["kind"] == "tool" and replay.mode not in FORK_MODES:
-            return Effect(step=step, name=act["name"], recorded=_said(act["recorded"]), now=_said(act["now"]))
+            return _effect_of(act)
     return None
+
+
+def _effect_of(act: JsonObject) -> Effect:
+    failed = bool(act.get("has_failed"))
+    return Effect(
+        step=act["step"],
+        name=act["name"],
+        recorded=_said(act["recorded"]),
+        now=str(act["now"]) if failed else _said(act["now"]),
+        has_failed=failed,
+    )
 
 
 def _said(value: object) -> str:

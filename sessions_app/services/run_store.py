@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
-from itertools import takewhile
 
 from django.contrib.postgres.search import SearchVector
 from django.db import transaction
@@ -13,13 +13,11 @@ from django.utils import timezone
 from sessions_app import models
 from sessions_app.core.errors import RunConflict
 from sessions_app.core.formats.native import run_digest
-from sessions_app.core.history import History
-from sessions_app.core.history import nodes as nodes_from
 from sessions_app.core.payload import Payload
 from sessions_app.core.run import Run
 from sessions_app.mapping import payloads
+from sessions_app.mapping.bases import find_base, numbers_of
 from sessions_app.mapping.binary_rows import binary_cursor
-from sessions_app.mapping.history_nodes import write_nodes
 from sessions_app.mapping.rows import clean, content_columns, digest_bytes, run_columns, step_rows, storable
 from sessions_app.mapping.run_contents import write_content
 from sessions_app.mapping.stored import Collector
@@ -56,8 +54,8 @@ def store_run(project: models.Project, run: Run, *, source: bytes) -> Ingested:
         return Ingested(run=_insert(project, run, digest, source), created=True)
 
 
-def store_assembled(project: models.Project, run: Run, *, source: bytes, made_before: int | None) -> models.Run:
-    """Store a run that was put together from what arrived so far.
+def store_assembled(project: models.Project, run: Run, *, source: bytes | None, made_before: int | None) -> models.Run:
+    """Store a run that was put together from what arrived so far; `source` is None where that was no document.
 
     `made_before` is the key of the run that was made of less: it is written over and keeps what people and replays
     said of it. Raises `RunConflict` when somebody sent a whole recording under this id.
@@ -115,11 +113,16 @@ def lock_name(project: models.Project, name: str, *, waits: bool = True) -> bool
     return waits or bool(is_mine)
 
 
-def _insert(project: models.Project, run: Run, digest: str, source: bytes) -> models.Run:
+def lock_trace(project: models.Project, trace_id: str, *, waits: bool = True) -> bool:
+    """The same of a trace of which a run is made, or which goes; before the name of the run where both are needed."""
+    return lock_name(project, f"trace {trace_id}", waits=waits)
+
+
+def _insert(project: models.Project, run: Run, digest: str, source: bytes | None) -> models.Run:
     return models.Run.objects.create(project=project, run_id=run.run_id, **_written(project, run, digest, source))
 
 
-def _write_over(row: models.Run, project: models.Project, run: Run, digest: str, source: bytes) -> None:
+def _write_over(row: models.Run, project: models.Project, run: Run, digest: str, source: bytes | None) -> None:
     columns = _written(project, run, digest, source)
     session, content = row.session, row.content_id
     row.run_id = run.run_id
@@ -127,56 +130,31 @@ def _write_over(row: models.Run, project: models.Project, run: Run, digest: str,
         setattr(row, name, value)
     row.save()
     release(models.RunContent.objects.filter(pk=content))
-    if session.pk != row.session.pk and not session.runs.exists():
-        session.delete()
+    if session.pk != row.session.pk:
+        delete_empty([session.pk])
 
 
-def _written(project: models.Project, run: Run, digest: str, source: bytes) -> dict[str, object]:
+def _written(project: models.Project, run: Run, digest: str, source: bytes | None) -> dict[str, object]:
     """The columns of a run's row, with all that they refer to stored."""
-    collector = Collector()
-    received = Payload(content=source)
-    collector.payload(received)
+    received = None if source is None else Payload(content=source)
     columns = storable({**run_columns(run), **judgement_columns(run)})
-    content, steps = content_columns(run, collector), step_rows(run, collector)
-    payloads.write_many(project.pk, {d: p.content for d, p in collector.payloads.items()})
-    nodes, shared = collector.links(), _shared_nodes(run)
-    write_nodes(project.pk, {node: link for node, link in nodes.items() if node in shared})
-    own = {node: link for node, link in nodes.items() if node not in shared}
     facts = {
         "session": _session(project, run),
-        "content": write_content(project, run, steps, own, {"digest": digest_bytes(digest), **content}),
+        "content": _content(project, run, digest, received),
         "content_digest": digest_bytes(digest),
-        "source_digest": digest_bytes(received.digest),
+        "source_digest": received and digest_bytes(received.digest),
         "search": SearchVector(Value(_searchable(run), output_field=_TEXT), config="simple"),
     }
     return {**columns, **facts}
 
 
-def _shared_nodes(run: Run) -> set[str]:
-    """The nodes that other runs may have too: those in front of all that this run was asked and answered itself."""
-    asked = {call.history.digest for _, call in run.model_calls if call.history}
-    shared: set[str] = set()
-    followed: set[str] = set()
-    for node in reversed(_in_front(run)):
-        # A request is this run's own, unless what other runs may have goes on from it.
-        if node.digest not in asked or node.digest in followed:
-            shared.add(node.digest)
-            followed.add(node.parent.digest if node.parent else "")
-    return shared
-
-
-def _in_front(run: Run) -> list[History]:
-    """The nodes that go on from no answer of this run, each after the one it follows."""
-    answers = {call.output_history.digest for _, call in run.model_calls if call.output_history}
-    is_own: dict[str, bool] = {}
-    found = []
-    for end in (run.prior, run.final, *(call.history for _, call in run.model_calls)):
-        new = list(takewhile(lambda node: node.digest not in is_own, nodes_from(end)))
-        for node in reversed(new):
-            goes_on = node.parent is not None and is_own[node.parent.digest]
-            is_own[node.digest] = goes_on or node.digest in answers
-            found += [] if is_own[node.digest] else [node]
-    return found
+def _content(project: models.Project, run: Run, digest: str, received: Payload | None) -> models.RunContent:
+    base = find_base(project, run)
+    collected = Collector(numbers_of(base))
+    steps, columns = step_rows(run, collected), content_columns(run, collected)
+    apart = collected.apart if received is None else {received.digest: received, **collected.apart}
+    payloads.write_many(project.pk, {name: payload.content for name, payload in apart.items()})
+    return write_content(project, base, steps, collected, digest=digest_bytes(digest), **columns)
 
 
 _ADD_SESSION = """\
@@ -196,6 +174,12 @@ def _session(project: models.Project, run: Run) -> models.Session:
     at = run.started_at or timezone.now()
     facts = {"project": project.pk, "session": run.session_id, "at": at, "widens": run.origin == "recorded"}
     return models.Session.objects.raw(_ADD_SESSION, facts)[0]
+
+
+def delete_empty(sessions: Collection[int]) -> None:
+    """Those of these sessions that have no runs. A run that is being stored holds its session: it is waited for."""
+    held = models.Session.objects.filter(pk__in=sessions).order_by("pk").select_for_update()
+    models.Session.objects.filter(pk__in=[session.pk for session in held], runs=None).delete()
 
 
 def _searchable(run: Run) -> str:

@@ -16,13 +16,11 @@ from django.conf import settings
 from django.db import DatabaseError, transaction
 from django.db.models import Model, Q, QuerySet
 from django.utils import timezone
-from zstandard import ZstdError
 
 from sessions_app import models
 from sessions_app.core.assembly.run import assemble
-from sessions_app.core.errors import PayloadMissing, RunConflict, SpansMissing
+from sessions_app.core.errors import PayloadMissing, RunConflict
 from sessions_app.core.otlp_export.restore import is_export
-from sessions_app.core.payload import compact_json, sha256_hex
 from sessions_app.core.run import Run
 from sessions_app.core.shared_values import shared_values
 from sessions_app.core.spans.batch import Batch, read_batch
@@ -34,8 +32,8 @@ from sessions_app.mapping import payloads
 from sessions_app.mapping.history_nodes import read_nodes
 from sessions_app.models import Project, Trace
 from sessions_app.models.traces import IS_BEHIND
-from sessions_app.payloads.compression import unpack
-from sessions_app.services.run_store import lock_name, store_assembled
+from sessions_app.services.run_store import lock_name, lock_trace, store_assembled
+from sessions_app.services.span_batches import compact, read_batches
 
 logger = logging.getLogger(__name__)
 _Row = TypeVar("_Row", bound=Model)
@@ -54,7 +52,7 @@ def make_run(
     """
     try:
         with transaction.atomic():
-            if not lock_name(trace.project, f"trace {trace.trace_id}", waits=waits):
+            if not lock_trace(trace.project, trace.trace_id, waits=waits):
                 return False
             _make_run(trace, just_stored, quiet_since)
     except (DatabaseError, OSError) as error:
@@ -86,20 +84,19 @@ def _make_run(trace: Trace, just_stored: Batch | None, quiet_since: datetime | N
         return
     with shared_values():
         run = assemble(spans, is_closed=is_closed)
-    source = compact_json({"trace_id": trace.trace_id, "batches": sorted(map(sha256_hex, contents))})
-    row = _stored(trace, run, source)
-    Trace.objects.filter(pk=trace.pk).update(
-        run=row, batches_assembled=received, is_closed=is_closed or run.status != "running", problem=None
-    )
+    row, is_over = _stored(trace, run), is_closed or run.status != "running"
+    Trace.objects.filter(pk=trace.pk).update(run=row, batches_assembled=received, is_closed=is_over, problem=None)
+    if is_over and received > 1:
+        compact(trace)
 
 
-def _stored(trace: Trace, run: Run, source: bytes) -> models.Run:
+def _stored(trace: Trace, run: Run) -> models.Run:
     """The run under the id that its spans give it; under the trace's own where another run has that one."""
     if run.run_id != trace.trace_id:
         lock_name(trace.project, run.run_id)
         keys = models.Run.objects.filter(project=trace.project, run_id=run.run_id).values_list("pk", flat=True)
         run = _under_trace_id(trace, run) if set(keys) - {trace.run_id} else run
-    return store_assembled(trace.project, run, source=source, made_before=trace.run_id)
+    return store_assembled(trace.project, run, source=None, made_before=trace.run_id)
 
 
 def _under_trace_id(trace: Trace, run: Run) -> Run:
@@ -112,19 +109,11 @@ def _contents(trace: Trace, just_stored: Batch | None) -> tuple[list[bytes], Pie
     """All batches of a trace with what they refer to."""
     if just_stored is not None:
         return [just_stored.content], just_stored.pieces
-    rows = trace.batches.order_by("digest").values_list("digest", "content", "is_compressed")
-    batches = [_opened(*row) for row in rows]
+    batches = [apart(content) for content in read_batches(trace)]
     contents, pieces = [content for content, _ in batches], Pieces()
     for _, carried in batches:
         pieces.add(carried)
     return contents, _with_stored(trace.project_id, contents, pieces)
-
-
-def _opened(digest: bytes | memoryview, content: bytes | memoryview, is_compressed: bool) -> tuple[bytes, Pieces]:
-    try:
-        return apart(unpack(bytes(content), is_compressed=is_compressed))
-    except ZstdError:
-        raise SpansMissing(bytes(digest).hex()) from None
 
 
 def _with_stored(project_id: int, contents: Iterable[bytes], carried: Pieces) -> Pieces:

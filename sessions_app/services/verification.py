@@ -19,12 +19,14 @@ from sessions_app.core.history import node_digest
 from sessions_app.core.payload import sha256_hex
 from sessions_app.core.spans.carried import apart, lacking
 from sessions_app.core.spans.packing import Pieces
-from sessions_app.mapping.details import details
+from sessions_app.mapping.content_keys import keys_of
 from sessions_app.mapping.load import load_content
 from sessions_app.mapping.payloads import blob_folder, read_many
+from sessions_app.mapping.pieces import read_pieces, step_texts
 from sessions_app.mapping.references import payload_references
-from sessions_app.models import HistoryNode, PayloadBlock, Project, Run, RunContent, SpanBatch, StoredPayload
-from sessions_app.payloads.compression import unpack
+from sessions_app.mapping.run_contents import own_links
+from sessions_app.models import HistoryNode, Project, Run, RunContent, SpanBatch, StoredPayload
+from sessions_app.services.span_batches import open_batches
 
 _CHUNK = 200
 
@@ -66,8 +68,9 @@ def _problems() -> Iterator[str]:
         yield from _payload_problems(project)
         yield from _node_problems(project, known)
         yield from _batch_problems(project, known)
-        for run in Run.objects.filter(project=project).only("project", "run_id", "source_digest").iterator(_CHUNK):
-            if bytes(run.source_digest).hex() not in known:
+        runs = Run.objects.filter(project=project, source_digest__isnull=False)
+        for run in runs.only("project", "run_id", "source_digest").iterator(_CHUNK):
+            if run.document not in known:
                 yield f"run {project.pk}/{run.run_id}: the document as received is not stored."
         contents = RunContent.objects.filter(project=project).select_related("run").order_by("pk")
         for content in contents.iterator(_CHUNK):
@@ -75,8 +78,7 @@ def _problems() -> Iterator[str]:
 
 
 def _payload_problems(project: Project) -> Iterator[str]:
-    # In the order of blocks: each is read by one part of the rows, or by two.
-    rows = StoredPayload.objects.filter(project=project).defer("data").order_by("block_id", "place", "digest")
+    rows = StoredPayload.objects.filter(project=project).defer("data").order_by("digest")
     every = rows.iterator(_CHUNK)
     while some := list(islice(every, _CHUNK)):
         contents = read_many(project.pk, map(str, some))
@@ -91,9 +93,7 @@ def _problem(row: StoredPayload, data: bytes | None) -> str | None:
 
 
 def _why_unreadable(row: StoredPayload) -> str:
-    if row.block_id is not None and not PayloadBlock.objects.filter(pk=row.block_id).exists():
-        return "is missing with its block"
-    if row.block_id is None and row.data is None and blob_folder().read(row.project_id, str(row)) is None:
+    if row.data is None and blob_folder().read(row.project_id, str(row)) is None:
         return "is missing from the blob folder"
     return "cannot be decompressed"
 
@@ -121,7 +121,7 @@ def _batch_problems(project: Project, payloads: set[str]) -> Iterator[str]:
 
 def _trace_problems(project: Project, batches: list[SpanBatch], nodes: set[str], payloads: set[str]) -> Iterator[str]:
     """Of one trace: a batch names pieces that others of it carry."""
-    opened = [(batch, *_opened(batch)) for batch in batches]
+    opened = [(batch, *_apart(content)) for batch, content in open_batches(batches)]
     every = Pieces()
     for _, _, carried in opened:
         every.add(carried)
@@ -134,17 +134,17 @@ def _trace_problems(project: Project, batches: list[SpanBatch], nodes: set[str],
             yield f"{project}: spans {batch} refer to {digest}, which is not stored."
 
 
-def _opened(batch: SpanBatch) -> tuple[bytes, Pieces]:
+def _apart(content: bytes | None) -> tuple[bytes, Pieces]:
     try:
-        return apart(unpack(bytes(batch.content), is_compressed=batch.is_compressed))
-    except (ValueError, LookupError, ZstdError):
+        return apart(content or b"")
+    except (ValueError, LookupError):
         return b"", Pieces()
 
 
 def _content_problems(content: RunContent, payloads: set[str]) -> Iterator[str]:
     name = _name_of(content)
     try:
-        texts = details(content, content.own_steps)
+        texts = step_texts(content, content.own_steps)
     except StepMissing as gone:
         yield f"run {name}: its steps cannot be read, from step {gone.index} on."
         return
@@ -153,9 +153,10 @@ def _content_problems(content: RunContent, payloads: set[str]) -> Iterator[str]:
     missing = [
         f"run {name}: {place} refers to payload {digest}, which is not stored."
         for place, text in stored
-        for digest in sorted(payload_references(text) - payloads)
+        for digest in sorted(each for each in payload_references(text) if isinstance(each, str))
+        if digest not in payloads
     ]
-    yield from missing or _load_problems(content, name)
+    yield from missing or _load_problems(content, name) or _column_problems(content, name)
 
 
 def _name_of(content: RunContent) -> str:
@@ -170,6 +171,25 @@ def _load_problems(content: RunContent, name: str) -> list[str]:
     except (ReplayProductError, ZstdError) as error:
         return [f"run {name}: cannot be loaded ({type(error).__name__})."]
     return [] if digest == str(content) else [f"run {name}: does not match its digest."]
+
+
+def _column_problems(content: RunContent, name: str) -> list[str]:
+    """Of what it is found by, and of where what goes on from it begins to count."""
+    steps, texts = content.own_steps, {step.text for step in content.own_steps}
+    pieces = read_pieces(content, range(content.first_piece, content.next_piece + 1))
+    base = content.base
+    counted = {
+        "step_count": len(steps),
+        "change_count": sum(step.state_changes is not None for step in steps),
+        "piece_count": len(pieces),
+        "node_count": len(own_links(content)),
+        "first_piece": base.next_piece if base else 0,
+        "first_node": base.next_node if base else 0,
+    }
+    keys = keys_of(steps, [sha256_hex(piece) for number, piece in pieces.items() if number not in texts])
+    wrong = [column for column, value in counted.items() if getattr(content, column) != value]
+    wrong += ["keys"] if set(keys) - set(content.keys) else []
+    return [f"run {name}: {column} does not match its content." for column in wrong]
 
 
 _MEANWHILE = 3600
@@ -196,7 +216,7 @@ def remove(orphans: Orphans) -> None:
 
 
 def _in_folder(project_id: int) -> QuerySet[StoredPayload]:
-    return StoredPayload.objects.filter(project_id=project_id, data=None, block=None)
+    return StoredPayload.objects.filter(project_id=project_id, data=None)
 
 
 def _digests(rows: QuerySet[StoredPayload] | QuerySet[HistoryNode]) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from itertools import groupby, starmap
+from math import log2
 from typing import Any
 
 from django import template
@@ -13,6 +14,7 @@ from django.templatetags.static import static
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
+from sessions_app.core.strip import strip_of
 from sessions_app.web.badges import State, state_of
 from sessions_app.web.frame import bar_facts, theme_of
 from sessions_app.web.keys import SHEET, keys_are_on
@@ -46,15 +48,15 @@ def _state_html(shown: State, words: str, css: str) -> SafeString:
     return format_html(markup, shown.css, css, icon(shown.icon), words)
 
 
-_KIND_WORDS = {"m": "model", "t": "tool", "r": "retrieval", "a": "agent", "o": "other"}
 _MARK, _GAP, _HEIGHT = 3, 1, 18
-_LONGEST, _HEAD, _TAIL = 25, 16, 8
+_SINGLE, _LONGEST = 20, 26
+"""Marks: up to here one for each step, and never more."""
 
 
 @register.simple_tag
 def strip(letters: str, step_count: int) -> SafeString:
-    """One mark a step, failed ones tall and red, repeats joined by a line; long ones show both their ends."""
-    shown = _folded(letters, step_count)
+    """One mark a step, failed ones tall and red, repeats joined by a line; of a long run a mark stands for several."""
+    shown = strip_of(letters, _marks(step_count))
     width = max(len(shown) * (_MARK + _GAP) - _GAP, 1)
     return format_html(
         '<svg class="strip" width="{0}" height="{1}" viewBox="0 0 {0} {1}" role="img" aria-label="{2}">{3}{4}</svg>',
@@ -66,22 +68,15 @@ def strip(letters: str, step_count: int) -> SafeString:
     )
 
 
-def _folded(letters: str, step_count: int) -> str:
-    """Beginning and end with a gap between; of very long runs only the beginning is known."""
-    if step_count <= _LONGEST and len(letters) <= _LONGEST:
-        return letters
-    tail = letters[-_TAIL:] if step_count <= len(letters) else "." * _TAIL
-    return f"{letters[:_HEAD]}.{tail}"
+def _marks(step_count: int) -> int:
+    """Longer runs have longer strips, by the order of their length."""
+    return min(_SINGLE + round(log2(max(step_count / _SINGLE, 1))), _LONGEST)
 
 
 @lru_cache(maxsize=1024)
 def _mark(index: int, letter: str) -> SafeString:
     x = index * (_MARK + _GAP)
-    if letter == ".":
-        return _rectangle("joint", x + 1, 9, 1, 1)
-    if letter.isupper():
-        return _rectangle("failed", x, 1, _MARK, 16)
-    return _rectangle(letter if letter in _KIND_WORDS else "o", x, 5, _MARK, 8)
+    return _rectangle("failed", x, 1, _MARK, 16) if letter.isupper() else _rectangle(letter, x, 5, _MARK, 8)
 
 
 def _rectangle(css: str, x: int, y: int, width: int, height: int) -> SafeString:
@@ -91,9 +86,9 @@ def _rectangle(css: str, x: int, y: int, width: int, height: int) -> SafeString:
 def _joints(letters: str) -> list[tuple[str, int, int, int, int]]:
     """Lines under three or more equal marks in a row."""
     joints, at = [], 0
-    for letter, group in groupby(letters):
+    for _, group in groupby(letters):
         length = len(list(group))
-        if length > 2 and letter != ".":
+        if length > 2:
             joints.append(("joint", at * (_MARK + _GAP), 16, length * (_MARK + _GAP) - _GAP, 1))
         at += length
     return joints
@@ -102,7 +97,8 @@ def _joints(letters: str) -> list[tuple[str, int, int, int, int]]:
 def strip_words(letters: str, step_count: int) -> str:
     failed = sum(letter.isupper() for letter in letters)
     steps = "1 step" if step_count == 1 else f"{step_count} steps"
-    return f"{steps}, {failed} failed" if failed else steps
+    # Where a letter stands for several steps, nobody can tell here how many of them failed.
+    return f"{steps}, {failed if step_count <= len(letters) else 'some'} failed" if failed else steps
 
 
 @register.inclusion_tag("_bar.html", takes_context=True)

@@ -72,7 +72,7 @@ SOURCES = {
 SOURCE_MEANS = {
     "recorded": "the answer that was recorded at this step",
     "recorded_for_another_request": "the answer that was recorded at this step, to a request other than this one",
-    "borrowed": "the same request, answered in another run of this project",
+    "borrowed": "the same request, answered in another recorded run of this project",
     "by_hand": "an answer that somebody wrote",
     "rule": "an answer that a rule made",
     "own_code": "the team's own code ran",
@@ -94,7 +94,21 @@ KIT_STATES = {
     "contradictory": State(word="contradictory", icon="triangle-alert", css="error"),
 }
 
+GOLDEN_RESULTS = {
+    "pass": State(word="passed", icon="check", css="reproduced"),
+    "fail": State(word="failed", icon="x", css="error"),
+    "could_not_run": State(word="could not run", icon="minus", css="stopped"),
+    "nothing_covered": State(word="not judged", icon="circle-dashed", css="unknown"),
+}
+CHECK_RESULTS = {
+    "pass": State(word="holds", icon="check", css="reproduced"),
+    "fail": State(word="fails", icon="x", css="error"),
+    "nothing_covered": State(word="cannot be judged", icon="circle-dashed", css="unknown"),
+}
+
 TABLES = {
+    "golden": GOLDEN_RESULTS,
+    "check": CHECK_RESULTS,
     "run": RUN_STATES,
     "verdict": RUN_VERDICTS,
     "verdict_short": SHORT_RUN_VERDICTS,

@@ -18,6 +18,7 @@ SECTIONS = (
     ("sessions", "Sessions", "sessions", "g s"),
     ("replays", "Replays", "replays", "g r"),
     ("cold", "Cold cases", "cold", "g c"),
+    ("goldens", "Goldens", "goldens", "g g"),
     ("setup", "Send data", "setup", "g d"),
 )
 

@@ -10,6 +10,9 @@ from sessions_app.web.diff import views as diff_views
 from sessions_app.web.find import views as find_views
 from sessions_app.web.forks import tree_views as forks_views
 from sessions_app.web.forks import views as fork_views
+from sessions_app.web.goldens import batch_views as golden_batch_views
+from sessions_app.web.goldens import new_views as new_golden_views
+from sessions_app.web.goldens import views as golden_views
 from sessions_app.web.projects import invitation_views
 from sessions_app.web.projects import views as project_views
 from sessions_app.web.recorded_ids import RecordedId, ReportSuffix, Signal
@@ -52,6 +55,7 @@ of_a_project: list[URLPattern | URLResolver] = [
     path("s/<recorded_id:session_id>/fork", fork_views.fork, name="fork"),
     path("s/<recorded_id:session_id>/replay-options", replay_options.replay_options, name="replay_options"),
     path("s/<recorded_id:session_id>/forks", forks_views.forks, name="forks"),
+    path("s/<recorded_id:session_id>/golden", new_golden_views.new_golden, name="new_golden"),
     path("s/<recorded_id:session_id>/workflow", workflow_views.workflow_page, name="workflow"),
     path("s/<recorded_id:session_id>/record", session_views.record, name="record"),
     path("s/<recorded_id:session_id>/otlp", export_views.otlp, name="otlp"),
@@ -73,6 +77,21 @@ of_a_project: list[URLPattern | URLResolver] = [
     path("settings/invitations/<int:invitation>/take-back", project_views.take_back, name="take_back_invitation"),
     path("settings/keys/<int:key>/rotate", project_views.rotate, name="rotate_key"),
     path("settings/keys/<int:key>/revoke", project_views.revoke, name="revoke_key"),
+    path("goldens", golden_views.goldens, name="goldens"),
+    path("goldens/run", golden_views.run_all, name="run_goldens"),
+    path("goldens/<slug:golden_id>", golden_views.golden, name="golden"),
+    path("goldens/<slug:golden_id>/run", golden_views.run_one, name="run_golden"),
+    path("goldens/<slug:golden_id>/quarantine", golden_views.set_quarantine, name="quarantine_golden"),
+    path("goldens/<slug:golden_id>/delete", golden_views.delete, name="delete_golden"),
+    path("goldens/<slug:golden_id>/export", golden_views.export, name="export_golden"),
+    path("golden-runs/<slug:golden_run_id>", golden_views.golden_run, name="golden_run"),
+    path("golden-batches/<slug:golden_batch_id>", golden_batch_views.batch, name="golden_batch"),
+    path("golden-batches/<slug:golden_batch_id>/cancel", golden_batch_views.cancel, name="cancel_golden_batch"),
+    path(
+        "golden-batches/<slug:golden_batch_id>/report.<slug:suffix>",
+        golden_batch_views.report,
+        name="golden_batch_report",
+    ),
     path("cold", cold_views.cold, name="cold"),
     path("storage", storage_views.storage, name="storage"),
     path("replays", replay_views.replays, name="replays"),

@@ -8,6 +8,8 @@ from typing import Any
 
 from sessions_app.agents.process.code_fence import CodeLimits
 from sessions_app.agents.process.code_sandbox import CodeChild, CodeCrashed
+from sessions_app.core.formats.native import parse_native
+from sessions_app.core.replay.own_machine import judge_sealed
 from tests.agents.talking import example
 
 AMPLE = CodeLimits(memory_mb=1024, seconds=60, output_mb=16)
@@ -23,15 +25,25 @@ def replay_in_child(
     replies: Any = None,
     child_type: type[CodeChild] = CodeChild,
 ) -> dict[str, Any]:
-    """The result; a crash is one as the runner stores it."""
+    """The result as the runner stores it; a crash is one, and an observed run is judged."""
     live = ((order or {}).get("tools") or {}).get("live", ())
     child = child_type(target, limits, environment or {}, live=live)
+    record = record or example("cancel_bug")
     try:
-        return _converse(child, record or example("cancel_bug"), order or {}, replies)
+        return _judged(record, _converse(child, record, order or {}, replies), order or {})
     except CodeCrashed as crash:
         return {"verdict": "could_not_run", "error": str(crash), "live_calls": crash.live_calls}
     finally:
         child.end()
+
+
+def _judged(record: dict[str, Any], told: dict[str, Any], order: dict[str, Any]) -> dict[str, Any]:
+    """Of an agent of the OpenAI Agents SDK. Nothing in these recordings is secret."""
+    if told["verdict"] != "observed":
+        return told
+    recorded, observed = parse_native(json.dumps(record).encode()), parse_native(told["record"].encode())
+    runs_tools = (order.get("tools") or {}).get("run")
+    return judge_sealed(recorded, observed, told, tools="run" if runs_tools else "frozen", run_id="again")
 
 
 def _converse(child: CodeChild, record: dict[str, Any], order: dict[str, Any], replies: Any) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from sessions_app.agents.own_code.gate import Ask
 from sessions_app.agents.process import child
 from sessions_app.agents.process.sandbox import ReplayChild
 from sessions_app.core.payload import JsonObject
+from sessions_app.core.replay.observed import Replayed
 
 
 class CountingChild(ReplayChild):
@@ -40,7 +41,7 @@ def billing_desk() -> Agent[None, str]:
 def main() -> None:
     real = replaying.replay_requested
 
-    async def replay_requested(request: JsonObject, on_progress: Progress, ask: Ask) -> replaying.Replayed:
+    async def replay_requested(request: JsonObject, on_progress: Progress, ask: Ask) -> Replayed:
         result, record = await real(request, on_progress, ask)
         return replace(result, facts={**result.facts, "tally": tally()}), record
 

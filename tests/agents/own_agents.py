@@ -8,6 +8,9 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from replay_recorder.replaying.observing import Replay, observe
+from replay_recorder.replaying.own_agent import OwnAgent as LocalAgent
+from replay_recorder.replaying.recording import read_recording
 from sessions_app.agents.loop.clock import PinnedClock
 from sessions_app.agents.own_code.agent import replay_with_own_agent
 from sessions_app.agents.own_code.fork import fork_with_own_agent
@@ -16,9 +19,11 @@ from sessions_app.agents.own_code.live_tools import run_tool
 from sessions_app.agents.own_code.registry import OwnAgent
 from sessions_app.core.fork.order import Course, OnDifference, Order, ToolPolicy
 from sessions_app.core.fork.stops import Stops
-from sessions_app.core.formats.native import parse_native
+from sessions_app.core.formats.native import encode_native, parse_native
 from sessions_app.core.payload import JsonObject, compact_json
 from sessions_app.core.replay.observed import Result
+from sessions_app.core.replay.observed_pairs import Tools
+from sessions_app.core.replay.own_machine import judge_observed
 from sessions_app.core.run import Run
 from tests.recorder.playing import recorded
 from tests.recorder.scenarios import Play
@@ -80,11 +85,32 @@ def recorded_run(make: Callable[[], Play], way: str = "run", **settings: Any) ->
 
 def forked_by(run: Run, own: OwnAgent, order: Order, *, ask: Ask = lambda question: None) -> Result:
     """A fork with the team's own agent; nothing outside of the run knows an answer unless `ask` does."""
+    return fork_made_by(run, own, order, ask=ask)[0]
+
+
+def fork_made_by(
+    run: Run, own: OwnAgent, order: Order, course: Course | None = None, *, ask: Ask = lambda question: None
+) -> tuple[Result, Run | None]:
+    """The same with the run that it made."""
     clock = PinnedClock(run.started_at)
     fork = fork_with_own_agent(
-        run, "forked", own, order, Course(), ask=ask, on_progress=lambda done, total: None, clock=clock
+        run, "forked", own, order, course or Course(), ask=ask, on_progress=lambda done, total: None, clock=clock
     )
     try:
-        return asyncio.run(fork)[0]
+        return asyncio.run(fork)
     finally:
         clock.release()
+
+
+def observed_by(run: Run, play: Play, *, tools: Tools = "frozen") -> Result:
+    """What the server makes of a replay on a person's own machine, which runs here."""
+    kept = {name: value for name, value in play.arguments.items() if name == "output_type"}
+    recording = read_recording(json.loads(encode_native(run)))
+    observed = observe(Replay(recording, LocalAgent(agent=play.agent, arguments=kept), tools=tools))
+    return judge_observed(run, parse_native(observed), tools=tools, run_id="observed-1")[0]
+
+
+def place(result: Result) -> tuple[str, int | None, str | None]:
+    """The verdict, and where the first difference is."""
+    found = result.divergence
+    return (result.verdict, found.step, found.path) if found else (result.verdict, None, None)

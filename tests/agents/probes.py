@@ -3,6 +3,7 @@
 Outside of it, `python -m tests.agents.probes NAME ARGUMENT` shows that each of them does reach the world.
 """
 
+import gc
 import multiprocessing
 import os
 import re
@@ -205,6 +206,10 @@ def look_around(argument: str) -> dict[str, Any]:
 
 def tell_time(argument: str) -> list[str]:
     return [datetime.now(UTC).isoformat(), datetime.fromtimestamp(time.time(), UTC).isoformat()]
+
+
+def look_at_the_collector(argument: str) -> dict[str, Any]:
+    return {"frozen": gc.get_freeze_count(), "is_on": gc.isenabled()}
 
 
 def run(command: str) -> Any:

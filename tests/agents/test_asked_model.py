@@ -188,6 +188,28 @@ def test_a_rebuilt_agent_has_both_from_the_recording(run: Run):
     assert "taken" not in sentence(result)
 
 
+@pytest.mark.parametrize("name", ["function_tools", "output_tools", "output_mode", "allow_text_output"])
+def test_parameters_that_do_not_tell_how_the_model_was_asked_are_not_proven(run: Run, name: str):
+    asked = run.model_calls[0][1].parameters
+    assert asked is not None
+    lacking = with_calls(run, parameters=Payload.of_json({key: asked.value[key] for key in asked.value if key != name}))
+    reason = f"parameters of which the recording does not tell: {name}"
+    agent = desk("openai:scripted-1", SETTINGS)
+
+    for whole, less in (
+        (replayed(run), replayed(lacking)),
+        (rebuilt(encode_native(run))[0], rebuilt(encode_native(lacking))[0]),
+        (observed(encode_native(run), agent), observed(encode_native(lacking), agent)),
+    ):
+        assert (whole.verdict, whole.facts["proof"]["parameters"]) == (
+            "reproduced",
+            {"state": "proven", "reason": None},
+        )
+        assert (less.verdict, less.facts["proof"]["parameters"]["state"]) == ("reproduced", "not_comparable")
+        assert less.facts["proof"]["parameters"]["reason"] == reason
+        assert f"parameters.{name}" in less.facts["not_captured"]
+
+
 # --- on a person's own machine
 
 

@@ -14,7 +14,7 @@ from tests.agents.made_agents import Made, made_agent
 from tests.agents.own_agents import never_asked, replayed_by
 from tests.recorder.playing import record_of
 
-SEEDS = range(2000 if os.environ.get("TRIAL_SIZE") == "full" else 200)
+SEEDS = range(2000 if os.environ.get("TRIAL_SIZE") == "full" else 100)
 ABOUT = 10
 """Agents in one test."""
 

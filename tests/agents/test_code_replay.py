@@ -16,7 +16,6 @@ from pydantic_ai.models.test import TestModel
 
 from examples import registered_agents
 from sessions_app.agents.own_code.registry import CannotLoadAgent, OwnAgent, load_agent
-from sessions_app.core.compare.runs import compare_runs
 from sessions_app.core.fork.order import Breakpoint, Course
 from sessions_app.core.fork.stops import Stops
 from sessions_app.core.formats.native import parse_native
@@ -24,8 +23,9 @@ from sessions_app.core.registrations import read_registrations
 from sessions_app.core.replay.observed import Result
 from sessions_app.core.replay.produce import produced_run
 from sessions_app.core.run import Run
-from tests.agents.own_agents import own, recorded_run, replayed_by
+from tests.agents.own_agents import own, place, recorded_run, replayed_by
 from tests.recorder import scenarios
+from tests.recorder.replaying import assert_same_run
 from tests.recorder.scenarios import SCENARIOS, Play, Scenario, Scripted, call, output_function_crash, says
 
 STREAMED = (
@@ -40,11 +40,6 @@ def example_run(name: str) -> Run:
 
 def with_example(run: str, target: str) -> Result:
     return replayed_by(example_run(run), load_agent(f"examples.registered_agents:{target}"))
-
-
-def place(result: Result) -> tuple[str, int | None, str | None]:
-    found = result.divergence
-    return (result.verdict, found.step, found.path) if found else (result.verdict, None, None)
 
 
 # --- the same code gives the same run
@@ -75,7 +70,7 @@ def assert_same(make: Callable[[], Play], way: str) -> None:
     assert set(result.facts["sources"]) <= {"recorded"}
     assert result.observations is not None
     again = produced_run(run, result.observations, run_id="again")
-    assert compare_runs(run, again).identical
+    assert_same_run(run, again)
 
 
 # --- the examples of a fresh installation
@@ -241,12 +236,12 @@ def test_a_check_around_a_tool_decides_as_it_does_in_the_team_s_own_runs(
     assert (act["name"], act["recorded"], act["now"]) == ("lookup_order", {"id": "ORD-1", "status": "shipped"}, now)
 
 
-def test_a_check_that_answers_the_same_is_no_difference(run: Run):
+def test_a_check_that_answers_the_same_keeps_the_tool_from_running(run: Run):
     same = SkipToolExecution({"id": "ORD-1", "status": "shipped"})
 
     result = replayed_by(run, agent_with(capabilities=[Guard(same)]))
 
-    assert result.verdict == "reproduced"
+    assert place(result) == ("diverged", 2, "tool_ran")
     assert result.facts["sources"] == {"recorded": 2, "own_code": 1}
 
 
@@ -334,7 +329,7 @@ def with_everything() -> tuple[Any, Any, dict[str, Any]]:
     ("target", "words"),
     [
         ("tests.agents.test_code_replay:place_of_nothing", "the module has no 'place_of_nothing'"),
-        ("examples.registered_agents:MODEL", "'MODEL' is no agent of Pydantic AI but str"),
+        ("examples.registered_agents:MODEL", "'MODEL' is no agent of Pydantic AI or the OpenAI Agents SDK but str"),
     ],
 )
 def test_what_is_no_agent_is_refused(target: str, words: str):

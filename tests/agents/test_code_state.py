@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -9,16 +10,19 @@ import pytest
 from pydantic_ai import Agent
 from pydantic_ai.tools import RunContext
 
+from sessions_app.agents.loop.clock import PinnedClock
+from sessions_app.agents.own_code.fork import fork_with_own_agent
 from sessions_app.agents.own_code.registry import OwnAgent
 from sessions_app.core.compare.runs import compare_runs
-from sessions_app.core.fork.order import read_order
+from sessions_app.core.fork.order import Course, read_order
 from sessions_app.core.formats.native import encode_native
 from sessions_app.core.payload import Payload
 from sessions_app.core.replay.agreement import produced
 from sessions_app.core.replay.observed import Result
 from sessions_app.core.run import Run, ToolCall
 from sessions_app.core.state import state_after
-from tests.agents.own_agents import forked_by, recorded_run, replayed_by
+from tests.agents.forking import forked
+from tests.agents.own_agents import forked_by, never_asked, recorded_run, replayed_by
 from tests.recorder.replaying import replayed
 from tests.recorder.scenarios import Play, Scripted, call, says
 
@@ -100,6 +104,18 @@ def test_the_code_goes_through_the_recorded_states_by_itself(run: Run):
     assert (result.verdict, result.divergence, result.error) == ("reproduced", None, None)
     assert result.facts["proof"]["state"] == {"state": "proven", "reason": None}
     assert states(made) == states(run)
+
+
+def test_no_snapshot_stands_behind_the_request_at_which_a_replay_stopped(run: Run):
+    """Control: played on, the run has as many steps as the recording."""
+    code = registered(agent=searcher(answers_otherwise=6))
+
+    _, stopped = made_by(run, replayed_by(run, code, runs_tools=True))
+    _, played_on = made_by(run, replayed_by(run, code, runs_tools=True, on_difference="play_on"))
+
+    assert (stopped.steps[-1].kind, stopped.steps[-1].source) == ("model", "unknown")
+    assert any(step.kind == "other" for step in stopped.steps)
+    assert len(played_on.steps) == len(run.steps)
 
 
 def test_the_code_may_change_what_it_is_given(run: Run):
@@ -212,3 +228,144 @@ def test_runs_that_differ_in_their_state_alone_differ(run: Run):
     assert found.identical is False
     assert found.divergence is not None
     assert "state" in found.divergence.path
+
+
+# --- what code outside of tools does to the state
+
+
+def noting(at: int | None, *script: Any, word: str = "looked") -> Agent[Search, str]:
+    """Its instructions change the state before this request; each of its tools does."""
+    agent: Agent[Search, str] = Agent(Scripted(*script), deps_type=Search, name="noting")
+
+    @agent.instructions
+    def note(ctx: RunContext[Search]) -> str | None:
+        if ctx.run_step == at:
+            ctx.deps.retrieved_docs.append(word)
+        return None
+
+    @agent.tool
+    async def look(ctx: RunContext[Search], number: int) -> str:
+        """Look."""
+        ctx.deps.retrieved_docs.append(f"{word} {number}")
+        return "found"
+
+    return agent
+
+
+ONE_BY_ONE = says(call("look", {"number": 1}, "1")), says(call("look", {"number": 2}, "2")), says("Done.")
+BESIDE_EACH_OTHER = says(call("look", {"number": 1}, "1"), call("look", {"number": 2}, "2")), says("Done.")
+
+
+def noted(at: int | None, script: tuple[Any, ...] = ONE_BY_ONE, every: int = 1) -> Run:
+    kept = Search()
+    return recorded_run(
+        lambda: Play(noting(at, *script), "Go", deps=kept), state=lambda: asdict(kept), snapshot_every=every
+    )
+
+
+def replayed_with(run: Run, agent: Agent[Search, str]) -> Result:
+    return made_by(run, replayed_by(run, registered(agent=agent), runs_tools=True))[0]
+
+
+@pytest.mark.parametrize("every", [1, 2, 5])
+@pytest.mark.parametrize("at", [1, 2, 3])
+def test_instructions_that_change_the_state_as_they_did_reproduce(at: int, every: int):
+    result = replayed_with(noted(at, every=every), noting(at))
+
+    assert (result.verdict, result.divergence) == ("reproduced", None)
+    assert result.facts["proof"]["state"] == {"state": "proven", "reason": None}
+
+
+@pytest.mark.parametrize(("at", "snapshot"), [(1, 2), (2, 6), (3, 10)])
+def test_instructions_that_change_the_state_today_differ_behind_their_request(at: int, snapshot: int):
+    result = replayed_with(noted(None), noting(at))
+
+    assert result.divergence is not None
+    assert (result.verdict, result.divergence.step, result.divergence.replayed) == ("diverged", snapshot, "looked")
+
+
+@pytest.mark.parametrize("every", [1, 2])
+def test_between_calls_of_one_answer_no_state_is_held_against_another(every: int):
+    """They may end in any order; behind them the state counts."""
+    run = noted(None, BESIDE_EACH_OTHER, every)
+
+    same, other = replayed_with(run, noting(None)), replayed_with(run, noting(None, word="seen"))
+
+    assert (same.verdict, same.divergence) == ("reproduced", None)
+    behind = max(step.index for step in run.steps if step.kind == "tool") if every == 1 else len(run.steps) - 1
+    assert other.divergence is not None
+    assert other.divergence.step is not None
+    assert (other.verdict, other.divergence.path) == ("diverged", "state.retrieved_docs[0]")
+    assert other.divergence.step > behind
+
+
+def test_a_count_of_the_teams_own_is_not_taken_for_the_recorders():
+    kept = Search()
+    run = recorded_run(
+        lambda: Play(noting(None, *ONE_BY_ONE), "Go", deps=kept),
+        state=lambda: {"step_number": 0, **asdict(kept)},
+        snapshot_every=1,
+    )
+    code = registered(agent=noting(None, word="seen"), state_of_deps=lambda deps: {"step_number": 0, **asdict(deps)})
+
+    result, _ = made_by(run, replayed_by(run, code, runs_tools=True))
+
+    assert result.divergence is not None
+    assert (result.verdict, result.divergence.step) == ("diverged", 4)
+
+
+def test_the_run_of_a_fork_has_the_changed_state_and_what_the_code_made_of_it(run: Run):
+    """Recorded snapshots behind it know nothing of that state. Control: before the fork's step all is as recorded."""
+    at = next(step.index for step in run.steps if step.index > 20 and step.kind == "model")
+    patch = [{"op": "replace", "path": "/retrieved_docs", "value": []}]
+    order = read_order(
+        {
+            "at_step": at,
+            "agent": "searcher",
+            "tools": {"run": True},
+            "on_difference": "play_on",
+            "changes": [{"kind": "state", "step": at, "patch": patch}],
+        }
+    )
+    clock = PinnedClock(run.started_at)
+
+    fork = fork_with_own_agent(
+        run, "forked", registered(), order, Course(), ask=never_asked, on_progress=lambda *_: None, clock=clock
+    )
+    result, made = asyncio.run(fork)
+    clock.release()
+
+    assert made is not None
+    searched = [step.index for step in made.steps if isinstance(step.call, ToolCall) and step.index > at]
+    docs = [state_after(made, index)["retrieved_docs"] for index in searched]
+    assert states(made)[: at - 1] == states(run)[: at - 1]
+    assert state_after(made, at)["retrieved_docs"] == []
+    first = state_after(run, at - 1)["searches"] + 1
+    assert docs == [[f"doc {n}" for n in range(first, first + count)] for count in range(1, len(searched) + 1)]
+    assert state_after(made, len(made.steps))["retrieved_docs"] == docs[-1]
+    assert result.divergence is not None
+    assert (result.divergence.step, result.divergence.path) == (at, "state.retrieved_docs[0]")
+
+
+def test_recorded_snapshots_do_to_a_changed_state_what_fits_it(run: Run):
+    """Where the tools are frozen their changes are carried over. Control: with the recorded state all of them fit."""
+    at = next(step.index for step in run.steps if step.index > 20 and step.kind == "model")
+    rule = {"kind": "rule", "when": "state.nothing = 1", "answer": "x"}
+
+    def made(operation: dict[str, Any]) -> tuple[Result, Run]:
+        change = {"kind": "state", "step": at, "patch": [operation]}
+        return forked(run, at, change, rule)
+
+    without, with_more = (
+        made({"op": "remove", "path": "/retrieved_docs"}),
+        made({"op": "add", "path": "/x", "value": 1}),
+    )
+
+    end = len(run.steps)
+    assert (state_after(without[1], end).get("retrieved_docs"), state_after(without[1], end)["searches"]) == (
+        None,
+        state_after(run, end)["searches"],
+    )
+    assert any("does not fit any more" in note for note in without[0].facts["lint"])
+    assert state_after(with_more[1], end) == {**state_after(run, end), "x": 1}
+    assert with_more[0].facts["lint"] == []

@@ -17,13 +17,13 @@ import httpx
 import pytest
 import requests
 import urllib3
-from pydantic_ai import Agent, ModelRetry
+from pydantic_ai import Agent, ModelRetry, TextOutput, ToolOutput
 
 from sessions_app.core.replay.observed import Result
 from sessions_app.core.run import Run
 from tests.agents.code_talking import replay_in_child
-from tests.agents.http_desk import SENDS, SHOP, Send, desk, script
-from tests.agents.own_agents import own, recorded_run, replayed_by
+from tests.agents.http_desk import SENDS, SHOP, Send, by_httpx_async, desk, script
+from tests.agents.own_agents import observed_by, own, recorded_run, replayed_by
 from tests.agents.test_code_tools_run import place
 from tests.recorder.local_server import Answer, LocalServer, local_server
 from tests.recorder.playing import recorded
@@ -433,3 +433,57 @@ def test_another_answer_says_more_than_a_request_that_is_missing(shop: LocalServ
         return "nothing"
 
     assert place(again(asking(ask), tells)) == ("diverged", 2, "result")
+
+
+# --- functions that make the output ------------------------------------------------------------
+
+
+def made_by_function(by_call: bool, *paths: str) -> Play:
+    """The function asks at each of these paths."""
+
+    async def made(text: str) -> str:
+        for path in paths:
+            await by_httpx_async("GET", path)
+        return f"made of {text}"
+
+    answer = says(call("final_result", {"text": "x"}, "o")) if by_call else says("x")
+    output: Any = ToolOutput(made) if by_call else TextOutput(made)
+    return Play(Agent(Scripted(answer), name="one", output_type=output), "Go")
+
+
+def with_function_of_today(run: Run, today: Play, replay: Callable[..., Result]) -> Result:
+    return replay(run, today, tools="run") if replay is observed_by else replayed_by(run, own(today), runs_tools=True)
+
+
+@pytest.mark.parametrize("replay", [replayed_by, observed_by])
+@pytest.mark.parametrize("by_call", [False, True])
+@pytest.mark.parametrize(
+    ("paths", "verdict", "path"),
+    [
+        (("/stock", "/stock"), "reproduced", None),
+        (("/stock",), "diverged", "http"),
+        (("/stock", "/orders"), "fixture_missing", "http"),
+        (("/stock", "/stock", "/stock"), "fixture_missing", "http"),
+    ],
+    ids=["the same", "less", "another", "more"],
+)
+def test_what_a_function_sends_that_makes_the_output_is_held_against_the_recording(
+    paths: tuple[str, ...], verdict: str, path: str | None, by_call: bool, replay: Any, shop: LocalServer
+):
+    run = recorded_run(lambda: made_by_function(by_call, "/stock", "/stock"), http=True)
+    asked = len(shop.received)
+
+    result = with_function_of_today(run, made_by_function(by_call, *paths), replay)
+
+    assert (result.verdict, result.divergence and result.divergence.path) == (verdict, path)
+    assert len(shop.received) == asked == 2
+
+
+@pytest.mark.parametrize("replay", [replayed_by, observed_by])
+def test_a_function_that_makes_the_output_has_no_answer_where_no_http_was_recorded(replay: Any, shop: LocalServer):
+    run = recorded_run(lambda: made_by_function(False, "/stock"))
+
+    result = with_function_of_today(run, made_by_function(False, "/stock"), replay)
+
+    assert result.verdict == "fixture_missing"
+    assert "http=True" in result.facts["asked_for"]["http"]["reason"]

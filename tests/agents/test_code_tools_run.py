@@ -21,6 +21,7 @@ from sessions_app.core.replay.produce import produced_run
 from sessions_app.core.run import Run, StateChange
 from sessions_app.core.state import state_after
 from tests.agents.own_agents import forked_by, own, recorded_run, replayed_by
+from tests.recorder.replaying import assert_same_run
 from tests.recorder.scenarios import SCENARIOS, Play, Scenario, Scripted, call, says
 
 
@@ -36,7 +37,7 @@ def test_unchanged_tools_give_the_recorded_run(scenario: Scenario):
 
     assert (result.verdict, result.divergence, result.error) == ("reproduced", None, None)
     assert result.observations is not None
-    assert compare_runs(run, produced_run(run, result.observations, run_id="again")).identical
+    assert_same_run(run, produced_run(run, result.observations, run_id="again"))
 
 
 # --- the order desk: a cancellation that should not have happened
@@ -110,6 +111,7 @@ def test_a_fix_in_the_tool_s_body_takes_effect_at_its_step(run: Run, body: Calla
     act = result.facts["own_code"][0]
     assert act["recorded"] == "Order ORD-5521 cancelled."
     assert "delivered" in act["now"]
+    assert act.get("has_failed", False) is (body is crashes)
     assert place(frozen) == ("reproduced", None, None)  # the body did not run, which the report says
 
 
@@ -164,19 +166,21 @@ def test_a_function_that_makes_the_output_runs_too():
     assert place(replayed_by(then, own(make("refused")), runs_tools=True))[0] == "diverged"
 
 
+def delegating(*script: Any) -> Play:
+    """An agent whose tool runs another one."""
+    outer: Agent[None, str] = Agent(Scripted(*script), name="outer")
+
+    @outer.tool_plain
+    async def delegate(task: str) -> str:
+        """Delegate."""
+        return (await Agent(Scripted(says("Inner.")), name="inner").run(task)).output
+
+    return Play(outer, "Go")
+
+
 def test_an_agent_inside_of_a_tool_has_no_answer():
-    def make(*script: Any) -> Play:
-        outer: Agent[None, str] = Agent(Scripted(*script), name="outer")
-
-        @outer.tool_plain
-        async def delegate(task: str) -> str:
-            """Delegate."""
-            return (await Agent(Scripted(says("Inner.")), name="inner").run(task)).output
-
-        return Play(outer, "Go")
-
-    then = recorded_run(lambda: make(says(call("delegate", {"task": "t"}, "d")), says("Done.")))
-    result = replayed_by(then, own(make()), runs_tools=True)
+    then = recorded_run(lambda: delegating(says(call("delegate", {"task": "t"}, "d")), says("Done.")))
+    result = replayed_by(then, own(delegating()), runs_tools=True)
 
     assert place(result)[:2] == ("fixture_missing", 2)
     assert result.facts["asked_for"]["tool"] == "the model of agent 'inner'"

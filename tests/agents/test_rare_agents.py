@@ -1,12 +1,15 @@
 """Agents that go rarer ways, recorded and replayed from the recording alone: what is promised at ingest is kept."""
 
+import asyncio
 import json
 from collections.abc import Callable
 
 import pytest
 
-from sessions_app.core.formats.native import parse_native
+from sessions_app.core.formats.detect import parse_document
+from sessions_app.core.formats.native import encode_native, parse_native
 from sessions_app.core.judge.verdict import judge
+from sessions_app.core.payload import JsonObject
 from tests.recorder.playing import recorded
 from tests.recorder.rare_agents import (
     JUDGED,
@@ -14,10 +17,18 @@ from tests.recorder.rare_agents import (
     bytes_in_metadata,
     denied_while_it_runs,
     extra_keys_in_an_output_tool,
+    held_back_and_to_be_tried_again,
+    held_back_by_its_tool_and_approved_while_it_runs,
+    held_back_by_its_tool_and_denied_while_it_runs,
     hidden_tool,
     hidden_tool_that_is_looked_for,
     history_that_a_processor_shortens,
+    history_that_ends_at_a_prompt,
+    history_with_a_call_that_was_never_answered,
+    hook_that_answers_for_the_model,
+    image_as_output,
     one_id_for_two_calls,
+    put_off_beside_one_to_approve,
     request_that_a_hook_refuses,
     results_for_tools_that_run_elsewhere,
     retry_from_outside,
@@ -25,9 +36,18 @@ from tests.recorder.rare_agents import (
     system_prompt_beside_instructions,
     system_prompt_put_back_into_a_history,
     text_that_a_hook_refuses,
+    two_held_back_and_decided_otherwise,
 )
 from tests.recorder.replaying import assert_promise_kept, assert_reproduced, replayed, verdict_of
-from tests.recorder.scenarios import Play, outside_result_first, tool_crash, unknown_tool
+from tests.recorder.scenarios import (
+    Play,
+    model_retry,
+    one_tool,
+    outside_result_first,
+    tool_crash,
+    tool_failed,
+    unknown_tool,
+)
 
 
 @pytest.mark.parametrize("way", ["run", "run_stream_events"])
@@ -37,6 +57,27 @@ def test_a_rare_agent_is_reproduced(make: Callable[[], Play], way: str):
 
     assert judge(parse_native(record)).verdict == "replayable"
     assert_reproduced(record)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        denied_while_it_runs,
+        held_back_by_its_tool_and_denied_while_it_runs,
+        held_back_by_its_tool_and_approved_while_it_runs,
+        two_held_back_and_decided_otherwise,
+        held_back_and_to_be_tried_again,
+        put_off_beside_one_to_approve,
+    ],
+)
+def test_what_was_decided_while_it_ran_is_decided_again_where_the_messages_are_all_there_is(make: Callable[[], Play]):
+    play = make()
+    messages = asyncio.run(play.agent.run(play.prompt)).all_messages_json()
+
+    run = parse_document(messages)
+
+    assert judge(run).verdict == "replayable"
+    assert_reproduced(encode_native(run))
 
 
 @pytest.mark.parametrize("way", ["run", "run_stream_events"])
@@ -83,6 +124,17 @@ def test_a_system_prompt_that_nobody_wrote_is_judged(place: int):
     judged = assert_promise_kept(json.dumps(record).encode())
 
     assert [(reason.code, reason.step) for reason in judged.reasons] == [("instructions_contradicted", 4)]
+
+
+@pytest.mark.parametrize(("field", "value"), [("outcome", "unapproved"), ("waited_for", "approval"), (None, None)])
+def test_an_open_call_that_is_said_to_wait_for_two_things_is_judged(field: str | None, value: str | None):
+    record = json.loads(recorded(outside_result_first())[-1])
+    assert (record["steps"][1]["outcome"], record["steps"][1]["waited_for"]) == ("deferred", "answer")
+    record["steps"][1] |= {field: value} if field else {}
+
+    judged = assert_promise_kept(json.dumps(record).encode())
+
+    assert [(reason.code, reason.step) for reason in judged.reasons] == ([("call_contradicted", 2)] if field else [])
 
 
 def test_other_metadata_is_found():
@@ -178,6 +230,19 @@ def test_an_error_of_a_call_that_was_answered_or_waits_is_judged(make: Callable[
     assert [(reason.code, reason.step) for reason in judged.reasons] == [("answer_contradicted", 2)]
 
 
+@pytest.mark.parametrize("error", [{"type": "KeyError"}, {"message": None}, {"message": "Say less."}, {"type": None}])
+def test_the_error_of_a_retried_call_is_the_one_that_asks_for_another_try(error: JsonObject):
+    record = json.loads(recorded(model_retry())[-1])
+    retried = next(step for step in record["steps"] if step.get("outcome") == "retried")
+    assert retried["error"] == {"type": "ToolRetryError", "message": retried["result"]}
+    assert assert_promise_kept(json.dumps(record).encode()).verdict == "replayable"
+
+    retried["error"] |= error
+
+    judged = assert_promise_kept(json.dumps(record).encode())
+    assert [reason.code for reason in judged.reasons] == ["answer_contradicted"]
+
+
 def test_a_hook_that_skips_the_check_of_arguments_is_no_failure_of_the_call():
     record = json.loads(recorded(skipped_validation())[-1])
 
@@ -243,3 +308,67 @@ def test_another_denial_is_found():
     denied["outcome"] = "success"
 
     assert verdict_of(record)[0] != "reproduced"
+
+
+@pytest.mark.parametrize("way", ["run", "run_stream", "run_stream_events"])
+def test_what_a_hook_answers_for_the_model_is_no_recorded_answer(way: str):
+    record = recorded(hook_that_answers_for_the_model(), way)[-1]
+
+    verdict, (result, _) = judge(parse_native(record)), replayed(record)
+
+    assert (verdict.step, verdict.reasons[0].code) == (2, "model_answer_missing")
+    assert result.verdict in ("unknown_from_step", "ran_past_recording")
+    assert result.divergence is not None
+    assert result.divergence.step == 3
+
+
+def test_a_request_that_a_run_sends_as_its_own_is_recorded_as_it_was_sent():
+    record = json.loads(recorded(history_that_ends_at_a_prompt())[-1])
+
+    assert len(record["prior"]) == 4
+    (sent,) = record["steps"][0]["request"]["messages"]
+    assert (sent["parts"][0]["content"], sent["instructions"]) == ("And?", "You help customers.")
+
+
+def test_a_call_of_an_earlier_turn_that_nobody_decided_is_no_call_of_the_run():
+    record = json.loads(recorded(history_with_a_call_that_was_never_answered())[-1])
+
+    assert [step["kind"] for step in record["steps"]] == ["model"]
+    assert "deferred" not in record
+
+
+def test_another_image_than_the_model_gave_is_no_output_of_the_run():
+    record = json.loads(recorded(image_as_output())[-1])
+    record["output"]["data"] = "b3RoZXI="  # the second one of the answer
+
+    judged = judge(parse_native(json.dumps(record).encode()))
+
+    assert [(reason.code, reason.step) for reason in judged.reasons] == [("output_differs", 4)]
+    assert verdict_of(record) == ("diverged", 4, "output")
+
+
+@pytest.mark.parametrize(("make", "other"), [(one_tool, "failed"), (one_tool, "denied"), (tool_failed, "success")])
+def test_another_outcome_is_found_at_the_step_or_at_the_request_that_tells_it(make: Callable[[], Play], other: str):
+    """Steps: 1 model, 2 the tool, 3 model, whose request tells the answer."""
+    in_step, in_request = (json.loads(recorded(make())[-1]) for _ in range(2))
+    assert verdict_of(in_step) == ("reproduced", None, None)
+
+    in_step["steps"][1]["outcome"] = other
+    in_request["steps"][2]["request"]["messages"][0]["parts"][0]["outcome"] = other
+
+    assert verdict_of(in_request) == ("diverged", 3, "messages[2].parts[0].outcome")
+    assert other == "denied" or verdict_of(in_step)[:2] == ("diverged", 2)
+
+
+@pytest.mark.parametrize("lost", [0, 1, 2])
+def test_an_answer_that_the_first_request_lost_is_found_at_the_request(lost: int):
+    """Steps: 1 to 3 calls that were answered outside, 4 model."""
+    record = json.loads(recorded(results_for_tools_that_run_elsewhere())[-1])
+    parts = record["steps"][3]["request"]["messages"][0]["parts"]
+    assert [part["tool_call_id"] for part in parts[:3]] == ["x1", "x2", "x3"]
+
+    del parts[lost]
+
+    verdict, step, path = verdict_of(record)
+    assert (verdict, step) == ("diverged", 4)
+    assert (path or "").startswith(f"messages[2].parts[{lost}]")

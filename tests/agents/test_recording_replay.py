@@ -8,11 +8,15 @@ from typing import Any
 import pytest
 from pydantic_ai import NativeOutput, StructuredDict
 
+from sessions_app.agents.loop.stage import RecordedStage
+from sessions_app.core.compare.runs import compare_runs
 from sessions_app.core.formats.detect import parse_document
 from sessions_app.core.formats.native import encode_native, parse_native
 from sessions_app.core.judge.kit import audit_kit
 from sessions_app.core.judge.verdict import judge
-from sessions_app.core.run import SPANS, Run
+from sessions_app.core.replay.proof import read_proof
+from sessions_app.core.replay.words import ReplayFacts, verdict_in_words
+from sessions_app.core.run import SPANS, Run, Step, ToolCall
 from tests.recorder.playing import last_record
 from tests.recorder.replaying import assert_promise_kept, assert_reproduced, replayed, verdict_of
 from tests.recorder.scenarios import (
@@ -20,11 +24,15 @@ from tests.recorder.scenarios import (
     Scenario,
     call,
     model_retry,
+    native_output,
+    native_output_retry,
     one_tool,
+    output_validator_retry,
     parallel_tools,
     says,
     support_agent,
     tool_calls_limit,
+    tool_crash,
     tools_that_appear,
     unknown_tool,
     validation_errors,
@@ -74,6 +82,25 @@ def test_a_description_that_changes_between_requests_without_being_registered_is
     record["steps"][4]["parameters"] = len(record["parameters"]) - 1
 
     assert verdict_of(record) == ("diverged", 5, "parameters.function_tools[0].description")
+
+
+@pytest.mark.parametrize("spelled", ["{}\n", " {}", "{}\u00a0", "\n{}"])
+def test_white_space_at_the_ends_of_later_instructions_is_found(recorded: Run, spelled: str):
+    record = record_of(recorded)
+    message = record["steps"][-1]["request"]["messages"][0]
+    message["instructions"] = spelled.format(message["instructions"])
+
+    assert verdict_of(record) == ("diverged", 5, "messages[2].instructions")
+
+
+def test_white_space_around_instructions_is_as_recorded_where_the_parameters_do_not_say_otherwise(recorded: Run):
+    record = record_of(recorded)
+    for parameters in record["parameters"]:
+        del parameters["instruction_parts"]
+    message = record["steps"][-1]["request"]["messages"][0]
+    message["instructions"] += "\n"
+
+    assert verdict_of(record) == ("reproduced", None, None)
 
 
 def test_a_missing_model_answer_is_found(recorded: Run):
@@ -231,13 +258,55 @@ def test_an_answer_missing_from_a_dump_is_found():
     assert (result.verdict, result.divergence and result.divergence.step) == ("fixture_missing", 2)
 
 
+@pytest.mark.parametrize(
+    ("message", "change", "found"),
+    [
+        (2, {"part_kind": "retry-prompt"}, ("diverged", 2, "messages[2].parts[0].retry")),
+        (2, {"outcome": "failed"}, ("diverged", 2, "messages[2].parts[0].retry")),
+        (2, {"outcome": "denied"}, ("diverged", 2, "messages[2].parts[0].retry")),
+        (10, {"outcome": "failed"}, ("diverged", 10, "messages[10].parts[0].content")),
+        (10, {"outcome": "retried"}, ("diverged", 10, "messages[10].parts[0].content")),
+    ],
+)
+def test_how_an_answer_ended_is_found_at_its_call_and_not_at_the_request_that_tells_it(
+    message: int, change: dict[str, str], found: tuple[str, int, str]
+):
+    dump = json.loads(Path("tests/records/retries.messages.json").read_bytes())
+    dump[message]["parts"][0].update(change)
+
+    assert verdict_of(record_of(parse_document(json.dumps(dump).encode()))) == found
+
+
+def test_an_answer_of_a_step_that_its_message_does_not_have_is_found_at_the_request(recorded: Run):
+    record = record_of(recorded)
+    record["steps"][4]["request"]["messages"][0]["parts"][0]["content"]["status"] = "lost"
+
+    assert verdict_of(record) == ("diverged", 5, "messages[2].parts[0].content.status")
+
+
+@pytest.mark.parametrize("index", [1, 3, 5])
+@pytest.mark.parametrize("said", [{"outcome": "interrupted"}, {"outcome": "denied"}, {"is_output": True}])
+def test_a_call_without_an_answer_that_nobody_asked_for_is_found(recorded: Run, said: dict[str, Any], index: int):
+    ghost = Step(index=index + 1, name="ghost", call=ToolCall(tool_name="ghost", call_id="g", **said))
+    steps = [*recorded.steps[:index], ghost, *recorded.steps[index:]]
+    moved = replace(recorded, steps=tuple(replace(step, index=at) for at, step in enumerate(steps, start=1)))
+
+    record = record_of(moved)
+
+    assert verdict_of(record) == ("diverged", index + 1, f"steps[{index}]")
+    result, made = replayed(json.dumps(record).encode())
+    assert made is not None
+    assert not compare_runs(parse_native(json.dumps(record).encode()), made).identical
+    assert result.facts["proof"]["same_steps"] == index
+
+
 def test_an_answer_too_many_in_a_session_file_is_found():
     session = json.loads(Path("tests/records/session_abc123.json").read_bytes())
     session["messages"].append(session["messages"][-1])
 
-    result, _ = replayed(encode_native(parse_document(json.dumps(session).encode())))
+    judged = assert_promise_kept(encode_native(parse_document(json.dumps(session).encode())))
 
-    assert (result.verdict, result.divergence and result.divergence.step) == ("answers_left_over", 6)
+    assert [(reason.code, reason.step) for reason in judged.reasons] == [("prompt_missing", 6)]
 
 
 # --- tools that come on the way ----------------------------------------------------------------
@@ -333,6 +402,76 @@ def test_an_error_of_a_tool_that_never_ran_is_not_reproduced(scenario: Any, step
     assert [reason.code for reason in judged.reasons][:1] == ["answer_contradicted"]
 
 
+@pytest.mark.parametrize(
+    "outcome", ["deferred", "unapproved", "denied", "interrupted", "success", "crashed", "retried"]
+)
+def test_an_outcome_of_a_call_that_the_limit_kept_from_running_is_judged(outcome: str):
+    record = record_of(parse_native(last_record(Scenario(tool_calls_limit), "run")))
+    record["steps"][5]["outcome"] = outcome
+
+    judged = assert_promise_kept(json.dumps(record).encode())
+
+    assert [(reason.code, reason.step) for reason in judged.reasons] == [("answer_contradicted", 6)]
+    assert verdict_of(record) == ("unknown_from_step", 6, "steps[6]")
+
+
+ADDED = {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": "And then?"}]}
+
+
+@pytest.mark.parametrize(("output_function", "code"), [(None, None), ("book", "output_function")])
+def test_a_message_added_at_the_end_is_found_behind_all_steps_with_and_without_a_limit(
+    output_function: str | None, code: str | None
+):
+    record = record_of(parse_native(last_record(Scenario(structured_dict), "run")))
+    if output_function:
+        record["agent"]["output_function"] = output_function
+    limit = judge(parse_native(json.dumps(record).encode())).limit
+    assert (limit and limit.code) == code
+    record["final"]["messages"].append(ADDED)
+
+    result, _ = replayed(json.dumps(record).encode())
+
+    assert verdict_of(record) == ("diverged", 2, "messages[3]")
+    assert result.facts["proof"]["same_steps"] == 1
+
+
+def test_what_an_end_says_behind_left_over_answers_takes_nothing_from_their_place():
+    record = record_of(parse_native(last_record(Scenario(parallel_tools), "run")))
+    record["steps"].append(record["steps"][4])
+    assert verdict_of(record) == ("answers_left_over", 6, "steps[6]")
+
+    record["final"]["messages"].append(ADDED)
+    assert verdict_of(record) == ("answers_left_over", 6, "steps[6]")
+
+
+@pytest.mark.parametrize("make", [output_validator_retry, native_output_retry])
+def test_what_a_check_of_the_output_told_the_model_is_not_called_proven(make: Any):
+    result = replayed(last_record(Scenario(make), "run"))[0]
+    without = replayed(last_record(Scenario(native_output), "run"))[0]
+
+    words = "the requests agree; what checks of the output told the model was taken from the recording"
+    assert result.verdict == without.verdict == "reproduced"
+    assert result.facts["proof"]["requests"] == {"state": "not_comparable", "reason": words}
+    assert without.facts["proof"]["requests"] == {"state": "proven", "reason": None}
+
+
+@pytest.mark.parametrize("half", ["type", "message"])
+@pytest.mark.parametrize("kept", [{}, {"type": None, "message": None}], ids=["absent", "null"])
+def test_a_half_of_the_error_that_was_not_recorded_is_named(half: str, kept: dict[str, None]):
+    record = json.loads(last_record(Scenario(tool_crash), "run"))
+    whole = replayed(json.dumps(record).encode())[0]
+    del record["error"][half]
+    record["error"] = {**kept, **record["error"]}
+
+    result = replayed(json.dumps(record).encode())[0]
+
+    assert (whole.verdict, whole.facts["proof"]["outcome"]["reason"]) == ("reproduced", None)
+    words = f"the {half} of the error was not recorded"
+    assert (result.verdict, result.facts["proof"]["outcome"]) == ("reproduced", {"state": "proven", "reason": words})
+    sentence = verdict_in_words(ReplayFacts(verdict="reproduced", proof=read_proof(result.facts["proof"])))
+    assert sentence.endswith(f"same error; {words}")
+
+
 def test_an_error_that_nobody_came_to_is_left_over():
     """A record that no recorder of ours wrote may hold calls without an outcome."""
     record = record_of(parse_native(last_record(Scenario(tool_calls_limit), "run")))
@@ -341,6 +480,19 @@ def test_an_error_that_nobody_came_to_is_left_over():
 
     record["steps"][5]["error"] = MADE_UP
     assert verdict_of(record) == ("answers_left_over", 6, "steps[6]")
+
+
+@pytest.mark.parametrize("part", ["_pause", "_check"])
+def test_a_fault_of_the_product_is_not_the_recorded_error(part: str, monkeypatch: pytest.MonkeyPatch):
+    """The tool ended in an exception of the same type."""
+    record = record_of(parse_native(last_record(Scenario(tool_crash), "run")))
+    for holder in (record, record["steps"][-1]):
+        holder["error"] = {"type": "TypeError"}
+    assert verdict_of(record) == ("reproduced", None, None)
+    monkeypatch.setattr(RecordedStage, part, None)
+
+    with pytest.raises(TypeError, match="not callable"):
+        replayed(json.dumps(record).encode())
 
 
 # --- outputs that nothing checks -----------------------------------------------------------------
@@ -367,6 +519,54 @@ def test_a_structured_dict_is_what_the_model_gave(play: Any, way: str):
     assert assert_promise_kept(json.dumps(record).encode()).verdict == "replayable"
     record["output"] = {**GIVEN, "amount": 2}
     assert verdict_of(record)[0] != "reproduced"
+
+
+def test_an_output_of_fields_that_was_recorded_as_text_is_named_and_counted():
+    record = record_of(parse_native(last_record(Scenario(structured_dict), "run")))
+    record["output"] = json.dumps(GIVEN)
+
+    result, made = replayed(json.dumps(record).encode())
+
+    assert made is not None
+    assert result.verdict == "reproduced"
+    assert result.facts["proof"]["outcome"]["reason"] == "equal by the rule output-text"
+    comparison = compare_runs(parse_native(json.dumps(record).encode()), made)
+    assert comparison.identical
+    assert {each.rule.key: each.count for each in comparison.ignored if each.rule.key == "output-text"} == {
+        "output-text": 1
+    }
+
+
+@pytest.mark.parametrize("is_text", [True, False])
+def test_another_spelling_of_a_number_in_the_output_is_judged_and_not_reproduced(is_text: bool):
+    record = record_of(parse_native(last_record(Scenario(structured_dict), "run")))
+    for part in [part for step in record["steps"] for part in (step.get("response") or {}).get("parts", [])]:
+        part["args"] = json.dumps({**GIVEN, "amount": 1.5})
+    for step in record["steps"][1:]:
+        step["arguments"] = json.dumps({**GIVEN, "amount": 1.5})
+    record["output"] = {**GIVEN, "amount": 1.5}
+    assert_reproduced(json.dumps(record).encode())
+    spelled = json.dumps(record["output"]).replace("1.5", "1.50")
+    record["output"] = spelled if is_text else "@"
+    changed = json.dumps(record).replace('"@"', spelled).encode()
+
+    judged = assert_promise_kept(changed)
+
+    result, _ = replayed(changed)
+    assert judged.verdict == "replayable_to_step"
+    assert result.divergence is not None
+    assert result.divergence.path == "output"
+    assert result.divergence.recorded != result.divergence.replayed
+
+
+def test_an_output_of_fields_needs_no_rule():
+    record = last_record(Scenario(structured_dict), "run")
+
+    result, made = replayed(record)
+
+    assert made is not None
+    assert result.facts["proof"]["outcome"] == {"state": "proven", "reason": None}
+    assert "output-text" not in {each.rule.key for each in compare_runs(parse_native(record), made).ignored}
 
 
 def test_a_structured_dict_of_which_the_record_does_not_say_so_is_named():
@@ -408,6 +608,14 @@ def test_an_answer_of_many_levels_is_cut_and_contradicts_nothing(levels: int, st
     assert judged.step == step
     assert [reason.code for reason in judged.reasons] == ([] if step is None else ["value_cut"])
     assert [line.key for line in audit_kit(parse_native(record)).lines if line.status == "contradictory"] == []
+
+
+@pytest.mark.parametrize("text", ['{"a":' * 400 + "1" + "}" * 400, "[" * 700 + "1" + "]" * 700, "[" * 20_000])
+def test_a_text_of_many_levels_is_an_answer_as_any_other(text: str):
+    session = json.loads(Path("tests/records/session_abc123.json").read_bytes())
+    session["messages"][2]["parts"][0]["content"] = text
+
+    assert assert_promise_kept(encode_native(parse_document(json.dumps(session).encode()))).verdict == "replayable"
 
 
 # --- budgets of retries --------------------------------------------------------------------------

@@ -62,6 +62,13 @@ def test_sending_does_not_wait_for_a_child_that_does_not_read():
         assert time.monotonic() - started < 1
 
 
+def test_the_garbage_collector_leaves_alone_what_it_loaded_and_goes_on_with_the_rest(child):
+    found = probe(child, "look_at_the_collector")["facts"]["found"]
+
+    assert found["frozen"] > 50_000
+    assert found["is_on"]
+
+
 # --- what it survives
 
 

@@ -65,6 +65,31 @@ def test_a_prompt_that_stands_in_one_of_two_places_is_one_prompt(change: Callabl
     assert_reproduced(encode_native(run))
 
 
+ANSWERED = {"type": "ModelResponse", "parts": [{"kind": "text", "content": "How can I help?"}]}
+GREETED = [{"type": "ModelRequest", "parts": [{"kind": "user-prompt", "content": "Hello"}]}, ANSWERED]
+UNPROMPTED = {
+    "not saved": lambda messages: messages.pop(0),
+    "an empty message": lambda messages: messages[0].update(parts=[]),
+    "a system prompt alone": lambda messages: messages[0].update(parts=[{"kind": "system-prompt", "content": "Be"}]),
+}
+
+
+@pytest.mark.parametrize("change", UNPROMPTED.values(), ids=UNPROMPTED)
+@pytest.mark.parametrize("before", [GREETED, [*SESSION["messages"][:3], ANSWERED]], ids=["a text", "a call"])
+def test_a_turn_whose_prompt_was_not_saved_is_judged_where_the_loop_ends(
+    before: list[Json], change: Callable[[list[Json]], object]
+):
+    newest = copy.deepcopy(SESSION["messages"])
+    saved = {"session_id": "a", "final_output": SESSION["final_output"]}
+    assert_reproduced(encode_native(parsed({**saved, "messages": [*before, *newest]})))
+    change(newest)
+
+    judged = assert_promise_kept(encode_native(parsed({**saved, "messages": [*before, *newest]})))
+
+    reasons = [(reason.code, reason.step) for reason in judged.reasons]
+    assert reasons == [("prompt_missing", len(before))]
+
+
 CONTRADICTIONS = {
     "another input": lambda document: document.update(user_input="Another"),
     "another prompt": first_parts({"kind": "user-prompt", "content": "Another"}),
@@ -118,3 +143,10 @@ def test_an_empty_answer_is_an_answer():
 
     assert [call.result and call.result.value for _, call in run.tool_calls] == [""]
     assert_reproduced(encode_native(run))
+
+
+@pytest.mark.parametrize("instructions", ["Help.", "Help.\n", "\n  Help. ", " ", "", "Help.\n\nMore.\n"])
+def test_white_space_at_the_ends_of_instructions_is_kept_by_a_replay(instructions: str):
+    """Pydantic AI's loop takes it away, other frameworks do not."""
+    for document in (ITEMS, SESSION):
+        assert_reproduced(encode_native(parsed({**document, "instructions": instructions})))

@@ -3,6 +3,7 @@
 import base64
 import gzip
 import json
+import struct
 import zlib
 from typing import Any
 
@@ -166,9 +167,27 @@ def test_spans_go_to_the_project_of_the_key(client):
 
 
 def zeros(size):
-    """A bomb made without holding what it blows up to."""
-    packer = zlib.compressobj(wbits=31)
-    return b"".join(packer.compress(bytes(MIB)) for _ in range(size // MIB)) + packer.flush()
+    """A sound bomb made without packing what it blows up to: one block comes again and again."""
+    packer = zlib.compressobj(wbits=-15)
+    block = packer.compress(bytes(MIB)) + packer.flush(zlib.Z_FULL_FLUSH)
+    checksum = 0
+    for _ in range(size // MIB):
+        checksum = zlib.crc32(MEGABYTE, checksum)
+    return GZIP_HEAD + block * (size // MIB) + LAST_BLOCK + struct.pack("<II", checksum, size)
+
+
+MEGABYTE = bytes(MIB)
+GZIP_HEAD = gzip.compress(b"", mtime=0)[:10]
+LAST_BLOCK = zlib.compress(b"", wbits=-15)
+
+
+def test_the_bomb_is_sound():
+    """Control: with one byte of its checksum changed it is not, so that a refusal is for what it holds."""
+    bomb = zeros(3 * MIB)
+
+    assert gzip.decompress(bomb) == bytes(3 * MIB)
+    with pytest.raises(gzip.BadGzipFile, match="CRC"):
+        gzip.decompress(bomb[:-8] + bytes([bomb[-8] ^ 1]) + bomb[-7:])
 
 
 PACKED = {

@@ -29,7 +29,7 @@ from tests.otlp_requests import PROTOBUF, TRACE_ID, as_protobuf, make_span, make
 from tests.trials.mutations import Fuzzer, Request
 from tests.web.making import client_of, make_user
 
-BODIES = int(os.environ.get("FUZZ_BODIES") or 300)
+BODIES = int(os.environ.get("FUZZ_BODIES") or 120)
 SEED = int(os.environ.get("FUZZ_SEED") or 1)
 FROM = int(os.environ.get("FUZZ_FROM") or 0)
 OPEN = int(os.environ.get("FUZZ_OPEN") or 1)

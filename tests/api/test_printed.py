@@ -108,7 +108,7 @@ def test_what_is_no_recording_is_refused_with_what_to_send(name, words):
     by_api = send(project_client("other"), name)
     assert by_api.status_code == 400
     assert words in by_api.json()["error"]["message"]
-    kept = ("Run", "RunContent", "StepBlock")
+    kept = ("Run", "RunContent", "ContentBlock")
     assert [row_counts()[key] for key in kept] == [before[key] for key in kept]
 
 

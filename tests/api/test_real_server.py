@@ -210,7 +210,7 @@ def test_no_planted_secret_is_found_anywhere_and_the_run_still_replays(running_i
 
     print(f"searched {sum(len(value) for _, value in everything) // 1024} KiB in {len(everything)} values and files")
     assert found == {plant: [] for plant in PLANTS}
-    assert {"sessions_app_run", "sessions_app_payloadblock", "answers"} <= set(control)
+    assert {"sessions_app_run", "sessions_app_contentblock", "answers"} <= set(control)
     assert [place for place in control if "/services/" in place or "/pg" in place or "postgres" in place]
     assert (replay["state"], replay["verdict"], replay["live_calls"]) == ("done", "reproduced", 0)
 

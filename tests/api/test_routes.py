@@ -3,7 +3,7 @@
 import pytest
 from django.urls import URLPattern, URLResolver, get_resolver
 
-from sessions_app.models import ApiKey, Replay, Run, SessionReplay
+from sessions_app.models import ApiKey, Golden, GoldenBatch, GoldenRun, Replay, Run, SessionReplay
 from sessions_app.models.projects import KeyScope
 from sessions_app.services.keys import revoke_key
 from tests.builders import (
@@ -19,9 +19,15 @@ from tests.builders import (
 
 pytestmark = pytest.mark.django_db
 RUN = "/api/v1/runs/{path:run_id}"
+GOLDEN = "/api/v1/goldens/{golden_id}"
+BATCH = "/api/v1/golden-batches/{golden_batch_id}"
 SESSION_REPLAY = "/api/v1/session-replays/{session_replay_id}"
 # method and route: status for an ingest key, a full key, a full key of another project. Without a key it is always 401.
 TABLE = {
+    ("GET", "/api/v1/me"): (200, 200, 200),
+    ("GET", "/api/v1/version"): (200, 200, 200),
+    ("GET", "/api/v1/agents"): (403, 200, 200),
+    ("GET", "/api/v1/projects"): (403, 200, 200),
     ("POST", "/api/v1/runs"): (200, 200, 201),
     ("GET", "/api/v1/runs"): (403, 200, 200),
     ("GET", "/api/v1/replays"): (403, 200, 200),
@@ -57,6 +63,20 @@ TABLE = {
     ("POST", "/api/v1/replays/{replay_id}/answers"): (403, 400, 404),
     ("POST", "/api/v1/replays/{replay_id}/continue"): (403, 400, 404),
     ("POST", "/api/v1/replays/{replay_id}/step"): (403, 400, 404),
+    ("GET", "/api/v1/goldens"): (403, 200, 200),
+    ("POST", "/api/v1/goldens"): (403, 201, 404),
+    ("GET", GOLDEN): (403, 200, 404),
+    ("DELETE", GOLDEN): (403, 204, 404),
+    ("GET", f"{GOLDEN}/export"): (403, 200, 404),
+    ("POST", f"{GOLDEN}/runs"): (403, 202, 404),
+    ("POST", f"{GOLDEN}/runs/observed"): (403, 201, 404),
+    ("POST", f"{GOLDEN}/quarantine"): (403, 200, 404),
+    ("DELETE", f"{GOLDEN}/quarantine"): (403, 204, 404),
+    ("GET", "/api/v1/golden-runs/{golden_run_id}"): (403, 200, 404),
+    ("POST", "/api/v1/golden-batches"): (403, 202, 400),
+    ("GET", BATCH): (403, 200, 404),
+    ("GET", f"{BATCH}/report"): (403, 200, 404),
+    ("POST", f"{BATCH}/cancel"): (403, 202, 404),
     ("GET", "/api/v1/comparisons"): (403, 200, 404),
     ("GET", "/api/v1/cold-cases"): (403, 200, 200),
 }
@@ -65,6 +85,8 @@ OPEN = {"/api/v1/docs", "/api/v1/openapi.json"}
 BODIES = {
     "/api/v1/runs": make_record("r", make_tool_step(result="one")),
     "cold-case": {"reason": "x"},
+    "quarantine": {"reason": "x"},
+    "/api/v1/goldens": {"name": "n", "run_id": "r", "checks": [{"kind": "no_write"}]},
     "replays": {},
     "observed": {"mode": "code", "agent": "shop:agent", "record": make_record("seen", make_tool_step(result="one"))},
 }
@@ -86,9 +108,13 @@ def full(shop):
 def replay(full):
     run = Run.objects.get()
     asked = SessionReplay.objects.create(project=run.project, session=run.session)
-    return Replay.objects.create(
+    replay = Replay.objects.create(
         project=run.project, run=run, content=run.content, number=1, state="done", session_replay=asked
     )
+    golden = Golden.objects.create(project=run.project, run=run, name="kept", checks=[{"kind": "no_write"}])
+    batch = GoldenBatch.objects.create(project=run.project)
+    GoldenRun.objects.create(golden=golden, batch=batch, replay=replay)
+    return replay
 
 
 def described_routes(client):
@@ -128,14 +154,22 @@ def ask(client, method, route, replay):
     address = address.replace("{step}", "1")
     asked = replay.session_replay.session_replay_id if replay.session_replay else "sr_nothing"
     address = address.replace("{session_replay_id}", asked)
+    address = address.replace("{golden_id}", newest(Golden, "golden_id")).replace(
+        "{golden_run_id}", newest(GoldenRun, "golden_run_id")
+    )
+    address = address.replace("{golden_batch_id}", newest(GoldenBatch, "golden_batch_id"))
     query = "?left=r&right=r" if route.endswith("comparisons") else ""
     body = BODIES.get(route) or BODIES.get(route.rpartition("/")[2], {})
     data = {} if method == "GET" else {"data": body, "content_type": "application/json"}
     return getattr(client, method.lower())(address + query, **data)
 
 
+def newest(model, name):
+    return model.objects.order_by("-pk").values_list(name, flat=True).first() or "nothing"
+
+
 def stored_digest():
-    return bytes(Run.objects.get(project__slug="shop").source_digest).hex()
+    return Run.objects.get(project__slug="shop").document
 
 
 @pytest.mark.parametrize(("method", "route"), TABLE, ids=str)
@@ -187,13 +221,12 @@ def test_the_same_run_id_in_two_projects_is_two_runs(full):
     assert (full.get("/api/v1/runs/r").json()["input"], other.get("/api/v1/runs/r").json()["input"]) == (None, "theirs")
 
 
-@pytest.mark.parametrize("method", ["put", "patch", "delete", "head", "options"])
+@pytest.mark.parametrize("method", ["put", "patch", "delete", "options"])
 def test_other_methods_are_refused(full, method):
     answer = getattr(full, method)("/api/v1/sessions")
 
-    assert (answer.status_code, answer["Allow"]) == (405, "GET")
-    if method != "head":
-        assert answer.json()["error"]["code"] == "method_not_allowed"
+    assert (answer.status_code, answer["Allow"]) == (405, "GET, HEAD")
+    assert answer.json()["error"]["code"] == "method_not_allowed"
     assert full.get("/api/v1/sessions").status_code == 200
 
 
@@ -220,6 +253,9 @@ WRONG = {
     "long": ("/api/v1/sessions?q=" + "a" * 5000, "q"),
     "number": ("/api/v1/sessions?q=steps:many", "q"),
     "format": ("/api/v1/runs/r/report?format=pdf", "format"),
+    "misspelled": ("/api/v1/runs?limits=2", "limits"),
+    "unknown to this address": ("/api/v1/runs/r?limit=2", "limit"),
+    "unknown beside known": ("/api/v1/comparisons?left=r&right=r&deep=1", "deep"),
     "no sides": ("/api/v1/comparisons", "left"),
 }
 

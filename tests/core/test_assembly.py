@@ -283,11 +283,28 @@ def test_what_nobody_knows_arrives_whole():
 def test_a_span_whose_parent_never_came_is_an_orphan():
     run = made([span(1, name="root"), span(2, 1, name="child"), span(3, 99, name="lost")])
 
-    assert [("is_orphan" in step.extra["span"], step.name) for step in run.steps] == [
-        (False, "root"),
-        (False, "child"),
-        (True, "lost"),
-    ]
+    assert [("is_orphan" in step.extra["span"], step.name) for step in run.steps] == [(False, "child"), (True, "lost")]
+    assert run.extra["trace"]["lost_spans"] == [f"{99:016x}"]
+
+
+def test_spans_of_one_lost_span_stand_inside_of_what_was_open_around_all_of_them():
+    around = [lasting(span(1, name="root", at=0), 9), lasting(span(2, 1, name="outer", at=1), 8)]
+    before = lasting(span(3, 2, name="inner", at=2), 3)
+    lost = [span(4, 99, name="first", at=3), span(5, 99, name="second", at=6)]
+
+    together = made([*around, before, *lost])
+    alone = made([*around, before, lost[0]])
+
+    assert parents(together) == {"inner": "outer", "first": "outer", "second": "outer"}
+    assert parents(alone) == {"inner": "outer", "first": "inner"}
+
+
+def lasting(span: Span, seconds: int) -> Span:
+    return replace(span, end_ns=(span.start_ns or 0) + seconds * SECOND)
+
+
+def parents(run: Run) -> dict[str, str]:
+    return {step.name: run.steps[step.parent - 1].name for step in run.steps if step.parent is not None}
 
 
 def test_whom_the_work_was_for_is_read_off_spans_of_no_known_convention():
@@ -431,3 +448,40 @@ def named(span_id: str, parent_id: str | None, **attributes: Any) -> Span:
 )
 def test_a_run_has_the_id_that_its_spans_give_it(spans, run_id):
     assert assemble(spans, is_closed=True).run_id == run_id
+
+
+@pytest.mark.parametrize(
+    ("beside", "reasons"),
+    [([], []), ([text("user", "Look at this.")], [("message_from_code", 3)])],
+    ids=["answers alone", "a message beside them"],
+)
+def test_a_message_beside_the_answers_of_tools_is_judged(beside: list[Any], reasons: list[tuple[str, int]]):
+    """A tool may have given it along, or code put it there: the loop of a replay does neither."""
+    asked = [text("user", "Where is 7?")]
+    spans = [
+        span(1, name="root", attributes={"gen_ai.operation.name": "invoke_agent"}),
+        chat(2, asked, asks()),
+        chat(3, [*asked, asks(), gives("Oslo"), *beside], text("assistant", "In Oslo.")),
+    ]
+
+    found = judge(made(spans)).reasons
+
+    assert [(reason.code, reason.step) for reason in found] == reasons
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"type": "file", "content": {"kind": "binary", "data": "iVBORw==", "media_type": "image/png"}},
+        {"type": "blob", "content": "iVBORw==", "mime_type": "image/png"},
+    ],
+    ids=["file", "blob"],
+)
+def test_a_file_in_an_answer_is_a_file(part: Any):
+    answer = {"role": "assistant", "parts": [{"type": "text", "content": "Here."}, part]}
+    run = made([span(1, name="root"), chat(2, [text("user", "Draw")], answer)])
+
+    said = run.model_calls[0][1].response
+    assert said is not None
+    assert [each["part_kind"] for each in said.value["parts"]] == ["text", "file"]
+    assert said.value["parts"][1]["content"] == {"kind": "binary", "data": "iVBORw==", "media_type": "image/png"}

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sessions_app.core.payload import sha256_hex
+from sessions_app.core.payload import LONG, sha256_hex
 from sessions_app.core.spans.batch import Batch, read_batch, write_batch
-from sessions_app.core.spans.carried import MANY, SHARED, apart, carry
+from sessions_app.core.spans.carried import MANY, apart, carry
 from sessions_app.core.spans.packing import Packer, Pieces, Unpacker
 from sessions_app.core.spans.span import Span
 from tests.builders import a_span
@@ -39,7 +39,7 @@ def test_real_batches_come_back(capture, most):
     assert both(carried, stored.beside) == batch.pieces
 
 
-WORDS = st.sampled_from(["a", "[", '["~0"]', ',"nodes":', '\\",\\"nodes\\":[', "\x00", "é", "x" * SHARED, "y" * 300])
+WORDS = st.sampled_from(["a", "[", '["~0"]', ',"nodes":', '\\",\\"nodes\\":[', "\x00", "é", "x" * LONG, "y" * 300])
 MESSAGES = st.lists(st.builds(lambda words: {"content": "".join(words)}, st.lists(WORDS, max_size=4)), max_size=6)
 
 
@@ -63,12 +63,12 @@ def test_any_batch_comes_back(said, most):
 
 
 def test_short_pieces_are_carried_and_long_ones_are_not():
-    messages = [{"content": "short " * 20}, {"content": "long " * SHARED}]
+    messages = [{"content": "short " * 20}, {"content": "long " * LONG}]
     batch = batch_of([a_span(attributes={"messages": json.dumps(messages)})])
 
     stored = carry(batch, most=MANY)
 
-    assert [len(piece) >= SHARED for piece in stored.beside.payloads.values()] == [True]
+    assert [len(piece) >= LONG for piece in stored.beside.payloads.values()] == [True]
     assert stored.beside.nodes == {}
     assert len(apart(stored.content)[1].nodes) == 2
 

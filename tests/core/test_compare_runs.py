@@ -189,6 +189,14 @@ def test_another_tool_at_the_same_place_shows_both_calls():
     assert divergence_lines(comparison) == ["Runs diverged at step 2", "Run 1: cancel({})", "Run 2: refuse({})"]
 
 
+def test_the_same_call_with_another_answer_shows_the_place_and_both_answers():
+    left, right = make_run(tool("look", result="one")), make_run(tool("look", result="two"))
+
+    assert divergence_lines(compare_runs(left, right)) == [
+        "Runs diverged at step 1, result", 'Run 1: "one"', 'Run 2: "two"'
+    ]  # fmt: skip
+
+
 @given(st.lists(st.sampled_from("abc"), min_size=1, max_size=12), st.integers(0, 12))
 def test_an_inserted_step_is_the_only_step_that_differs(names, at):
     calls = [tool(name) for name in names]
@@ -429,6 +437,17 @@ def test_arguments_that_are_spelled_otherwise_are_counted_and_can_be_shown():
     assert (shown.divergence.path if shown.divergence else None) == "args"
 
 
+@pytest.mark.parametrize(("text", "path"), [('{"a": 1}', None), ('{"a": 1.0}', "output.a"), ("a: 1", "output")])
+def test_an_output_and_the_text_that_spells_it_are_counted_and_can_be_shown(text: str, path: str | None):
+    one, other = (replace(make_run(), output=each) for each in (Payload.of_text(text), Payload.of_json({"a": 1})))
+
+    for left, right in ((one, other), (other, one)):
+        comparison, shown = compare_runs(left, right), compare_runs(left, right, without(["output-text"]))
+        assert (comparison.divergence and comparison.divergence.path) == path
+        assert (shown.divergence and shown.divergence.path) == (path or "output")
+        assert {each.rule.key: each.count for each in comparison.ignored} == ({} if path else {"output-text": 1})
+
+
 @pytest.mark.parametrize(
     ("left", "right", "count"),
     [
@@ -505,6 +524,40 @@ def test_a_difference_early_in_a_conversation_is_told_once():
 
     assert [pair.left.index for pair in comparison.steps if pair.status != "same" and pair.left] == [7, 8]
     assert where(comparison) == (7, 7, "response.parts[0].content")
+
+
+def run_of(dump: list[dict[str, Any]], **fields: Any) -> Run:
+    run = parse_document(json.dumps(dump).encode())
+    assert isinstance(run, Run)
+    return replace(run, **fields)
+
+
+def with_new_ids(dump: list[dict[str, Any]]) -> Run:
+    """As another execution of the same agent."""
+    ids = {part["tool_call_id"] for message in dump for part in message["parts"] if "tool_call_id" in part}
+    text = json.dumps(dump)
+    for number, call_id in enumerate(sorted(ids)):
+        text = text.replace(f'"{call_id}"', f'"new-{number}"')
+    return run_of(json.loads(text), run_id="another")
+
+
+def test_new_ids_of_calls_are_hidden_and_the_id_of_another_call_is_not():
+    """Of unrelated runs: each answer is told under the id of its own call."""
+    dump = json.loads((RECORDS[0].parent / "parallel-tools.messages.json").read_bytes())
+    answers = dump[2]["parts"]
+    answers[0].update(content="shipped", timestamp=answers[1]["timestamp"])
+    answers[1].update(content="shipped")
+    run = run_of(dump)
+
+    new = compare_runs(run, with_new_ids(dump))
+
+    assert new.identical
+    assert {each.rule.key for each in new.ignored} >= {"tool-call-id"}
+    ids = [answer["tool_call_id"] for answer in answers[:2]]
+    answers[0]["tool_call_id"], answers[1]["tool_call_id"] = ids[1], ids[0]
+    swapped = compare_runs(run, with_new_ids(dump))
+    assert swapped.identical is False
+    assert where(swapped)[2].endswith("parts[0].tool_call_id")
 
 
 def test_restamped_messages_are_ignored_and_counted():

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from sessions_app.core.compare.runs import compare_runs
-from sessions_app.core.errors import ReplayProductError
+from sessions_app.core.errors import RecordError, ReplayProductError
 from sessions_app.core.formats.detect import parser_of
 from sessions_app.core.formats.native import encode_native, parse_native
 from sessions_app.core.json_text import Limits
@@ -105,7 +105,13 @@ FULL: dict[str, Any] = {
     "tool_calls": [{"tool": "find", "args": {}}],
     "recorder.lost": 1,
     "trace": {"root": {"span_id": "a" * 16}, "spans": 1, "conventions": {"genai": 1}},
-    "parameters": [{"function_tools": [{"name": "find"}], "output_mode": "text"}],
+    "parameters": [
+        {
+            "function_tools": [{"name": "find"}],
+            "output_tools": [{"name": "out", "outer_typed_dict_key": "k", "parameters_json_schema": {}}],
+            "output_mode": "text",
+        }
+    ],
     "tools": [{"name": "find"}],
     "prior": [SAID],
     "steps": STEPS,
@@ -157,3 +163,13 @@ def test_a_value_of_another_type_breaks_nothing(document):
 
     print(f"{len(fields)} fields, {len(taken)} documents, {sum(taken)} of them taken")
     assert 0 < sum(taken) < len(taken)
+
+
+@pytest.mark.parametrize("tool", [None, 0, "x", [], {}, {"name": None}, {"name": "find", "kind": []}])
+def test_what_is_no_definition_of_a_tool_is_refused_by_name(tool):
+    with pytest.raises(RecordError, match=r"^tools\[0\]"):
+        parse_native(json.dumps({**FULL, "tools": [tool]}).encode())
+
+
+def test_a_definition_with_fields_of_others_is_taken():
+    assert parse_native(json.dumps({**FULL, "tools": [{"name": "find", "x-kind": []}]}).encode()).steps

@@ -186,12 +186,11 @@ def test_requests_of_other_instructions_are_not_joined():
 # --- against the framework ---------------------------------------------------------------------
 
 REPAIRS = ("is left out", "was interrupted", "is sent as one", "second answer in a row")
-PARTS = st.sampled_from(["a", "b", "c"])
+PARTS = st.lists(st.sampled_from(["a", "b", "c"]), max_size=8)
+"""So few that no sentence is left out of a long list of them."""
 HISTORIES = st.lists(
-    st.builds(
-        lambda ids, prompts: request(*map(returned, ids), *[PROMPT] * prompts), st.lists(PARTS), st.integers(0, 1)
-    )
-    | st.builds(lambda ids, texts: response(*[TEXT] * texts, *map(call, ids)), st.lists(PARTS), st.integers(0, 1)),
+    st.builds(lambda ids, prompts: request(*map(returned, ids), *[PROMPT] * prompts), PARTS, st.integers(0, 1))
+    | st.builds(lambda ids, texts: response(*[TEXT] * texts, *map(call, ids)), PARTS, st.integers(0, 1)),
     min_size=1,
     max_size=6,
 )

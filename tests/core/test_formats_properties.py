@@ -73,6 +73,9 @@ PAYLOADS = st.one_of(
 )
 MESSAGES = spelled(OBJECTS).map(lambda text: Payload(content=text))
 SHARED = spelled(OBJECTS | TEXTS).map(lambda text: Payload(content=text))
+TOOLS = spelled(st.builds(lambda name, more: {**more, "name": name}, TEXTS, OBJECTS)).map(
+    lambda text: Payload(content=text)
+)
 HISTORIES = st.lists(MESSAGES, max_size=3).map(lambda found: extend(None, found))
 TIMES = st.datetimes(timezones=st.just(UTC))
 COUNTS = st.integers(0, 2**53)
@@ -128,7 +131,7 @@ def model_calls(draw: st.DrawFn, histories: list[History | None]) -> ModelCall:
             history=st.lists(MESSAGES, max_size=2).map(lambda added: extend(base, added)),
             response=maybe(MESSAGES),
             parameters=maybe(SHARED),
-            tools=maybe(st.lists(SHARED, max_size=2).map(tuple)),
+            tools=maybe(st.lists(TOOLS, max_size=2).map(tuple)),
             settings=maybe(PAYLOADS),
             model=maybe(NAMES),
             answered_model=maybe(NAMES),

@@ -11,6 +11,7 @@ from sessions_app.core.formats.detect import parse_document
 from sessions_app.core.formats.native import encode_native
 from sessions_app.core.judge.verdict import judge
 from sessions_app.core.run import ToolCall
+from tests.recorder.replaying import assert_promise_kept, replayed
 
 RECORD = Path("tests/records/openai_agents_items.json")
 
@@ -53,6 +54,26 @@ def test_items_saved_as_text_are_kept_and_cannot_be_replayed():
         ("other", "ToolCallItem", "ResponseFunctionToolCall(arguments='{}')")
     ]
     assert (run.output.value, judge(run).verdict) == ("Sunny", "cold")
+
+
+def said_and_ended(said: str, final_output: Any) -> bytes:
+    message = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": said}]}
+    items = [{"type": "MessageOutputItem", "raw": message}]
+    return encode_native(parse({"input": "Who?", "final_output": final_output, "items": items}))
+
+
+def test_a_default_that_the_output_class_filled_in_is_no_difference():
+    judged = assert_promise_kept(said_and_ended('{"name": "a"}', {"name": "a", "height": 1.5}))
+
+    assert [(reason.code, reason.step) for reason in judged.reasons] == [("output_made_by_code", 2)]
+    assert judge(parse_document(said_and_ended('{"name": "a"}', {"name": "a"}))).verdict == "replayable"
+
+
+def test_other_words_than_the_last_answer_are_a_difference():
+    said = said_and_ended("In words.", "In other words.")
+
+    assert [reason.code for reason in judge(parse_document(said)).reasons] == ["output_differs"]
+    assert replayed(said)[0].verdict == "diverged"
 
 
 def test_parallel_calls_are_one_answer_and_their_results_one_request():

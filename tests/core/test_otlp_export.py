@@ -11,6 +11,7 @@ import pytest
 from google.protobuf import json_format  # type: ignore[import-untyped]  # it ships no types
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
+from sessions_app.core.assembly.run import assemble
 from sessions_app.core.errors import RecordTooLarge
 from sessions_app.core.formats.detect import parse_document
 from sessions_app.core.formats.native import encode_native, parse_native
@@ -20,9 +21,9 @@ from sessions_app.core.otlp_export.request import export_run
 from sessions_app.core.otlp_export.restore import is_export, restored_run, run_of_trace
 from sessions_app.core.run import Run
 from sessions_app.core.spans.span import Span
-from tests.recorder.playing import last_record
+from tests.recorder.playing import last_record, recorded
 from tests.recorder.replaying import assert_promise_kept, replayed
-from tests.recorder.scenarios import SCENARIOS
+from tests.recorder.scenarios import SCENARIOS, multi_turn_with_repeated_ids
 
 EXAMPLES = [path for path in sorted(Path("sessions_app/examples").glob("*.json")) if path.name != "manifest.json"]
 SAMPLES = sorted(Path("tests/records").glob("*.json")) + EXAMPLES
@@ -233,6 +234,24 @@ def test_a_changed_tool_result_in_an_export_changes_the_outcome_of_the_replay():
     result, _ = replayed(encode_native(restored(spans)))
 
     assert result.verdict == "diverged"
+
+
+def test_an_answer_of_an_earlier_turn_is_none_of_the_call_that_has_its_id_again():
+    run = parse_native(recorded(multi_turn_with_repeated_ids())[-1])
+    spans = exported(run)
+
+    assert assert_promise_kept(encode_native(assemble(list(spans), is_closed=True))) == judge(run)
+    assert judge(run).verdict == "replayable"
+
+
+def test_another_answer_than_the_model_was_told_is_noticed_where_the_id_comes_again():
+    spans = list(exported(parse_native(recorded(multi_turn_with_repeated_ids())[-1])))
+    at = next(i for i, span in enumerate(spans) if "gen_ai.tool.call.result" in span.attributes)
+    spans[at] = changed(spans[at], **{"gen_ai.tool.call.result": '"something else"'})
+
+    judged = judge(assemble(spans, is_closed=True))
+
+    assert [(reason.code, reason.step) for reason in judged.reasons] == [("answer_contradicted", 3)]
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=str)

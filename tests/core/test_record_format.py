@@ -161,7 +161,8 @@ def test_charged_3107_paid_although_the_answer_broke_off():
     # The tools send no HTTP that could stand behind their values.
     assert [line.key for line in audit_kit(run).lines if line.status != "captured"] == ["tool_io"]
     found = [(anomaly.code, anomaly.steps) for anomaly in find_anomalies(run)]
-    assert found == [("duplicate_call", (4, 6)), ("cut_off_json", (4,))]
+    assert found == [("cut_off_json", (4,)), ("duplicate_call", (4, 6))]
+    assert {anomaly.level for anomaly in find_anomalies(run)} == {"warning"}
 
 
 # --- the page ----------------------------------------------------------------------------------
@@ -408,6 +409,11 @@ REFUSED_BY_BOTH = [
     (make_document(agent=[]), "agent"),
     (make_document(agent={"output_retries": "1"}), "agent.output_retries"),
     (make_document(agent={"tool_retries": 1}), "agent.tool_retries"),
+    (make_document(agent={"usage_limits": {"request_limit": True}}), "agent.usage_limits.request_limit"),
+    (make_document(agent={"usage_limits": {"tool_calls_limit": "3"}}), "agent.usage_limits.tool_calls_limit"),
+    (make_document(agent={"usage_limits": {"total_tokens_limit": -1}}), "agent.usage_limits.total_tokens_limit"),
+    (make_document(agent={"usage_limits": {"input_tokens_limit": 2.5}}), "agent.usage_limits.input_tokens_limit"),
+    (make_document(agent={"usage_limits": 3}), "agent.usage_limits"),
     (make_document(code={"dirty": "no"}), "code.dirty"),
     (make_document(model="a\x00"), "model"),
     (make_document(provider="a" * 1025), "provider"),
@@ -461,6 +467,7 @@ REFUSED_BY_THE_PARSER = [
     (make_step(kind="model", parameters=3), "steps[1].parameters"),
     (make_step(kind="model", request={"after": 2}), "steps[1].request.after"),
     (make_step(kind="model", input_tokens=1.0), "steps[1].input_tokens"),
+    (make_document(agent={"usage_limits": {"output_tokens_limit": 3.0}}), "agent.usage_limits.output_tokens_limit"),
 ]
 
 

@@ -113,9 +113,16 @@ def test_an_output_comes_out_of_what_the_library_put_around_it(parameters, name,
         ({"a": True}, {"a": 1}, False),
         ({"a": [1]}, {"a": [1]}, True),
         ("1", 1, False),
+        (Payload(content=b'{"a": 1.00}'), {"a": 1.0}, False),
+        (Payload(content=b'{"a": 1E-7}'), {"a": 1e-07}, True),
+        ('{"a": 1.00}', {"a": 1.0}, False),
+        ('{"a": 1.00}', Payload(content=b'{"a": 1.00}'), True),
     ],
 )
 def test_outputs_are_the_same_to_the_letter(recorded, replayed, is_same):
-    one, other = (Payload.of_text(v) if isinstance(v, str) else Payload.of_json(v) for v in (recorded, replayed))
+    one, other = (
+        v if isinstance(v, Payload) else Payload.of_text(v) if isinstance(v, str) else Payload.of_json(v)
+        for v in (recorded, replayed)
+    )
 
     assert same_output(one, other) is is_same

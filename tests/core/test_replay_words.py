@@ -14,7 +14,7 @@ import pytest
 from sessions_app.core.fork.report import ForkFacts
 from sessions_app.core.judge.kit import audit_kit
 from sessions_app.core.replay.proof import PARTS, PROVEN, OutcomeKind, Part, PartState, Proof, read_proof
-from sessions_app.core.replay.words import ReplayFacts, ReplayVerdict, next_action, verdict_in_words
+from sessions_app.core.replay.words import Effect, ReplayFacts, ReplayVerdict, next_action, verdict_in_words
 from sessions_app.core.reports.run_report import as_json, as_markdown, as_text, build_report
 from tests.core.test_judge_runs import make_run, model, tool
 
@@ -118,3 +118,16 @@ def test_a_request_without_an_answer_is_named():
 
     assert verdict_in_words(facts) == "Unknown from step 2: no recorded exchange answers GET https://shop/y"
     assert verdict_in_words(replace(facts, request=None)) == "Could not run: fixture for step 2 missing"
+
+
+@pytest.mark.parametrize(
+    ("has_failed", "words"),
+    [
+        (False, 'The change takes effect at step 2: look now answers "no"; recorded: "yes"'),
+        (True, 'look now fails at step 2: "no"; recorded: "yes"'),
+    ],
+)
+def test_a_tool_that_fails_is_not_called_the_effect_of_a_change(has_failed: bool, words: str):
+    effect = Effect(step=2, name="look", recorded='"yes"', now='"no"', has_failed=has_failed)
+
+    assert verdict_in_words(ReplayFacts(verdict="diverged", effect=effect)) == words

@@ -8,7 +8,7 @@ import pytest
 
 from sessions_app.core.run import ErrorInfo, Run
 from sessions_app.core.workflow.attempts import NOT_REPRODUCED, SAYS_NOTHING, Attempt, deciding, outcome_words
-from sessions_app.core.workflow.steps import SHOWN, Facts, workflow
+from sessions_app.core.workflow.steps import SHOWN, Facts, KeptGolden, workflow
 from tests.core.test_judge_runs import make_run, model, other, tool
 
 RUN = make_run(model(), tool(), model())
@@ -67,7 +67,7 @@ def test_there_are_seven_steps_in_their_order():
 def test_a_run_that_was_never_replayed_asks_for_a_replay():
     found = workflow(facts())
 
-    assert states() == ["done", "done", "done", "open", "open", "open", "not_available"]
+    assert states() == ["done", "done", "done", "open", "open", "open", "open"]
     assert (found.reproduces, found.decided_by, next_of()) == (None, None, 4)
     assert found.steps[3].action == "replay"
 
@@ -75,7 +75,7 @@ def test_a_run_that_was_never_replayed_asks_for_a_replay():
 def test_a_run_that_reproduces_needs_no_world_and_is_debugged_next():
     found = workflow(facts(replay(1)))
 
-    assert states(replay(1)) == [*OVER, "open", "not_needed", "not_available"]
+    assert states(replay(1)) == [*OVER, "open", "not_needed", "open"]
     assert (found.reproduces, next_of(replay(1))) == (True, 5)
     assert [evidence.replay_id for evidence in found.steps[3].evidence] == ["rp_1"]
     assert found.steps[3].evidence[0].words == "replay #1 reproduced the run"
@@ -87,7 +87,7 @@ def test_a_run_that_does_not_reproduce_asks_for_the_world_before_debugging(verdi
 
     found = workflow(facts(tried))
 
-    assert states(tried) == [*OVER, "open", "open", "not_available"]
+    assert states(tried) == [*OVER, "open", "open", "open"]
     assert (found.reproduces, next_of(tried)) == (False, 6)
     assert found.steps[3].evidence[0].words == f"replay #1 {NOT_REPRODUCED[verdict]} at step 2"
 
@@ -147,15 +147,42 @@ def test_debugging_is_shown_by_pauses_and_forks_and_not_by_plain_replays():
     assert found.evidence[0].words == "fork #3 at step 2 did not end as expected: it asks back"
 
 
-def test_a_fork_that_ended_as_expected_shows_a_fix_but_the_regression_test_is_not_available():
+def golden(number: int = 1, **fields: Any) -> KeptGolden:
+    made: dict[str, Any] = {"fails_on_one": True, "last_result": "pass"}
+    return KeptGolden(golden_id=f"gd_{number}", name=f"Golden {number}", **(made | fields))
+
+
+def test_first_a_fix_is_looked_for_and_then_it_is_kept_as_a_golden():
     without = workflow(facts(replay(1), fork(2, met=False))).steps[6]
     found = workflow(facts(replay(1), fork(2, met=True))).steps[6]
 
-    assert (without.state, without.evidence, without.action) == ("not_available", (), "fork")
-    assert (found.state, found.action) == ("not_available", None)
+    assert (without.state, without.evidence, without.action) == ("open", (), "fork")
+    assert (found.state, found.action) == ("open", "golden")
     assert [evidence.replay_id for evidence in found.evidence] == ["rp_2"]
-    assert "regression test yet" in found.words
-    assert next_of(replay(1), fork(2, met=True)) is None
+    assert next_of(replay(1), fork(2, met=True)) == 7
+
+
+def test_a_golden_that_can_fail_and_passed_last_is_the_end():
+    done = workflow(facts(replay(1), fork(2, met=True), goldens=(golden(),))).steps[6]
+
+    assert (done.state, done.action, done.evidence[0].golden_id) == ("done", None, "gd_1")
+    assert next_of(replay(1), fork(2, met=True), goldens=(golden(),)) is None
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"last_result": None}, "has not been run"),
+        ({"last_result": "fail"}, "does not pass"),
+        ({"last_result": "could_not_run"}, "does not pass"),
+        ({"fails_on_one": False}, "not known to fail"),
+    ],
+)
+def test_a_golden_that_proves_nothing_yet_leaves_the_step_open(fields, words):
+    step = workflow(facts(replay(1), goldens=(golden(**fields),))).steps[6]
+
+    assert step.state == "open"
+    assert words in step.words
 
 
 def test_the_fork_that_reproduced_the_run_is_no_fix_of_it():

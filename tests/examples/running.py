@@ -40,7 +40,7 @@ def run_example(folder: Path, command: str, **environment: str) -> Ran:
 
 def run_python(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     ours = {name: value for name, value in clean_environment().items() if name not in OF_THE_RECORDER}
-    ours |= {"TMPDIR": str(folder), "PYTHONPATH": str(NO_NETWORK), "PYTHONDONTWRITEBYTECODE": "1"}
+    ours |= {"TMPDIR": str(folder), "PYTHONPATH": str(NO_NETWORK)}
     command = [sys.executable, *arguments]
     return subprocess.run(
         command, env=ours | environment, cwd=PROJECT_ROOT, capture_output=True, text=True, timeout=120

@@ -10,7 +10,10 @@ from sessions_app.core.formats.detect import parse_document
 from sessions_app.core.redaction import Redactor
 from sessions_app.core.state import input_state, state_after
 from sessions_app.mapping.load import load_facts, load_run, load_step, load_steps
+from sessions_app.mapping.pieces import step_texts
+from sessions_app.mapping.references import payload_references
 from sessions_app.services.ingest import ingest_document
+from sessions_app.services.verification import problems
 from tests.builders import each_sample, make_growing_record, make_project, make_record, make_tool_step
 
 pytestmark = pytest.mark.django_db
@@ -126,3 +129,16 @@ def test_a_reference_in_recorded_text_is_only_text():
 
     assert run.steps[0].call.result.value == forged
     assert (run.flags, run.steps[0].extra) == (forged, {"extra": forged})
+
+
+@pytest.mark.parametrize("forged", [{"piece": 9_999_999_999}, {"piece": 3}, {"sha256": "0" * 64}, {'x"piece': 3}])
+def test_what_was_recorded_is_no_reference_to_a_payload(forged):
+    state = {"after": [{"op": "add", "path": "/a", "value": forged}]}
+    step = make_tool_step(odd=[forged], state=state, error={"type": "E", "odd": forged, "message": '"piece": 4}'})
+
+    row = ingest(make_record("r", step, odd=forged, flags=forged, instructions='"piece": 5'))
+
+    texts = [bytes(row.content.header), *step_texts(row.content, row.steps)]
+    assert [payload_references(text) for text in texts] == [set(), set()]
+    assert load_run(row).steps[0].extra == {"odd": [forged]}
+    assert not list(problems())

@@ -15,11 +15,13 @@ from sessions_app.services.ingest import ingest_document
 from tests.builders import make_project, make_record, make_tool_step
 
 pytestmark = pytest.mark.django_db
-LONG = "Answer politely and look things up. " * 20
+LONG = "Answer politely and look things up. " * 120
+MEDIUM = LONG[:700]
 TEXTS = {
     "short": "Be kind.",
     "empty": "",
     "at the limit": "x" * 254,
+    "medium": MEDIUM,
     "long": LONG,
     "like an object": json.dumps({"sha256": "0" * 64}) + " " * 300,
     "many signs": "é☃𝄞\u0000" * 100,
@@ -47,6 +49,7 @@ def test_long_instructions_of_many_runs_are_one_payload():
 
     assert {LONG.encode() in bytes(run.content.header) for run in runs} == {False}
     (shared,) = set.intersection(*(payload_references(bytes(run.content.header)) for run in runs))
+    assert isinstance(shared, str)
     assert StoredPayload.objects.filter(digest=bytes.fromhex(shared)).count() == 1
     assert run_holds(runs[0], shared)
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from django.db import connection
 from django.db.models import RestrictedError
 from django.utils import timezone
 
@@ -12,8 +13,8 @@ from sessions_app.core.formats.native import encode_native, parse_native, run_di
 from sessions_app.core.history import extend
 from sessions_app.core.payload import Payload
 from sessions_app.core.run import ParentLink, Run
+from sessions_app.mapping import contents_by_key
 from sessions_app.mapping.load import load_content, load_run, load_step, load_steps
-from sessions_app.mapping.run_contents import own_nodes
 from sessions_app.models import Project, RunContent
 from sessions_app.models import Run as Row
 from sessions_app.services.bootstrap import remove_examples
@@ -24,6 +25,7 @@ from sessions_app.services.run_store import store_assembled, store_run
 from sessions_app.services.verification import problems
 from sessions_app.tasks.sweeper import StandIn, sweep
 from tests.agents.talking import example
+from tests.builders import make_record
 
 pytestmark = pytest.mark.django_db
 
@@ -77,7 +79,7 @@ def test_a_fork_has_rows_for_its_new_steps_only(project, parent):
 
     assert [step.index for step in fork.content.own_steps] == [4, 5]
     assert fork.content.base == parent.content
-    assert fork.content.shared == [{"content": parent.content.pk, "after": 0, "upto": 3}]
+    assert fork.content.base_steps == 3
     assert [step.index for step in fork.steps] == [1, 2, 3, 4, 5]
 
 
@@ -89,7 +91,7 @@ def test_a_fork_has_the_nodes_of_its_own_only(project, parent):
     other = stored(project, replace(longer, final=after))
 
     assert (same.content.nodes, same.content.node_count) == (None, 0)
-    assert list(own_nodes([other.content.pk])) == [after.digest]
+    assert (other.content.first_node, other.content.node_count) == (parent.content.node_count, 1)
     assert run_digest(load_run(other)) == run_digest(replace(longer, final=after))
 
 
@@ -110,27 +112,30 @@ def test_a_fork_of_a_fork_shares_with_both(project, parent):
 
     second = stored(project, fork_of(first, "g", keeps=4))
 
-    assert second.content.shared == [
-        {"content": parent.content.pk, "after": 0, "upto": 2},
-        {"content": first.content.pk, "after": 2, "upto": 4},
+    assert [(part.content, part.base_steps) for part in second.content.parts] == [
+        (parent.content.pk, 0),
+        (first.content.pk, 2),
+        (second.content.pk, 4),
     ]
     assert second.content.base == first.content
     assert len(second.content.own_steps) == 1
     assert [step.name for step in load_run(second).steps][2:] == ["f 3", "f 4", "g 5"]
 
 
-def test_a_fork_of_a_fork_needs_no_more_than_it_shares(project, parent):
+def test_a_fork_of_a_fork_may_begin_with_steps_of_the_first_run_alone(project, parent):
     first = stored(project, fork_of(parent, "f", keeps=3))
 
     second = stored(project, fork_of(first, "g", keeps=2))
 
-    assert second.content.base == parent.content
+    assert (second.content.base, second.content.base_steps) == (first.content, 2)
+    assert [step.name for step in second.steps] == [step.name for step in load_run(second).steps]
+    assert second.steps[:2] == parent.steps[:2]
 
 
 def test_a_run_that_only_looks_alike_shares_nothing(project, parent):
     twin = stored(project, replace(load_run(parent), run_id="twin"))
 
-    assert (twin.content.shared, twin.content.base, len(twin.content.own_steps)) == ([], None, 5)
+    assert (twin.content.base_steps, twin.content.base, len(twin.content.own_steps)) == (0, None, 5)
 
 
 def test_a_fork_that_names_itself_keeps_its_steps(project, parent):
@@ -271,3 +276,57 @@ def test_a_project_goes_with_all_of_its_contents(project, parent):
     project.delete()
 
     assert not RunContent.objects.exists()
+
+
+def test_contents_are_found_by_key_without_walking_through_all_of_them(project, parent):
+    """Control: an order and a limit make PostgreSQL walk."""
+    have = RunContent.objects.filter(keys__overlap=[1, 2, 3, 4]).order_by("-pk")[:1]
+    with connection.cursor() as cursor:
+        columns = (str(field.column) for field in RunContent._meta.concrete_fields)
+        names = [column for column in columns if column not in ("id", "keys")]
+        cursor.execute(_COPIES.format(columns=", ".join(names)), [parent.content_id])
+        cursor.execute("SELECT gin_clean_pending_list('contents_by_key')")
+        cursor.execute("ANALYZE sessions_app_runcontent")
+        question = contents_by_key._FIND.replace(")b", ")s")
+        cursor.execute(f"EXPLAIN {question}", {"keys": [1, 2, 3, 4], "projects": [project.pk], "most": 1})
+        plan = str(cursor.fetchall())
+
+    assert "Bitmap Index Scan on contents_by_key" in plan
+    assert "Index Scan Backward using sessions_app_runcontent_pkey" in have.explain()
+
+
+_COPIES = """
+INSERT INTO sessions_app_runcontent (keys, {columns})
+SELECT (SELECT array_agg((random() * 9e18)::bigint) FROM generate_series(1, 40) WHERE number > 0), {columns}
+FROM sessions_app_runcontent, generate_series(1, 4000) number WHERE id = %s
+"""
+
+
+def test_two_growing_runs_that_add_no_message_do_not_go_on_from_each_other(project):
+    prior = [{"kind": "request", "parts": [{"part_kind": "user-prompt", "content": "Hello."}]}]
+    facts = {"status": "running", "session_id": "s", "prior": prior, "final": {"after": 0, "messages": []}}
+    for time in range(4):
+        for name in ("a", "b"):
+            ingest_document(project, json.dumps(make_record(name, **facts, output=time)).encode())
+
+    swept()
+
+    assert RunContent.objects.count() == 2
+
+
+# --- what is damaged ---------------------------------------------------------------------------
+
+DAMAGED = {
+    "outline": {"outline": b"damaged"},
+    "nodes": {"nodes": b"damaged"},
+}
+
+
+@pytest.mark.parametrize("columns", DAMAGED.values(), ids=DAMAGED)
+def test_what_goes_on_from_a_damaged_content_is_stored_whole(project, parent, columns):
+    made = fork_of(parent, "f", keeps=3)
+    RunContent.objects.filter(pk=parent.content.pk).update(**columns)
+
+    fork = stored(project, made)
+
+    assert encode_native(load_run(Row.objects.get(pk=fork.pk))) == encode_native(made)

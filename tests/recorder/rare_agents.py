@@ -9,8 +9,15 @@ from typing import Any
 
 from pydantic_ai import Agent, ModelRetry, NativeOutput, RunContext, ToolReturn
 from pydantic_ai.capabilities import AbstractCapability, HandleDeferredToolCalls, ProcessHistory, ReinjectSystemPrompt
-from pydantic_ai.exceptions import CallDeferred, SkipToolExecution, SkipToolValidation, ToolFailed
-from pydantic_ai.messages import ModelMessage, ModelResponse
+from pydantic_ai.exceptions import (
+    ApprovalRequired,
+    CallDeferred,
+    SkipModelRequest,
+    SkipToolExecution,
+    SkipToolValidation,
+    ToolFailed,
+)
+from pydantic_ai.messages import BinaryImage, FilePart, ModelMessage, ModelRequest, ModelResponse, UserPromptPart
 from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults, ToolDefinition, ToolDenied
 from pydantic_ai.toolsets import ExternalToolset, FunctionToolset
 
@@ -30,6 +37,26 @@ def connection_error_behind_a_tool_with_structured_output() -> Play:
     return Play(support_agent(says(LOOKUP), ConnectionError("refused"), output_type=Refund), "Refund?")
 
 
+def instructions_that_begin_later() -> Play:
+    agent = support_agent(says(LOOKUP), says("Fine."))
+
+    @agent.instructions
+    def more(ctx: RunContext[None]) -> str | None:
+        return "Sum up." if ctx.run_step > 1 else None
+
+    return Play(agent, "Where?")
+
+
+def instructions_that_come_between_others() -> Play:
+    play = instructions_that_begin_later()
+
+    @play.agent.instructions
+    def always() -> str:
+        return "Be short."
+
+    return play
+
+
 def _earlier_turn() -> list[ModelMessage]:
     return asyncio.run(support_agent(says(LOOKUP), says("Shipped.")).run("Where?")).all_messages()
 
@@ -40,6 +67,27 @@ def history_that_begins_at_a_tool_return() -> Play:
 
 def history_that_ends_at_a_tool_return() -> Play:
     return Play(support_agent(says("Fine.")), None, message_history=_earlier_turn()[:3])
+
+
+def history_that_ends_at_a_prompt() -> Play:
+    """The loop sends it as its own request, with the agent's instructions."""
+    asked = [*_earlier_turn(), ModelRequest(parts=[UserPromptPart("And?")])]
+    return Play(support_agent(says(LOOKUP), says("Fine.")), None, message_history=asked)
+
+
+def history_with_a_call_that_was_never_answered() -> Play:
+    """Of two calls of one answer; the loop goes on without the other one."""
+    return Play(support_agent(says("Fine.")), "And?", message_history=_one_of_two_answered())
+
+
+def history_that_ends_beside_a_call_that_was_never_answered() -> Play:
+    return Play(support_agent(says("Fine.")), None, message_history=_one_of_two_answered())
+
+
+def _one_of_two_answered() -> list[ModelMessage]:
+    prompt, _, answers, _ = _earlier_turn()
+    both = ModelResponse(parts=[LOOKUP, call("lookup_order", {"order_id": "ORD-2"}, "b")])
+    return [prompt, both, answers]
 
 
 def history_that_a_processor_shortens() -> Play:
@@ -85,6 +133,16 @@ def ids_used_again_over_turns() -> Play:
 
 
 # --- outputs and results -----------------------------------------------------------------------
+
+
+def image_as_output(*, output_type: Any = BinaryImage) -> Play:
+    """The first of two, behind a call of a tool."""
+    images = [FilePart(BinaryImage(data=data, media_type="image/png")) for data in (PNG.data, b"other")]
+    return Play(support_agent(says(LOOKUP), says("Here:", *images), output_type=output_type), "Draw it.")
+
+
+def image_where_a_text_would_do() -> Play:
+    return image_as_output(output_type=[str, BinaryImage])
 
 
 def extra_keys_in_an_output_tool() -> Play:
@@ -170,9 +228,15 @@ def denied_while_it_runs() -> Play:
     return _deciding({"r1": True, "r2": ToolDenied("No.")})
 
 
-def _deciding(approvals: dict[str, Any]) -> Play:
+def denied_by_code_that_answers_for_all_calls() -> Play:
+    """Also for those that somebody else has decided on."""
+    return _deciding({"r1": True, "r2": ToolDenied("No.")}, for_all=True)
+
+
+def _deciding(approvals: dict[str, Any], *, for_all: bool = False) -> Play:
     async def decide(ctx: Any, requests: Any) -> DeferredToolResults:
-        return DeferredToolResults(approvals=approvals)
+        asked = approvals.keys() if for_all else [each.tool_call_id for each in requests.approvals]
+        return DeferredToolResults(approvals={call_id: approvals[call_id] for call_id in asked})
 
     asked = says(*(call("pay_back", {"order_id": f"ORD-{call_id}"}, call_id) for call_id in approvals))
     agent = Agent(Scripted(asked, says("Settled.")), capabilities=[HandleDeferredToolCalls(decide)])
@@ -182,6 +246,65 @@ def _deciding(approvals: dict[str, Any]) -> Play:
         return f"paid back {order_id}"
 
     return Play(agent, "Refund both")
+
+
+def held_back_by_its_tool_and_approved_while_it_runs(*, paid: str = "paid") -> Play:
+    return _held_back_by_its_tool(True, paid=paid)
+
+
+def held_back_by_its_tool_and_denied_while_it_runs(*, above: int = 0) -> Play:
+    return _held_back_by_its_tool(ToolDenied("Not today."), above=above)
+
+
+def _held_back_by_its_tool(decided: Any, *, above: int = 0, paid: str = "paid") -> Play:
+    async def decide(ctx: Any, requests: Any) -> DeferredToolResults:
+        return DeferredToolResults(approvals={each.tool_call_id: decided for each in requests.approvals})
+
+    asked = says(call("pay", {"x": 1}, "c1"), call("look", {}, "c2"))
+    agent: Agent[None, str] = Agent(Scripted(asked, says("Done.")), capabilities=[HandleDeferredToolCalls(decide)])
+
+    @agent.tool
+    def pay(ctx: RunContext[None], x: int) -> str:
+        if not ctx.tool_call_approved and x > above:
+            raise ApprovalRequired(metadata={"x": x})
+        return f"{paid} {x}"
+
+    @agent.tool_plain
+    def look() -> str:
+        return "nothing"
+
+    return Play(agent, "Pay")
+
+
+def two_held_back_and_decided_otherwise(*, refund: Any = "paid back") -> Play:
+    """The approved one runs, and tells the model to try again where `refund` is an exception."""
+
+    async def decide(ctx: Any, requests: Any) -> DeferredToolResults:
+        decisions: dict[str, Any] = {"c1": True, "c3": ToolDenied("Not today.")}
+        return DeferredToolResults(
+            approvals={each.tool_call_id: decisions[each.tool_call_id] for each in requests.approvals}
+        )
+
+    asked = says(call("pay_back", {"x": 1}, "c1"), call("look", {}, "c2"), call("pay_back", {"x": 3}, "c3"))
+    agent: Agent[None, str] = Agent(Scripted(asked, says("Done.")), capabilities=[HandleDeferredToolCalls(decide)])
+
+    @agent.tool
+    def pay_back(ctx: RunContext[None], x: int) -> str:
+        if not ctx.tool_call_approved:
+            raise ApprovalRequired
+        if isinstance(refund, Exception):
+            raise refund
+        return f"{refund} {x}"
+
+    @agent.tool_plain
+    def look() -> str:
+        return "nothing"
+
+    return Play(agent, "Pay back both")
+
+
+def held_back_and_to_be_tried_again() -> Play:
+    return two_held_back_and_decided_otherwise(refund=ModelRetry("Not in this currency."))
 
 
 def answered_from_outside_while_it_runs() -> Play:
@@ -196,6 +319,33 @@ def answered_from_outside_while_it_runs() -> Play:
         raise CallDeferred
 
     return Play(agent, "Ship it")
+
+
+def put_off_beside_one_to_approve(*, first: str = "ship") -> Play:
+    """The library tells of approved calls before those that were answered from outside."""
+
+    async def settle(ctx: Any, requests: Any) -> DeferredToolResults:
+        approvals: dict[str, Any] = {each.tool_call_id: True for each in requests.approvals}
+        calls: dict[str, Any] = {each.tool_call_id: "on its way" for each in requests.calls}
+        return DeferredToolResults(approvals=approvals, calls=calls)
+
+    names = [first, "pay" if first == "ship" else "ship"]
+    asked = says(*(call(each, {"order_id": "ORD-1"}, each) for each in names))
+    agent = Agent(Scripted(asked, says("Shipped.")), name="agent", capabilities=[HandleDeferredToolCalls(settle)])
+
+    @agent.tool_plain
+    def ship(order_id: str) -> str:
+        raise CallDeferred
+
+    @agent.tool_plain(requires_approval=True)
+    def pay(order_id: str) -> str:
+        return f"paid {order_id}"
+
+    return Play(agent, "Ship it")
+
+
+def one_to_approve_beside_one_put_off() -> Play:
+    return put_off_beside_one_to_approve(first="pay")
 
 
 # --- what code outside of the loop does --------------------------------------------------------
@@ -353,12 +503,30 @@ def request_that_a_hook_refuses() -> Play:
     return Play(support_agent(says(LOOKUP), says("Ok."), capabilities=[hook]), "Where?")
 
 
+class Answering(AbstractCapability[Any]):
+    async def before_model_request(self, ctx: Any, request_context: Any) -> Any:
+        if ctx.run_step == 2:
+            raise SkipModelRequest(says("From a store."))
+        return request_context
+
+
+def hook_that_answers_for_the_model() -> Play:
+    return Play(support_agent(says(LOOKUP), capabilities=[Answering()]), "Where?")
+
+
 REPRODUCED: tuple[Callable[[], Play], ...] = (
     connection_error_with_structured_output, connection_error_behind_a_tool_with_structured_output,
+    instructions_that_begin_later, instructions_that_come_between_others,
     history_that_begins_at_a_tool_return, history_that_ends_at_a_tool_return, dynamic_prompt_with_history,
-    history_that_a_processor_shortens, system_prompt_put_back_into_a_history, system_prompt_beside_instructions,
+    history_that_ends_at_a_prompt, history_with_a_call_that_was_never_answered,
+    history_that_ends_beside_a_call_that_was_never_answered, history_that_a_processor_shortens,
+    system_prompt_put_back_into_a_history, system_prompt_beside_instructions,
+    image_as_output, image_where_a_text_would_do,
     ids_used_again_over_turns, extra_keys_in_an_output_tool, extra_keys_in_native_output, bytes_in_metadata,
     bytes_as_metadata, skipped_execution, skipped_validation, approved_while_it_runs, denied_while_it_runs,
+    held_back_by_its_tool_and_approved_while_it_runs, held_back_by_its_tool_and_denied_while_it_runs,
+    two_held_back_and_decided_otherwise, held_back_and_to_be_tried_again,
+    put_off_beside_one_to_approve, one_to_approve_beside_one_put_off,
     answered_from_outside_while_it_runs, result_from_outside_with_a_prompt,
     results_for_tools_that_run_elsewhere, answered_for_a_tool_that_runs_elsewhere, text_that_a_hook_refuses,
     hidden_tool, hidden_tool_that_is_looked_for, calls_without_ids, one_id_for_two_calls,

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 import replay_recorder
-from sessions_app.core.compare.runs import compare_runs
 from sessions_app.core.formats.native import encode_native, parse_native
 from sessions_app.core.judge.verdict import judge
 from sessions_app.core.replay.observed import Result
@@ -20,7 +19,7 @@ from sessions_app.core.run import Run
 from tests.recorder.openai_playing import agent, bytes_of, calls, lookup, one_record, run
 from tests.recorder.openai_playing import says as message
 from tests.recorder.playing import last_record, record_of
-from tests.recorder.replaying import ENDS
+from tests.recorder.replaying import ENDS, assert_same_run
 from tests.recorder.scenarios import SCENARIOS
 
 Record = dict[str, Any]
@@ -59,7 +58,7 @@ def test_an_agent_that_is_as_it_was_ends_as_the_judge_says(scenario):
     limit = judge(parse_native(record)).limit_of_code(runs_tools=False)
     if limit is None:
         assert (result.verdict, result.divergence) == ("reproduced", None)
-        assert compare_runs(parse_native(record), made).identical
+        assert_same_run(parse_native(record), made)
     else:
         assert result.verdict in ENDS, result.divergence
         assert result.divergence.step == limit.step
@@ -172,7 +171,7 @@ def test_a_call_that_was_never_recorded_is_a_missing_fixture():
 
 
 @pytest.mark.parametrize(
-    ("kind", "ends"), [("RequestNotRecorded", ("fixture_missing", "http")), ("KeyError", ("diverged", "outcome"))]
+    ("kind", "ends"), [("RequestNotRecorded", ("fixture_missing", "http")), ("KeyError", ("diverged", "result"))]
 )
 def test_a_tool_whose_request_was_not_recorded_has_no_answer(kind, ends):
     record = sdk_record()
@@ -225,7 +224,7 @@ def test_an_error_of_the_recorder_is_no_outcome():
     result, made = judged(bytes_of(record), bytes_of(changed), "run")
 
     assert (result.verdict, result.divergence.step, result.divergence.path) == ("diverged", 2, "result")
-    assert result.facts["proof"]["outcome"]["reason"] == "the replay agrees with the recording only up to step 1"
+    assert result.facts["proof"]["outcome"]["reason"] == "the replay came to no outcome of its own"
     assert result.facts["proof"]["outcome_kind"] is None
     assert (made.status, made.error, made.steps[2].error) == ("cut_off", None, None)
 

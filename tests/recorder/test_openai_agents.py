@@ -428,6 +428,17 @@ def test_arguments_that_do_not_fit_are_a_failure_of_the_call():
     )
 
 
+def test_arguments_that_lie_deep_are_given_to_the_tool():
+    """The SDK reads what Pydantic AI's loop, in which its runs are replayed, refuses to read."""
+    deep = "[" * 400 + "]" * 400
+    asking = agent([calls("lookup", f'{{"order": {deep}}}', "c1")], [says("Sorry.")], tools=[lookup])
+
+    record = one_record(lambda: run(asking))
+
+    assert steps_of(record, "tool")[0]["arguments"] == f'{{"order": {deep}}}'
+    assert_reproduced(record)
+
+
 @function_tool(failure_error_function=None)
 async def crashing(order: str) -> str:
     raise ValueError(f"no {order}")
@@ -542,7 +553,7 @@ def test_a_handoff_is_a_call_that_the_loop_answers(way: str):
     ]
     moved = record["steps"][1]
     assert (moved["handoff"], moved["result"], moved["outcome"], moved["parent"]) == (
-        {"from": "Support", "to": "Billing"},
+        {"from": "Support", "to": "Billing", "instructions": "You bill."},
         '{"assistant": "Billing"}',
         "success",
         1,

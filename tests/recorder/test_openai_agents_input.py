@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from agents import AgentHooks, RunConfig, RunHooks
+from agents import AgentHooks, RunConfig, RunHooks, Runner, SQLiteSession
 from agents.run import ModelInputData
 
 from sessions_app.core.formats.native import parse_native
@@ -148,3 +148,22 @@ def _promised(record: Record, reason: str | None) -> Verdict:
     if reason == "answer_contradicted":
         return judge(parse_native(bytes_of(record)))
     return assert_promise_kept(bytes_of(record))
+
+
+def test_a_prompt_that_a_session_left_unanswered_is_told_from_another_input():
+    """As after `pop_item()`, or a turn that failed: input and request are both as they were."""
+    session = SQLiteSession("popped")
+
+    async def run() -> None:
+        await session.add_items([{"role": "user", "content": "Unanswered."}])
+        await Runner.run(agent(model=Scripted([says("Both.")])), "Again.", session=session)
+
+    record = one_record(run)
+
+    assert told(record) == [["Unanswered.", "Again."]]
+    (reason,) = assert_promise_kept(bytes_of(record)).reasons
+    assert (reason.code, reason.step) == ("prompts_beside_input", 1)
+    assert "different" not in reason.message
+
+    record["input"] = "Something else."
+    assert [each.code for each in judge(parse_native(bytes_of(record))).reasons] == ["input_contradicts"]

@@ -27,7 +27,7 @@ from sessions_app.models import Replay
 from tests.builders import SESSION_FILE, make_client, make_key, make_project, post_run
 from tests.recorder.desks import DESKS, OPENAI_AGENTS, ORDERS, PYDANTIC_AI, Desk
 from tests.recorder.floor import ROOT
-from tests.recorder.local_server import Answer, local_server
+from tests.recorder.local_server import Answer, LocalServer, local_server
 from tests.recorder.openai_playing import recorded as openai_recorded
 from tests.recorder.openai_playing import records_in
 from tests.recorder.playing import last_record
@@ -109,14 +109,19 @@ def shop(monkeypatch):
     """What the tools of some desks ask; what it says changes each time."""
     with local_server() as shop:
         monkeypatch.setenv(SHOP, shop.url)
-        counts = [json.dumps({"count": count}).encode() for count in range(7, 0, -1)]
-        shop.answer("/stock", *(Answer(count, headers=JSON) for count in counts))
-        shop.answer(
-            "/orders",
-            Answer(b'{"wait": 3}', 429, headers=JSON),
-            *(Answer(json.dumps({"order": f"O-{number}"}).encode(), 201, headers=JSON) for number in range(5)),
-        )
+        shop_answers(shop)
         yield shop
+
+
+def shop_answers(shop: LocalServer) -> None:
+    """From the beginning."""
+    counts = [json.dumps({"count": count}).encode() for count in range(7, 0, -1)]
+    shop.answer("/stock", *(Answer(count, headers=JSON) for count in counts))
+    shop.answer(
+        "/orders",
+        Answer(b'{"wait": 3}', 429, headers=JSON),
+        *(Answer(json.dumps({"order": f"O-{number}"}).encode(), 201, headers=JSON) for number in range(5)),
+    )
 
 
 @pytest.mark.parametrize("name", ALL_DESKS)
@@ -170,6 +175,74 @@ def test_a_fix_takes_effect_where_its_tool_answers_and_is_never_called_reproduce
     assert "The change takes effect at step 4: cancel_order now answers" in said.out
     assert f"/replays/{replay.replay_id}" in said.out
     assert "cannot be cancelled" in said.out
+    assert "--on-difference play_on" in said.out
+
+
+def test_a_tool_that_fails_today_is_named_with_its_exception(run_id, folder, capsys):
+    failing = BUG.source.replace(
+        BUG.line, BUG.line.replace(BUG.line.strip(), 'raise RuntimeError("the desk is closed")')
+    )
+
+    replay = replayed(run_id, write(folder, "failing", failing), "--tools", "run")
+
+    assert ended(replay) == ("diverged", 4, "result")
+    assert replay.divergence["replayed"] == "RuntimeError: the desk is closed"
+    headline = "cancel_order now fails at step 4: RuntimeError: the desk is closed; recorded:"
+    assert headline in capsys.readouterr().out
+
+
+DEPENDS = """
+
+@dataclass
+class Desk:
+    orders: dict
+
+
+def make():
+    return made, Desk({"ORD-1": "delivered"})
+
+"""
+OF_PYDANTIC_AI = """
+made = Agent(scripted(call("look", "c1"), says("Done.")), deps_type=Desk)
+
+
+@made.tool
+def look(ctx: RunContext[Desk]) -> str:
+    return ctx.deps.orders["ORD-1"]
+"""
+OF_THE_SDK = """
+@function_tool(failure_error_function=None)
+def look(ctx: RunContextWrapper[Desk]) -> str:
+    return ctx.context.orders["ORD-1"]
+
+
+made = Agent[Desk](name="desk", model=Scripted(call("look", "c1"), [message("Done.")]), tools=[look])
+"""
+
+
+@pytest.mark.parametrize(
+    ("source", "lacks"),
+    [
+        (PYDANTIC_AI + DEPENDS + OF_PYDANTIC_AI, "dependencies (Desk)"),
+        (OPENAI_AGENTS + DEPENDS + OF_THE_SDK, "a context (Desk)"),
+    ],
+    ids=["pydantic-ai", "openai-agents"],
+)
+def test_an_agent_without_its_dependencies_is_told_what_to_name(
+    source, lacks, server, folder, monkeypatch, capsys, request
+):
+    module = f"depends_{request.node.callspec.id.replace('-', '_')}"
+    run_id = sent(folder, Desk(source, "", "", 0, ""), module, monkeypatch)
+
+    alone = replayed(run_id, f"{module}:made", "--tools", "run")
+    said = capsys.readouterr()
+    whole = replayed(run_id, f"{module}:make", "--tools", "run")
+
+    assert f"{module}:made takes {lacks} and is given none" in said.err
+    assert "look now fails at step 2: " in said.out
+    assert "'NoneType' object has no attribute 'orders'" in said.out
+    assert (ended(alone), ended(whole)) == (("diverged", 2, "result"), ("reproduced", None, None))
+    assert "is given none" not in capsys.readouterr().err
 
 
 def test_from_the_difference_on_every_recorded_answer_is_one_for_another_request(run_id, folder):
@@ -229,7 +302,7 @@ def make():
 """
 
 
-def test_a_tool_that_leaves_another_state_behind_its_equal_answer_is_found(server, folder, monkeypatch):
+def test_a_tool_that_leaves_another_state_behind_its_equal_answer_is_found(server, folder, monkeypatch, capsys):
     source = PYDANTIC_AI + f"SPOOL = {str(folder / 'spool' / 'keeps')!r}\n" + KEEPS_STATE
     run_id = sent(folder, Desk(source, "", "", 0, ""), "keeps", monkeypatch)
     forgets = write(folder, "forgets", source.replace('        orders[order_id] = "cancelled"\n', ""))
@@ -240,7 +313,13 @@ def test_a_tool_that_leaves_another_state_behind_its_equal_answer_is_found(serve
     assert state_of(same) == ("proven", None)
     assert ended(other) == ("diverged", 4, 'state.orders["ORD-5521"]')
     assert (other.divergence["recorded"], other.divergence["replayed"]) == ("cancelled", "delivered")
+    report = client_of(other).get(f"/api/v1/runs/{run_id}/report?format=txt").content.decode()
+    assert "the step's number counts 1 snapshot before it" in report
+    assert "snapshots_before" not in same.facts
     assert state_of(other) == ("not_proven", 'differs at step 4, state.orders["ORD-5521"]')
+    assert "--on-difference play_on" not in capsys.readouterr().out  # no request was another one
+    sources = [step["source"] for step in steps_of(other, client_of(other)) if step["kind"] == "model"]
+    assert sources == ["recorded", "recorded"]
 
 
 def state_of(replay: Replay) -> tuple[str, str | None]:
@@ -332,7 +411,7 @@ def test_a_replay_that_was_stopped_has_no_outcome(name, server, folder, monkeypa
     assert ended(stopped) == ended(played_on) == ("diverged", desk.step, desk.path)
     assert proof["outcome"] == {
         "state": "not_proven",
-        "reason": f"the replay agrees with the recording only up to step {desk.step - 1}",
+        "reason": "the replay came to no outcome of its own",
     }
     assert (proof["outcome_kind"], made.status, made.output_preview) == (None, "cut_off", None)
     client = client_of(stopped)
@@ -596,6 +675,17 @@ def test_a_request_without_a_recorded_exchange_stops_is_named_and_never_sent(
     said = capsys.readouterr().out
     assert f"GET {shop.url}/stock/now?item=lamp" in said
     assert "It was not sent." in said
+    assert "install(http=True)" not in said
+
+
+def test_a_recording_without_the_http_of_its_tools_says_how_to_record_it(server, shop, folder, monkeypatch, capsys):
+    name = next(name for name in REACHING_DESKS if name in ALL_DESKS)
+    run_id = sent(folder, REACHING_DESKS[name], "quiet", monkeypatch, http=False)
+
+    replay = replayed(run_id, "quiet:make", "--tools", "run")
+
+    assert ended(replay) == ("fixture_missing", 2, "http")
+    assert "No HTTP was recorded for this call. Record with install(http=True)." in capsys.readouterr().out
 
 
 @ASKING
@@ -674,6 +764,36 @@ def test_requests_go_out_where_the_person_says_so(name, server, shop, folder, mo
     assert replay.divergence["step"] == 2
     assert len(shop.received) == asked + 2
     assert "networks" in capsys.readouterr().err
+
+
+@ASKING
+@pytest.mark.parametrize(
+    ("change", "recorded", "now"),
+    [
+        (None, None, None),
+        ("more", None, ["DELETE", "/stock?item=old"]),
+        ("fewer", ["DELETE", "/stock?item=old"], None),
+    ],
+)
+def test_requests_that_go_out_are_held_against_the_recording(
+    name, change, recorded, now, server, shop, folder, monkeypatch
+):
+    desk, line = REACHING_DESKS[name], "    kept[item] = count\n"
+    more = replace(desk, source=desk.source.replace(line, '    await sent("DELETE", "/stock?item=old")\n' + line))
+    then, today = {None: (desk, desk), "more": (desk, more), "fewer": (more, desk)}[change]
+    run_id = sent(folder, then, "asks", monkeypatch)
+    write(folder, "today", today.source)
+    asked = len(shop.received)
+    shop_answers(shop)
+
+    replay = replayed(run_id, "today:make", "--tools", "run", "--http", "live")
+
+    assert len(shop.received) > asked
+    found = replay.divergence
+    said = None if found is None else (found["path"], found["recorded"], found["replayed"])
+    words = [None if each is None else [f"{each[0]} {shop.url}{each[1]}"] for each in (recorded, now)]
+    assert said == (None if change is None else ("http", *words))
+    assert replay.verdict == ("reproduced" if change is None else "diverged")
 
 
 ASKS_BEFOREHAND = """
@@ -786,6 +906,54 @@ def test_break_stops_at_a_tool_with_its_arguments_in_scope(tools, run_id, folder
     assert "Reproduced: same 5 steps" in done.stdout, done.stderr
 
 
+PARALLEL = """
+def make():
+    @function_tool
+    def weather(city: str) -> str:
+        return city + ": sunny"
+
+    asked = [*call("weather", "c1", city="Paris"), *call("weather", "c2", city="London")]
+    return Agent(name="bot", model=scripted(asked, says("Fine.")), tools=[weather])
+"""
+WEATHER = Desk(OPENAI_AGENTS + PARALLEL, "", "", 2, "result", "Weather in Paris and London")
+
+
+def test_break_stops_in_the_function_of_an_sdk_tool_and_calls_of_one_answer_stop_in_turn(server, folder, monkeypatch):
+    """Control: frozen, the function does not run, and there is no line of it to stop at."""
+    run_id = sent(folder, WEATHER, "weather", monkeypatch)
+    arguments = [run_id, "--agent", "weather:make", "--yes", "--break", "weather"]
+
+    ran = debugged(folder, "p city\nn\nc\n" * 2, *arguments, "--tools", "run")
+    frozen = debugged(folder, "p city\nc\n" * 2, *arguments)
+
+    said = [line.removeprefix("(Pdb) ") for line in ran.stdout.splitlines()]
+    assert sorted(line for line in said if line in ("'Paris'", "'London'")) == ["'London'", "'Paris'"]
+    assert [line for line in said if line in ("-> return city + \": sunny\"", "--Return--")] == [
+        "-> return city + \": sunny\"", "--Return--", "-> return city + \": sunny\""
+    ] * 2  # fmt: skip
+    assert "return city" not in frozen.stdout
+    assert ran.stdout.count("Reproduced") == frozen.stdout.count("Reproduced") == 1, ran.stderr
+
+
+def test_break_stops_in_the_call_of_a_step_alone(server, folder, monkeypatch):
+    run_id = sent(folder, WEATHER, "weather", monkeypatch)
+    arguments = [run_id, "--agent", "weather:make", "--yes", "--tools", "run", "--break", "3"]
+
+    done = debugged(folder, "p 'at ' + city\nc\n", *arguments)
+
+    assert "'at London'" in done.stdout
+    assert "Reproduced: same" in done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("place", ["cancel_ordr", "99"])
+def test_a_place_that_the_replay_never_comes_to_is_refused_with_those_that_there_are(place, run_id, folder, capsys):
+    assert main(["replay", run_id, "--agent", "orders:make", "--break", place]) == 2
+
+    has = "has model steps 1, 3, 5 and calls of tools: lookup_order (step 2), cancel_order (step 4)."
+    assert capsys.readouterr().err == f"--break {place}: {run_id} {has}\n"
+    assert Replay.objects.count() == 0
+
+
 @pytest.mark.parametrize("tools", ["run", "frozen"])
 def test_break_stops_at_a_tool_of_an_agent_that_was_handed_over_to(tools, server, folder, monkeypatch):
     run_id = sent(folder, DESKS["a_handoff_of_the_sdk"], "triage", monkeypatch)
@@ -828,7 +996,7 @@ def test_tools_do_not_run_before_somebody_says_so(run_id, folder):
         ("nowhere:make", "No module named 'nowhere'"),
         ("orders:nothing", "has no 'nothing'"),
         ("orders:ModelResponse", "is no agent"),
-        ("orders", "write it as module:attribute"),
+        ("orders", "REPLAY_AGENTS"),  # without a colon: an agent that the server registers
     ],
 )
 def test_an_agent_that_is_not_there_is_told(target, words, run_id, folder, capsys):
@@ -882,6 +1050,34 @@ def test_earlier_turns_approvals_and_limits_are_those_of_the_recording(name, of_
     run_id, target = of_scenario(name)
 
     assert ended(replayed(run_id, target)) == ("reproduced", None, None)
+
+
+def test_an_approval_may_be_decided_otherwise(of_scenario, capsys):
+    """Control: the decisions of the recording reproduce it, above."""
+    run_id, target = of_scenario("approval_second")
+
+    denied = replayed(run_id, target, "--deny", "1")
+    approved = replayed(run_id, target, "--tools", "run", "--approve", "2")
+
+    assert ended(denied) == ("diverged", 1, "result")
+    assert denied.divergence["replayed"] == "The tool call was denied."
+    assert ended(approved) == ("diverged", 2, "result")
+    assert (approved.divergence["recorded"], approved.divergence["replayed"]) == ("No.", "paid back ORD-2")
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (["--approve", "2"], "--approve needs --tools run"),
+        (["--deny", "3"], "Nobody decided on an approval of step 3"),
+    ],
+)
+def test_a_decision_that_cannot_be_is_said(of_scenario, capsys, more, words):
+    run_id, target = of_scenario("approval_second")
+
+    code = main(["replay", run_id, "--agent", target, *more])
+
+    assert (code, words in capsys.readouterr().err, Replay.objects.exists()) == (2, True, False)
 
 
 @pytest.mark.parametrize("way", ["run_stream", "run_stream_events"])

@@ -24,6 +24,7 @@ from replay_recorder.hooks.pydantic_ai_messages import answer_value, json_value,
 from replay_recorder.hooks.pydantic_ai_reading import settings_value
 from sessions_app.core.run import answered
 from tests.recorder.recordings import only_run_of, records_of, value
+from tests.recorder.replaying import replayed
 
 SECRET = "canary-7"
 
@@ -248,3 +249,15 @@ def test_a_list_prompt_with_half_a_character_is_recorded():
     (record,) = records_of(lambda: run(Agent(says(TextPart("Done."))), ["\ud800 hi", "x"]))
 
     assert json.loads(record)["input"][1] == "x"
+
+
+def test_an_infinite_number_as_output_replays_into_a_record_that_can_be_read():
+    tall = ModelResponse([ToolCallPart("final_result", '{"response": 1e400}')])
+    agent = Agent(FunctionModel(lambda messages, info: tall), output_type=float)
+    (record,) = records_of(lambda: asyncio.run(agent.run("How tall?")))
+
+    result, produced = replayed(record)
+
+    assert result.verdict == "unknown_from_step"
+    assert produced is not None
+    assert value(produced.output) == "Infinity"

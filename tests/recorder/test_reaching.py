@@ -90,16 +90,16 @@ def test_on_a_person_s_own_machine(name: str, shop: LocalServer):
 
 FULL = os.environ.get("TRIAL_SIZE") == "full"
 SEALED = [
-    f"pydantic_ai_{client}_{kept}"
+    f"{framework}_{client}_{kept}"
+    for framework in ("pydantic_ai", "openai_agents")
     for client, usual in zip(CLIENTS, cycle(DEPENDENCIES), strict=False)
     for kept in (DEPENDENCIES if FULL else [usual])
 ]
-"""With `TRIAL_SIZE=full` all thirty, else each client and each way of keeping once; a process takes seconds."""
+"""With `TRIAL_SIZE=full` all sixty, else each client and each way of keeping once; a process takes seconds."""
 
 
 @pytest.mark.parametrize("name", SEALED)
 def test_in_the_sealed_process_of_the_server(name: str, shop: LocalServer):
-    """It takes agents of Pydantic AI."""
     desk, record = REACHING_DESKS[name], recorded(name)
 
     def replayed(target: str) -> dict[str, Any]:

@@ -1,8 +1,10 @@
 """Every way a run can go, recorded in every way it can be started, replays as reproduced."""
 
 import json
+import os
 import subprocess
 from collections.abc import Callable
+from itertools import cycle
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,13 @@ from tests.recorder.playing import WAYS, last_record
 from tests.recorder.replaying import assert_promise_kept, assert_reproduced
 from tests.recorder.scenarios import SCENARIOS, Play, Scenario, instructions_of_one_run, results_of_bytes
 
-NAMES = [f"{scenario}-{way}" for scenario in SCENARIOS for way in WAYS]
+FULL = os.environ.get("TRIAL_SIZE") == "full"
+NAMES = [
+    f"{scenario}-{way}"
+    for scenario, turn in zip(SCENARIOS, cycle(WAYS), strict=False)
+    for way in (WAYS if FULL else [turn])
+]
+"""Beside the oldest library: each scenario in one way, by turns; with `TRIAL_SIZE=full` in every way."""
 
 
 ENDED_BY_OTHER_CODE = {
@@ -52,7 +60,7 @@ def test_what_only_this_library_or_no_agent_of_its_own_repeats_is_reproduced_too
 def floor_records(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same runs, played and recorded beside the oldest supported library."""
     folder = tmp_path_factory.mktemp("floor")
-    command = [str(floor_python()), "-m", "tests.recorder.playing", str(folder)]
+    command = [str(floor_python()), "-m", "tests.recorder.playing", str(folder), *NAMES]
     subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
     return folder
 

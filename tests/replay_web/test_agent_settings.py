@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
@@ -16,6 +17,7 @@ from django.core.management import CommandError, call_command
 from replay_web.management.commands import runner
 from replay_web.settings import base, env
 from replay_web.supervisor.home import Home
+from replay_web.supervisor.up import shared_settings
 from sessions_app.agents.own_code.registry import load_agent
 
 
@@ -121,11 +123,17 @@ print(found[0]["queues"])
 
 def commands_agents(home: Path, **environment: str) -> dict[str, str]:
     """Those that a command on this home knows, without any in its own environment."""
-    program = "from replay_web.settings import base\nimport json\nprint(json.dumps(base.REPLAY_AGENTS))"
+    agents: dict[str, str] = known_to_commands(home, "REPLAY_AGENTS", **environment)["REPLAY_AGENTS"]
+    return agents
+
+
+def known_to_commands(home: Path, *names: str, **environment: str) -> dict[str, Any]:
+    known = f"{{name: getattr(base, name) for name in {names}}}"
+    program = f"from replay_web.settings import base\nimport json\nprint(json.dumps({known}))"
     found = {"PATH": os.environ["PATH"], "SECRET_KEY": "x", "REPLAY_HOME": str(home), **environment}
     done = subprocess.run([sys.executable, "-c", program], env=found, capture_output=True, text=True, check=True)
-    agents: dict[str, str] = json.loads(done.stdout)
-    return agents
+    settings: dict[str, Any] = json.loads(done.stdout)
+    return settings
 
 
 def test_a_command_knows_the_agents_that_up_was_started_with(tmp_path: Path):
@@ -133,11 +141,35 @@ def test_a_command_knows_the_agents_that_up_was_started_with(tmp_path: Path):
     home = Home(tmp_path)
     home.prepare()
     alone = commands_agents(tmp_path)
-    home.remember(own_code={"REPLAY_AGENTS": "desk=shop.agents:desk"})
+    home.remember(shared_settings={"REPLAY_AGENTS": "desk=shop.agents:desk"})
 
     assert commands_agents(tmp_path) == {"desk": "shop.agents:desk"}
     assert commands_agents(tmp_path, REPLAY_AGENTS="own=shop.agents:own") == {"own": "shop.agents:own"}
 
-    home.remember(own_code={})
+    home.remember(shared_settings={})
     assert commands_agents(tmp_path) == alone
     assert "order_desk" in alone
+
+
+LIVE = {
+    "REPLAY_MODEL_ENDPOINT": "http://127.0.0.1:9/v1",
+    "REPLAY_MODEL_NAME": "qwen3",
+    "REPLAY_MODEL_ALLOW_PRIVATE": "1",
+}
+KNOWN = {**LIVE, "REPLAY_MODEL_ALLOW_PRIVATE": True}
+
+
+def test_a_command_knows_the_live_model_that_up_was_started_with_and_not_its_key(tmp_path: Path, monkeypatch):
+    """Control: beside an instance without one it knows none."""
+    home = Home(tmp_path)
+    home.prepare()
+    home.remember(shared_settings=shared_settings())
+    without = known_to_commands(tmp_path, *LIVE)
+    for name, value in {**LIVE, "REPLAY_MODEL_KEY": "sk-of-the-server"}.items():
+        monkeypatch.setenv(name, value)
+    home.remember(shared_settings=shared_settings())
+
+    assert known_to_commands(tmp_path, *LIVE) == KNOWN
+    assert known_to_commands(tmp_path, *LIVE, REPLAY_MODEL_NAME="other") == {**KNOWN, "REPLAY_MODEL_NAME": "other"}
+    assert without == {"REPLAY_MODEL_ENDPOINT": "", "REPLAY_MODEL_NAME": "", "REPLAY_MODEL_ALLOW_PRIVATE": False}
+    assert "sk-of-the-server" not in "".join(each.read_text() for each in tmp_path.rglob("up.json"))

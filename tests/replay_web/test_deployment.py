@@ -94,6 +94,18 @@ def test_migrate_web_and_worker_run_with_what_they_are_given(environment):
     assert "ok      worker" in said
 
 
+def test_the_image_compiles_all_code_that_it_holds_while_it_may_write():
+    """Else each process of a replay compiles it anew."""
+    text = (PROJECT_ROOT / "Dockerfile").read_text()
+    compiled = re.search(r"^RUN python -m compileall -q (.*)$", text, re.MULTILINE)
+    copied = re.findall(r"^COPY (\S+) ", text, re.MULTILINE)
+    code = [name for name in copied if name == "manage.py" or (PROJECT_ROOT / name / "__init__.py").exists()]
+
+    assert compiled
+    assert sorted(compiled[1].split()) == sorted(code)
+    assert text.rindex("\nCOPY ") < compiled.start() < text.index("\nUSER ")
+
+
 def test_machines_that_start_together_migrate_in_turn(environment):
     command = [sys.executable, "manage.py", "migrate", "--no-input"]
     both = [subprocess.Popen(command, env=environment, cwd=PROJECT_ROOT, stdout=subprocess.DEVNULL) for _ in range(2)]

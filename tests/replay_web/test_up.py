@@ -5,12 +5,15 @@ import shutil
 import signal
 import socket
 import stat
+import subprocess
+import sys
 import time
 import urllib.request
+import venv
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
@@ -66,9 +69,14 @@ def parent(pid: int) -> int:
     return int(fields[1]) if fields else 0
 
 
-def test_up_serves_and_stops_without_a_trace(folder):
-    with instance_in(folder) as instance:
+def test_up_serves_and_stops_without_a_trace_also_where_the_path_is_too_long_for_sockets(folder):
+    long = folder / ("a" * 100) / ("b" * 100)
+    long.mkdir(parents=True)
+
+    with instance_in(long) as instance:
         pids = all_pids(instance)
+        sockets = Path(instance.home.state()["sockets"])
+        assert stat.S_IMODE(sockets.stat().st_mode) == 0o700
         assert get(f"{instance.url}/healthz") == b"ok\n"
         assert b'"ready": true' in get(f"{instance.url}/readyz")
 
@@ -77,6 +85,7 @@ def test_up_serves_and_stops_without_a_trace(folder):
     assert len(pids) >= 8
     assert wait_gone(pids, 2)
     assert "up.json" not in os.listdir(instance.home.path / "run")
+    assert not sockets.exists()
 
 
 @pytest.fixture(scope="module")
@@ -139,6 +148,58 @@ def test_an_agent_that_cannot_be_loaded_is_named_by_up_and_doctor(used_folder, t
     ]
     assert said.splitlines()[-2:] == lines
     assert (doctor.returncode, all(line in doctor.stdout for line in lines)) == (1, True)
+
+
+def test_a_runner_replays_from_the_team_s_own_folder(used_folder, tmp_path):
+    """Control: before it runs nobody takes the replay up, and `up` has not tried to load its agents."""
+    (tmp_path / "desk_shop.py").write_text("from examples.registered_agents import order_desk")
+    agents = "desk=desk_shop:order_desk"
+    with instance_in(used_folder, REPLAY_AGENTS=agents, WORKER_QUEUES="replays") as instance:
+        environment = clean_environment(REPLAY_HOME=str(instance.home.path))
+        doctor = manage("doctor", environment=environment)
+        manage("replay", "cancel_5521", "--agent", "desk", "--no-wait", environment=environment)
+        time.sleep(2)
+        with database(instance) as connection:
+            before = connection.execute("SELECT state FROM sessions_app_replay ORDER BY id DESC LIMIT 1").fetchone()
+        with runner_in(tmp_path, environment | {"REPLAY_AGENTS": agents, "PYTHONPATH": "."}) as said:
+            found = manage("replay", "cancel_5521", "--agent", "desk", "--tools", "run", environment=environment)
+
+    assert (before, "PROBLEM" in instance.output.read_text()) == (("queued",), False)
+    assert doctor.returncode == 0, doctor.stdout
+    assert (found.returncode, "done: reproduced" in found.stdout) == (0, True), found.stderr
+    assert said.read_text().startswith(f"This runner has the packages of {sys.prefix}, with Pydantic AI ")
+    assert "  ok      desk=desk_shop:order_desk" in said.read_text()
+
+
+@contextmanager
+def runner_in(folder: Path, environment: dict[str, str]) -> Iterator[Path]:
+    """What it says, while it runs."""
+    said = folder / "runner.log"
+    with said.open("w") as output:
+        command = [sys.executable, str(PROJECT_ROOT / "manage.py"), "runner"]
+        process = subprocess.Popen(command, cwd=folder, env=environment, stdout=output, stderr=output)
+    try:
+        yield said
+    finally:
+        process.terminate()
+        process.wait(timeout=PATIENCE)
+
+
+def test_a_runner_stays_in_its_environment_and_names_what_that_lacks(tmp_path):
+    """Control: any other command goes on in the server's."""
+    venv.create(tmp_path / "team")
+    command = [tmp_path / "team/bin/python", PROJECT_ROOT / "manage.py"]
+    environment = clean_environment(SECRET_KEY="x")
+
+    runner, other = (
+        subprocess.run([*command, *more], env=environment, capture_output=True, text=True, timeout=120)
+        for more in (["runner"], ["runner_of_another_name"])
+    )
+
+    assert (runner.returncode, runner.stdout) == (1, "")
+    assert runner.stderr.startswith(f"The environment {tmp_path / 'team'} lacks axes, celery, django, ")
+    assert f"-m pip install -r {PROJECT_ROOT / 'requirements-runner.in'}" in runner.stderr
+    assert "Unknown command: 'runner_of_another_name'" in other.stderr
 
 
 @pytest.mark.parametrize("victims", ["supervisor", "everything"])
@@ -320,16 +381,6 @@ def test_no_secret_is_on_a_command_line_or_in_a_service(running_instance):
     ]
 
     assert not [line for line in lines for secret in secrets if secret in line]
-
-
-def test_a_long_home_path_works(folder):
-    long = folder / ("a" * 100) / ("b" * 100)
-    long.mkdir(parents=True)
-
-    with instance_in(long) as instance:
-        sockets = Path(instance.home.state()["sockets"])
-        assert stat.S_IMODE(sockets.stat().st_mode) == 0o700
-    assert not sockets.exists()
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root runs PostgreSQL as another user")

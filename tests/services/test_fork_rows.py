@@ -2,8 +2,11 @@
 
 import pytest
 
+from sessions_app.management.telling import stop_lines
+from sessions_app.mapping.load import load_run
 from sessions_app.models import Replay
 from sessions_app.queries.forks import MAX_DEPTH, MAX_ROWS, fork_rows
+from sessions_app.services.fork_facts import fork_facts
 from sessions_app.services.replays import request_replay
 from tests.builders import make_project
 from tests.services.forking import make_fork, make_order, make_run, pause, stop, tool_stop
@@ -121,3 +124,14 @@ def test_a_sessions_other_project_has_its_own_tree(run):
     make_fork(run)
 
     assert fork_rows(other) == []
+
+
+def test_a_request_that_a_tool_sent_is_named_where_its_fork_stopped(run):
+    sent = {"method": "GET", "url": "http://shop.test/other", "reason": "no recorded exchange"}
+    fork = stop(make_fork(run), tool_stop())
+    assert fork_facts(fork, load_run(run)).asked == "lookup_order"
+    Replay.objects.filter(pk=fork.pk).update(facts={"asked_for": {"tool": "lookup_order", "http": sent}})
+    fork.refresh_from_db()
+
+    assert fork_facts(fork, load_run(run)).asked == "GET http://shop.test/other (sent by lookup_order)"
+    assert "  it sent GET http://shop.test/other: no recorded exchange" in list(stop_lines(fork))

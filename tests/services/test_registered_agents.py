@@ -17,15 +17,15 @@ PROBLEMS = {
     "PYTHONPATH has to name the folder in which it is.",
     "shop.needy:agent": f"could not be loaded: it imports 'absent_package', which is not installed in {sys.prefix}.",
     "shop.sdk:agent": "could not be loaded: it imports 'agents', "
-    f"which is not installed in {sys.prefix}. "
-    "Agents of the OpenAI Agents SDK replay on your own machine: replay-recorder replay RUN --agent shop.sdk:agent.",
+    f"which is not installed in {sys.prefix}. It comes with the package openai-agents.",
     "shop.desk:other": "could not be loaded: the module has no 'other'.",
-    "shop.desk:number": "could not be loaded: 'number' is no agent of Pydantic AI but int.",
+    "shop.desk:number": "could not be loaded: 'number' is no agent of Pydantic AI or the OpenAI Agents SDK but int.",
     "shop.keyless:agent": "crashed: KeyError: 'SHOP_KEY'",
     "shop.leaving:agent": "crashed: os._exit(3)",
     "shop.calling:agent": "crashed: reached for the world, which is off in a replay (socket.getaddrinfo)",
     "shop.desk:agent": None,
     "shop.named:agent": None,
+    "shop.of_sdk:agent": None,
 }
 MODULES = {
     "__init__": "",
@@ -33,6 +33,7 @@ MODULES = {
     "sdk": "raise ModuleNotFoundError('as where the SDK is not installed', name='agents')",
     "desk": "from pydantic_ai import Agent\nagent = Agent('test')\nnumber = 7",
     "named": "from pydantic_ai import Agent\nagent = Agent('openai:gpt-4o')",
+    "of_sdk": "from agents import Agent\nagent = Agent(name='desk')",
     "keyless": "import os\nos.environ['SHOP_KEY']",
     "leaving": "import os\nos._exit(3)",
     "calling": "import socket\nsocket.create_connection(('example.com', 80))",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -15,7 +16,7 @@ from sessions_app.core.formats.native import encode_native
 from sessions_app.core.history import messages
 from sessions_app.core.spans.span import LogRecord, Span, SpanEvent
 from sessions_app.mapping.load import load_run
-from sessions_app.models import ColdCase, Project, Run, Session, SpanBatch, StepBlock, StoredPayload, Trace
+from sessions_app.models import ColdCase, ContentBlock, Project, Run, Session, SpanBatch, StoredPayload, Trace
 from sessions_app.services import spans as service
 from sessions_app.services import trace_runs
 from sessions_app.services.ingest import ingest_document
@@ -25,6 +26,7 @@ from sessions_app.services.verification import problems
 from tests.builders import make_project, make_record
 from tests.traces.captures import CHOICE, Capture, decoded
 
+EXAMPLES = 500 if os.environ.get("TRIAL_SIZE") == "full" else 100
 ORDER = Capture(CHOICE / "pydantic-ai-v5" / "order_lookup")
 LATE_LOGS = Capture(CHOICE / "openai-sdk-otel-contrib" / "order_lookup")
 
@@ -53,7 +55,7 @@ def test_spans_of_one_trace_become_a_run():
 
 
 @pytest.mark.django_db
-@settings(max_examples=500, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_order_batches_and_repetition_make_no_difference(data):
     capture = data.draw(st.sampled_from([ORDER, LATE_LOGS]))
@@ -160,11 +162,11 @@ def test_spans_come_back_to_the_letter():
 def test_the_same_spans_again_store_nothing():
     project = make_project()
     receive(project, ORDER.spans)
-    before = [model.objects.count() for model in (SpanBatch, StepBlock, StoredPayload)]
+    before = [model.objects.count() for model in (SpanBatch, ContentBlock, StoredPayload)]
 
     receive(project, list(reversed(ORDER.spans)))
 
-    assert [model.objects.count() for model in (SpanBatch, StepBlock, StoredPayload)] == before
+    assert [model.objects.count() for model in (SpanBatch, ContentBlock, StoredPayload)] == before
 
 
 @pytest.mark.django_db

@@ -9,21 +9,23 @@ import threading
 import pytest
 from django.core.management import CommandError, call_command
 from django.db import DatabaseError, connection
-from django.db.models import F
 
 from sessions_app.mapping import payloads
-from sessions_app.mapping.details import details, write_details
 from sessions_app.mapping.load import load_run
-from sessions_app.models import HistoryNode, Run, RunContent, StepBlock, StoredPayload
+from sessions_app.mapping.pieces import read_pieces, write_pieces
+from sessions_app.models import ContentBlock, HistoryNode, Run, RunContent, StoredPayload
 from sessions_app.payloads.blobs import BlobFolder
-from sessions_app.payloads.blocks import read_block
 from sessions_app.payloads.outlines import pack_outline
-from sessions_app.services import run_store
+from sessions_app.services import run_store, span_store
 from sessions_app.services.ingest import ingest_document
+from sessions_app.services.spans import receive
 from sessions_app.services.verification import find_orphans, problems
 from tests.builders import EXAMPLES, make_project, make_record, make_tool_step, row_counts
+from tests.losing import lose_payload
+from tests.traces.captures import CHOICE, Capture
 
 pytestmark = pytest.mark.django_db
+ORDER = Capture(CHOICE / "pydantic-ai-v5" / "order_lookup")
 LARGE = random.Random(1).randbytes(3000).hex()
 
 
@@ -37,12 +39,6 @@ def blobs(settings, tmp_path):
 def ingest_large(project=None, run_id="r"):
     record = make_record(run_id, make_tool_step(result=LARGE), make_tool_step(result="small"))
     return ingest_document(project or make_project(), json.dumps(record).encode()).run
-
-
-def later_turn():
-    """A run with messages in front of it."""
-    prior = [{"kind": "request", "parts": [], "n": n} for n in range(3)]
-    return make_record("later", {"kind": "model", "request": {"messages": prior}}, prior=prior)
 
 
 def files_in(folder):
@@ -65,8 +61,8 @@ def test_a_large_payload_lies_in_a_file_and_a_small_one_in_the_database(blobs):
     run = ingest_large()
 
     stored = {row.size: row for row in StoredPayload.objects.all()}
-    assert (stored[len(LARGE)].data, stored[len(LARGE)].block) == (None, None)
-    assert b"small" in read_block(bytes(stored[len("small")].block.data))
+    assert stored[len(LARGE)].data is None
+    assert b"small" in read_pieces(run.content, range(run.content.piece_count)).values()
     assert str(stored[len(LARGE)]) in [path.name for path in files_in(blobs)]
     assert load_run(run).steps[0].call.result.content == LARGE.encode()
 
@@ -87,7 +83,7 @@ def test_a_crash_between_file_and_commit_leaves_a_file_that_verify_removes(blobs
     project = make_project()
     before = row_counts()
     with monkeypatch.context() as patched:
-        patched.setattr(run_store, "write_nodes", fail)
+        patched.setattr(run_store, "write_content", fail)
         with pytest.raises(DatabaseError):
             ingest_large(project)
 
@@ -101,7 +97,7 @@ def test_a_crash_between_file_and_commit_leaves_a_file_that_verify_removes(blobs
     assert len(files_in(blobs)) == 2
 
 
-def fail(*arguments):
+def fail(*arguments, **more):
     raise DatabaseError("gone")
 
 
@@ -196,35 +192,29 @@ def flip_byte_of_a_blob():
 
 
 def change_row():
-    row = StoredPayload.objects.get(size=len("small"))
-    StoredPayload.objects.filter(pk=row.pk).update(block=None, data=b"smell", is_compressed=False)
+    row = StoredPayload.objects.get(size=len(LARGE))
+    StoredPayload.objects.filter(pk=row.pk).update(data=b"smell", is_compressed=False)
     return f"payload {row} does not match its digest"
-
-
-def change_place():
-    row = StoredPayload.objects.get(size=len("small"))
-    StoredPayload.objects.filter(pk=row.pk).update(place=F("place") + 1)
-    return f"payload {row} does not match its digest"
-
-
-def flip_byte_of_a_block():
-    row = StoredPayload.objects.get(size=len("small"))
-    row.block.data = flipped(row.block.data)
-    row.block.save()
-    return f"payload {row} cannot be decompressed"
-
-
-def delete_block():
-    row = StoredPayload.objects.get(size=len("small"))
-    row.block.delete()
-    return f"payload {row} is missing with its block"
 
 
 def delete_payload():
-    row = StoredPayload.objects.get(size=len("small"))
+    row = StoredPayload.objects.get(size=len(LARGE))
     name = str(row)
     row.delete()
-    return f"step 2 refers to payload {name}, which is not stored"
+    return f"step 1 refers to payload {name}, which is not stored"
+
+
+def delete_piece():
+    lose_payload(b"small")
+    return "r: cannot be loaded (PayloadMissing)"
+
+
+def change_piece():
+    content = RunContent.objects.get(run__run_id="r")
+    pieces = read_pieces(content, range(content.piece_count))
+    content.own_blocks.all().delete()
+    write_pieces(content, [b"smell" if piece == b"small" else piece for piece in pieces.values()])
+    return "does not match its digest"
 
 
 def delete_document():
@@ -233,7 +223,8 @@ def delete_document():
 
 
 def delete_node():
-    node = HistoryNode.objects.get(parent=None, digest__in=HistoryNode.objects.exclude(parent=None).values("parent"))
+    followed = HistoryNode.objects.exclude(parent=None).values("parent")
+    node = HistoryNode.objects.filter(parent=None, digest__in=followed)[0]
     name = str(node)
     node.delete()
     return f"follows {name}, which is not stored"
@@ -248,12 +239,12 @@ def change_node():
 def flip_byte_of_a_history():
     history = RunContent.objects.get(run__run_id="abc123")
     RunContent.objects.filter(pk=history.pk).update(nodes=flipped(history.nodes))
-    return "abc123: cannot be loaded (PayloadMissing)"
+    return "abc123: cannot be loaded (HistoryMissing)"
 
 
 def delete_history():
     RunContent.objects.filter(run__run_id="abc123").update(nodes=None)
-    return "abc123: cannot be loaded (PayloadMissing)"
+    return "abc123: cannot be loaded (HistoryMissing)"
 
 
 def change_header():
@@ -261,6 +252,12 @@ def change_header():
     header = bytes(content.header).replace(b'"cut_off"', b'"running"')
     RunContent.objects.filter(pk=content.pk).update(header=header)
     return "does not match its digest"
+
+
+def flip_byte_of_the_header():
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE sessions_app_runcontent SET header = set_byte(header, 0, 7)")
+    return "r: cannot be loaded (HeaderMissing)"
 
 
 def delete_step():
@@ -278,34 +275,49 @@ def flip_byte_of_the_outline():
 
 def break_detail():
     content = RunContent.objects.get(run__run_id="r")
-    first, _, *others = details(content, content.steps)
+    pieces = read_pieces(content, range(content.piece_count))
     content.own_blocks.all().delete()
-    write_details(content, enumerate([first, b'{"kind":"guess"}', *others], start=1))
+    write_pieces(content, [*(pieces | {content.steps[1].text: b'{"kind":"guess"}'}).values()])
     return "cannot be loaded (RecordError)"
 
 
-def flip_byte_of_details():
-    block = StepBlock.objects.get(content__run__run_id="r")
-    StepBlock.objects.filter(pk=block.pk).update(data=flipped(block.data))
+def flip_byte_of_pieces():
+    block = ContentBlock.objects.get(content__run__run_id="r")
+    ContentBlock.objects.filter(pk=block.pk).update(data=flipped(block.data))
     return "its steps cannot be read, from step 1 on."
 
 
-def delete_details():
-    StepBlock.objects.filter(content__run__run_id="r").delete()
+def delete_pieces():
+    ContentBlock.objects.filter(content__run__run_id="r").delete()
     return "its steps cannot be read, from step 1 on."
 
 
-HARM = [delete_blob, flip_byte_of_a_blob, change_row, change_place, flip_byte_of_a_block, delete_block, delete_payload,
+def lose_keys():
+    content = RunContent.objects.get(run__run_id="r")
+    RunContent.objects.filter(pk=content.pk).update(keys=content.keys[:-1])
+    return "r: keys does not match its content."
+
+
+def miscount_pieces():
+    content = RunContent.objects.get(run__run_id="r")
+    RunContent.objects.filter(pk=content.pk).update(piece_count=content.piece_count + 1)
+    return "r: piece_count does not match its content."
+
+
+HARM = [delete_blob, flip_byte_of_a_blob, change_row, delete_payload, delete_piece, change_piece,
         delete_document, delete_node, change_node, flip_byte_of_a_history, delete_history, change_header, delete_step,
-        flip_byte_of_the_outline, break_detail, flip_byte_of_details, delete_details]  # fmt: skip
+        flip_byte_of_the_header, lose_keys, miscount_pieces,
+        flip_byte_of_the_outline, break_detail, flip_byte_of_pieces, delete_pieces]  # fmt: skip
 
 
 @pytest.mark.parametrize("harm", HARM)
-def test_verify_names_what_is_wrong(capsys, harm):
+def test_verify_names_what_is_wrong(capsys, monkeypatch, harm):
     project = make_project()
     ingest_large(project)
     ingest_document(project, (EXAMPLES / "abc123.session.json").read_bytes())
-    ingest_document(project, json.dumps(later_turn()).encode())
+    monkeypatch.setattr(span_store, "FEW", 0)
+    monkeypatch.setattr(span_store, "MANY", 0)
+    receive(project, ORDER.spans)
     named = harm()
 
     code, said = verify(capsys)

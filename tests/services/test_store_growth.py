@@ -5,7 +5,7 @@ import json
 import pytest
 
 from benchmarks.storage_growth import measure_all
-from sessions_app.models import HistoryNode, StoredPayload
+from sessions_app.mapping.pieces import read_pieces
 from sessions_app.services.ingest import ingest_document
 from tests.builders import make_growing_record, make_project, make_record
 
@@ -24,10 +24,10 @@ def test_rows_grow_with_the_number_of_steps():
     for steps in (100, 200, 400):
         project = make_project(f"p{steps}")
         run = ingest_document(project, json.dumps(make_growing_record("r", steps)).encode()).run
-        counts.append([run.content.node_count, StoredPayload.objects.filter(project=project).count()])
+        counts.append([run.content.node_count, run.content.piece_count - run.content.step_count])
 
-    # A turn has a request, an answer, arguments and a result; the document itself is one payload more.
-    assert counts == [[100, 201], [200, 401], [400, 801]]
+    # A turn has a request, an answer, arguments and a result.
+    assert counts == [[100, 200], [200, 400], [400, 800]]
 
 
 def test_a_message_in_forty_requests_is_stored_once():
@@ -39,8 +39,7 @@ def test_a_message_in_forty_requests_is_stored_once():
     run = ingest_document(project, json.dumps(make_record("r", *steps)).encode()).run
 
     content = json.dumps(long).encode()
-    assert StoredPayload.objects.filter(size=len(content)).count() == 1
-    [shared] = HistoryNode.objects.all()
-    assert shared.parent is None
-    assert run.content.node_count == 40
-    assert StoredPayload.objects.count() == 1 + 40 + 1
+    pieces = read_pieces(run.content, range(run.content.piece_count))
+    assert list(pieces.values()).count(content) == 1
+    assert run.content.node_count == 1 + 40
+    assert len(pieces) == 40 + 1 + 40

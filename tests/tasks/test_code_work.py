@@ -6,11 +6,15 @@ import pytest
 
 from sessions_app.agents.process.sandbox import ChildPool
 from sessions_app.core.fork.changes import ForkError
+from sessions_app.core.replay.parts import NOT_WITH_SDK
 from sessions_app.mapping.load import load_run
 from sessions_app.models import Project, Replay, Run
 from sessions_app.services import replay_work
 from sessions_app.services.forks import answer_by_hand, request_fork
+from sessions_app.services.pauses import continue_replay
 from sessions_app.services.replays import request_replay
+from sessions_app.services.reports import report_of
+from tests.agents import sdk_agents
 from tests.agents.forking import REFUSAL, sources
 from tests.agents.misbehaving import KEY
 from tests.agents.talking import example
@@ -128,3 +132,77 @@ def test_own_code_says_itself_what_its_model_is_asked(project):
         code_fork(make_run(project), 3, "order_desk", {"kind": "instructions", "value": "x"})
 
     assert refused.value.field == "changes[1]"
+
+
+# --- agents of the OpenAI Agents SDK
+
+
+@pytest.fixture
+def of_sdk(settings) -> None:
+    names = ("desk", "fixed", "telling", "with_key")
+    settings.REPLAY_AGENTS = {name: f"tests.agents.sdk_agents:{name}" for name in names}
+
+
+@pytest.mark.usefixtures("of_sdk")
+def test_a_fix_of_an_sdk_agent_s_tool_is_found_behind_the_fence(project):
+    run = make_run(project, sdk_agents.recorded())
+
+    same = work(request_replay(run=run, mode="code_and_tools", order={"agent": "desk"}))
+    fixed = work(request_replay(run=run, mode="code_and_tools", order={"agent": "fixed"}))
+
+    assert [(each.state, each.verdict, each.error) for each in (same, fixed)] == [
+        ("done", "reproduced", None),
+        ("done", "diverged", None),
+    ]
+    assert [(each.live_calls, each.refused_calls) for each in (same, fixed)] == [(0, 0), (0, 0)]
+    assert sources_of(same) == ["recorded", "own_code", "recorded", "own_code", "recorded"]
+    report = report_of(fixed)
+    assert report.replay is not None
+    assert report.replay.parts is not None
+    assert report.verdict.startswith("The change takes effect at step 4: cancel_order now answers")
+    assert "with the world off" in report.replay.parts.in_words
+    assert "own machine" not in report.replay.parts.brief
+
+
+@pytest.mark.usefixtures("of_sdk")
+def test_secrets_of_an_sdk_agent_are_taken_out_before_it_is_judged(project):
+    """Control: another secret than then is a difference."""
+    run = make_run(project, sdk_agents.recorded(sdk_agents.with_key))
+
+    same = work(request_replay(run=run, mode="code", order={"agent": "with_key"}))
+    told = work(request_replay(run=run, mode="code_and_tools", order={"agent": "telling"}))
+
+    assert (same.verdict, told.verdict) == ("reproduced", "diverged")
+    assert sdk_agents.KEY.encode() not in b"".join(content for _, content in all_stored_bytes())
+
+
+@pytest.mark.usefixtures("of_sdk")
+def test_an_sdk_agent_pauses_and_goes_on_to_its_end(project):
+    run = make_run(project, sdk_agents.recorded())
+    order = {"agent": "desk", "breakpoints": [{"tool": "cancel_order"}]}
+
+    paused = work(request_replay(run=run, mode="code_and_tools", order=order))
+
+    assert (paused.state, paused.stopped_at["step"], paused.stopped_at["name"]) == ("paused", 4, "cancel_order")
+    assert sources_of(paused) == ["recorded", "own_code", "recorded", "unknown"]
+    done = work(continue_replay(replay=paused))
+    assert (done.state, done.verdict) == ("done", "reproduced")
+
+
+@pytest.mark.usefixtures("of_sdk")
+@pytest.mark.parametrize(
+    ("mode", "order", "field"),
+    [
+        ("code", {"tools": {"live": ["lookup_order"]}}, "tools.live"),
+        ("code", {"on_difference": "live"}, "agent"),
+        ("live", {}, "agent"),
+    ],
+)
+def test_what_code_of_the_sdk_cannot_do_is_refused_in_words(project, settings, mode, order, field):
+    settings.REPLAY_MODEL_ENDPOINT, settings.REPLAY_MODEL_ALLOW_PRIVATE = "http://127.0.0.1:9/v1", True
+    run = make_run(project, sdk_agents.recorded())
+
+    with pytest.raises(ForkError, match=NOT_WITH_SDK) as refused:
+        request_replay(run=run, mode=mode, order={**order, "agent": "desk"})
+    assert refused.value.field == field
+    assert not Replay.objects.exists()

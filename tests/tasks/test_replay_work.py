@@ -14,11 +14,12 @@ from django.utils import timezone
 from replay_web.supervisor.processes import wait_gone
 from sessions_app.agents.process.sandbox import ChildPool
 from sessions_app.mapping.load import load_run
-from sessions_app.models import Project, Replay, Run, StoredPayload
+from sessions_app.models import Project, Replay, Run
 from sessions_app.services import leases, replay_results, replay_work
 from sessions_app.services.replays import cancel_replay, request_replay
 from tests.agents.probing_child import ProbingChild, probing_pool
 from tests.agents.talking import example
+from tests.losing import lose_payloads
 from tests.tasks.incidents import make_probe, make_project, make_run
 from tests.tasks.workers import wait_until
 
@@ -97,7 +98,7 @@ def test_a_cold_run_says_why_it_cannot_be_replayed(project, children):
 
 def test_lost_payloads_are_named(project, children):
     run = make_run(project)
-    StoredPayload.objects.filter(project=project).delete()
+    lose_payloads(project)
 
     state, verdict, error = outcome(work(request_replay(run=run), children))
 

@@ -91,8 +91,8 @@ def test_agents_that_work_at_once_are_promised_up_to_where_they_meet():
     root = next(span for span in sound.spans if span.parent_id is None)
     top = replace(root, span_id="f" * 16, name="workflow", attributes={}, end_ns=(root.end_ns or 0) * 2)
     third = ((root.end_ns or 0) - (root.start_ns or 0)) // 3
-    apart = [*_copy(sound.spans, "01", 0), *_copy(sound.spans, "02", third * 4)]
-    at_once = [*_copy(sound.spans, "01", 0), *_copy(sound.spans, "02", third)]
+    apart = [*copied(sound.spans, "01", 0), *copied(sound.spans, "02", third * 4)]
+    at_once = [*copied(sound.spans, "01", 0), *copied(sound.spans, "02", third)]
 
     for spans, code in ((apart, "later_turn"), (at_once, "other_course")):
         run = assemble([top, *spans], is_closed=True)
@@ -166,7 +166,7 @@ def _shown_otherwise(told_in: int, answer: str, change: Callable[[str], str]) ->
     return assemble(spans, is_closed=True)
 
 
-def _copy(spans: list[Span], mark: str, later: int) -> list[Span]:
+def copied(spans: list[Span], mark: str, later: int) -> list[Span]:
     return [
         replace(
             span,

@@ -33,6 +33,8 @@ class Replayed:
     path: str | None
     error: str | None
     produced: Run | None
+    same_steps: int = 0
+    """As many steps as its proof claims to be the same."""
 
     def __str__(self) -> str:
         return f"{self.verdict} at step {self.step}, {self.path}" if self.step or self.path else self.verdict
@@ -61,6 +63,7 @@ class Doors:
             path=found.get("path"),
             error=result["error"],
             produced=parse_native(record.encode()) if record else None,
+            same_steps=(result["facts"].get("proof") or {}).get("same_steps", 0),
         )
 
     def _answer(self, number: str) -> dict[str, Any]:
@@ -212,6 +215,19 @@ def faults_of(expected: Expected, control: Said, said: Said) -> Iterator[tuple[s
     yield from _of_promise(expected, said)
     yield from _of_comparison(expected, said)
     yield from _of_agreement(said)
+    yield from _of_claim(said)
+
+
+def _of_claim(said: Said) -> Iterator[tuple[str, str, str]]:
+    """What no replay plays must not be claimed."""
+    produced = said.replayed.produced
+    if said.replayed.verdict != "reproduced" or produced is None:
+        return
+    steps = {step.index: step for step in produced.steps}
+    inside = [each for each in produced.steps if each.parent and steps[each.parent].kind == "tool"]
+    most = sum(step.kind in ("model", "tool") for step in produced.steps if step not in inside)
+    if said.replayed.same_steps > most:
+        yield FALSE_PASS, f"the same {said.replayed.same_steps} steps", f"at most {most}"
 
 
 def _of_replay(expected: Expected, control: Said, said: Said) -> Iterator[tuple[str, str, str]]:
@@ -270,7 +286,7 @@ def _of_promise(expected: Expected, said: Said) -> Iterator[tuple[str, str, str]
 def _is_kept(expected: Expected, said: Said) -> bool:
     """The replay ends behind the step that the judge named; or says what contradicts itself in this record."""
     found = said.replayed
-    if expected.by == "judge" and found.verdict == "diverged" and (found.path or "").startswith(OUTCOME):
+    if expected.by in ("judge", "anybody") and found.verdict == "diverged" and (found.path or "").startswith(OUTCOME):
         return expected.place.holds(found.step, found.path)
     return found.verdict in ENDS and found.step == (said.judged.step or 0) + 1
 

@@ -18,7 +18,7 @@ from pydantic_ai import Agent, TextOutput, ToolOutput, ToolReturn
 from pydantic_ai.messages import BinaryContent
 from pydantic_ai.usage import UsageLimits
 
-from replay_recorder import snapshot
+from replay_recorder import recorded_tool, snapshot
 from tests.recorder import openai_playing as openai
 from tests.recorder import playing, scenarios
 from tests.recorder.scenarios import Play, Refund, Scenario, Scripted, call, says, support_agent
@@ -159,6 +159,22 @@ def sub_agent() -> Play:
     return Play(agent, "Is it late?")
 
 
+@recorded_tool(kind="read")
+def weigh(item: str) -> dict[str, int]:
+    return {"grams": len(item)}
+
+
+def tool_in_a_tool() -> Play:
+    agent = support_agent(says(call("postage", {"item": "lamp"}, "p")), says("Cheap."))
+
+    @agent.tool_plain
+    def postage(item: str) -> int:
+        """What it costs to send it."""
+        return weigh(item)["grams"] * 2
+
+    return Play(agent, "How much is it?")
+
+
 def text_output_function() -> Play:
     def shout(text: str) -> str:
         return text.upper()
@@ -235,6 +251,7 @@ MORE: list[Callable[[], Play]] = [
     text_before_a_call_early,
     calls_and_then_text,
     sub_agent,
+    tool_in_a_tool,
     text_output_function,
     output_union,
     files_and_metadata,
@@ -387,7 +404,7 @@ SAVED = [
 
 def session_files() -> Iterator[RecordedRun]:
     """As a script around an agent writes them down: part by part, with a list of the calls beside them."""
-    for make in SAVED:
+    for make in [*SAVED, scenarios.output_tool]:
         play = make()
         result = asyncio.run(play.agent.run(play.prompt))
         messages, calls = _saved_messages(result.all_messages())
@@ -402,7 +419,8 @@ def session_files() -> Iterator[RecordedRun]:
             "tool_calls": calls,
             "duration_ms": 2341.5,
         }
-        yield RecordedRun(f"session-file/{make.__name__}", json.dumps(saved, ensure_ascii=False).encode())
+        content = json.dumps(saved, ensure_ascii=False, default=lambda output: output.model_dump())
+        yield RecordedRun(f"session-file/{make.__name__}", content.encode())
 
 
 def _saved_messages(messages: list[Any]) -> tuple[list[Any], list[Any]]:

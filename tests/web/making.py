@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
-from sessions_app.models import Membership, Project, Run, RunContent, Session, StepBlock
+from sessions_app.models import ContentBlock, Membership, Project, Run, RunContent, Session
 from sessions_app.services.ingest import ingest_document
 
 HOSTILE = "\u202egpj.exe\u202c <script>alert(1)</script> {{ 7|add:7 }} \x1b[31m\x07"
@@ -69,7 +69,7 @@ def copied_content(content: RunContent) -> RunContent:
     copied.pk = None
     copied.save()
     blocks = content.own_blocks.values_list("first", "data")
-    StepBlock.objects.bulk_create(StepBlock(content=copied, first=first, data=data) for first, data in blocks)
+    ContentBlock.objects.bulk_create(ContentBlock(content=copied, first=first, data=data) for first, data in blocks)
     return copied
 
 

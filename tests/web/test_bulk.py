@@ -6,8 +6,9 @@ import pytest
 from django.test import Client
 
 from sessions_app.core.formats.batch import split_batch
-from sessions_app.models import ColdCase, Replay, Run, StoredPayload
+from sessions_app.models import ColdCase, Replay, Run
 from sessions_app.services.ingest import ingest_batch
+from tests.losing import lose_payloads
 from tests.web.making import another_run, client_of, make_project, make_session, make_user, match
 
 pytestmark = pytest.mark.django_db
@@ -118,7 +119,7 @@ def test_export_is_a_batch_that_another_server_takes_as_it_is(shop, bob):
 
 def test_export_says_which_record_is_gone(shop, bob):
     make_session(shop, "a")
-    StoredPayload.objects.all().delete()
+    lose_payloads(shop)
 
     batch = json.loads(bob.post(BULK, {"do": "export", "run": ["a"]}).getvalue())
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import pytest
+from django.db import connection
 from django.test import Client
 from django.urls import reverse
 
-from sessions_app.models import PayloadBlock, Run, RunContent, SpanBatch, StepBlock
+from sessions_app.models import ContentBlock, Project, Run, RunContent, SpanBatch
 from sessions_app.services.keys import create_key
 from sessions_app.services.sharing import create_link
 from sessions_app.services.spans import receive
+from tests.losing import lose_payloads
 from tests.traces.captures import CHOICE, Capture
 from tests.web.all_pages import pages_of, read
 from tests.web.making import make_user
@@ -22,14 +24,9 @@ def changed(data: bytes) -> bytes:
     return data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1 :]
 
 
-def change_payloads() -> None:
-    for block in PayloadBlock.objects.all():
-        PayloadBlock.objects.filter(pk=block.pk).update(data=changed(bytes(block.data)))
-
-
 def change_steps() -> None:
-    for block in StepBlock.objects.all():
-        StepBlock.objects.filter(pk=block.pk).update(data=changed(bytes(block.data)))
+    for block in ContentBlock.objects.all():
+        ContentBlock.objects.filter(pk=block.pk).update(data=changed(bytes(block.data)))
 
 
 def change_spans() -> None:
@@ -46,8 +43,9 @@ def lose_histories() -> None:
     RunContent.objects.update(nodes=None)
 
 
-def lose_payloads() -> None:
-    PayloadBlock.objects.all().delete()
+def lose_all_payloads() -> None:
+    for project in Project.objects.all():
+        lose_payloads(project)
 
 
 def change_outlines() -> None:
@@ -55,12 +53,17 @@ def change_outlines() -> None:
         RunContent.objects.filter(pk=content.pk).update(outline=changed(bytes(content.outline)))
 
 
+def change_headers() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE sessions_app_runcontent SET header = set_byte(header, 0, 7)")
+
+
 def lose_steps() -> None:
-    StepBlock.objects.all().delete()
+    ContentBlock.objects.all().delete()
 
 
 OF_THE_RUN = [
-    change_payloads, lose_payloads, change_steps, change_outlines, lose_steps, change_histories, lose_histories
+    lose_all_payloads, change_steps, change_outlines, change_headers, lose_steps, change_histories, lose_histories
 ]  # fmt: skip
 HARM = [*OF_THE_RUN, change_spans]
 

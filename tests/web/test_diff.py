@@ -5,8 +5,8 @@ from axe_playwright_python.sync_playwright import Axe
 from django.urls import reverse
 from playwright.sync_api import expect
 
-from sessions_app.models import StoredPayload
-from tests.web.browsing import press, sign_in
+from tests.losing import lose_payloads
+from tests.web.browsing import arrive, press
 from tests.web.making import HOSTILE, client_of, make_project, make_user, match
 from tests.web.records import load_example, load_record, model_step, tool_step
 
@@ -142,7 +142,7 @@ def test_runs_of_other_projects_are_not_here(shop, bob):
 
 def test_bytes_that_are_gone_are_said(shop, bob):
     load_example(shop, "r_8821")
-    StoredPayload.objects.filter(project=shop).delete()
+    lose_payloads(shop)
 
     response = bob.get(reverse("diff", args=["shop", "r_8821", "r_8821"]))
 
@@ -246,7 +246,7 @@ def test_others_mark_nothing(pair, bob):
 def test_the_key_e_marks_what_is_read_and_the_page_is_accessible(page, live_server, pair, shop, scheme):
     make_user("bob", shop)
     page.emulate_media(color_scheme=scheme)
-    sign_in(page, f"{live_server.url}/p/shop/diff/a...b")
+    arrive(page, f"{live_server.url}/p/shop/diff/a...b")
 
     press(page, "e")
     expect(page.locator(".viewed-count")).to_have_text("1 of 1 viewed")

@@ -10,9 +10,9 @@ from django.urls import reverse
 from playwright.sync_api import expect
 
 from sessions_app.core.search.find_terms import as_read, find_terms
-from sessions_app.models import StoredPayload
 from sessions_app.queries import find_in_run as walk
-from tests.web.browsing import press, sign_in
+from tests.losing import lose_payloads
+from tests.web.browsing import arrive, press
 from tests.web.making import HOSTILE, client_of, make_project, make_user, match
 from tests.web.records import load_record, long_run, loop_of, model_step, tool_step
 
@@ -139,7 +139,7 @@ def test_it_stops_at_its_limits_and_says_so(shop, bob, monkeypatch):
 
 def test_bytes_that_are_gone_are_counted(shop, bob):
     run = load_record(shop, steps=STEPS)
-    StoredPayload.objects.filter(project=shop).delete()
+    lose_payloads(shop)
 
     assert "could not be searched" in page_of(bob, run, find="carrier")
 
@@ -178,7 +178,7 @@ def test_hits_are_walked_by_keys_and_the_page_is_accessible(page, live_server, s
     make_user("bob", shop)
     load_record(shop, steps=STEPS)
     page.emulate_media(color_scheme=scheme)
-    sign_in(page, f"{live_server.url}/p/shop/s/chat_1")
+    arrive(page, f"{live_server.url}/p/shop/s/chat_1")
 
     press(page, "/")
     page.keyboard.type("delayed")

@@ -6,7 +6,8 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from django.urls import reverse
 
-from sessions_app.models import Replay, StoredPayload
+from sessions_app.models import ContentBlock, Replay
+from tests.losing import lose_payload, lose_payloads
 from tests.web.making import client_of, make_user, match
 from tests.web.records import load_example, load_record, model_step, tool_step
 from tests.web.test_fork_form import address, errors_in, is_ticked, options, page_of, post, typed_in
@@ -217,7 +218,7 @@ def stateful(shop):
 def test_what_was_typed_is_kept_when_recorded_bytes_vanish(bob, shop, stateful, do):
     typed = {"use_result": "on", "result": "typed by hand", "result_as": "text", "preset": ["timeout", "rate_limit"]}
     typed |= {"use_state": "on", "patch": '[{"op": "remove", "path": "/memory"}]', "hypothesis": "A long thought."}
-    StoredPayload.objects.filter(project=shop).delete()
+    lose_payloads(shop)
 
     response = post(bob, stateful, 2, **typed, do=do)
 
@@ -234,7 +235,7 @@ def test_what_was_typed_is_kept_when_recorded_bytes_vanish(bob, shop, stateful, 
 
 
 def test_the_draft_is_there_when_one_comes_back_to_a_recording_that_vanished(bob, shop, stateful):
-    StoredPayload.objects.filter(project=shop).delete()
+    lose_payloads(shop)
     post(bob, stateful, 2, use_result="on", result="typed by hand")
 
     response = bob.get(address(stateful, 2))
@@ -248,7 +249,7 @@ def test_a_later_answer_that_vanished_is_found_by_who_takes_the_order(bob, shop)
     """The page of the step before can be shown without it."""
     answer = "an answer of its own length"
     run = load_record(shop, steps=[model_step(1), tool_step(parent=1, result=answer), model_step(2, after=1)])
-    assert StoredPayload.objects.filter(project=shop, size=len(answer)).delete()[0] == 1
+    lose_payload(answer.encode())
 
     response = post(bob, run, 1, use_result="on", result_step="2", result_of="2", result="typed by hand")
 
@@ -261,10 +262,11 @@ def test_a_later_answer_that_vanished_is_found_by_who_takes_the_order(bob, shop)
 
 def test_bytes_that_come_back_let_the_same_form_be_queued(bob, shop, stateful):
     typed = {"use_result": "on", "result": "typed by hand", "token": token_in(page_of(bob, stateful, 2))}
-    stored = list(StoredPayload.objects.filter(project=shop))
-    StoredPayload.objects.filter(project=shop).delete()
+    stored = list(ContentBlock.objects.all())
+    lose_payloads(shop)
 
     assert post(bob, stateful, 2, **typed).status_code == 410
-    StoredPayload.objects.bulk_create(stored)
+    ContentBlock.objects.all().delete()
+    ContentBlock.objects.bulk_create(stored)
 
     assert post(bob, stateful, 2, **typed).status_code == 302

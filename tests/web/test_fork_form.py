@@ -10,8 +10,10 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from sessions_app.models import Replay, StoredPayload
+from sessions_app.core.replay.parts import NOT_WITH_SDK
+from sessions_app.models import Replay
 from sessions_app.web.forks import values as fork_values
+from tests.losing import lose_payloads
 from tests.web.making import HOSTILE, client_of, make_project, make_user, match
 from tests.web.records import load_example, load_record, long_run, loop_of, model_step, tool_step
 
@@ -276,6 +278,26 @@ def test_a_chosen_preset_wins_over_what_is_typed(bob, shop):
     assert order["changes"] == [{"kind": "tool_result", "step": tool, "value": []}]
 
 
+@pytest.mark.parametrize(
+    ("outcome", "key", "value"), [("success", "denied", "denied"), ("denied", "approved", "approved")]
+)
+def test_the_other_decision_on_an_approval_is_a_preset(bob, shop, settings, outcome, key, value):
+    """Control: a call that nobody decided on has none."""
+    settings.REPLAY_AGENTS = {"support": {}}
+    decided = tool_step("pay_back", call_id="c1", outcome=outcome, result="said")
+    run = load_record(shop, steps=[decided, model_step(2)], deferred={"c1": outcome})
+    nobody = tool_step("pay_back", call_id="c1", outcome="success", result="said")
+    other = load_record(shop, run_id="other", session_id="other", steps=[nobody, model_step(2)])
+
+    pages = [page_of(bob, each, 1) for each in (run, other)]
+    offered = [set(re.findall(r'name="preset"\s+value="(\w*)"', page)) & {"approved", "denied"} for page in pages]
+    order = order_of(bob, run, 1, use_result="on", preset=key, use_agent="on", agent="support", agent_tools="on")
+
+    assert offered == [{key}, set()]
+    assert order["changes"][0] == {"kind": "approval", "step": 1, "value": value}
+    assert order["tools"] == {"run": True}
+
+
 def test_a_preset_that_is_not_offered_is_refused(bob, run):
     page = post(bob, run, 2, use_result="on", preset="nonsense", result="x").content.decode()
 
@@ -530,7 +552,7 @@ def test_a_message_is_changed_where_the_fork_asks_the_model(bob, run):
 
 
 def test_bytes_that_are_gone_are_said(shop, bob, run):
-    StoredPayload.objects.filter(project=shop).delete()
+    lose_payloads(shop)
 
     response = bob.get(address(run, 2))
 
@@ -678,7 +700,7 @@ def test_session_and_step_lead_to_the_fork_of_the_step(shop, bob, run):
     assert 'data-key="f"' in messages
 
 
-# --- a replay with options
+# --- replay options
 
 
 def options(run):
@@ -711,6 +733,16 @@ def test_the_tools_run_and_the_replay_plays_on_where_both_are_chosen(bob, run, s
     replay = Replay.objects.get()
     assert (replay.mode, replay.queue) == ("code_and_tools", "code")
     assert replay.order == {"agent": "support", "tools": {"live": [], "run": True}, "on_difference": "play_on"}
+
+
+@pytest.mark.parametrize(("agents", "status"), [(["support"], 302), (["support", "billing"], 422)])
+def test_the_only_registered_agent_needs_no_choice(bob, run, settings, agents, status):
+    settings.REPLAY_AGENTS = {name: {} for name in agents}
+
+    response = bob.post(options(run), {"mode": "code_and_tools", "agent": ""})
+
+    assert response.status_code == status
+    assert [replay.order["agent"] for replay in Replay.objects.all()] == (agents if status == 302 else [])
 
 
 def test_a_live_model_is_asked_as_often_as_was_typed(bob, run, settings):
@@ -774,32 +806,50 @@ def test_options_that_cannot_be_are_refused_at_their_input(bob, run, typed, name
     assert not Replay.objects.exists()
 
 
-def test_a_run_of_the_openai_sdk_offers_no_code_on_the_server_but_the_command(shop, bob, settings):
-    """Control: the same recording of Pydantic AI offers the registered agent."""
+def test_a_run_of_the_openai_sdk_offers_code_with_recorded_answers_alone(shop, bob, settings):
+    """Control: the same recording of Pydantic AI offers tools and a model that go live."""
     settings.REPLAY_AGENTS = {"support": {}}
-    sdk = load_record(shop, run_id="sdk 1", steps=[model_step(1)], agent={"name": "desk", "framework": "openai-agents"})
-    own = load_record(shop, run_id="own_1", steps=[model_step(1)], agent={"name": "desk", "framework": "pydantic-ai"})
+    settings.REPLAY_MODEL_ENDPOINT, settings.REPLAY_MODEL_ALLOW_PRIVATE = "http://127.0.0.1:9/v1", True
+    steps = [model_step(1), tool_step("look")]
+    sdk = load_record(shop, run_id="sdk 1", steps=steps, agent={"name": "desk", "framework": "openai-agents"})
+    own = load_record(shop, run_id="own_1", steps=steps, agent={"name": "desk", "framework": "pydantic-ai"})
 
     of_sdk, of_own = (bob.get(f"{options(run)}?run={run.run_id}").content.decode() for run in (sdk, own))
 
-    assert re.findall(r'value="(code\w*)"[^>]*disabled', of_sdk) == ["code", "code_and_tools"]
+    assert re.findall(r'value="code\w*"[^>]*disabled', of_sdk + of_own) == []
+    assert [page.count('<option value="support"') for page in (of_sdk, of_own)] == [1, 1]
+    assert [page.count('name="live"') for page in (of_sdk, of_own)] == [0, 1]
+    assert [page.count('<option value="live"') for page in (of_sdk, of_own)] == [0, 1]
     assert "recorded by the OpenAI Agents SDK" in of_sdk
     command = "replay-recorder replay &#x27;sdk 1&#x27; --url http://testserver --agent module:agent --tools run"
     assert f'data-copy="{command}"' in of_sdk
-    assert (re.findall(r'value="code\w*"[^>]*disabled', of_own), "OpenAI Agents SDK" in of_own) == ([], False)
+    assert "OpenAI Agents SDK" not in of_own
 
 
-@pytest.mark.parametrize("mode", ["code", "code_and_tools", "live"])
-def test_code_for_a_run_of_the_openai_sdk_is_refused_in_words(shop, bob, settings, mode):
+@pytest.mark.parametrize(
+    ("typed", "name"),
+    [({"mode": "live"}, "agent"), ({"mode": "code", "live": "look"}, "live")],
+)
+def test_what_code_of_the_openai_sdk_cannot_do_is_refused_at_its_input(shop, bob, settings, typed, name):
     settings.REPLAY_AGENTS = {"support": {}}
     settings.REPLAY_MODEL_ENDPOINT, settings.REPLAY_MODEL_ALLOW_PRIVATE = "http://127.0.0.1:9/v1", True
     run = load_record(shop, steps=[model_step(1)], agent={"name": "desk", "framework": "openai-agents"})
 
-    response = bob.post(options(run), {"mode": mode, "agent": "support"})
+    response = bob.post(options(run), {**typed, "agent": "support"})
 
     assert response.status_code == 422
-    assert "on your own machine" in errors_in(response.content.decode())["agent"]
+    assert NOT_WITH_SDK in errors_in(response.content.decode())[name]
     assert not Replay.objects.exists()
+
+
+def test_code_of_the_openai_sdk_is_queued(shop, bob, settings):
+    settings.REPLAY_AGENTS = {"support": {}}
+    run = load_record(shop, steps=[model_step(1)], agent={"name": "desk", "framework": "openai-agents"})
+
+    response = bob.post(options(run), {"mode": "code_and_tools"})
+
+    replay = Replay.objects.get()
+    assert (response.status_code, replay.order["agent"], replay.order["tools"]["run"]) == (302, "support", True)
 
 
 def test_options_are_for_members(shop, run):

@@ -5,7 +5,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
 from sessions_app.models import Replay
-from tests.web.browsing import press, sign_in
+from tests.web.browsing import arrive, press
 from tests.web.making import HOSTILE, make_user
 from tests.web.records import load_example, load_record, model_step, tool_step
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 @pytest.fixture
 def signed_in(page: Page, live_server, shop) -> Page:
     make_user("bob", shop)
-    sign_in(page, f"{live_server.url}/p/shop/sessions")
+    arrive(page, f"{live_server.url}/p/shop/sessions")
     return page
 
 
@@ -244,7 +244,7 @@ def test_the_form_works_without_scripts(browser, live_server, shop):
     make_user("bob", shop)
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
-    sign_in(page, f"{live_server.url}/p/shop/s/{run.session.session_id}/fork?step=2")
+    arrive(page, f"{live_server.url}/p/shop/s/{run.session.session_id}/fork?step=2")
 
     page.check("[name=use_result]")
     page.check("[name=preset][value=timeout]")
@@ -261,3 +261,29 @@ def test_the_form_works_without_scripts(browser, live_server, shop):
     assert (cut["step"], late["step"], cut["error"]["type"]) == (2, 2, "TimeoutError")
     assert late["value"]
     context.close()
+
+
+def test_what_happens_to_a_tool_follows_from_what_is_chosen(signed_in, live_server, shop, settings):
+    settings.REPLAY_AGENTS = {"support": {}}
+    steps = [
+        model_step(1),
+        tool_step("find", parent=1, tool_kind="read"),
+        tool_step("pay", parent=1, tool_kind="write"),
+    ]
+    run = load_record(shop, steps=steps)
+    signed_in.goto(f"{live_server.url}/p/shop/s/{run.session.session_id}/replay-options")
+    rows = signed_in.locator(".live-tools > li")
+    never = "it writes, so it never goes live"
+
+    def said() -> list[str]:
+        return [" ".join(row.inner_text().split()) for row in rows.all()]
+
+    assert said() == ["find recorded answer", f"pay recorded answer {never}"]
+    signed_in.check("[name=live][value=find]")
+    assert said() == ["find recorded answer", f"pay recorded answer {never}"]  # an agent rebuilt from the recording
+    signed_in.check("[name=mode][value=code]")
+    assert said() == ["find live, if its code says that it only reads", f"pay recorded answer {never}"]
+    signed_in.check("[name=mode][value=code_and_tools]")
+    assert said() == ["find live, if its code says that it only reads", f"pay runs, sealed off {never}"]
+    signed_in.uncheck("[name=live][value=find]")
+    assert said() == ["find runs, sealed off", f"pay runs, sealed off {never}"]

@@ -317,7 +317,7 @@ def test_steps_that_were_not_recorded_carry_a_chip(shop, parent, bob):
     recorded = bob.get(address, {"run": "parent"}).content.decode()
 
     assert 'title="an answer that somebody wrote"' in forked
-    assert 'title="the same request, answered in another run of this project"' in forked
+    assert 'title="the same request, answered in another recorded run of this project"' in forked
     assert 'title="an answer that somebody wrote"' not in recorded
 
 

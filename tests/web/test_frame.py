@@ -216,17 +216,30 @@ def test_strip_marks_failed_steps_and_joins_repeats():
     assert 'aria-label="5 steps, 1 failed"' in drawn
 
 
-def test_long_strips_keep_both_ends():
-    drawn = strip("m" * 40 + "T", 41)
+@pytest.mark.parametrize("at", [0, 147, 200])
+def test_the_strip_of_a_long_run_shows_a_failure_wherever_it_is(at):
+    drawn = strip("m" * at + "T" + "m" * (200 - at), 201)
+    x = int(re.search(r'class="failed" x="(\d+)"', drawn)[1])
+    width = int(re.search(r'width="(\d+)"', drawn)[1])
 
-    assert drawn.count('class="m"') == 16 + 7
-    assert 'class="failed"' in drawn
+    assert abs(x / width - at / 201) < 0.05
+    assert 'aria-label="201 steps, 1 failed"' in drawn
+
+
+def test_longer_runs_have_longer_strips_up_to_a_width():
+    widths = [int(re.search(r'width="(\d+)"', strip("m" * 200, count))[1]) for count in (201, 2_001, 20_001)]
+
+    assert widths[0] < widths[1] <= widths[2] == 26 * 4 - 1
+
+
+def test_where_a_letter_stands_for_several_steps_failures_are_not_counted():
+    assert 'aria-label="2001 steps, some failed"' in strip("m" * 199 + "T", 2_001)
 
 
 def test_every_key_of_the_sheet_has_a_control_on_some_page():
     pages = "\n".join(file.read_text() for file in TEMPLATES.rglob("*.html"))
     written = {text.replace("&lt;", "<").replace("&gt;", ">") for text in re.findall(r'data-key="([^"{]+)"', pages)}
-    sections = {"g s", "g r", "g c", "g d"}
+    sections = {"g s", "g r", "g c", "g g", "g d"}
 
     assert {key.press for group in SHEET for key in group.keys} - BUILT_IN - sections - written == set()
 

@@ -5,7 +5,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, Route, expect
 
 from sessions_app.models import ColdCase, Replay
-from tests.web.browsing import press, sign_in
+from tests.web.browsing import arrive, looks, press
 from tests.web.making import HOSTILE, make_project, make_session, make_user
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -23,7 +23,7 @@ def shop():
 @pytest.fixture
 def listed(page: Page, live_server, shop) -> Page:
     make_user("bob", shop)
-    sign_in(page, live_server.url + LIST)
+    arrive(page, live_server.url + LIST)
     return page
 
 
@@ -186,8 +186,7 @@ def test_suggestions_complete_the_last_part(listed):
     expect(listed.locator("#query-keys option").first).to_have_attribute("value", "status:ok model:openai:gpt-4o")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 320])
+@looks
 def test_new_states_are_accessible_fit_and_obey_the_policy(listed, live_server, shop, scheme, width):
     odd = [{"code": "x", "message": HOSTILE * 4, "steps": [1, 2]}]
     make_session(shop, "h" * 300, input_preview=HOSTILE * 9, story=HOSTILE * 4, anomalies=odd, user_id=HOSTILE)
@@ -210,7 +209,7 @@ def test_all_of_it_works_without_scripts(browser, live_server, shop):
     make_user("bob", shop)
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
-    sign_in(page, live_server.url + LIST)
+    arrive(page, live_server.url + LIST)
 
     page.locator("a.peek-link").nth(1).click()
     expect(page.locator("#peek")).to_contain_text("story 1")

@@ -5,7 +5,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
 from sessions_app.services.cold_cases import mark_cold
-from tests.web.browsing import press, sign_in
+from tests.web.browsing import arrive, looks, press, sign_in
 from tests.web.making import HOSTILE, make_project, make_session, make_user
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -31,7 +31,7 @@ def signed_in(page: Page, live_server, shop) -> Page:
     user.is_superuser = True
     user.save()
     make_project("empty")
-    sign_in(page, f"{live_server.url}/p/shop/sessions")
+    arrive(page, f"{live_server.url}/p/shop/sessions")
     return page
 
 
@@ -128,8 +128,7 @@ def test_load_more_adds_rows_in_place(signed_in, live_server, shop):
     expect(signed_in.locator("[data-row]")).to_have_count(51)
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 320])
+@looks
 def test_pages_are_accessible_fit_and_obey_the_policy(signed_in, live_server, shop, scheme, width):
     run = make_session(shop, "x" * 300, input_preview=HOSTILE * 5, output_preview=None, user_id=HOSTILE, model="m" * 90)
     mark_cold(run=run, reason=HOSTILE * 9)

@@ -227,7 +227,7 @@ def test_every_recorded_sample_message_is_understood(request):
 
 def row(index: int, kind: str = "tool", *, key: bytes | None = b"k", **fields) -> StepSummary:
     name = fields.pop("name", "search" if kind == "tool" else "model")
-    return StepSummary(index=index, kind=kind, name=name, arguments_key=key, result_key=b"r", **fields)
+    return StepSummary(index=index, kind=kind, name=name, text=index, arguments_key=key, result_key=b"r", **fields)
 
 
 def rows_of_loop(times: int) -> list[StepSummary]:

@@ -1,5 +1,6 @@
 """Where a replay waits for a person: stopped at what nothing knows, or paused at a breakpoint."""
 
+import html
 import json
 import re
 
@@ -8,8 +9,9 @@ from axe_playwright_python.sync_playwright import Axe
 from django.urls import reverse
 from playwright.sync_api import expect
 
+from sessions_app.core.replay.parts import NOT_WITH_SDK
 from sessions_app.models import Replay
-from tests.web.browsing import press, sign_in
+from tests.web.browsing import arrive, looks, press
 from tests.web.forked import ASKED, PAUSED, UNKNOWN, load_forked, load_parent, make_fork, make_paused, make_waiting
 from tests.web.making import HOSTILE, client_of, make_user, match
 
@@ -53,6 +55,19 @@ def test_a_stop_says_first_what_nothing_knows(waiting, bob):
         "Stopped at step 4: nothing knows what lookup_order answers to {&quot;query&quot;: &quot;my order&quot;"
         in words
     )
+
+
+def test_a_stop_within_a_tool_shows_the_request_that_it_sent(waiting, bob):
+    assert "The request that no recording answers" not in page_of(bob, waiting)
+    sent = {"method": "POST", "url": "http://shop.test/book", "body": "n=7", "reason": "no exchange", "recorded": []}
+    asked = {"tool": "lookup_order", "arguments": {}, "http": sent}
+    Replay.objects.filter(pk=waiting.pk).update(facts=waiting.facts | {"asked_for": asked})
+
+    page = page_of(bob, waiting).replace("<wbr>", "")
+
+    assert "The request that no recording answers" in page
+    assert "POST http://shop.test/book n=7" in page
+    assert 'class="answer-form"' in page
 
 
 def test_the_nearest_recording_marks_the_arguments_that_differ(waiting, bob):
@@ -203,6 +218,21 @@ def test_a_pause_shows_what_comes_and_why(paused, bob):
     assert 'href="/p/shop/s/chat_1/fork?run=parent_fork_0a1b2c3d&amp;step=4"' in page
 
 
+def test_a_paused_replay_of_sdk_code_offers_no_other_answer(shop, bob):
+    """That would be a fork, which such code cannot make. Control: one that is rebuilt may be edited."""
+    parent = load_parent(shop, agent={"name": "desk", "framework": "openai-agents"})
+    of_code = make_paused(parent, produced_run=load_forked(shop), mode="code", queue="code")
+
+    page = page_of(bob, of_code)
+    Replay.objects.filter(pk=of_code.pk).update(mode="recording", queue="replays")
+    rebuilt = page_of(bob, of_code)
+
+    assert NOT_WITH_SDK in html.unescape(page)
+    assert ['id="answer-title"' in each for each in (page, rebuilt)] == [False, True]
+    assert reverse("continue_replay", args=["shop", of_code.replay_id]) in page
+    assert NOT_WITH_SDK not in html.unescape(rebuilt)
+
+
 def test_the_state_at_the_pause_is_shown(shop, bob):
     made = load_forked(shop, initial_state={"plan": "refund"})
     paused = make_paused(load_parent(shop), produced_run=made)
@@ -296,7 +326,7 @@ def test_a_list_of_paused_replays_does_not_poll(shop, bob):
 
 
 def open_replay(page, live_server, replay):
-    sign_in(page, f"{live_server.url}{reverse('replay', args=['shop', replay.replay_id])}", "ann")
+    arrive(page, f"{live_server.url}{reverse('replay', args=['shop', replay.replay_id])}", "ann")
 
 
 @pytest.mark.django_db(transaction=True)
@@ -333,8 +363,7 @@ def test_a_running_replay_that_pauses_turns_into_the_stop_and_enter_goes_on(page
 
 
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 320])
+@looks
 def test_a_stop_is_accessible_and_fits(page, live_server, shop, scheme, width):
     make_user("ann", shop)
     name = f"lookup_{'x' * 90}"

@@ -7,7 +7,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from sessions_app.models import Replay, StoredPayload
+from sessions_app.models import Replay
+from tests.losing import lose_payloads
 from tests.web.making import HOSTILE, client_of, make_project, make_user, match
 from tests.web.records import load_example, load_record, long_run, loop_of, model_step, tool_step
 
@@ -226,7 +227,7 @@ def test_raw_shows_the_document_in_parts(shop, bob):
 
 def test_a_document_that_is_gone_leaves_the_page_standing(shop, bob):
     run = load_record(shop, steps=[tool_step()])
-    StoredPayload.objects.filter(project=shop).delete()
+    lose_payloads(shop)
 
     assert "no longer stored" in page_of(bob, run, view="raw")
     assert "no longer stored" in page_of(bob, run)
@@ -257,7 +258,7 @@ def test_others_see_nothing(shop, bob):
         reverse("session", args=["shop", run.session.session_id]),
         reverse("record", args=["shop", run.session.session_id]),
         reverse("step", args=["shop", run.session.session_id, 1]),
-        reverse("payload", args=["shop", bytes(run.source_digest).hex()]),
+        reverse("payload", args=["shop", run.document]),
         reverse("diff", args=["shop", "r_8821", "r_8821"]),
         reverse("replays", args=["shop"]),
     ):
@@ -269,7 +270,7 @@ def test_a_payload_of_another_project_is_not_found_here(shop, bob):
     mine = make_project("mine")
     dora = client_of(make_user("dora", mine))
 
-    assert dora.get(reverse("payload", args=["mine", bytes(run.source_digest).hex()])).status_code == 404
+    assert dora.get(reverse("payload", args=["mine", run.document])).status_code == 404
 
 
 def test_a_viewer_has_no_buttons_that_change_things(shop):

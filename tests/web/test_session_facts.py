@@ -7,7 +7,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext, override_settings
 from django.urls import reverse
 
-from sessions_app.models import Replay, Run, StoredPayload
+from sessions_app.models import Replay, Run
+from tests.losing import lose_payloads
 from tests.web.making import HOSTILE, another_run, make_session, match
 from tests.web.records import load_example, load_record, tool_step
 
@@ -109,7 +110,7 @@ def test_base64_is_folded(shop, bob):
 
 def test_bytes_that_are_gone_leave_the_page_standing(shop, bob):
     run = load_record(shop)
-    StoredPayload.objects.filter(project=shop).delete()
+    lose_payloads(shop)
 
     assert "no longer stored" in end_of(page_of(bob, run), "asked")
 

@@ -8,7 +8,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from sessions_app.services.ingest_log import note
 from tests.builders import make_record, make_tool_step
-from tests.web.browsing import sign_in
+from tests.web.browsing import arrive, looks
 from tests.web.making import HOSTILE, make_user
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -25,7 +25,7 @@ def files(tmp_path):
 
 def open_setup(page: Page, live_server, shop) -> None:
     make_user("ann", shop)
-    sign_in(page, f"{live_server.url}/p/shop/setup", "ann")
+    arrive(page, f"{live_server.url}/p/shop/setup", "ann")
 
 
 def test_a_refusal_is_shown_without_reloading(page, live_server, shop):
@@ -37,8 +37,7 @@ def test_a_refusal_is_shown_without_reloading(page, live_server, shop):
     expect(page.locator("#waiting")).to_contain_text("401 unknown key rpk_ab12…")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 320])
+@looks
 def test_every_state_is_accessible_and_fits(page, live_server, shop, files, scheme, width):
     page.set_viewport_size({"width": width, "height": 800})
     page.emulate_media(color_scheme=scheme)

@@ -10,29 +10,29 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from playwright.sync_api import Page
 
-from sessions_app.core.history import Link
+from sessions_app.core.packed_nodes import NumberedLink
 from sessions_app.core.payload import sha256_hex
 from sessions_app.core.spans.sizes import said_bytes
 from sessions_app.core.spans.span import LogRecord, SpanEvent
 from sessions_app.mapping import payloads
-from sessions_app.mapping.run_contents import own_nodes
+from sessions_app.mapping.run_contents import read_history
 from sessions_app.models import (
-    PayloadBlock,
+    ContentBlock,
     Project,
     Run,
     RunContent,
     SpanBatch,
-    StepBlock,
     StoredPayload,
 )
 from sessions_app.payloads.compression import pack_object
 from sessions_app.queries import storage as queries
+from sessions_app.queries.payloads import read_payload
 from sessions_app.queries.storage import Amount, storage_of
 from sessions_app.services.ingest import ingest_document
 from sessions_app.services.spans import receive
 from tests.builders import TRACE, a_span, make_growing_record, make_record, make_tool_step
 from tests.traces.captures import CHOICE, Capture
-from tests.web.browsing import sign_in
+from tests.web.browsing import arrive, looks
 from tests.web.making import HOSTILE, client_of, make_project, make_user
 
 pytestmark = pytest.mark.django_db
@@ -75,7 +75,7 @@ def test_documents_are_counted_as_received_and_equal_ones_once(shop):
 
 
 def test_payloads_are_summed_where_they_lie(shop, blobs):
-    ingest_document(shop, document("r1", make_tool_step(result="plain " * 100)))
+    ingest_document(shop, document("r1", make_tool_step(result="plain " * 1_000)))
     ingest_document(shop, document("r2", make_tool_step(result=incompressible(64_000))))
 
     found = storage_of(shop)
@@ -83,8 +83,8 @@ def test_payloads_are_summed_where_they_lie(shop, blobs):
     rows = list(StoredPayload.objects.filter(project=shop))
     files = [path for path in blobs.rglob("*") if path.is_file()]
     contents = payloads.read_many(shop.pk, map(str, rows)).values()
-    inside = [row for row in rows if row.data is not None or row.block_id is not None]
-    taken = [row.data for row in rows if row.data] + [block.data for block in PayloadBlock.objects.filter(project=shop)]
+    inside = [row for row in rows if row.data is not None]
+    taken = [row.data for row in rows if row.data]
     assert files
     assert inside
     assert found.payloads.count + found.blobs.count == len({sha256_hex(content) for content in contents})
@@ -101,7 +101,7 @@ def test_what_is_read_back_is_equal_to_what_was_compressed(shop):
 
     assert row.is_compressed
     assert row.stored_size < row.size == len(content)
-    assert payloads.read(shop.pk, sha256_hex(content)) == content
+    assert read_payload(shop.pk, sha256_hex(content)) == content
 
 
 def test_runs_steps_and_batches_are_summed_to_the_byte(shop):
@@ -112,7 +112,7 @@ def test_runs_steps_and_batches_are_summed_to_the_byte(shop):
 
     assert found.runs.stored == sum(len(pack_object(bytes(content.header))) for content in RunContent.objects.all())
     outlines = sum(len(bytes(content.outline)) for content in RunContent.objects.all())
-    assert found.steps.stored == outlines + sum(len(bytes(block.data)) for block in StepBlock.objects.all())
+    assert found.steps.stored == outlines + sum(len(bytes(block.data)) for block in ContentBlock.objects.all())
     assert found.steps.count == sum(len(run.steps) for run in Run.objects.all()) > 0
     assert found.batches.stored == sum(len(bytes(batch.content)) for batch in SpanBatch.objects.all())
     assert found.stored_bytes == sum(amount.stored for amount in found.kept) > found.batches.stored > 0
@@ -168,11 +168,12 @@ def test_a_conversation_sent_again_and_again_is_kept_once(shop):
 
 def test_histories_say_how_many_messages_their_links_stand_for(shop):
     ingest_document(shop, json.dumps(make_growing_record("r1", steps=12)).encode())
-    links = own_nodes([Run.objects.get().content.pk])
+    content = Run.objects.get().content
+    links = read_history(content, range(content.node_count))
 
     found = storage_of(shop)
 
-    heads = [step.input_node.hex() for step in Run.objects.get().steps if step.input_node is not None]
+    heads = [step.input_node for step in Run.objects.get().steps if step.input_node is not None]
     walked = [walk(links, head) for head in heads]
     assert found.histories is not None
     assert found.histories.requests == len(heads) > 5
@@ -182,7 +183,7 @@ def test_histories_say_how_many_messages_their_links_stand_for(shop):
     assert found.histories.messages == len({links[node][1] for path in walked for node in path})
 
 
-def walk(links: dict[str, Link], head: str | None) -> list[str]:
+def walk(links: dict[int, NumberedLink], head: int | None) -> list[int]:
     path = []
     while head is not None:
         path.append(head)
@@ -300,11 +301,13 @@ def test_the_set_up_page_links_to_storage(shop):
     ],
 )
 def test_a_payload_says_how_it_is_stored(shop, is_compressed, words, other):
-    ingest_document(shop, document("r1", make_tool_step(result="short")))
-    StoredPayload.objects.filter(size=len("short")).update(is_compressed=is_compressed)
+    long = "long enough to be stored apart " * 200
+    ingest_document(shop, document("r1", make_tool_step(result=long)))
+    if not is_compressed:
+        StoredPayload.objects.filter(size=len(long)).update(is_compressed=False, data=long.encode())
     client = client_of(make_user("bob", shop))
 
-    page = client.get(f"/p/shop/payloads/{sha256_hex(b'short')}").content.decode()
+    page = client.get(f"/p/shop/payloads/{sha256_hex(long.encode())}").content.decode()
 
     assert re.search(words, page)
     assert other not in page
@@ -314,13 +317,12 @@ def test_a_payload_says_how_it_is_stored(shop, is_compressed, words, other):
 
 
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 320])
+@looks
 def test_the_page_is_accessible_and_fits(page: Page, live_server, shop, monkeypatch, scheme, width):
     make_user("ann", shop)
     page.set_viewport_size({"width": width, "height": 900})
     page.emulate_media(color_scheme=scheme)
-    sign_in(page, f"{live_server.url}/p/shop/storage", "ann")
+    arrive(page, f"{live_server.url}/p/shop/storage", "ann")
 
     def check(state: str) -> None:
         found = [(each["id"], each["nodes"][0]["html"]) for each in Axe().run(page).response["violations"]]
@@ -339,6 +341,6 @@ def test_the_page_is_accessible_and_fits(page: Page, live_server, shop, monkeypa
     check("cut")
     page.goto(f"{live_server.url}/p/shop/setup")
     check("set up")
-    digest = bytes(Run.objects.get(trace__isnull=False).source_digest).hex()
+    digest = Run.objects.filter(trace__isnull=True).latest("pk").document
     page.goto(f"{live_server.url}/p/shop/payloads/{digest}")
     check("payload")

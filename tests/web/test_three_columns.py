@@ -3,7 +3,7 @@
 import pytest
 from django.urls import reverse
 
-from sessions_app.models import StoredPayload
+from tests.losing import lose_payloads
 from tests.web.making import HOSTILE, make_project, match
 from tests.web.records import load_record, tool_step
 
@@ -97,7 +97,7 @@ def test_a_third_run_that_is_not_here_is_named(trio, bob):
 
 
 def test_bytes_that_are_gone_are_said(trio, shop, bob):
-    StoredPayload.objects.filter(project=shop).delete()
+    lose_payloads(shop)
 
     response = bob.get(reverse("diff", args=["shop", "a", "b"]), {"third": "c"})
 

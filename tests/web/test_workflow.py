@@ -7,9 +7,10 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from sessions_app.models import Replay, StoredPayload
+from sessions_app.models import Golden, GoldenRun, Replay
 from sessions_app.queries import workflow as queries
 from sessions_app.queries.workflow import workflow_facts
+from tests.losing import lose_payloads
 from tests.web.forked import ORDER, load_forked, load_parent, make_fork, make_paused, make_waiting
 from tests.web.making import HOSTILE, client_of, make_user, match
 from tests.web.records import load_example, load_record, long_run, model_step, tool_step
@@ -202,24 +203,32 @@ def test_forks_of_forks_are_named_with_their_parent(bob, parent):
     assert "It reproduces: code replay" not in page
 
 
-def test_when_all_is_done_but_a_fix_a_fork_is_what_is_left(bob, parent):
+def test_when_all_is_done_but_a_fix_a_fork_is_next_and_then_a_golden(bob, parent):
     make_replay(parent)
     make_fork(parent, 2, expectation_met=False)
 
     page = page_of(bob, parent)
 
-    assert "What is left is a fix" in page
+    assert next_step(page) == "7"
     assert 'href="/p/shop/s/chat_1/fork?run=parent"' in header(page)
 
     make_fork(parent, 3)
-    assert "Nothing is left here" in page_of(bob, parent)
+    assert 'href="/p/shop/s/chat_1/golden?run=parent"' in header(page_of(bob, parent))
 
 
-def test_goldens_are_said_to_be_missing(bob, parent):
-    last = step_of(page_of(bob, parent), 7)
+def test_a_golden_that_passed_ends_the_work(bob, parent):
+    make_replay(parent)
+    make_fork(parent, 3)
+    golden = Golden.objects.create(
+        project=parent.project, run=parent, name="Own orders", checks=[], fails_on=["parent"], passes_on=["fixed"]
+    )
+    GoldenRun.objects.create(golden=golden, replay=make_replay(parent, 2), result="pass")
 
-    assert "not available yet" in words_of(last)
-    assert "goldens are not built" in last
+    page = page_of(bob, parent)
+
+    assert f'href="/p/shop/goldens/{golden.golden_id}"' in step_of(page, 7)
+    assert "golden Own orders: passed" in words_of(step_of(page, 7))
+    assert "Nothing is left to do here." in page
 
 
 def test_a_cold_run_has_no_button_to_replay_it(shop, bob):
@@ -325,7 +334,7 @@ def test_bytes_that_are_gone_are_not_captured_and_not_unseen(shop, bob):
     run = load_record(shop, run_id="gone", session_id="gone", steps=steps)
     assert "without arguments or without an answer" not in page_of(bob, run)
 
-    StoredPayload.objects.filter(project=shop).delete()
+    lose_payloads(shop)
 
     page = page_of(bob, run)
     assert "1 step without arguments or without an answer to look in." in page

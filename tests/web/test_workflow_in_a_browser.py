@@ -4,7 +4,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page
 
-from tests.web.browsing import press, sign_in
+from tests.web.browsing import arrive, looks, press
 from tests.web.forked import ORDER, load_forked, load_parent, make_fork
 from tests.web.making import HOSTILE, make_project, make_user
 from tests.web.records import load_example, load_record, tool_step
@@ -30,8 +30,7 @@ def make_states(shop) -> dict[str, str]:
     return {name: address_of(run) for name, run in runs.items()}
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 320])
+@looks
 def test_the_workflow_is_accessible_fits_and_obeys_the_policy(page: Page, live_server, scheme, width):
     shop = make_project()
     make_user("bob", shop)
@@ -40,7 +39,7 @@ def test_the_workflow_is_accessible_fits_and_obeys_the_policy(page: Page, live_s
     page.on("console", lambda message: complaints.append(message.text))
     page.set_viewport_size({"width": width, "height": 800})
     page.emulate_media(color_scheme=scheme)
-    sign_in(page, f"{live_server.url}/p/shop/sessions")
+    arrive(page, f"{live_server.url}/p/shop/sessions")
 
     for name, address in states.items():
         page.goto(live_server.url + address)
@@ -56,7 +55,7 @@ def test_enter_does_the_next_step(page: Page, live_server):
     make_user("bob", shop)
     run = load_parent(shop)
     make_diverged(run)
-    sign_in(page, live_server.url + address_of(run))
+    arrive(page, live_server.url + address_of(run))
 
     press(page, "Enter")
 
@@ -71,7 +70,7 @@ def test_a_new_attempt_is_made_without_scripts(browser: Browser, live_server):
     make_diverged(run)
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
-    sign_in(page, f"{live_server.url}/p/shop/sessions")
+    arrive(page, f"{live_server.url}/p/shop/sessions")
 
     page.goto(f"{live_server.url}/p/shop/s/chat_1")
     page.click("text=seven steps")

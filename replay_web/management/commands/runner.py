@@ -2,10 +2,13 @@
 
 import os
 import sys
+from importlib.metadata import version
 from typing import Any
 
 from django.conf import settings
 from django.core.management import BaseCommand, CommandError, CommandParser, call_command
+
+from replay_web.supervisor.home import PROJECT_ROOT
 
 QUEUE = "code"
 
@@ -23,7 +26,15 @@ class Command(BaseCommand):
     def handle(self, *args: Any, concurrency: int, **options: Any) -> None:
         if concurrency < 1:
             raise CommandError("--concurrency has to be at least 1.")
+        self.stdout.write(
+            f"This runner has the packages of {sys.prefix}, with Pydantic AI {version('pydantic-ai-slim')}."
+        )
         call_command("agents", stdout=self.stdout)
         self.stdout.flush()  # what is not written yet would go with this program
-        environment = {**os.environ, "WORKER_QUEUES": QUEUE, "WORKER_THREADS": str(concurrency)}
+        environment = {
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH"), str(PROJECT_ROOT)])),
+            "WORKER_QUEUES": QUEUE,
+            "WORKER_THREADS": str(concurrency),
+        }
         os.execve(sys.executable, [sys.executable, "-m", "replay_web.worker"], environment)

@@ -81,7 +81,8 @@ async def _fork(
     clock: PinnedClock,
 ) -> tuple[Result, Run]:
     transcript = Transcript()
-    book = FixtureBook(tuple(f for f in plan.replay.fixtures if f.step > plan.kept), plan.replay.asked)
+    fixtures = tuple(f for f in plan.replay.fixtures if f.step > plan.kept)
+    book = FixtureBook(fixtures, plan.replay.asked, denied=plan.replay.denied)
     stops, state = Stops(order.breakpoints, course), ForkState(plan.run, order, plan.kept)
     stage = ForkStage(
         plan,
@@ -95,7 +96,9 @@ async def _fork(
     )
     model = replay_model(plan.replay, stage, cursor=plan.cursor, name=plan.model)
     unchecked = plan.run.agent.output_unchecked
-    observer = ForkObserver(model, stage, transcript, book, is_unchecked=bool(unchecked))
+    observer = ForkObserver(
+        model, stage, transcript, book, is_unchecked=bool(unchecked), decisions=plan.replay.decisions
+    )
     start = start_of_fork(plan, transcript)
     ending, messages = await run_loop(rebuild_agent(plan.replay, model, stage, observer, start), start, plan.run)
     final = transcript.end(None, messages, step=0)

@@ -17,7 +17,7 @@ from sessions_app.core.fork.changes import NewClock
 from sessions_app.core.fork.order import Order
 from sessions_app.core.fork.plan import ForkPlan
 from sessions_app.core.fork.state import ForkState
-from sessions_app.core.fork.stops import Stop, Stops
+from sessions_app.core.fork.stops import Stop, Stopped, Stops
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.replay.fixture_book import FixtureMiss, was_never_answered
 from sessions_app.core.replay.plan import PlannedAnswer
@@ -134,6 +134,19 @@ class ForkStage:
         self._tool_given[id(given.fixture)] = given
         return given.fixture
 
+    def is_by_hand(self, name: str, call_id: str | None, arguments: JsonValue) -> bool:
+        """Whether somebody says what this call is answered, which is the next stop if so."""
+        key = tool_key(name, arguments)
+        ask = ToolAsk(at=self._stops.at + 1, name=name, call_id=call_id, arguments=arguments, key=key)
+        return self._answering.is_by_hand(ask)
+
+    def stop_within(self, name: str, call_id: str | None, arguments: JsonObject) -> Stopped:
+        """The tool's own function ran and came to something that nothing knows: somebody may answer in its place."""
+        stop = self._tool_stop(name, call_id, arguments)
+        self._stops.reach(stop)
+        self._left_open(stop)
+        return self._stops.unknown(stop)
+
     def called(self, name: str, call_id: str | None, arguments: JsonValue, fixture: Fixture) -> None:
         given = self._tool_given.get(id(fixture)) or ToolGiven(source="recorded", fixture=fixture)
         self._calls[name] += 1
@@ -175,8 +188,14 @@ class ForkStage:
                 self._left_open(stop)
             raise Paused(stopped)
 
+    def _denied(self) -> int:
+        """Calls before the request that comes next for which no tool was asked."""
+        replay, asked = self._plan.replay, self._plan.cursor + len(self._transcript.requests)
+        following = replay.answers[asked].step if asked < len(replay.answers) else None
+        return replay.denied_between(self._plan.kept, following)
+
     def _seen(self, kind: str, **more: Any) -> JsonObject:
-        step = self._plan.kept + self._transcript.count + 1
+        step = self._plan.kept + self._transcript.count + (self._denied() if kind == "model" else 0) + 1
         self._state.reach(step)
         return {
             "kind": kind,

@@ -7,13 +7,14 @@ from collections.abc import Callable
 from copy import copy
 from typing import Any
 
+from pydantic import ValidationError
 from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.exceptions import ApprovalRequired, CallDeferred, ModelRetry, ToolFailed
 from pydantic_ai.messages import ToolCallPart, ToolReturn
 from pydantic_ai.tools import RunContext, ToolDefinition
 from pydantic_ai.toolsets import AbstractToolset
 from pydantic_ai.toolsets.abstract import ToolsetTool
-from pydantic_core import SchemaValidator, core_schema
+from pydantic_core import InitErrorDetails, PydanticCustomError, SchemaValidator, core_schema
 
 from sessions_app.agents.loop.library import load_definition, load_prompt
 from sessions_app.agents.loop.outcomes import FixtureNotFound, RecordedError
@@ -21,11 +22,11 @@ from sessions_app.agents.loop.replay_model import ReplayModel
 from sessions_app.agents.loop.stage import Stage
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.replay.budgets import Budgets
-from sessions_app.core.replay.fixture_book import missing, sayable, was_never_answered
+from sessions_app.core.replay.fixture_book import FixtureBook, missing, sayable, was_never_answered
 from sessions_app.core.run import WAITING, ErrorInfo, Fixture
 
 _ANY_OBJECT = SchemaValidator(core_schema.dict_schema(core_schema.str_schema()))
-_IS_INTERRUPTED_WITHIN = 1.0
+IS_INTERRUPTED_WITHIN = 1.0
 """Seconds; a call that nobody interrupts in this time was never answered."""
 
 _TURNS_OF_SIBLINGS = 50
@@ -119,20 +120,27 @@ async def give_recorded(
     found = stage.fixture(name, call_id, arguments)
     if found.call.outcome == "interrupted" and found.call.result is None:
         # Something beside it ended the run meanwhile, and will do so again.
-        await asyncio.sleep(_IS_INTERRUPTED_WITHIN)
+        await asyncio.sleep(IS_INTERRUPTED_WITHIN)
     if was_never_answered(found) or is_refused(found):
         raise FixtureNotFound(missing(name, call_id, arguments, [found]))
     stage.called(name, call_id, arguments, found)
     if found.is_unheard:
-        await _until_its_turn(found)
+        await until_its_turn(found)
     return reenact(found)
 
 
-async def _until_its_turn(fixture: Fixture) -> None:
+def hold_back(book: FixtureBook, ctx: RunContext[Any], call: ToolCallPart, arguments: JsonValue) -> None:
+    """As the tool did then that asked for an approval; somebody decided on the call while the run went on."""
+    waited = book.awaited_approval(call.tool_name, call.tool_call_id, arguments)
+    if waited is not None and not ctx.tool_call_approved:
+        raise ApprovalRequired(metadata=waited.waits_with)
+
+
+async def until_its_turn(fixture: Fixture) -> None:
     """Of calls beside each other one may have ended the run: behind those that were answered before, and before those
     whose answers came too late."""
     if fixture.call.outcome == "success":
-        await asyncio.sleep(_IS_INTERRUPTED_WITHIN)
+        await asyncio.sleep(IS_INTERRUPTED_WITHIN)
     for _ in range(_TURNS_OF_SIBLINGS):
         await asyncio.sleep(0)
 
@@ -146,7 +154,8 @@ def reenact(fixture: Fixture) -> Any:
     if call.outcome == "failed":
         raise ToolFailed(str(value))
     if call.outcome == "retried":
-        raise ModelRetry(str(value))
+        is_invalid = (call.retry or {}).get("cause") == "validation_error"
+        raise validation_error(call.tool_name, value) if is_invalid else ModelRetry(str(value))
     if call.outcome == "crashed" or (fixture.error is not None and call.result is None):
         raise RecordedError(fixture.error or ErrorInfo(type=None, message=None))
     if call.metadata is None and call.content is None:
@@ -159,3 +168,15 @@ def reenact(fixture: Fixture) -> Any:
 def _value(result: Payload) -> Any:
     """What the tool gave: JSON, a text, or bytes."""
     return result.value if result.is_json or result.is_text else result.content
+
+
+def validation_error(title: str, content: JsonValue) -> ValidationError:
+    """The recorded error list as the exception that the loop makes the same list of."""
+    items = content if isinstance(content, list) else [content]
+    return ValidationError.from_exception_data(title, [_line(item) for item in items])
+
+
+def _line(item: JsonValue) -> InitErrorDetails:
+    item = item if isinstance(item, dict) else {"msg": str(item)}
+    error = PydanticCustomError(item.get("type", "value_error"), str(item.get("msg", "")))
+    return InitErrorDetails(type=error, loc=tuple(item.get("loc") or ()), input=item.get("input"))

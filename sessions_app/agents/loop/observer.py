@@ -7,15 +7,22 @@ from dataclasses import replace
 from itertools import takewhile
 from typing import Any, cast
 
-from pydantic import ValidationError
 from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering
-from pydantic_ai.exceptions import ModelRetry, ToolFailed, ToolRetryError
-from pydantic_ai.messages import ModelMessage, ModelResponse, RetryFeedbackPart, RetryInfo, ToolCallPart, ToolReturnPart
+from pydantic_ai.exceptions import CallDeferred, ModelRetry, ToolFailed, ToolRetryError
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    RetryFeedbackPart,
+    RetryInfo,
+    ToolCallPart,
+    ToolReturnPart,
+)
 from pydantic_ai.models import ModelRequestContext
 from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults, RunContext, ToolDefinition, ToolDenied
-from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from sessions_app.agents.loop.frozen_tools import give_recorded
+from sessions_app.agents.loop.decisions import Decisions, decided_by_hand
+from sessions_app.agents.loop.frozen_tools import give_recorded, hold_back, validation_error
 from sessions_app.agents.loop.library import dump_parameters, load_messages, load_parameters
 from sessions_app.agents.loop.replay_model import ReplayModel
 from sessions_app.agents.loop.stage import Stage
@@ -25,6 +32,8 @@ from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.replay.fixture_book import FixtureBook
 from sessions_app.core.replay.outputs import typed_output
 from sessions_app.core.replay.plan import PlannedAnswer
+from sessions_app.core.replay.request_form import instructions_in
+from sessions_app.core.run import EXCHANGES
 
 
 class Observer(AbstractCapability[None]):
@@ -40,10 +49,11 @@ class Observer(AbstractCapability[None]):
         prior: History | None = None,
         is_unchecked: bool = False,
         is_told: bool = False,
+        decisions: Decisions | None = None,
     ) -> None:
         """`prior` are the earlier turns, where code that changed them before the first request does not run; outputs
         that are `is_unchecked` are what the model gave. `is_told`: whoever recorded it says where code rewrote the
-        past; elsewhere that is guessed from the messages."""
+        past; elsewhere that is guessed from the messages. `decisions` are those of a fork."""
         self._model = model
         self._stage = stage
         self._transcript = transcript
@@ -51,6 +61,7 @@ class Observer(AbstractCapability[None]):
         self._prior = prior
         self._is_unchecked = is_unchecked
         self._is_told = is_told
+        self._decisions = decisions or {}
         self._first = _FirstSchemas(model.answers)
 
     def get_ordering(self) -> CapabilityOrdering | None:
@@ -77,6 +88,7 @@ class Observer(AbstractCapability[None]):
         planned, response = self._model.current, None
 
         def look() -> tuple[list[ModelMessage], JsonObject]:
+            _spell_instructions(ctx.messages, planned)
             return list(ctx.messages), dump_parameters(request_context.model_request_parameters)
 
         self._stage.watch(look)
@@ -109,7 +121,17 @@ class Observer(AbstractCapability[None]):
         refused = self._book.take_refused(call.tool_call_id, call.tool_name)
         if refused is not None and refused.call.result is not None:
             self._stage.called(call.tool_name, call.tool_call_id, _raw_arguments(call), refused)
-            raise _validation_error(call.tool_name, refused.call.result.value)
+            raise validation_error(call.tool_name, refused.call.result.value)
+        return await handler(args)
+
+    async def wrap_tool_execute(
+        self, ctx: RunContext[None], *, call: ToolCallPart, tool_def: ToolDefinition, args: Any, handler: Any
+    ) -> Any:
+        """What was put off is answered behind the calls beside it."""
+        recorded = self._book.look_up(call.tool_name, call.tool_call_id, args)
+        if recorded is not None and recorded.was_put_off:
+            raise CallDeferred
+        hold_back(self._book, ctx, call, args)
         return await handler(args)
 
     async def handle_deferred_tool_calls(
@@ -117,10 +139,10 @@ class Observer(AbstractCapability[None]):
     ) -> DeferredToolResults | None:
         """What the team's own code decided while the run went on; calls that it left open stay open."""
         decided = {part.tool_call_id: part for part in self._next_request() or [] if isinstance(part, ToolReturnPart)}
-        results = DeferredToolResults()
+        results = decided_by_hand(requests, self._decisions)
         for call in requests.approvals:
             answer = decided.get(call.tool_call_id)
-            if answer is not None:
+            if answer is not None and call.tool_call_id not in results.approvals:
                 was_denied = answer.outcome == "denied"
                 results.approvals[call.tool_call_id] = ToolDenied(str(answer.content)) if was_denied else True
         for call in requests.calls:
@@ -169,6 +191,7 @@ class Observer(AbstractCapability[None]):
             return
         for part in following:
             if isinstance(part, RetryFeedbackPart) and call is None:
+                self._transcript.has_taken_feedback = True
                 raise ToolRetryError(part)
             if isinstance(part, ToolReturnPart) and call is not None and self._refuses(part, call):
                 content = self._book.refused_output(call.tool_call_id, part.content)
@@ -195,7 +218,15 @@ class Observer(AbstractCapability[None]):
         if self._is_told or self._model.cursor == 0 or planned.history is None:
             return False
         before = self._model.answers[self._model.cursor - 1]
-        return before.history not in _newest_nodes(planned.history)
+        return self._told_of(before) not in _newest_nodes(planned.history)
+
+    def _told_of(self, answer: PlannedAnswer) -> History | None:
+        """What the next request must hold to go on from this answer. A loop of one's own may tell the answer itself
+        otherwise than it came."""
+        recorded = self._transcript.recorded
+        if recorded is None or recorded.source_format != EXCHANGES or answer.response is None:
+            return answer.history
+        return History(answer.history, answer.response)
 
     def _has_other_turns(self, ctx: RunContext[None], planned: PlannedAnswer) -> bool:
         """Whether the first request tells of other earlier turns than the run was started with."""
@@ -243,6 +274,25 @@ class _FirstSchemas:
         return self._objects[planned.agent]
 
 
+def _spell_instructions(seen: list[ModelMessage], planned: PlannedAnswer | None) -> None:
+    """As recorded, where they differ in white space at their ends alone: the loop that rebuilds a run takes it away,
+    and other frameworks than its own do not. What the recorded parameters say is not held to be something else."""
+    newest = seen[-1] if seen else None
+    recorded = (planned.newest or {}).get("instructions") if planned else None
+    if planned is not None and isinstance(newest, ModelRequest) and isinstance(recorded, str):
+        is_same = recorded.strip() == (newest.instructions or "") and recorded in _spellings(planned, recorded)
+        newest.instructions = recorded if is_same else newest.instructions
+
+
+def _spellings(planned: PlannedAnswer, recorded: str) -> tuple[str | None, ...]:
+    """How the recorded parameters let the instructions be written; in any way where they do not hold them."""
+    whole = instructions_in(planned.asked_with)
+    if whole is None:
+        return (recorded,)
+    parts = [part for part in planned.asked_with["instruction_parts"] if isinstance(part, dict)]
+    return whole, "\n\n".join(str(part.get("content")) for part in parts)
+
+
 def _divide_instructions(parameters: Any, recorded: JsonValue) -> None:
     """As recorded, where the text is the same: it does not tell what of it the agent gave, the run or a toolset."""
     loaded = load_parameters({"instruction_parts": recorded}).instruction_parts if recorded else None
@@ -271,15 +321,3 @@ def _newest_nodes(history: History, limit: int = 8) -> list[History]:
         found.append(node)
         node = node.parent
     return found
-
-
-def _validation_error(title: str, content: JsonValue) -> ValidationError:
-    """The recorded error list as the exception that the loop makes the same list of."""
-    items = content if isinstance(content, list) else [content]
-    return ValidationError.from_exception_data(title, [_line(item) for item in items])
-
-
-def _line(item: JsonValue) -> InitErrorDetails:
-    item = item if isinstance(item, dict) else {"msg": str(item)}
-    error = PydanticCustomError(item.get("type", "value_error"), str(item.get("msg", "")))
-    return InitErrorDetails(type=error, loc=tuple(item.get("loc") or ()), input=item.get("input"))

@@ -7,7 +7,6 @@ differ is what was recorded.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from pydantic_ai.messages import (
     ModelMessage,
@@ -18,9 +17,8 @@ from pydantic_ai.messages import (
     ToolReturnPart,
 )
 from pydantic_ai.models import ModelRequestContext
-from pydantic_ai.tools import RunContext, ToolDefinition
+from pydantic_ai.tools import RunContext
 
-from sessions_app.agents.loop.frozen_tools import RawArguments, said_in
 from sessions_app.agents.loop.library import load_messages, load_parameters
 from sessions_app.agents.loop.other_loops import OtherLoopObserver
 from sessions_app.agents.loop.replay_model import ReplayModel
@@ -51,15 +49,6 @@ class OpenAIObserver(OtherLoopObserver):
         self._put_handoffs_last(ctx.messages[-1])
         request_context.messages[:] = ctx.messages
         return await super().before_model_request(ctx, request_context)
-
-    async def wrap_tool_validate(
-        self, ctx: RunContext[None], *, call: ToolCallPart, tool_def: ToolDefinition, args: Any, handler: Any
-    ) -> Any:
-        """The SDK hands on whatever the model sent; what came of it was recorded."""
-        said = said_in(call.args)
-        if said in (None, "") or isinstance(said, dict):
-            return await super().wrap_tool_validate(ctx, call=call, tool_def=tool_def, args=args, handler=handler)
-        return RawArguments(said)
 
     # --- histories
 

@@ -3,9 +3,17 @@ otherwise turn them into an answer for the model."""
 
 from __future__ import annotations
 
+import sysconfig
+from pathlib import Path
+from traceback import walk_tb
+
 from sessions_app.core.fork.stops import Stopped
 from sessions_app.core.replay.fixture_book import FixtureMiss
 from sessions_app.core.run import ErrorInfo
+
+_PACKAGE = Path(__file__).parents[2]
+_OF_PRODUCT = (str(_PACKAGE / "agents" / "loop"), str(_PACKAGE / "core"))
+_STDLIB = sysconfig.get_path("stdlib")
 
 
 class RanPastRecording(BaseException):
@@ -38,3 +46,14 @@ class RecordedError(Exception):
     def __init__(self, error: ErrorInfo) -> None:
         super().__init__(": ".join(part for part in (error.type, error.message) if part) or "recorded error")
         self.error = error
+
+
+def is_fault_of_product(error: BaseException) -> bool:
+    """Whether what stands around the loop raised it, itself or in the standard library: the loop did not come to it."""
+    files = [frame.f_code.co_filename for frame, _ in walk_tb(error.__traceback__)]
+    own = [file for file in files if not file.startswith("<") and not _is_of_stdlib(file)]
+    return bool(own) and own[-1].startswith(_OF_PRODUCT)
+
+
+def _is_of_stdlib(file: str) -> bool:
+    return file.startswith(_STDLIB) and "site-packages" not in file

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any
 
 from pydantic_ai import Agent, StructuredDict
-from pydantic_ai.messages import ModelMessage, SystemPromptPart, UserPromptPart
+from pydantic_ai.messages import BinaryImage, ModelMessage, SystemPromptPart, UserPromptPart
 from pydantic_ai.output import NativeOutput, PromptedOutput, ToolOutput
 from pydantic_ai.tools import (
     DeferredToolRequests,
@@ -23,11 +24,11 @@ from sessions_app.agents.loop.observer import Observer
 from sessions_app.agents.loop.replay_model import ReplayModel
 from sessions_app.agents.loop.stage import Stage
 from sessions_app.core.history import messages, nodes
-from sessions_app.core.payload import JsonObject, Payload
+from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.replay.budgets import Budgets
 from sessions_app.core.replay.hand_overs import asks_in_several_ways
 from sessions_app.core.replay.plan import PlannedAnswer, ReplayPlan, prior_messages
-from sessions_app.core.run import OPENAI_ITEMS, SESSION_FILE, SPANS, WAITING
+from sessions_app.core.run import OPENAI_ITEMS, SESSION_FILE, WAITING, ToolCall
 
 _PLACEHOLDER: JsonObject = {"type": "object", "additionalProperties": True}
 """Recorded output schemas may be recursive, which `StructuredDict` refuses; the observer puts the
@@ -142,7 +143,7 @@ def _is_plain(first: Payload) -> bool:
 def _prompt(plan: ReplayPlan, first: Payload) -> Any:
     """The recorded input; the message that carried it where the input was not captured, where other code than
     this loop made the message of it, and where a file may say otherwise beside it."""
-    is_own = plan.run.source_format not in (SPANS, SESSION_FILE, OPENAI_ITEMS)
+    is_own = not plan.run.is_told_by_others and plan.run.source_format not in (SESSION_FILE, OPENAI_ITEMS)
     if is_own and plan.run.input is not None and (plan.run.input.is_text or plan.run.input.is_json):
         return load_prompt(plan.run.input.value)
     return next(p.content for p in load_request(first).parts if isinstance(p, UserPromptPart))
@@ -154,10 +155,14 @@ def _deferred(plan: ReplayPlan) -> DeferredToolResults | None:
     answers = {call.call_id: call for _, call in plan.run.tool_calls}
     results = DeferredToolResults()
     for call_id, outcome in plan.run.decided.items():
-        denied = outcome == "denied" and call_id in answers and answers[call_id].result
-        message = str(answers[call_id].result.value) if denied else ""  # type: ignore[union-attr]
-        results.approvals[call_id] = ToolDenied(message) if denied else True
+        denial = plan.decisions.get(call_id, _denial(answers.get(call_id), outcome))
+        results.approvals[call_id] = True if denial is None else ToolDenied(denial)
     return results
+
+
+def _denial(call: ToolCall | None, outcome: JsonValue) -> str | None:
+    """What the model was told of it; None of a call that was approved."""
+    return str(call.result.value) if outcome == "denied" and call is not None and call.result is not None else None
 
 
 def decided_before(plan: ReplayPlan) -> frozenset[str]:
@@ -169,14 +174,14 @@ def decided_before(plan: ReplayPlan) -> frozenset[str]:
 
 
 def _instructions(plan: ReplayPlan, model: ReplayModel) -> Sequence[Any]:
-    """One entry for each recorded part; parts that changed from request to request follow the cursor."""
+    """One entry for each recorded part. Those that the agent always has stand in front; the others follow the cursor,
+    for functions may say other things from request to request, or nothing."""
     parts = _instruction_parts(plan.answers[0]) if plan.answers else []
     if not parts:
         return [_following(model, _whole_instructions)]
-    return [
-        _following(model, _part_reader(position)) if part.get("dynamic") else part.get("content", "")
-        for position, part in enumerate(parts)
-    ]
+    fixed = [part.get("content", "") for part in takewhile(lambda part: not part.get("dynamic"), parts)]
+    most = max(len(_instruction_parts(answer)) for answer in plan.answers)
+    return [*fixed, *(_following(model, _part_reader(position)) for position in range(len(fixed), most))]
 
 
 def _following(
@@ -216,7 +221,7 @@ def _settings(model: ReplayModel) -> Any:
 
 
 def _output_type(plan: ReplayPlan) -> Any:
-    types = [*_structured(plan)]
+    types = [*_structured(plan), *_images(plan)]
     if not types or _allows_text(plan):
         types.append(str)
     if _may_wait(plan):
@@ -239,6 +244,10 @@ def _structured(plan: ReplayPlan) -> list[Any]:
     return [ToolOutput(StructuredDict(_PLACEHOLDER), name=name) for name in _output_tools(plan)]
 
 
+def _images(plan: ReplayPlan) -> list[Any]:
+    return [BinaryImage] if _first_parameters(plan).get("allow_image_output") else []
+
+
 def _output_tools(plan: ReplayPlan) -> list[str]:
     recorded = _first_parameters(plan).get("output_tools")
     if isinstance(recorded, list):
@@ -257,7 +266,7 @@ _UNNAMED = "final_result_"
 
 def _allows_text(plan: ReplayPlan) -> bool:
     parameters = _first_parameters(plan)
-    if parameters.get("output_mode") in ("auto", "native", "prompted"):
+    if parameters.get("output_mode") in ("auto", "native", "prompted", "image"):
         return False
     return bool(parameters.get("allow_text_output", not _output_tools(plan)))
 

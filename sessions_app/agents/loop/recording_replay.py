@@ -15,10 +15,17 @@ from pydantic_ai.tools import DeferredToolRequests
 from pydantic_ai.usage import UsageLimits
 
 from sessions_app.agents.loop.clock import PinnedClock
+from sessions_app.agents.loop.library import dump_output
 from sessions_app.agents.loop.observer import Observer
 from sessions_app.agents.loop.openai_observer import OpenAIObserver
 from sessions_app.agents.loop.other_loops import OtherLoopObserver
-from sessions_app.agents.loop.outcomes import FixtureNotFound, Paused, RanPastRecording, RecordedError
+from sessions_app.agents.loop.outcomes import (
+    FixtureNotFound,
+    Paused,
+    RanPastRecording,
+    RecordedError,
+    is_fault_of_product,
+)
 from sessions_app.agents.loop.rebuild import Start, rebuild_agent, recorded_start
 from sessions_app.agents.loop.replay_model import ReplayModel
 from sessions_app.agents.loop.stage import RecordedStage, Stage
@@ -26,7 +33,7 @@ from sessions_app.agents.loop.transcript import Transcript
 from sessions_app.core.fork.stops import Stops
 from sessions_app.core.history import History
 from sessions_app.core.judge.openai_loop import ENDED_AT_TOOLS
-from sessions_app.core.judge.reading import is_of_recorder
+from sessions_app.core.judge.reading import count, is_of_recorder
 from sessions_app.core.judge.reasons import Reason
 from sessions_app.core.judge.verdict import Verdict, judge
 from sessions_app.core.payload import Payload
@@ -35,9 +42,9 @@ from sessions_app.core.replay.fixture_book import FixtureBook
 from sessions_app.core.replay.hand_overs import is_of_another_loop, is_openai_agents
 from sessions_app.core.replay.observed import Observations, Result
 from sessions_app.core.replay.plan import ReplayPlan, make_plan
-from sessions_app.core.run import ErrorInfo, Run, broke_off_at
-
-_LIMITS = ("request_limit", "tool_calls_limit", "input_tokens_limit", "output_tokens_limit", "total_tokens_limit")
+from sessions_app.core.replay.proof import TAKEN
+from sessions_app.core.replay.told_twice import other_instructions
+from sessions_app.core.run import USAGE_LIMITS, ErrorInfo, Run, broke_off_at
 
 Progress = Callable[[int, int], None]
 
@@ -63,8 +70,8 @@ def _unreadable_from(judged: Verdict, error: ValidationError) -> Result:
 
 async def _replay(plan: ReplayPlan, judged: Verdict, on_progress: Progress, clock: PinnedClock, stops: Stops) -> Result:
     transcript, book, ticker = (
-        Transcript(),
-        FixtureBook(plan.fixtures, plan.asked, plan.refused_outputs),
+        Transcript(plan.run),
+        FixtureBook(plan.fixtures, plan.asked, plan.refused_outputs, plan.denied),
         Ticker(plan.total, on_progress),
     )
 
@@ -81,7 +88,7 @@ async def _replay(plan: ReplayPlan, judged: Verdict, on_progress: Progress, cloc
     unused, left_over = plan.answers[model.cursor :], book.left_over
     has_rest = bool(unused or left_over)
     expected = None if has_rest else expected_end(plan, judged.limit, ending)
-    final = transcript.end(expected, messages, step=last, steps_of_calls=plan.steps_of_calls)
+    final = transcript.end(expected, messages, step=last)
     observations = observations_of(transcript, final, ending)
     facts = {**_facts(transcript), "clock": clock.told}
     if ending.stopped is not None:
@@ -98,8 +105,20 @@ async def _replay(plan: ReplayPlan, judged: Verdict, on_progress: Progress, cloc
         not_captured=frozenset(transcript.tally.not_captured or ()),
         rewritten=transcript.rewritten,
         has_taken_schemas=_has_schemas(plan),
+        taken_instructions=_taken_instructions(plan),
+        has_taken_feedback=transcript.has_taken_feedback,
     )
     return conclude(played, facts)
+
+
+def _taken_instructions(plan: ReplayPlan) -> str | None:
+    """Those of the first request are the run's as well, and held against them."""
+    made = sum("dynamic_instructions" in plan.run.steps[answer.step - 1].extra for answer in plan.answers[1:])
+    if made:
+        return f"the instructions of {count(made, 'request')} were made by code that does not run and {TAKEN}"
+    others = other_instructions(plan.run)
+    said = f"the instructions of {count(others, 'request')} are not those of the first and were {TAKEN}"
+    return said if others else None
 
 
 def _has_schemas(plan: ReplayPlan) -> bool:
@@ -168,9 +187,11 @@ def _facts(transcript: Transcript) -> dict[str, Any]:
 
 def expected_end(plan: ReplayPlan, limit: Reason | None, ending: Ending) -> Any:
     """An early end is a verdict of its own; comparing the tail would only repeat it. So is one that code made which
-    does not run."""
+    does not run, and one that another agent came to."""
     if limit is not None and limit.code in ENDED_AT_TOOLS:
         return plan.run.final if ending.ran_past == len(plan.answers) else None
+    if limit is not None and limit.code == "other_course":
+        return None
     is_whole = limit is None or (plan.run.error is None and broke_off_at(plan.run) is None and not _asks_again(plan))
     return plan.run.final if ending.is_regular and is_whole else None
 
@@ -197,6 +218,8 @@ async def run_loop(agent: Any, start: Start, run: Run) -> tuple[Ending, list[Mod
         except ValidationError:
             raise
         except Exception as error:
+            if is_fault_of_product(error):
+                raise
             return Ending(error=ErrorInfo(type=type(error).__name__, message=str(error))), messages
     is_open = bool(messages) and messages[-1].kind == "response"
     return _ended(output, run), [*messages, *late] if is_open else messages
@@ -241,13 +264,13 @@ async def _run_with_events(agent: Any, start: Start, arguments: dict[str, Any]) 
 def _limits(run: Run) -> UsageLimits:
     """Those of the recorded run; without them nothing may end a replay early."""
     recorded = run.agent.usage_limits or {}
-    limits = {name: recorded[name] for name in _LIMITS if isinstance(recorded.get(name), int)}
-    return UsageLimits(**{"request_limit": None, **limits})
+    limits: dict[str, Any] = {name: recorded.get(name) for name in USAGE_LIMITS}
+    return UsageLimits(**limits)
 
 
 def _ended(output: Any, run: Run) -> Ending:
     if not isinstance(output, DeferredToolRequests):
-        return Ending(output=Payload.of(output))
+        return Ending(output=Payload.of(dump_output(output)))
     approvals = {call.tool_call_id: "unapproved" for call in output.approvals}
     # The OpenAI Agents SDK knows of approvals alone.
     outside = "unapproved" if is_openai_agents(run) else "deferred"

@@ -14,11 +14,8 @@ from sessions_app.core.fork.stops import Stops
 from sessions_app.core.formats.native import encode_native, parse_native
 from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.core.replay.agreement import produced
-from sessions_app.core.replay.observed import Result
+from sessions_app.core.replay.observed import Replayed
 from sessions_app.core.run import Run
-
-Replayed = tuple[Result, bytes | None]
-"""The second is the produced run as a native record; None when the loop never began."""
 
 
 async def replay_requested(

@@ -15,11 +15,11 @@ from sessions_app.agents.loop.transcript import Transcript
 from sessions_app.core.compare.strict import same_json
 from sessions_app.core.fork.answering import ModelGiven, tool_key
 from sessions_app.core.fork.stops import Stop, Stops
-from sessions_app.core.payload import JsonObject, JsonValue
+from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.replay.fixture_book import FixtureBook, FixtureMiss, recorded_arguments
 from sessions_app.core.replay.matching import Mismatch
 from sessions_app.core.replay.plan import PlannedAnswer
-from sessions_app.core.run import Fixture
+from sessions_app.core.run import Fixture, StepSource
 
 OnStep = Callable[[int], None]
 """Told the recorded step that an answer was given for."""
@@ -68,7 +68,7 @@ class RecordedStage:
     def answer(self, planned: PlannedAnswer | None, cursor: int) -> ModelGiven:
         if planned is None or (planned.response is None and planned.error is None):
             raise RanPastRecording(cursor)
-        self._pause(_model_stop(planned))
+        self._pause(model_stop(planned))
         self._on_step(planned.step)
         return ModelGiven(source="recorded", response=planned.response, error=planned.error)
 
@@ -77,7 +77,7 @@ class RecordedStage:
         if isinstance(found, FixtureMiss):
             raise FixtureNotFound(found)
         self._check(found, call_id, arguments)
-        self._pause(_tool_stop(found.step, name, call_id, arguments))
+        self._pause(tool_stop(found.step, name, call_id, arguments))
         return found
 
     def _check(self, found: Fixture, call_id: str | None, arguments: JsonObject) -> None:
@@ -91,8 +91,14 @@ class RecordedStage:
             self._transcript.diverged(found.step, Mismatch(path="arguments", recorded=recorded, rebuilt=arguments))
 
     def called(self, name: str, call_id: str | None, arguments: JsonValue, fixture: Fixture) -> None:
-        self._transcript.call(call_id, name, arguments, fixture.step, source=self._transcript.repeated)
+        is_same = self._is_asked_again(fixture, arguments)
+        source: StepSource = self._transcript.repeated if is_same else "recorded_for_another_request"
+        self._transcript.call(call_id, name, arguments, fixture.step, source=source)
         self._on_step(fixture.step)
+
+    def _is_asked_again(self, fixture: Fixture, arguments: JsonValue) -> bool:
+        asked = recorded_arguments(Payload.of_json(arguments))
+        return same_json(recorded_arguments(fixture.call.arguments), asked)
 
     def watch(self, look: Callable[[], Any]) -> None:
         """What is asked for is checked afterwards."""
@@ -112,7 +118,8 @@ class RecordedStage:
             raise Paused(stopped)
 
 
-def _model_stop(planned: PlannedAnswer) -> Stop:
+def model_stop(planned: PlannedAnswer) -> Stop:
+    """Before the answer to this request."""
     newest = planned.newest or {}
     return Stop(
         kind="model",
@@ -124,7 +131,8 @@ def _model_stop(planned: PlannedAnswer) -> Stop:
     )
 
 
-def _tool_stop(step: int, name: str, call_id: str | None, arguments: JsonObject) -> Stop:
+def tool_stop(step: int, name: str, call_id: str | None, arguments: JsonObject) -> Stop:
+    """Before the answer to this call, which stands at `step` of the recording."""
     return Stop(
         kind="tool",
         step=step,

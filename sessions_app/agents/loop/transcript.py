@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -14,27 +13,34 @@ from sessions_app.agents.loop.library import dump_message, load_messages
 from sessions_app.core.history import History, messages, nodes
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.replay.asked_model import AskedModel, first_other
-from sessions_app.core.replay.matching import Mismatch, Tally, first_mismatch
+from sessions_app.core.replay.call_places import MESSAGE, answer_at, is_how_it_ended
+from sessions_app.core.replay.matching import Mismatch, Tally, first_mismatch, note_untold_parameters
 from sessions_app.core.replay.observed import Divergence, ObservedCall, ObservedRequest
 from sessions_app.core.replay.plan import PlannedAnswer
 from sessions_app.core.replay.rewriting import Rewriting
-from sessions_app.core.run import REPEATED, StepSource
-
-_PART = re.compile(r"messages\[(\d+)\]\.parts\[(\d+)\]")
+from sessions_app.core.run import REPEATED, Run, StateChange, StepSource
 
 
 @dataclass
 class Transcript:
     """Requests and tool calls in the order in which the loop made them."""
 
+    recorded: Run | None = None
+    """The run that is replayed, in whose steps calls have their places; None for a fork."""
     tally: Tally = field(default_factory=Tally)
     requests: list[ObservedRequest] = field(default_factory=list)
     calls: list[ObservedCall] = field(default_factory=list)
     divergence: Divergence | None = None
     asked: AskedModel | None = None
     """The model and the settings of the newest request, where the team's code says them."""
+    has_taken_feedback: bool = False
+    """What a check of the output told the model was taken from the recording, for the check does not run."""
     rewritten: dict[int, Rewriting] = field(default_factory=dict)
     """Requests whose past was taken from the recording, by their step."""
+    taken: Callable[[], JsonObject] = dict
+    """What is known of the agent's own state whenever a request or a call has ended."""
+    heard: Callable[[], JsonObject | None] = lambda: None
+    """What is to be said of the arguments with which the call under way came to its tool."""
     _seen: list[ModelMessage] = field(default_factory=list)
     _chain: list[History] = field(default_factory=list)
     _checked: History | None = None
@@ -43,6 +49,9 @@ class Transcript:
     """Whether the messages of the newest request were not recorded; those of a later one hold them too."""
     _written: tuple[JsonObject, Payload] | None = None
     """The parameters of the request before, and as they are kept: most requests of a run have the same."""
+    _has_parted: bool = False
+    """Whether a request was not the recorded one: what is asked for behind it belongs to another run. A difference in
+    a state alone is none of a request."""
     _looked_at: PlannedAnswer | None = None
     """Whose request was checked last."""
     _agreed: tuple[JsonObject, JsonObject, Tally] | None = None
@@ -70,21 +79,28 @@ class Transcript:
                 response=None if response is None else Payload.of_json(dump_message(response)),
                 source=self.repeated if source in REPEATED else source,
                 asked=self.asked,
-                **given,
+                **self._with_state(given),
             )
         )
+
+    def _with_state(self, given: JsonObject) -> JsonObject:
+        """Where the agent's own state is taken, it says what a step did; what a fork changed before the step stays."""
+        taken, changed = self.taken(), given.get("state")
+        if not taken or changed is None or not changed.before:
+            return given | taken
+        did = taken["state"].after if taken["state"] else ()
+        return {**given, **taken, "state": StateChange(before=changed.before, after=did)}
 
     def asks(self, planned: PlannedAnswer | None, asked: AskedModel) -> None:
         """The request that is about to be made goes to this model."""
         self.asked = asked
-        found = None if planned is None or self.divergence is not None else first_other(planned, asked, self.tally)
-        if planned is not None and found is not None:
-            self.diverged(planned.step, found)
+        if planned is not None and not self._has_parted:
+            self._differs(planned, first_other(planned, asked, self._counting))
 
     @property
     def repeated(self) -> StepSource:
         """What an answer of the recording is to the request that was made last."""
-        return "recorded" if self.divergence is None else "recorded_for_another_request"
+        return "recorded_for_another_request" if self._has_parted else "recorded"
 
     def _payload(self, parameters: JsonObject) -> Payload:
         if self._written is None or self._written[0] is not parameters:
@@ -98,23 +114,43 @@ class Transcript:
         return planned is not None and self.divergence is None
 
     def _check(self, planned: PlannedAnswer | None, rebuilt: list[ModelMessage], parameters: JsonObject) -> None:
-        if planned is None or planned is self._looked_at or self.divergence is not None:
+        if planned is None or planned is self._looked_at or self._has_parted:
             return
-        self._looked_at = planned
-        self._check_request(planned, rebuilt)
-        self._check_parameters(planned, parameters)
+        self._looked_at, tally = planned, self._counting
+        self._check_request(planned, tally)
+        self._check_parameters(planned, parameters, tally)
 
-    def _check_request(self, planned: PlannedAnswer, rebuilt: list[ModelMessage]) -> None:
+    @property
+    def _counting(self) -> Tally:
+        """Behind the first difference nothing counts as compared."""
+        return self.tally if self.divergence is None else Tally(counts_anew=self.tally.counts_anew)
+
+    def _differs(self, planned: PlannedAnswer, found: Mismatch | None) -> None:
+        if found is not None:
+            self._has_parted = True
+            self.diverged(planned.step, found)
+
+    def _check_request(self, planned: PlannedAnswer, tally: Tally) -> None:
         if planned.history is None:
             # The step is all that is left of the request, as when its process was killed.
             self._has_unseen = True
         else:
-            self._check_messages(planned.history, rebuilt, step=planned.step)
+            had_differed = self.divergence is not None
+            self._differs(planned, self._first_other(planned.history, tally))
+            if not had_differed:
+                self._put_at_call(planned.history, before=planned.step)
 
     def call(self, call_id: str | None, name: str, arguments: JsonValue, step: int, **given: Any) -> None:
         """One tool call; `step` is the recorded one whose answer it got."""
         self.calls.append(
-            ObservedCall(step=step, call_id=call_id, tool_name=name, arguments=Payload.of_json(arguments), **given)
+            ObservedCall(
+                step=step,
+                call_id=call_id,
+                tool_name=name,
+                arguments=Payload.of_json(arguments),
+                given=self.heard(),
+                **self._with_state(given),
+            )
         )
 
     def begin(self, loaded: list[ModelMessage], history: History, *, checked: History | None) -> None:
@@ -122,39 +158,43 @@ class Transcript:
         self._seen, self._chain = list(loaded), list(nodes(history))[::-1]
         self._checked = checked
 
-    def end(
-        self,
-        recorded: History | None,
-        rebuilt: list[ModelMessage],
-        *,
-        step: int,
-        steps_of_calls: Mapping[str, int] | None = None,
-    ) -> History | None:
+    def end(self, recorded: History | None, rebuilt: list[ModelMessage], *, step: int) -> History | None:
         """The whole history when the loop stopped, checked against the recorded end.
 
         Behind the last answer, which is that of `step`, the loop writes what calls came to: a difference there is one
-        of the call's own step.
+        of the call's own step, and any other one of the last step.
         """
         history = self.extend(rebuilt)
         self._take_late_answer()
         if recorded is not None and self.divergence is None:
-            self._check_messages(recorded, rebuilt, step=step)
-            self._put_at_call(recorded, steps_of_calls or {})
+            found = self._first_other(recorded, self.tally)
+            if found is not None:
+                self.diverged(step, found)
+            self._put_behind_answer()
+            self._put_at_call(recorded)
         if self._has_unseen:
             self.tally.note_missing("messages")
         return history
 
-    def _put_at_call(self, recorded: History, steps_of_calls: Mapping[str, int]) -> None:
-        found = self.divergence and _PART.match(self.divergence.path)
-        if self.divergence is None or not found:
+    def _put_behind_answer(self) -> None:
+        """What the messages at the end hold behind the last answer came after all steps."""
+        last = self.requests[-1].history if self.requests else None
+        found = self.divergence and MESSAGE.match(self.divergence.path)
+        if self.divergence and self.recorded and last and found and int(found[1]) > last.length:
+            self.divergence = replace(self.divergence, step=len(self.recorded.steps))
+
+    def _put_at_call(self, history: History, *, before: int | None = None) -> None:
+        """A difference in how a call ended is one of the call's own step, not of the request that tells it. Where the
+        loop tells of another call at that place, nothing is known of how this one ended."""
+        if self.divergence is None or self.recorded is None:
             return
-        position, part = (int(number) for number in found.groups())
-        message: JsonObject = next((node.message.value for node in nodes(recorded) if node.length == position + 1), {})
-        parts = message.get("parts") or []
-        is_written_by_loop = message.get("kind") == "request" and part < len(parts)
-        call_id = parts[part].get("tool_call_id") if is_written_by_loop else None
-        if isinstance(call_id, str) and call_id in steps_of_calls:
-            self.divergence = replace(self.divergence, step=steps_of_calls[call_id])
+        path = self.divergence.path
+        found = answer_at(self.recorded, history, path, before=before)
+        made = answer_at(self.recorded, self.history, path, before=before) if self.history is not None else None
+        if found is None or (made is not None and before is not None and made.step is not found.step):
+            return
+        if before is None or is_how_it_ended(found, self.divergence.replayed):
+            self.divergence = replace(self.divergence, step=found.step.index)
 
     def _take_late_answer(self) -> None:
         """A streamed answer whose reader left reaches the history after the request was given up."""
@@ -194,7 +234,7 @@ class Transcript:
             self.rewritten[planned.step] = rewriting
         other = None if told is None else next((at for at in made if at not in told.made), None)
         if other is not None:
-            found = self._compare(recorded, there, other, f"messages[{other}]")
+            found = _compare(recorded, there, other, f"messages[{other}]", self.tally)
             self.diverged(planned.step, found or Mismatch(path=f"messages[{other}]", recorded=None, rebuilt=None))
             return False
         if told is not None and len(missing) > told.cut:
@@ -225,51 +265,53 @@ class Transcript:
             self._seen.append(message)
         return self._chain[-1] if self._chain else None
 
-    def _check_messages(self, recorded: History | None, rebuilt: list[ModelMessage], *, step: int) -> None:
+    def _first_other(self, recorded: History, tally: Tally) -> Mismatch | None:
+        """Where the messages that there are now differ from the recorded ones."""
         expected = _after(recorded, self._checked)
-        start = (recorded.length if recorded else 0) - len(expected)
+        start = recorded.length - len(expected)
         actual = [node.message.value for node in self._chain[start:]]
         for offset in range(max(len(expected), len(actual))):
-            path = f"messages[{start + offset}]"
-            mismatch = self._compare(expected, actual, offset, path)
+            mismatch = _compare(expected, actual, offset, f"messages[{start + offset}]", tally)
             if mismatch is not None:
-                self.diverged(step, mismatch)
-                return
+                return mismatch
         self._checked, self._has_unseen = recorded, False
+        return None
 
-    def _compare(self, expected: list[Payload], actual: list[JsonValue], offset: int, path: str) -> Mismatch | None:
-        if offset >= len(expected):
-            return Mismatch(path=path, recorded=None, rebuilt=actual[offset])
-        raw = expected[offset].value
-        if offset >= len(actual):
-            return Mismatch(path=path, recorded=raw, rebuilt=None)
-        if self._is_same(raw, actual[offset], path):
-            return None
-        recorded = dump_message(load_messages([expected[offset]])[0])
-        return first_mismatch(recorded, actual[offset], raw=raw, path=path, tally=self.tally)
-
-    def _is_same(self, raw: JsonValue, actual: JsonValue, path: str) -> bool:
-        """Whether the recording agrees as it was written, without being put into today's shape: most do."""
-        tally = Tally(counts_anew=self.tally.counts_anew)
-        mismatch = first_mismatch(raw, actual, raw=raw, path=path, tally=tally)
-        if mismatch is not None or tally.not_captured:
-            return False
-        self.tally.add(tally)
-        return True
-
-    def _check_parameters(self, planned: PlannedAnswer, rebuilt: JsonObject) -> None:
+    def _check_parameters(self, planned: PlannedAnswer, rebuilt: JsonObject, tally: Tally) -> None:
         recorded = planned.parameters.value if planned.parameters else None
         if not isinstance(recorded, dict):
-            self.tally.note_missing("parameters")
+            tally.note_missing("parameters")
             return
         if self._agreed is None or self._agreed[0] is not recorded or self._agreed[1] is not rebuilt:
             shared = {key: value for key, value in rebuilt.items() if key in recorded}
-            tally = Tally()
-            mismatch = first_mismatch(recorded, shared, raw=recorded, path="parameters", tally=tally)
-            self._agreed = (recorded, rebuilt, tally)
-            if mismatch is not None:
-                self.diverged(planned.step, mismatch)
-        self.tally.add(self._agreed[2])
+            own = Tally()
+            note_untold_parameters(recorded, own)
+            mismatch = first_mismatch(recorded, shared, raw=recorded, path="parameters", tally=own)
+            self._agreed = (recorded, rebuilt, own)
+            self._differs(planned, mismatch)
+        tally.add(self._agreed[2])
+
+
+def _compare(expected: list[Payload], actual: list[JsonValue], offset: int, path: str, tally: Tally) -> Mismatch | None:
+    if offset >= len(expected):
+        return Mismatch(path=path, recorded=None, rebuilt=actual[offset])
+    raw = expected[offset].value
+    if offset >= len(actual):
+        return Mismatch(path=path, recorded=raw, rebuilt=None)
+    if _is_same(raw, actual[offset], path, tally):
+        return None
+    recorded = dump_message(load_messages([expected[offset]])[0])
+    return first_mismatch(recorded, actual[offset], raw=raw, path=path, tally=tally)
+
+
+def _is_same(raw: JsonValue, actual: JsonValue, path: str, tally: Tally) -> bool:
+    """Whether the recording agrees as it was written, without being put into today's shape: most do."""
+    own = Tally(counts_anew=tally.counts_anew)
+    mismatch = first_mismatch(raw, actual, raw=raw, path=path, tally=own)
+    if mismatch is not None or own.not_captured:
+        return False
+    tally.add(own)
+    return True
 
 
 def _places(recorded: list[Payload], there: list[JsonValue], made: Collection[int]) -> dict[int, int]:

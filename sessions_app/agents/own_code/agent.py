@@ -11,9 +11,10 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_ai.messages import ModelMessage, ToolCallPart
 from pydantic_ai.run import AgentRunResultEvent
-from pydantic_ai.tools import DeferredToolRequests, RunContext
+from pydantic_ai.tools import DeferredToolRequests, RunContext, ToolApproved
 
 from sessions_app.agents.loop.clock import PinnedClock
+from sessions_app.agents.loop.library import dump_output
 from sessions_app.agents.loop.observer import Observer
 from sessions_app.agents.loop.rebuild import Start, decided_before, recorded_start
 from sessions_app.agents.loop.recording_replay import (
@@ -38,6 +39,7 @@ from sessions_app.agents.own_code.recorded_http import RecordedHttp
 from sessions_app.agents.own_code.registry import OwnAgent
 from sessions_app.agents.own_code.stage import OwnStage
 from sessions_app.agents.own_code.state import NoStateToBeginWith, OwnState
+from sessions_app.agents.own_code.turns import Turns
 from sessions_app.core.fork.order import Order
 from sessions_app.core.fork.stops import Stops
 from sessions_app.core.judge.reasons import Reason
@@ -97,21 +99,26 @@ class OwnReplay:
             ticker.step()
 
         self.plan, self.own, self.clock = plan, own, clock
-        self.transcript, self.book = Transcript(), FixtureBook(plan.fixtures, plan.asked, plan.refused_outputs)
+        self.transcript = Transcript(plan.run)
+        self.book = FixtureBook(plan.fixtures, plan.asked, plan.refused_outputs, plan.held_back)
         self.stage = self.stage_type(self.transcript, self.book, stops, on_step, order.on_difference)
         self.model = replay_model(plan, self.stage, name=own.model_id or "", settings=own.model_settings)
         self.http = RecordedHttp(plan.run, self.book)
-        self.gate = Gate(order.tools, plan.fixtures, decided_before(plan), around=self.http.during)
+        self.gate = Gate(
+            order.tools, plan.fixtures, decided_before(plan), around=self.http.during, by_hand=self.stage.is_by_hand
+        )
         self.ask = ask
         self.state = OwnState(own, self._first_state(), has_run_tools=order.tools.run)
-        self.calls = OwnCalls(self.transcript, self.stage, self.book, self.gate, self.state, self.http)
+        self.transcript.taken = self.state.taken
+        self.transcript.heard = self.gate.given_now
+        self.calls = OwnCalls(self.transcript, self.stage, self.book, self.gate, self.http, plan.run)
 
     def _first_state(self) -> JsonValue:
         recorded = self.plan.run.initial_state
         return None if recorded is None else recorded.value
 
     async def run(self, limit: Reason | None) -> Result:
-        start = recorded_start(self.plan)
+        start = _as_approved(recorded_start(self.plan), self.plan.run)
         with every_run_frozen() as misses:
             ending, messages = await self.loop(start, misses)
         if ending.error is not None and not self.transcript.requests:
@@ -119,13 +126,14 @@ class OwnReplay:
             return Result(verdict="could_not_run", error=words, facts=self.facts())  # it never came to a request
         unused, left_over = self.plan.answers[self.model.cursor :], self.book.left_over
         expected = None if unused or left_over else expected_end(self.plan, limit, ending)
-        calls = self.plan.steps_of_calls
-        final = self.transcript.end(expected, messages, step=self._last_step(), steps_of_calls=calls)
+        final = self.transcript.end(expected, messages, step=self._last_step())
         seen = replace(
             observations_of(self.transcript, final, ending),
             has_run_tools=self.gate.policy.run,
+            hears_arguments=True,
             states=self.state.states,
             first_state=self.state.first,
+            hooks_not_run=tuple(sorted(self.calls.hooks_not_run)),
         )
         if ending.stopped is not None:
             stopped = ending.stopped.to_json()
@@ -139,6 +147,7 @@ class OwnReplay:
             unused=unused,
             left_over=left_over,
             not_captured=frozenset(self.transcript.tally.not_captured or ()),
+            has_taken_feedback=self.transcript.has_taken_feedback,
         )
         result = conclude(played, self.facts())
         return replace(result, facts={**result.facts, "sources": self._sources()})
@@ -159,9 +168,11 @@ class OwnReplay:
     def _policy(self) -> FrozenPolicy:
         unchecked = self.plan.run.agent.output_unchecked
         observer = Observer(self.model, self.stage, self.transcript, self.book, is_unchecked=bool(unchecked))
-        outputs = OwnOutputs(self.plan.run, observer, self.stage)
+        outputs = OwnOutputs(self.plan.run, observer, self.stage, self.model, self.http)
         leaves = Leaves(self.model, Budgets(self.plan.run), self.gate, self._run_live)
-        return FrozenPolicy(self.model, self.stage, self.gate, leaves, self.calls, outputs)
+        return FrozenPolicy(
+            self.model, self.stage, self.gate, leaves, self.calls, outputs, Turns(self.book), self.plan.decisions
+        )
 
     def _run_live(
         self, call: ToolCallPart, name: str, toolset: str | None, arguments: Any, ctx: RunContext[Any]
@@ -193,6 +204,20 @@ class OwnReplay:
             "stopped_before": self.stage.stopped_before,
             "lint": [_kept_frozen(name) for name in sorted(self.gate.kept_frozen)],
         }
+
+
+def _as_approved(start: Start, run: Run) -> Start:
+    """Whoever approves a call may change its arguments, with which the team's own tools and checks run."""
+    changed = {call.call_id: step.extra.get("approved_arguments") for step, call in run.tool_calls}
+    if start.deferred is None:
+        return start
+    approvals = {
+        call_id: ToolApproved(override_args=arguments)
+        if is_approved is True and isinstance(arguments := changed.get(call_id), dict)
+        else is_approved
+        for call_id, is_approved in start.deferred.approvals.items()
+    }
+    return replace(start, deferred=replace(start.deferred, approvals=approvals))
 
 
 def _kept_frozen(name: str) -> str:
@@ -246,4 +271,4 @@ async def _with_plain_output(events: Any) -> AsyncIterator[Any]:
 
 
 def _plain_output(output: Any) -> Any:
-    return output if isinstance(output, DeferredToolRequests) else plain(output)
+    return output if isinstance(output, DeferredToolRequests) else plain(dump_output(output))

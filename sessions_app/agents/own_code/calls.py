@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from base64 import urlsafe_b64encode
 from typing import Any
 
 from pydantic import ValidationError
@@ -15,17 +16,19 @@ from pydantic_ai.exceptions import (
     ToolRetryError,
 )
 from pydantic_ai.messages import ToolCallPart, ToolReturn
+from pydantic_ai.tools import RunContext
 
+from sessions_app.agents.loop.frozen_tools import hold_back
 from sessions_app.agents.loop.transcript import Transcript
 from sessions_app.agents.own_code.gate import Gate, plain, raw_arguments
 from sessions_app.agents.own_code.recorded_http import RecordedHttp
 from sessions_app.agents.own_code.stage import OwnStage
-from sessions_app.agents.own_code.state import OwnState
 from sessions_app.core.fork.answering import ToolAsk, tool_call_of
 from sessions_app.core.payload import JsonObject, JsonValue
+from sessions_app.core.ran_with import code_behind, has_run
 from sessions_app.core.replay.fixture_book import FixtureBook
 from sessions_app.core.replay.matching import Mismatch, Tally, first_mismatch
-from sessions_app.core.run import WAITING, ErrorInfo, Fixture, StepSource
+from sessions_app.core.run import WAITING, ErrorInfo, Fixture, Run, StepSource
 
 
 class OwnCalls:
@@ -37,36 +40,50 @@ class OwnCalls:
         stage: OwnStage,
         book: FixtureBook,
         gate: Gate,
-        state: OwnState,
         http: RecordedHttp,
+        run: Run,
     ) -> None:
+        self._run = run
         self._transcript = transcript
         self._stage = stage
         self._book = book
         self._gate = gate
-        self._state = state
         self._http = http
         self.drift: list[JsonObject] = []
         """Where live tools answer another thing than then: `tool`, `step`, `path`, `recorded`, `now`."""
+        self.hooks_not_run: frozenset[str] = frozenset()
+        """The team's hooks that stand behind tools which gave their recorded answers."""
         self.live: dict[str, int] = {}
         """How often each tool ran live."""
 
     def refused(self, call: ToolCallPart, refusal: Exception) -> None:
         """A check of the team's, or the tool itself, ended this call with an exception."""
         self._count(call)
+        if isinstance(refusal, ApprovalRequired) and self._has_waited(call):
+            return  # code approved it then while the run went on; the tool is called again, or the run ends otherwise
         fixture = self._take(call)
         if fixture is None:
             return
         outcome, words = _refusal(refusal)
         source: StepSource = "live" if self._gate.is_live(call) else "own_code"
+        self._stage.is_given_otherwise(fixture)
+        found = self._waits_otherwise(call, fixture, refusal)
         is_as_then = fixture.call.outcome in (None, outcome) and self._says_the_same(call, fixture, words)
+        # What came from outside then is seen where the model is told of it.
+        is_as_then = is_as_then or (outcome in WAITING and fixture.was_put_off)
         source = "recorded" if is_as_then and not self._gate.has_run(call) else source
         says = {} if outcome in WAITING | {"crashed"} else {"result": words}
         error = ErrorInfo(type=type(refusal).__name__, message=str(refusal)) if outcome == "crashed" else None
         self._write_down(call, fixture, source, {**says, "outcome": outcome}, error)
-        if not is_as_then:
-            self._diverged(fixture, words)
+        if not is_as_then or found is not None:
+            found = found if is_as_then else None
+            self._diverged(fixture, words, found, has_failed=outcome == "crashed")
+        self._check_whether_it_ran(call, fixture)
         self._check_http(fixture)
+
+    def _has_waited(self, call: ToolCallPart) -> bool:
+        recorded = self.recorded(call)
+        return recorded is not None and recorded.awaited is not None
 
     def _says_the_same(self, call: ToolCallPart, fixture: Fixture, words: JsonValue) -> bool:
         """What a check says comes with the next request; what the tool itself says is compared where it says it."""
@@ -79,10 +96,12 @@ class OwnCalls:
         """The tool ran, or a hook of the team's answered for it."""
         self._count(call)
         now = plain(value.return_value if isinstance(value, ToolReturn) else value)
-        ran, fixture = self._gate.is_live(call), self._take(call)
+        denied = self._book.denied(call.tool_name, call.tool_call_id, raw_arguments(call))
+        ran, fixture = self._gate.is_live(call), denied or self._take(call)
         self._write_down(call, fixture, "live" if ran else "own_code", {"result": now, "outcome": "success"})
         if fixture is None:
             return
+        self._stage.is_given_otherwise(fixture)
         found = _difference(fixture, now)
         if found is not None and ran:
             place = {"tool": call.tool_name, "step": fixture.step, "path": found.path}
@@ -90,18 +109,51 @@ class OwnCalls:
             self._stage.differed(fixture.step, found)
         elif found is not None:
             self._diverged(fixture, now, found)
+        if denied is None:
+            self._check_whether_it_ran(call, fixture)
         self._check_http(fixture)
 
-    def was_refused_then(self, fixture: Fixture) -> bool:
-        """The arguments were refused then and pass today: what the tool would answer is not known."""
-        if (fixture.call.retry or {}).get("cause") != "validation_error":
+    def ended_before_tool(self, fixture: Fixture) -> bool:
+        """A check or a hook ended the call then, and today it comes to the tool, whose answer is not known."""
+        if not fixture.ended_before_tool:
             return False
-        self._diverged(fixture, "the arguments are accepted now")
+        is_of_arguments = (fixture.call.retry or {}).get("cause") == "validation_error"
+        self._diverged(
+            fixture, "the arguments are accepted now" if is_of_arguments else "the call reaches the tool now"
+        )
         return True
+
+    def _check_whether_it_ran(self, call: ToolCallPart, fixture: Fixture) -> None:
+        """Now alone, or no more; what is said may be the same, and says more where it is not."""
+        ran, runs = has_run(self._run, self._run.steps[fixture.step - 1]), self._runs_now(call)
+        if None not in (ran, runs) and ran != runs:
+            self._stage.differed(fixture.step, Mismatch(path="tool_ran", recorded=ran, rebuilt=runs))
+
+    def _runs_now(self, call: ToolCallPart) -> bool:
+        """As the recorder says it: what the library has in front of a function belongs to the tool."""
+        given = self._gate.given_now()
+        return self._gate.has_run(call) or (given is not None and not code_behind(given))
+
+    def _waits_otherwise(self, call: ToolCallPart, fixture: Fixture, refusal: Exception) -> Mismatch | None:
+        """The tool put its call off and says other things to whoever decides; what a recording does not tell of
+        is not compared."""
+        if not isinstance(refusal, CallDeferred | ApprovalRequired) or not self._gate.has_run(call):
+            return None
+        recorded, now = fixture.waits_with, plain(refusal.metadata)
+        is_told = fixture.tool_ran is not None and fixture.call.outcome in WAITING
+        return first_mismatch(recorded, now, raw=recorded, path="waits_with", tally=Tally()) if is_told else None
 
     def _count(self, call: ToolCallPart) -> None:
         if self._gate.is_live(call):
             self.live[call.tool_name] = self.live.get(call.tool_name, 0) + 1
+
+    def recorded(self, call: ToolCallPart) -> Fixture | None:
+        """What this call came to then; it stays to be given."""
+        return self._book.look_up(call.tool_name, call.tool_call_id, raw_arguments(call))
+
+    def hold_back(self, ctx: RunContext[Any], call: ToolCallPart) -> None:
+        """As the tool itself did then, which does not run."""
+        hold_back(self._book, ctx, call, raw_arguments(call))
 
     def _take(self, call: ToolCallPart) -> Fixture | None:
         found = self._book.find(call.tool_name, call.tool_call_id, raw_arguments(call))
@@ -118,15 +170,12 @@ class OwnCalls:
         arguments, step = raw_arguments(call), fixture.step if fixture else 0
         ask = ToolAsk(at=0, name=call.tool_name, call_id=call.tool_call_id, arguments=arguments, key="")
         answer = {} if source == "recorded" else {"answer": tool_call_of(ask, now), "error": error}
-        changed = self._state.change()
         self._transcript.call(
             call.tool_call_id,
             call.tool_name,
             arguments,
             step,
             source=source,
-            state=changed,
-            left=self._state.last,
             **answer,
         )
 
@@ -136,17 +185,22 @@ class OwnCalls:
         if found is not None:
             self._stage.differed(fixture.step, found)
 
-    def _diverged(self, fixture: Fixture, now: JsonValue, found: Mismatch | None = None) -> None:
+    def _diverged(
+        self, fixture: Fixture, now: JsonValue, found: Mismatch | None = None, *, has_failed: bool = False
+    ) -> None:
         """`found` is the place within what it answered, where both are answers."""
         recorded = _result(fixture)
         act = {"step": fixture.step, "kind": "tool", "name": fixture.call.tool_name}
+        act |= {"has_failed": True} if has_failed else {}
         whole = Mismatch(path="result", recorded=recorded, rebuilt=now)
         self._stage.acted({**act, "recorded": recorded, "now": now}, found or whole)
 
 
 def _result(fixture: Fixture) -> JsonValue:
-    if fixture.call.result is not None:
-        return fixture.call.result.value
+    result = fixture.call.result
+    if result is not None:
+        # Bytes as `plain` writes them.
+        return result.value if result.is_json or result.is_text else urlsafe_b64encode(result.content).decode()
     return fixture.error.message if fixture.error else None
 
 

@@ -5,16 +5,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pydantic_ai.messages import ModelMessage, ModelResponse
+from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart
 
 from sessions_app.agents.loop.clock import PinnedClock
+from sessions_app.agents.loop.decisions import Decisions
 from sessions_app.agents.loop.elsewhere import AskParent
 from sessions_app.agents.loop.fork_replay import start_of_fork
 from sessions_app.agents.loop.fork_stage import ForkStage
 from sessions_app.agents.loop.recording_replay import Progress, Ticker, observations_of
 from sessions_app.agents.loop.sub_agents import every_run_frozen
 from sessions_app.agents.own_code.agent import OwnReplay
-from sessions_app.agents.own_code.gate import Ask
+from sessions_app.agents.own_code.gate import Ask, raw_arguments
 from sessions_app.agents.own_code.registry import OwnAgent
 from sessions_app.agents.own_code.stage import Look, OwnStage
 from sessions_app.agents.own_code.state import NoStateToBeginWith
@@ -24,8 +25,9 @@ from sessions_app.core.fork.conclude import conclude_fork
 from sessions_app.core.fork.order import Course, Order
 from sessions_app.core.fork.plan import CannotFork, ForkPlan, plan_fork
 from sessions_app.core.fork.state import ForkState
-from sessions_app.core.fork.stops import Stops
+from sessions_app.core.fork.stops import Stopped, Stops
 from sessions_app.core.payload import JsonObject, JsonValue
+from sessions_app.core.replay.fixture_book import FixtureMiss, sayable
 from sessions_app.core.replay.observed import Observations, Result
 from sessions_app.core.replay.plan import PlannedAnswer
 from sessions_app.core.run import Fixture, Run, ToolCall
@@ -43,6 +45,9 @@ class OwnForkStage(OwnStage):
     def answer(self, planned: PlannedAnswer | None, cursor: int) -> ModelGiven:
         self._was_asked = True
         return self.fork.answer(planned, cursor)
+
+    def is_by_hand(self, call: ToolCallPart) -> bool:
+        return self.fork.is_by_hand(call.tool_name, call.tool_call_id, sayable(raw_arguments(call)))
 
     def fixture(self, name: str, call_id: str | None, arguments: JsonObject) -> Fixture:
         return self.fork.fixture(name, call_id, arguments)
@@ -104,6 +109,10 @@ _WITHIN_AN_ANSWER = (
     "The team's own code is given another state where it asks its model, not between the calls of one answer. "
     "Fork at a step of the model."
 )
+_OVERRULED = (
+    "The agent's own code decided on the call after the fork had: its handler of deferred calls answers for calls that "
+    "it is not asked about. Let it answer for those in `requests.approvals` alone."
+)
 _UNREAD_STATE = (
     "The registered agent does not say how its dependencies are made of a state (deps_of_state), so nothing would read "
     "the changed one."
@@ -112,6 +121,7 @@ _UNREAD_STATE = (
 
 class _OwnFork(OwnReplay):
     stage_type = OwnForkStage
+    stage: OwnForkStage
 
     def __init__(
         self,
@@ -127,7 +137,6 @@ class _OwnFork(OwnReplay):
         self._plan, self._order = plan, order
         self._state = ForkState(plan.run, order, plan.kept)
         super().__init__(plan.replay, own, order, ask, on_progress, clock, stops)
-        assert isinstance(self.stage, OwnForkStage)
         self.model.cursor = plan.cursor
         self.stage.fork = ForkStage(
             plan,
@@ -148,14 +157,32 @@ class _OwnFork(OwnReplay):
 
     def _observed(self, seen: Observations) -> Observations:
         """With a state that somebody changed, no recorded one is left to hold another against."""
-        if _changes_state(self._order):
-            return seen
-        return replace(seen, states=self.state.states, first_state=self.state.first)
+        seen = replace(seen, hears_arguments=True)
+        if not _changes_state(self._order):
+            return replace(seen, states=self.state.states, first_state=self.state.first)
+        return replace(seen, states="changed") if self.state.states == "taken" else seen
+
+    def _stop_within_tool(self, miss: FixtureMiss) -> Stopped | None:
+        """None where no call can be answered in its place: a function that makes the output came to it, or a hook."""
+        call = next((each for each in reversed(self.gate.ran) if each.tool_call_id == miss.call_id), None)
+        if call is None:
+            return None
+        return self.stage.fork.stop_within(call.tool_name, call.tool_call_id, sayable(raw_arguments(call)))
 
     async def fork(self, run_id: str) -> tuple[Result, Run]:
         with every_run_frozen() as misses:
             ending, messages = await self.loop(start_of_fork(self._plan, self.transcript), misses)
+        if ending.miss is not None:
+            ending = replace(ending, stopped=self._stop_within_tool(ending.miss))
         final = self.transcript.end(None, messages, step=0)
         seen = self._observed(observations_of(self.transcript, final, ending))
         result, made = conclude_fork(self._plan, self._order, seen, ending, self._state, run_id=run_id)
+        if _is_overruled(made, self.plan.decisions):
+            raise CannotFork(_OVERRULED)
         return replace(result, facts={**self.facts(), **result.facts}), made
+
+
+def _is_overruled(made: Run, decisions: Decisions) -> bool:
+    """Whether code of the team's decided on a call after the fork had: the library takes the later word."""
+    calls = {call.call_id: call.outcome == "denied" for _, call in made.tool_calls}
+    return any(calls.get(call_id, denial is not None) != (denial is not None) for call_id, denial in decisions.items())

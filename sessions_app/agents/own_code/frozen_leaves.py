@@ -15,11 +15,13 @@ from pydantic_ai.toolsets._dynamic import DynamicToolset
 from pydantic_ai.toolsets.abstract import ToolsetTool
 from pydantic_core import SchemaValidator, core_schema
 
+from replay_recorder.hooks.pydantic_ai_given import code_between
 from sessions_app.agents.loop.library import load_definition
 from sessions_app.agents.loop.replay_model import ReplayModel
-from sessions_app.agents.own_code.gate import MARK, BodyReached, Gate
+from sessions_app.agents.own_code.gate import BodyReached, Gate
 from sessions_app.core.payload import JsonObject
 from sessions_app.core.replay.budgets import Budgets
+from sessions_app.core.replay.marks import MARK, without_mark
 
 _DRAWN = re.compile(r"<(.+):[0-9a-f]+>")
 _ANY_OBJECT = SchemaValidator(core_schema.dict_schema(core_schema.str_schema()))
@@ -60,6 +62,7 @@ class Elsewhere(WrapperToolset[Any]):
 
     async def call_tool(self, name: str, tool_args: Any, ctx: RunContext[Any], tool: ToolsetTool[Any]) -> Any:
         call = self.gate.called_now()
+        self.gate.hear_function(tool_args, code_between(self.wrapped, tool))
         if not self.gate.goes_live(call.tool_name):
             return await self.gate.run_here(call, lambda: self.wrapped.call_tool(name, tool_args, ctx, tool))
         return self.run_live(call, getattr(tool, "original_name", None) or name, self.wrapped.id, tool_args, ctx)
@@ -121,7 +124,7 @@ class Leaves:
 def _comparable(tool: ToolsetTool[Any], recorded: JsonObject) -> ToolsetTool[Any]:
     found, marks = tool.tool_def, tool.tool_def.metadata
     if marks and MARK in marks and MARK not in (recorded.get("metadata") or {}):
-        marks = {name: value for name, value in marks.items() if name != MARK} or None
+        marks = without_mark(marks)
     was, now = recorded.get("capability_id"), found.capability_id
     identity = was if was and now and _stem(was) == _stem(now) else now
     return replace(tool, tool_def=replace(found, metadata=marks, capability_id=identity))
@@ -159,9 +162,11 @@ class Bodies(WrapperToolset[Any]):
     async def call_tool(
         self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
     ) -> Any:
-        if tool.toolset is self:
+        is_unopened = tool.toolset is self
+        self.gate.hear(tool_args, code_between(self.wrapped, None if is_unopened else tool))
+        if is_unopened:
             raise BodyReached
-        return await self.gate.body(name, ctx, lambda: self._run(name, tool_args, ctx, tool))
+        return await self.gate.body(ctx, lambda: self._run(name, tool_args, ctx, tool))
 
     async def _run(self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]) -> Any:
         return await self.wrapped.call_tool(name, tool_args, ctx, tool)

@@ -27,10 +27,11 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 from sessions_app.agents.loop.clock import PinnedClock
 from sessions_app.agents.loop.outcomes import FixtureNotFound
 from sessions_app.agents.loop.sub_agents import every_run_frozen
-from sessions_app.agents.own_code.gate import MARK, ToolCannotRun, plain
+from sessions_app.agents.own_code.gate import ToolCannotRun, plain
 from sessions_app.agents.own_code.registry import OwnAgent
 from sessions_app.core.payload import JsonObject, JsonValue, compact_json
 from sessions_app.core.replay.fixture_book import missing
+from sessions_app.core.replay.marks import MARK
 
 _RETURN: TypeAdapter[ToolReturn[Any]] = TypeAdapter(ToolReturn)
 Run = Callable[[], Any]

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import wraps
 from typing import Any
 
+from replay_recorder.replaying.own_agent import is_openai_agents
 from sessions_app.core.errors import ReplayProductError
 from sessions_app.core.payload import JsonObject, JsonValue
 
@@ -19,7 +20,7 @@ class CannotLoadAgent(ReplayProductError):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class OwnAgent:
-    """An agent of the team's, and what it is run with."""
+    """An agent of the team's, of Pydantic AI or the OpenAI Agents SDK, and what it is run with."""
 
     agent: Any
     deps: Any = None
@@ -29,6 +30,11 @@ class OwnAgent:
     """Makes its dependencies of a recorded state."""
     state_of_deps: Callable[[Any], JsonValue] | None = None
     """Reads the state from them."""
+
+    @property
+    def is_of_sdk(self) -> bool:
+        """Whether the OpenAI Agents SDK runs it."""
+        return is_openai_agents(self.agent)
 
     @property
     def _model(self) -> Any:
@@ -50,7 +56,7 @@ class OwnAgent:
 def load_agent(target: str) -> OwnAgent:
     """Imports the team's code. Raises `CannotLoadAgent`, and whatever that code raises."""
     module, _, attribute = target.partition(":")
-    found = getattr(_imported(module, target), attribute, None)
+    found = getattr(_imported(module), attribute, None)
     if found is None:
         raise CannotLoadAgent(f"the module has no {attribute!r}.")
     made = found() if isinstance(found, Callable) and not _is_agent(found) else found  # type: ignore[arg-type]
@@ -59,37 +65,28 @@ def load_agent(target: str) -> OwnAgent:
     if unknown:
         raise CannotLoadAgent(f"{attribute!r} names {unknown[0]!r}; known are {', '.join(_KNOWN)}.")
     if not _is_agent(named.get("agent")):
-        raise CannotLoadAgent(f"{attribute!r} is no agent of Pydantic AI but {_kind_of(named.get('agent'), target)}.")
+        kind = type(named.get("agent")).__name__
+        raise CannotLoadAgent(f"{attribute!r} is no agent of Pydantic AI or the OpenAI Agents SDK but {kind}.")
     return OwnAgent(**{**named, "arguments": dict(named.get("arguments") or {})})
 
 
-def _imported(module: str, target: str) -> Any:
+def _imported(module: str) -> Any:
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
-        raise CannotLoadAgent(_missing(error.name or "", module, target)) from error
+        raise CannotLoadAgent(_missing(error.name or "", module)) from error
 
 
-def _missing(name: str, module: str, target: str) -> str:
+def _missing(name: str, module: str) -> str:
     if f"{module}.".startswith(f"{name}."):
         return f"there is no module {name!r}. PYTHONPATH has to name the folder in which it is."
-    hint = f" {_on_own_machine(target)}" if name == _OPENAI_AGENTS else ""
+    package = _PACKAGES.get(name)
+    hint = f" It comes with the package {package}." if package else ""
     return f"it imports {name!r}, which is not installed in {sys.prefix}.{hint}"
 
 
-def _kind_of(found: Any, target: str) -> str:
-    kind = type(found)
-    if kind.__module__.partition(".")[0] == _OPENAI_AGENTS:
-        return f"one of the OpenAI Agents SDK. {_on_own_machine(target)[:-1]}"
-    return kind.__name__
-
-
-def _on_own_machine(target: str) -> str:
-    return f"Agents of the OpenAI Agents SDK replay on your own machine: replay-recorder replay RUN --agent {target}."
-
-
-_OPENAI_AGENTS = "agents"
-"""The name under which that SDK is imported."""
+_PACKAGES = {"agents": "openai-agents"}
+"""Of modules that are called otherwise."""
 _KNOWN = ("agent", "deps", "arguments", "deps_of_state", "state_of_deps")
 
 
@@ -110,6 +107,10 @@ def load_team_agent(target: str) -> OwnAgent:
     own = load_agent(target)
     models.ALLOW_MODEL_REQUESTS = False
     Agent.instrument_all(False)
+    if own.is_of_sdk:
+        import agents
+
+        agents.set_tracing_disabled(True)
     return own
 
 
@@ -124,4 +125,4 @@ def _keeping_names(make: Callable[..., None]) -> Any:
 def _is_agent(found: Any) -> bool:
     from pydantic_ai.agent import AbstractAgent
 
-    return isinstance(found, AbstractAgent)
+    return isinstance(found, AbstractAgent) or is_openai_agents(found)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pydantic_ai.messages import ModelMessage, ModelResponse
+from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart
 
 from sessions_app.agents.loop.library import dump_message
 from sessions_app.agents.loop.outcomes import RanPastRecording
@@ -16,12 +16,14 @@ from sessions_app.core.fork.answering import ModelGiven
 from sessions_app.core.fork.order import OnDifference
 from sessions_app.core.fork.stops import Stops
 from sessions_app.core.payload import JsonObject, JsonValue, canonical_json
+from sessions_app.core.ran_with import is_told
 from sessions_app.core.replay.asked_model import AskedModel
 from sessions_app.core.replay.fixture_book import FixtureBook
 from sessions_app.core.replay.matching import Mismatch
 from sessions_app.core.replay.observed import Divergence
 from sessions_app.core.replay.plan import PlannedAnswer
-from sessions_app.core.run import StepSource
+from sessions_app.core.replay.ran_with import first_other
+from sessions_app.core.run import Fixture, StepSource
 
 Look = Callable[[], tuple[list[ModelMessage], JsonObject]]
 
@@ -63,6 +65,10 @@ class OwnStage(RecordedStage):
     def watch(self, look: Look) -> None:
         self._look, self._was_asked = look, False
 
+    def is_by_hand(self, call: ToolCallPart) -> bool:
+        """A replay changes no answer."""
+        return False
+
     def chose(self, model: str | None) -> None:
         """The id of the model that the team's code sends its next request to."""
         self._model = model
@@ -93,6 +99,19 @@ class OwnStage(RecordedStage):
         self._transcript.request(planned, rebuilt, parameters, response, source=source)
         if source == "own_code" and response is not None:
             self._answered_itself(planned, response)
+
+    def _is_asked_again(self, fixture: Fixture, arguments: JsonValue) -> bool:
+        return not self.is_given_otherwise(fixture) and super()._is_asked_again(fixture, arguments)
+
+    def is_given_otherwise(self, fixture: Fixture) -> bool:
+        """Whether the tool of the call under way is given other arguments than then; that is a difference."""
+        recorded, heard = self._transcript.recorded, self._transcript.heard()
+        if recorded is None or heard is None or not is_told(recorded):
+            return False
+        found = first_other(recorded.steps[fixture.step - 1], heard, self._transcript.tally)
+        if found is not None:
+            self.differed(fixture.step, found)
+        return found is not None
 
     def acted(self, act: JsonObject, found: Mismatch) -> None:
         """The team's code did something by itself that is not what was recorded at this place."""

@@ -7,8 +7,8 @@ from typing import Any
 
 from sessions_app.agents.own_code.gate import plain
 from sessions_app.agents.own_code.registry import OwnAgent
-from sessions_app.core.payload import JsonValue
-from sessions_app.core.replay.observed import States
+from sessions_app.core.payload import JsonObject, JsonValue
+from sessions_app.core.replay.observed import StateLeft, States
 from sessions_app.core.run import StateChange
 from sessions_app.core.state import diff_state
 
@@ -36,7 +36,8 @@ class OwnState:
             self.deps = own.deps_of_state(deepcopy(given)) if given is not None else own.deps
         self._read = own.state_of_deps
         self._has_run_tools = has_run_tools
-        self.first = self.last = self._now()
+        self.first = self._last = self._now()
+        self._taken = 0
 
     @property
     def states(self) -> States:
@@ -45,11 +46,16 @@ class OwnState:
             return "carried"
         return "unknown" if self._read is None else "taken"
 
-    def change(self) -> StateChange | None:
-        """What has happened to the state since this was asked last; None for nothing."""
-        last, self.last = self.last, self._now()
-        operations = diff_state(last, self.last)
-        return StateChange(after=tuple(operations)) if operations else None
+    def taken(self) -> JsonObject:
+        """The state of a request or call that has just ended, and what has happened to it since the one before; nothing
+        where the states are not taken."""
+        if self.states != "taken":
+            return {}
+        last, self._last = self._last, self._now()
+        left = StateLeft(order=self._taken, value=self._last)
+        self._taken += 1
+        operations = diff_state(last, self._last)
+        return {"left": left, "state": StateChange(after=tuple(operations)) if operations else None}
 
     def _now(self) -> JsonValue:
         return None if self._read is None else plain(self._read(self.deps))

@@ -14,15 +14,16 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import asdict
 from functools import partial
 from typing import Any
 
+from sessions_app.agents.process.loading import loading_for_good
 from sessions_app.agents.process.pipe import Pipe, to_nowhere
 from sessions_app.agents.process.world_off import Fence, switch_off
 from sessions_app.core.payload import JsonObject
-from sessions_app.core.replay.observed import Result
+from sessions_app.core.replay.observed import Replayed, Result
 
 MEMORY_BYTES = 4 * 1024**3
 CPU_SECONDS = 3600
@@ -32,7 +33,8 @@ _NAMED = 20
 
 def main() -> None:
     pipe = Pipe(lifeline=int(sys.argv[1]))
-    from sessions_app.agents.loop import replaying  # the library loads before the world goes off
+    with loading_for_good():
+        from sessions_app.agents.loop import replaying  # the library loads before the world goes off
 
     hidden = json.loads(sys.argv[2])["hidden"]
     fence = switch_off(hidden, memory_bytes=MEMORY_BYTES, cpu_seconds=CPU_SECONDS)
@@ -42,25 +44,30 @@ def main() -> None:
         pipe.say({"id": request["id"], "result": serve(request, fence, pipe, replaying.replay_requested)})
 
 
-def serve(request: JsonObject, fence: Fence, pipe: Pipe, replay: Callable[..., Any]) -> JsonObject:
+def serve(
+    request: JsonObject, fence: Fence, pipe: Pipe, replay: Callable[..., Coroutine[Any, Any, Replayed]]
+) -> JsonObject:
     """What came of one replay, as JSON."""
+
+    def run(*given: Any) -> Replayed:
+        return asyncio.run(replay(*given))
+
     fence.attempts.clear()
-    return result_body(*attempt(request, pipe, replay, lambda error: f"{type(error).__name__}: {error}"), fence)
+    return result_body(*attempt(request, pipe, run, lambda error: f"{type(error).__name__}: {error}"), fence)
 
 
 def attempt(
-    request: JsonObject, pipe: Pipe, replay: Callable[..., Any], in_words: Callable[[BaseException], str]
-) -> tuple[Result, bytes | None]:
+    request: JsonObject, pipe: Pipe, replay: Callable[..., Replayed], in_words: Callable[[BaseException], str]
+) -> Replayed:
     """Result and record of one replay. The loop is foreign code; whatever it raises, SystemExit too, is the outcome."""
 
     def on_progress(done: int, total: int) -> None:
         pipe.say({"id": request["id"], "progress": [done, total]})
 
     try:
-        result, record = asyncio.run(replay(request, on_progress, partial(pipe.ask, request["id"])))
+        return replay(request, on_progress, partial(pipe.ask, request["id"]))
     except BaseException as error:
         return Result(verdict="could_not_run", error=in_words(error)), None
-    return result, record
 
 
 def result_body(result: Result, record: bytes | None, fence: Fence) -> JsonObject:

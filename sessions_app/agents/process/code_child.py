@@ -19,6 +19,7 @@ from typing import Any
 
 from sessions_app.agents.process.child import attempt, result_body
 from sessions_app.agents.process.code_fence import CodeLimits, fence_code
+from sessions_app.agents.process.loading import loading_for_good
 from sessions_app.agents.process.pipe import Pipe
 from sessions_app.agents.process.world_off import Fence
 from sessions_app.core.fork.order import read_order
@@ -28,11 +29,12 @@ from sessions_app.core.replay.observed import Result
 
 def main() -> None:
     setup = json.loads(sys.argv[2])
-    from sessions_app.agents.loop import sub_agents  # the library loads before the world goes off
-    from sessions_app.agents.own_code import replaying as own_replaying  # the library loads before the world goes off
+    with loading_for_good():  # the library loads before the world goes off
+        from sessions_app.agents.loop import sub_agents
+        from sessions_app.agents.own_code import replaying as own_replaying
 
-    with suppress(ImportError):
-        import_module("urllib3")  # it tries a socket while it is imported, which would count as reaching out
+        with suppress(ImportError):
+            import_module("urllib3")  # it tries a socket while it is imported, which would count as reaching out
 
     limits = CodeLimits(**setup["limits"])
     pipe = Pipe(lifeline=int(sys.argv[1]))

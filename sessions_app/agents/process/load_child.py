@@ -14,13 +14,15 @@ from pathlib import Path
 
 from sessions_app.agents.process.code_child import crash_words
 from sessions_app.agents.process.code_fence import CodeLimits, fence_code
+from sessions_app.agents.process.loading import loading_for_good
 from sessions_app.agents.process.pipe import Pipe
 from sessions_app.agents.process.world_off import Fence
 
 
 def main() -> None:
     setup = json.loads(sys.argv[2])
-    from sessions_app.agents.loop import sub_agents  # the library loads before the world goes off
+    with loading_for_good():
+        from sessions_app.agents.loop import sub_agents  # the library loads before the world goes off
 
     limits = CodeLimits(**setup["limits"])
     pipe = Pipe(lifeline=int(sys.argv[1]))

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from sessions_app.agents.process.code_fence import CodeLimits, fence_code
+from sessions_app.agents.process.loading import loading_for_good
 from sessions_app.agents.process.pipe import Pipe
 from sessions_app.agents.process.world_off import Fence
 from sessions_app.core.payload import JsonObject
@@ -22,8 +23,9 @@ from sessions_app.core.payload import JsonObject
 
 def main() -> None:
     setup = json.loads(sys.argv[2])
-    from sessions_app.agents.loop import sub_agents  # the library loads before the disk is closed
-    from sessions_app.agents.own_code import live_tools  # the library loads before the disk is closed
+    with loading_for_good():  # the library loads before the disk is closed
+        from sessions_app.agents.loop import sub_agents
+        from sessions_app.agents.own_code import live_tools
 
     limits = CodeLimits(**setup["limits"])
     pipe = Pipe(lifeline=int(sys.argv[1]))

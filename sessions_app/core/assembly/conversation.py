@@ -62,8 +62,8 @@ class Converted:
     """The newest message of a user."""
     start: History | None
     """What stands before the newest request, where the conversation has no earlier call here."""
-    is_reordered: bool
-    """Whether the request's results of tools were put into the order of their calls, as a replay gives them."""
+    other_results: str | None
+    """How the request told of the results of tools, where not as a replay gives them."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -91,9 +91,14 @@ _NOTHING_TOLD = _Told(messages=[], turns=(), keys=(), texts=())
 
 
 class Conversations:
-    """The conversations of one trace, as its model calls come in order of time."""
+    """The conversations of one trace, as its model calls come in order of time.
 
-    def __init__(self) -> None:
+    `is_exact`: the messages are those that were sent, so one goes on from another where it repeats all of it as it was.
+    Conventions of spans leave out and trim.
+    """
+
+    def __init__(self, *, is_exact: bool = False) -> None:
+        self._is_exact = is_exact
         self._known: list[_Known] = []
         self._numbers: dict[bytes, int] = {}
         self._known_turns: dict[tuple[int, ...], tuple[Turn, int, int]] = {}
@@ -114,9 +119,11 @@ class Conversations:
             return self._answer_alone(answer, apart, model)
         instructions, said = _without_system(messages, apart)
         told = self._all_told(said)
-        keys, texts = told.keys, told.texts
+        before = (self._number(["instructions", instructions]),) if self._is_exact else ()
+        keys, texts = (*before, *told.keys), (*before, *told.texts)
         known = self._newest_start_of(keys, texts)
-        history, results, start, is_reordered = self._extended(known, told.turns, instructions)
+        first = len(known.keys) - len(before) if known else 0
+        history, results, start, other_results = self._extended(known, told.turns, first, instructions)
         response, calls = _response(answer, len(told.turns), model)
         if history is not None and response is not None and answer is not None:
             key, text = self._key_and_text(Turn(is_answer=True, messages=(answer,)))
@@ -135,7 +142,7 @@ class Conversations:
             results=results,
             prompt=_newest_prompt(said),
             start=start,
-            is_reordered=is_reordered,
+            other_results=other_results,
         )
 
     def _answer_alone(self, answer: ChatMessage | None, apart: str | None, model: str | None) -> Converted:
@@ -148,7 +155,7 @@ class Conversations:
             results={},
             prompt=None,
             start=None,
-            is_reordered=False,
+            other_results=None,
         )
 
     def _all_told(self, messages: list[ChatMessage]) -> _Told:
@@ -177,25 +184,24 @@ class Conversations:
         return None
 
     def _extended(
-        self, known: _Known | None, turns: Sequence[Turn], instructions: str | None
-    ) -> tuple[History | None, dict[str, JsonValue], History | None, bool]:
+        self, known: _Known | None, turns: Sequence[Turn], first: int, instructions: str | None
+    ) -> tuple[History | None, dict[str, JsonValue], History | None, str | None]:
         history = known.history if known else None
         ids = list(known.ids) if known else []
         start = history
         results: dict[str, JsonValue] = {}
-        first = len(known.keys) if known else 0
-        is_reordered = False
+        others: str | None = None
         for position, turn in enumerate(turns[first:], start=first):
             if turn.is_answer:
                 response, calls = _response_of_turn(turn, position, None)
                 history, ids = History(history, response), list(calls)
             else:
                 start = history
-                request, given, is_reordered = _request(turn, instructions, ids)
+                request, given, others = _request(turn, instructions, ids, is_exact=self._is_exact)
                 # Also those of earlier turns: nobody else may have told of them.
                 results |= given
                 history = History(history, request)
-        return history, results, start, is_reordered
+        return history, results, start, others
 
     def _key_and_text(self, turn: Turn) -> tuple[int, int]:
         identity = tuple(map(id, turn.messages))
@@ -207,6 +213,8 @@ class Conversations:
     def _key(self, turn: Turn) -> int:
         """Equal for turns that say the same. Words beside calls of tools are left out by some conventions."""
         calls = [part for part in turn.parts if isinstance(part, CallPart)] if turn.is_answer else []
+        if self._is_exact:
+            return self._number([turn.is_answer, [key for part in turn.parts if (key := _exact_key(part))]])
         return self._number([turn.is_answer, [key for part in calls or turn.parts if (key := _part_key(part))]])
 
     def _text(self, turn: Turn) -> int:
@@ -224,6 +232,17 @@ def _agree(known: tuple[int, ...], texts: tuple[int, ...]) -> bool:
     if texts[: len(known)] == known:
         return True
     return all(left == right or 0 in (left, right) for left, right in zip(known, texts, strict=False))
+
+
+def _exact_key(part: Part) -> JsonValue:
+    match part:
+        case TextPart():
+            return ["text", part.text] if part.text else None
+        case CallPart():
+            return ["call", part.call_id, part.tool_name, comparable(part.arguments)]
+        case ResultPart() | BuiltinResultPart():
+            return ["result", part.call_id, part.content]
+    return _part_key(part)
 
 
 def _part_key(part: Part) -> JsonValue:
@@ -267,29 +286,38 @@ def _newest_prompt(messages: Sequence[ChatMessage]) -> ChatMessage | None:
 
 
 def _request(
-    turn: Turn, instructions: str | None, ids: list[tuple[CallPart, str]]
-) -> tuple[Payload, dict[str, JsonValue], bool]:
-    """The message, the results in it by call id, and whether they had to be put into the order of their calls.
+    turn: Turn, instructions: str | None, ids: list[tuple[CallPart, str]], *, is_exact: bool
+) -> tuple[Payload, dict[str, JsonValue], str | None]:
+    """The message, the results in it by call id, and how these stood otherwise than they do in the message.
 
     `ids` are the calls that wait; each is answered once.
     """
     order = [call_id for _, call_id in ids]
     parts: list[JsonObject] = []
     results: dict[str, JsonValue] = {}
+    has_other_ids = False
     for message in turn.messages:
         if message.role == "system":
             parts.append({"part_kind": "system-prompt", "content": message.words("\n")})
         else:
             for part in message.parts:
                 if isinstance(part, ResultPart):
-                    call_id, tool_name = _answered_call(part, ids)
+                    has_other_ids |= _has_other_id(part, ids)
+                    call_id, tool_name = _answered_call(part, ids, is_exact=is_exact)
                     results[call_id] = part.content
                     parts.append(_tool_return(part, call_id, tool_name))
             parts += _user_prompt(message)
     in_order = _in_order_of_calls(parts, order)
     said: JsonObject = {"parts": in_order, "kind": "request"}
-    whole = said if instructions is None else {**said, "instructions": instructions}
-    return Payload.of_json(whole), results, in_order != parts
+    whole = said if instructions is None and not is_exact else {**said, "instructions": instructions}
+    order_told = "stood in another order than the calls" if in_order != parts else None
+    return Payload.of_json(whole), results, "had ids of no open call" if has_other_ids else order_told
+
+
+def _has_other_id(part: ResultPart, waiting: list[tuple[CallPart, str]]) -> bool:
+    """Whether its id speaks for none of the calls that wait, though these have ids of their own."""
+    ids = {call.call_id for call, _ in waiting} - {None}
+    return part.call_id is not None and bool(ids) and part.call_id not in ids
 
 
 def _in_order_of_calls(parts: list[JsonObject], order: list[str]) -> list[JsonObject]:
@@ -306,12 +334,14 @@ def _tool_return(part: ResultPart, call_id: str, tool_name: str) -> JsonObject:
     return {"part_kind": "tool-return", "tool_name": tool_name, "content": part.content, "tool_call_id": call_id}
 
 
-def _answered_call(part: ResultPart, waiting: list[tuple[CallPart, str]]) -> tuple[str, str]:
-    """The call that this result answers: by id, else by name in order, else the first that waits."""
+def _answered_call(part: ResultPart, waiting: list[tuple[CallPart, str]], *, is_exact: bool) -> tuple[str, str]:
+    """The call that this result answers: by id, else by name in order, else the first that waits. What was sent with an
+    id of no call answers none."""
+    has_own_id = is_exact and any(call.call_id is not None for call, _ in waiting)
     for fits in (
         lambda call, call_id: part.call_id is not None and part.call_id == call_id,
-        lambda call, call_id: part.tool_name is not None and part.tool_name == call.tool_name,
-        lambda call, call_id: part.tool_name is None,
+        lambda call, call_id: not has_own_id and part.tool_name is not None and part.tool_name == call.tool_name,
+        lambda call, call_id: not has_own_id and part.tool_name is None,
     ):
         for pair in waiting:
             if fits(*pair):
@@ -356,8 +386,10 @@ def _file(part: OtherPart) -> JsonObject | None:
 
 def _binary(part: OtherPart) -> JsonObject | None:
     """None for what is no file, and where its bytes were left out."""
-    value = part.value if part.kind == "blob" and isinstance(part.value, dict) else {}
-    data, media_type = value.get("content"), value.get("mime_type")
+    value: JsonObject = part.value if part.kind in ("blob", "file") and isinstance(part.value, dict) else {}
+    inside = value.get("content")
+    file: JsonObject = inside if isinstance(inside, dict) else {}  # as our own export spells one
+    data, media_type = file.get("data", inside), file.get("media_type", value.get("mime_type"))
     if not (isinstance(data, str) and isinstance(media_type, str) and _is_base64(data)):
         return None
     return {"kind": "binary", "data": data, "media_type": media_type}

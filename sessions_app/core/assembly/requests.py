@@ -51,6 +51,12 @@ class Told:
         return self.asked or self.again_of
 
     @property
+    def names_its_call(self) -> bool | None:
+        """Whether its id is that of its call; None where one of the two has none."""
+        ids = None if self.asked is None else self.asked.part.call_id, self.reading.call_id
+        return None if None in ids else ids[0] == ids[1]
+
+    @property
     def has_worked(self) -> bool:
         return self.reading.error is None and self.reading.has_result
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
+from sessions_app.core.assembly.contradictions import is_another_text, leaves
 from sessions_app.core.assembly.conversation import Converted
 from sessions_app.core.assembly.names import identifier, name
 from sessions_app.core.assembly.steps import Draft, StepWriter, numbered, payload_of, put_output_tools, span_facts
@@ -112,7 +113,7 @@ class _Assembled:
             region=self._resource(*_REGION),
             model=name(self._fact(lambda reading: reading.model or reading.answered_model)),
             provider=name(self._fact(lambda reading: reading.provider)),
-            instructions=first.instructions if first else None,
+            instructions=self._instructions(first),
             user_id=name(self._fact(lambda reading: reading.user_id)),
             tenant_id=name(self._fact(lambda reading: reading.tenant_id)),
             flags=self._fact(lambda reading: reading.flags),
@@ -172,7 +173,17 @@ class _Assembled:
         if first is None or first.prompt is None:
             return payload_of(said)
         prompt = first.prompt.words("\n")
-        return Payload.of_text(_input_within(prompt, said) or prompt)
+        own = self._outermost.reading.input if self._outermost else None
+        return Payload.of_text(_input_within(prompt, said) or _other_input(prompt, own) or prompt)
+
+    def _instructions(self, first: Converted | None) -> str | None:
+        """Those of the first request; those of the run's own span, where it is what asked and had others."""
+        sent = first.instructions if first else None
+        asking = next((draft.node for draft in self._models if draft.converted is first), None)
+        agent = next((outer for outer in asking.above() if outer.kind == "agent"), None) if asking else None
+        own = agent.reading.instructions if agent is not None and agent is self._outermost else None
+        is_part = sent is not None and own is not None and own.strip() in sent.split("\n\n")
+        return own if sent and own and not is_part and is_another_text(sent, own) else sent
 
     def _end(self, is_closed: bool) -> tuple[RunStatus, ErrorInfo | None]:
         if not any(node.span.parent_id is None and _has_ended(node) for node in self._roots):
@@ -214,9 +225,11 @@ class _Assembled:
         last = self._models[-1] if self._models else None
         answer = last.node.reading.answer if last and last.node else None
         text = None if answer is None else answer.words()
-        if text and last is not None and not last.children_asked:
+        said = self._outermost.reading.output if self._outermost else None
+        is_told = said is None or (text is not None and not is_another_text(text, said))
+        if text and last is not None and not last.children_asked and is_told:
             return Payload.of_text(text)
-        return payload_of(self._outermost.reading.output) if self._outermost else None
+        return payload_of(said)
 
     def _final(self, status: RunStatus) -> History | None:
         last = self._models[-1] if self._models else None
@@ -238,6 +251,9 @@ class _Assembled:
         contradicted = sorted(span.span_id for span in self._spans if span.namesakes)
         if contradicted:
             facts["contradicted_spans"] = contradicted
+        lost = sorted({str(node.span.parent_id) for node in self._nodes if node.is_adopted})
+        if lost:
+            facts["lost_spans"] = lost
         if self._outermost is not None:
             facts["root"] = span_facts(self._outermost.span, self._outermost.reading)
         return {"trace": facts}
@@ -250,22 +266,22 @@ def _has_ended(root: Node) -> bool:
     return root.span.end_ns is not None or root.span.status == "ok"
 
 
+def _asked_in(said: JsonValue) -> list[str]:
+    """The texts that name what the run was asked."""
+    given = parsed(said)
+    named = given if isinstance(given, dict) else {"": given}
+    texts = (named.get(each) for each in _ASKED)
+    return [text for text in texts if isinstance(text, str) and text.strip()]
+
+
+def _other_input(prompt: str, said: JsonValue) -> str | None:
+    """What the run's own span says that it was asked, where that is not what the model was."""
+    return next((text for text in _asked_in(said) if is_another_text(prompt, text)), None)
+
+
 def _input_within(prompt: str, said: JsonValue) -> str | None:
     """What the run's own span was given, where the prompt is a template around it: the text under a name for what is
     asked, else the longest text that is in both."""
-    given = parsed(said)
-    named = given if isinstance(given, dict) else {"": given}
-    asked = (text for name in _ASKED if isinstance(text := named.get(name), str))
-    found = next((text for text in asked if text.strip() and text.strip() in prompt), None)
-    texts = [text for text in leaves(given) if len(text) >= _SHORTEST_INPUT and text.strip() in prompt]
+    found = next((text for text in _asked_in(said) if text.strip() in prompt), None)
+    texts = [text for text in leaves(parsed(said)) if len(text) >= _SHORTEST_INPUT and text.strip() in prompt]
     return found or max(texts, key=len, default=None)
-
-
-def leaves(value: JsonValue) -> Iterator[str]:
-    stack = [value]
-    while stack:
-        item = stack.pop()
-        if isinstance(item, str):
-            yield item
-        elif isinstance(item, dict | list):
-            stack += item.values() if isinstance(item, dict) else item

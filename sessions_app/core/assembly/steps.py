@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
+from sessions_app.core.assembly.contradictions import are_other_arguments, is_another_name
 from sessions_app.core.assembly.conversation import Conversations, Converted
 from sessions_app.core.assembly.names import name
 from sessions_app.core.assembly.requests import Asked, OpenCalls, Told, same_value
@@ -41,16 +42,18 @@ class Draft:
     """Of a tool's span: the call that it tells of."""
     converted: Converted | None = None
     children_asked: list[Asked] = field(default_factory=list)
+    has_other_id: bool = False
+    """Of a tool's span: it names another call than the one that it tells of, and others name theirs."""
 
 
 class StepWriter:
-    """Takes nodes in order of time."""
+    """Takes nodes in order of time; `is_exact` as for `Conversations`."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_exact: bool = False) -> None:
         self.drafts: list[Draft] = []
         self._of_node: dict[int, Draft] = {}
         self._asked_by: dict[int, Draft] = {}
-        self._conversations = Conversations()
+        self._conversations = Conversations(is_exact=is_exact)
         self._open = OpenCalls()
 
     def take(self, node: Node) -> None:
@@ -131,6 +134,10 @@ class StepWriter:
             if asked is not None and told.reading.tool_name is None:
                 draft.name = name(asked.part.tool_name) or draft.name
             draft.call = _tool_call(draft, told)
+        # Some frameworks give their spans ids of their own, and then all of them.
+        if any(told.names_its_call for _, told in tools):
+            for draft, told in tools:
+                draft.has_other_id = told.names_its_call is False
         return [each for draft in _after_their_answers(self.drafts) for each in (draft, *_untold(draft))]
 
 
@@ -186,25 +193,38 @@ def _untold(draft: Draft) -> list[Draft]:
 def _tool_call(draft: Draft, told: Told) -> ToolCall:
     """What the model asked and was given counts, as it was spelled there; the span fills gaps.
 
-    Where the span tells another answer than the model was given, it is the tool's: a replay then shows the difference.
+    Where the span tells of another tool, of other arguments than the model gave or of another answer than it was given,
+    it is what the tool did: judge and replay then show the difference.
     """
     assert isinstance(draft.call, ToolCall)
     reading, asked = told.reading, told.asked
     said = reading.arguments if reading.has_arguments else None
-    arguments = said if asked is None or asked.part.arguments is None else asked.part.arguments
+    is_as_asked = asked is not None and asked.part.arguments is not None and not _ran_otherwise(told)
+    arguments = asked.part.arguments if asked is not None and is_as_asked else said
     is_given = asked is not None and asked.has_result
     result = asked.result if asked is not None and is_given else reading.result
     if is_given and reading.has_result and not same_value(result, reading.result):
         result = reading.result
     has_result = is_given or reading.has_result
     return ToolCall(
-        tool_name=(name(asked.part.tool_name) if asked else None) or draft.call.tool_name,
+        tool_name=_tool_name(draft.call, told),
         # An attempt that another one came after answered no call.
         call_id=None if told.again_of else name(asked.call_id if asked else reading.call_id),
         arguments=payload_of(arguments, null_is_value=reading.has_arguments),
         result=payload_of(result, null_is_value=True) if has_result else None,
         outcome=_outcome(draft, result) if has_result else ("crashed" if draft.error else None),
     )
+
+
+def _ran_otherwise(told: Told) -> bool:
+    asked = told.asked.part.arguments if told.asked else None
+    return told.reading.has_arguments and are_other_arguments(asked, told.reading.arguments)
+
+
+def _tool_name(call: ToolCall, told: Told) -> str:
+    asked = name(told.asked.part.tool_name) if told.asked else None
+    is_told = told.reading.tool_name is not None and asked is not None
+    return call.tool_name if asked is None or (is_told and is_another_name(asked, call.tool_name)) else asked
 
 
 def _outcome(draft: Draft, result: JsonValue) -> str:
@@ -322,9 +342,10 @@ def _step(draft: Draft, indexes: dict[int, int]) -> Step:
 def _extra(draft: Draft) -> JsonObject:
     if draft.node is None:
         return {}
-    reordered = draft.converted is not None and draft.converted.is_reordered
-    order = {"tool_results": "stood in another order than the calls"} if reordered else {}
-    return {**told_by(draft.node), **order, **_ran_with(draft.told)}
+    others = draft.converted.other_results if draft.converted is not None else None
+    told = {} if others is None else {"tool_results": others}
+    named = {"named_call": draft.told.reading.call_id} if draft.has_other_id and draft.told is not None else {}
+    return {**told_by(draft.node), **told, **named, **_ran_with(draft.told)}
 
 
 def _ran_with(told: Told | None) -> JsonObject:
@@ -335,12 +356,15 @@ def _ran_with(told: Told | None) -> JsonObject:
     asked = told.asked.part.arguments if told is not None and told.asked is not None else None
     if told is None or asked is None or not told.reading.has_arguments or same_value(asked, told.reading.arguments):
         return {}
+    if _ran_otherwise(told):
+        return {}  # then the step has them
     return {"ran_with": told.reading.arguments}
 
 
 def told_by(node: Node) -> JsonObject:
     """The span behind a step, with everything in it that no convention understood."""
-    orphan = {"is_orphan": True} if node.parent is None and node.span.parent_id is not None else {}
+    is_orphan = node.is_adopted or (node.parent is None and node.span.parent_id is not None)
+    orphan = {"is_orphan": True} if is_orphan else {}
     return {"span": {**span_facts(node.span, node.reading), **orphan, **_twins(node)}}
 
 

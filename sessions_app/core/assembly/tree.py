@@ -24,6 +24,8 @@ class Node:
     children: list[Node] = field(default_factory=list)
     twins: list[Span] = field(default_factory=list)
     """Spans that told of the same operation and were taken together with this one."""
+    is_adopted: bool = False
+    """Whether the span around it was lost, and it stands inside of one that is there."""
 
     @property
     def kind(self) -> str:
@@ -44,6 +46,8 @@ class Node:
 def forest(spans: Sequence[Span]) -> list[Node]:
     """The topmost nodes in order of time: spans without a parent, and those whose parent is not there.
 
+    Where the trace's topmost span is there, others whose parent is not stand inside of what was open around them.
+
     The order of `spans` does not matter.
     """
     ordered = sorted(spans, key=lambda span: (span.start_ns or _FAR, span.span_id))
@@ -51,10 +55,43 @@ def forest(spans: Sequence[Span]) -> list[Node]:
     for node in nodes.values():
         node.parent = nodes.get(node.span.parent_id or "")
     _break_circles(nodes.values())
+    _adopt(list(nodes.values()))
     for node in nodes.values():
         if node.parent is not None:
             node.parent.children.append(node)
     return [node for node in nodes.values() if node.parent is None]
+
+
+def _adopt(nodes: list[Node]) -> None:
+    """Those that name one lost span stay together, inside of the shortest span that was open around all of them."""
+    tops = [node for node in nodes if node.span.parent_id is None]
+    open_around = [node for node in nodes if node.kind not in _WITHOUT_CHILDREN and node.span.start_ns is not None]
+    by_length = sorted(open_around, key=_length)
+    for children in _by_lost_parent(nodes).values() if tops else ():
+        around = next((other for other in by_length if _encloses(other, children)), tops[0])
+        for child in children:
+            child.parent, child.is_adopted = around, True
+
+
+_WITHOUT_CHILDREN = frozenset({"model", "retrieval", "embedding", "handoff"})
+
+
+def _by_lost_parent(nodes: list[Node]) -> dict[str, list[Node]]:
+    found: dict[str, list[Node]] = {}
+    for node in nodes:
+        if node.parent is None and node.span.parent_id is not None:
+            found.setdefault(node.span.parent_id, []).append(node)
+    return found
+
+
+def _encloses(outer: Node, children: list[Node]) -> bool:
+    """In time, and without being inside of any of them."""
+    above = {id(node) for node in (outer, *outer.above())}
+    return not any(id(child) in above or not _covers(outer, child) for child in children)
+
+
+def _length(node: Node) -> int:
+    return (node.span.end_ns or _FAR) - node.start
 
 
 def _break_circles(nodes: Iterable[Node]) -> None:

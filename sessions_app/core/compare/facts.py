@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from sessions_app.core.compare.json_diff import MISSING, Difference, Tally
+from sessions_app.core.compare.json_diff import MISSING, Difference, Missing, Tally
 from sessions_app.core.compare.payload_fields import FieldComparer
 from sessions_app.core.compare.status import PairStatus, status_of
 from sessions_app.core.compare.step_fields import StepComparer
+from sessions_app.core.compare.volatile import SPELLED_AS_TEXT
 from sessions_app.core.history import messages
 from sessions_app.core.payload import JsonValue, Payload
 from sessions_app.core.run import ModelCall, Run
@@ -115,8 +116,21 @@ def _output(left: Run, right: Run, fields: FieldComparer) -> Fact:
     """A run that ended badly has no output; one that ended well without it was not captured."""
     one, other = (None if run.status == "ok" else MISSING for run in (left, right))
     ends = (left.output or one, right.output or other)
-    found = fact("output", left.output, right.output, fields.payloads("output", *ends))
+    found = fact("output", left.output, right.output, _differences_of_outputs(*ends, fields))
     return replace(found, is_captured=ends != (None, None))
+
+
+def _differences_of_outputs(
+    left: Payload | Missing | None, right: Payload | Missing | None, fields: FieldComparer
+) -> Iterator[Difference]:
+    if isinstance(left, Payload) and isinstance(right, Payload) and is_spelled_as_text(left, right):
+        return fields.payloads("output", left, right, as_fields=True, spelling=SPELLED_AS_TEXT)
+    return fields.payloads("output", left, right)
+
+
+def is_spelled_as_text(left: Payload, right: Payload) -> bool:
+    """Whether one is JSON and the other a text, which may spell it."""
+    return (left.is_text and right.is_json) or (left.is_json and right.is_text)
 
 
 def _error(left: Run, right: Run, steps: StepComparer) -> Fact:

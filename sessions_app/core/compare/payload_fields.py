@@ -55,14 +55,15 @@ class FieldComparer:
         right: Payload | Missing | None,
         *,
         as_fields: bool = False,
+        spelling: str = SAME_JSON,
     ) -> Iterator[Difference]:
         """`MISSING` for a field that is known not to be there. `as_fields` reads a text that spells
-        an object or list as that; that it was spelled otherwise is a rule."""
+        an object or list as that; that it was spelled otherwise is the rule of this note."""
         if isinstance(left, Payload) and isinstance(right, Payload):
             if self._counted_as_equal(left, right, as_fields=as_fields):
                 return iter(())
             if as_fields or (left.is_json and right.is_json):
-                return self._values_and_spelling(path, left, right, as_fields)
+                return self._values_and_spelling(path, left, right, as_fields, spelling)
             return self.present(path, _read(left, as_fields), _read(right, as_fields))
         if not isinstance(left, Payload) and not isinstance(right, Payload):
             return iter(())
@@ -71,19 +72,21 @@ class FieldComparer:
             return iter([_not_captured(path, one, other, is_left=left is None)])
         return self.present(path, one, other)
 
-    def _values_and_spelling(self, path: str, left: Payload, right: Payload, as_fields: bool) -> Iterator[Difference]:
+    def _values_and_spelling(
+        self, path: str, left: Payload, right: Payload, as_fields: bool, spelling: str
+    ) -> Iterator[Difference]:
         """Two documents are two recordings, also where their values are the same."""
         one, other = _read(left, as_fields), _read(right, as_fields)
         ignored, is_other = self.tally.ignored.total(), False
         for found in self.present(path, one, other):
             is_other = True
             yield found
-        if is_other or self.tally.ignored.total() > ignored or left.content == right.content:
+        if is_other or self.tally.ignored.total() > ignored or left == right:
             return
-        rule = rule_for(self.rules, path, one, other, SAME_JSON)
+        rule = rule_for(self.rules, path, one, other, spelling)
         if rule is None:
             texts = left.as_text(), right.as_text()
-            yield Difference(path=path, left=texts[0], right=texts[1], status="changed", note=SAME_JSON)
+            yield Difference(path=path, left=texts[0], right=texts[1], status="changed", note=spelling)
         else:
             self.tally.ignored[rule.key] += 1
 

@@ -7,10 +7,11 @@ from the bytes, so that "no difference in 7 steps, 41 fields" counts what it say
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 
 from sessions_app.core.compare.align import Alignment, Row, align_steps, widened
+from sessions_app.core.compare.call_ids import CallIds, with_call_ids
 from sessions_app.core.compare.facts import MAX_DIFFERENCES, Fact, compare_facts
 from sessions_app.core.compare.json_diff import MISSING, Difference, Tally
 from sessions_app.core.compare.keys import KeyMaker, spelled_key
@@ -19,6 +20,7 @@ from sessions_app.core.compare.requests import messages_of
 from sessions_app.core.compare.sequence import equal_ends
 from sessions_app.core.compare.status import PairStatus, status_of
 from sessions_app.core.compare.step_fields import RunStates, StepComparer
+from sessions_app.core.compare.unplayed import NOT_PLAYED, unplayed_between
 from sessions_app.core.compare.volatile import (
     TOOL_CALL_ID,
     VOLATILE_RULES,
@@ -26,6 +28,7 @@ from sessions_app.core.compare.volatile import (
     VolatileRules,
 )
 from sessions_app.core.payload import JsonValue
+from sessions_app.core.ran_with import is_told
 from sessions_app.core.run import Run, Step, asked
 
 
@@ -41,6 +44,16 @@ class StepPair:
     """There are more differences than are kept here."""
     moved_to: int | None = None
     """For a step without a partner: index of the same call out of order on the other side."""
+
+    @property
+    def is_unplayed(self) -> bool:
+        return self.differences == (NOT_PLAYED,)
+
+    @property
+    def alone(self) -> tuple[Step, ...]:
+        """The step that has no partner."""
+        step = self.left if self.right is None else self.right if self.left is None else None
+        return () if step is None else (step,)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -91,7 +104,12 @@ class Comparison:
     def not_comparable(self) -> int:
         """Fields of which nothing can be said."""
         found = [part.differences for part in self.facts] + [part.differences for part in self.steps]
-        return sum(difference.status == "not_comparable" for each in found for difference in each)
+        return sum(difference.status == "not_comparable" for each in found for difference in each) - self.not_played
+
+    @property
+    def not_played(self) -> int:
+        """Steps that the replay of the two only read."""
+        return sum(pair.is_unplayed for pair in self.steps)
 
     def _statuses(self) -> Iterator[PairStatus]:
         yield from (fact.status for fact in self.facts)
@@ -114,7 +132,7 @@ def compare_runs(left: Run, right: Run, rules: VolatileRules | None = None) -> C
     comparer = _comparer(left, right, rules, alignment)
     tally = comparer.fields.tally
     facts = tuple(compare_facts(left, right, comparer))
-    steps = tuple(_pair(row, left, right, comparer) for row in alignment.rows)
+    steps = tuple(_pairs(alignment, left, right, comparer))
     return Comparison(
         left=left,
         right=right,
@@ -133,17 +151,18 @@ def first_divergence(left: Run, right: Run, rules: VolatileRules | None = None) 
     rules = rules_for(left, right) if rules is None else rules
     alignment = _align(left, right)
     comparer = _comparer(left, right, rules, alignment)
-    pairs = (_pair(row, left, right, comparer) for row in alignment.rows)
+    pairs = _pairs(alignment, left, right, comparer)
     return _divergence(pairs) or _divergence_of_facts(compare_facts(left, right, comparer))
 
 
-def first_changed_step(left: Run, right: Run) -> Divergence | None:
-    """The first field in which two steps differ that stand beside each other, or what the runs came to; steps of one
-    side are passed over."""
+def first_changed_step(left: Run, right: Run, *, counts_alone: bool) -> Divergence | None:
+    """The first field in which two steps differ that stand beside each other, or what the runs came to; and a step that
+    one side alone has, where such steps count."""
     alignment = _align(left, right)
     comparer = _comparer(left, right, rules_for(left, right), alignment)
-    pairs = (_pair(row, left, right, comparer) for row in alignment.rows)
-    found = next((_at_field(pair) for pair in pairs if pair.status == "changed"), None)
+    pairs = _pairs(alignment, left, right, comparer)
+    kept = (pair for pair in pairs if counts_alone or not pair.alone)
+    found = _divergence(kept)
     return found or _divergence_of_facts(fact for fact in compare_facts(left, right, comparer) if fact.name in _ENDS)
 
 
@@ -162,19 +181,20 @@ def _are_of_one_recorder(left: Run, right: Run) -> bool:
 
 
 def _comparer(left: Run, right: Run, rules: VolatileRules, alignment: Alignment) -> StepComparer:
-    fields = FieldComparer(rules, Tally())
+    partners = {
+        left.steps[row.left].index: right.steps[row.right].index
+        for row in alignment.rows
+        if row.left is not None and row.right is not None
+    }
     return StepComparer(
-        fields=fields,
+        fields=FieldComparer(with_call_ids(rules, CallIds(left, right, partners)), Tally()),
         left=messages_of(left),
         right=messages_of(right),
         left_states=RunStates(left),
         right_states=RunStates(right),
         are_of_one_recorder=_are_of_one_recorder(left, right),
-        partners={
-            left.steps[row.left].index: right.steps[row.right].index
-            for row in alignment.rows
-            if row.left is not None and row.right is not None
-        },
+        are_told_of_arguments=is_told(left) and is_told(right),
+        partners=partners,
     )
 
 
@@ -184,6 +204,15 @@ def _align(left: Run, right: Run) -> Alignment:
     maker = KeyMaker()
     inner = [maker.keys(run.steps[head : len(run.steps) - tail]) for run in (left, right)]
     return widened(align_steps(*inner), head, tail)
+
+
+def _pairs(alignment: Alignment, left: Run, right: Run, comparer: StepComparer) -> Iterator[StepPair]:
+    """Of a run and its replay, what was not played is not held against what it was copied from."""
+    is_unplayed = unplayed_between(left, right)
+    for row in alignment.rows:
+        pair = _pair(row, left, right, comparer)
+        is_read = pair.status in ("same", "only_left", "only_right") and is_unplayed(pair.left, pair.right)
+        yield replace(pair, status="not_comparable", differences=(NOT_PLAYED,)) if is_read else pair
 
 
 def _pair(row: Row, left: Run, right: Run, comparer: StepComparer) -> StepPair:
@@ -252,7 +281,7 @@ def _at_step(pair: StepPair, rest: Iterator[StepPair]) -> Divergence:
 def _instead(rest: Iterator[StepPair]) -> Step | None:
     """The first step that only the right has, before the runs agree again."""
     for pair in rest:
-        if pair.status != "only_left":
+        if pair.status != "only_left" and not pair.is_unplayed:
             return pair.right if pair.status == "only_right" else None
     return None
 

@@ -29,32 +29,33 @@ def divergence_sentence(comparison: Comparison) -> str:
 
 def agreement_sentence(comparison: Comparison) -> str:
     """How much was compared and found the same, and what could not be."""
-    steps = _count(len(comparison.steps), "step")
+    steps = _count(len(comparison.steps) - comparison.not_played, "step")
     text = f"No difference in {steps}, {_count(comparison.compared_fields, 'field')}"
     if comparison.not_comparable:
         text += f"; {_count(comparison.not_comparable, 'field')} cannot be compared"
+    if comparison.not_played:
+        text += f"; {_count(comparison.not_played, 'step')} not played"
     if comparison.ignored_count:
         text += f"; {_count(comparison.ignored_count, 'volatile field')} ignored"
     return text
 
 
 def divergence_lines(comparison: Comparison) -> list[str]:
-    """`Runs diverged at step N`, and what each run did there."""
+    """`Runs diverged at step N`, and what each run did there, or what was different where both did the same."""
     found = comparison.divergence
     if found is None:
         return ["Runs are identical" if comparison.identical else agreement_sentence(comparison)]
     step = found.left_step or found.right_step
     if step is None:
-        return [
-            f"Runs diverged at {found.path}",
-            f"Run 1: {value_text(found.left)}",
-            f"Run 2: {value_text(found.right)}",
-        ]
-    return [
-        f"Runs diverged at step {step.index}",
-        f"Run 1: {_done(comparison, found, 'left')}",
-        f"Run 2: {_done(comparison, found, 'right')}",
-    ]
+        return _value_lines(found, found.path)
+    left, right = _done(comparison, found, "left"), _done(comparison, found, "right")
+    if left == right:
+        return _value_lines(found, f"step {step.index}, {found.path}")
+    return [f"Runs diverged at step {step.index}", f"Run 1: {left}", f"Run 2: {right}"]
+
+
+def _value_lines(found: Divergence, place: str) -> list[str]:
+    return [f"Runs diverged at {place}", f"Run 1: {value_text(found.left)}", f"Run 2: {value_text(found.right)}"]
 
 
 def value_text(value: JsonValue, length: int = _VALUE_LENGTH) -> str:

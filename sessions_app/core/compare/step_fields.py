@@ -2,9 +2,11 @@
 
 Not compared: ids of sub-runs, token counts (a captured answer carries its own), where
 an answer came from, HTTP headers, and fields that the format does not know. States are compared where both runs
-recorded any: the state that a step left, wherever the two changed it otherwise. Parents, handoffs, the agent of a step
-and what a tool gave before it was made a text are compared where both steps have them, for few producers tell of these,
-and a replay not of all; in two runs that one recorder wrote, what one step has and the other lacks is a difference too.
+recorded any: the state that a step left, wherever the two changed it otherwise. Parents, handoffs, the agent of a step,
+whether a tool itself began, with what it was approved, and what it gave before it was made a text are compared where
+both steps have them, for few producers tell of these, and a replay not of all; in two runs that one recorder wrote,
+what one step has and the other lacks is a difference too. What a tool was given in place of what the model sent is
+compared where both recorders heard it.
 """
 
 from __future__ import annotations
@@ -16,9 +18,10 @@ from datetime import datetime
 from sessions_app.core.compare.json_diff import MISSING, Difference, Missing
 from sessions_app.core.compare.payload_fields import FieldComparer
 from sessions_app.core.compare.requests import NewMessages, RunMessages
-from sessions_app.core.compare.strict import Interner
+from sessions_app.core.compare.strict import Interner, same_json
 from sessions_app.core.history import messages
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
+from sessions_app.core.ran_with import both_given, said_of
 from sessions_app.core.run import (
     Chunk,
     ErrorInfo,
@@ -77,6 +80,8 @@ class StepComparer:
     right_states: RunStates
     are_of_one_recorder: bool
     """Both were recorded as they ran, and of the same framework: what a step does not say did not happen."""
+    are_told_of_arguments: bool
+    """The recorders of both heard what tools were given: where a step says nothing, it is what the model sent."""
     partners: Mapping[int, int]
     """Which step of the right, by its index, stands beside each of the left."""
 
@@ -161,11 +166,21 @@ class StepComparer:
 
     def _said_by_recorder(self, left: Step, right: Step) -> Iterator[Difference]:
         """What a replay makes holds none of it."""
-        for name in ("agent", "returned", "handoff"):
+        for name in ("agent", "returned", "handoff", "tool_ran", "approved_arguments", "waited_for", "waits_with"):
             one, other = left.extra.get(name, MISSING), right.extra.get(name, MISSING)
             sides = sum(each is not MISSING for each in (one, other))
             if sides == 2 or (sides == 1 and self.are_of_one_recorder):
                 yield from self.fields.present(name, one, other)
+        yield from self._given(left, right)
+
+    def _given(self, left: Step, right: Step) -> Iterator[Difference]:
+        """What tools were given whose model asked with the same."""
+        one, other, sent = said_of(left), said_of(right), _asked_of_both(left, right)
+        if not self.are_told_of_arguments or not (one or other) or sent is None:
+            return
+        given = both_given(sent, one, other)
+        if given is not None:
+            yield from self.fields.present("ran_with", *given)
 
     def _tool(self, left: ToolCall, right: ToolCall) -> Iterator[Difference]:
         yield from self.fields.values("outcome", left.outcome, right.outcome)
@@ -205,6 +220,13 @@ def _length(new: NewMessages) -> JsonObject:
 
 def _all(new: NewMessages) -> list[Payload]:
     return messages(new.history)
+
+
+def _asked_of_both(*steps: Step) -> JsonValue | None:
+    """What the model asked a tool with, where that is the same."""
+    sent = [each.parsed if each is not None else None for each in map(asked, steps)]
+    one, other = ({} if arguments in (None, "") else arguments for arguments in sent)
+    return one if same_json(one, other) else None
 
 
 def _results(*steps: Step) -> list[Payload | Missing | None]:

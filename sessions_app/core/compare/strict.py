@@ -8,27 +8,11 @@ from __future__ import annotations
 
 import json
 from decimal import Decimal
-from math import isfinite, isinf
+from math import isfinite
 from typing import Any
 
 from sessions_app.core.compare.partial import is_truncated
-from sessions_app.core.payload import JsonValue
-
-
-class SpelledFloat(float):
-    """A float that remembers how the document spelled it: `1e2`, `100.0`."""
-
-    text: str
-
-    def __new__(cls, text: str) -> SpelledFloat:
-        number = super().__new__(cls, text)
-        if isinf(number):
-            raise ValueError(f"{text[:40]} is out of range")
-        number.text = text
-        return number
-
-    def __repr__(self) -> str:
-        return self.text
+from sessions_app.core.payload import JsonValue, SpelledFloat
 
 
 def read_json(text: str | bytes) -> JsonValue:
@@ -78,12 +62,24 @@ def same_leaf(left: JsonValue, right: JsonValue) -> bool:
 
 
 def same_json(left: JsonValue, right: JsonValue) -> bool:
-    """Whether both would be written as the same JSON: numbers as they are spelled, keys in their order."""
-    if isinstance(left, dict) and isinstance(right, dict):
-        return list(left) == list(right) and all(same_json(left[key], right[key]) for key in left)
-    if isinstance(left, list) and isinstance(right, list):
-        return len(left) == len(right) and all(map(same_json, left, right))
-    return same_leaf(left, right)
+    """Whether both would be written as the same JSON: numbers as they are spelled, keys in their order.
+
+    Without recursion: a text that a tool gave may be nested as deep as it likes.
+    """
+    waiting = [(left, right)]
+    while waiting:
+        one, other = waiting.pop()
+        if isinstance(one, dict) and isinstance(other, dict):
+            if list(one) != list(other):
+                return False
+            waiting += zip(one.values(), other.values(), strict=True)
+        elif isinstance(one, list) and isinstance(other, list):
+            if len(one) != len(other):
+                return False
+            waiting += zip(one, other, strict=True)
+        elif not same_leaf(one, other):
+            return False
+    return True
 
 
 class Interner:

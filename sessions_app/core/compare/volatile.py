@@ -7,7 +7,7 @@ compared like any other. What was hidden is counted.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from sessions_app.core.payload import JsonValue
@@ -18,6 +18,9 @@ SAME_KEYS = "same keys, other order"
 """The note of a difference in nothing but the order of an object's keys."""
 SAME_JSON = "same JSON, written otherwise"
 """The note of two JSON values that differ in nothing but spaces, escapes and exponents."""
+OUTPUT_TEXT = "output-text"
+SPELLED_AS_TEXT = "an object or list, and the text that spells it"
+"""The note of two outputs with the same values."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -35,9 +38,13 @@ class VolatileRule:
     """When given, the values must be texts that this matches."""
     note: str | None = None
     """When given, only differences with this note are meant."""
+    are_alike: Callable[[JsonValue, JsonValue], bool] | None = None
+    """When given, only values are meant that stand for the same."""
 
     def matches(self, path: str, left: JsonValue, right: JsonValue, note: str | None = None) -> bool:
         if not path.endswith(self.ending) or not self.place.search(path) or self.note not in (None, note):
+            return False
+        if self.are_alike is not None and not self.are_alike(left, right):
             return False
         return self.values is None or _all_match(self.values, left, right)
 
@@ -117,6 +124,14 @@ VOLATILE_RULES: VolatileRules = (
         note=SAME_JSON,
     ),
     VolatileRule(
+        key=OUTPUT_TEXT,
+        name="structured output written as text",
+        why="Whoever recorded it chose one; the values, and the spelling of numbers, are the same.",
+        ending="output",
+        place=re.compile(r"^output$"),
+        note=SPELLED_AS_TEXT,
+    ),
+    VolatileRule(
         key="step-time",
         name="start and duration of a step",
         why="No two executions take the same time.",
@@ -129,7 +144,7 @@ VOLATILE_RULES: VolatileRules = (
 TOOL_CALL_ID = VolatileRule(
     key="tool-call-id",
     name="id of a tool call",
-    why="A live model makes new ids; a replay must give the recorded ones.",
+    why="A live model makes new ids; a replay must give the recorded ones. The id of another call is no new one.",
     ending="call_id",
     place=re.compile(_MESSAGE_OR_PART + r"\.tool_call_id$|^call_id$"),
 )

@@ -4,8 +4,8 @@
                         unknown
     a tool call         by hand · recorded · borrowed · unknown
 
-Recorded means that the request is the recorded one, borrowed that the same request was answered in another run. A
-recorded answer for another request, or that of a live model, is only given where the order says so.
+Recorded means that the request is the recorded one, borrowed that the same request was answered in another
+recorded run. A recorded answer for another request, or that of a live model, is only given where the order says so.
 """
 
 from __future__ import annotations
@@ -161,6 +161,12 @@ class Answering:
         if isinstance(found, Fixture):
             return self._changed(ask, found)
         return self._borrowed(ask) or found
+
+    def is_by_hand(self, ask: ToolAsk) -> bool:
+        """Whether an answer by hand or a change stands in the tool's place."""
+        found = self._book.look_up(ask.name, ask.call_id, ask.arguments)
+        is_changed = found is not None and found.step in self._tools
+        return is_changed or self._hand_answer(ask.at, ask.key) is not None
 
     def _changed(self, ask: ToolAsk, fixture: Fixture) -> ToolGiven:
         change = self._tools.pop(fixture.step, None)

@@ -3,6 +3,7 @@
     {"kind": "instructions", "value": text}
     {"kind": "message", "step": 4, "index": 0, "value": text or whole message}
     {"kind": "tool_result", "step": 3, "value": any JSON} or {…, "error": text or {"type", "message"}}
+    {"kind": "approval", "step": 3, "value": "approved" or "denied", "message": what the model is told of a denial}
     {"kind": "model_answer", "step": 2, "value": {"text", "tool_calls": [{"name", "arguments"}]}}
     {"kind": "state", "step": 2, "patch": [JSON Patch]}
     {"kind": "model", "value": {"model", "settings"}}
@@ -86,6 +87,19 @@ class NewToolResult:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class NewDecision:
+    """What a person decides of a call that waited for an approval, in place of what was decided then."""
+
+    step: int
+    denial: str | None
+    """What the model is told; None approves the call."""
+
+    @property
+    def outcome(self) -> str:
+        return "approved" if self.denial is None else "denied"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class NewModelAnswer:
     """Another answer of the model at a step, written by hand."""
 
@@ -133,10 +147,20 @@ class Rule:
 
 
 Change = (
-    NewInstructions | NewMessage | NewToolResult | NewModelAnswer | NewState | NewModel | NewClock | NewAgent | Rule
+    NewInstructions
+    | NewMessage
+    | NewToolResult
+    | NewDecision
+    | NewModelAnswer
+    | NewState
+    | NewModel
+    | NewClock
+    | NewAgent
+    | Rule
 )
 
 MAX_CHANGES = 50
+_DENIED = "The tool call was denied."
 _MAX_SHIFT = 100 * 365 * 24 * 3600
 _MAX_NUMBER = 999_999_999
 _STEP_ID = re.compile(r"(step_)?[0-9]{1,9}")
@@ -188,6 +212,15 @@ def read_failure(error: JsonValue, field: str) -> ToolFailure:
         if (kind is None or isinstance(kind, str)) and isinstance(crashes, bool):
             return ToolFailure(message=error["message"], type=kind, crashes=crashes)
     raise ForkError(f"{field} must be a text or an object with message, type and crashes.", field=field)
+
+
+def _approval(item: JsonObject, field: str) -> Change:
+    value, message = item.get("value"), item.get("message")
+    if value not in ("approved", "denied"):
+        raise ForkError(f"{field}.value must be approved or denied.", field=f"{field}.value")
+    if message is not None and (value == "approved" or not isinstance(message, str) or not message.strip()):
+        raise ForkError(f"{field}.message must be a text, and belongs to a denial.", field=f"{field}.message")
+    return NewDecision(step=_step(item, field), denial=None if value == "approved" else message or _DENIED)
 
 
 def _model_answer(item: JsonObject, field: str) -> Change:
@@ -295,6 +328,7 @@ _READERS: dict[str, Callable[[JsonObject, str], Change]] = {
     "instructions": _instructions,
     "message": _message,
     "tool_result": _tool_result,
+    "approval": _approval,
     "model_answer": _model_answer,
     "state": _state,
     "model": _model,
@@ -308,6 +342,7 @@ _MEMBERS: dict[str, tuple[str, ...]] = {
     "instructions": ("value",),
     "message": ("step", "index", "value"),
     "tool_result": ("step", "value", "error"),
+    "approval": ("step", "value", "message"),
     "model_answer": ("step", "value"),
     "state": ("step", "patch"),
     "model": ("value",),

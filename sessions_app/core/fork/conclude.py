@@ -14,8 +14,8 @@ from sessions_app.core.fork.state import ForkState
 from sessions_app.core.fork.stops import Stopped
 from sessions_app.core.judge.verdict import judge
 from sessions_app.core.payload import JsonObject, JsonValue
-from sessions_app.core.replay.ending import Ending
-from sessions_app.core.replay.fixture_book import recorded_arguments
+from sessions_app.core.replay.ending import Ending, missed_facts, missed_field
+from sessions_app.core.replay.fixture_book import FixtureMiss, recorded_arguments
 from sessions_app.core.replay.observed import Divergence, Observations, Result
 from sessions_app.core.replay.proof import part_of
 from sessions_app.core.run import Run, Step, ToolCall
@@ -24,10 +24,15 @@ from sessions_app.core.run import Run, Step, ToolCall
 def conclude_fork(
     plan: ForkPlan, order: Order, seen: Observations, ending: Ending, state: ForkState, *, run_id: str
 ) -> tuple[Result, Run]:
-    made = forked_run(plan, order, seen, run_id=run_id)
+    made = state.fitted(forked_run(plan, order, seen, run_id=run_id))
     facts = _facts(plan, order, made, state, ending.stopped)
+    if ending.miss is not None:
+        facts = {**facts, **missed_facts(ending.miss)}
     if ending.stopped is not None:
-        return _stopped(plan, made, ending.stopped, facts, seen), made
+        return _stopped(plan, ending.stopped, ending.miss, facts, seen), made
+    if ending.miss is not None:
+        found = _missed(ending.miss, len(made.steps) + 1)
+        return Result(verdict="fixture_missing", divergence=found, facts=facts, observations=seen), made
     comparison = compare_runs(plan.run, made)
     divergence = _first_difference(comparison)
     limit = judge(plan.run).limit
@@ -50,12 +55,14 @@ def _not_compared(plan: ForkPlan, reason: str, facts: JsonObject, seen: Observat
     return Result(verdict="unknown_from_step", divergence=found, facts={**facts, "limit": limit}, observations=seen)
 
 
-def _stopped(plan: ForkPlan, made: Run, stopped: Stopped, facts: JsonObject, seen: Observations) -> Result:
+def _stopped(
+    plan: ForkPlan, stopped: Stopped, miss: FixtureMiss | None, facts: JsonObject, seen: Observations
+) -> Result:
     if stopped.why != "unknown":
         return Result(verdict="paused", facts=facts, observations=seen, stopped=stopped.to_json())
     return Result(
         verdict="unknown_from_step",
-        divergence=_unknown(plan, stopped),
+        divergence=_unknown(plan, stopped) if miss is None else _missed(miss, stopped.stop.step),
         facts=facts,
         observations=seen,
         stopped=stopped.to_json(),
@@ -72,6 +79,12 @@ def _unknown(plan: ForkPlan, stopped: Stopped) -> Divergence:
         return Divergence(step=stop.step, path="args", recorded=None, replayed=stop.arguments)
     path, left, right = nearest
     return Divergence(step=stop.step, path=path, recorded=left, replayed=right)
+
+
+def _missed(miss: FixtureMiss, step: int) -> Divergence:
+    """What the tool itself, or what is not a tool, came to that has no answer."""
+    path, recorded, replayed = missed_field(miss)
+    return Divergence(step=step, path=path, recorded=recorded, replayed=replayed)
 
 
 def _nearest(run: Run, name: str, arguments: JsonValue) -> tuple[str, JsonValue, JsonValue] | None:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from sessions_app.core.errors import ReplayProductError
-from sessions_app.core.fork.changes import NewInstructions, NewMessage, NewModel
+from sessions_app.core.fork.changes import NewDecision, NewInstructions, NewMessage, NewModel
 from sessions_app.core.fork.lint import lint_history
 from sessions_app.core.fork.order import Order
 from sessions_app.core.history import History, extend, messages
@@ -66,7 +66,9 @@ def plan_fork(run: Run, order: Order) -> ForkPlan:
     instructions = next((c.value for c in order.changes if isinstance(c, NewInstructions)), None)
     history = _instructed(_edited(recorded, order, plan, cursor, asks_first), instructions)
     return ForkPlan(
-        replay=replace(plan, answers=_with_settings(plan.answers, cursor, model.settings)),
+        replay=replace(
+            plan, answers=_with_settings(plan.answers, cursor, model.settings), decisions=_decisions(run, order)
+        ),
         cursor=cursor,
         history=history,
         recorded=recorded,
@@ -74,6 +76,12 @@ def plan_fork(run: Run, order: Order) -> ForkPlan:
         instructions=instructions,
         model=model.model,
     )
+
+
+def _decisions(run: Run, order: Order) -> dict[str, str | None]:
+    calls = {step.index: call.call_id for step, call in run.tool_calls}
+    changes = (change for change in order.changes if isinstance(change, NewDecision))
+    return {call_id: change.denial for change in changes if (call_id := calls.get(change.step)) is not None}
 
 
 def _has_open_calls(run: Run, plan: ReplayPlan, cursor: int, at: int) -> bool:

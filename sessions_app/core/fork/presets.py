@@ -21,25 +21,33 @@ _STALE_BY = timedelta(days=30)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Preset:
-    """One answer to try. `change` is a `tool_result` change that lacks its step."""
+    """One thing to try. `change` lacks its step."""
 
     key: str
     title: str
     change: JsonObject
 
 
-def presets(call: ToolCall) -> list[Preset]:
+def presets(call: ToolCall, *, decided: JsonValue = None) -> list[Preset]:
     """Those that make sense for what the tool answered, always in the same order.
 
     An answer that an edit leaves as it was is not offered; of a call whose answer was not captured only the timeout is.
+    `decided` says what came of a call that waited for an approval; the other decision is offered.
     """
+    decisions = [] if decided is None else [_other_decision(decided)]
     made: dict[str, JsonObject] = dict(_answers(call.result)) if call.result else {}
     made["timeout"] = {"error": _timeout(call)}
-    return [
+    return decisions + [
         Preset(key=key, title=title, change={"kind": "tool_result", **made[key]})
         for key, title in _TITLES.items()
         if key in made
     ]
+
+
+def _other_decision(decided: JsonValue) -> Preset:
+    if decided == "denied":
+        return Preset(key="approved", title="Approved", change={"kind": "approval", "value": "approved"})
+    return Preset(key="denied", title="Denied", change={"kind": "approval", "value": "denied"})
 
 
 _TITLES = {

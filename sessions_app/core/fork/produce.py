@@ -8,8 +8,9 @@ from dataclasses import replace
 
 from sessions_app.core.fork.order import Order
 from sessions_app.core.fork.plan import ForkPlan
-from sessions_app.core.history import History
+from sessions_app.core.history import History, messages
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
+from sessions_app.core.ran_with import TOLD
 from sessions_app.core.replay.observed import Observations, ObservedCall, ObservedRequest
 from sessions_app.core.replay.produce import parameters_in_shape, source_of, spelled_as
 from sessions_app.core.replay.projection import Projection
@@ -22,6 +23,7 @@ from sessions_app.core.run import (
     RunStatus,
     StateChange,
     Step,
+    StepSource,
     ToolCall,
 )
 
@@ -45,7 +47,7 @@ def forked_run(plan: ForkPlan, order: Order, seen: Observations, *, run_id: str)
         duration_ms=None,
         steps=steps,
         final=builder.final,
-        extra={},
+        extra={TOLD: True} if seen.hears_arguments else {},
     )
 
 
@@ -76,8 +78,11 @@ class _Builder:
     def steps(self) -> Iterator[Step]:
         if not self._asks_first():
             yield from self._tool_steps(self._plan.history.message, parent=self._plan.kept or None)
+        elif not self._plan.kept:
+            yield from self._steps_of_waiting_calls()
         for request in self._seen.requests:
-            yield from self._beside(request.step if request.source in REPEATED else None)
+            yield from self._beside(request.step)
+            self._repeated = request.step if request.source in REPEATED else None
             step = self._model_step(request)
             yield step
             if request.response is not None:
@@ -85,9 +90,18 @@ class _Builder:
         if self._seen.output is not None or self._seen.error is not None:
             yield from self._beside(len(self._plan.run.steps) + 1)
 
+    def _steps_of_waiting_calls(self) -> Iterator[Step]:
+        """Of an answer whose other calls were answered before this run was continued."""
+        decided = self._plan.run.decided
+        answers = (each.value for each in reversed(messages(self._plan.history)) if each.value["kind"] == "response")
+        newest: JsonObject = next(answers, {}) if decided else {}
+        waiting = [part for part in newest.get("parts") or [] if part.get("tool_call_id") in decided]
+        yield from self._tool_steps(Payload.of_json({"parts": waiting}), parent=None)
+
     def _beside(self, recorded: int | None) -> Iterator[Step]:
-        """Recorded work that is no part of the loop, such as building a prompt, up to the step that is repeated now.
-        It did not run again and goes with the steps around it, as long as these are the recorded ones."""
+        """Recorded work that is no part of the loop, such as building a prompt, up to the recorded step in whose place
+        the next one stands. It did not run again and goes with the steps before it, as long as these are the recorded
+        ones."""
         last, self._repeated = self._repeated, recorded
         if last is None or recorded is None:
             return
@@ -97,8 +111,14 @@ class _Builder:
 
     def _played_back(self, step: Step) -> Step:
         self._next += 1
-        state = step.state if self._snapshots is None else self._snapshots.change_at(step)
+        state = self._state_beside(step)
         return replace(step, index=self._next - 1, parent=None, started_at=None, duration_ms=None, state=state)
+
+    def _state_beside(self, step: Step) -> StateChange | None:
+        """What a step that did not run again says of the state: of a changed one a recorded snapshot knows nothing."""
+        if self._seen.states == "changed":
+            return None
+        return step.state if self._snapshots is None else self._snapshots.change_at(step)
 
     def _asks_first(self) -> bool:
         return bool(self._plan.history.message.value.get("kind") == "request")
@@ -131,7 +151,7 @@ class _Builder:
     def _tool_steps(self, response: Payload, *, parent: int | None) -> Iterator[Step]:
         parts = [part for part in response.value.get("parts") or [] if part.get("part_kind") == "tool-call"]
         called = [(part, self._observed(part)) for part in parts]
-        if all(observed is not None and observed.source == "recorded" for _, observed in called):
+        if all(observed and observed.step and observed.source in ("recorded", "by_hand") for _, observed in called):
             # Calls of one answer stand in the order in which they ended then.
             called.sort(key=lambda each: each[1].step if each[1] else 0)
         for part, observed in called:
@@ -152,8 +172,7 @@ class _Builder:
         recorded = self._recorded_step(observed.step) if observed else None
         call = _tool_call(part, observed, answer, recorded, is_output=name in self._output_tools())
         is_repeated = observed is not None and (observed.source == "recorded" or _gave_the_same(recorded, call))
-        stands = is_repeated or (observed is not None and observed.source == "own_code")
-        yield from self._beside(recorded.index if recorded and stands else None)
+        yield from self._beside(recorded.index if recorded else None)
         self._repeated = self._repeated if is_repeated else None
         if observed is None:
             yield self._of_framework(call, parent)
@@ -189,6 +208,7 @@ class _Builder:
         """`recorded` is the step in whose place it stands; an answer that is repeated keeps the source it had there."""
         is_repeated = recorded is not None and seen.source in REPEATED
         link = recorded.extra.get("borrowed_from") if recorded and is_repeated else seen.link
+        given = seen.given if isinstance(seen, ObservedCall) else None
         step = Step(
             index=self._next,
             name=recorded.name if recorded else _name(call),
@@ -197,7 +217,7 @@ class _Builder:
             error=seen.error,
             state=self._state(recorded, seen),
             source=source_of(recorded, seen) if recorded else seen.source,
-            extra={"borrowed_from": link} if link else {},
+            extra={**({"borrowed_from": link} if link else {}), **(given or {})},
         )
         self._next += 1
         return step
@@ -210,9 +230,10 @@ class _Builder:
 
     def _of_framework(self, call: ToolCall, parent: int | None) -> Step:
         """An answer that no tool gave, as to a call of one that does not exist: the framework's code, unless it is the
-        recorded one again."""
+        recorded one again, or the fork denies the call."""
         again = next((pair for pair in self._plan.run.tool_calls if _is_same(pair[1], call)), None)
-        step = Step(index=self._next, name=call.tool_name, call=call, parent=parent, source="own_code")
+        source: StepSource = "by_hand" if call.call_id in self._plan.replay.decisions else "own_code"
+        step = Step(index=self._next, name=call.tool_name, call=call, parent=parent, source=source)
         self._next += 1
         if again is None:
             return step

@@ -8,20 +8,22 @@ from sessions_app.core.compare.runs import Comparison
 from sessions_app.core.judge.reasons import Reason
 from sessions_app.core.replay.ending import Ending
 from sessions_app.core.replay.observed import Divergence, States
+from sessions_app.core.replay.plan import played_steps
 from sessions_app.core.replay.proof import (
     PROVEN,
     TAKEN,
     Part,
     PartName,
     Proof,
-    counted,
     differing,
     not_comparable,
     part_of,
     up_to,
 )
+from sessions_app.core.replay.ran_with import arguments_of_fork
 from sessions_app.core.run import ModelCall, Run
 from sessions_app.core.state import lack_of_states
+from sessions_app.core.unplayed import unplayed
 
 
 def prove_fork(
@@ -34,21 +36,24 @@ def prove_fork(
         "requests": _recorded(parent, lambda call: call.history, "the messages of the requests were not recorded"),
         "parameters": _recorded(parent, lambda call: call.parameters, "tools and output schema were not recorded"),
         "model": not_comparable(TAKEN),
-        "tool_arguments": PROVEN if parent.tool_calls else not_comparable("no call of a tool was compared"),
+        "tool_arguments": arguments_of_fork(parent, comparison.right),
         "state": _state(parent, states),
         "outcome": _outcome(comparison, limit),
     }
-    proof = Proof(same_steps=counted(parent.steps), parts=parts, outcome_kind=ending.kind)
+    steps = played_steps(parent)
+    proof = Proof(same_steps=len(steps), parts=parts, outcome_kind=ending.kind, not_played=unplayed(parent))
     if divergence is None:
         return proof
     if part_of(divergence.path) == "outcome":
         return differing(proof, divergence)
-    return differing(up_to(proof, parent.steps, divergence.step), divergence)
+    return differing(up_to(proof, steps, divergence.step), divergence)
 
 
 def _state(parent: Run, states: States) -> Part:
     if states == "carried":
         return not_comparable("carried over from the recording, as far as its steps happened again")
+    if states == "changed":
+        return not_comparable("read from your code, which began with the changed state")
     if states == "unknown":
         return not_comparable("the agent does not say how to read its state")
     lack = lack_of_states(parent)

@@ -4,12 +4,13 @@ that happened again changed it."""
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import replace
 
 from sessions_app.core.checkpoints import state_digest
 from sessions_app.core.fork.changes import NewState
 from sessions_app.core.fork.order import Order
 from sessions_app.core.payload import JsonObject, JsonValue
-from sessions_app.core.run import Run, StateChange
+from sessions_app.core.run import Run, StateChange, Step
 from sessions_app.core.state import PatchError, apply_patch, state_after
 
 
@@ -22,6 +23,8 @@ class ForkState:
         for change in order.changes:
             if isinstance(change, NewState):
                 self._patches[change.step].extend(change.patch)
+        self._is_changed = bool(self._patches)
+        self._kept = kept
         self._before: list[JsonObject] = []
         self.value: JsonValue = _state_after(run, kept)
         self.digest = state_digest(self.value)
@@ -40,6 +43,21 @@ class ForkState:
         after = self._applied(list(recorded.after) if recorded else [], recorded_step)
         before, self._before = self._before, []
         return StateChange(before=tuple(before), after=tuple(after)) if before or after else None
+
+    def fitted(self, made: Run) -> Run:
+        """The run of the fork. Snapshots that were played back say what happened to the recorded state; of that the
+        changed one takes what fits."""
+        if not self._is_changed:
+            return made
+        self.value = _state_after(made, self._kept)
+        return replace(made, steps=(*made.steps[: self._kept], *map(self._fitted, made.steps[self._kept :])))
+
+    def _fitted(self, step: Step) -> Step:
+        change = step.state
+        if change is None:
+            return step
+        before, after = (tuple(self._applied(list(each), step.index)) for each in (change.before, change.after))
+        return replace(step, state=StateChange(before=before, after=after) if before or after else None)
 
     def _applied(self, operations: list[JsonObject], step: int | None) -> list[JsonObject]:
         """Those that fit the state as it is now."""

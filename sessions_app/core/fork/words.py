@@ -14,6 +14,7 @@ from sessions_app.core.fork.changes import (
     Change,
     NewAgent,
     NewClock,
+    NewDecision,
     NewInstructions,
     NewMessage,
     NewModel,
@@ -71,6 +72,14 @@ def _tool_result(change: NewToolResult, run: Run | None) -> str:
         fields = _changed_fields(call.result, change.value) if call else ""
         edit = fields or arrow(_recorded_answer(step), short(change.value))
     return f"{name} at step {change.step}: {edit}"
+
+
+def _decision(change: NewDecision, run: Run | None) -> str:
+    step = _step(run, change.step)
+    call = step.call if step and isinstance(step.call, ToolCall) else None
+    name = f"{clipped(call.tool_name)} " if call else ""
+    then = "" if call is None else ("denied" if call.outcome == "denied" else "approved")
+    return f"approval of {name}at step {change.step}: {arrow(then, change.outcome)}"
 
 
 def _recorded_answer(step: Step | None) -> str:
@@ -138,6 +147,7 @@ _WRITERS: dict[type[Change], Callable[[Any, Run | None], str]] = {
     NewInstructions: _instructions,
     NewMessage: _message,
     NewToolResult: _tool_result,
+    NewDecision: _decision,
     NewModelAnswer: _model_answer,
     NewState: _state,
     NewModel: _model,

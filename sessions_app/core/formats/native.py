@@ -17,12 +17,13 @@ from sessions_app.core.formats.native_steps import (
     write_error,
     write_step,
 )
-from sessions_app.core.formats.shapes import MESSAGE, PARAMETERS, Shape, check_shape
+from sessions_app.core.formats.shapes import MESSAGE, PARAMETERS, TOOL, Shape, check_shape
 from sessions_app.core.formats.values import read_value, write_value
 from sessions_app.core.history import History, extend, nodes
 from sessions_app.core.json_text import Limits
 from sessions_app.core.payload import JsonObject, Payload, sha256_hex
 from sessions_app.core.run import (
+    USAGE_LIMITS,
     AgentInfo,
     CodeInfo,
     ModelCall,
@@ -214,9 +215,17 @@ def _read_agent(fields: Fields | None) -> AgentInfo:
         output_function=fields.name("output_function"),
         output_changed=fields.boolean("output_changed"),
         output_unchecked=fields.boolean("output_unchecked"),
-        usage_limits=fields.object("usage_limits"),
+        usage_limits=_read_limits(fields),
         extra=fields.rest(),
     )
+
+
+def _read_limits(agent: Fields) -> JsonObject | None:
+    """A limit of another kind would end a replay elsewhere, or nowhere."""
+    if (limits := agent.child("usage_limits")) is not None:
+        for name in USAGE_LIMITS:
+            limits.integer(name)
+    return agent.object("usage_limits")
 
 
 def _write_code(code: CodeInfo) -> bytes | None:
@@ -296,6 +305,8 @@ class _InlineResolver:
         }
         for position, row in enumerate(self._tables["parameters"]):
             _check_object(row, PARAMETERS, f"parameters[{position}]")
+        for position, row in enumerate(self._tables["tools"]):
+            check_shape(row.content, TOOL, f"tools[{position}]")
         self._after: dict[int, History | None] = {}
 
     def start(self, prior: list[bytes] | None) -> History | None:

@@ -14,9 +14,9 @@ from sessions_app.core.formats.fields import Fields, as_array
 from sessions_app.core.formats.native import foreign_extra
 from sessions_app.core.json_text import Limits
 from sessions_app.core.payload import Payload, sha256_hex
-from sessions_app.core.run import Run
+from sessions_app.core.run import MESSAGES, Run
 
-SOURCE = "pydantic-ai-messages"
+SOURCE = MESSAGES
 
 
 def parse_messages(content: bytes, limits: Limits = Limits()) -> Run:

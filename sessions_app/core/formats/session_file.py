@@ -15,10 +15,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sessions_app.core.errors import RecordTooLarge
-from sessions_app.core.formats.conversation import read_messages, run_from_messages
+from sessions_app.core.formats.conversation import OUTPUT_PROCESSED, read_messages, run_from_messages
 from sessions_app.core.formats.fields import Fields, as_array, as_object
 from sessions_app.core.formats.json_writer import array_text, object_text, scalar
 from sessions_app.core.formats.native import foreign_extra
+from sessions_app.core.formats.python_text import read_python_text
 from sessions_app.core.formats.values import message_value, write_value
 from sessions_app.core.json_text import Limits
 from sessions_app.core.payload import JsonValue, Payload, sha256_hex
@@ -44,7 +45,7 @@ def parse_session_file(content: bytes, limits: Limits = Limits()) -> Run:
     has_id = "session_id" in fields.names()
     run_id = fields.required("session_id", fields.identifier) if has_id else f"run-{sha256_hex(content)[:16]}"
     given = _input(fields)
-    messages = _with_prompt(_messages(fields, limits), given, fields.slice("instructions"))
+    messages = _with_prompt(_messages(fields, limits), given, _instructions(fields))
     run = run_from_messages(read_messages(messages), run_id=run_id, source_format=SESSION_FILE)
     output = _text_payload(fields, "final_output") or _text_payload(fields, "output")
     steps = run.steps or _calls_alone(fields, limits)
@@ -55,7 +56,7 @@ def parse_session_file(content: bytes, limits: Limits = Limits()) -> Run:
         input=given or run.input,
         output=output if messages else output or run.output,
         model=fields.name("model") or run.model,
-        instructions=fields.text("instructions") or run.instructions,
+        instructions=_said_instructions(fields) or run.instructions,
         started_at=fields.time("timestamp") or run.started_at,
         duration_ms=fields.number("duration_ms"),
         user_id=fields.name("user_id"),
@@ -107,8 +108,50 @@ def _limited(fields: Fields, name: str, limits: Limits) -> list[Fields]:
 
 
 def _messages(fields: Fields, limits: Limits) -> list[Payload]:
-    instructions = fields.slice("instructions")
-    return [read_message(child, instructions) for child in _limited(fields, "messages", limits)]
+    instructions = _instructions(fields)
+    children = _limited(fields, "messages", limits)
+    messages = [read_message(child, instructions) for child in children]
+    has_own = bool(children) and children[-1].slice("instructions") is not None
+    return messages if has_own else [*messages[:-1], *map(_unsent, messages[-1:])]
+
+
+def _instructions(fields: Fields) -> bytes | None:
+    """As JSON, where the file says them."""
+    said = _said_instructions(fields)
+    return None if said is None else scalar(said)
+
+
+def _said_instructions(fields: Fields) -> str | None:
+    """An empty text is what the script writes for an agent without any. With newer versions of the library it writes a
+    list of what Python prints for each part; a function among them leaves open what the model was told."""
+    slice_ = fields.slice("instructions")
+    said = None if slice_ is None else Payload(content=slice_).value
+    if isinstance(said, str) or said is None:
+        return said or None
+    if not isinstance(said, list) or not all(isinstance(each, str) for each in said):
+        raise fields.error("instructions", "must be a text, a list of texts or null")
+    texts = [_instruction(each) for each in said]
+    return "\n\n".join(filter(None, texts)) or None if None not in texts else None
+
+
+def _instruction(printed: str) -> str | None:
+    if not printed.startswith(_PRINTED):
+        return printed
+    read = read_python_text(printed)
+    text = read.get("instruction") if isinstance(read, dict) else None
+    return text if isinstance(text, str) else None
+
+
+_PRINTED = "SourcedInstruction("
+"""How Python prints a part of the instructions of Pydantic AI 2."""
+
+
+def _unsent(last: Payload) -> Payload:
+    """What the loop adds behind a structured output is sent to no model, and has no instructions."""
+    message = as_object(last.content, "message")
+    parts = read_messages([last])[0].parts_of("tool-return")
+    is_end = any(part.get("content") == OUTPUT_PROCESSED for part in parts)
+    return Payload(content=object_text({**message, "instructions": None}.items())) if is_end else last
 
 
 def read_message(fields: Fields, instructions: bytes | None) -> Payload:
@@ -154,7 +197,10 @@ def _call(fields: Fields) -> ToolCall:
 
 
 def _extra(fields: Fields, *, keeps_calls: bool) -> dict[str, object]:
-    """Unknown fields; with messages the list of calls repeats them, and is kept as it came."""
+    """Unknown fields, and instructions of which nobody can tell what they said; with messages the list of calls repeats
+    them, and is kept as it came."""
     calls = fields.value("tool_calls")
-    extra = foreign_extra(fields.rest(), SESSION_FILE)
+    said = fields.value("instructions")
+    unread = {"instructions": said} if said and _said_instructions(fields) is None else {}
+    extra = foreign_extra({**unread, **fields.rest()}, SESSION_FILE)
     return {"tool_calls": calls, **extra} if keeps_calls and calls is not None else extra

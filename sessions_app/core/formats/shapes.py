@@ -34,6 +34,7 @@ class _Message(msgspec.Struct):
 class _Tool(msgspec.Struct):
     name: str
     kind: str | None = None
+    outer_typed_dict_key: str | None = None
 
 
 class _InstructionPart(msgspec.Struct):
@@ -56,6 +57,7 @@ class _Parameters(msgspec.Struct):
 Shape = msgspec.json.Decoder[Any]
 MESSAGE: Shape = msgspec.json.Decoder(_Message)
 PARAMETERS: Shape = msgspec.json.Decoder(_Parameters)
+TOOL: Shape = msgspec.json.Decoder(_Tool)
 _SAID = re.compile(r"Expected `([^`]*)`, got `([^`]*)`(?: - at `\$([^`]*)`)?")
 _WORDS = {"str": "a text", "array": "a list", "object": "an object"}
 

@@ -29,6 +29,7 @@ from sessions_app.core.importers.provider_log import is_request
 from sessions_app.core.json_text import Limits, load_strict
 from sessions_app.core.payload import BINARY, JsonValue, Payload, compact_json, sha256_hex
 from sessions_app.core.run import ErrorInfo, HttpExchange, ModelCall, Run, Step, ToolCall
+from sessions_app.core.spans.provider_messages import events_in
 from sessions_app.core.spans.reading import ChatMessage, TextPart
 from sessions_app.core.spans.span import Span
 
@@ -170,10 +171,8 @@ def _model_node(interaction: Interaction) -> Node | None:
 def _response(body: Payload | None) -> JsonValue:
     """The JSON value, or the chunks of a stream of events."""
     value = body.value if body else None
-    if not isinstance(value, str) or not value.lstrip().startswith(("data:", "event:")):
-        return value
-    lines = [line[5:].strip().encode() for line in value.splitlines() if line.startswith("data:")]
-    return [load_strict(line) for line in lines if is_json(line)]
+    events = events_in(value) if isinstance(value, str) else None
+    return value if events is None else [load_strict(each.encode()) for each in events if is_json(each.encode())]
 
 
 def _with_conversation(run: Run, first: Draft, last: Draft) -> Run:

@@ -20,6 +20,7 @@ from sessions_app.core.judge.reading import (
     join_words,
     leaves,
     main_models,
+    object_of,
     own_tools,
     status_code,
     text_of,
@@ -27,11 +28,15 @@ from sessions_app.core.judge.reading import (
 )
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.run import Run, Step, ToolCall
-from sessions_app.core.shared_values import shared_values
+from sessions_app.core.shared_values import once_each, shared_values
+from sessions_app.core.unplayed import lost_spans
 
 USER_KEYS = frozenset({"user_id", "user", "customer_id"})
 TENANT_KEYS = frozenset({"tenant_id", "tenant"})
 COUNT_KEYS = frozenset({"count", "total", "total_count", "hits", "matches"})
+
+
+Level = Literal["warning", "info"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -41,14 +46,19 @@ class Anomaly:
     code: str
     message: str
     steps: tuple[int, ...] = ()
-    level: Literal["warning", "info"] = "warning"
+    level: Level = "warning"
 
     @property
     def odd_step(self) -> int | None:
         """Where a reader should look first: the repeat, and not what it repeats."""
-        if not self.steps:
+        if not self.steps or self.code in _OF_NO_STEP:
             return None
         return self.steps[-1] if self.code in _SHOWN_AT_LAST else self.steps[0]
+
+    @property
+    def weight(self) -> int:
+        """What went wrong weighs 0; 1 is what may well be as it was meant, such as a call that was made again."""
+        return 1 if self.code in _MAY_BE_MEANT else 0
 
     @classmethod
     def from_json(cls, item: JsonObject) -> Anomaly:
@@ -61,6 +71,19 @@ class Anomaly:
         return {"code": self.code, "message": self.message, "steps": steps, "level": self.level}
 
 
+_OF_NO_STEP = frozenset({"many_tool_calls"})
+"""Said of the run as a whole: no step of a long run is odd for its length."""
+_MAY_BE_MEANT = frozenset(
+    {
+        "many_tool_calls",
+        "duplicate_call",
+        "error_words",
+        "unscoped_call",
+        "model_changed",
+        "other_model_answered",
+        "spans_lost",
+    }
+)
 _SHOWN_AT_LAST = frozenset({"duplicate_call", "model_changed", "state_chain_broken"})
 
 
@@ -75,12 +98,15 @@ class Rules:
 
 @shared_values()
 def find_anomalies(run: Run, rules: Rules = Rules()) -> list[Anomaly]:
-    return [found for detect in DETECTORS for found in detect(run, rules)]
+    """What went wrong stands before what may be as it was meant, and that before mere notes."""
+    found = [each for detect in DETECTORS for each in detect(run, rules)]
+    return sorted(found, key=lambda each: (each.level != "warning", each.weight))
 
 
 def first_odd_step(anomalies: Iterable[Anomaly]) -> int | None:
-    odd = [a.odd_step for a in anomalies if a.level == "warning" and a.odd_step is not None]
-    return min(odd, default=None)
+    """Of what went wrong, where anything did; a repeat before it leads astray."""
+    odd = [(a.weight, a.odd_step) for a in anomalies if a.level == "warning" and a.odd_step is not None]
+    return min(odd, default=(0, None))[1]
 
 
 # --- how often, and again ----------------------------------------------------------------------
@@ -97,15 +123,28 @@ def many_tool_calls(run: Run, rules: Rules) -> Iterator[Anomaly]:
 
 
 def duplicate_calls(run: Run, rules: Rules) -> Iterator[Anomaly]:
-    first: dict[tuple[str, bytes], int | None] = {}
+    first: dict[tuple[str, bytes], tuple[int | None, ToolCall]] = {}
     for step, call in calls_made(run):
         key = (call.tool_name, argument_key(call))
         if key not in first:
-            first[key] = step
+            first[key] = step, call
             continue
-        steps = tuple(s for s in (first[key], step) if s is not None)
-        message = f"Duplicate call: {call.tool_name}"
-        yield Anomaly(code="duplicate_call", message=message, steps=steps)
+        at, before = first[key]
+        steps = tuple(s for s in (at, step) if s is not None)
+        first_step = None if at is None else run.steps[at - 1]
+        has_reason = first_step is not None and _has_reason_to_ask_again(first_step, before, call)
+        level: Level = "info" if has_reason else "warning"
+        yield Anomaly(code="duplicate_call", message=f"Duplicate call: {call.tool_name}", steps=steps, level=level)
+
+
+def _has_reason_to_ask_again(step: Step, first: ToolCall, again: ToolCall) -> bool:
+    """It had failed, or what it reads has changed: whoever asks how far something is asks until it is done."""
+    if ended_in_error(step):
+        return True
+    answers_otherwise = first.result is not None and again.result is not None and first.result != again.result
+    if not answers_otherwise or step.extra.get("tool_kind") == "write":
+        return False
+    return not any(is_cut_json(text) for text in _answer_texts(step, first))
 
 
 def empty_result_retried(run: Run, rules: Rules) -> Iterator[Anomaly]:
@@ -156,8 +195,8 @@ def _plain(text: str) -> str:
 
 
 def _begins_word(word: str, text: str) -> bool:
-    """`errors` holds `error`, `terror` does not."""
-    return bool(word) and re.search(rf"(?<!\w){re.escape(word)}", text) is not None
+    """`errors` holds `error`, `terror` and `no errors` do not."""
+    return bool(word) and re.search(rf"(?<!\w)(?<!no )(?<!0 )(?<!without ){re.escape(word)}", text) is not None
 
 
 def _words_of(output: Payload | None) -> str:
@@ -201,20 +240,55 @@ def _open_at_end(run: Run) -> list[Step]:
     return [s for s, call in own_tools(run) if s.index > last and call.result is None and not s.error]
 
 
-def swallowed_errors(run: Run, rules: Rules) -> Iterator[Anomaly]:
-    """A tool failed, nobody tried it again with success, and the answer does not mention it."""
-    if not has_answer(run) or _error_words_in(run.output, rules):
-        return
+def failed_calls(run: Run, rules: Rules) -> Iterator[Anomaly]:
+    """A call failed, and nobody made it again with success; swallowed where the answer does not speak of a failure."""
+    if not has_answer(run):
+        return  # which is said already
+    owns_up = bool(_error_words_in(run.output, rules)) or _owns_up(run.output)
     failed: dict[str, list[Step]] = {}
+    for step, call in unhealed(run):
+        failed.setdefault(call.tool_name, []).append(step)
+    for name, steps in failed.items():
+        indexes, said = tuple(step.index for step in steps), f"{name} failed{_http(steps[0])}"
+        if owns_up or any(_is_named(step, run.output) for step in steps):
+            yield Anomaly(code="call_failed", message=said, steps=indexes)
+        else:
+            message = f"Error swallowed: {said} and the answer does not say so"
+            yield Anomaly(code="error_swallowed", message=message, steps=indexes)
+
+
+@once_each
+def unhealed(run: Run) -> list[tuple[Step, ToolCall]]:
+    """Calls that failed, and that nobody made again with success: with the same arguments, or with any where the tool
+    had said that these would not do."""
+    failed: dict[tuple[str, bytes | None], list[tuple[Step, ToolCall]]] = defaultdict(list)
     for step, call in own_tools(run):
         if ended_in_error(step):
-            failed.setdefault(call.tool_name, []).append(step)
+            failed[call.tool_name, None if call.outcome == "retried" else argument_key(call)].append((step, call))
         elif call.outcome != "retried":
-            failed.pop(call.tool_name, None)
-    for name, steps in failed.items():
-        message = f"Error swallowed: {name} failed{_http(steps[0])} and the answer does not say so"
-        indexes = tuple(step.index for step in steps)
-        yield Anomaly(code="error_swallowed", message=message, steps=indexes)
+            for arguments in (None, argument_key(call)):
+                failed.pop((call.tool_name, arguments), None)
+    return sorted((pair for pairs in failed.values() for pair in pairs), key=lambda pair: pair[0].index)
+
+
+_OWNING_UP = re.compile(
+    r"(?<!\w)(could not|couldn't|cannot|was not able|were not able|not possible|unsuccessful|unavailable|went wrong"
+    r"|did not work|didn't work|no luck|timed out|try again|unfortunately|apologi[sz]e|regret"
+    r"|leider|konnte nicht|désolé|malheureusement|lo siento|no pude|não consegui|申し訳|できませんでした"
+    r"|失敗|抱歉|无法)"
+)
+"""How people are told that something failed."""
+
+
+def _owns_up(output: Payload | None) -> bool:
+    return _OWNING_UP.search(_plain(_words_of(output))) is not None
+
+
+def _is_named(step: Step, output: Payload | None) -> bool:
+    """Whether the answer gives the status, or says what the error says."""
+    words = _plain(_words_of(output))
+    status, message = status_code(step), (step.error.message if step.error else None) or ""
+    return (status is not None and str(status) in words) or bool(message.strip() and _plain(message).strip() in words)
 
 
 def _http(step: Step) -> str:
@@ -271,12 +345,35 @@ def unscoped_calls(run: Run, rules: Rules) -> Iterator[Anomaly]:
     if not owner:
         return
     found: dict[str, list[int]] = {}
+    ownerless = _tools_without_an_owner(run)
     for step, call in own_tools(run):
-        if not _step_owner(step, field) and not _names_owner(run, call):
+        if call.tool_name not in ownerless and not _step_owner(step, field) and not _names_owner(run, call):
             found.setdefault(call.tool_name, []).append(step.index)
     for name, steps in found.items():
         message = f"{name} was called without {field}"
         yield Anomaly(code="unscoped_call", message=message, steps=tuple(steps))
+
+
+def _tools_without_an_owner(run: Run) -> set[str]:
+    """Tools whose recorded schema has no place for a user or a tenant, that no other call told of one, and that gave
+    nothing that belongs to one."""
+    offered = {id(tool): object_of(tool) for _, call in run.model_calls for tool in call.tools or ()}
+    ownerless = {str(tool.get("name")) for tool in offered.values() if _has_no_owner(tool)}
+    calls = [call for _, call in own_tools(run) if call.tool_name in ownerless]
+    return ownerless - {call.tool_name for call in calls if _names_owner(run, call) or _gives_of_owners(call)}
+
+
+_OWNER_KEYS = USER_KEYS | TENANT_KEYS
+
+
+def _gives_of_owners(call: ToolCall) -> bool:
+    return any(key in _OWNER_KEYS for key, _ in leaves(value_of(call.result)))
+
+
+def _has_no_owner(tool: JsonObject) -> bool:
+    schema = tool.get("parameters_json_schema")
+    named = schema.get("properties") if isinstance(schema, dict) else None
+    return isinstance(named, dict) and _OWNER_KEYS.isdisjoint(named)
 
 
 def _step_owner(step: Step, field: str) -> str | None:
@@ -286,7 +383,7 @@ def _step_owner(step: Step, field: str) -> str | None:
 def _names_owner(run: Run, call: ToolCall) -> bool:
     owners = {owner for owner in (run.user_id, run.tenant_id) if owner}
     return any(
-        item not in (None, "") and (key in USER_KEYS | TENANT_KEYS or str(item) in owners)
+        item not in (None, "") and (key in _OWNER_KEYS or str(item) in owners)
         for key, item in leaves(value_of(call.arguments))
     )
 
@@ -356,6 +453,21 @@ def spans_under_one_id(run: Run, rules: Rules) -> Iterator[Anomaly]:
         yield Anomaly(code="spans_under_one_id", message=message, steps=steps)
 
 
+def spans_lost(run: Run, rules: Rules) -> Iterator[Anomaly]:
+    lost = lost_spans(run)
+    if lost:
+        steps = tuple(step.index for step in run.steps if _has_lost_parent(step))
+        message = (
+            f"{count(len(lost), 'span')} around steps never came; these count as part of what was open around them"
+        )
+        yield Anomaly(code="spans_lost", message=message, steps=steps)
+
+
+def _has_lost_parent(step: Step) -> bool:
+    span = step.extra.get("span")
+    return isinstance(span, dict) and span.get("is_orphan") is True
+
+
 def _span_id(step: Step) -> JsonValue:
     span = step.extra.get("span")
     return span.get("span_id") if isinstance(span, dict) else None
@@ -402,11 +514,12 @@ DETECTORS: tuple[Detector, ...] = (
     cut_off_json,
     unscoped_calls,
     other_identity,
-    swallowed_errors,
+    failed_calls,
     model_changed,
     other_model_answered,
     state_chain_broken,
     spans_under_one_id,
+    spans_lost,
     finish_order,
     slow_steps,
 )

@@ -7,7 +7,7 @@ step that tells of another call would go unnoticed.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from itertools import islice, pairwise
 
 from sessions_app.core.formats.conversation import OUTPUT_PROCESSED
@@ -34,6 +34,7 @@ from sessions_app.core.run import (
     PYDANTIC_AI,
     SKIPPED,
     TOLD_TO_THE_MODEL,
+    WAITING,
     Run,
     Step,
     ToolCall,
@@ -42,8 +43,9 @@ from sessions_app.core.run import (
 
 
 def call_step_gaps(run: Run) -> Iterator[Reason]:
-    if run.source_format == "native":
+    if run.source_format == "native" or run.is_told_by_others:
         yield from islice(_steps_of_other_calls(run), 1)
+    if run.source_format == "native":
         yield from islice(_steps_without_calls(run), 1)
         yield from islice(_steps_out_of_place(run), 1)
         yield from islice(_steps_of_another_kind(run), 1)
@@ -51,6 +53,7 @@ def call_step_gaps(run: Run) -> Iterator[Reason]:
     if is_of_recorder(run):
         yield from islice(_calls_without_steps(run), 1)
         yield from islice(_calls_of_no_answer(run), 1)
+        yield from islice(_calls_that_wait_for_two_things(run), 1)
         yield from islice(_refusals_without_words(run), 1)
     else:
         yield from islice(_calls_never_answered(run), 1)
@@ -64,7 +67,7 @@ def _steps_of_other_calls(run: Run) -> Iterator[Reason]:
     asked = _asked_for(run)
     told: Counter[tuple[int | None, str | None]] = Counter()
     for step, call in run.tool_calls:
-        parts = asked.get((step.parent, call.call_id)) or []
+        parts = asked.get((_answer_before(run, step, call, asked), call.call_id)) or []
         if _was_never_begun(run, step, call):  # its place among calls of the same id is the one of the answer
             number = told[step.parent, call.call_id]
             parts = parts[number : number + 1]
@@ -78,6 +81,14 @@ def _steps_of_other_calls(run: Run) -> Iterator[Reason]:
             if len(others) == len(parts):
                 message = f"The arguments of {step_name(step)} are not those that the model gave: {others[0].path}."
                 yield reason_at(run, "call_contradicted", message, step)
+
+
+def _answer_before(run: Run, step: Step, call: ToolCall, asked: Container[tuple[int | None, JsonValue]]) -> int | None:
+    """The answer that asked for the call; records that others write need not say which one it was."""
+    if step.parent is not None or is_of_recorder(run):
+        return step.parent
+    before = (index for index, _ in reversed(main_models(run)) if index.index < step.index)
+    return next((each.index for each in before if (each.index, call.call_id) in asked), None)
 
 
 def _was_never_begun(run: Run, step: Step, call: ToolCall) -> bool:
@@ -210,6 +221,19 @@ def _steps_without_calls(run: Run) -> Iterator[Reason]:
             message = f"The answer of step {step.parent} does not ask for the call of {step_name(step)}."
             yield reason_at(run, "call_contradicted", message, step)
         asked[key] -= 1
+
+
+def _calls_that_wait_for_two_things(run: Run) -> Iterator[Reason]:
+    """Of a call that its tool left open the step says twice what it waits for."""
+    for step, call in run.tool_calls:
+        outcome = _LEFT_OPEN.get(str(step.extra.get("waited_for")))
+        if call.outcome in WAITING and outcome is not None and call.outcome != outcome:
+            message = f"S{step_name(step)[1:]} has the outcome {call.outcome}, and is said to be {outcome} as well."
+            yield reason_at(run, "call_contradicted", message, step)
+
+
+_LEFT_OPEN = {"answer": "deferred", "approval": "unapproved"}
+"""Outcomes of calls by what their tools had them wait for."""
 
 
 def _refusals_without_words(run: Run) -> Iterator[Reason]:

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from itertools import islice, zip_longest
 
 from sessions_app.core.history import History, nodes
-from sessions_app.core.judge.last_calls import waiting
+from sessions_app.core.judge.last_calls import asked_last, waiting
 from sessions_app.core.judge.reading import (
     LOOP_CAUSES,
     argument_key,
+    first_requests,
     is_of_recorder,
     main_models,
     object_of,
@@ -27,12 +28,22 @@ from sessions_app.core.run import SESSION_FILE, WAITING, ModelCall, Run, ToolCal
 
 
 def record_gaps(run: Run) -> Iterator[Reason]:
+    yield from _unreadable_input(run)
     yield from _prompts(run)
     yield from _saved_input(run)
     yield from _pasts(run)
     yield from _instructions(run)
     yield from _listed_calls(run)
     yield from islice(_errors(run), 1)
+
+
+def _unreadable_input(run: Run) -> Iterator[Reason]:
+    """A prompt is a text, or a list of texts and files; a replay begins with it."""
+    is_prompt = run.input is None or not run.input.is_json or isinstance(run.input.value, str | list)
+    prompts = [part for seen in first_requests(run) for part in seen.parts_of("user-prompt")]
+    if run.source_format == "native" and not is_prompt and prompts:
+        message = "The input is neither a text nor a list of texts and files; no replay can begin with it."
+        yield reason_at(run, "input_contradicts", message, main_models(run)[0][0])
 
 
 def _prompts(run: Run) -> Iterator[Reason]:
@@ -79,6 +90,21 @@ def _errors(run: Run) -> Iterator[Reason]:
         yield from _other_refusals(run)
     if is_of_recorder(run):
         yield from _other_errors(run)
+    if run.source_format == "native":
+        yield from _outcomes_behind_the_limit(run)
+
+
+def _outcomes_behind_the_limit(run: Run) -> Iterator[Reason]:
+    """The limit of tool calls ends a run before any call of the last answer is made."""
+    error = run.error
+    if error is None or error.type != "UsageLimitExceeded" or "tool_calls_limit" not in (error.message or ""):
+        return
+    for step, call in asked_last(run):
+        if call.outcome is not None:
+            message = (
+                f"S{step_name(step)[1:]} has the outcome {call.outcome}; the limit of tool calls kept it from running."
+            )
+            yield reason_at(run, "answer_contradicted", message, step)
 
 
 def _errors_of_no_failure(run: Run) -> Iterator[Reason]:
@@ -160,10 +186,14 @@ def _other_errors(run: Run) -> Iterator[Reason]:
             message = f"{step_name(step)} has an answer, though it is said to have come to none."
             yield reason_at(run, "answer_contradicted", message, step)
         said = None if call.result is None or not call.result.is_text else call.result.value
-        error = None if step.error is None else step.error.message
-        if call.outcome == "retried" and said is not None and error is not None and said != error:
+        error = None if step.error is None else (step.error.type, step.error.message)
+        if call.outcome == "retried" and said is not None and error not in (None, (_RETRY_ERROR, said)):
             message = f"The error of {step_name(step)} does not say what the model was told."
             yield reason_at(run, "answer_contradicted", message, step)
+
+
+_RETRY_ERROR = "ToolRetryError"
+"""What the library makes of every `ModelRetry` of a tool; any other error of a call is the end of the run."""
 
 
 def _is_cut_short(run: Run, call: ModelCall) -> bool:

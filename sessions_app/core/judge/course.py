@@ -13,7 +13,7 @@ from itertools import pairwise, takewhile
 
 from sessions_app.core.history import History, nodes
 from sessions_app.core.judge.kit_side_effects import answers_differ
-from sessions_app.core.judge.last_calls import calls_in
+from sessions_app.core.judge.last_calls import calls_in, kinds_said
 from sessions_app.core.judge.reading import (
     is_framework_written,
     is_of_recorder,
@@ -24,10 +24,23 @@ from sessions_app.core.judge.reading import (
     value_of,
 )
 from sessions_app.core.judge.reasons import Reason, reason_at
-from sessions_app.core.payload import JsonObject, JsonValue
-from sessions_app.core.run import SPANS, ModelCall, Run, Step, ToolCall, fixtures, main_steps
+from sessions_app.core.payload import JsonObject, JsonValue, Payload
+from sessions_app.core.run import (
+    MESSAGES,
+    SESSION_FILE,
+    ModelCall,
+    Run,
+    Step,
+    ToolCall,
+    fixtures,
+    is_skipped,
+    main_steps,
+)
+from sessions_app.core.unplayed import lost_spans
 
 _ANSWERS = ("tool-return", "retry-prompt")
+_SAVED = (SESSION_FILE, MESSAGES)
+"""Formats that hold messages and nothing beside them that says where a turn begins."""
 _LOOK_BACK = 8
 """Messages that one turn adds at most."""
 
@@ -35,7 +48,10 @@ _LOOK_BACK = 8
 def course_gaps(run: Run) -> Iterator[Reason]:
     yield from _unasked(run)
     yield from _not_offered(run)
+    yield from _begins_elsewhere(run)
+    yield from _ends_elsewhere(run)
     yield from _other_course(run)
+    yield from _unprompted(run)
     yield from _other_answers(run)
 
 
@@ -44,7 +60,7 @@ def course_gaps(run: Run) -> Iterator[Reason]:
 
 def _unasked(run: Run) -> Iterator[Reason]:
     """The span of the answer that asked for them was lost. Those that an approval let run belong to an earlier turn."""
-    if run.source_format != SPANS:
+    if not run.is_told_by_others:
         return
     approved = run.decided
     by_id, by_name = _asked_before(run)
@@ -81,9 +97,16 @@ def _not_offered(run: Run) -> Iterator[Reason]:
             and call.result is not None
             and not is_framework_written(call)
         ):
-            message = f"{step_name(step)} was answered, and the request before it offered no such tool."
-            yield reason_at(run, "tool_not_offered", message[0].upper() + message[1:], step)
+            name = step_name(step)
+            message = f"{name[0].upper()}{name[1:]} was answered, and the request before it offered no such tool."
+            yield reason_at(run, "tool_not_offered", message, _first_skipped(run, step) or step)
             return
+
+
+def _first_skipped(run: Run, output: Step) -> Step | None:
+    """The first call that was not made because of this one, where nothing says that it was the output."""
+    beside = (pair for pair in run.tool_calls if pair[0].parent == output.parent and pair[0].index < output.index)
+    return next((step for step, call in beside if is_skipped(call)), None)
 
 
 def _tools_of(call: ModelCall) -> set[str] | None:
@@ -100,15 +123,52 @@ def _tools_of(call: ModelCall) -> set[str] | None:
 
 def _other_course(run: Run) -> Iterator[Reason]:
     """Of spans: a recorder writes down what one loop did, and a replay compares it."""
-    if run.source_format != SPANS:
+    if not run.is_told_by_others:
         return
+    lost = lost_spans(run)
     for (step, call), (after, later) in pairwise(main_models(run)):
         if call.response is None or later.history is None:
             continue
-        if not (_answers_all(call, later.history) and _goes_on(call, later.history)):
+        is_next = _is_within(call.history, later.history) if lost else _goes_on(call, later.history)
+        if not (_answers_all(call, later.history) and is_next):
             message = f"The request of {step_name(after)} does not follow from the answer of {step_name(step)}."
             yield reason_at(run, "other_course", message, after)
             return
+
+
+def _begins_elsewhere(run: Run) -> Iterator[Reason]:
+    """The span of an agent was lost, and its calls stand beside those of another one, with which the run began."""
+    first = next(iter(main_models(run)), None)
+    if first is not None and lost_spans(run) and first[0].index != run.model_calls[0][0].index:
+        message = f"The span around {step_name(first[0])} was lost; its request is not the one that the run began with."
+        yield reason_at(run, "other_course", message, first[0])
+
+
+def _ends_elsewhere(run: Run) -> Iterator[Reason]:
+    """The span of an agent was lost, and another one went on behind it: the run's end is not that of its own loop."""
+    own = [step.index for step, _ in main_models(run)]
+    last = own[-1] if own else 0
+    behind = next((step for step, _ in run.model_calls if step.index > last), None)
+    if own and lost_spans(run) and behind is not None:
+        message = f"The span around {step_name(run.steps[last - 1])} was lost; another agent went on behind it."
+        yield reason_at(run, "other_course", message, behind)
+
+
+def _unprompted(run: Run) -> Iterator[Reason]:
+    """A saved conversation that goes on behind a final answer: the prompt in between was not saved, and a loop ends
+    where nobody asks any more."""
+    for (step, call), (after, later) in pairwise(main_models(run)) if run.source_format in _SAVED else ():
+        is_final = "text" in kinds_said(call) and not calls_in(call)
+        if is_final and later.history is not None and not _says_something(later.history):
+            message = f"Nobody asked for the answer of {step_name(after)}: that of {step_name(step)} was the last one."
+            yield reason_at(run, "prompt_missing", message, after)
+            return
+
+
+def _says_something(history: History) -> bool:
+    """Whether the newest message is a request with anything but the system's prompt."""
+    newest = seen_message(history.message, step=0)
+    return newest.message.get("kind") == "request" and len(newest.parts) > len(newest.parts_of("system-prompt"))
 
 
 def _answers_all(call: ModelCall, history: History) -> bool:
@@ -120,6 +180,11 @@ def _answers_all(call: ModelCall, history: History) -> bool:
 
 def _told(history: History) -> list[JsonObject]:
     return seen_message(history.message, step=0).parts_of(*_ANSWERS)
+
+
+def _is_within(before: History | None, history: History) -> bool:
+    """Where spans were lost, nothing else says that two requests belong to one conversation."""
+    return before is None or any(node == before for node in nodes(history) if node.length == before.length)
 
 
 def _goes_on(call: ModelCall, history: History) -> bool:
@@ -146,12 +211,15 @@ def _other_answers(run: Run) -> Iterator[Reason]:
         call.call_id: (step, call) for step, call in _own_calls(run) if call.outcome in told and _has_plain_answer(call)
     }
     counts = Counter(call.call_id for _, call in _own_calls(run))
+    began_at, begun_with = _beginning(run)
     # Each request tells again what the one before it told; these histories need no second look.
     settled: set[str] = set()
     for step, call in main_models(run):
         for node in _newly_told(run, call, settled):
             pairs = [(given.get(str(part.get("tool_call_id"))), part) for part in _answers_in(node)]
             due = [(pair, part) for pair, part in pairs if pair is not None and counts[pair[1].call_id] == 1]
+            if node.message in begun_with:  # of later calls it tells what earlier turns gave under their ids
+                due = [(pair, part) for pair, part in due if pair[0].index <= began_at]
             for pair, part in due:
                 is_told = pair[0].index <= step.index and part.get("outcome") in (None, _outcome_of(pair[1]))
                 if is_told and _is_other(pair[1], part):
@@ -160,6 +228,13 @@ def _other_answers(run: Run) -> Iterator[Reason]:
             goes_on = node.parent is None or node.parent.digest in settled
             if goes_on and all(pair[0].index <= step.index for pair, _ in due):
                 settled.add(node.digest)
+
+
+def _beginning(run: Run) -> tuple[int, set[Payload]]:
+    """The step of the first request, and the messages in it."""
+    for step, call in main_models(run)[:1]:
+        return step.index, {node.message for node in nodes(call.history)}
+    return 0, set()
 
 
 def _own_calls(run: Run) -> list[tuple[Step, ToolCall]]:
@@ -177,7 +252,7 @@ def _has_plain_answer(call: ToolCall) -> bool:
 def _newly_told(run: Run, call: ModelCall, settled: set[str]) -> list[History]:
     """Spans hold each request as it was sent. Elsewhere code of the team's may have rewritten what came before, which a
     replay puts in place; the newest message is the loop's own."""
-    if call.history is None or run.source_format != SPANS:
+    if call.history is None or not run.is_told_by_others:
         return [] if call.history is None else [call.history]
     return list(takewhile(lambda node: node.digest not in settled, nodes(call.history)))[::-1]
 

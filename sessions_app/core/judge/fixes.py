@@ -100,9 +100,11 @@ FIXES: dict[str, Fix] = {
     "tool_not_offered": Fix(sentence="Record with each request all tools that the model was offered."),
     "answer_cut_short": Fix(sentence="Send requests with the whole answers of tools; raise the limit that cuts them."),
     "answer_contradicted": Fix(sentence="Record what each tool gave as it was told to the model."),
+    "http_contradicted": Fix(sentence="Record with each answer of a model the HTTP of its own request."),
     "instructions_changed": Fix(sentence="Record the instructions of each request, and whether code makes them."),
     "instructions_contradicted": Fix(sentence="Record as `instructions` what the first request was sent with."),
     "calls_contradicted": Fix(sentence="List in `tool_calls` the calls that the messages hold, or leave it out."),
+    "items_contradicted": Fix(sentence="Record in `items` what the run's messages hold, or leave it out."),
     "tool_step_missing": Fix(sentence="Record a tool step, with its call id, for every call that the model asks for."),
     "outcome_contradicts": Fix(
         sentence="Record one outcome: `output` with the status ok, `error` with error, neither for a run that waits."
@@ -131,6 +133,8 @@ FIXES: dict[str, Fix] = {
     ),
     "begins_at_answer": Fix(sentence="End the history that a run is started with by a message of the user."),
     "input_contradicts": Fix(sentence="Record as `input` what the run was started with, and change neither."),
+    "prompts_beside_input": Fix(sentence="Start the run with the earlier prompts in its input, or with their answers."),
+    "prompt_missing": Fix(sentence="Save the message of the user with which each turn began."),
     "attempt_as_step": Fix(sentence="Record one step for each request, with the attempts that failed inside of it."),
     "past_contradicted": Fix(
         sentence="Record what each request held as it was, and in `rewritten` what code made of it."

@@ -21,7 +21,7 @@ def is_settled(step: Step, call: ToolCall, *, or_waits: bool = True) -> bool:
 def waiting(run: Run) -> list[tuple[Step, ToolCall]]:
     """Calls that the run left for somebody outside: its outcome says so, or the definition of its tool."""
     last = last_model(run)
-    kinds = {} if last is None else _kinds_of_tools(last[1])
+    kinds = {} if last is None else kinds_of_tools(last[1])
     return [(step, call) for step, call in asked_last(run) if _waits(call, kinds)]
 
 
@@ -35,7 +35,8 @@ _ANSWERED_OUTSIDE = ("unapproved", "external")
 """Kinds of tools, as Pydantic AI's definitions name them, whose calls end a run until somebody answers."""
 
 
-def _kinds_of_tools(call: ModelCall) -> dict[str, JsonValue]:
+def kinds_of_tools(call: ModelCall) -> dict[str, JsonValue]:
+    """Of the tools that a request offered, by their names, as Pydantic AI's definitions say them."""
     parameters = object_of(call.parameters).get("function_tools")
     listed = [tool.value for tool in call.tools] if call.tools is not None else parameters
     tools = listed if isinstance(listed, list) else []

@@ -52,9 +52,19 @@ def _other_input(run: Run) -> Iterator[Reason]:
     for step, _ in main_models(run)[:1]:
         asked = [part for seen in first_requests(run) for part in seen.parts]
         said = {_text(part.get("content")) for part in [*_prior(run), *asked]}
-        if not _is_prompt(asked) and not (_texts_in(run.input) <= said and _prompts_in(run.input, asked)):
+        if _is_prompt(asked):
+            continue
+        if not _texts_in(run.input) <= said:
             message = f"The input of the run and the request of {step_name(step)} say different things."
             yield reason_at(run, "input_contradicts", message, step)
+        elif not _prompts_in(run.input, asked):
+            message = f"The request of {step_name(step)} holds another number of prompts than the input of the run."
+            yield reason_at(run, "prompts_beside_input", f"{message} {_UNANSWERED}", step)
+
+
+_UNANSWERED = (
+    "A session that ended with a prompt which nobody answered brings more; a replay cannot tell whose they are."
+)
 
 
 def _other_prompt(run: Run) -> Iterator[Reason]:
@@ -70,16 +80,33 @@ def _other_prompt(run: Run) -> Iterator[Reason]:
 
 
 def _answers_of_nobody(run: Run) -> Iterator[Reason]:
-    """What the first request tells of calls is told to the replay; it must be of calls that were made."""
+    """What the first request tells of calls is told to the replay; it must be of calls that were made, or come from the
+    items that the run was started with."""
     for step, call in main_models(run)[:1]:
-        if call.history is None or run.deferred is None:
+        is_told = run.deferred is not None or (run.source_format == "native" and _given(run) is not None)
+        if call.history is None or not is_told:
             continue
         parts = [part for node in nodes(call.history) for part in _parts(node.message)]
-        asked = {part.get("tool_call_id") for part in [*_prior(run), *parts] if part.get("part_kind") == "tool-call"}
-        told = {part.get("tool_call_id") for part in parts if part.get("part_kind") == "tool-return"}
-        if told - asked:
+        new = parts if run.deferred is not None else [part for seen in first_requests(run) for part in seen.parts]
+        asked = {part.get("tool_call_id") for part in [*_prior(run), *parts] if part.get("part_kind") in _CALLS}
+        told = {part.get("tool_call_id") for part in new if part.get("part_kind") == "tool-return"}
+        if told - asked - _ids_in(_given(run)):
             message = f"The request of {step_name(step)} holds an answer to a call that nobody asked for."
             yield reason_at(run, "input_contradicts", message, step)
+
+
+_CALLS = ("tool-call", "builtin-tool-call")
+
+
+def _given(run: Run) -> JsonValue:
+    """What the run was started with: a text, or items."""
+    return run.extra.get("input_items", value_of(run.input))
+
+
+def _ids_in(given: JsonValue) -> set[JsonValue]:
+    rows = [row for row in given if isinstance(row, dict)] if isinstance(given, list) else []
+    ids = (row.get(key) for row in rows for key in ("call_id", "approval_request_id", "id"))
+    return {each for each in ids if isinstance(each, str)}
 
 
 def _is_prompt(asked: list[JsonObject]) -> bool:
@@ -159,19 +186,30 @@ def _words_from_code(run: Run) -> Iterator[Reason]:
 
 
 def _other_instructions(run: Run) -> Iterator[Reason]:
-    """Of one agent, whose instructions are a text: they stay as they are."""
+    """Of one agent, whose instructions are a text: they stay as they are, from the handoff to it on."""
     if run.source_format != "native" or run.origin != "recorded":
         return
-    known: dict[JsonValue, JsonValue] = {}
+    known = _said_at_handoffs(run)
     for step, call in main_models(run):
-        if call.history is None or step.extra.get("agent") is None or "dynamic_instructions" in step.extra:
+        agent = step.extra.get("agent")
+        if call.history is None or not isinstance(agent, str) or "dynamic_instructions" in step.extra:
             continue
         newest = seen_message(call.history.message, step=0).message
         said = newest.get("instructions")
-        if newest.get("kind") == "request" and known.setdefault(step.extra["agent"], said) != said:
+        if newest.get("kind") == "request" and known.setdefault(agent, said) != said:
             message = f"The instructions of {step_name(step)} are others than before, and no code is said to make them."
             yield reason_at(run, "instructions_changed", message, step)
             return
+
+
+def _said_at_handoffs(run: Run) -> dict[str, JsonValue]:
+    """The instructions of each agent that a run was handed over to, where they are a text."""
+    said = [step.extra.get("handoff") for step in run.steps]
+    return {
+        each["to"]: each["instructions"]
+        for each in said
+        if isinstance(each, dict) and isinstance(each.get("to"), str) and "instructions" in each
+    }
 
 
 def _known_before(run: Run, step: Step) -> set[Essence]:

@@ -12,10 +12,19 @@ from collections.abc import Iterator
 from sessions_app.core.judge.last_calls import asked_last, calls_in, is_settled, kinds_said, last_model, waiting
 from sessions_app.core.judge.reading import SeenMessage, main_models, object_of, seen_message, step_name, value_of
 from sessions_app.core.judge.reasons import Reason, reason_at, reason_at_end
-from sessions_app.core.payload import Payload
+from sessions_app.core.payload import JsonObject, Payload
 from sessions_app.core.replay.hand_overs import is_openai_agents
 from sessions_app.core.replay.outputs import same_output, typed_output
-from sessions_app.core.run import ErrorInfo, ModelCall, Run, Step, ToolCall, broke_off_at, is_skipped, was_stopped
+from sessions_app.core.run import (
+    ErrorInfo,
+    ModelCall,
+    Run,
+    Step,
+    ToolCall,
+    broke_off_at,
+    is_skipped,
+    was_stopped,
+)
 
 OF_THE_LOOP = frozenset({"UsageLimitExceeded", "UnexpectedModelBehavior"})
 """Errors by which Pydantic AI's loop ends a run by itself."""
@@ -175,7 +184,7 @@ def _may_be_outcome(run: Run, call: ModelCall) -> bool:
 
 
 def _of_answer(run: Run, step: Step, call: ModelCall) -> Reason | None:
-    return _of_open_calls(run) or _of_last_answer(run, call) or _of_output(run, call)
+    return _of_open_calls(run) or _of_last_answer(run, call) or _of_empty_answer(run, call) or _of_output(run, call)
 
 
 def _of_open_calls(run: Run) -> Reason | None:
@@ -195,6 +204,21 @@ def _of_last_answer(run: Run, call: ModelCall) -> Reason | None:
     if "text" in kinds_said(call) and (run.agent.entry_point == "run_stream" or _were_skipped(run)):
         return None
     return reason_at_end(run, "model_answer_missing", _NO_LAST_ANSWER)
+
+
+def _of_empty_answer(run: Run, call: ModelCall) -> Reason | None:
+    """Pydantic AI's loop ends with neither: it asks the model again. What `run_stream` begins with is the output."""
+    is_stream = run.agent.entry_point == "run_stream"
+    if is_openai_agents(run) or is_stream or call.response is None:
+        return None
+    if object_of(call.response).get("state") == "suspended":
+        return reason_at_end(run, "empty_answer", f"The last answer was suspended. {_ASKS_AGAIN}")
+    if kinds_said(call) == {"text"} and not any(map(_text_of, _parts_of(call))):
+        return reason_at_end(run, "empty_answer", f"The last answer says nothing. {_ASKS_AGAIN}")
+    return None
+
+
+_ASKS_AGAIN = "A replay would ask the model again."
 
 
 def _were_skipped(run: Run) -> bool:
@@ -217,13 +241,23 @@ def _of_output(run: Run, call: ModelCall) -> Reason | None:
         return reason_at_end(run, "last_message_taken", f"{told} the loop of a replay all of them.")
     if any(same_output(run.output, answer) for answer in _answers(run, call, is_unchecked=bool(unchecked))):
         return None
-    if call.response is None or not (_is_structured(call) or run.agent.output_changed):
-        return reason_at_end(run, "output_differs", "The recorded output is not what the model's last answer says.")
+    if call.response is None or not (_is_structured(run, call) or run.agent.output_changed):
+        return _of_other_output(run, call)
     if unchecked is None and any(same_output(run.output, each) for each in _answers(run, call, is_unchecked=True)):
         made = "The output is what the model gave; by its schema the team's type would have made another one of it."
     else:
         made = "The output is not what the model gave: the team's type or check made it of that."
     return reason_at_end(run, "output_made_by_code", made)
+
+
+def _of_other_output(run: Run, call: ModelCall) -> Reason:
+    """A recorder says where code made the output of an answer; others tell both, and nothing between. Of a file that is
+    known where the answer is JSON, which a type of the team's reads; words are the output as they are."""
+    differs = "The recorded output is not what the model's last answer says"
+    if run.is_told_by_others or (run.source_format != "native" and _spells_json(call)):
+        made = f"{differs}; the recording does not tell whether code made it of that."
+        return reason_at_end(run, "output_made_by_code", made)
+    return reason_at_end(run, "output_differs", f"{differs}.")
 
 
 def _is_last_of_several(output: Payload, call: ModelCall) -> bool:
@@ -236,8 +270,15 @@ def _is_last_of_several(output: Payload, call: ModelCall) -> bool:
     return has_several or any(same_output(output, answer) for answer in _readings(call, last))
 
 
-def _is_structured(call: ModelCall) -> bool:
-    return bool(calls_in(call)) or object_of(call.parameters).get("output_object") is not None
+def _is_structured(run: Run, call: ModelCall) -> bool:
+    if calls_in(call) or object_of(call.parameters).get("output_object") is not None:
+        return True
+    # Spans do not tell that a schema went with the request.
+    return run.is_told_by_others and _spells_json(call)
+
+
+def _spells_json(call: ModelCall) -> bool:
+    return isinstance(Payload.of_text("".join(map(_text_of, _parts_of(call)))).parsed, dict | list)
 
 
 def _answers(run: Run, call: ModelCall, *, is_unchecked: bool) -> Iterator[Payload]:
@@ -249,10 +290,26 @@ def _answers(run: Run, call: ModelCall, *, is_unchecked: bool) -> Iterator[Paylo
             arguments = value_of(Payload.of(part.get("args")))
             name = names[part.get("tool_call_id")]
             yield Payload.of(typed_output(parameters, name, arguments, is_unchecked=is_unchecked))
-    parts = object_of(call.response).get("parts") or []
-    texts = [part.get("content") for part in parts if isinstance(part, dict) and part.get("part_kind") == "text"]
-    said = "".join(text for text in texts if isinstance(text, str))
+    yield from _first_image(parameters, _parts_of(call))
+    said = "".join(map(_text_of, _parts_of(call)))
     yield from _readings(call, said, is_unchecked=is_unchecked)
+
+
+def _first_image(parameters: JsonObject, parts: list[JsonObject]) -> list[Payload]:
+    """The output of a run that was offered to end with one."""
+    files = [object_of(Payload.of(part.get("content"))) for part in parts if part.get("part_kind") == "file"]
+    images = [file for file in files if str(file.get("media_type")).startswith("image/")]
+    return [Payload.of(image) for image in images[:1]] if parameters.get("allow_image_output") else []
+
+
+def _parts_of(call: ModelCall) -> list[JsonObject]:
+    parts = object_of(call.response).get("parts")
+    return [part for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
+
+
+def _text_of(part: JsonObject) -> str:
+    content = part.get("content") if part.get("part_kind") == "text" else None
+    return content if isinstance(content, str) else ""
 
 
 def _readings(call: ModelCall, said: str, *, is_unchecked: bool = False) -> Iterator[Payload]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
+from sessions_app.core.judge.last_calls import kinds_said
 from sessions_app.core.judge.reading import is_of_recorder, main_models, object_of, own_tools, seen_message, step_name
 from sessions_app.core.judge.reasons import Reason, reason_at
 from sessions_app.core.payload import JsonValue
-from sessions_app.core.run import ModelCall, Run
+from sessions_app.core.run import EXCHANGES, ModelCall, Run, Step, ToolCall
 
 
 def outside_messages(run: Run) -> Iterator[Reason]:
@@ -16,6 +17,64 @@ def outside_messages(run: Run) -> Iterator[Reason]:
         yield from _queued(run)
         yield from _retries_from_outside(run)
         yield from _other_instructions(run)
+    if run.is_told_by_others:
+        yield from _beside_answers(run)
+        yield from _behind_empty_answers(run)
+        yield from _system_in_between(run)
+    if run.source_format == EXCHANGES:
+        yield from _not_carried(run)
+
+
+def _system_in_between(run: Run) -> Iterator[Reason]:
+    """Words of the system behind those of a user or of a tool: a loop puts them before everything else."""
+    for step, call in main_models(run):
+        newest = seen_message(call.history.message, step=0) if call.history else None
+        if newest is not None and newest.parts_of("system-prompt"):
+            message = f"The request of {step_name(step)} holds words of the system among those of the conversation."
+            yield reason_at(run, "message_from_code", message, step)
+            return
+
+
+def _not_carried(run: Run) -> Iterator[Reason]:
+    """Requests without the words that the model was to answer."""
+    for place, (step, call) in enumerate(main_models(run)):
+        newest = seen_message(call.history.message, step=0) if call.history else None
+        if place > 0 and newest is None:
+            message = f"The request of {step_name(step)} goes on from turns that it does not carry."
+            yield reason_at(run, "history_rewritten", message, step)
+            return
+        if newest is None or not newest.parts_of("user-prompt", "tool-return"):
+            message = f"The request of {step_name(step)} holds no message of a user."
+            yield reason_at(run, "prompt_missing", message, step)
+            return
+
+
+def _beside_answers(run: Run) -> Iterator[Reason]:
+    """More messages than the calls say that their tools gave: most exporters do not tell who put them there."""
+    for (asking, _), (step, call) in pairwise(main_models(run)):
+        newest = seen_message(call.history.message, step=0) if call.history else None
+        beside = newest.parts_of("user-prompt") if newest is not None and newest.parts_of("tool-return") else []
+        if len(beside) > len(_given_along(run, asking)):
+            message = f"The request of {step_name(step)} holds a message beside the answers of tools; no span gave it."
+            yield reason_at(run, "message_from_code", message, step)
+            return
+
+
+def _given_along(run: Run, asking: Step | None) -> list[ToolCall]:
+    """Calls of one answer whose tools gave a message along with theirs."""
+    at = None if asking is None else asking.index
+    return [call for step, call in own_tools(run) if step.parent == at and call.content is not None]
+
+
+def _behind_empty_answers(run: Run) -> Iterator[Reason]:
+    """A loop asks again when an answer says nothing, and spans do not tell its words from those of a user."""
+    for (_, asking), (step, call) in pairwise(main_models(run)):
+        newest = seen_message(call.history.message, step=0) if call.history else None
+        says_nothing = asking.response is not None and not kinds_said(asking)
+        if says_nothing and newest is not None and newest.parts_of("user-prompt"):
+            message = f"The request of {step_name(step)} holds a message behind an answer that says nothing."
+            yield reason_at(run, "message_from_code", message, step)
+            return
 
 
 def _queued(run: Run) -> Iterator[Reason]:
@@ -23,19 +82,19 @@ def _queued(run: Run) -> Iterator[Reason]:
     run that is resumed may begin with a prompt of its own."""
     own = 0 if run.input is None else 1
     resumed = [(None, own, pair) for pair in main_models(run)[:1] if run.deferred is not None]
-    later = [(asking.index, 0, pair) for (asking, _), pair in pairwise(main_models(run))]
+    later = [(asking, 0, pair) for (asking, _), pair in pairwise(main_models(run))]
     for asking, prompts, (step, call) in [*resumed, *later]:
         parts = seen_message(call.history.message, step=0).parts_of("user-prompt") if call.history else []
-        given = [one for each, one in own_tools(run) if each.parent == asking and one.content is not None]
-        if len(parts) > len(given) + prompts or _is_refused_whole(run, asking, call):
+        if len(parts) > len(_given_along(run, asking)) + prompts or _is_refused_whole(run, asking, call):
             message = f"The request of {step_name(step)} holds a message that code outside of the loop put there."
             yield reason_at(run, "message_from_code", message, step)
             return
 
 
-def _is_refused_whole(run: Run, asking: int | None, call: ModelCall) -> bool:
+def _is_refused_whole(run: Run, asking: Step | None, call: ModelCall) -> bool:
     """Whether a hook refused an answer with its calls, of which none was made."""
-    if call.history is None or not any(step.parent == asking for step, _ in run.tool_calls):
+    at = None if asking is None else asking.index
+    if call.history is None or not any(step.parent == at for step, _ in run.tool_calls):
         return False
     newest = seen_message(call.history.message, step=0)
     return bool(newest.parts_of("retry-feedback")) and not newest.parts_of("tool-return", "retry-prompt")

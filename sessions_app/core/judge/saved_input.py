@@ -4,12 +4,29 @@ from __future__ import annotations
 
 from sessions_app.core.compare.strict import same_json
 from sessions_app.core.judge.reading import first_requests
-from sessions_app.core.run import OPENAI_ITEMS, SESSION_FILE, Run
+from sessions_app.core.payload import JsonValue
+from sessions_app.core.run import OPENAI_ITEMS, SESSION_FILE, SPANS, Run
 
 
 def saved_input_contradicts(run: Run) -> bool:
     """A run that goes on with answers to open calls has no prompt of its own."""
+    if run.source_format == SPANS:
+        return _is_elsewhere(run)
     if run.source_format not in (SESSION_FILE, OPENAI_ITEMS) or run.input is None or not run.model_calls:
         return False
     prompts = [part.get("content") for seen in first_requests(run) for part in seen.parts_of("user-prompt")]
     return not same_json(prompts, [run.input.value]) and bool(prompts or run.deferred is None)
+
+
+def _is_elsewhere(run: Run) -> bool:
+    """Of spans the input is the prompt of the first request, or what of a template around it was asked."""
+    parts = [part for seen in first_requests(run) for part in seen.parts_of("user-prompt")]
+    texts = [text for part in parts for text in _texts(part.get("content"))]
+    asked = run.input.value if run.input is not None else None
+    return isinstance(asked, str) and bool(texts) and asked.strip() not in "\n".join(texts)
+
+
+def _texts(content: JsonValue) -> list[str]:
+    """A prompt is a text, or a list of texts and files."""
+    each = content if isinstance(content, list) else [content]
+    return [text for text in each if isinstance(text, str)]

@@ -7,12 +7,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from sessions_app.core.judge.anomalies import Anomaly, first_odd_step
+from sessions_app.core.judge.anomalies import Anomaly, first_odd_step, unhealed
 from sessions_app.core.judge.reading import (
     TIMES,
     argument_key,
     count,
+    ended_in_error,
     has_answer,
+    join_words,
     own_tools,
     result_key,
 )
@@ -26,6 +28,7 @@ def story(run: Run, anomalies: Iterable[Anomaly] = ()) -> str:
         count(_counted_steps(run), "step"),
         _calls_in_words(run),
         _end_in_words(run),
+        _failures_in_words(run),
         None if odd is None else f"first odd step: {odd}",
     ]
     return " · ".join(part for part in parts if part)
@@ -55,6 +58,29 @@ def _end_in_words(run: Run) -> str:
     if at is not None:
         return f"broke off at step {at}"
     return "answered" if has_answer(run) else "no answer"
+
+
+def _failures_in_words(run: Run) -> str | None:
+    """Each step that failed, whatever came later; the error that ended the run is told already."""
+    failed = [step for step in run.steps if ended_in_error(step) and not isinstance(step.call, OtherCall)]
+    if run.status == "error" and failed and failed[-1] is run.steps[-1]:
+        failed.pop()
+    if not failed:
+        return None
+    open_ones = {step.index for step, _ in unhealed(run)}
+    healed = all(isinstance(step.call, ToolCall) and step.index not in open_ones for step in failed)
+    return f"{_numbered(failed)} failed{', then went well' if healed else ''}"
+
+
+def _numbered(steps: Sequence[Step]) -> str:
+    numbers = [str(step.index) for step in steps]
+    if len(steps) > _NAMED:
+        return f"{count(len(steps), 'step')} from step {numbers[0]}"
+    return f"step{'s' if len(steps) > 1 else ''} {join_words(numbers)}"
+
+
+_NAMED = 3
+"""More steps than these are counted."""
 
 
 def _error_of(run: Run) -> str | None:

@@ -30,7 +30,7 @@ def instructions_contradict(run: Run) -> bool:
         told = (_put_together(run), sent) if run.origin == "fork" else (_put_together(run),)
         return said is not None and said not in told
     if run.source_format == "native" and is_openai_agents(run):
-        return (None not in (said, sent) and said != sent) or _has_unsaid_prompt(run)
+        return _says_otherwise(run) or _has_unsaid_prompt(run)
     if said is None or sent is not None:
         return bool(said) and sent != said
     prompts = _prompts(first_requests(run))
@@ -59,6 +59,13 @@ def _prompts(messages: Iterable[SeenMessage]) -> list[str]:
 
 
 # --- OpenAI Agents SDK -------------------------------------------------------------------------
+
+
+def _says_otherwise(run: Run) -> bool:
+    """Its recorder writes an empty text into the run, and none into the request, where an agent has no instructions."""
+    newest = first_requests(run)[-1:]
+    is_request = any(seen.message.get("kind") == "request" for seen in newest)
+    return is_request and run.instructions is not None and run.instructions != (_sent(run) or "")
 
 
 def _has_unsaid_prompt(run: Run) -> bool:

@@ -13,6 +13,8 @@ from sessions_app.core.judge.contradictions import record_gaps
 from sessions_app.core.judge.course import course_gaps
 from sessions_app.core.judge.cut_values import cut_values
 from sessions_app.core.judge.last_calls import is_answered, is_settled, kinds_said
+from sessions_app.core.judge.model_http import model_http_gaps
+from sessions_app.core.judge.openai_copies import copy_gaps
 from sessions_app.core.judge.openai_loop import openai_gaps
 from sessions_app.core.judge.outcome import OF_OTHER_CODE, OF_TOOLS, outcome_gaps
 from sessions_app.core.judge.outside_messages import outside_messages
@@ -22,12 +24,12 @@ from sessions_app.core.judge.reading import (
     main_models,
     own_tools,
     seen_message,
-    seen_messages,
     step_name,
 )
 from sessions_app.core.judge.reasons import Reason, reason_at
 from sessions_app.core.judge.retries import retry_gaps
-from sessions_app.core.payload import JsonObject, JsonValue
+from sessions_app.core.judge.unreadable import unreadable_messages
+from sessions_app.core.payload import JsonObject
 from sessions_app.core.replay.plan import repeated_requests
 from sessions_app.core.run import (
     SPANS,
@@ -42,45 +44,6 @@ from sessions_app.core.run import (
 from sessions_app.core.shared_values import shared_values
 
 VerdictName = Literal["replayable", "replayable_to_step", "cold"]
-
-REQUEST_PARTS = frozenset(
-    {
-        "system-prompt",
-        "user-prompt",
-        "tool-return",
-        "retry-feedback",
-        "retry-prompt",
-        "instruction-baseline",
-        "instruction-delta",
-        "tool-availability-delta",
-        "capability-load-delta",
-        "model-settings-delta",
-        "compaction",
-        "speech",
-    }
-)
-"""Kinds of parts that Pydantic AI 2.68 loads in a request; it refuses a list with any other."""
-RESPONSE_PARTS = frozenset(
-    {
-        "text",
-        "thinking",
-        "tool-call",
-        "builtin-tool-call",
-        "builtin-tool-return",
-        "file",
-        "compaction",
-        "speech",
-    }
-)
-"""The same for a model's answer."""
-REQUIRED_FIELDS: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(("text", "thinking", "file", "user-prompt", "system-prompt", "retry-prompt"), ("content",)),
-    **dict.fromkeys(("tool-return", "builtin-tool-return"), ("tool_name", "content")),
-    **dict.fromkeys(("tool-call", "builtin-tool-call"), ("tool_name",)),
-    "retry-feedback": ("content", "retry"),
-}
-"""Without these it refuses a part."""
-PART_KINDS = {"request": REQUEST_PARTS, "response": RESPONSE_PARTS}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -222,47 +185,6 @@ def _missing_tool_answers(run: Run) -> Iterator[Reason]:
         yield reason_at(run, "tool_answer_missing", message, step)
 
 
-def _unknown_parts(run: Run) -> Iterator[Reason]:
-    """The first message that the replaying library would refuse; later ones add nothing."""
-    for seen in seen_messages(run):
-        problem = _refused(seen.message, seen.parts)
-        if problem:
-            message = f"{problem} {_place(run, seen.step)}; the replay cannot load that message."
-            yield Reason(code="unknown_message_part", message=message, step=seen.step)
-            return
-
-
-def _place(run: Run, step: int) -> str:
-    if step == 0:
-        return "in the earlier turns"
-    return "at the end" if step > len(run.steps) else f"at step {step}"
-
-
-def _refused(message: JsonObject, parts: list[JsonObject]) -> str | None:
-    known = PART_KINDS.get(str(message.get("kind")))
-    if known is None:
-        return "A message of an unknown kind stands"
-    for part in parts:
-        kind = str(part.get("part_kind"))
-        if kind not in known:
-            return f"A message part of the unknown kind {kind[:60]!r} stands"
-        if kind == "tool-call" and not isinstance(part.get("args"), str | dict | None):
-            return "A call whose arguments are neither an object nor a text stands"
-        if kind in ("tool-call", "tool-return") and not isinstance(part.get("tool_name"), str):
-            return f"A {kind} part without tool_name stands"
-        if kind == "retry-prompt" and not _is_retry(part.get("content")):
-            return "A retry prompt that is neither a text nor a list of errors stands"
-        lacking = [name for name in REQUIRED_FIELDS.get(kind, ()) if name not in part]
-        if lacking:
-            return f"A {kind} part without {lacking[0]} stands"
-    return None
-
-
-def _is_retry(content: JsonValue) -> bool:
-    is_list = isinstance(content, list) and all(isinstance(each, dict) for each in content)
-    return content is None or isinstance(content, str) or is_list
-
-
 def _broken_off(run: Run) -> Iterator[Reason]:
     at = broke_off_at(run)
     if at is not None:
@@ -282,7 +204,7 @@ def _why(run: Run) -> str:
 
 def _goes_on_after_words(run: Run) -> Iterator[Reason]:
     """The loop that replays ends with an answer in words. Spans tell of other loops too, and of several turns."""
-    if run.source_format != SPANS:
+    if not run.is_told_by_others:
         return
     for (step, call), (after, later) in pairwise(main_models(run)):
         if kinds_said(call) == {"text"} and later.history is not None and not _is_asked_again(later.history):
@@ -302,15 +224,17 @@ GAP_CHECKS: tuple[GapCheck, ...] = (
     _missing_model_answers,
     _missing_tool_answers,
     openai_gaps,
+    copy_gaps,
     cut_values,
     call_step_gaps,
     outside_messages,
     course_gaps,
     record_gaps,
+    model_http_gaps,
     retry_gaps,
     outcome_gaps,
     _goes_on_after_words,
-    _unknown_parts,
+    unreadable_messages,
 )
 
 

@@ -7,11 +7,13 @@ Source: opentelemetry-proto, `common/v1/common.proto`, and the JSON mapping of t
 from __future__ import annotations
 
 import math
+from base64 import b64decode, urlsafe_b64encode
 from collections.abc import Mapping
 
+from sessions_app.core.errors import RecordError
 from sessions_app.core.formats.values import write_value
 from sessions_app.core.json_text import load_strict
-from sessions_app.core.payload import BINARY, JSON, TEXT, JsonObject, JsonValue, Payload, compact_json
+from sessions_app.core.payload import JSON, TEXT, JsonObject, JsonValue, Payload, compact_json
 
 Value = str | bool | int | float | list[str] | None
 
@@ -41,19 +43,25 @@ def json_attribute(value: JsonValue) -> str | None:
 
 
 def payload_text(payload: Payload | None) -> str | None:
-    """The recorded text, or JSON as it was spelled; bytes as the record format writes them."""
+    """The recorded text, or JSON as it was spelled; bytes in the base64 in which a model is told what a tool gave."""
     if payload is None:
         return None
-    return payload.content.decode() if payload.media_type in (TEXT, JSON) else write_value(payload).decode()
-
-
-def media_type(payload: Payload) -> str:
-    return payload.media_type if payload.media_type in (TEXT, JSON) else BINARY
+    is_text = payload.media_type in (TEXT, JSON)
+    return (payload.content if is_text else urlsafe_b64encode(payload.content)).decode()
 
 
 def value_of(text: str, media_type: str) -> bytes:
     """What `payload_text` wrote, as a value of a record; raises `RecordError` where it is no JSON and should be."""
     content = text.encode()
-    if media_type != TEXT:
+    if media_type == JSON:
         load_strict(content)
-    return write_value(Payload(content=content, media_type=media_type)) if media_type in (TEXT, JSON) else content
+    elif media_type != TEXT:
+        content = _bytes_in(text)
+    return write_value(Payload(content=content, media_type=media_type))
+
+
+def _bytes_in(text: str) -> bytes:
+    try:
+        return b64decode(text, altchars=b"-_", validate=True)
+    except ValueError:
+        raise RecordError("An exported value is not base64.") from None

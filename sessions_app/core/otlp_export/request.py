@@ -8,7 +8,7 @@ from sessions_app.core.errors import RecordTooLarge
 from sessions_app.core.formats.json_writer import array_text
 from sessions_app.core.history import History
 from sessions_app.core.otlp_export import names
-from sessions_app.core.otlp_export.attributes import Value, attribute_list, json_attribute, media_type
+from sessions_app.core.otlp_export.attributes import Value, attribute_list, json_attribute
 from sessions_app.core.otlp_export.facts import facts_of_run
 from sessions_app.core.otlp_export.messages import MessageWriter
 from sessions_app.core.otlp_export.steps import (
@@ -93,7 +93,7 @@ def _root(run: Run, times: Times, writer: MessageWriter) -> JsonObject:
 
 def _of_run(run: Run, writer: MessageWriter) -> dict[str, Value]:
     payloads = {"input": run.input, "output": run.output}
-    types = {field: media_type(payload) for field, payload in payloads.items() if payload is not None}
+    types = {field: payload.media_type for field, payload in payloads.items() if payload is not None}
     return {
         "gen_ai.operation.name": "invoke_agent",
         "gen_ai.agent.name": run.agent.name,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sessions_app.core.formats.json_writer import array_text
 from sessions_app.core.formats.values import write_value
 from sessions_app.core.otlp_export import names
-from sessions_app.core.otlp_export.attributes import Value, json_attribute, media_type, payload_text
+from sessions_app.core.otlp_export.attributes import Value, json_attribute, payload_text
 from sessions_app.core.otlp_export.facts import facts_of_step, written_step
 from sessions_app.core.otlp_export.messages import MessageWriter, instructions_in, written_message
 from sessions_app.core.otlp_export.tools import definitions_of
@@ -46,7 +46,7 @@ def described(step: Step, writer: MessageWriter) -> Described:
 
 def attributes_of_step(step: Step, said: Described) -> dict[str, Value]:
     """All attributes of the step's span."""
-    types = {field: media_type(payload) for field, payload in said.payloads.items() if payload is not None}
+    types = {field: payload.media_type for field, payload in said.payloads.items() if payload is not None}
     return {
         **said.attributes,
         "user.id": step.user_id,

@@ -1,7 +1,8 @@
 """The last check of a replay: the steps that it produced are compared with the recorded ones as those of any two runs.
 
-What the loop answers by itself, such as a refused call or an output, is asked for by nobody; here it is seen. Steps
-that the loop never makes, such as an attempt that a client repeated, stand in the recording alone.
+What the loop answers by itself, such as a refused call or an output, is asked for by nobody; here it is seen. So is a
+call of the agent's own that one side alone has. What ran inside tools, and what is behind the end of a replay that
+ended early, may stand in the recording alone.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from sessions_app.core.compare.runs import Divergence as Difference
 from sessions_app.core.compare.runs import first_changed_step
 from sessions_app.core.payload import JsonValue
 from sessions_app.core.replay.observed import Divergence, Observations, Result
+from sessions_app.core.replay.plan import played_steps
 from sessions_app.core.replay.produce import produced_run
 from sessions_app.core.replay.proof import differing, read_proof, up_to
 from sessions_app.core.run import Run
@@ -26,9 +28,10 @@ def produced(recorded: Run, result: Result, seen: Observations, *, run_id: str) 
 
 def agreeing(recorded: Run, result: Result, made: Run) -> Result:
     """The result with what only the two whole runs side by side show."""
-    if result.verdict != "reproduced" and "limit" not in result.facts:
+    is_whole = result.verdict == "reproduced"
+    if not is_whole and "limit" not in result.facts:
         return result
-    found = first_changed_step(recorded, made)
+    found = first_changed_step(recorded, made, counts_alone=is_whole)
     if found is None or not _is_before_end(recorded, found, result.divergence):
         return result
     return _diverged(recorded, result, found)
@@ -53,7 +56,7 @@ def _diverged(recorded: Run, result: Result, found: Difference) -> Result:
     )
     proof = read_proof(result.facts["proof"])
     assert proof is not None
-    proof = differing(up_to(proof, recorded.steps, divergence.step), divergence)
+    proof = differing(up_to(proof, played_steps(recorded), divergence.step), divergence)
     facts = {**result.facts, "proof": proof.to_json()}
     return replace(result, verdict="diverged", divergence=divergence, facts=facts)
 

@@ -2,12 +2,79 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from sessions_app.core.history import nodes
-from sessions_app.core.payload import JsonValue
+from sessions_app.core.compare.strict import same_json
+from sessions_app.core.history import History, nodes
+from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.core.replay.hand_overs import is_openai_agents
-from sessions_app.core.run import WAITING, ModelCall, Run
+from sessions_app.core.run import WAITING, ModelCall, Run, Step, ToolCall
+
+MESSAGE = re.compile(r"messages\[(\d+)\]")
+_PART = re.compile(r"messages\[(\d+)\]\.parts\[(\d+)\]")
+_MANNER = (".part_kind", ".outcome", ".retry")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ToldAnswer:
+    """A recorded message tells what a call came to."""
+
+    step: Step
+    call: ToolCall
+    part: JsonObject
+    field: str
+    """What of the part a path names, such as `.content.status`."""
+
+
+def answer_at(run: Run, history: History, path: str, *, before: int | None = None) -> ToldAnswer | None:
+    """The answer that the messages hold at this path; None where they hold something else. An id may come again: it
+    is the last call `before` that step."""
+    found = _PART.match(path)
+    part = None if found is None else _part(history, int(found[1]), int(found[2]))
+    if found is None or part is None:
+        return None
+    calls = [pair for pair in run.tool_calls if before is None or pair[0].index < before]
+    of_id = [pair for pair in calls if pair[1].call_id == part["tool_call_id"]]
+    if not of_id:
+        return None
+    step, call = of_id[-1]
+    return ToldAnswer(step=step, call=call, part=part, field=path[found.end() :])
+
+
+def is_how_it_ended(answer: ToldAnswer, replayed: JsonValue) -> bool:
+    """Whether the difference is in the kind or the outcome of the answer. So is that in the words, where step and
+    message have the same: an answer that ended so cannot have been told in them. Where the step has the replayed
+    outcome, and all that comes with it, the message alone tells another one."""
+    if answer.field == ".outcome" and replayed == answer.call.outcome and _has_what_comes_with_it(answer):
+        return False
+    if answer.field.startswith(_MANNER):
+        return True
+    result, told = answer.call.result, answer.part.get("content")
+    return answer.field.startswith(".content") and result is not None and same_json(result.value, told)
+
+
+def _has_what_comes_with_it(answer: ToldAnswer) -> bool:
+    """A recorder writes an error, a retry, or whether the tool ran, of what did not go well and of nothing else."""
+    step, call = answer.step, answer.call
+    told = step.error is not None or "tool_ran" in step.extra
+    match call.outcome:
+        case "success":
+            return not told and call.retry is None
+        case "failed":
+            return told and call.retry is None
+        case "retried":
+            return call.retry is not None
+    return False
+
+
+def _part(history: History, position: int, number: int) -> JsonObject | None:
+    """A part that the loop wrote."""
+    message: JsonValue = next((node.message.value for node in nodes(history) if node.length == position + 1), None)
+    parts = message.get("parts") or [] if isinstance(message, dict) and message.get("kind") == "request" else []
+    part = parts[number] if number < len(parts) else None
+    return part if isinstance(part, dict) and isinstance(part.get("tool_call_id"), str) else None
 
 
 def place_without_step(run: Run, answer: int, asked: Sequence[JsonValue], call_id: JsonValue) -> int:

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from sessions_app.core.compare.facts import is_spelled_as_text
 from sessions_app.core.compare.strict import same_json
+from sessions_app.core.compare.volatile import OUTPUT_TEXT
 from sessions_app.core.fork.stops import Stopped
 from sessions_app.core.judge.last_calls import waiting
+from sessions_app.core.judge.reading import join_words
 from sessions_app.core.judge.reasons import Reason
 from sessions_app.core.judge.verdict import Verdict
 from sessions_app.core.kept_turns import kept_turns
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
+from sessions_app.core.replay.awaited import are_told_in_saved_order
 from sessions_app.core.replay.call_places import place_without_step
 from sessions_app.core.replay.fixture_book import FixtureMiss, recorded_arguments
 from sessions_app.core.replay.observed import Divergence, Observations, Result
 from sessions_app.core.replay.outputs import same_output
-from sessions_app.core.replay.plan import PlannedAnswer, ReplayPlan, attempts, repeated_requests
+from sessions_app.core.replay.plan import PlannedAnswer, ReplayPlan, played_steps, repeated_requests
 from sessions_app.core.replay.proof import (
     PROVEN,
     TAKEN,
@@ -24,16 +28,19 @@ from sessions_app.core.replay.proof import (
     Part,
     PartName,
     Proof,
-    counted,
     differing,
     differs_at,
+    equal_by,
     not_comparable,
     part_of,
     up_to,
 )
+from sessions_app.core.replay.ran_with import arguments_part
 from sessions_app.core.replay.rewriting import Rewriting, in_words
+from sessions_app.core.replay.told_twice import arguments_told_otherwise, results_told_otherwise
 from sessions_app.core.run import ErrorInfo, Fixture, Run, Step, ToolCall
 from sessions_app.core.state import lack_of_states
+from sessions_app.core.unplayed import unplayed
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -87,6 +94,10 @@ class Played:
     """Requests whose past was taken from the recording, for code had rewritten it that does not run; by their step."""
     has_taken_schemas: bool = False
     """Output schemas were taken from the recording."""
+    taken_instructions: str | None = None
+    """Which instructions stand nowhere but in their requests, where the rebuilt agent takes them from there."""
+    has_taken_feedback: bool = False
+    """What a check of the output told the model was taken from the recording."""
     state: Part | None = None
     """What was proven of the state, where recorded and observed states were compared apart from the steps."""
 
@@ -122,13 +133,19 @@ def conclude(played: Played, facts: JsonObject) -> Result:
     """The first thing that went another way decides the verdict; where nothing did, the run is reproduced."""
     found = _first_trouble(played)
     proof = _proof(played, found)
-    more = found.facts if found else {}
+    more = {**found.facts, **_snapshots_before(played.plan.run, found.step)} if found else {}
     return Result(
         verdict=found.verdict if found else "reproduced",
         divergence=found.divergence if found else None,
         facts={**facts, **_source_facts(played.plan, played.observations), **more, "proof": proof.to_json()},
         observations=played.observations,
     )
+
+
+def _snapshots_before(run: Run, step: int | None) -> JsonObject:
+    """How many steps before this one are snapshots: they have numbers of their own, and lists leave them out."""
+    count = sum("snapshot" in each.extra for each in run.steps[: (step or 1) - 1])
+    return {"snapshots_before": count} if count else {}
 
 
 def _first_trouble(played: Played) -> Trouble | None:
@@ -150,6 +167,8 @@ def _says_more(found: Trouble, limit: Reason) -> bool:
         return False
     if found.verdict in ("fixture_missing", "ran_past_recording"):
         return found.step == limit.step
+    if limit.code == "call_contradicted" and part_of(found.divergence.path) == "requests":
+        return False  # in which words the loop refuses a tool that nobody recorded
     if limit.code in ("answer_contradicted", "past_contradicted", "call_contradicted"):
         return found.verdict == "diverged" and found.step == limit.step
     return limit.code == "output_differs" and found.is_of_outcome
@@ -212,17 +231,32 @@ def _answered_last(played: Played) -> PlannedAnswer | None:
 
 
 def _missed(plan: ReplayPlan, miss: FixtureMiss, *, behind: PlannedAnswer | None) -> Trouble:
+    step = _step_of_call(plan, miss.call_id, behind=behind)
+    path, recorded, replayed = _denied(plan, step, miss) or missed_field(miss)
+    found = Divergence(step=step, path=path, recorded=recorded, replayed=replayed)
+    return Trouble(verdict="fixture_missing", divergence=found, facts=missed_facts(miss))
+
+
+def missed_facts(miss: FixtureMiss) -> JsonObject:
+    """What was asked for that has no answer, and the recorded calls that come nearest."""
     nearest = [{"step": f.step, "arguments": recorded_arguments(f.call.arguments)} for f in miss.nearest]
     asked: JsonObject = {"tool": miss.tool_name, "arguments": miss.arguments, "call_id": miss.call_id}
     if miss.request is not None:
         asked["http"] = miss.request.to_json()
-    path, recorded, replayed = _missed_field(miss)
-    step = _step_of_call(plan, miss.call_id, behind=behind)
-    found = Divergence(step=step, path=path, recorded=recorded, replayed=replayed)
-    return Trouble(verdict="fixture_missing", divergence=found, facts={"asked_for": asked, "nearest": nearest})
+    return {"asked_for": asked, "nearest": nearest}
 
 
-def _missed_field(miss: FixtureMiss) -> tuple[str, JsonValue, JsonValue]:
+_Field = tuple[str, JsonValue, JsonValue]
+
+
+def _denied(plan: ReplayPlan, step: int, miss: FixtureMiss) -> _Field | None:
+    """The call was made that the recording says was not allowed."""
+    call = plan.run.steps[step - 1].call if step <= len(plan.run.steps) else None
+    is_denied = isinstance(call, ToolCall) and call.call_id == miss.call_id and call.outcome == "denied"
+    return ("outcome", "denied", None) if is_denied else None
+
+
+def missed_field(miss: FixtureMiss) -> _Field:
     """In what the call differs from the nearest recorded one; its answer, where it differs in nothing."""
     if miss.request is not None:
         return "http", list(miss.request.recorded) or None, miss.request.words
@@ -263,8 +297,17 @@ def other_outcome(run: Run, ending: Ending) -> Divergence | None:
         return _other_calls(run, ending.open_calls)
     if ending.output is not None and (run.output is None or same_output(run.output, ending.output)):
         return None
-    recorded, replayed = (each.parsed if each else None for each in (run.output, ending.output))
+    recorded, replayed = _shown(run.output, ending.output)
     return Divergence(step=last, path="output", recorded=recorded, replayed=replayed)
+
+
+def _shown(*outputs: Payload | None) -> list[JsonValue]:
+    """As they are written, where nothing but the spelling of a number differs."""
+    left, right = [None if each is None else each.parsed for each in outputs]
+    is_spelling = left is not None and same_json(left, right)
+    return [
+        each.as_text() if each and is_spelling else value for each, value in zip(outputs, (left, right), strict=True)
+    ]
 
 
 def _other_error(recorded: ErrorInfo | None, replayed: ErrorInfo | None, last: int) -> Divergence | None:
@@ -316,37 +359,67 @@ def _proof(played: Played, found: Trouble | None) -> Proof:
         "requests": _requests(played),
         "parameters": _parameters(played),
         "model": _model(played),
-        "tool_arguments": PROVEN if played.observations.calls else not_comparable("no call of a tool was compared"),
+        "tool_arguments": _tool_arguments(played),
         "state": _state(played),
         "outcome": _outcome(played),
     }
-    repeated = attempts(played.plan.run)
-    made = [step for step in played.plan.run.steps if step.index not in repeated]
-    steps = [] if "messages" in played.not_captured else made
-    proof = Proof(same_steps=counted(steps), parts=parts, outcome_kind=played.ending.kind)
-    if found is not None and not found.is_of_outcome and (found.step or 0) <= played.steps:
+    run = played.plan.run
+    steps = [] if "messages" in played.not_captured else played_steps(run)
+    proof = Proof(same_steps=len(steps), parts=parts, outcome_kind=played.ending.kind, not_played=unplayed(run))
+    went_on = found is not None and found.verdict == "ran_past_recording"
+    if found is not None and not found.is_of_outcome and (went_on or (found.step or 0) <= played.steps):
         proof = up_to(proof, steps, found.step)
         proof = differing(proof, found.divergence) if found.verdict == "diverged" else proof
     return proof
+
+
+def _tool_arguments(played: Played) -> Part:
+    told = arguments_told_otherwise(played.plan.run) if played.observations.calls else None
+    return arguments_part(played.plan.run, played.observations) if told is None else not_comparable(told)
 
 
 def _requests(played: Played) -> Part:
     if played.rewritten:
         return not_comparable(in_words(played.rewritten))
     found = _comparable(played, "messages", "the requests to the model were not recorded")
-    untold = [each for each in (kept_turns(played.plan.run), _not_made_again(played.plan.run)) if each is not None]
+    run, hooks = played.plan.run, played.observations.hooks_not_run
+    told = results_told_otherwise(run)
+    ours = kept_turns(run), _not_made_again(run), played.taken_instructions, _of_checks(played), told
+    reasons = (*ours, _behind_tools(hooks), _saved_order(played.plan))
+    untold = [each for each in reasons if each is not None]
     return found if found != PROVEN or not untold else not_comparable("; ".join(["the requests agree", *untold]))
+
+
+def _of_checks(played: Played) -> str | None:
+    return (
+        "what checks of the output told the model was taken from the recording" if played.has_taken_feedback else None
+    )
+
+
+def _behind_tools(hooks: Sequence[str]) -> str | None:
+    """What they made of an answer then is in the recorded one."""
+    verb = "was" if len(hooks) == 1 else "were"
+    said = f"{join_words(list(hooks))} {verb} not run behind the tools, which gave their recorded answers"
+    return said if hooks else None
+
+
+def _saved_order(plan: ReplayPlan) -> str | None:
+    said = f"the order in which the model was told the answers of tools was {TAKEN}"
+    return said if are_told_in_saved_order(plan.run, plan.fixtures) else None
 
 
 def _not_made_again(run: Run) -> str | None:
     """A client made the request again, and no loop of a replay has one that fails."""
-    count = len(repeated_requests(run))
-    which = "one failed attempt was" if count == 1 else f"{count} failed attempts were"
-    return f"{which} read from the recording and not made again" if count else None
+    attempts = len(repeated_requests(run))
+    which = "one failed attempt was" if attempts == 1 else f"{attempts} failed attempts were"
+    return f"{which} read from the recording and not made again" if attempts else None
 
 
 def _parameters(played: Played) -> Part:
     found = _comparable(played, "parameters", "tools and output schema were not recorded")
+    untold = _untold(played, "parameters.")
+    if found == PROVEN and untold:
+        return not_comparable(f"parameters of which the recording does not tell: {untold}")
     if found == PROVEN and played.has_taken_schemas:
         return not_comparable("the tools agree; the output schema was taken from the recording")
     return found
@@ -360,8 +433,14 @@ def _model(played: Played) -> Part:
         return not_comparable("which model was asked is not known of both sides")
     if "settings" in missing:
         return not_comparable("the settings of the model were not recorded")
-    names = sorted(path.removeprefix("settings.") for path in missing if path.startswith("settings."))
-    return not_comparable(f"settings of which the recording does not tell: {', '.join(names)}") if names else PROVEN
+    untold = _untold(played, "settings.")
+    return not_comparable(f"settings of which the recording does not tell: {untold}") if untold else PROVEN
+
+
+def _untold(played: Played, prefix: str) -> str:
+    """Names of fields that the recording lacks; what is missing inside of them is told elsewhere."""
+    names = (path.removeprefix(prefix) for path in played.not_captured if path.startswith(prefix))
+    return ", ".join(sorted(name for name in names if not {".", "["} & {*name}))
 
 
 def _state(played: Played) -> Part:
@@ -385,14 +464,29 @@ def _comparable(played: Played, path: str, reason: str) -> Part:
 def _outcome(played: Played) -> Part:
     if played.limit is not None and played.limit.code != "output_differs":
         return not_comparable(played.limit.message.removesuffix("."))
-    other = other_outcome(played.plan.run, played.ending) if played.ending.is_regular else None
-    return PROVEN if other is None else differs_at(other)
+    if not played.ending.is_regular:
+        return Part(state="not_proven", reason="the replay came to no outcome of its own")
+    other = other_outcome(played.plan.run, played.ending)
+    if other is not None:
+        return differs_at(other)
+    half = _lacking(played.plan.run.error)
+    if half is not None:
+        return Part(state="proven", reason=half)
+    recorded, now = played.plan.run.output, played.ending.output
+    return equal_by(OUTPUT_TEXT) if recorded and now and is_spelled_as_text(recorded, now) else PROVEN
+
+
+def _lacking(error: ErrorInfo | None) -> str | None:
+    """What of a recorded error there is nothing to hold the new one against."""
+    if error is None or None not in (error.type, error.message):
+        return None
+    return f"the {'type' if error.type is None else 'message'} of the error was not recorded"
 
 
 def _source_facts(plan: ReplayPlan, observations: Observations) -> JsonObject:
     """What was answered from the recording, and what was only read."""
-    repeated = attempts(plan.run)
-    played_back = [s.name for s in plan.run.steps if s.kind not in ("model", "tool") or s.index in repeated]
+    played = {step.index for step in played_steps(plan.run)}
+    played_back = [step.name for step in plan.run.steps if step.index not in played]
     return {
         "sources": {"recorded": len(observations.calls) + _answered(plan, observations)},
         "played_back": played_back,

@@ -37,9 +37,12 @@ class FixtureBook:
         fixtures: tuple[Fixture, ...],
         asked: frozenset[str] = frozenset(),
         refused: Mapping[str, Sequence[JsonValue]] | None = None,
+        denied: Mapping[str, Fixture] | None = None,
     ) -> None:
         """`asked` are the ids of the calls that the recorded model answers ask for, `refused` the words with which
-        outputs were refused, by the id of the call that carried each."""
+        outputs were refused, by the id of the call that carried each, and `denied` calls of which the tool asked for
+        an approval that nobody gave."""
+        self._denied = denied or {}
         self._unused = list(fixtures)
         self._asked = asked
         self._refused = {call_id: list(words) for call_id, words in (refused or {}).items()}
@@ -56,6 +59,18 @@ class FixtureBook:
         """The answer that `find` would give next, which stays to be given."""
         candidates = self._candidates(call_id)
         return next((each for each in candidates if matches(each, tool_name, arguments)), None)
+
+    def awaited_approval(self, tool_name: str, call_id: str | None, arguments: JsonValue) -> Fixture | None:
+        """This call as it was denied, or approved, behind its tool that had asked for an approval."""
+        found = self.look_up(tool_name, call_id, arguments)
+        if found is not None:
+            return found if found.awaited == "approval" else None
+        return self.denied(tool_name, call_id, arguments)
+
+    def denied(self, tool_name: str, call_id: str | None, arguments: JsonValue) -> Fixture | None:
+        """This call as it was denied then, behind its tool that had asked for an approval."""
+        is_answered = self.look_up(tool_name, call_id, arguments) is not None
+        return None if call_id is None or is_answered else self._denied.get(call_id)
 
     def _candidates(self, call_id: str | None) -> list[Fixture]:
         by_id = [f for f in self._unused if call_id is not None and f.call.call_id == call_id]
@@ -80,6 +95,11 @@ class FixtureBook:
         refused = self._refused.get(call_id) or []
         said = refused.pop(0) if refused else None
         return told if said is None else _as_told(said)
+
+    def awaits_beside(self, fixture: Fixture) -> bool:
+        """Whether answers to other calls of the same answer, which the loop heard, are still to be given."""
+        beside = (each for each in self._unused if each.parent == fixture.parent and each is not fixture)
+        return any(each.call.result is not None and not each.is_unheard for each in beside)
 
     @property
     def left_over(self) -> list[Fixture]:

@@ -15,6 +15,8 @@ from sessions_app.core.payload import JsonValue
 
 VOLATILE_KEYS = frozenset({"timestamp", "run_id", "conversation_id"})
 """Made anew by every run, where they belong to a message or a part. Nothing else may differ."""
+FILLED_BY_LIBRARY = frozenset({"state", "outcome", "usage", "timestamp", "tool_call_id", "scope"})
+"""Fields of messages and parts that are never null there: null says that they were not captured."""
 _MESSAGE = re.compile(r"messages\[\d+\](\.parts\[\d+\])?")
 _LIBRARY = re.compile(
     r"messages\[\d+\](\.usage(\.details)?|\.provider_details|\.parts\[\d+\](\.retry)?)?"
@@ -61,6 +63,17 @@ class Tally:
         if self.not_captured is None:
             self.not_captured = set()
         self.not_captured.add(re.sub(r"\[\d+\]", "[]", path))
+
+
+_OF_OUTPUT = ("function_tools", "output_tools", "output_mode", "allow_text_output")
+"""Of the parameters of a request: how the model was asked for its answer. All producers tell it, if anything."""
+
+
+def note_untold_parameters(recorded: JsonValue, tally: Tally) -> None:
+    """All other fields may be newer than the recording."""
+    for name in _OF_OUTPUT:
+        if isinstance(recorded, dict) and name not in recorded:
+            tally.note_missing(f"parameters.{name}")
 
 
 def first_mismatch(

@@ -11,8 +11,9 @@ from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.replay.asked_model import AskedModel
 from sessions_app.core.run import ErrorInfo, StateChange, StepSource, ToolCall
 
-States = Literal["carried", "taken", "unknown"]
-"""Carried over from the recording, taken from the team's own code after each step, or not known."""
+States = Literal["carried", "taken", "changed", "unknown"]
+"""Carried over from the recording, taken from the team's own code after each step, taken from code that began with a
+state which a fork changed, or not known."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -23,6 +24,15 @@ class Divergence:
     path: str
     recorded: JsonValue
     replayed: JsonValue
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StateLeft:
+    """The state of the team's own agent when a request or a call had ended."""
+
+    order: int
+    """How many had ended before it."""
+    value: JsonValue
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -40,6 +50,8 @@ class ObservedRequest:
     """For a borrowed answer: the run and step that it was recorded in."""
     error: ErrorInfo | None = None
     state: StateChange | None = None
+    left: StateLeft | None = None
+    """The whole state behind it, where that was taken."""
     asked: AskedModel | None = None
     """What the team's code sends it to; None where that was taken from the recording."""
 
@@ -59,8 +71,11 @@ class ObservedCall:
     """What the tool gave, where it is not the recorded answer of `step`; None when nothing was given."""
     error: ErrorInfo | None = None
     state: StateChange | None = None
-    left: JsonValue = None
+    left: StateLeft | None = None
     """The whole state that it left behind, where that was taken."""
+    given: JsonObject | None = None
+    """What is to be said of the arguments that came to the tool (`core/replay/ran_with.py`); None where none was heard
+    of."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -78,6 +93,10 @@ class Observations:
     """Where the states of the produced run come from."""
     first_state: JsonValue = None
     """What the code found, where its states were taken."""
+    hooks_not_run: tuple[str, ...] = ()
+    """Hooks of the team's code that stand behind tools whose recorded answers were given."""
+    hears_arguments: bool = False
+    """Code of the team's stood in front of the tools, and was heard."""
     has_run_tools: bool = False
     """The tools of the team's own agent ran, functions that make its output among them."""
 
@@ -88,10 +107,15 @@ class Result:
 
     verdict: str
     """`reproduced`, `diverged`, `ran_past_recording`, `answers_left_over`, `fixture_missing`,
-    `could_not_run`, `unknown_from_step`; `paused` for one that goes on later."""
+    `could_not_run`, `unknown_from_step`; `paused` for one that goes on later, and `observed` for a run that is still to
+    be judged."""
     divergence: Divergence | None = None
     facts: JsonObject = field(default_factory=dict)
     observations: Observations | None = None
     error: str | None = None
     stopped: JsonObject | None = None
     """The stop at which it waits, paused or without an answer (`core.fork.stops.Stopped`)."""
+
+
+Replayed = tuple[Result, bytes | None]
+"""The second is the produced run as a native record; None when the loop never began."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import urlsafe_b64encode
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
@@ -9,16 +10,19 @@ from sessions_app.core.compare.runs import call_value
 from sessions_app.core.compare.strict import same_json
 from sessions_app.core.history import History, nodes
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
+from sessions_app.core.ran_with import has_run, is_told, said_of
 from sessions_app.core.replay.asked_model import asked_in, first_other
 from sessions_app.core.replay.fixture_book import FixtureMiss, missing, recorded_arguments, was_never_answered
-from sessions_app.core.replay.matching import Mismatch, Tally, first_mismatch
+from sessions_app.core.replay.matching import Mismatch, Tally, first_mismatch, note_untold_parameters
 from sessions_app.core.replay.observed import Divergence
 from sessions_app.core.replay.observed_pairs import Pair, Pairs, Tools, same_error
 from sessions_app.core.replay.observed_states import ObservedStates
+from sessions_app.core.replay.observed_stops import is_paused
 from sessions_app.core.replay.plan import PlannedAnswer
 from sessions_app.core.replay.projection import in_shape_of
-from sessions_app.core.replay.tool_http import observed_miss, observed_unsent, unsent
-from sessions_app.core.run import Fixture, ModelCall, Step, StepSource, ToolCall, is_answered_by_tool
+from sessions_app.core.replay.ran_with import first_other as first_given
+from sessions_app.core.replay.tool_http import observed_http, observed_miss, observed_output_miss
+from sessions_app.core.run import Fixture, ModelCall, Step, StepSource, ToolCall, is_answered_by_tool, tool_ran
 
 
 @dataclass
@@ -39,6 +43,8 @@ class ObservedComparison:
     """None where no tool ran, which alone changes a state."""
     _checked: tuple[History, History] | None = None
     """How far the recorded and the observed conversation are known to agree."""
+    _has_parted: bool = False
+    """Whether a request was not the recorded one: what is asked for behind it belongs to another run."""
     _last: int = 0
     """The recorded step that stood beside the newest one."""
 
@@ -62,10 +68,11 @@ class ObservedComparison:
             self._compare_state(pair)
             self._last = pair.recorded.index if pair.recorded else self._last
             self.sources[pair.observed.index] = self._source(pair)
+        self._compare_output(None)
         self._compare_end()
 
     def _compare(self, pair: Pair) -> None:
-        if not self.is_same:
+        if not self.is_same or is_paused(pair):
             return
         call = pair.observed.call
         if isinstance(call, ModelCall):
@@ -80,24 +87,27 @@ class ObservedComparison:
         if planned is None:
             self.ran_past = len(self.pairs.plan.answers)
             return
-        found = (
-            self._of_messages(planned.history, call.history)
-            or self._of_parameters(planned, call)
-            or first_other(planned, asked_in(call), self.tally)
-        )
+        found = self._of_request(planned, call, self.tally)
         if found is None and call.response is not None and not is_same_answer(planned.response, call.response):
             found = Mismatch(path="response", recorded=_value(planned.response), rebuilt=call.response.value)
         self._diverged(planned.step, found)
 
-    def _of_messages(self, recorded: History | None, observed: History | None) -> Mismatch | None:
+    def _of_request(self, planned: PlannedAnswer, call: ModelCall, tally: Tally) -> Mismatch | None:
+        return (
+            self._of_messages(planned.history, call.history, tally)
+            or _of_parameters(planned, call, tally)
+            or first_other(planned, asked_in(call), tally)
+        )
+
+    def _of_messages(self, recorded: History | None, observed: History | None, tally: Tally) -> Mismatch | None:
         if recorded is None or observed is None:
-            self.tally.note_missing("messages")
+            tally.note_missing("messages")
             return None
         start = self._agreed_up_to(recorded, observed)
         expected, actual = _messages(recorded, start), _messages(observed, start)
         for offset in range(max(len(expected), len(actual))):
             left, right = (side[offset] if offset < len(side) else None for side in (expected, actual))
-            found = self._of_message(left, right, f"messages[{start + offset}]")
+            found = _of_message(left, right, f"messages[{start + offset}]", tally)
             if found is not None:
                 return found
         self._checked = recorded, observed
@@ -111,19 +121,6 @@ class ObservedComparison:
         goes_on = _reaches(recorded, one) and _reaches(observed, other)
         return one.length if goes_on and one.length == other.length else 0
 
-    def _of_message(self, recorded: Payload | None, observed: Payload | None, path: str) -> Mismatch | None:
-        if recorded is None or observed is None:
-            return Mismatch(path=path, recorded=_value(recorded), rebuilt=_value(observed))
-        raw, now = _said(recorded.value), _said(in_shape_of(recorded, observed).value)
-        return first_mismatch(raw, now, raw=raw, path=path, tally=self.tally)
-
-    def _of_parameters(self, planned: PlannedAnswer, call: ModelCall) -> Mismatch | None:
-        if planned.parameters is None or call.parameters is None:
-            self.tally.note_missing("parameters")
-            return None
-        recorded, now = planned.parameters.value, in_shape_of(planned.parameters, call.parameters, path="parameters")
-        return first_mismatch(recorded, now.value, raw=recorded, path="parameters", tally=self.tally)
-
     # --- calls of tools
 
     def _compare_tool(self, pair: Pair, call: ToolCall) -> None:
@@ -132,6 +129,10 @@ class ObservedComparison:
             return
         recorded = pair.recorded.call
         assert isinstance(recorded, ToolCall)
+        if recorded.is_output:
+            self._compare_output(call)
+        if not self.is_same:
+            return
         fixture = Fixture(step=pair.recorded.index, call=recorded, error=pair.recorded.error)
         if self._is_missed(fixture, pair.observed):
             arguments = recorded_arguments(call.arguments)
@@ -145,7 +146,8 @@ class ObservedComparison:
             return
         self._diverged(pair.recorded.index, found or self._of_http(pair.observed))
         if found is not None and found.path.startswith("result"):
-            said = {"recorded": _parsed(recorded.result), "now": _parsed(call.result)}
+            failed = {"has_failed": True} if call.outcome == "crashed" else {}
+            said = {"recorded": _ended(pair.recorded, recorded), "now": _ended(pair.observed, call), **failed}
             self.acts.append({"step": pair.recorded.index, "kind": "tool", "name": call.tool_name, **said})
 
     def _compare_unknown_call(self, step: Step, call: ToolCall) -> None:
@@ -163,8 +165,11 @@ class ObservedComparison:
     def _of_call(self, step: Step, recorded: ToolCall, observed: Step, call: ToolCall) -> Mismatch | None:
         one, other = recorded_arguments(recorded.arguments), recorded_arguments(call.arguments)
         found = first_mismatch(one, other, raw=one, path="arguments", tally=self.tally)
+        found = found or self._of_given(step, observed)
         if found is not None:
             return found
+        if call.outcome == "crashed" and not same_error(step.error, observed.error):
+            return Mismatch(path="result", recorded=_ended(step, recorded), rebuilt=_ended(observed, call))
         for path, left, right in _answers(recorded, call):
             if left is not None and right is not None:
                 found = first_mismatch(left, right, raw=left, path=path, tally=self.tally)
@@ -176,10 +181,24 @@ class ObservedComparison:
             return Mismatch(
                 path="error", recorded=step.error and step.error.value, rebuilt=observed.error and observed.error.value
             )
-        return None
+        ran, runs = has_run(self.pairs.recorded, step), has_run(self.pairs.observed, observed)
+        if None not in (ran, runs) and ran != runs:
+            return Mismatch(path="tool_ran", recorded=ran, rebuilt=runs)
+        one, other = step.extra.get("waits_with"), observed.extra.get("waits_with")
+        return first_mismatch(one, other, raw=one, path="waits_with", tally=self.tally) if self._knows(step) else None
+
+    def _of_given(self, step: Step, observed: Step) -> Mismatch | None:
+        """Where the tool began on both sides, and both recorders heard with what."""
+        are_told = is_told(self.pairs.recorded) and is_told(self.pairs.observed)
+        have_begun = tool_ran(step) is not False and tool_ran(observed) is not False
+        return first_given(step, said_of(observed), self.tally) if are_told and have_begun else None
+
+    def _knows(self, step: Step) -> bool:
+        """Whether the recording would say with what a call waits for somebody, and the tool ran again."""
+        return tool_ran(step) is not None and self.tools == "run"
 
     def _of_http(self, observed: Step) -> Mismatch | None:
-        return unsent(observed_unsent(observed)) if self.tools == "run" else None
+        return observed_http(observed) if self.tools == "run" else None
 
     # --- states
 
@@ -190,20 +209,36 @@ class ObservedComparison:
 
     # --- the end
 
+    def _compare_output(self, call: ToolCall | None) -> None:
+        """What a function that makes the output sent, be it that of this call or that of an answer in words."""
+        if self.tools != "run" or not self.is_same:
+            return
+        request = observed_output_miss(self.pairs.observed, self.pairs.recorded)
+        if request is not None:
+            name = self.pairs.recorded.agent.output_function or "output function"
+            call_id = None if call is None else call.call_id
+            arguments = None if call is None else recorded_arguments(call.arguments)
+            self.miss = replace(missing(name, call_id, arguments, ()), request=request)
+        elif call is None:
+            self._diverged(len(self.pairs.recorded.steps), observed_http(self.pairs.observed))
+
     def _compare_end(self) -> None:
         """What the loop wrote behind the last answer; an early end has a verdict of its own."""
         recorded, observed = self.pairs.recorded.final, self.pairs.observed.final
         is_whole = self.is_same and not self.pairs.unused
         if is_whole and recorded is not None and observed is not None:
-            self._diverged(len(self.pairs.recorded.steps), self._of_messages(recorded, observed))
+            self._diverged(len(self.pairs.recorded.steps), self._of_messages(recorded, observed, self.tally))
 
     def _diverged(self, step: int, found: Mismatch | None) -> None:
         if found is not None and self.divergence is None:
             self.divergence = Divergence(step=step, path=found.path, recorded=found.recorded, replayed=found.rebuilt)
 
     def _source(self, pair: Pair) -> StepSource:
-        """From the first difference on nothing is asked for as it was recorded."""
-        again: StepSource = "recorded" if self.divergence is None else "recorded_for_another_request"
+        if is_paused(pair):
+            return "unknown"
+        is_same = self.divergence is None or (not self._has_parted and self._is_asked_again(pair))
+        self._has_parted = self._has_parted or (not is_same and isinstance(pair.observed.call, ModelCall))
+        again: StepSource = "recorded" if is_same else "recorded_for_another_request"
         call = pair.observed.call
         if isinstance(call, ModelCall):
             return self._source_of_answer(pair, call, again)
@@ -214,6 +249,15 @@ class ObservedComparison:
         if call.result is None:
             return again if pair.recorded is not None else "unknown"
         return again if known is not None and same_json(known.parsed, call.result.parsed) else "own_code"
+
+    def _is_asked_again(self, pair: Pair) -> bool:
+        """Whether this very request or call is the recorded one, whatever differed before."""
+        call, recorded = pair.observed.call, pair.recorded.call if pair.recorded else None
+        if isinstance(call, ModelCall):
+            return pair.planned is not None and self._of_request(pair.planned, call, Tally()) is None
+        if not isinstance(call, ToolCall) or not isinstance(recorded, ToolCall):
+            return False
+        return same_json(recorded_arguments(recorded.arguments), recorded_arguments(call.arguments))
 
     def _source_of_answer(self, pair: Pair, call: ModelCall, again: StepSource) -> StepSource:
         if call.response is None:
@@ -235,6 +279,22 @@ def _messages(history: History, start: int) -> list[Payload]:
     return found[::-1]
 
 
+def _of_message(recorded: Payload | None, observed: Payload | None, path: str, tally: Tally) -> Mismatch | None:
+    if recorded is None or observed is None:
+        return Mismatch(path=path, recorded=_value(recorded), rebuilt=_value(observed))
+    raw, now = _said(recorded.value), _said(in_shape_of(recorded, observed).value)
+    return first_mismatch(raw, now, raw=raw, path=path, tally=tally)
+
+
+def _of_parameters(planned: PlannedAnswer, call: ModelCall, tally: Tally) -> Mismatch | None:
+    if planned.parameters is None or call.parameters is None:
+        tally.note_missing("parameters")
+        return None
+    recorded, now = planned.parameters.value, in_shape_of(planned.parameters, call.parameters, path="parameters")
+    note_untold_parameters(recorded, tally)
+    return first_mismatch(recorded, now.value, raw=recorded, path="parameters", tally=tally)
+
+
 def _said(message: JsonValue) -> JsonValue:
     """Of an answer what it said: who gave it, and at what cost, is a matter of the recording."""
     if isinstance(message, dict) and message.get("kind") == "response":
@@ -251,14 +311,29 @@ def is_same_answer(recorded: Payload | None, given: Payload) -> bool:
 
 def _answers(recorded: ToolCall, call: ToolCall) -> Iterator[tuple[str, JsonValue, JsonValue]]:
     """What the tool gave, part by part."""
-    for name in ("result", "metadata", "content"):
+    yield "result", _said_by_tool(recorded.result), _said_by_tool(call.result)
+    for name in ("metadata", "content"):
         yield name, _parsed(getattr(recorded, name)), _parsed(getattr(call, name))
     yield "outcome", recorded.outcome, call.outcome
     yield "retry", recorded.retry, call.retry
 
 
+def _ended(step: Step, call: ToolCall) -> JsonValue:
+    """What a call answered, or the exception with which it ended."""
+    if call.result is not None or step.error is None:
+        return _parsed(call.result)
+    return f"{step.error.type}: {step.error.message}"
+
+
 def _value(payload: Payload | None) -> JsonValue:
     return None if payload is None else payload.value
+
+
+def _said_by_tool(result: Payload | None) -> JsonValue:
+    """Bytes as messages hold them."""
+    if result is None or result.is_json or result.is_text:
+        return _parsed(result)
+    return urlsafe_b64encode(result.content).decode()
 
 
 def _parsed(payload: Payload | None) -> JsonValue:

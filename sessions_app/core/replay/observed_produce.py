@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from sessions_app.core.compare.strict import same_json
 from sessions_app.core.payload import Payload
+from sessions_app.core.ran_with import TOLD, is_told, said_of
 from sessions_app.core.replay.asked_model import asked_in
 from sessions_app.core.replay.fixture_book import recorded_arguments
 from sessions_app.core.replay.observed_comparison import ObservedComparison, is_same_answer
@@ -15,6 +16,7 @@ from sessions_app.core.replay.observed_stops import is_stop, is_stopped
 from sessions_app.core.replay.produce import parameters_in_shape, spelled_as, spelled_output
 from sessions_app.core.replay.projection import Projection, in_shape_of
 from sessions_app.core.run import ModelCall, ParentLink, Run, StateChange, Step, ToolCall
+from sessions_app.core.unplayed import loop_steps
 
 
 def observed_run(pairs: Pairs, seen: ObservedComparison, *, tools: Tools, run_id: str) -> Run:
@@ -34,7 +36,8 @@ class _Produced:
 
     def run(self, run_id: str) -> Run:
         recorded, observed = self._pairs.recorded, self._pairs.observed
-        steps, is_cut_short = tuple(_renumbered(list(self._steps()))), is_stopped(self._pairs)
+        recorded_of = {pair.observed.index: pair.recorded.index for pair in self._pairs.steps if pair.recorded}
+        steps, is_cut_short = tuple(_renumbered(list(self._steps()), recorded_of)), is_stopped(self._pairs)
         return replace(
             recorded,
             run_id=run_id,
@@ -56,7 +59,7 @@ class _Produced:
             initial_state=observed.initial_state if self._tools == "run" else recorded.initial_state,
             steps=steps,
             final=self._projection.pair(recorded.final, observed.final),
-            extra={},
+            extra={TOLD: True} if is_told(observed) else {},
         )
 
     def _steps(self) -> Iterator[tuple[int, Step]]:
@@ -73,18 +76,19 @@ class _Produced:
             if pair is not None:
                 yield step.index, self._step(pair)
             elif self._tools == "run":
-                yield step.index, step
+                yield step.index, replace(step, source="own_code")
         if not self._pairs.unused:
             yield from ((-step.index, step) for step in [waiting_step, *beside] if step is not None)
 
     def _played_back(self) -> list[Step]:
-        return [step for step in self._pairs.recorded.steps if step.kind not in ("model", "tool")]
+        loop = {step.index for step in loop_steps(self._pairs.recorded)}
+        return [step for step in self._pairs.recorded.steps if step.index not in loop]
 
     def _step(self, pair: Pair) -> Step:
         step, source = pair.observed, self._seen.sources[pair.observed.index]
         error = None if is_stop(pair) else step.error
         if pair.recorded is None:
-            return replace(step, source=source, error=error, state=self._state(step), extra={})
+            return replace(step, source=source, error=error, state=self._state(pair), extra=said_of(step))
         return replace(
             pair.recorded,
             index=step.index,
@@ -96,14 +100,17 @@ class _Produced:
             error=error,
             user_id=step.user_id or pair.recorded.user_id,
             tenant_id=step.tenant_id or pair.recorded.tenant_id,
-            state=self._state(step),
+            state=self._state(pair),
             http=step.http if self._tools == "run" else pair.recorded.http,
             source=pair.recorded.source if source == "recorded" else source,
-            extra={},
+            extra=said_of(step),
         )
 
-    def _state(self, step: Step) -> StateChange | None:
-        return step.state if self._tools == "run" else None
+    def _state(self, pair: Pair) -> StateChange | None:
+        """Where no tool ran it is carried over, as the proof says."""
+        if self._tools == "run":
+            return pair.observed.state
+        return pair.recorded.state if pair.recorded else None
 
     def _call(self, pair: Pair) -> ModelCall | ToolCall:
         assert pair.recorded is not None
@@ -155,9 +162,11 @@ def _spelled(recorded: Payload | None, now: Payload | None) -> Payload | None:
     return recorded if same else now
 
 
-def _renumbered(steps: list[tuple[int, Step]]) -> Iterator[Step]:
-    """Indexes without gaps, parents following their steps."""
+def _renumbered(steps: list[tuple[int, Step]], recorded_of: Mapping[int, int]) -> Iterator[Step]:
+    """Indexes without gaps, parents following their steps; a step that was only read may stand in one that was
+    played."""
     new = {was: index for index, (was, _) in enumerate(steps, start=1)}
+    new |= {-recorded_of[was]: index for was, index in new.items() if was in recorded_of}
     for index, (was, step) in enumerate(steps, start=1):
         known = None if step.parent is None else step.parent if was > 0 else -step.parent
         yield replace(step, index=index, parent=new.get(known) if known is not None else None)

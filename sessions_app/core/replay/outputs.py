@@ -19,10 +19,10 @@ _DEEPEST = 100
 
 
 def same_output(recorded: Payload, replayed: Payload) -> bool:
-    """To the letter where both are texts, else as JSON."""
+    """To the letter where both are texts, else as JSON, with the spelling of numbers."""
     if recorded.is_text and replayed.is_text:
         return recorded.content == replayed.content
-    return same_json(recorded.parsed, replayed.parsed)
+    return same_json(recorded.spelled, replayed.spelled)
 
 
 def typed_output(
@@ -147,6 +147,6 @@ def _fits(value: JsonValue, schema: JsonObject | None) -> bool:
         return True
     properties = schema.get("properties") or {}
     constants = {k: each["const"] for k, each in properties.items() if isinstance(each, dict) and "const" in each}
-    return all(key in value for key in schema.get("required") or []) and all(
+    return all(str(key) in value for key in schema.get("required") or []) and all(
         key in value and value[key] == constant for key, constant in constants.items()
     )

@@ -1,21 +1,25 @@
-"""A replay that ran on a person's own machine: what was observed there beside what was recorded.
+"""A replay that was observed by the recorder, on a person's own machine or in the sealed process: what was observed
+there beside what was recorded.
 
-The machine sends a run, and nothing of what it says about itself is taken over: verdict, first difference, proof and
-the source of each step come from comparing the two runs here.
+A run is what comes from there, and of what it says about itself nothing is taken over but which hooks did not run:
+verdict, first difference, proof and the source of each step come from comparing the two runs here.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
+from dataclasses import asdict, replace
 
+from sessions_app.core.formats.native import encode_native
 from sessions_app.core.judge.last_calls import waiting
 from sessions_app.core.judge.verdict import Verdict, judge
 from sessions_app.core.payload import JsonObject, Payload
+from sessions_app.core.ran_with import is_told, said_of
 from sessions_app.core.replay.agreement import agreeing
 from sessions_app.core.replay.asked_model import asked_in
 from sessions_app.core.replay.ending import Ending, Played, cannot_begin, conclude
 from sessions_app.core.replay.isolation import OWN_MACHINE
+from sessions_app.core.replay.marks import without_new_marks
 from sessions_app.core.replay.observed import Observations, ObservedCall, ObservedRequest, Result
 from sessions_app.core.replay.observed_comparison import ObservedComparison
 from sessions_app.core.replay.observed_pairs import Pair, Pairs, Tools, pair_steps
@@ -24,19 +28,38 @@ from sessions_app.core.replay.observed_stops import is_stopped
 from sessions_app.core.run import ModelCall, Run, ToolCall
 
 
-def judge_observed(recorded: Run, observed: Run, *, tools: Tools, run_id: str) -> tuple[Result, Run | None]:
+def judge_observed(
+    recorded: Run, observed: Run, *, tools: Tools, run_id: str, is_sealed: bool = False
+) -> tuple[Result, Run | None]:
     """What the replay proved, and the run that it produced, under this id; none of a recording that cannot be
-    replayed."""
+    replayed. `is_sealed` says that it ran in the sealed process, which has a fence of its own to tell of."""
     judged = judge(recorded)
     if judged.verdict == "cold":
-        return replace(cannot_begin(judged), facts={"isolation": OWN_MACHINE}), None
-    pairs = pair_steps(recorded, observed)
+        return replace(cannot_begin(judged), facts={} if is_sealed else {"isolation": OWN_MACHINE}), None
+    pairs = pair_steps(recorded, without_new_marks(recorded, observed))
     seen = ObservedComparison(pairs, tools=tools)
     seen.compare()
     made = observed_run(pairs, seen, tools=tools, run_id=run_id)
     beside = _without_states(recorded) if seen.states is not None else recorded
     result = agreeing(beside, _concluded(judged, pairs, seen, tools), made)
-    return replace(result, facts={**result.facts, **_facts(pairs, seen, made, tools)}), made
+    own_machine = {} if is_sealed else _own_machine(pairs, seen, tools)
+    return replace(result, facts={**result.facts, **_facts(seen, made, tools), **own_machine}), made
+
+
+def judge_sealed(recorded: Run, observed: Run, told: JsonObject, *, tools: Tools, run_id: str) -> JsonObject:
+    """The result of the sealed process, which `told` what it saw, with the verdict on the observed run and the record
+    of the produced one."""
+    found, made = judge_observed(recorded, observed, tools=tools, run_id=run_id, is_sealed=True)
+    told = {**told, "record": None if made is None else encode_native(made).decode()}
+    if told["stopped"]:
+        return {**told, "verdict": "paused"}
+    return {
+        **told,
+        "verdict": found.verdict,
+        "divergence": asdict(found.divergence) if found.divergence else None,
+        "facts": {**found.facts, **told["facts"]},
+        "error": found.error,
+    }
 
 
 def _without_states(run: Run) -> Run:
@@ -89,7 +112,15 @@ def _observations(pairs: Pairs, seen: ObservedComparison, tools: Tools) -> Obser
         error=None if is_cut_short else observed.error,
         open_calls=None if is_cut_short else _open_calls(observed) or None,
         has_run_tools=tools == "run",
+        hooks_not_run=_hooks_not_run(observed),
+        hears_arguments=is_told(observed),
     )
+
+
+def _hooks_not_run(observed: Run) -> tuple[str, ...]:
+    """What a machine says of itself to prove less is taken over."""
+    said = observed.extra.get("hooks_not_run")
+    return tuple(name for name in said if isinstance(name, str)) if isinstance(said, list) else ()
 
 
 def _request(pair: Pair, seen: ObservedComparison) -> ObservedRequest:
@@ -115,20 +146,27 @@ def _call(pair: Pair, seen: ObservedComparison) -> ObservedCall:
         tool_name=call.tool_name,
         arguments=call.arguments or Payload.of_json({}),
         source=seen.sources[pair.observed.index],
+        given=said_of(pair.observed),
     )
 
 
-def _facts(pairs: Pairs, seen: ObservedComparison, made: Run, tools: Tools) -> JsonObject:
-    given = [step.source for step in made.steps if step.kind in ("model", "tool")]
+def _own_machine(pairs: Pairs, seen: ObservedComparison, tools: Tools) -> JsonObject:
+    """Tools that ran there could reach the world."""
     ran = [pair.observed.name for pair in pairs.steps if seen.sources[pair.observed.index] == "own_code"]
     return {
         "isolation": OWN_MACHINE,
         "commit": pairs.observed.code.commit,
+        "live_tools": dict(Counter(ran)) if tools == "run" else {},
+    }
+
+
+def _facts(seen: ObservedComparison, made: Run, tools: Tools) -> JsonObject:
+    given = [step.source for step in made.steps if step.kind in ("model", "tool")]
+    return {
         "tools": tools,
         "own_code": seen.acts,
         "fields_compared": seen.tally.compared,
         "volatile_fields": seen.tally.volatile,
         "not_captured": sorted(seen.tally.not_captured or ()),
         "sources": dict(Counter(given)),
-        "live_tools": dict(Counter(ran)) if tools == "run" else {},
     }

@@ -9,6 +9,7 @@ live                either    live      frozen  how often a model of today does 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -20,7 +21,7 @@ Preset = Literal["recording", "code", "code_and_tools", "live"]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Parts:
-    """What a replay is made of; the name of the agent and the tools that go live stand in its order."""
+    """What a replay is made of."""
 
     agent: AgentPart
     tools: ToolsPart
@@ -31,18 +32,23 @@ class Parts:
     """Whether it ran on a person's own machine, where nothing is sealed."""
     name: str | None = None
     """Of the agent, where it is yours."""
+    live: tuple[str, ...] = ()
+    """Tools that ran with a network, whatever became of the others."""
 
     @property
     def brief(self) -> str:
         """What was chosen, for one line among other attempts; what became of the state is for its proof to say."""
         agent = f"your code, {self.name}" if self.name else _BRIEF_AGENTS[self.agent]
         place = " on your own machine" if self.is_on_own_machine else ""
-        return f"agent: {agent}{place} · model: {_BRIEF_MODELS[self.model]} · tools: {self.tools}"
+        live = f", live: {', '.join(self.live)}" if self.live else ""
+        return f"agent: {agent}{place} · model: {_BRIEF_MODELS[self.model]} · tools: {self.tools}{live}"
 
     @property
     def proves(self) -> str:
         """What this combination can show, and what it cannot: sentences for the head of a report."""
-        return _PROVES_LIVE if self.model == "live" else _PROVES[self.agent, self.tools]
+        if self.model == "live":
+            return _PROVES_LIVE
+        return _PROVES_LIVE_TOOLS if self.live else _PROVES[self.agent, self.tools]
 
     @property
     def in_words(self) -> str:
@@ -68,8 +74,14 @@ class Parts:
 
     @property
     def _tools(self) -> str:
-        return _UNSEALED_TOOLS if self.is_on_own_machine and self.tools == "run" else _TOOLS[self.tools]
+        words = _UNSEALED_TOOLS if self.is_on_own_machine and self.tools == "run" else _TOOLS[self.tools]
+        return f"{words}; live, with a network: {', '.join(self.live)}" if self.live else words
 
+
+NOT_WITH_SDK = (
+    "Code of the OpenAI Agents SDK replays with the recorded answers of the model, its tools frozen or run. It cannot "
+    "fork a run, and neither a model nor a tool goes live for it."
+)
 
 PRESET_WORDS: dict[Preset, str] = {
     "recording": "From the recording",
@@ -86,6 +98,7 @@ def parts_of(
     model: ModelPart = "recorded",
     asked: str | None = None,
     is_on_own_machine: bool = False,
+    live: Iterable[str] = (),
 ) -> Parts:
     """`agent` is the registered name, or None for one that is rebuilt from the recording."""
     return Parts(
@@ -95,6 +108,7 @@ def parts_of(
         asked=asked,
         is_on_own_machine=is_on_own_machine,
         name=agent,
+        live=tuple(sorted(live)),
     )
 
 
@@ -118,11 +132,15 @@ _TOOLS: dict[ToolsPart, str] = {
 }
 _UNSEALED_TOOLS = "run: your functions, on your own machine, without a seal"
 _CARRIED = "carried over from the recording, not run"
-_REGISTERED_STATE = "given to your code and taken after each step, if its registration says how; else not run"
+_REGISTERED_STATE = "restored and read after each step, where the registration says how; otherwise not compared"
 _OWN_STATE = "as your code left it behind, compared where it was observed"
 _PROVES_LIVE = (
     "Shows how often a model of today does the same again in the recorded scene: the same calls, the same outcome. "
     "It is a sample and says nothing of what the model did then."
+)
+_PROVES_LIVE_TOOLS = (
+    "Shows whether your code asks the model for what it asked then, and whether the live tools answer what they "
+    "answered then. The others gave their recorded answers and did not run."
 )
 _PROVES: dict[tuple[AgentPart, ToolsPart], str] = {
     ("rebuilt", "frozen"): "Shows whether the recording is complete and consistent. Says nothing about your code.",

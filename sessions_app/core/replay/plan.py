@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from sessions_app.core.history import History, messages
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
+from sessions_app.core.replay.awaited import with_awaited
 from sessions_app.core.replay.rewriting import Rewriting, read_rewriting
+from sessions_app.core.replay.told_answers import as_told
 from sessions_app.core.run import (
     ErrorInfo,
     Fixture,
     ModelCall,
     Run,
     Step,
+    ToolCall,
+    fixture_of,
     fixtures,
     is_skipped,
     main_model_calls,
 )
+from sessions_app.core.unplayed import loop_steps
 
 ATTEMPT = "attempt_at"
 """Marks a step of spans that tells of a failed attempt at a call: whoever called tried again, and the loop saw the
@@ -80,6 +86,22 @@ class ReplayPlan:
     fixtures: tuple[Fixture, ...]
     tools_are_recorded: bool
     """False when the tools' schemas had to be guessed from the calls."""
+    decisions: Mapping[str, str | None] = field(default_factory=dict)
+    """What a fork decides otherwise, by the id of the call: the words of a denial, None for an approval."""
+
+    def denied_between(self, after: int, before: int | None) -> int:
+        """How many calls of the steps between are denied, as then or by a fork: no tool is asked for those."""
+        steps = (
+            (step, call)
+            for step, call in self.run.tool_calls
+            if after < step.index and (before is None or step.index < before)
+        )
+        return sum(self._is_denied(call) for _, call in steps)
+
+    def _is_denied(self, call: ToolCall) -> bool:
+        if call.call_id is not None and call.call_id in self.decisions:
+            return self.decisions[call.call_id] is not None
+        return call.outcome == "denied"
 
     @property
     def asked(self) -> frozenset[str]:
@@ -96,9 +118,16 @@ class ReplayPlan:
         return found
 
     @property
-    def steps_of_calls(self) -> dict[str, int]:
-        """The step of each call by its id; the last one, where an id came again."""
-        return {call.call_id: step.index for step, call in self.run.tool_calls if call.call_id}
+    def held_back(self) -> dict[str, Fixture]:
+        """Calls that were denied after their tool itself had asked for an approval, by id."""
+        return {call_id: denied for call_id, denied in self.denied.items() if denied.awaited == "approval"}
+
+    @property
+    def denied(self) -> dict[str, Fixture]:
+        """Calls that were denied, by id. A rebuilt tool that one of them reaches asked for an approval itself, or lost
+        the mark that it needs one."""
+        denied = ((step, call) for step, call in self.run.tool_calls if call.outcome == "denied")
+        return {call.call_id: fixture_of(step, call) for step, call in denied if call.call_id is not None}
 
     @property
     def total(self) -> int:
@@ -109,6 +138,7 @@ class ReplayPlan:
 def make_plan(run: Run) -> ReplayPlan:
     definitions, calls = _Definitions(run), _taken_up(run)
     later = [*(call.history for _, call in calls), run.final][1:]
+    answers = [(step, call, after) for (step, call), after in zip(calls, later, strict=True)]
     refused = _with_calls_made(run) if run.agent.end_strategy == "early" else frozenset()
     return ReplayPlan(
         run=run,
@@ -118,9 +148,9 @@ def make_plan(run: Run) -> ReplayPlan:
                 after=after,
                 has_refused_text=step.index in refused,
             )
-            for (step, call), after in zip(calls, later, strict=True)
+            for step, call, after in answers
         ),
-        fixtures=tuple(_with_unheard(run, _fixtures_of_calls(run))),
+        fixtures=tuple(_with_unheard(run, as_told(run, with_awaited(run, answers, _fixtures_of_calls(run))))),
         tools_are_recorded=definitions.are_recorded,
     )
 
@@ -179,6 +209,12 @@ def attempts(run: Run) -> frozenset[int]:
     return frozenset(repeated_requests(run)) | frozenset(of_tools)
 
 
+def played_steps(run: Run) -> list[Step]:
+    """What a replay plays: the steps of the loop, without attempts that were repeated outside of it."""
+    repeated = attempts(run)
+    return [step for step in loop_steps(run) if step.index not in repeated]
+
+
 def _planned(run: Run, step: Step, call: ModelCall, definitions: _Definitions) -> PlannedAnswer:
     return PlannedAnswer(
         step=step.index,
@@ -190,7 +226,7 @@ def _planned(run: Run, step: Step, call: ModelCall, definitions: _Definitions) -
         settings=call.settings.value if call.settings else None,
         model=call.model or run.model,
         rewriting=read_rewriting(step),
-        agent=step.extra.get("agent"),
+        agent=agent if isinstance(agent := step.extra.get("agent"), str) else None,
     )
 
 

@@ -1,7 +1,7 @@
 """The run that a replay produced, from what was seen of the loop.
 
-Model and tool steps hold what the loop built. Steps of other kinds do not run in a replay, nor do attempts that a
-client repeated; they are carried over as they were recorded, and the report says that they were only played back.
+The requests and calls of the loop hold what the loop built. What ran inside of tools, steps of other kinds and attempts
+that a client repeated are not played; they are carried over as they were recorded, and the report names them.
 """
 
 from __future__ import annotations
@@ -10,8 +10,10 @@ from base64 import urlsafe_b64encode
 from collections.abc import Iterator
 from dataclasses import replace
 
+from sessions_app.core.compare.facts import is_spelled_as_text
 from sessions_app.core.compare.strict import same_json
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
+from sessions_app.core.ran_with import TOLD as TOLD_OF_ARGUMENTS
 from sessions_app.core.replay.fixture_book import recorded_arguments
 from sessions_app.core.replay.observed import Observations, ObservedCall, ObservedRequest
 from sessions_app.core.replay.outputs import same_output
@@ -30,6 +32,7 @@ from sessions_app.core.run import (
     Step,
     StepSource,
     ToolCall,
+    main_steps,
 )
 
 
@@ -49,7 +52,7 @@ def produced_run(recorded: Run, seen: Observations, *, run_id: str) -> Run:
         duration_ms=None,
         steps=tuple(_renumbered(rebuilt.steps())),
         final=rebuilt.final,
-        extra={},
+        extra={TOLD_OF_ARGUMENTS: True} if seen.hears_arguments else {},
     )
 
 
@@ -65,6 +68,8 @@ class _Rebuilt:
     def __init__(self, recorded: Run, seen: Observations) -> None:
         self._recorded = recorded
         self._repeated = repeated_requests(recorded)
+        self._main = {step.index for step in main_steps(recorded)}
+        self._has_run_tools = seen.has_run_tools
         self._requests = {request.step: request for request in seen.requests if request.step}
         self._calls = {call.step: call for call in seen.calls}
         self._states = seen.states
@@ -79,12 +84,30 @@ class _Rebuilt:
         self._parameters: dict[tuple[Payload | None, Payload], Payload | None] = {}
 
     def steps(self) -> Iterator[Step]:
+        """What lies behind a request that was not answered, such as a snapshot, was not come to."""
+        made: set[int] = set()
+        has_ended = False
         for step in self._recorded.steps:
-            rebuilt = self._step(step)
+            has_ended = has_ended or self._ends_at(step)
+            rebuilt = self._step(step) if step.index in self._main else self._inside(step, made)
+            if has_ended and step.kind not in ("model", "tool"):
+                continue
             if rebuilt is not None:
+                made.add(step.index)
                 state = self._state(step)
-                told = {name: step.extra[name] for name in TOLD if name in step.extra}
+                told = {name: step.extra[name] for name in TOLD if name in step.extra} | self._given(step)
                 yield replace(rebuilt, started_at=None, first_token_at=None, duration_ms=None, state=state, extra=told)
+
+    def _given(self, step: Step) -> JsonObject:
+        """What the replay heard of the arguments of a tool."""
+        call = self._calls.get(step.index)
+        return (call.given if call else None) or {}
+
+    def _ends_at(self, step: Step) -> bool:
+        if not isinstance(step.call, ModelCall) or step.parent is not None:
+            return False
+        request = self._requests.get(self._taken_up(step.index))
+        return request is None or (request.response is None and request.error is None)
 
     def _state(self, step: Step) -> StateChange | None:
         """What no code of the team's did in the replay is carried over as it was recorded."""
@@ -104,6 +127,10 @@ class _Rebuilt:
                 return self._tool_step(step, step.call)
             case _:
                 return step
+
+    def _inside(self, step: Step, made: set[int]) -> Step | None:
+        """What ran inside a tool comes with its recorded answer."""
+        return step if step.parent in made and not self._has_run_tools else None
 
     def _taken_up(self, step: int) -> int:
         """The last attempt at this request, which is the one that the loop made."""
@@ -238,8 +265,10 @@ def _has_own_output(run: Run, seen: Observations) -> bool:
 
 
 def spelled_output(recorded: Payload | None, now: Payload | None) -> Payload | None:
-    """The recorded bytes where the output is the same."""
-    return recorded if recorded and now and same_output(recorded, now) else now
+    """The recorded bytes where the output is the same, and is a text or fields on both sides."""
+    if recorded is None or now is None or is_spelled_as_text(recorded, now):
+        return now
+    return recorded if same_output(recorded, now) else now
 
 
 def _spelled_arguments(recorded: Payload | None, rebuilt: Payload | None) -> Payload | None:
@@ -254,8 +283,9 @@ def spelled_as(recorded: Payload | None, rebuilt: Payload | None) -> Payload | N
     if recorded is None or rebuilt is None:
         return rebuilt
     if not (recorded.is_json or recorded.is_text):
-        # Messages hold bytes in base64.
-        return recorded if rebuilt.value == urlsafe_b64encode(recorded.content).decode() else rebuilt
+        # Messages hold bytes in base64, or the text that they spell.
+        spelled = (urlsafe_b64encode(recorded.content).decode(), recorded.content.decode(errors="replace"))
+        return recorded if rebuilt.value in spelled else rebuilt
     return recorded if same_json(recorded.parsed, rebuilt.parsed) else rebuilt
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from sessions_app.core.compare.strict import same_json
 from sessions_app.core.history import History, extend
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
-from sessions_app.core.replay.matching import may_lack_fields
+from sessions_app.core.replay.matching import FILLED_BY_LIBRARY, VOLATILE_KEYS, may_lack_fields
 
 
 class Projection:
@@ -67,6 +67,7 @@ def _shape(recorded: JsonValue, rebuilt: JsonValue, path: str) -> JsonValue:
             key: _shape(recorded[key], rebuilt[key], f"{path}.{key}") if key in recorded else rebuilt[key]
             for key in _kept(recorded, rebuilt, path)
         }
+        shaped |= dict.fromkeys(_uncaptured(recorded, shaped, path))
         return _with_data(recorded, _with_digests(recorded, shaped))
     if isinstance(recorded, list) and isinstance(rebuilt, list) and len(recorded) == len(rebuilt):
         pairs = enumerate(zip(recorded, rebuilt, strict=True))
@@ -99,6 +100,15 @@ _DIGESTS = "content_file_digests"
 def _kept(recorded: JsonObject, rebuilt: JsonObject, path: str) -> list[str]:
     """Of the library's own objects the fields that were recorded, in their order; of any other all that was built."""
     return [key for key in recorded if key in rebuilt] if may_lack_fields(path, recorded) else list(rebuilt)
+
+
+def _uncaptured(recorded: JsonObject, shaped: JsonObject, path: str) -> list[str]:
+    """What the recording says was not captured, where null is no value that it could have had in this place."""
+    if not may_lack_fields(path, recorded):
+        return []
+    is_usage = path.endswith(".usage")
+    names = (key for key in shaped if is_usage or key in VOLATILE_KEYS or key in FILLED_BY_LIBRARY)
+    return [key for key in names if recorded.get(key) is None]
 
 
 def _legacy_retry(recorded: JsonObject, rebuilt: JsonObject) -> JsonObject:

@@ -14,7 +14,7 @@ A part is `proven` when both sides were there and were equal, `not_comparable` w
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from sessions_app.core.payload import JsonObject
@@ -46,7 +46,7 @@ class Part:
 
     state: PartState
     reason: str | None = None
-    """Why it is not proven; None when it is."""
+    """Why it is not proven; by which rule it is equal, where it is not so to the letter."""
 
     def to_json(self) -> JsonObject:
         return {"state": self.state, "reason": self.reason}
@@ -59,6 +59,11 @@ TAKEN = "taken from the recording"
 """Why something of a rebuilt agent cannot differ."""
 
 
+def equal_by(rule: str) -> Part:
+    """Proven by a rule that a comparison of the two runs counts."""
+    return Part(state="proven", reason=f"equal by the rule {rule}")
+
+
 def not_comparable(reason: str) -> Part:
     """One side was not there."""
     return Part(state="not_comparable", reason=reason)
@@ -69,11 +74,12 @@ class Proof:
     """All parts."""
 
     same_steps: int
-    """Steps from the first on that agree with the recording, as steps of a run are counted; 0 where no request could
-    be compared."""
+    """Steps that were played, from the first on, and agree with the recording; 0 where no request could be compared."""
     parts: Mapping[PartName, Part]
     outcome_kind: OutcomeKind | None = None
     """What the loop came to; None when it did not come to an end."""
+    not_played: Mapping[str, int] = field(default_factory=dict)
+    """Recorded steps that no replay plays, by where they are (`core/unplayed.py`)."""
 
     @property
     def outcome(self) -> Part:
@@ -95,7 +101,8 @@ class Proof:
 
     def to_json(self) -> JsonObject:
         parts: JsonObject = {name: part.to_json() for name, part in self.parts.items()}
-        return {**parts, "outcome_kind": self.outcome_kind, "same_steps": self.same_steps}
+        counts: JsonObject = {"same_steps": self.same_steps, "not_played": dict(self.not_played)}
+        return {**parts, "outcome_kind": self.outcome_kind, **counts}
 
 
 def read_proof(value: JsonObject | None) -> Proof | None:
@@ -103,7 +110,12 @@ def read_proof(value: JsonObject | None) -> Proof | None:
     if not value:
         return None
     parts = {name: Part(state=value[name]["state"], reason=value[name]["reason"]) for name in PARTS}
-    return Proof(same_steps=value["same_steps"], parts=parts, outcome_kind=value["outcome_kind"])
+    return Proof(
+        same_steps=value["same_steps"],
+        parts=parts,
+        outcome_kind=value["outcome_kind"],
+        not_played=value["not_played"],
+    )
 
 
 def part_of(path: str) -> PartName | None:
@@ -119,19 +131,14 @@ _BEGINNINGS: dict[PartName, tuple[str, ...]] = {
     "parameters": ("parameters", "tools"),
     "model": ("model", "settings"),
     "state": ("state", "initial_state"),
-    "tool_arguments": ("arguments", "args", "call_id", "tool_name"),
+    "tool_arguments": ("arguments", "args", "ran_with", "call_id", "tool_name"),
     "outcome": ("output", "error", "status", "open_calls", "final"),
 }
 
 
-def counted(steps: Sequence[Step]) -> int:
-    """Work that is no step of an agent's is shown, and not counted."""
-    return sum(step.kind != "other" for step in steps)
-
-
-def up_to(proof: Proof, steps: Sequence[Step], step: int | None) -> Proof:
+def up_to(proof: Proof, played: Sequence[Step], step: int | None) -> Proof:
     """Of what lies behind the step nothing is known, and the outcome lies behind everything."""
-    same = counted([each for each in steps if each.index < (step or 1)])
+    same = sum(each.index < (step or 1) for each in played)
     words = f"the replay agrees with the recording only up to step {(step or 1) - 1}"
     end = Part(state="not_proven", reason=words if (step or 1) > 1 else "the replay differs from its first step on")
     parts = {name: end if part.state == "proven" else part for name, part in proof.parts.items()}

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from sessions_app.core.formats.snapshots import SNAPSHOT_KEYS
 from sessions_app.core.payload import JsonObject, JsonValue
-from sessions_app.core.replay.observed import Observations
+from sessions_app.core.replay.observed import Observations, StateLeft
 from sessions_app.core.run import OtherCall, Run, StateChange, Step
 from sessions_app.core.state import after_steps, diff_state
+
+_ENDED = "step_number"
 
 
 def _has_snapshots(run: Run) -> bool:
@@ -29,21 +31,33 @@ class SnapshotStates:
     """Asked for one recorded step after the other."""
 
     def __init__(self, recorded: Run, seen: Observations) -> None:
-        self._left = {call.step: (order, call.left) for order, call in enumerate(seen.calls)}
-        """What each call left behind, and how many had ended before it."""
-        self._now: tuple[int, JsonValue] = (-1, seen.first_state)
+        ended = [*((each.step, each.left) for each in seen.requests), *((each.step, each.left) for each in seen.calls)]
+        self._left = {step: left for step, left in ended if left is not None}
+        """What each request and each call left behind."""
+        self._now = StateLeft(order=-1, value=seen.first_state)
+        self._begun = 0
+        """Recorded steps so far that are no snapshots."""
         self._recorded = self._made = None if recorded.initial_state is None else recorded.initial_state.value
 
     def change_at(self, step: Step) -> StateChange | None:
         """What the snapshot at this step says happened since the one before it."""
-        # Calls of one answer may end in any order.
-        self._now = max(self._now, self._left.get(step.index, self._now), key=lambda left: left[0])
+        self._now = max(self._now, self._left.get(step.index, self._now), key=lambda left: left.order)
         self._recorded = after_steps(self._recorded, [step])
         if step.state is None:
+            self._begun += 1
             return None
-        before, self._made = self._made, _snapshot(self._recorded, self._now[1])
+        before = self._made
+        # Calls of one answer may end in any order, so that between them no state belongs to the recorded one.
+        self._made = self._recorded if self._is_among_calls() else _snapshot(self._recorded, self._now.value)
         operations = diff_state(before, self._made)
         return StateChange(after=tuple(operations)) if operations else None
+
+    def _is_among_calls(self) -> bool:
+        """Whether fewer steps had ended when the snapshot was taken than had begun; it counts them, unless the team's
+        code says a count of its own."""
+        is_own = isinstance(self._now.value, dict) and _ENDED in self._now.value
+        ended = self._recorded.get(_ENDED) if isinstance(self._recorded, dict) and not is_own else None
+        return type(ended) is int and ended < self._begun
 
 
 def _snapshot(recorded: JsonValue, now: JsonValue) -> JsonValue:

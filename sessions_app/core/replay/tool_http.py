@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from sessions_app.core.payload import JsonObject
+from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.core.replay.matching import Mismatch
-from sessions_app.core.run import Run, Step
+from sessions_app.core.run import ErrorInfo, HttpExchange, Run, Step
 
 _OBSERVED = "RequestNotRecorded"
 _IN_WORDS = re.compile(r"(?P<method>\S+) (?P<url>\S+): (?P<reason>.+)", re.DOTALL)
@@ -40,18 +40,32 @@ def unsent(exchanges: Sequence[str]) -> Mismatch | None:
     return Mismatch(path="http", recorded=list(exchanges), rebuilt=None) if exchanges else None
 
 
-def observed_unsent(observed: Step) -> Sequence[str]:
-    """Those exchanges of a call on a person's own machine; none where it was not answered from the recording."""
-    said = observed.extra.get("http_unasked")
-    return [str(each) for each in said] if isinstance(said, list) else []
+def observed_http(observed: Step | Run) -> Mismatch | None:
+    """The exchanges that a call on a person's own machine did not ask for, and those that it sent in their place; of a
+    run, those of the functions that made its output."""
+    unasked, unrecorded = (_words(observed.extra.get(name)) for name in ("http_unasked", "http_unrecorded"))
+    return Mismatch(path="http", recorded=unasked, rebuilt=unrecorded) if unasked or unrecorded else None
+
+
+def _words(said: JsonValue) -> list[str] | None:
+    return [str(each) for each in said] if isinstance(said, list) and said else None
 
 
 def observed_miss(observed: Step, recorded: Run, call: Step) -> RequestMiss | None:
     """What ended a tool that ran on a person's own machine, where that was a request without a recorded exchange."""
-    error = observed.error
+    of_call = (step.http for step in recorded.steps if step is call or step.parent == call.index)
+    return _miss_in(observed.error, of_call)
+
+
+def observed_output_miss(observed: Run, recorded: Run) -> RequestMiss | None:
+    """The same for a function that made the output."""
+    functions = {step.index for step in recorded.steps if step.extra.get("of_output_function") is True}
+    return _miss_in(observed.error, (step.http for step in recorded.steps if {step.index, step.parent} & functions))
+
+
+def _miss_in(error: ErrorInfo | None, exchanges: Iterable[HttpExchange | None]) -> RequestMiss | None:
     said = _IN_WORDS.fullmatch(error.message or "") if error is not None and error.type == _OBSERVED else None
     if said is None:
         return None
-    of_call = (step.http for step in recorded.steps if step is call or step.parent == call.index)
-    words = tuple(f"{http.method} {http.url}" for http in of_call if http is not None)
+    words = tuple(f"{http.method} {http.url}" for http in exchanges if http is not None)
     return RequestMiss(method=said["method"], url=said["url"], body=b"", reason=said["reason"], recorded=words)

@@ -11,7 +11,9 @@ from sessions_app.core.fork.report import ForkFacts, Samples, fork_in_words
 from sessions_app.core.judge.reading import count
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.replay.parts import Parts
-from sessions_app.core.replay.proof import PART_WORDS, STATE_WORDS, TAKEN, Proof
+from sessions_app.core.replay.proof import PART_WORDS, STATE_WORDS, TAKEN, PartName, Proof
+from sessions_app.core.replay.ran_with import NO_CALL, NOT_TOLD
+from sessions_app.core.unplayed import unplayed_in_words
 
 ReplayVerdict = Literal[
     "reproduced",
@@ -53,6 +55,16 @@ class Effect:
     name: str
     recorded: str
     now: str
+    has_failed: bool = False
+    """Whether it ended with an exception, which no fix is likely to want."""
+
+    @property
+    def words(self) -> str:
+        recorded = f"recorded: {shortened(self.recorded)}"
+        if self.has_failed:
+            return f"{self.name} now fails at step {self.step}: {shortened(self.now)}; {recorded}"
+        ended = f"{self.name} now answers {shortened(self.now)}; {recorded}"
+        return f"The change takes effect at step {self.step}: {ended}"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -87,6 +99,8 @@ class ReplayFacts:
     """Why the recording cannot be replayed further, or its outcome not be proven: a sentence."""
     limit_fix: str | None = None
     """What to do about that."""
+    snapshots_before: int = 0
+    """Snapshots in front of the step that the verdict names, whose number counts them."""
     left_over: int = 0
     """Recorded model answers that nobody asked for."""
     difference: Difference | None = None
@@ -156,7 +170,15 @@ class ReplayFacts:
 
 
 def verdict_in_words(facts: ReplayFacts) -> str:
-    return _of_limit(facts) or _of_fork(facts) or _of_samples(facts) or VERDICT_WORDS[facts.verdict](facts)
+    said = _of_limit(facts) or _of_fork(facts) or _of_samples(facts)
+    return said or VERDICT_WORDS[facts.verdict](facts) + _with_snapshots(facts)
+
+
+def _with_snapshots(facts: ReplayFacts) -> str:
+    """What the number of a step counts, where that is more than what lists show."""
+    if not facts.snapshots_before:
+        return ""
+    return f"; the step's number counts {count(facts.snapshots_before, 'snapshot')} before it"
 
 
 def _of_limit(facts: ReplayFacts) -> str | None:
@@ -193,16 +215,21 @@ def _reproduced(facts: ReplayFacts) -> str:
         return "Not reproduced: what it came to was not compared"
     outcome = f"same {facts.proof.outcome_kind}"
     same = f"same {count(facts.proof.same_steps, 'step')}, {outcome}" if facts.proof.same_steps else outcome
-    requests, model = facts.proof.parts["requests"].reason, facts.proof.parts["model"].reason
-    unsaid = [reason for reason in (requests, model) if reason and reason != TAKEN]
-    return "; ".join([f"Reproduced: {same}", *unsaid])
+    parts: tuple[PartName, ...] = ("requests", "model", "tool_arguments", "outcome")
+    reasons = [facts.proof.parts[name].reason for name in parts]
+    unsaid = [reason for reason in reasons if reason and reason not in _OF_THE_PROOF_ALONE]
+    not_played = unplayed_in_words(facts.proof.not_played)
+    return "; ".join([f"Reproduced: {same}", *unsaid, *([not_played] if not_played else [])])
+
+
+_OF_THE_PROOF_ALONE = (TAKEN, NO_CALL, NOT_TOLD)
+"""What holds for most replays of its kind, and would make each sentence longer."""
 
 
 def _diverged(facts: ReplayFacts) -> str:
     found, effect = facts.difference, facts.effect
     if effect is not None:
-        ended = f"{effect.name} now answers {shortened(effect.now)}; recorded: {shortened(effect.recorded)}"
-        return f"The change takes effect at step {effect.step}: {ended}"
+        return effect.words
     if found is None:
         return f"Diverged{_at(facts.stopped_at)}"
     left, right = (text if text is not None else "missing" for text in (found.recorded, found.replayed))
@@ -275,10 +302,12 @@ NEXT_ACTIONS_OF_FORKS: dict[ReplayVerdict, str] = {
 
 
 def proof_rows(proof: Proof | None) -> list[tuple[str, str, str]]:
-    """Part, state and reason, in words, of all that a replay can prove."""
+    """Part, state and reason, in words, of all that a replay can prove; and what it does not play."""
     if proof is None:
         return []
-    return [(PART_WORDS[name], STATE_WORDS[part.state], part.reason or "") for name, part in proof.parts.items()]
+    not_played = unplayed_in_words(proof.not_played)
+    rows = [(PART_WORDS[name], STATE_WORDS[part.state], part.reason or "") for name, part in proof.parts.items()]
+    return [*rows, ("other steps", "not played", not_played)] if not_played else rows
 
 
 def next_action(replay: ReplayFacts | None, *, has_odd_step: bool = False) -> str:

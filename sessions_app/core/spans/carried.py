@@ -23,16 +23,14 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
 from sessions_app.core.history import Link, node_digest
-from sessions_app.core.payload import JsonObject, compact_json, sha256_hex
+from sessions_app.core.payload import LONG, JsonObject, compact_json, sha256_hex
 from sessions_app.core.spans.batch import Batch, references_of
 from sessions_app.core.spans.known import Known
 from sessions_app.core.spans.packing import Pieces, References
 
-SHARED = 4_000
-"""Bytes from which a piece stays a row."""
 WORTH_A_ROW = 200
 """Bytes from which one that many traces have does."""
-FEW = 64 * 1024
+FEW = 256 * 1024
 """Bytes that a batch carries when its trace may go on and it is not known what the trace has: the next one may carry
 them again."""
 MANY = 1024 * 1024
@@ -78,7 +76,7 @@ def carry(
 
 
 def _is_shared(digest: str, piece: bytes, is_common: Callable[[str], bool]) -> bool:
-    return len(piece) >= SHARED or (len(piece) >= WORTH_A_ROW and is_common(digest))
+    return len(piece) >= LONG or (len(piece) >= WORTH_A_ROW and is_common(digest))
 
 
 def _positions(batch: Batch, own: Iterable[str], nodes: Mapping[str, Link]) -> JsonObject:

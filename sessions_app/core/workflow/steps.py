@@ -10,11 +10,26 @@ from sessions_app.core.judge.reading import count
 from sessions_app.core.run import Run, Step, answered, fixtures, main_model_calls
 from sessions_app.core.workflow.attempts import Attempt, deciding, not_reproduced, outcome_words, reproduces
 
-StepState = Literal["open", "done", "not_possible", "not_needed", "not_available"]
-"""`not_available`: this server cannot do it yet, whatever the recording holds."""
-Action = Literal["session", "record", "replay", "breakpoints", "fork"]
+StepState = Literal["open", "done", "not_possible", "not_needed"]
+Action = Literal["session", "record", "replay", "breakpoints", "fork", "golden"]
 SHOWN = 6
 """Attempts that a step names."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class KeptGolden:
+    """A golden whose scene is the run, or a run that was made of it."""
+
+    golden_id: str
+    name: str
+    fails_on_one: bool
+    """Whether it is known to fail on a run."""
+    last_result: str | None
+    """Of its newest run that is over: `pass`, `fail` …; None where there is none."""
+
+    @property
+    def is_green(self) -> bool:
+        return self.fails_on_one and self.last_result == "pass"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -41,15 +56,18 @@ class Facts:
     """Why it cannot be replayed, or only so far."""
     attempts: tuple[Attempt, ...]
     """In the order in which they were asked for."""
+    goldens: tuple[KeptGolden, ...] = ()
+    """The newest first."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Evidence:
-    """What shows that something was done: a replay, or a step of the run."""
+    """What shows that something was done: a replay, a golden, or a step of the run."""
 
     words: str
     replay_id: str | None = None
     step: int | None = None
+    golden_id: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -225,15 +243,47 @@ def _of_world(facts: Facts, answer: bool | None, failed: list[Attempt]) -> tuple
 def _fix(facts: Facts, answer: bool | None) -> WorkflowStep:
     decider = deciding(facts.attempts)
     proven = [each for each in facts.attempts if each.kind == "fork" and each.met and each is not decider]
-    found = "A fork ended as expected." if proven else "No fork has shown a fix yet."
+    green = [golden for golden in facts.goldens if golden.is_green]
+    told = green or list(facts.goldens)
+    fork = "A fork ended as expected." if proven else "No fork has shown a fix yet."
     return WorkflowStep(
         number=7,
         title="Fix, and write a regression test",
-        state="not_available",
-        words=f"{found} This server cannot keep a run as a regression test yet: goldens are not built.",
-        evidence=_shown(proven),
-        action=None if proven or not answer else "fork",
+        state="done" if green else "not_possible" if facts.verdict == "cold" and not told else "open",
+        words=_golden_words(told[0]) if told else f"{fork} No golden keeps it from coming back yet.",
+        evidence=(*(_golden_evidence(golden) for golden in told[:SHOWN]), *_shown(proven)),
+        action=_fix_action(answer, proven, told),
     )
+
+
+def _fix_action(answer: bool | None, proven: list[Attempt], told: list[KeptGolden]) -> Action | None:
+    """First a fix is looked for, then it is kept."""
+    if told:
+        return None
+    return "golden" if proven else "fork" if answer else None
+
+
+def _golden_words(golden: KeptGolden) -> str:
+    if golden.is_green:
+        return "Its golden fails on a bad run and passes on the code that ran last."
+    if golden.last_result is None:
+        return "A golden is kept and has not been run."
+    if not golden.fails_on_one:
+        return "A golden is kept that is not known to fail on any run."
+    return "Its golden does not pass on the code that ran last."
+
+
+def _golden_evidence(golden: KeptGolden) -> Evidence:
+    result = _RESULTS.get(golden.last_result or "", "not run")
+    return Evidence(words=f"golden {golden.name}: {result}", golden_id=golden.golden_id)
+
+
+_RESULTS = {
+    "pass": "passed",
+    "fail": "failed",
+    "could_not_run": "could not run",
+    "nothing_covered": "could not be judged",
+}
 
 
 def _shown(attempts: list[Attempt]) -> tuple[Evidence, ...]:

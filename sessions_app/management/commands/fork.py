@@ -7,6 +7,7 @@ from sessions_app.core.payload import JsonObject
 from sessions_app.management.replaying import ReplayingCommand, refusals_in_words
 from sessions_app.management.typed_orders import (
     breakpoints,
+    denial,
     live_tools,
     rules,
     run_called,
@@ -28,6 +29,10 @@ class Command(ReplayingCommand):
         parser.add_argument("--at", required=True, metavar="STEP", help="The first step that may be another one.")
         for name, metavar, words in _CHANGES:
             parser.add_argument(name, action="append", default=[], metavar=metavar, help=words)
+        parser.add_argument(
+            "--tools", choices=["frozen", "run"], default="frozen",
+            help="With --agent: give the recorded answers of its tools, or run their functions with the world off.",
+        )  # fmt: skip
         parser.add_argument("--instructions", metavar="TEXT", help="Another system prompt.")
         parser.add_argument("--hypothesis", required=True, metavar="TEXT", help="Why it should matter.")
         parser.add_argument("--expect", required=True, metavar="TEXT", help="Words, or a check as JSON.")
@@ -42,6 +47,8 @@ class Command(ReplayingCommand):
 _CHANGES = (
     ("--change", "JSON", 'Any change, as {"kind": "clock", "value": 86400}; may be given again.'),
     ("--tool-result", "STEP=JSON", "Another answer of a tool."),
+    ("--approve", "STEP", "Let a call run that somebody denied when the run was continued."),
+    ("--deny", "STEP[=WORDS]", "Deny one that somebody approved; the words are what the model is told."),
     ("--rule", "CONDITION", "When it holds, the model gives the --answer; as in: docs is empty."),
     ("--answer", "TEXT", "Of the rule at the same place; a text or JSON."),
 )
@@ -53,6 +60,8 @@ def order_of(options: dict[str, Any]) -> JsonObject:
     if options["instructions"] is not None:
         changes.append({"kind": "instructions", "value": options["instructions"]})
     changes += [tool_result(text) for text in options["tool_result"]]
+    changes += [{"kind": "approval", "step": step.strip(), "value": "approved"} for step in options["approve"]]
+    changes += [denial(text) for text in options["deny"]]
     changes += rules(options["rule"], options["answer"])
     if options["agent"] is not None:
         changes.append({"kind": "agent", "value": options["agent"]})
@@ -62,7 +71,7 @@ def order_of(options: dict[str, Any]) -> JsonObject:
         "hypothesis": options["hypothesis"],
         "expect": typed_expectation(options["expect"]),
         "breakpoints": breakpoints(options["breakpoints"]),
-        "tools": live_tools(options["live"]),
+        "tools": {**(live_tools(options["live"]) or {}), **({"run": True} if options["tools"] == "run" else {})},
         "on_difference": options["on_difference"],
     }
     return {name: value for name, value in order.items() if value}

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from sessions_app.models import Replay
-from sessions_app.models.replays import FORK_MODES
 from sessions_app.web.run_pages import RunPlace
 
 PARTNERS = 12
@@ -23,7 +22,7 @@ class Partner:
 
 
 def _named(replay: Replay) -> str:
-    return f"{'fork' if replay.mode in FORK_MODES else 'replay'} #{replay.number}"
+    return f"{replay.kind} #{replay.number}"
 
 
 def diff_partners(place: RunPlace, replays: Iterable[Replay]) -> list[Partner]:

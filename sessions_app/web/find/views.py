@@ -18,7 +18,9 @@ from sessions_app.services.trace_runs import make_asked_runs
 from sessions_app.web.access import signed_in
 
 LONGEST = 4000
-PAGES = frozenset({"session", "step", "replay", "diff", "sessions", "replays", "cold", "trace"})
+PAGES = frozenset(
+    {"session", "step", "replay", "diff", "sessions", "replays", "cold", "trace", "goldens", "golden", "golden_run"}
+)
 """Pages that a pasted address of this server may lead to."""
 
 
@@ -82,11 +84,13 @@ def decoded(path: str) -> str:
     return unquote(path)
 
 
+_OF_ONE_ID = {"replay": "replay", "golden": "golden", "golden run": "golden_run", "trace": "trace"}
+"""Pages whose address holds the id that was found and nothing else."""
+
+
 def hit_address(hit: Hit) -> str:
-    if hit.kind == "replay":
-        return reverse("replay", args=[hit.project.slug, hit.found_id])
-    if hit.kind == "trace":
-        return reverse("trace", args=[hit.project.slug, hit.found_id])
+    if hit.kind in _OF_ONE_ID:
+        return reverse(_OF_ONE_ID[hit.kind], args=[hit.project.slug, hit.found_id])
     address = reverse("session", args=[hit.project.slug, hit.session_id])
     if hit.kind == "session":
         return address

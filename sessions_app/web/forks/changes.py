@@ -55,7 +55,7 @@ def _preset(key: str, recorded: Recorded) -> JsonObject:
     found = next((preset for preset in recorded.tool.presets if preset.key == key), None)
     if found is None:
         raise Refused("preset", f"This answer has no preset {key!r}.")
-    return {name: value for name, value in found.change.items() if name != "kind"}
+    return found.change
 
 
 def _typed_result(typed: Typed) -> JsonObject:

@@ -25,7 +25,7 @@ NAMES = (
     *(f"use_{card}" for card in CARDS),
     *("instructions", "message", "message_index", "message_of", "message_as", "model", "settings"),
     *("result", "result_step", "result_of", "result_as", "result_type", "result_crashes", "preset"),
-    *("answer_text", "answer_calls", "patch", "clock", "agent"),
+    *("answer_text", "answer_calls", "patch", "clock", "agent", "agent_tools"),
     *(f"rule_{part}_{row}" for row in RULES for part in ("when", "text")),
     *("hypothesis", "expect_kind", "expect_text", "expect_tool", "expect_n"),
     *(f"break_{part}_{row}" for row in BREAKPOINTS for part in ("kind", "value")),
@@ -117,6 +117,8 @@ class _Reader:
             self._refuse("changes", "Tick at least one change: a fork that changes nothing is a replay.")
         for card in used:
             self._try(self._card, card)
+        if "agent" in used and self._typed.get("agent_tools"):
+            self.order["tools"] = {"run": True}
 
     def _card(self, card: str) -> None:
         for written in CARDS[card](self._typed, self._recorded):

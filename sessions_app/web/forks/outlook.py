@@ -9,9 +9,9 @@ from typing import Any
 from sessions_app.core.formats.fields import Fields
 from sessions_app.core.formats.native_steps import read_step
 from sessions_app.core.run import ToolCall, ToolKind, is_answered_by_tool
-from sessions_app.mapping.details import details
+from sessions_app.mapping.pieces import step_texts
 from sessions_app.models import Run
-from sessions_app.queries.code_places import why_not_on_the_server
+from sessions_app.queries.code_places import why_not_forked
 from sessions_app.queries.steps import StoredOrGone
 from sessions_app.services.fork_checks import Parent
 from sessions_app.services.replays import has_live_model, registered_agents
@@ -37,7 +37,7 @@ def later_calls(parent: Parent, step: int) -> LaterCalls:
     """Calls of the agent's own loop; what the framework answers itself needs no recording."""
     later = [row for row in parent.row.steps[step:] if row.kind == "tool" and row.index in parent.main]
     bare = [row for row in later if row.result_key is None]
-    texts = details(parent.row.content, bare)
+    texts = step_texts(parent.row.content, bare)
     missing = [row.index for row, text in zip(bare, texts, strict=True) if _needs_answer(row.index, text)]
     return LaterCalls(total=len(later) - len(bare) + len(missing), missing=tuple(missing))
 
@@ -63,7 +63,7 @@ def tools_of(run: Run) -> list[ToolRow]:
     calls = [row for row in run.steps if row.kind == "tool"]
     counts = Counter(row.name for row in calls)
     rows = list({row.name: row for row in reversed(calls)}.values())[: 2 * TOOLS]
-    for row, text in zip(rows, details(run.content, rows), strict=True):
+    for row, text in zip(rows, step_texts(run.content, rows), strict=True):
         step = read_step(Fields(text), row.index, StoredOrGone({}))
         if isinstance(step.call, ToolCall):
             names[step.call.tool_name] += counts[row.name]
@@ -76,8 +76,8 @@ def _kind(said: object) -> ToolKind:
 
 
 def offered_agents(run: Run) -> dict[str, Any]:
-    """The registered agents that may replay this run, and what keeps all of them from it."""
-    refusal = why_not_on_the_server(run)
+    """The registered agents that may fork this run, and what keeps all of them from it."""
+    refusal = why_not_forked(run)
     agents = [] if refusal else registered_agents()
     return {"agents": agents, "code_refusal": refusal}
 
@@ -99,7 +99,9 @@ def sources(agents: list[str], *, is_sampling: bool) -> list[Source]:
         whose, by_hand = ("tool call", "what this form says; a sample that stops is counted apart")
     return [
         Source(name="recorded", words=f"the same {whose} as in this run", allowed=True),
-        Source(name="borrowed", words=f"the same {whose}, answered in another run of the project", allowed=True),
+        Source(
+            name="borrowed", words=f"the same {whose}, answered in another recorded run of the project", allowed=True
+        ),
         Source(name="by hand", words=by_hand, allowed=True),
         Source(name="rule", words="a rule of this form answers the model's request", allowed=True),
         _own_code(agents, is_sampling=is_sampling),
@@ -110,7 +112,8 @@ def sources(agents: list[str], *, is_sampling: bool) -> list[Source]:
 def _own_code(agents: list[str], *, is_sampling: bool) -> Source:
     if agents and is_sampling:
         return Source(name="own code", words="off: a sampling runs the rebuilt agent", allowed=False)
-    words = "the team's agent runs, its tools frozen" if agents else "off: no agent of this server can replay the run"
+    off = "off: no agent of this server can replay the run"
+    words = "the team's agent runs, its tools too where you let them" if agents else off
     return Source(name="own code", words=words, allowed=bool(agents))
 
 

@@ -131,7 +131,8 @@ def _preset(preset: Preset, *, is_ticked: bool) -> PresetChoice:
         form, text = "error", error.get("message", "") if isinstance(error, dict) else str(error)
     else:
         form, text = ("text", value) if isinstance(value, str) else ("json", spelled(value))
-    shown = text if len(text) <= _PRESET_TEXT else None
+    is_answer = preset.change["kind"] == "tool_result"
+    shown = text if is_answer and len(text) <= _PRESET_TEXT else None
     return PresetChoice(key=preset.key, title=preset.title, is_ticked=is_ticked, form=form, text=shown)
 
 

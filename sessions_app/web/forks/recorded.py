@@ -16,6 +16,7 @@ from sessions_app.core.step_summary import StepSummary
 from sessions_app.mapping.load import load_facts, load_steps
 from sessions_app.models import Run
 from sessions_app.queries import steps
+from sessions_app.queries.decisions import decision_on
 from sessions_app.queries.steps import GonePayload
 from sessions_app.web.forks import values as fork_values
 from sessions_app.web.forks.values import NOT_CAPTURED, Value
@@ -147,7 +148,7 @@ def _messages(run: Run, row: StepSummary | None, asked: int | None) -> dict[int,
     newest = range(max(0, len(chain) - MESSAGES), len(chain))
     wanted = [asked] if asked is not None and asked < newest.start else []
     wanted.extend(newest)
-    read = steps.read_messages(run.project_id, [chain[index] for index in wanted])
+    read = steps.read_messages(run, [chain[index] for index in wanted])
     return dict(zip(wanted, read, strict=True))
 
 
@@ -197,8 +198,15 @@ def _tool_answer(run: Run, row: StepSummary, asked: int | None) -> ToolAnswer:
     if step and step.error and value == NOT_CAPTURED:
         value = fork_values.of_error(step.error.message)
     is_stored = call is not None and not isinstance(call.result, GonePayload)
-    offered = presets(call) if call and is_stored else []
+    offered = presets(call, decided=_decided(run, chosen)) if call and chosen and is_stored else []
     return ToolAnswer(rows=tuple(rows), row=chosen, call=call, value=value, presets=tuple(offered))
+
+
+def _decided(run: Run, chosen: StepSummary) -> JsonValue:
+    try:
+        return decision_on(run, chosen.index)
+    except StoredBytesMissing:
+        return None
 
 
 def _later_tools(run: Run, row: StepSummary) -> list[StepSummary]:

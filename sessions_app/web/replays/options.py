@@ -18,12 +18,13 @@ from sessions_app.core.payload import JsonObject
 from sessions_app.core.redaction import RedactionFailed
 from sessions_app.models import Project, Replay, Run
 from sessions_app.queries.access import has_role
+from sessions_app.queries.code_places import why_not_forked
 from sessions_app.services.replay_questions import live_endpoint
-from sessions_app.services.replays import request_replay
+from sessions_app.services.replays import registered_agents, request_replay
 from sessions_app.web.access import project_page
 from sessions_app.web.forks.form import BREAKPOINTS, read_breakpoint_rows
 from sessions_app.web.forks.inputs import TOP, Typed, number_of, words_of
-from sessions_app.web.forks.outlook import offered_agents, tools_of
+from sessions_app.web.forks.outlook import tools_of
 from sessions_app.web.forks.page import breakpoint_context, inputs_of
 from sessions_app.web.form_keys import form_token, request_key
 from sessions_app.web.run_pages import RunPlace, place_of, session_of
@@ -35,6 +36,7 @@ NAMES = (
     "samples",
     *(f"break_{part}_{row}" for row in BREAKPOINTS for part in ("kind", "value")),
 )
+_CODE = ("code", "code_and_tools")
 _INPUTS = {"agent": "agent", "tools": "live", "samples": "samples"}
 
 
@@ -54,7 +56,7 @@ def _page(request: HttpRequest, project: Project, session_id: str) -> HttpRespon
 @project_page("member")
 def _typed(request: HttpRequest, project: Project, session_id: str) -> HttpResponse:
     place = place_of(session_of(project, session_id), request.GET.get("run", ""))
-    typed = _typed_values(request)
+    typed = _with_the_only_agent(_typed_values(request))
     order, errors = _order(typed, request.POST.getlist("live"))
     answer = errors or _queue(request, place, typed, order)
     if isinstance(answer, Replay):
@@ -66,11 +68,19 @@ def _typed_values(request: HttpRequest) -> Typed:
     return {name: request.POST[name] for name in NAMES if name in request.POST}
 
 
+def _with_the_only_agent(typed: Typed) -> Typed:
+    """Where one agent is registered there is nothing to choose for a replay of the team's own code."""
+    agents = registered_agents()
+    if typed.get("mode") not in _CODE or typed.get("agent") or len(agents) != 1:
+        return typed
+    return {**typed, "agent": agents[0]}
+
+
 def _order(typed: Typed, live: list[str]) -> tuple[JsonObject, dict[str, str]]:
     """What belongs to the team's own code counts only where that is what runs."""
     order: JsonObject = {}
     errors: dict[str, str] = {}
-    if typed.get("mode") in ("code", "code_and_tools"):
+    if typed.get("mode") in _CODE:
         order = {"agent": typed.get("agent", ""), "tools": {"live": live}}
         order["on_difference"] = typed.get("on_difference", "stop")
     if typed.get("mode") == "live":
@@ -121,7 +131,8 @@ def _render(
         "run": place.run,
         "session_address": place.session_address(project),
         "may_change": has_role(request.user, project, "member"),
-        **offered_agents(place.run),
+        "agents": registered_agents(),
+        "not_live": why_not_forked(place.run),
         "command": own_machine_command(request, place.run),
         "tools": tools_of(place.run),
         "live": request.POST.getlist("live"),

@@ -11,6 +11,8 @@ from django.utils.http import urlencode
 from sessions_app.core.compare.json_diff import differences
 from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.models import Project, Replay, Run
+from sessions_app.models.replays import ReplayQueue
+from sessions_app.queries.code_places import why_not_forked
 from sessions_app.web.render import spelled
 from sessions_app.web.render.changes import Field, field_of
 from sessions_app.web.render.tree import Node, build_tree
@@ -97,12 +99,15 @@ def stop_of(project: Project, replay: Replay) -> ShownStop | None:
 
 
 def stop_context(project: Project, replay: Replay) -> dict[str, Any]:
-    """The stop with the state at that moment; empty for a replay that does not wait."""
+    """The stop with the state at that moment, and what keeps it from another answer; empty for a replay that does not
+    wait."""
     stop = stop_of(project, replay)
     if stop is None:
         return {}
     made = replay.produced_run
-    return {"stop": stop, "state": states_around(project, made, made.step_count).after if made else None}
+    not_edited = why_not_forked(replay.run) if replay.queue == ReplayQueue.CODE else None
+    state = states_around(made, made.step_count).after if made else None
+    return {"stop": stop, "state": state, "not_edited": not_edited}
 
 
 def argument_fields(recorded: JsonValue, asked: JsonValue) -> tuple[Field, ...]:

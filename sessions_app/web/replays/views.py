@@ -12,6 +12,8 @@ from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.http import urlencode
 from django.views.decorators.http import require_GET, require_POST
 
 from sessions_app.core.errors import NotReplayable, StoredBytesMissing
@@ -19,7 +21,7 @@ from sessions_app.core.fork.changes import ForkError
 from sessions_app.core.replay.isolation import is_own_machine, is_world_off
 from sessions_app.core.reports.run_report import ReproductionReport, as_json, as_markdown, as_text
 from sessions_app.models import Project, Replay, Run
-from sessions_app.models.replays import ReplayState
+from sessions_app.models.replays import ReplayMode, ReplayState
 from sessions_app.queries.access import has_role
 from sessions_app.queries.replays import FILTERS, PAGE, has_grown_since, queue_of, replay_by_id, replay_page
 from sessions_app.services.fork_facts import forked_steps, samples_of
@@ -117,12 +119,24 @@ def replay_context(request: HttpRequest, project: Project, row: Replay) -> dict[
         "is_simulated": is_simulated(row),
         "is_world_off": is_world_off(row.facts),
         "world": world_words(row),
+        "golden_link": golden_link(project, row),
         **_waiting(project, row),
     }
     if row.is_over:
         return frame | _report_context(project, row)
     open_fork = {"so_far": forked_steps(row), "asked_fork": asked_for(row)}
     return frame | open_fork | samples_context(project, row.facts)
+
+
+def golden_link(project: Project, row: Replay) -> str | None:
+    """Where a golden is made of it: of a fork the scene is what it produced, of a replay of the team's code what it
+    replayed. None for those that say nothing of code, and that are of a golden already."""
+    made = row.produced_run
+    if row.is_golden or made is None or not row.is_over or row.mode in (ReplayMode.RECORDING, ReplayMode.SAMPLING):
+        return None
+    scene = made if is_fork(row) else row.run
+    query = {"run": scene.run_id} | ({} if is_fork(row) else {"replay": row.replay_id})
+    return f"{reverse('new_golden', args=[project.slug, scene.session.session_id])}?{urlencode(query)}"
 
 
 def _waiting(project: Project, row: Replay) -> dict[str, Any]:

@@ -41,12 +41,12 @@ class Badge:
 
 
 def title_of(replay: Replay) -> str:
-    return _filled(_TITLES, replay)
+    return f"Golden run #{replay.number} of" if replay.is_golden else _filled(_TITLES, replay)
 
 
 def short_title_of(replay: Replay) -> str:
     """For lists, where the number stands beside it."""
-    return _filled(_SHORT, replay)
+    return "golden run of" if replay.is_golden else _filled(_SHORT, replay)
 
 
 def _filled(table: dict[ReplayMode, str], replay: Replay) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.http import HttpRequest
 
-from sessions_app.core.errors import PayloadMissing
+from sessions_app.core.errors import HistoryMissing
 from sessions_app.core.run import ModelCall
 from sessions_app.core.step_summary import StepSummary
 from sessions_app.models import Project, Run
@@ -28,12 +28,12 @@ def messages_context(request: HttpRequest, project: Project, place: RunPlace) ->
         return found
     chain, before_chain = steps.chains_of(place.run, here.input_node, before.input_node if before else None)
     if not chain.messages:
-        raise PayloadMissing(bytes(here.input_node).hex())
+        raise HistoryMissing
     shared = chain.shared_with(before_chain)
     total = len(chain.messages)
     end = min(whole_number(request.GET.get("until"), total), total)
     start = max(0, end - MESSAGES)
-    shown = _read(project, chain, start, end, shared)
+    shown = _read(place.run, chain, start, end, shared)
     return found | {
         "messages_shown": shown.messages,
         "earlier": start,
@@ -56,9 +56,9 @@ class _Shown:
         self.system = system
 
 
-def _read(project: Project, chain: steps.Chain, start: int, end: int, shared: int) -> _Shown:
+def _read(run: Run, chain: steps.Chain, start: int, end: int, shared: int) -> _Shown:
     """The last message is read too, wherever the page is: it carries the instructions in force."""
-    payloads = steps.read_messages(project.pk, [*chain.messages[start:end], chain.messages[-1], chain.messages[0]])
+    payloads = steps.read_messages(run, [*chain.messages[start:end], chain.messages[-1], chain.messages[0]])
     *shown, last, first = [read_message(payload) for payload in payloads]
     system = last.instructions or (first.parts[0] if first.role == "system" and first.parts else None)
     numbered = [

@@ -15,12 +15,12 @@ from sessions_app.core.errors import StoredBytesMissing
 from sessions_app.core.formats.native import encode_native
 from sessions_app.core.judge.anomalies import Anomaly, first_odd_step
 from sessions_app.core.payload import TEXT, Payload
-from sessions_app.mapping import payloads
 from sessions_app.mapping.load import load_run
 from sessions_app.models import Project, Replay, Run
 from sessions_app.models.replays import FORK_MODES
 from sessions_app.queries import steps
 from sessions_app.queries.access import has_role
+from sessions_app.queries.payloads import read_payload
 from sessions_app.queries.run_ends import ends_of
 from sessions_app.queries.session_replays import newest_of
 from sessions_app.queries.trace_facts import trace_facts
@@ -93,7 +93,7 @@ def _frame(request: HttpRequest, project: Project, place: RunPlace, view: str) -
         "may_change": has_role(request.user, project, "member"),
         "asked_step": whole_number(request.GET.get("step"), 0),
         "asked_at_step": request.GET.get("at_step"),
-        "source_hex": bytes(run.source_digest).hex(),
+        "source_hex": run.document,
         "curl": curl_of(request, run),
         "recorded_address": run_address(made_by.run, project) if made_by else None,
     }
@@ -138,7 +138,8 @@ def curl_of(request: HttpRequest, run: Run) -> str:
 
 
 def replays_of(run: Run) -> list[Replay]:
-    found = run.replays.select_related("requested_by", "produced_run")
+    """Without those of goldens, which have pages of their own."""
+    found = run.replays.filter(is_golden=False).select_related("requested_by", "produced_run")
     return list(found.order_by("-pk")[:REPLAYS])
 
 
@@ -203,9 +204,10 @@ def _raw(request: HttpRequest, project: Project, place: RunPlace) -> dict[str, A
     """What was received, redacted before it was stored: spans as a tree, a document a part at a time."""
     if trace := getattr(place.run, "trace", None):
         return spans_context(request, trace) | {"q_raw": place.query + "view=raw&"}
-    digest = bytes(place.run.source_digest).hex()
+    if not (digest := place.run.document):
+        return {"source_digest": "", "document": None}
     try:
-        content = payloads.read(project.pk, digest)
+        content = read_payload(project.pk, digest)
     except StoredBytesMissing:
         return {"source_digest": digest, "document": None}
     start = whole_number(request.GET.get("from"), 0)

@@ -47,7 +47,7 @@ _WAYS: tuple[tuple[str, str, dict[str, str]], ...] = (
         },
     ),
     ("openai-agents", "OpenAI Agents SDK", {"openai_agents": "Every run, recorded whole."}),
-    ("recorder", "Recorder", {"recorder": "For an agent of your own: any function, any tool."}),
+    ("recorder", "Your own loop", {"recorder": "Over the client of openai or anthropic, or any other function."}),
     (
         "curl",
         "curl",

@@ -13,8 +13,8 @@ from django.utils import timezone
 from django.views.decorators.http import require_GET
 
 from sessions_app.core.errors import StoredBytesMissing
-from sessions_app.mapping import payloads
 from sessions_app.models import Run, ShareLink
+from sessions_app.queries.payloads import read_payload
 from sessions_app.queries.sharing import run_holds
 from sessions_app.services.sharing import find_link, note_view
 from sessions_app.web.errors.views import gone, not_found
@@ -87,7 +87,7 @@ def payload(request: HttpRequest, link: ShareLink, place: RunPlace, digest: str)
     if not _DIGEST.fullmatch(digest) or not run_holds(place.run, digest):
         raise Http404
     try:
-        found = guess(payloads.read(link.project_id, digest))
+        found = guess(read_payload(link.project_id, digest))
     except StoredBytesMissing:
         raise Http404 from None
     return render(

@@ -12,9 +12,8 @@ from django.views.decorators.http import require_GET
 
 from sessions_app.core.errors import PayloadMissing
 from sessions_app.core.payload import JsonValue, Payload
-from sessions_app.mapping import payloads
 from sessions_app.models import Project
-from sessions_app.queries.storage import kept_as
+from sessions_app.queries.payloads import kept_as, read_payload
 from sessions_app.web.access import project_page
 from sessions_app.web.downloads import attachment
 from sessions_app.web.render import spelled
@@ -41,7 +40,7 @@ def payload(request: HttpRequest, project: Project, digest: str) -> HttpResponse
     asked = request.GET.get("as", "pretty")
     form: Form = asked if asked in FORMS else "pretty"
     shown = show(found, form, start=whole_number(request.GET.get("from"), 0))
-    context = _context(project, found, form) | {"shown": shown, "kept": kept_as(project, found.digest)}
+    context = _context(project, found, form) | {"shown": shown, "kept": kept_as(project.pk, found.digest)}
     return render(request, "steps/payload.html", context)
 
 
@@ -49,7 +48,7 @@ def _read(project: Project, digest: str) -> Payload:
     if not _DIGEST.fullmatch(digest):
         raise Http404
     try:
-        return guess(payloads.read(project.pk, digest))
+        return guess(read_payload(project.pk, digest))
     except PayloadMissing:
         raise Http404 from None
 

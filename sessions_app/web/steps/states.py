@@ -6,11 +6,10 @@ from dataclasses import dataclass
 
 from sessions_app.core.errors import RecordError, StoredBytesMissing
 from sessions_app.core.formats.fields import Fields
-from sessions_app.core.payload import JsonObject, JsonValue, Payload
+from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.core.state import PatchError, apply_patch
-from sessions_app.mapping import payloads
-from sessions_app.mapping.stored import reference
-from sessions_app.models import Project, Run
+from sessions_app.mapping.load import initial_state
+from sessions_app.models import Run
 from sessions_app.queries import steps
 from sessions_app.web.render import spelled
 from sessions_app.web.render.tree import Node, build_tree
@@ -27,25 +26,17 @@ class States:
     note: str = ""
 
 
-def states_around(project: Project, run: Run, index: int) -> States:
+def states_around(run: Run, index: int) -> States:
     """Three queries: the initial state, and the changes up to the step."""
     try:
-        initial = _initial(project, run)
+        initial = initial_state(run)
         changes = steps.state_details(run, index)
         if initial is None and not changes:
             return States()
-        before, after = _walk(None if initial is None else initial.value, changes, index)
+        before, after = _walk(initial, changes, index)
     except (PatchError, StoredBytesMissing, RecordError) as problem:
         return States(note=f"The state cannot be put together: {problem}")
     return States(before=_tree(before), after=_tree(after))
-
-
-def _initial(project: Project, run: Run) -> Payload | None:
-    slice_ = Fields(bytes(run.content.header)).slice("initial_state")
-    if slice_ is None:
-        return None
-    digest, media_type = reference(slice_)
-    return Payload(content=payloads.read(project.pk, digest), media_type=media_type)
 
 
 def _walk(state: JsonValue, changes: list[tuple[int, bytes]], index: int) -> tuple[JsonValue, JsonValue]:

@@ -120,7 +120,7 @@ def _own_page(project: Project, place: RunPlace, row: StepSummary, body: core.St
         "call_key": row.arguments_key.hex() if row.arguments_key else None,
         "step_before": place.step_address(project, row.index - 1),
         "step_after": place.step_address(project, row.index + 1),
-        "states": states_around(project, place.run, row.index),
+        "states": states_around(place.run, row.index),
     }
 
 
@@ -146,7 +146,7 @@ def _model_input(project: Project, run: Run, row: StepSummary, call: object) -> 
     before = steps.request_before(run, row.index)
     tail = steps.tail_of(run, row.input_node, stop=before, limit=TAIL)
     return ModelInput(
-        messages=tuple(steps.read_messages(project.pk, tail.messages)),
+        messages=tuple(steps.read_messages(run, tail.messages)),
         has_earlier=tail.has_earlier,
         rewritten=before is not None and not tail.reached_stop and not tail.was_cut,
     )

@@ -27,7 +27,6 @@ STEP_STATES = {
     "done": State(word="done", icon="check", css="reproduced"),
     "not_possible": State(word="not possible", icon="ban", css="stopped"),
     "not_needed": State(word="not needed", icon="minus", css="stopped"),
-    "not_available": State(word="not available yet", icon="circle-dashed", css="unknown"),
 }
 SIGHTS = {
     "seen": State(word="seen", icon="eye", css="partial"),
@@ -133,7 +132,9 @@ def _step(project: Project, place: RunPlace, step: WorkflowStep, found: Workflow
 
 
 def _evidence(project: Project, place: RunPlace, evidence: Evidence) -> ShownEvidence:
-    if evidence.replay_id is not None:
+    if evidence.golden_id is not None:
+        address = reverse("golden", args=[project.slug, evidence.golden_id])
+    elif evidence.replay_id is not None:
         address = reverse("replay", args=[project.slug, evidence.replay_id])
     else:
         address = place.step_address(project, evidence.step or 1)
@@ -155,6 +156,7 @@ _ACTIONS = {
     "replay": ("Replay", "play", "replay_session", True),
     "breakpoints": ("Replay with breakpoints", "pause", "replay_options", True),
     "fork": ("Fork from a step", "git-fork", "fork", True),
+    "golden": ("Keep as a golden", "lock", "new_golden", True),
 }
 """Words, icon, route, and whether only members may."""
 

@@ -15,6 +15,7 @@ from tests.trials.kinds.shared import (
     swap,
     with_fields,
     without_field,
+    without_items,
 )
 from tests.trials.mutants import KINDS, Expected, Kind, Place, at, changed, kind
 from tests.trials.reading_records import Json, RecordReader, Told
@@ -84,6 +85,9 @@ def _with_answer(record: Json, index: int, new: Any, place: str) -> Json:
             reader.step(index)["error"]["message"] = new  # why it asks for another try stands there as well
         if place != "the step":
             _tell(reader, index, told.part["content"], new)
+        if place == "both":
+            without_items(reader)
+            reader.step(index).pop("returned", None)
 
     return changed(record, change)
 
@@ -146,11 +150,7 @@ def _outcome(record: Json) -> Made:
             continue
         new = "failed" if step["outcome"] == "success" else "success"
         if "outcome" in told.part:
-            place = place_told(reader, told, field="")
-            place = Place(place.steps, tuple(path.rstrip(".") for path in place.paths))
-            if is_written_by_framework(step):
-                place |= at(index, paths="outcome")
-            expected = Expected(by="replay", place=place, compared=at(index, paths=("outcome", "retry")))
+            expected = Expected(by="replay", place=at(index), compared=at(index, paths=("outcome", "retry")))
         else:
             expected = Expected(by="comparison", compared=at(index, paths="outcome"))
         if step["outcome"] in ("denied",):

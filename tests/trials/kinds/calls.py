@@ -7,7 +7,17 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from tests.trials.kinds.shared import Made, called, equal, place_called, place_told, siblings, swap, with_fields
+from tests.trials.kinds.shared import (
+    Made,
+    called,
+    equal,
+    place_called,
+    place_told,
+    siblings,
+    swap,
+    with_fields,
+    without_items,
+)
 from tests.trials.mutants import KINDS, Expected, Kind, Place, at, changed, kind
 from tests.trials.reading_records import Json, RecordReader
 from tests.trials.value_changes import CHANGES, Change, in_written
@@ -59,6 +69,8 @@ def _with_arguments(record: Json, index: int, new: Any, place: str) -> Json:
             reader.step(index)["arguments"] = new
         if place != "the step":
             asked.part["args"] = copy.deepcopy(new)
+        if place == "both":
+            without_items(reader)
 
     return changed(record, change)
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
-from tests.trials.kinds.shared import Made, lengthen, lengthen_part, outcome_place, without_field
+from tests.trials.kinds.shared import Made, lengthen, lengthen_part, outcome_place, without_field, without_items
 from tests.trials.mutants import Expected, Place, at, changed, kind
 from tests.trials.reading_records import Json, RecordReader
 
@@ -37,8 +38,12 @@ def _earlier_text(record: Json) -> Made:
     reader = RecordReader(record)
     for index, position, path, _ in _texts(reader):
         if index != reader.models[-1]:
-            expected = Expected(by="comparison", compared=at(index, paths=path))
-            yield f"step {index}", changed(record, lengthen_part(index, position, "content")), expected
+
+            def change(copy: RecordReader, index: int = index, position: int = position) -> None:
+                lengthen_part(index, position, "content")(copy)
+                without_items(copy)
+
+            yield f"step {index}", changed(record, change), Expected(by="comparison", compared=at(index, paths=path))
 
 
 @kind("text and output both")
@@ -51,6 +56,7 @@ def _text_and_output(record: Json) -> Made:
             def change(copy: RecordReader, index: int = index, position: int = position) -> None:
                 lengthen_part(index, position, "content")(copy)
                 lengthen(copy.record, "output")
+                without_items(copy)
 
             # Functions of the team may have made the output of the text.
             by: Any = "undecided" if record.get("agent", {}).get("output_function") else "comparison"
@@ -135,3 +141,33 @@ def _message_more(record: Json) -> Made:
     compared = at(index, paths=("response", "messages"))
     expected = Expected(by="judge", place=at(reader.last, reader.last + 1), compared=compared)
     yield f"step {index}", changed(record, change), expected
+
+
+@kind("answer, a field that was not captured")
+def _field_null(record: Json) -> Made:
+    """Null says no more."""
+    reader = RecordReader(record)
+    for index in reader.models:
+        response = reader.step(index).get("response") or {}
+        for field in ("run_id", "conversation_id", "timestamp", "state"):
+            if response.get(field) is None or response.get("state") not in (None, "complete"):
+                continue
+            expected = Expected(by="comparison", is_comparable=False)
+            change = partial(_set, index=index, field=field, value=None)
+            yield f"step {index}, {field}", changed(record, change), expected
+
+
+@kind("answer, a field that nobody can read")
+def _field_unreadable(record: Json) -> Made:
+    reader = RecordReader(record)
+    for index in reader.models:
+        if not reader.step(index).get("response"):
+            continue
+        for field, value in (("finish_reason", "end_turn"), ("timestamp", "yesterday"), ("metadata", "none")):
+            expected = Expected(by="judge", place=at(index), is_comparable=False)
+            change = partial(_set, index=index, field=field, value=value)
+            yield f"step {index}, {field}", changed(record, change), expected
+
+
+def _set(copy: RecordReader, *, index: int, field: str, value: Any) -> None:
+    copy.step(index)["response"][field] = value

@@ -171,5 +171,7 @@ def _final_added(record: Json) -> Made:
     reader = RecordReader(record)
     if record.get("final"):
         message = {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": "And then?"}]}
-        expected = Expected(by="replay", place=outcome_place(reader, *FINAL), compared=Place(paths=FINAL))
+        expected = Expected(
+            by="replay", place=at(reader.last, reader.last + 1, paths=FINAL), compared=Place(paths=FINAL)
+        )
         yield "a prompt", changed(record, lambda copy: copy.record["final"]["messages"].append(message)), expected

@@ -53,9 +53,10 @@ def _message_instructions(record: Json) -> Made:
 
 
 def _has_asked_before(reader: RecordReader, index: int) -> bool:
-    """Whether it is a later request of an agent of the OpenAI Agents SDK."""
+    """Whether it is a later request of an agent of the OpenAI Agents SDK, or the first one behind a handoff to it."""
     framework = (reader.record.get("agent") or {}).get("framework")
     agents = [reader.step(each).get("agent") for each in reader.models if each < index]
+    agents += [reader.step(each).get("handoff", {}).get("to") for each in reader.tools if each < index]
     return framework == "openai-agents" and reader.step(index).get("agent") in agents
 
 

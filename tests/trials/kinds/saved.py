@@ -507,3 +507,11 @@ def _unknown(reader: SavedReader) -> Made:
 @kind("nothing")
 def _nothing(reader: SavedReader) -> Made:
     yield "nothing", reader.document, Expected(by="nobody", compared=None)
+
+
+@kind("no instructions, as the script writes them")
+def _no_instructions(reader: SavedReader) -> Made:
+    """An empty text; the other run had some."""
+    if reader.is_session_file:
+        expected = Expected(by="comparison", is_comparable=False, verdicts=frozenset({"replayable"}))
+        yield "run", changed(reader, lambda copy: copy.fields.update(instructions="")), expected

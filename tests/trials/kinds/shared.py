@@ -61,6 +61,11 @@ def swap(left: int, right: int, key: str) -> Any:
     return change
 
 
+def without_items(copy: RecordReader) -> None:
+    """The OpenAI Agents SDK keeps once more what was said: who says something else everywhere leaves that out."""
+    copy.record.pop("items", None)
+
+
 def lengthen(holder: Json, key: str) -> None:
     holder[key] = f"{holder[key]}X"
 

@@ -67,6 +67,22 @@ def _among_equals(reader: RecordReader, index: int) -> Place:
     return Place(frozenset(range(index, last + 2)))
 
 
+@kind("step inside of a tool changed")
+def _changed_inside(record: Json) -> Made:
+    """A replay reads it with the tool's answer, and must not claim it."""
+    reader = RecordReader(record)
+    for index, step in enumerate(reader.steps, start=1):
+        if step.get("parent") not in reader.tools:
+            continue
+        for field in ("arguments", "result"):
+
+            def change(copy: RecordReader, index: int = index, field: str = field) -> None:
+                copy.step(index)[field] = {"changed": 1}
+
+            expected = Expected(by="comparison", compared=at(index))
+            yield f"step {index}, {field}", changed(record, change), expected
+
+
 @kind("model step dropped")
 def _dropped_model(record: Json) -> Made:
     reader = RecordReader(record)

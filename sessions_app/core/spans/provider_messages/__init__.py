@@ -9,6 +9,7 @@ generateContent (camel and snake case), LangChain's serialised messages, and the
 from sessions_app.core.spans.provider_messages.messages import messages_of
 from sessions_app.core.spans.provider_messages.requests import ProviderRequest, request_of
 from sessions_app.core.spans.provider_messages.responses import ProviderResponse, response_of
+from sessions_app.core.spans.provider_messages.streams import events_in
 from sessions_app.core.spans.provider_messages.tools import tools_of
 
-__all__ = ["ProviderRequest", "ProviderResponse", "messages_of", "request_of", "response_of", "tools_of"]
+__all__ = ["ProviderRequest", "ProviderResponse", "events_in", "messages_of", "request_of", "response_of", "tools_of"]

@@ -128,9 +128,9 @@ _TYPES: dict[str, Callable[[JsonObject], Part | None]] = {
     **dict.fromkeys(("tool_use", "tool_call", "function_call", "function", "custom", "custom_tool_call"), call_of),
     **dict.fromkeys(("tool_result", "tool_call_response"), _result),
     **dict.fromkeys(("function_call_output", "custom_tool_call_output"), result_of),
-    **dict.fromkeys(("server_tool_call", "server_tool_use", "mcp_tool_use"), _builtin_call),
+    **dict.fromkeys(("server_tool_call", "server_tool_use", "mcp_tool_use", "builtin_tool_call"), _builtin_call),
     **dict.fromkeys(("server_tool_call_response", "web_search_tool_result", "web_fetch_tool_result"), _builtin_result),
-    **dict.fromkeys(("code_execution_tool_result", "mcp_tool_result"), _builtin_result),
+    **dict.fromkeys(("code_execution_tool_result", "mcp_tool_result", "builtin_tool_return"), _builtin_result),
 }
 
 

@@ -21,6 +21,23 @@ def merged(chunks: list[JsonValue]) -> JsonObject | None:
     return next((whole for read in readers if (whole := read(objects))), None)
 
 
+def events_in(body: str) -> list[str] | None:
+    """What the events of a stream hold; None for a body that is no stream of events."""
+    if not body.lstrip().startswith(("data:", "event:")):
+        return None
+    lines = body.replace("\r", "\n").split("\n")  # JSON may hold other signs that end lines
+    return [line[5:].strip() for line in lines if line.startswith("data:")]
+
+
+_ENDS = frozenset({"message_stop", "response.completed", "response.incomplete", "response.failed"})
+
+
+def is_ended(events: list[str]) -> bool:
+    """Whether the stream says itself that nothing follows; its reader need not read to the end of the body then."""
+    last = parsed(events[-1]) if events else None
+    return events[-1:] == ["[DONE]"] or (isinstance(last, dict) and last.get("type") in _ENDS)
+
+
 def _completed(chunks: list[JsonObject]) -> JsonObject | None:
     """OpenAI Responses sends the whole response at the end."""
     whole = [entry(chunk, "response") for chunk in chunks if str(chunk.get("type")).startswith("response.")]

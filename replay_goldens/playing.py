@@ -1,0 +1,104 @@
+"""Playing exported goldens with the agent of today: no server, no key, no network."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from replay_goldens.checks import Judged, all_passed, judge, read_checks
+from replay_goldens.records import trace_of
+from replay_recorder.replaying.notes import checked
+from replay_recorder.replaying.observing import Replay, observe
+from replay_recorder.replaying.own_agent import load_agent
+from replay_recorder.replaying.recording import Recording, read_recording
+
+FILE = "goldens.json"
+
+
+@dataclass(frozen=True)
+class ExportedGolden:
+    """One golden of an exported folder."""
+
+    golden_id: str
+    name: str
+    run_id: str
+    recording: Path
+    checks: list[dict[str, Any]]
+    tools: Literal["frozen", "run"]
+    on_difference: str
+    agent: str | None
+    """`module:attribute`, as the server knew it; None where it names none."""
+    quarantine: str | None = None
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True)
+class Played:
+    """What a golden came to with an agent."""
+
+    judged: Sequence[Judged]
+
+    @property
+    def passed(self) -> bool:
+        """Only if every check holds: what cannot be judged is no success."""
+        return all_passed(self.judged) is True
+
+    def __str__(self) -> str:
+        return "\n".join(f"{_SIGNS[each.seen.passed]} {each.check.words}: {each.seen.words}" for each in self.judged)
+
+
+_SIGNS = {True: "ok  ", False: "FAIL", None: "?   "}
+
+
+def goldens_in(folder: str | Path) -> list[ExportedGolden]:
+    """Those of an exported folder, or of the folder that this file is in."""
+    place = Path(folder)
+    place = place if place.is_dir() else place.parent
+    rows = json.loads((place / FILE).read_text(encoding="utf-8"))["goldens"]
+    return [_golden(place, row) for row in rows]
+
+
+def _golden(place: Path, row: dict[str, Any]) -> ExportedGolden:
+    return ExportedGolden(
+        golden_id=row["golden_id"],
+        name=row["name"],
+        run_id=row["run_id"],
+        recording=place / row["recording"],
+        checks=row["checks"],
+        tools=row["tools"],
+        on_difference=row["on_difference"],
+        agent=row.get("agent"),
+        quarantine=row.get("quarantine"),
+    )
+
+
+def play(golden: ExportedGolden, *, agent: str | None = None) -> Played:
+    """Run the agent in the recorded scene and judge what it did. `agent` is `module:attribute`, in place of the
+    golden's.
+
+    Raises `ValueError` where no agent is named, and what `replay_recorder` raises where the agent cannot be run.
+    """
+    target = agent or golden.agent
+    if target is None:
+        raise ValueError("Say whose code runs: --golden-agent module:attribute, or GOLDEN_AGENT in the environment.")
+    recording = read_recording(golden.recording)
+    record = json.loads(observe(_replay(golden, recording, target)))
+    return Played(judge(read_checks(golden.checks), trace_of(_known(record, recording.record), recording.record)))
+
+
+def _replay(golden: ExportedGolden, recording: Recording, target: str) -> Replay:
+    return Replay(recording, load_agent(target), golden.tools, "recorded", checked(golden.on_difference))
+
+
+def _known(record: dict[str, Any], scene: dict[str, Any]) -> dict[str, Any]:
+    """For whom the agent acts is part of the scene, and not of what the agent does."""
+    return {**{name: scene.get(name) for name in ("user_id", "tenant_id")}, **_without_nulls(record)}
+
+
+def _without_nulls(record: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in record.items() if value is not None}

@@ -1,0 +1,77 @@
+"""Native records as checks look at them, where an exported golden runs: beside the agent, without a server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from replay_goldens.states import StateBroken, state_after
+from replay_goldens.trace import Json, ToolUse, Trace, changes_something, cost_of
+from replay_goldens.values import as_text, parsed
+from replay_recorder.replaying.recording import main_steps, plain_value
+
+Record = dict[str, Any]
+
+
+def trace_of(record: Record, scene: Record) -> Trace:
+    """Of a record as `replay_recorder` writes it (docs/record-format.md), and of the one that was played again."""
+    output, error = plain_value(record.get("output")), _words(record.get("error"))
+    status = _status(record)
+    return Trace(
+        run_id=str(record["run_id"]),
+        has_ended=status == "ok",
+        has_failed=status == "error",
+        why_not_ended=error or "the run came to no end",
+        calls=tuple(_calls(record)),
+        known_answers=tuple(call.result for call in _calls(scene)),
+        steps=sum(step["kind"] != "other" for _, step in main_steps(record)),
+        output=parsed(output),
+        output_text=None if output is None else as_text(output),
+        error=error,
+        user_id=record.get("user_id"),
+        tenant_id=record.get("tenant_id"),
+        cost_usd=cost_of(step.get("response") for step in record.get("steps") or [] if step["kind"] == "model"),
+        state_after=_states(record) if _has_states(record) else None,
+    )
+
+
+def _status(record: Record) -> str:
+    said = record.get("status")
+    return str(said) if said else "error" if record.get("error") else "ok" if record.get("output") else "cut_off"
+
+
+def _calls(record: Record) -> Iterator[ToolUse]:
+    for index, step in enumerate(record.get("steps") or [], start=1):
+        if step["kind"] == "tool" and not step.get("is_output"):
+            yield ToolUse(
+                step=index,
+                tool=str(step.get("tool_name") or step.get("name")),
+                arguments=parsed(plain_value(step.get("arguments"))),
+                result=parsed(plain_value(step.get("result"))),
+                error=_words(step.get("error")),
+                is_write=changes_something(step.get("tool_kind")),
+            )
+
+
+def _words(error: Json) -> str | None:
+    if error is None or isinstance(error, str):
+        return error
+    return ": ".join(str(error[name]) for name in ("type", "message") if error.get(name))
+
+
+def _has_states(record: Record) -> bool:
+    return any(step.get("state") for step in record.get("steps") or [])
+
+
+def _states(record: Record) -> Any:
+    steps = record.get("steps") or []
+
+    def at(step: int | None) -> Json:
+        if step is not None and step > len(steps):
+            raise LookupError(f"there is no step {step}")
+        try:
+            return state_after(plain_value(record.get("initial_state")), steps[:step])
+        except StateBroken as error:
+            raise LookupError(f"the state is not known there: {error}") from None
+
+    return at

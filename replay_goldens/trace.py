@@ -1,0 +1,89 @@
+"""What checks look at: a run as plain data, whoever made it and whatever it was read from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+Json = Any
+"""A JSON value as `json.loads` gives it."""
+
+
+_KINDS = {"write": True, "read": False}
+
+
+def changes_something(tool_kind: Json) -> bool | None:
+    """What a step says of its tool (`tool_kind`); None where it does not say."""
+    return _KINDS.get(str(tool_kind))
+
+
+def cost_of(answers: Iterable[Json]) -> float | None:
+    """Dollars of all model calls, as their answers say (`usage.cost`); no table of prices is asked. None where one of
+    them does not say."""
+    costs = [_cost(answer) for answer in answers]
+    known = [cost for cost in costs if cost is not None]
+    return sum(known) if known and len(known) == len(costs) else None
+
+
+def _cost(answer: Json) -> float | None:
+    usage = answer.get("usage") if isinstance(answer, dict) else None
+    cost = usage.get("cost") if isinstance(usage, dict) else None
+    return float(cost) if isinstance(cost, (int, float)) and not isinstance(cost, bool) else None
+
+
+@dataclass(frozen=True)
+class ToolUse:
+    """One call of a tool."""
+
+    step: int
+    """Index of the step, from 1."""
+    tool: str
+    arguments: Json
+    """Parsed where they are JSON, else the text; None when they were not captured."""
+    result: Json
+    """Likewise."""
+    error: str | None = None
+    """What the call failed with."""
+    is_write: bool | None = None
+    """Whether the tool changes something; None where the recording does not say."""
+
+
+@dataclass(frozen=True)
+class Trace:
+    """One run."""
+
+    run_id: str
+    has_ended: bool
+    """Whether it came to the end of its work. What has not happened in a run that was stopped, or that an error ended,
+    might still have happened."""
+    has_failed: bool = False
+    """Whether an error ended it."""
+    why_not_ended: str = "the run came to no end"
+    calls: tuple[ToolUse, ...] = ()
+    """Of the agent's own tools, in their order."""
+    steps: int = 0
+    """Steps of the agent's own loop: model, tool, retrieval and agent steps."""
+    output: Json = None
+    """Parsed where it is JSON, else the text; None where the run gave none."""
+    output_text: str | None = None
+    """The output as it was written."""
+    error: str | None = None
+    """What the run ended with, where it failed."""
+    user_id: str | None = None
+    tenant_id: str | None = None
+    known_answers: tuple[Json, ...] = ()
+    """What tools answered in the scene: it says whose values are, also where the run itself does not."""
+    cost_usd: float | None = None
+    """What all model calls cost; None where one of them does not say."""
+    state_after: Callable[[int | None], Json] | None = None
+    """The state behind a step, and at the end for None; raises `LookupError` with words where it is not known.
+    None when no state was recorded."""
+
+    def calls_of(self, tool: str) -> list[ToolUse]:
+        return [call for call in self.calls if call.tool == tool]
+
+    @property
+    def answers(self) -> Iterator[Json]:
+        """What tools answered."""
+        return (call.result for call in self.calls if call.result is not None)

@@ -1,0 +1,238 @@
+"""Goldens: keeping them, running them, reading what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from django.http import HttpRequest, HttpResponse
+from ninja import Router, Status
+
+from sessions_app.api.auth import FullKeyHolder, project_of
+from sessions_app.api.bodies import read_body
+from sessions_app.api.errors import Refused, not_found
+from sessions_app.api.golden_bodies import (
+    BatchBody,
+    BatchQueued,
+    BatchReportFormat,
+    BatchRequest,
+    GoldenBody,
+    GoldenList,
+    GoldenRequest,
+    GoldenRunBody,
+    GoldenRunQueued,
+    GoldenRunRequest,
+    QuarantineRequest,
+    golden_body,
+    golden_run_body,
+)
+from sessions_app.api.observed import observed_in
+from sessions_app.api.openapi import JSON_TYPE, MARKDOWN_TYPE, XML_TYPE, ZIP_TYPES, answers_file, named, takes
+from sessions_app.api.runs import find_run
+from sessions_app.api.schemas import ErrorAnswer, ObservedRequest, PageSize
+from sessions_app.api.waiting import WaitSeconds, wait_for_end
+from sessions_app.core.goldens.report import Outcome, as_json, as_junit, as_markdown
+from sessions_app.core.payload import JsonObject, compact_json
+from sessions_app.models import Golden, GoldenBatch, GoldenRun
+from sessions_app.queries.goldens import batch_by_id, golden_by_id, golden_run_by_id, goldens_of
+from sessions_app.queries.replays import has_ended
+from sessions_app.queries.run_lists import page_of
+from sessions_app.services.golden_batches import begin_batch, cancel_batch, outcomes_of, run_batch
+from sessions_app.services.golden_export import NotExportable, export_goldens
+from sessions_app.services.golden_runs import run_golden, settle, take_in_golden_run
+from sessions_app.services.goldens import create_golden, end_quarantine, quarantine
+
+router = Router(auth=FullKeyHolder(), tags=["goldens"])
+
+
+@router.post("/goldens", response={201: GoldenBody, 404: ErrorAnswer, 410: ErrorAnswer})
+def post_golden(request: HttpRequest, wanted: GoldenRequest) -> Status[JsonObject]:
+    """Keep a run as a golden: a scene with checks. The run, what it was made of and their forks are judged at once;
+    `warnings` say what is missing until it fails on one run and passes on another."""
+    run = find_run(request, wanted.run_id)
+    golden = create_golden(run=run, wanted=wanted.model_dump(exclude={"run_id"}))
+    return Status(201, golden_body(golden))
+
+
+@router.get("/goldens", response={200: GoldenList})
+def list_goldens(request: HttpRequest, cursor: str | None = None, limit: PageSize = 50) -> JsonObject:
+    """The goldens of the project, newest first."""
+    goldens, next_cursor = page_of(goldens_of(project_of(request)), cursor, limit)
+    return {"items": list(map(golden_body, goldens)), "next_cursor": next_cursor}
+
+
+@router.get("/goldens/{golden_id}", response={200: GoldenBody})
+def get_golden(request: HttpRequest, golden_id: str) -> JsonObject:
+    """One golden, with the runs that it fails and passes on."""
+    return golden_body(find_golden(request, golden_id))
+
+
+@router.delete("/goldens/{golden_id}", response={204: None})
+def delete_golden(request: HttpRequest, golden_id: str) -> Status[None]:
+    """Delete a golden with its runs; the replays that these made stay."""
+    find_golden(request, golden_id).delete()
+    return Status(204, None)
+
+
+@router.post("/goldens/{golden_id}/quarantine", response={200: GoldenBody})
+def post_quarantine(request: HttpRequest, golden_id: str, wanted: QuarantineRequest) -> JsonObject:
+    """It runs on, and its result does not count. A reason is required."""
+    golden = find_golden(request, golden_id)
+    quarantine(golden, wanted.reason)
+    return golden_body(golden)
+
+
+@router.delete("/goldens/{golden_id}/quarantine", response={204: None})
+def delete_quarantine(request: HttpRequest, golden_id: str) -> Status[None]:
+    """Its result counts again."""
+    end_quarantine(find_golden(request, golden_id))
+    return Status(204, None)
+
+
+@router.post("/goldens/{golden_id}/runs", response={202: GoldenRunQueued})
+def post_golden_run(request: HttpRequest, golden_id: str, wanted: GoldenRunRequest | None = None) -> Status[JsonObject]:
+    """Queue a replay of the scene, to be judged when it is over. The body may be left out."""
+    run = run_golden(find_golden(request, golden_id), agent=wanted.agent if wanted else None)
+    return Status(202, {"golden_run_id": run.golden_run_id, "replay_id": run.replay.replay_id})
+
+
+@router.post(
+    "/goldens/{golden_id}/runs/observed",
+    response={
+        200: GoldenRunBody,
+        201: GoldenRunBody,
+        409: ErrorAnswer,
+        410: ErrorAnswer,
+    },
+    openapi_extra=takes(named(ObservedRequest)),
+)
+def post_observed_golden_run(request: HttpRequest, golden_id: str, batch: str | None = None) -> Status[JsonObject]:
+    """Hand in a run of the golden that was made on your own machine, as for a run's replays. `batch` is one that was
+    asked for with `on_own_machine`."""
+    golden = find_golden(request, golden_id)
+    record, order = observed_in(read_body(request))
+    belongs_to = find_batch(request, batch) if batch else None
+    taken = take_in_golden_run(golden, record, order, batch=belongs_to)
+    return Status(201 if taken.created else 200, golden_run_body(taken.run))
+
+
+@router.get("/golden-runs/{golden_run_id}", response={200: GoldenRunBody, 410: ErrorAnswer, 429: ErrorAnswer})
+def get_golden_run(request: HttpRequest, golden_run_id: str, wait: WaitSeconds = 0) -> JsonObject:
+    """State, result, and what became of each check."""
+    run = find_golden_run(request, golden_run_id)
+    if wait:
+        replay = run.replay
+        wait_for_end(lambda: has_ended(replay), wait)
+        run = find_golden_run(request, golden_run_id)
+    settle([run])
+    return golden_run_body(run)
+
+
+@router.get(
+    "/goldens/{golden_id}/export", response={409: ErrorAnswer, 410: ErrorAnswer}, openapi_extra=answers_file(*ZIP_TYPES)
+)
+def export_golden(request: HttpRequest, golden_id: str) -> HttpResponse:
+    """A zip for your own tests: one constant test file, the golden and its recording as JSON."""
+    try:
+        return zip_answer(export_goldens([find_golden(request, golden_id)]), "golden.zip")
+    except NotExportable as error:
+        raise Refused(409, "not_exportable", str(error)) from None
+
+
+@router.post("/golden-batches", response={202: BatchQueued, 404: ErrorAnswer})
+def post_golden_batch(request: HttpRequest, wanted: BatchRequest | None = None) -> Status[JsonObject]:
+    """Queue a run of each golden with each agent: all of them or none. With `on_own_machine` nothing is queued; the
+    runs are handed in."""
+    wanted = wanted or BatchRequest()
+    if wanted.on_own_machine:
+        empty = begin_batch(project_of(request), wanted.label)
+        return Status(202, {"golden_batch_id": empty.golden_batch_id, "runs": []})
+    goldens = [*goldens_of(project_of(request))] if wanted.goldens is None else _named(request, wanted.goldens)
+    batch = run_batch(project_of(request), goldens, agents=wanted.agents, label=wanted.label)
+    runs = [
+        {"golden_run_id": run.golden_run_id, "replay_id": run.replay.replay_id}
+        for run in batch.runs.select_related("replay").order_by("pk")
+    ]
+    return Status(202, {"golden_batch_id": batch.golden_batch_id, "runs": runs})
+
+
+def _named(request: HttpRequest, names: list[str]) -> list[Golden]:
+    return [find_golden(request, name) for name in dict.fromkeys(names)]
+
+
+@router.get("/golden-batches/{golden_batch_id}", response={200: BatchBody, 410: ErrorAnswer})
+def get_golden_batch(request: HttpRequest, golden_batch_id: str) -> JsonObject:
+    """Every run of it with its result, and the worst of them."""
+    batch = find_batch(request, golden_batch_id)
+    outcomes = outcomes_of(batch)
+    over = sum(outcome.result is not None for outcome in outcomes)
+    return {
+        "golden_batch_id": batch.golden_batch_id,
+        "label": batch.label,
+        "progress": {"done": over, "total": len(outcomes)},
+        **as_json(outcomes),
+    }
+
+
+@router.get(
+    "/golden-batches/{golden_batch_id}/report",
+    response={410: ErrorAnswer},
+    openapi_extra=answers_file(MARKDOWN_TYPE, JSON_TYPE, XML_TYPE),
+)
+def get_golden_batch_report(
+    request: HttpRequest, golden_batch_id: str, format: BatchReportFormat = "json"
+) -> HttpResponse:
+    """The results as `json`, `md` for a pull request, or `junit` for CI."""
+    outcomes = outcomes_of(find_batch(request, golden_batch_id))
+    render, content_type = _REPORTS[format]
+    return HttpResponse(render(outcomes, site_of(request)), content_type=content_type)
+
+
+@router.post("/golden-batches/{golden_batch_id}/cancel", response={202: BatchBody, 410: ErrorAnswer})
+def cancel_golden_batch(request: HttpRequest, golden_batch_id: str) -> Status[JsonObject]:
+    """Cancel what waits, and ask what runs to stop. What is over stays as it is."""
+    cancel_batch(find_batch(request, golden_batch_id))
+    return Status(202, get_golden_batch(request, golden_batch_id))
+
+
+def zip_answer(content: bytes, name: str) -> HttpResponse:
+    response = HttpResponse(content, content_type="application/zip")
+    response.headers["Content-Disposition"] = f'attachment; filename="{name}"'
+    response.headers["X-Content-Type-Options"] = "nosniff"
+    return response
+
+
+def find_golden(request: HttpRequest, golden_id: str) -> Golden:
+    found = golden_by_id(project_of(request), _id(golden_id))
+    if found is None:
+        raise not_found("golden")
+    return found
+
+
+def find_golden_run(request: HttpRequest, golden_run_id: str) -> GoldenRun:
+    found = golden_run_by_id(project_of(request), _id(golden_run_id))
+    if found is None:
+        raise not_found("golden run")
+    return found
+
+
+def find_batch(request: HttpRequest, golden_batch_id: str) -> GoldenBatch:
+    found = batch_by_id(project_of(request), _id(golden_batch_id))
+    if found is None:
+        raise not_found("batch of golden runs")
+    return found
+
+
+def _id(text: str) -> str:
+    """PostgreSQL knows no NUL."""
+    return text.replace("\x00", "")
+
+
+def site_of(request: HttpRequest) -> str:
+    return request.build_absolute_uri("/").rstrip("/")
+
+
+_REPORTS: dict[BatchReportFormat, tuple[Callable[[list[Outcome], str], bytes | str], str]] = {
+    "json": (lambda outcomes, site: compact_json(as_json(outcomes)), "application/json"),
+    "md": (lambda outcomes, site: as_markdown(outcomes, site=site), "text/markdown; charset=utf-8"),
+    "junit": (lambda outcomes, site: as_junit(outcomes), "application/xml"),
+}

@@ -1,0 +1,77 @@
+"""Whether two spans tell the same of one thing, be it in words of their own.
+
+Frameworks cut values, add arguments of their own and print objects; none of that is another value. What contradicts is
+kept as the nearer span tells it, so that the judge finds it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from sessions_app.core.assembly.requests import same_value
+from sessions_app.core.embedded_json import parsed
+from sessions_app.core.payload import JsonValue
+
+_BEGINNING = 16
+"""Characters of a text by which it is found where it was cut or printed."""
+_CUT = re.compile(r"(.*?)\s*(?:\.{2,}|…)", re.DOTALL)
+_LONG = 64
+
+
+def is_another_name(asked: str, said: str) -> bool:
+    """A server's tool may be named without, or with, what stands before its name."""
+    return not (asked.endswith(said) or said.endswith(asked))
+
+
+def are_other_arguments(asked: JsonValue, said: JsonValue) -> bool:
+    """Whether a tool ran with another value of something that the model gave."""
+    asked, said = parsed(asked), parsed(said)
+    if isinstance(asked, dict) and isinstance(said, str) and said.strip():
+        return bool(texts := list(leaves(asked))) and not any(_is_told_in(text, said) for text in texts)
+    if isinstance(asked, dict) and isinstance(said, dict):
+        return any(_is_other(asked[name], said[name]) for name in asked.keys() & said.keys())
+    return False
+
+
+def _is_other(asked: JsonValue, said: JsonValue) -> bool:
+    """A tool's types may have filled what is nested, and read a text as a number."""
+    if isinstance(asked, dict) and isinstance(said, dict):
+        return are_other_arguments(asked, said)
+    return not (same_value(asked, said) or _printed(asked) == _printed(said) or asked == said)
+
+
+def _printed(value: JsonValue) -> str:
+    return str(value).strip().casefold()
+
+
+def is_another_text(text: str, said: JsonValue) -> bool:
+    """Whether a text stands nowhere in what another span says that it was."""
+    return not (same_value(text, said) or any(_is_told_in(text, leaf) for leaf in leaves(parsed(said))))
+
+
+def _is_told_in(text: str, said: str) -> bool:
+    """As it is, cut, or inside of something that was printed."""
+    text, said = text.strip(), said.strip()
+    beginning = text[:_BEGINNING].splitlines()[0] if text else ""
+    is_inside = not said.startswith(beginning) and beginning in said
+    return text == said or is_inside or _is_cut_of(said, text)
+
+
+def _is_cut_of(said: str, text: str) -> bool:
+    """Whether it is the beginning of the text. One full stop marks no cut; who cuts without a mark cuts long texts."""
+    marked = _CUT.fullmatch(said)
+    if marked is not None:
+        return bool(marked[1]) and text.startswith(marked[1])
+    return len(said) >= _LONG and text.startswith(said)
+
+
+def leaves(value: JsonValue) -> Iterator[str]:
+    """All texts in a value."""
+    stack = [value]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, str):
+            yield item
+        elif isinstance(item, dict | list):
+            stack += item.values() if isinstance(item, dict) else item

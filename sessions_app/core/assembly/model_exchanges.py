@@ -1,0 +1,196 @@
+"""Recorded functions whose requests to models were taken from their HTTP: the conversation that the bodies hold.
+
+The recorder of a loop without a framework writes a model's step with its exchange and nothing else. Requests and
+answers are read here as those of a trace are; calls that no step of a tool tells of stand behind the answer that asked
+for them, so later steps may get other numbers than they came with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import pairwise
+from urllib.parse import urlsplit
+
+from sessions_app.core.assembly.steps import Draft, StepWriter, payload_of
+from sessions_app.core.assembly.tree import Node
+from sessions_app.core.conventions.provider_payload import read
+from sessions_app.core.embedded_json import parsed
+from sessions_app.core.payload import JsonObject, JsonValue, Payload
+from sessions_app.core.replay.told_answers import is_spelled_otherwise
+from sessions_app.core.run import EXCHANGES, HttpExchange, ModelCall, OtherCall, Run, Step, ToolCall
+from sessions_app.core.spans.provider_messages.streams import events_in, is_ended
+from sessions_app.core.spans.provider_messages.wire import body_value
+from sessions_app.core.spans.reading import Reading
+from sessions_app.core.spans.span import Span
+
+_FAILED = 400
+_PROVIDERS = {"api.openai.com": "openai", "api.anthropic.com": "anthropic"}
+
+
+def with_conversation(run: Run) -> Run:
+    """The run itself where no step of a model holds its exchange alone."""
+    if not any(_is_untold(step) for step in run.steps):
+        return run
+    drafts = _drafts(_attempts_apart(run.steps))
+    first = next((draft.converted for draft in drafts if draft.converted and draft.converted.history), None)
+    models = [draft for draft in drafts if isinstance(draft.call, ModelCall)]
+    last = models[-1] if models else None
+    is_over = run.status == "ok" and last is not None and not last.children_asked
+    said = [draft.call for draft in models if isinstance(draft.call, ModelCall)]
+    return replace(
+        run,
+        source_format=EXCHANGES,
+        steps=_numbered(run.steps, drafts),
+        model=run.model or next((call.model for call in said if call.model), None),
+        provider=run.provider or next((call.provider for call in said if call.provider), None),
+        instructions=run.instructions or (first.instructions if first else None),
+        prior=run.prior or (first.start if first else None),
+        final=said[-1].output_history if is_over else None,
+    )
+
+
+def _is_untold(step: Step) -> bool:
+    call, http = step.call, step.http
+    is_empty = isinstance(call, ModelCall) and call.history is None and call.response is None
+    return is_empty and http is not None and http.request_body is not None
+
+
+def _attempts_apart(steps: tuple[Step, ...]) -> list[Step]:
+    """A request that failed and was sent again as it was is no call of the model: the client tried again by itself."""
+    models = [step for step in steps if _is_untold(step)]
+    again = {before.index for before, after in pairwise(models) if _was_sent_again(before, after)}
+    return [replace(step, call=OtherCall()) if step.index in again else step for step in steps]
+
+
+def _was_sent_again(before: Step, after: Step) -> bool:
+    assert before.http is not None
+    assert after.http is not None
+    has_failed = before.error is not None or (before.http.status or 0) >= _FAILED
+    return has_failed and before.parent == after.parent and before.http.request_body == after.http.request_body
+
+
+# --- as the nodes of a trace ---------------------------------------------------------------------
+
+
+def _drafts(steps: list[Step]) -> list[Draft]:
+    writer, nodes = StepWriter(is_exact=True), dict[int, Node]()
+    for step in steps:
+        span = Span(trace_id="", span_id=str(step.index), name=step.name)
+        nodes[step.index] = Node(span, _reading(step, span), parent=nodes.get(step.parent or 0))
+        writer.take(nodes[step.index])
+    return writer.finished()
+
+
+def _reading(step: Step, span: Span) -> Reading:
+    if _is_untold(step):
+        assert step.http is not None
+        return read(replace(span, attributes=_attributes(step.http))) or Reading(convention="http", kind="model")
+    call = step.call
+    if not isinstance(call, ToolCall):
+        return Reading(convention="http")
+    return Reading(
+        convention="http",
+        kind="tool",
+        tool_name=call.tool_name,
+        call_id=call.call_id,
+        arguments=body_value(call.arguments),
+        has_arguments=call.arguments is not None,
+        result=body_value(call.result),
+        has_result=call.result is not None,
+        error=step.error,
+    )
+
+
+def _attributes(http: HttpExchange) -> dict[str, JsonValue]:
+    said: dict[str, JsonValue] = {
+        "provider.kind": "invocation",
+        "provider.request": _request(http),
+        "provider.response": _answer(http),
+        "provider.name": _PROVIDERS.get(urlsplit(http.url or "").hostname or ""),
+        "provider.status": http.status,
+    }
+    return {name: value for name, value in said.items() if value is not None}
+
+
+def _request(http: HttpExchange) -> JsonValue:
+    """Nothing where earlier turns stayed with the provider: the body does not hold what the model was given."""
+    return None if kept_by_provider(http) else body_value(http.request_body)
+
+
+def kept_by_provider(http: HttpExchange) -> JsonObject:
+    """What the request goes on from and does not carry."""
+    body = parsed(body_value(http.request_body))
+    said = body if isinstance(body, dict) else {}
+    conversation = said.get("conversation")
+    named = conversation.get("id") if isinstance(conversation, dict) else conversation
+    found = {"previous_response_id": said.get("previous_response_id"), "conversation_id": named}
+    return {name: value for name, value in found.items() if isinstance(value, str) and value}
+
+
+def _answer(http: HttpExchange) -> JsonValue:
+    """Nothing where the request failed, and where the reader left before its end: nobody knows what the model would
+    have said."""
+    if (http.status or 0) >= _FAILED:
+        return None
+    body = body_value(http.response_body)
+    events = events_in(body) if isinstance(body, str) else None
+    is_whole = not http.extra.get("incomplete") and not http.extra.get("body_cut")
+    if events is None:
+        return body if is_whole else None
+    return [*events] if is_whole or is_ended(events) else None
+
+
+# --- back to steps -------------------------------------------------------------------------------
+
+
+def _numbered(steps: tuple[Step, ...], drafts: list[Draft]) -> tuple[Step, ...]:
+    indexes = {id(draft): index for index, draft in enumerate(drafts, start=1)}
+    moved = {int(draft.node.span.span_id): indexes[id(draft)] for draft in drafts if draft.node is not None}
+    return tuple(_step(steps, draft, indexes, moved) for draft in drafts)
+
+
+def _step(steps: tuple[Step, ...], draft: Draft, indexes: dict[int, int], moved: dict[int, int]) -> Step:
+    index, asking = indexes[id(draft)], indexes.get(id(draft.parent))
+    if draft.node is None:
+        return Step(index=index, name=draft.name, call=draft.call, parent=asking)
+    step = steps[int(draft.node.span.span_id) - 1]
+    parent = asking if isinstance(step.call, ToolCall) else moved.get(step.parent or 0)
+    if _is_untold(step):
+        error, kept = step.error or draft.error, kept_by_provider(step.http) if step.http else {}
+        extra = {**step.extra, **kept}
+        return replace(step, index=index, name=draft.name, call=draft.call, parent=parent, error=error, extra=extra)
+    extra = dict(_moved(step, moved))
+    if not isinstance(step.call, ToolCall):
+        return replace(step, index=index, parent=parent, extra=extra)
+    call = _tool(step.call, draft)
+    is_told = step.call.result is not None and call.result != step.call.result
+    returned = {"returned": body_value(step.call.result)} if is_told else {}
+    return replace(step, index=index, call=call, parent=parent, extra={**extra, **returned})
+
+
+def _tool(call: ToolCall, draft: Draft) -> ToolCall:
+    """What its own step does not say is taken from the answer that asked for it and the request behind it. Words that
+    the loop made of the answer are what the model was given; what the tool returned is kept beside them."""
+    made, told = draft.call, _told(draft)
+    assert isinstance(made, ToolCall)
+    asked = replace(call, tool_name=made.tool_name, call_id=made.call_id, arguments=made.arguments)
+    if call.result is None:
+        return replace(asked, result=made.result, outcome=made.outcome)
+    return asked if told is None or _is_text_of(told, call.result) else replace(asked, result=told)
+
+
+def _is_text_of(told: Payload, result: Payload) -> bool:
+    """An object or a list that was sent as its JSON is one answer, of which its own step holds the better spelling."""
+    is_structured = result.is_json and isinstance(result.value, dict | list)
+    return is_structured and is_spelled_otherwise(result, told.value)
+
+
+def _told(draft: Draft) -> Payload | None:
+    asked = draft.told.asked if draft.told is not None else None
+    return payload_of(asked.result, null_is_value=True) if asked is not None and asked.has_result else None
+
+
+def _moved(step: Step, moved: dict[int, int]) -> Iterator[tuple[str, JsonValue]]:
+    for name, value in step.extra.items():
+        yield name, moved.get(value, value) if name == "retry_of" and isinstance(value, int) else value

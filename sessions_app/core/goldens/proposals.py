@@ -1,0 +1,118 @@
+"""Checks that a run suggests: what it did, as things that may be demanded of the next run."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+
+from replay_goldens.trace import Trace
+from replay_goldens.values import value_at
+from sessions_app.core.payload import JsonObject, JsonValue
+from sessions_app.core.run import Run
+
+MOST_OF_A_KIND = 8
+"""Proposals of one kind that a form shows."""
+_LONGEST = 200
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Proposal:
+    """A check whose last member a person may still write."""
+
+    words: str
+    """What the check says, up to the value."""
+    check: JsonObject
+    """Without the member that is written."""
+    member: str | None = None
+    """`n`, `equals`, `contains` …; None where there is nothing to write."""
+    value: JsonValue = None
+    """What stands in the input at first: what this run did, or nothing."""
+    seen: str = ""
+    """What this run did, where the value does not say it."""
+
+
+def proposals(run: Run, trace: Trace) -> list[Proposal]:
+    """In the order of the form: how it ends, calls, their arguments and answers, state, people."""
+    return [
+        *_ends(trace),
+        *_calls(trace),
+        *_of_calls(trace),
+        *_states(run, trace),
+        Proposal(words="no tool is called that changes something", check={"kind": "no_write"}),
+        *_people(trace),
+    ]
+
+
+def _ends(trace: Trace) -> Iterator[Proposal]:
+    seen = trace.output_text or (f"error: {trace.error}" if trace.error else "no answer")
+    yield Proposal(words="the answer contains", check={"kind": "output"}, member="contains", seen=seen[:_LONGEST])
+    yield Proposal(
+        words="steps until the end, at most", check={"kind": "ends_within"}, member="n", value=max(1, trace.steps)
+    )
+
+
+def _calls(trace: Trace) -> Iterator[Proposal]:
+    counts = Counter(call.tool for call in trace.calls)
+    for tool, count in islice(counts.items(), MOST_OF_A_KIND):
+        check = {"kind": "at_most_calls", "tool": tool}
+        yield Proposal(words=f"calls of {tool}, at most", check=check, member="n", value=count)
+    if len(counts) > 1:
+        tools = list(counts)[:MOST_OF_A_KIND]
+        yield Proposal(
+            words=f"tools are called in the order {', '.join(tools)}", check={"kind": "tool_order", "tools": tools}
+        )
+
+
+def _of_calls(trace: Trace) -> Iterator[Proposal]:
+    for tool in islice(dict.fromkeys(call.tool for call in trace.calls), MOST_OF_A_KIND):
+        last = trace.calls_of(tool)[-1]
+        names = [name for name, value in _plain_members(last.arguments)][:MOST_OF_A_KIND]
+        for name in names:
+            check = {"kind": "arguments", "tool": tool, "path": f"/{_escaped(name)}"}
+            sent = last.arguments[name]
+            yield Proposal(words=f"{tool} is called with {name}", check=check, member="equals", value=sent)
+        seen = "" if last.result is None else str(last.result)[:_LONGEST]
+        yield Proposal(
+            words=f"an answer of {tool} contains", check={"kind": "result", "tool": tool}, member="contains", seen=seen
+        )
+
+
+def _plain_members(value: JsonValue) -> list[tuple[str, JsonValue]]:
+    members = value.items() if isinstance(value, dict) else ()
+    return [(name, item) for name, item in members if isinstance(item, (str, int, float, bool)) or item is None]
+
+
+def _states(run: Run, trace: Trace) -> Iterator[Proposal]:
+    """Places that the run changed, with what stands there at the end."""
+    if trace.state_after is None:
+        return
+    changed = dict.fromkeys(
+        str(operation.get("path"))
+        for step in run.steps
+        for operation in (step.state.after if step.state else ())
+        if not str(operation.get("path")).endswith("/-")
+    )
+    for path in islice(changed, MOST_OF_A_KIND):
+        check = {"kind": "state", "step": "end", "path": path}
+        yield Proposal(
+            words=f"{path or 'the state'} at the end is", check=check, member="equals", value=_at_end(trace, path)
+        )
+
+
+def _at_end(trace: Trace, path: str) -> JsonValue:
+    assert trace.state_after is not None
+    try:
+        return value_at(trace.state_after(None), path)
+    except LookupError:
+        return None
+
+
+def _people(trace: Trace) -> Iterator[Proposal]:
+    if trace.user_id is not None or trace.tenant_id is not None:
+        yield Proposal(words="no value of another user is told", check={"kind": "no_value_of_other_user"})
+
+
+def _escaped(name: str) -> str:
+    return name.replace("~", "~0").replace("/", "~1")

@@ -1,0 +1,68 @@
+"""Runs as the checks of goldens look at them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from replay_goldens.trace import ToolUse, Trace, changes_something, cost_of
+from sessions_app.core.judge.reading import own_tools
+from sessions_app.core.payload import JsonValue, Payload
+from sessions_app.core.run import ErrorInfo, Run, Step, ToolCall, main_steps
+from sessions_app.core.state import lack_of_states
+from sessions_app.core.state_history import StateHistory
+
+
+def trace_of(run: Run, *, scene: Run | None = None, why_not_ended: str = "the run came to no end") -> Trace:
+    """`scene` is the run that was played again; `why_not_ended` is said of what cannot be judged in a run that was
+    stopped."""
+    failed = run.status == "error"
+    return Trace(
+        run_id=run.run_id,
+        has_ended=run.status == "ok",
+        has_failed=failed,
+        why_not_ended=f"it ended with an error: {_words(run.error)}" if failed else why_not_ended,
+        known_answers=() if scene is None else tuple(_parsed(call.result) for _, call in own_tools(scene)),
+        calls=tuple(_use(step, call) for step, call in own_tools(run)),
+        steps=sum(step.kind != "other" for step in main_steps(run)),
+        output=run.output.parsed if run.output else None,
+        output_text=run.output.as_text() if run.output else None,
+        error=_words(run.error),
+        user_id=run.user_id,
+        tenant_id=run.tenant_id,
+        cost_usd=cost_of(call.response.value if call.response else None for _, call in run.model_calls),
+        state_after=None if lack_of_states(run) else _states(run),
+    )
+
+
+def _use(step: Step, call: ToolCall) -> ToolUse:
+    return ToolUse(
+        step=step.index,
+        tool=call.tool_name,
+        arguments=_parsed(call.arguments),
+        result=_parsed(call.result),
+        error=_words(step.error),
+        is_write=changes_something(step.extra.get("tool_kind")),
+    )
+
+
+def _parsed(payload: Payload | None) -> JsonValue:
+    return payload.parsed if payload else None
+
+
+def _words(error: ErrorInfo | None) -> str | None:
+    return None if error is None else ": ".join(part for part in (error.type, error.message) if part)
+
+
+def _states(run: Run) -> Callable[[int | None], JsonValue]:
+    initial = run.initial_state.value if run.initial_state else None
+    history = StateHistory(initial, [(step.index, step.state) for step in run.steps if step.state])
+
+    def state_after(step: int | None) -> JsonValue:
+        if step is not None and step > len(run.steps):
+            raise LookupError(f"there is no step {step}")
+        state = history.state_after(len(run.steps) if step is None else step)
+        if state is None:
+            raise LookupError("the state is not known there")
+        return state
+
+    return state_after

@@ -1,0 +1,106 @@
+"""Whether what went over the wire is what the step says that the model was asked.
+
+Texts are compared by their lines: protocols join texts, or put them into parts of their own, and change none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from sessions_app.core.history import nodes
+from sessions_app.core.judge.reading import SeenMessage, leaves, seen_message
+from sessions_app.core.payload import JsonObject, JsonValue
+from sessions_app.core.redaction.placeholders import PLACEHOLDER
+from sessions_app.core.run import HttpExchange, ModelCall
+from sessions_app.core.spans.provider_messages.wire import WireRequest, wire_request
+
+_NOT_WHOLE = ("request_body_cut", "request_body_left_out")
+_IN_WORDS_OF_THE_LOOP = frozenset({"user-prompt", "system-prompt", "tool-return"})
+"""Kinds of parts that a request holds as they are; of others each protocol makes words of its own."""
+
+
+def asked_otherwise(call: ModelCall, http: HttpExchange) -> str | None:
+    """How the request went out otherwise than the step has it."""
+    wire = _whole_request(http)
+    requests = [seen for seen in _messages(call) if seen.message.get("kind") == "request"]
+    if wire is None or not requests or _is_compacted(_messages(call)):
+        return None
+    sent, prompts = _lines([*wire.prompts, *wire.others]), _lines(wire.prompts)
+    missing = next((line for line in _lines(_prompts(requests)) if line not in sent), None)
+    added = next((line for line in prompts if line not in _lines(_all_texts(requests))), None)
+    if missing is not None or (added is not None and _is_plain(requests)):
+        return "sends another prompt than the request of the step"
+    if any(line not in sent for line in _lines([*_instructions(requests), *_answers(requests[-1])])):
+        return "sends other instructions, or another answer of a tool, than the request of the step"
+    return None
+
+
+def _whole_request(http: HttpExchange) -> WireRequest | None:
+    if http.request_body is None or any(http.extra.get(name) for name in _NOT_WHOLE):
+        return None
+    wire = wire_request(http.request_body)
+    if wire is None or wire.is_continued or any(map(PLACEHOLDER.search, [*wire.prompts, *wire.others])):
+        return None
+    return wire
+
+
+def _messages(call: ModelCall) -> list[SeenMessage]:
+    return [seen_message(node.message, step=0) for node in nodes(call.history)][::-1]
+
+
+def _is_compacted(messages: list[SeenMessage]) -> bool:
+    """What came before is left out of the request then."""
+    return any(str(part.get("part_kind")) == "compaction" for seen in messages for part in seen.parts)
+
+
+def _lines(texts: Iterable[str]) -> dict[str, None]:
+    """Each once, in their order; of those that were redacted nothing is known."""
+    lines = (line.strip() for text in texts for line in text.split("\n"))
+    return dict.fromkeys(line for line in lines if line and not PLACEHOLDER.search(line))
+
+
+def _prompts(requests: list[SeenMessage]) -> Iterator[str]:
+    for part in _parts(requests, "user-prompt"):
+        yield from _texts(part.get("content"))
+
+
+def _instructions(requests: list[SeenMessage]) -> Iterator[str]:
+    """The system prompts of all of them, and the instructions of the newest."""
+    said = [part.get("content") for part in _parts(requests, "system-prompt")]
+    yield from (text for text in [*said, requests[-1].message.get("instructions")] if isinstance(text, str))
+
+
+def _answers(newest: SeenMessage) -> Iterator[str]:
+    """Those that are a text. A protocol has words of its own for a failure."""
+    for part in newest.parts_of("tool-return"):
+        if part.get("outcome") in (None, "success") and isinstance(part.get("content"), str):
+            yield part["content"]
+
+
+def _all_texts(requests: list[SeenMessage]) -> Iterator[str]:
+    yield from _instructions(requests)
+    for part in _parts(requests, *_IN_WORDS_OF_THE_LOOP):
+        yield from _texts(part.get("content"))
+
+
+def _parts(requests: list[SeenMessage], *kinds: str) -> Iterator[JsonObject]:
+    return (part for seen in requests for part in seen.parts_of(*kinds))
+
+
+def _texts(content: JsonValue) -> list[str]:
+    """A prompt is a text, or a list of texts and files."""
+    return [each for each in (content if isinstance(content, list) else [content]) if isinstance(each, str)]
+
+
+def _is_plain(requests: list[SeenMessage]) -> bool:
+    """Whether it holds texts alone: beside a file, a protocol may name it. Files of tools say their kind."""
+    has_words_of_its_own = any(part.get("part_kind") not in _IN_WORDS_OF_THE_LOOP for part in _parts_of_all(requests))
+    prompts = [part.get("content") for part in _parts(requests, "user-prompt")]
+    has_others = any(len(_texts(each)) < (len(each) if isinstance(each, list) else 1) for each in prompts)
+    given = (part.get("content") for part in _parts(requests, "tool-return"))
+    has_files = any(key == "kind" for content in given for key, _ in leaves(content))
+    return not (has_words_of_its_own or has_others or has_files)
+
+
+def _parts_of_all(requests: list[SeenMessage]) -> Iterator[JsonObject]:
+    return (part for seen in requests for part in seen.parts)

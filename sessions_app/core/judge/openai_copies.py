@@ -1,0 +1,118 @@
+"""What a recording of the OpenAI Agents SDK holds twice: its items beside the messages, and what a tool returned beside
+the text that the model was told. A replay goes by messages and steps, and would not see the other copy change."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from itertools import islice
+
+from sessions_app.core.compare.strict import same_json
+from sessions_app.core.judge.reading import seen_messages, step_name, value_of
+from sessions_app.core.judge.reasons import Reason, reason_at, reason_at_end
+from sessions_app.core.payload import JsonObject, JsonValue
+from sessions_app.core.replay.hand_overs import is_openai_agents
+from sessions_app.core.run import Run
+
+
+def copy_gaps(run: Run) -> Iterator[Reason]:
+    if run.source_format == "native" and is_openai_agents(run):
+        yield from islice(_other_items(run), 1)
+        yield from islice(_other_returns(run), 1)
+
+
+# --- items -------------------------------------------------------------------------------------
+
+
+def _other_items(run: Run) -> Iterator[Reason]:
+    """All steps can be replayed; which of the two copies is what happened cannot be told."""
+    items = run.extra.get("items")
+    messages = _Messages(run)
+    for position, item in enumerate(items if isinstance(items, list) else ()):
+        raw = item.get("raw") if isinstance(item, dict) else None
+        if isinstance(raw, dict) and not messages.hold(raw):
+            message = f"The run's items[{position}] says something else than its messages."
+            yield reason_at_end(run, "items_contradicted", message)
+
+
+class _Messages:
+    """What the messages of a run say, as its items would."""
+
+    def __init__(self, run: Run) -> None:
+        parts = [part for seen in seen_messages(run) for part in seen.parts]
+        said = [part.get("content") for part in parts if part.get("part_kind") == "text"]
+        # The words of a handler of errors stand nowhere but in the output.
+        self._texts = {text for text in [*said, value_of(run.output)] if isinstance(text, str)}
+        # Items of the run that this one goes on from are not among its messages.
+        self._is_whole = run.deferred is None and all(call.response is not None for _, call in run.model_calls)
+        self._calls: dict[str, list[JsonValue]] = defaultdict(list)
+        self._answers: dict[str, list[JsonValue]] = defaultdict(list)
+        for part in parts:
+            if part.get("part_kind") == "tool-call":
+                self._calls[str(part.get("tool_call_id"))].append([part.get("tool_name"), part.get("args")])
+            elif part.get("part_kind") == "tool-return":
+                self._answers[str(part.get("tool_call_id"))].append(part.get("content"))
+        for _, call in run.tool_calls:
+            if call.result is not None:
+                self._answers[str(call.call_id)].append(value_of(call.result))
+
+    def hold(self, raw: JsonObject) -> bool:
+        """Whether they say what this item says, as far as they tell of it."""
+        match raw.get("type"):
+            case "message":
+                return not self._is_whole or self._texts.issuperset(_texts_in(raw))
+            case "function_call":
+                return _is_known(self._calls, raw, [raw.get("name"), raw.get("arguments")])
+            case "function_call_output":
+                return _is_known(self._answers, raw, raw.get("output"))
+        return True
+
+
+def _texts_in(raw: JsonObject) -> Iterator[str]:
+    content = raw.get("content")
+    for piece in content if isinstance(content, list) else ():
+        text = piece.get("text", piece.get("refusal")) if isinstance(piece, dict) else None
+        if isinstance(text, str):
+            yield text
+
+
+def _is_known(known: Mapping[str, list[JsonValue]], raw: JsonObject, said: JsonValue) -> bool:
+    """A call id may come again, and then stands for several."""
+    held = known.get(str(raw.get("call_id")))
+    return not held or any(same_json(each, said) for each in held)
+
+
+# --- what tools returned -----------------------------------------------------------------------
+
+
+def _other_returns(run: Run) -> Iterator[Reason]:
+    """The SDK tells the model what Python prints for an object or a list that a tool returned."""
+    for step, call in run.tool_calls:
+        returned = step.extra.get("returned")
+        printed = _printed(call.result.value) if call.result is not None and call.result.is_text else None
+        if isinstance(returned, dict | list) and printed is not None and not same_json(printed, returned):
+            message = f"What {step_name(step)} returned is not what the model was told of it."
+            yield reason_at(run, "answer_contradicted", message, step)
+
+
+def _printed(text: JsonValue) -> JsonObject | list[JsonValue] | None:
+    """The object or list that a text is in Python's own spelling; None where that holds more than JSON has."""
+    if not isinstance(text, str) or not text.startswith(("{", "[")):
+        return None
+    try:
+        value = _as_json(ast.literal_eval(text))
+    except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
+        return None
+    return value if isinstance(value, dict | list) else None
+
+
+def _as_json(value: object) -> JsonValue:
+    match value:
+        case list() | tuple():
+            return [_as_json(each) for each in value]
+        case dict() if all(isinstance(key, str) for key in value):
+            return {key: _as_json(each) for key, each in value.items()}
+        case str() | bool() | int() | float() | None:
+            return value
+    raise ValueError("no JSON value")

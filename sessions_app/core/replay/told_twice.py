@@ -1,0 +1,52 @@
+"""What spans, or messages that others wrote, tell twice and otherwise: no replay says which of the two was so."""
+
+from __future__ import annotations
+
+from sessions_app.core.embedded_json import parsed
+from sessions_app.core.history import History
+from sessions_app.core.judge.reading import is_of_recorder, main_models, step_name
+from sessions_app.core.payload import JsonValue
+from sessions_app.core.replay.hand_overs import is_openai_agents
+from sessions_app.core.run import Run
+
+
+def other_instructions(run: Run) -> int:
+    """Requests with other instructions than the first, of which nothing tells what made them."""
+    said = [_instructions(call.history) for _, call in main_models(run)]
+    is_judged = run.source_format == "native" and (is_of_recorder(run) or is_openai_agents(run))
+    return 0 if is_judged else sum(each != said[0] for each in said)
+
+
+def _instructions(history: History | None) -> JsonValue:
+    message = history.message.value if history is not None else None
+    return (message.get("instructions") or None) if isinstance(message, dict) else None
+
+
+def results_told_otherwise(run: Run) -> str | None:
+    """The first request that told of the results of tools otherwise than the calls before it."""
+    for step, _ in main_models(run):
+        results = step.extra.get("tool_results")
+        if isinstance(results, str):
+            return f"the results of tools in the request of {step_name(step)} {results}"
+    return None
+
+
+def arguments_told_otherwise(run: Run) -> str | None:
+    """The first call whose tool, by its own span, was given something that the model did not give, or answered another
+    call."""
+    for step, call in run.tool_calls:
+        given = call.arguments.parsed if call.arguments is not None else None
+        if "ran_with" in step.extra and not _are_told(given, parsed(step.extra["ran_with"])):
+            return f"the span of {step_name(step)} tells of other arguments than the model gave"
+        if "named_call" in step.extra:
+            return f"the span of {step_name(step)} names another call than the model made"
+    return None
+
+
+def _are_told(given: JsonValue, said: JsonValue) -> bool:
+    """Values of one name were held against each other when the run was put together."""
+    if not isinstance(given, dict):
+        return False
+    if isinstance(said, dict):
+        return given.keys() == said.keys()
+    return bool(given) and all(str(value) in str(said) for value in given.values())

@@ -1,0 +1,97 @@
+"""A model's request and answer in the bodies of an HTTP exchange, for those who know no spans."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from sessions_app.core.embedded_json import parsed
+from sessions_app.core.payload import JsonValue, Payload
+from sessions_app.core.spans.provider_messages.requests import request_of
+from sessions_app.core.spans.provider_messages.responses import response_of
+from sessions_app.core.spans.provider_messages.streams import events_in
+from sessions_app.core.spans.reading import CallPart, ChatMessage, ResultPart, TextPart, ThinkingPart
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WireCall:
+    """A call that the answer asks for."""
+
+    name: str
+    call_id: str | None
+    """None where the protocol has no ids of calls."""
+    arguments: JsonValue
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WireAnswer:
+    """What a model answered, as it came over the wire."""
+
+    words: str
+    calls: tuple[WireCall, ...]
+    has_thoughts: bool
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WireRequest:
+    """What a model was told, without its own answers."""
+
+    prompts: tuple[str, ...]
+    """Texts of the user."""
+    others: tuple[str, ...]
+    """Texts of the system, and those that tools gave."""
+    is_continued: bool
+    """Whether the provider was to add what it had been told before."""
+
+
+def body_value(body: Payload | None) -> JsonValue:
+    """What a body says; None where it was not captured, and for bytes of other kinds."""
+    return body.value if body is not None and (body.is_text or body.is_json) else None
+
+
+def wire_request(body: Payload) -> WireRequest | None:
+    """None where the body is no request of a protocol that is known here."""
+    value = parsed(body_value(body))
+    found = request_of(value) if isinstance(value, dict) else None
+    if found is None:
+        return None
+    users = [message for message in found.messages if message.role == "user"]
+    others = [message for message in found.messages if message.role in ("system", "tool")]
+    instructions = [] if found.instructions is None else [found.instructions]
+    return WireRequest(
+        prompts=tuple(text for message in users for text in _texts_of(message)),
+        others=(*instructions, *(text for message in others for text in _texts_of(message))),
+        is_continued=any(value.get(name) for name in ("previous_response_id", "conversation")),
+    )
+
+
+def _texts_of(message: ChatMessage) -> Iterator[str]:
+    for part in message.parts:
+        if isinstance(part, TextPart):
+            yield part.text
+        elif isinstance(part, ResultPart):
+            yield from _texts_in(part.content)
+
+
+def _texts_in(value: JsonValue) -> Iterator[str]:
+    """Some protocols put an object around the text that a tool gave."""
+    if isinstance(value, str):
+        yield value
+    for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from _texts_in(inner)
+
+
+def wire_answer(body: Payload) -> WireAnswer | None:
+    """None where the body is no answer of a protocol that is known here."""
+    value = body_value(body)
+    events = events_in(value) if isinstance(value, str) else None
+    found = response_of(value if events is None else [*events])
+    if found is None or not found.answer.parts:
+        return None
+    parts = found.answer.parts
+    calls = (part for part in parts if isinstance(part, CallPart) and not part.is_builtin)
+    return WireAnswer(
+        words=found.answer.words(),
+        calls=tuple(WireCall(name=each.tool_name, call_id=each.call_id, arguments=each.arguments) for each in calls),
+        has_thoughts=any(isinstance(part, ThinkingPart) for part in parts),
+    )

@@ -1,0 +1,112 @@
+"""Running goldens: each run is a replay of the scene, judged when it is over."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from django.contrib.auth.models import User
+from django.db import transaction
+
+from replay_goldens.checks import Judged, all_passed, read_checks
+from replay_goldens.judged import Check
+from sessions_app.core.goldens.results import GoldenResult, Played, result_of
+from sessions_app.core.payload import JsonObject
+from sessions_app.core.replay.words import verdict_in_words
+from sessions_app.mapping.load import load_content
+from sessions_app.models import Golden, GoldenBatch, GoldenRun, Replay, Run
+from sessions_app.models.replays import ReplayMode, ReplayState
+from sessions_app.services.goldens import judge_run, note_evidence
+from sessions_app.services.observed_replays import take_in_observed
+from sessions_app.services.replays import checked_order, queue_replay
+from sessions_app.services.reports import plain_facts
+
+
+def run_golden(
+    golden: Golden, *, agent: str | None = None, user: User | None = None, batch: GoldenBatch | None = None
+) -> GoldenRun:
+    """Queue a replay of the scene. `agent` stands in for the one that the golden names. Raises as `request_replay`."""
+    order = golden.order if agent is None else {**golden.order, "agent": agent}
+    wanted, read_agent = checked_order(golden.project, golden.mode, order)
+    with transaction.atomic():
+        replay = queue_replay(
+            run=golden.run,
+            user=user,
+            mode=golden.mode,
+            request_key=None,
+            order=wanted,
+            agent=read_agent,
+            is_golden=True,
+        )
+        return GoldenRun.objects.create(golden=golden, batch=batch, replay=replay)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TakenRun:
+    """What became of a run that was handed in; `created` is false where it had been handed in before."""
+
+    run: GoldenRun
+    created: bool
+
+
+def take_in_golden_run(
+    golden: Golden, record: bytes, order: JsonObject, *, batch: GoldenBatch | None = None
+) -> TakenRun:
+    """Judge a run that was made on a person's own machine. Raises as `take_in_observed`."""
+    taken = take_in_observed(golden.run, record, order, is_golden=True)
+    run, created = GoldenRun.objects.get_or_create(replay=taken.replay, defaults={"golden": golden, "batch": batch})
+    settle([run])
+    return TakenRun(run=run, created=created)
+
+
+def settle(runs: Iterable[GoldenRun]) -> None:
+    """Judge those whose replay is over and that nobody has judged yet."""
+    for run in runs:
+        if run.result is None and run.replay.is_over:
+            _judge(run)
+
+
+def _judge(run: GoldenRun) -> None:
+    checks, made, played = read_checks(run.golden.checks), _made_by(run.replay), _played(run.replay)
+    samples = _judged(run, made, checks, played)
+    found = result_of(samples, played)
+    if _write(run, found):
+        for each, judged in zip(made, samples, strict=True):
+            if (passed := all_passed(judged)) is not None:
+                note_evidence(run.golden, each.run_id, passed)
+
+
+def _judged(run: GoldenRun, made: list[Run], checks: Sequence[Check], played: Played) -> list[list[Judged]]:
+    if not made:
+        return []
+    scene = load_content(run.replay.content)
+    return [judge_run(each, checks, scene, why_not_ended=played.words) for each in made]
+
+
+def _write(run: GoldenRun, found: GoldenResult) -> bool:
+    """False where somebody else was quicker."""
+    run.result, run.words, run.checks = found.result, found.words, list(found.checks)
+    unjudged = GoldenRun.objects.filter(pk=run.pk, result=None)
+    return unjudged.update(result=run.result, words=run.words, checks=run.checks) == 1
+
+
+def _made_by(replay: Replay) -> list[Run]:
+    """The run that the replay produced, or those of all samples of a live model."""
+    if replay.produced_run is None or replay.state != ReplayState.DONE:
+        return []
+    if replay.mode != ReplayMode.LIVE:
+        return [replay.produced_run]
+    first = replay.produced_run.run_id
+    names = [first, *(f"{first}_{number}" for number in range(2, (replay.order.get("samples") or 1) + 1))]
+    return list(Run.objects.filter(project=replay.project_id, run_id__in=names).order_by("pk"))
+
+
+def _played(replay: Replay) -> Played:
+    facts = plain_facts(replay)
+    made = replay.produced_run
+    return Played(
+        ran=made is not None and replay.state == ReplayState.DONE,
+        error=made.error_preview or "not recorded" if made is not None and made.status == "error" else None,
+        stopped_at=None if made is not None and made.status in ("ok", "error") else facts.stopped_at,
+        words=verdict_in_words(facts),
+    )

@@ -1,0 +1,92 @@
+"""Several goldens run at once: goldens × agents, while they run and when they are over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_GET, require_POST
+
+from sessions_app.core.goldens.report import Outcome, as_junit, as_markdown, overall, summary
+from sessions_app.models import GoldenBatch, Project
+from sessions_app.queries.access import has_role
+from sessions_app.queries.goldens import batch_by_id
+from sessions_app.queries.replays import queue_of
+from sessions_app.services.golden_batches import cancel_batch, outcomes_of
+from sessions_app.web.access import project_page
+from sessions_app.web.downloads import shown_file
+from sessions_app.web.live import live_part_of
+
+
+@require_GET
+@project_page()
+def batch(request: HttpRequest, project: Project, golden_batch_id: str) -> HttpResponseBase:
+    asked = _found(project, golden_batch_id)
+    outcomes = outcomes_of(asked)
+    context = _context(request, project, asked, outcomes)
+    if request.headers.get("HX-Request"):
+        seen = [context["queue"], *((outcome.golden_run_id, outcome.result) for outcome in outcomes)]
+        return live_part_of(request, "goldens/_batch.html", context, seen)
+    return render(request, "goldens/batch.html", context)
+
+
+def _context(request: HttpRequest, project: Project, asked: GoldenBatch, outcomes: list[Outcome]) -> dict[str, Any]:
+    over = sum(outcome.result is not None for outcome in outcomes)
+    is_live = over < len(outcomes)
+    agents = list(dict.fromkeys(outcome.agent for outcome in outcomes))
+    return {
+        "project": project,
+        "section": "goldens",
+        "batch": asked,
+        "result": overall(outcomes),
+        "words": summary(outcomes),
+        "over": over,
+        "total": len(outcomes),
+        "agents": agents,
+        "rows": _matrix(outcomes, agents),
+        "is_live": is_live,
+        "queue": queue_of(project) if is_live else None,
+        "may_change": has_role(request.user, project, "member"),
+    }
+
+
+def _matrix(outcomes: list[Outcome], agents: list[str | None]) -> list[tuple[Outcome, list[Outcome | None]]]:
+    """A row for each golden, a cell for each agent."""
+    rows: dict[str, dict[str | None, Outcome]] = {}
+    for outcome in outcomes:
+        rows.setdefault(outcome.golden_id, {})[outcome.agent] = outcome
+    return [(next(iter(row.values())), [row.get(agent) for agent in agents]) for row in rows.values()]
+
+
+@require_POST
+@project_page("member")
+def cancel(request: HttpRequest, project: Project, golden_batch_id: str) -> HttpResponse:
+    cancel_batch(_found(project, golden_batch_id))
+    return redirect("golden_batch", project.slug, golden_batch_id)
+
+
+_FILES: dict[str, Callable[[list[Outcome], str], str]] = {
+    "md": lambda outcomes, site: as_markdown(outcomes, site=site),
+    "xml": lambda outcomes, site: as_junit(outcomes).decode(),
+}
+
+
+@require_GET
+@project_page()
+def report(request: HttpRequest, project: Project, golden_batch_id: str, suffix: str) -> HttpResponse:
+    """Markdown for a pull request, or JUnit XML."""
+    if suffix not in _FILES:
+        raise Http404
+    site = request.build_absolute_uri("/").rstrip("/")
+    text = _FILES[suffix](outcomes_of(_found(project, golden_batch_id)), site)
+    return shown_file(text, "text/plain; charset=utf-8", f"{golden_batch_id}.{suffix}")
+
+
+def _found(project: Project, golden_batch_id: str) -> GoldenBatch:
+    found = batch_by_id(project, golden_batch_id)
+    if found is None:
+        raise Http404
+    return found

@@ -1,0 +1,108 @@
+"""The form that keeps a run as a golden: proposals to tick, more checks as JSON, what runs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from django import forms
+
+from sessions_app.core.goldens.proposals import Proposal
+from sessions_app.core.payload import JsonObject, JsonValue
+
+MODES = (
+    ("code_and_tools", "Your code and tools"),
+    ("code", "Your code, its tools frozen"),
+    ("recording", "From the recording"),
+    ("live", "Same scene, live model"),
+)
+ON_DIFFERENCE = (("play_on", "play on with the recorded answer"), ("stop", "stop there"))
+_NUMBERS = ("n", "usd", "more_than", "less_than")
+
+
+class GoldenForm(forms.Form):
+    """What is not a check."""
+
+    name = forms.CharField(max_length=200)
+    description = forms.CharField(max_length=2000, required=False)
+    expected_outcome = forms.CharField(max_length=2000, required=False)
+    mode = forms.ChoiceField(choices=MODES)
+    agent = forms.CharField(max_length=100, required=False)
+    on_difference = forms.ChoiceField(choices=ON_DIFFERENCE, required=False)
+    more_checks = forms.CharField(max_length=20_000, required=False)
+
+    def clean_more_checks(self) -> list[JsonValue]:
+        """A list of checks, or one check a line."""
+        text = self.cleaned_data["more_checks"].strip()
+        lines = [text] if text.startswith("[") else [line for line in text.splitlines() if line.strip()]
+        found: list[JsonValue] = []
+        for number, line in enumerate(lines, start=1):
+            try:
+                read = json.loads(line)
+            except (ValueError, RecursionError) as error:
+                raise forms.ValidationError(f"Line {number} is no JSON: {error}.") from None
+            found += read if isinstance(read, list) else [read]
+        return found
+
+    def replay(self) -> JsonObject:
+        """As the API takes it."""
+        kept = self.cleaned_data
+        if kept["mode"] not in ("code", "code_and_tools"):
+            return {"mode": kept["mode"]}
+        return {
+            "mode": kept["mode"],
+            "agent": kept["agent"] or None,
+            "on_difference": kept["on_difference"] or "stop",
+        }
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Row:
+    """A proposal as the form shows it, and as it was typed."""
+
+    number: int
+    proposal: Proposal
+    is_ticked: bool
+    typed: str
+    error: str = ""
+
+    @property
+    def check(self) -> JsonObject:
+        member = self.proposal.member
+        return self.proposal.check if member is None else {**self.proposal.check, member: _value(member, self.typed)}
+
+
+def rows_of(proposals: list[Proposal], posted: Any = None) -> list[Row]:
+    """`posted` is the form's data; without it nothing is ticked."""
+    ticked = set(posted.getlist("check")) if posted else set()
+    return [
+        Row(
+            number=number,
+            proposal=proposal,
+            is_ticked=str(number) in ticked,
+            typed=(posted or {}).get(f"value_{number}", _spelled(proposal)),
+        )
+        for number, proposal in enumerate(proposals)
+    ]
+
+
+def ticked(rows: list[Row]) -> Iterator[Row]:
+    return (row for row in rows if row.is_ticked)
+
+
+def _spelled(proposal: Proposal) -> str:
+    if proposal.member is None or proposal.value is None:
+        return ""
+    return proposal.value if isinstance(proposal.value, str) else json.dumps(proposal.value, ensure_ascii=False)
+
+
+def _value(member: str, typed: str) -> JsonValue:
+    """Numbers and JSON as what they spell; everything else is a text."""
+    if member not in (*_NUMBERS, "equals"):
+        return typed
+    try:
+        return json.loads(typed)
+    except (ValueError, RecursionError):
+        return typed

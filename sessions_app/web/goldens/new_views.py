@@ -1,0 +1,150 @@
+"""Keeping a run as a golden: the form, and what its checks say of the run and its relatives before it is kept."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods
+
+from replay_goldens.checks import read_checks
+from replay_goldens.judged import Check
+from replay_goldens.reading import CheckError
+from sessions_app.core.errors import NotReplayable
+from sessions_app.core.fork.changes import ForkError
+from sessions_app.core.goldens.proposals import proposals
+from sessions_app.core.goldens.traces import trace_of
+from sessions_app.core.payload import JsonValue
+from sessions_app.core.redaction import RedactionFailed
+from sessions_app.mapping.load import load_run
+from sessions_app.models import Golden, Project, Run
+from sessions_app.models.replays import ReplayQueue
+from sessions_app.queries.goldens import relatives_of
+from sessions_app.services.goldens import create_golden
+from sessions_app.services.replays import has_live_model, registered_agents
+from sessions_app.web.access import project_page
+from sessions_app.web.goldens.evidence import Column, by_check, columns_of
+from sessions_app.web.goldens.form import MODES, ON_DIFFERENCE, GoldenForm, Row, rows_of, ticked
+from sessions_app.web.run_pages import RunPlace, place_of, session_of
+
+MOST_COLUMNS = 4
+"""Runs that are shown side by side before a golden is kept."""
+_CHECK = re.compile(r"checks\[(\d+)\]")
+
+
+@dataclass(kw_only=True, slots=True)
+class Draft:
+    """The form as it stands, with all that is wrong about it."""
+
+    form: GoldenForm
+    rows: list[Row]
+    problem: str = ""
+    columns: list[Column] | None = None
+
+    @property
+    def checks(self) -> list[JsonValue]:
+        typed = self.form.cleaned_data.get("more_checks") or []
+        return [*(row.check for row in ticked(self.rows)), *typed]
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@project_page("member")
+def new_golden(request: HttpRequest, project: Project, session_id: str) -> HttpResponseBase:
+    """`try` judges the run and its relatives by what is ticked; otherwise the golden is kept."""
+    place = place_of(session_of(project, session_id), request.GET.get("run", ""))
+    draft = _draft(request, place.run)
+    if request.method == "POST" and draft.form.is_valid() and (checks := _checks(draft)):
+        if "try" in request.POST:
+            draft.columns = _side_by_side(place.run, checks)
+        elif (golden := _kept(request, place.run, draft)) is not None:
+            return redirect("golden", project.slug, golden.golden_id)
+    is_wrong = request.method == "POST" and draft.columns is None
+    return _page(request, project, place, draft, 422 if is_wrong else 200)
+
+
+def _side_by_side(run: Run, checks: tuple[Check, ...]) -> list[Column]:
+    """The run itself, and beside it those that pass."""
+    first, *others = columns_of([run, *relatives_of(run)], checks, run)
+    return [first, *sorted(others, key=lambda column: column.outcome != "pass")][:MOST_COLUMNS]
+
+
+def _draft(request: HttpRequest, run: Run) -> Draft:
+    recorded = load_run(run)
+    found = proposals(recorded, trace_of(recorded))
+    if request.method == "POST":
+        return Draft(form=GoldenForm(request.POST), rows=rows_of(found, request.POST))
+    return Draft(form=GoldenForm(initial=_first(request, run)), rows=rows_of(found))
+
+
+def _first(request: HttpRequest, run: Run) -> dict[str, str | None]:
+    """The parts of the replay that it is made of; else what can fail by code."""
+    replay = run.replays.filter(replay_id=request.GET.get("replay", "").replace("\x00", "")).first()
+    if replay is not None:
+        named = {"agent": replay.order.get("agent") if replay.queue == ReplayQueue.CODE else None}
+        return {"mode": replay.mode, "on_difference": "play_on", **named}
+    agents = registered_agents()
+    agent = run.agent_name if run.agent_name in agents else None
+    return {"mode": "code_and_tools" if agents else "recording", "on_difference": "play_on", "agent": agent}
+
+
+def _checks(draft: Draft) -> tuple[Check, ...]:
+    """None where one of them is wrong; it is told at its row."""
+    try:
+        return read_checks(draft.checks)
+    except CheckError as error:
+        _tell(draft, error.field, str(error))
+        return ()
+
+
+def _tell(draft: Draft, field: str, words: str) -> None:
+    """At the row that the field is in, else above the form."""
+    found = _CHECK.match(field)
+    of_rows = list(ticked(draft.rows))
+    if found and int(found[1]) < len(of_rows):
+        wrong = of_rows[int(found[1])]
+        draft.rows[wrong.number] = replace(wrong, error=words.removeprefix(found[0]).removeprefix("."))
+    elif found:
+        draft.form.add_error("more_checks", words)
+    else:
+        draft.problem = "Tick at least one check." if field == "checks" else words
+
+
+def _kept(request: HttpRequest, run: Run, draft: Draft) -> Golden | None:
+    kept = draft.form.cleaned_data
+    wanted = {name: kept[name] for name in ("name", "description", "expected_outcome")}
+    try:
+        return create_golden(
+            run=run,
+            wanted={**wanted, "checks": draft.checks, "replay": draft.form.replay()},
+            user=request.user,  # type: ignore[arg-type]  # signed in: project_page
+        )
+    except ForkError as error:
+        field = error.field.rpartition(".")[2]
+        draft.form.add_error(field if field in draft.form.fields else None, error.message)
+    except (NotReplayable, RedactionFailed) as error:
+        draft.problem = str(error) or "What you typed could not be searched for secrets, so nothing of it was stored."
+    return None
+
+
+def _page(request: HttpRequest, project: Project, place: RunPlace, draft: Draft, status: int) -> HttpResponse:
+    context: dict[str, Any] = {
+        "project": project,
+        "section": "goldens",
+        "place": place,
+        "run": place.run,
+        "session_address": place.session_address(project),
+        "form": draft.form,
+        "rows": draft.rows,
+        "problem": draft.problem,
+        "columns": draft.columns,
+        "checks": by_check(_checks(draft), draft.columns) if draft.columns else [],
+        "modes": MODES,
+        "on_differences": ON_DIFFERENCE,
+        "agents": registered_agents(),
+        "has_live_model": has_live_model(),
+    }
+    return render(request, "goldens/new.html", context, status=status)

@@ -1,0 +1,198 @@
+"""Goldens: the list, one with what it fails and passes on, its runs, and all of them at once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_GET, require_POST
+
+from replay_goldens.checks import read_checks
+from sessions_app.core.errors import NotReplayable
+from sessions_app.core.fork.changes import ForkError
+from sessions_app.core.replay.parts import PRESET_WORDS
+from sessions_app.models import Golden, GoldenRun, Project, Run
+from sessions_app.queries.access import has_role
+from sessions_app.queries.goldens import golden_by_id, golden_run_by_id, golden_runs, goldens_of, newest_runs
+from sessions_app.queries.replays import queue_of
+from sessions_app.services.golden_batches import run_batch
+from sessions_app.services.golden_export import NotExportable, export_goldens
+from sessions_app.services.golden_runs import run_golden, settle
+from sessions_app.services.goldens import end_quarantine, quarantine, warnings_of
+from sessions_app.services.replays import registered_agents
+from sessions_app.web.access import project_page
+from sessions_app.web.downloads import attachment
+from sessions_app.web.goldens.evidence import by_check, columns_of
+from sessions_app.web.live import live_part_of
+from sessions_app.web.run_pages import run_address, whole_number
+
+PAGE = 50
+RUNS = 20
+"""Runs that the page of a golden shows."""
+_OF_CODE = ("code", "code_and_tools")
+
+
+@require_GET
+@project_page()
+def goldens(request: HttpRequest, project: Project) -> HttpResponse:
+    before = whole_number(request.GET.get("before"), 0)
+    found = goldens_of(project)
+    shown = list((found.filter(pk__lt=before) if before else found)[: PAGE + 1])
+    newest = newest_runs(shown[:PAGE])
+    settle(newest.values())
+    context = {
+        "project": project,
+        "section": "goldens",
+        "rows": [(golden, newest.get(golden.pk), warnings_of(golden)) for golden in shown[:PAGE]],
+        "more_before": shown[PAGE - 1].pk if len(shown) > PAGE else None,
+        "agents": registered_agents(),
+        "presets": PRESET_WORDS,
+        "may_change": has_role(request.user, project, "member"),
+    }
+    return render(request, "goldens/list.html", context)
+
+
+@require_GET
+@project_page()
+def golden(request: HttpRequest, project: Project, golden_id: str) -> HttpResponseBase:
+    row = golden_or_404(project, golden_id)
+    runs = list(golden_runs(row.runs.order_by("-pk"))[:RUNS])
+    settle(runs)
+    is_live = any(run.result is None for run in runs)
+    context = _context(request, project, row) | {"runs": runs, "is_live": is_live}
+    if request.headers.get("HX-Request"):
+        return live_part_of(request, "goldens/_runs.html", context, [(run.pk, run.result) for run in runs])
+    return render(request, "goldens/golden.html", context | _evidence(row))
+
+
+def _context(request: HttpRequest, project: Project, row: Golden) -> dict[str, Any]:
+    return {
+        "project": project,
+        "section": "goldens",
+        "golden": row,
+        "scene": row.run,
+        "scene_link": run_address(row.run, project),
+        "preset": PRESET_WORDS[row.mode],  # type: ignore[index]  # one of ours, from a column
+        "runs_code": row.mode in _OF_CODE,
+        "agents": registered_agents(),
+        "default_agent": row.order.get("agent") or row.run.agent_name,
+        "warnings": warnings_of(row),
+        "may_change": has_role(request.user, project, "member"),
+    }
+
+
+def _evidence(row: Golden) -> dict[str, Any]:
+    """The first run that it fails on beside the newest that it passes on; the scene, where it is neither."""
+    names = [*row.fails_on[:1], *row.passes_on[-1:]] or [row.run.run_id]
+    found = Run.objects.filter(project=row.project_id, run_id__in=names).select_related("session", "project")
+    by_name = {run.run_id: run for run in found}
+    checks = read_checks(row.checks)
+    columns = columns_of([by_name[name] for name in names if name in by_name], checks, row.run)
+    return {"columns": columns, "checks": by_check(checks, columns)}
+
+
+# --- doing -------------------------------------------------------------------------------------
+
+
+@require_POST
+@project_page("member")
+def run_one(request: HttpRequest, project: Project, golden_id: str) -> HttpResponse:
+    row = golden_or_404(project, golden_id)
+    try:
+        run_golden(row, agent=request.POST.get("agent") or None, user=request.user)  # type: ignore[arg-type]  # signed in: project_page
+    except (ForkError, NotReplayable) as problem:
+        messages.warning(request, str(problem))
+    return redirect("golden", project.slug, golden_id)
+
+
+@require_POST
+@project_page("member")
+def run_all(request: HttpRequest, project: Project) -> HttpResponse:
+    """The goldens that are ticked, or all of them, with each agent that is ticked."""
+    named = request.POST.getlist("golden")
+    chosen = goldens_of(project).filter(golden_id__in=named) if named else goldens_of(project)
+    try:
+        batch = run_batch(
+            project,
+            list(chosen),
+            agents=request.POST.getlist("agent"),
+            label=request.POST.get("label", "")[:200],
+            user=request.user,  # type: ignore[arg-type]  # signed in: project_page
+        )
+    except (ForkError, NotReplayable) as problem:
+        messages.warning(request, str(problem))
+        return redirect("goldens", project.slug)
+    return redirect("golden_batch", project.slug, batch.golden_batch_id)
+
+
+@require_POST
+@project_page("member")
+def set_quarantine(request: HttpRequest, project: Project, golden_id: str) -> HttpResponse:
+    row, wanted = golden_or_404(project, golden_id), request.POST.get("do")
+    try:
+        if wanted == "begin":
+            quarantine(row, request.POST.get("reason", ""))
+        elif wanted == "end":
+            end_quarantine(row)
+    except ForkError as problem:
+        messages.warning(request, problem.message)
+    return redirect("golden", project.slug, golden_id)
+
+
+@require_POST
+@project_page("member")
+def delete(request: HttpRequest, project: Project, golden_id: str) -> HttpResponse:
+    row = golden_or_404(project, golden_id)
+    row.delete()
+    messages.info(request, f"Deleted: {row.name}. Its replays stay.")
+    return redirect("goldens", project.slug)
+
+
+@require_GET
+@project_page()
+def export(request: HttpRequest, project: Project, golden_id: str) -> HttpResponse:
+    try:
+        return attachment(export_goldens([golden_or_404(project, golden_id)]), f"golden-{golden_id}.zip")
+    except NotExportable as problem:
+        messages.warning(request, str(problem))
+        return redirect("golden", project.slug, golden_id)
+
+
+# --- one run -----------------------------------------------------------------------------------
+
+
+@require_GET
+@project_page()
+def golden_run(request: HttpRequest, project: Project, golden_run_id: str) -> HttpResponseBase:
+    """While its replay is open the page asks again."""
+    run = golden_run_by_id(project, golden_run_id)
+    if run is None:
+        raise Http404
+    settle([run])
+    context = _of_run(project, run)
+    if request.headers.get("HX-Request"):
+        return live_part_of(request, "goldens/_run.html", context, [run.result, run.replay.state, context["queue"]])
+    return render(request, "goldens/run.html", context)
+
+
+def _of_run(project: Project, run: GoldenRun) -> dict[str, Any]:
+    is_live = run.result is None
+    return {
+        "project": project,
+        "section": "goldens",
+        "golden": run.golden,
+        "run": run,
+        "replay": run.replay,
+        "is_live": is_live,
+        "queue": queue_of(project) if is_live else None,
+    }
+
+
+def golden_or_404(project: Project, golden_id: str) -> Golden:
+    found = golden_by_id(project, golden_id)
+    if found is None:
+        raise Http404
+    return found

@@ -1,0 +1,117 @@
+"""Agents of the OpenAI Agents SDK as a team registers them: an order desk, and what becomes of it."""
+
+from __future__ import annotations
+
+import json
+import socket
+from typing import Any
+
+from agents import Agent, FunctionTool, RunContextWrapper, Runner, function_tool
+
+from tests.recorder.openai_playing import Record, Scripted, calls, one_record, says
+
+PROMPT = "Cancel my order ORD-5521, wrong item"
+KEY = "sk-proj-4f5a6b7c8d9e0f1a2b3c4d5e6f7a8b9c"
+
+
+@function_tool
+def lookup_order(order_id: str) -> str:
+    return f"Order {order_id}: 2x Widget Pro, status: delivered"
+
+
+@function_tool
+def cancel_order(order_id: str) -> str:
+    return f"Order {order_id} cancelled."
+
+
+@function_tool(name_override="cancel_order")
+def careful_cancel_order(order_id: str) -> str:
+    return f"Order {order_id} cannot be cancelled: it is delivered."
+
+
+@function_tool(name_override="cancel_order", failure_error_function=None)
+def calling_cancel_order(order_id: str) -> str:
+    socket.create_connection(("127.0.0.1", 9))
+    return f"Order {order_id} cancelled."
+
+
+@function_tool(name_override="cancel_order")
+def telling_cancel_order(order_id: str) -> str:
+    return f"Order {order_id} cancelled with {KEY}."
+
+
+def _desk(cancel: FunctionTool, instructions: str = "You help customers with their orders.") -> Agent[Any]:
+    asks = [calls(name, json.dumps({"order_id": "ORD-5521"}), call_id) for name, call_id in CALLS]
+    script = Scripted([asks[0]], [asks[1]], [says("I've cancelled order ORD-5521 for you.")])
+    return Agent(name="orders", instructions=instructions, model=script, tools=[lookup_order, cancel])
+
+
+CALLS = [("lookup_order", "call_1"), ("cancel_order", "call_2")]
+
+
+def desk() -> Agent[Any]:
+    return _desk(cancel_order)
+
+
+def fixed() -> Agent[Any]:
+    return _desk(careful_cancel_order)
+
+
+def strict() -> Agent[Any]:
+    return _desk(cancel_order, "NEVER cancel anything.")
+
+
+def calling() -> Agent[Any]:
+    return _desk(calling_cancel_order)
+
+
+def telling() -> Agent[Any]:
+    return _desk(telling_cancel_order)
+
+
+def with_key() -> Agent[Any]:
+    """Its instructions hold a secret, which recordings do not."""
+    return _desk(cancel_order, f"The key of the warehouse is {KEY}.")
+
+
+def _with_orders(is_kept: bool) -> dict[str, Any]:
+    """Its context is the state, which the tool changes."""
+
+    @function_tool(name_override="cancel_order")
+    def cancel(ctx: RunContextWrapper[dict[str, Any]], order_id: str) -> str:
+        if not is_kept:
+            ctx.context["orders"][order_id] = "cancelled"
+        return f"Order {order_id} cancelled."
+
+    return {"agent": _desk(cancel), "deps_of_state": lambda state: {"orders": state["orders"]}, "state_of_deps": dict}
+
+
+def with_orders() -> dict[str, Any]:
+    return _with_orders(is_kept=False)
+
+
+def with_orders_kept() -> dict[str, Any]:
+    """The same answers, and the order is not cancelled."""
+    return _with_orders(is_kept=True)
+
+
+def recorded_with_state() -> Record:
+    orders = {"orders": {"ORD-5521": "delivered"}}
+    agent = with_orders()["agent"]
+    return one_record(lambda: Runner.run(agent, PROMPT, context=orders), state=lambda: orders, snapshot_every=1)
+
+
+def leaving() -> Agent[Any]:
+    raise SystemExit(3)
+
+
+def recorded(make: Any = desk) -> Record:
+    return one_record(lambda: Runner.run(make(), PROMPT))
+
+
+def recorded_streamed() -> Record:
+    async def play() -> None:
+        async for _ in Runner.run_streamed(desk(), PROMPT).stream_events():
+            pass
+
+    return one_record(play)

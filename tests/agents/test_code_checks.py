@@ -1,0 +1,120 @@
+"""Checks and hooks of the team's own that stand in front of a tool: one that is gone today is noticed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from pydantic_ai import Agent
+from pydantic_ai.capabilities import AbstractCapability
+from pydantic_ai.exceptions import ModelRetry, SkipToolExecution, ToolFailed
+
+from sessions_app.agents.own_code.registry import OwnAgent
+from sessions_app.core.compare.runs import compare_runs
+from sessions_app.core.replay.observed import Result
+from sessions_app.core.run import Run
+from tests.agents.own_agents import observed_by, place, recorded_run, replayed_by
+from tests.recorder.scenarios import Play, Scripted, call, says
+
+
+class Refuses(AbstractCapability[Any]):
+    """At one place on the way to the tool, and only what is asked for first."""
+
+    def __init__(self, place: str, refusal: BaseException | None) -> None:
+        self._place, self._refusal = place, refusal
+
+    def check(self, place: str, call_id: str | None) -> None:
+        if self._refusal is not None and (place, call_id) == (self._place, "1"):
+            raise self._refusal
+
+    async def before_tool_validate(self, ctx: Any, *, call: Any, tool_def: Any, args: Any) -> Any:
+        self.check("before_tool_validate", call.tool_call_id)
+        return args
+
+    async def before_tool_execute(self, ctx: Any, *, call: Any, tool_def: Any, args: Any) -> Any:
+        self.check("before_tool_execute", call.tool_call_id)
+        return args
+
+
+def play(place: str, refusal: BaseException | None, says_itself: BaseException | None = None) -> Play:
+    """`says_itself` is what the tool's own function raises for the first call."""
+    model = Scripted(says(call("look", {"x": 1}, "1")), says(call("look", {"x": 2}, "2")), says("Done."))
+    checks = Refuses(place, refusal)
+    agent = Agent(model, name="agent", capabilities=[checks])
+
+    def validate(ctx: Any, x: int) -> None:
+        checks.check("args_validator", ctx.tool_call_id)
+
+    @agent.tool_plain(args_validator=validate)
+    def look(x: int) -> str:
+        """Look."""
+        if says_itself is not None and x == 1:
+            raise says_itself
+        return "found"
+
+    return Play(agent, "Look it up.")
+
+
+PLACES = ("args_validator", "before_tool_validate", "before_tool_execute")
+REFUSALS = (ModelRetry("not one"), ToolFailed("not one"), PermissionError("not one"))
+CASES = [
+    *((place, refusal) for place in PLACES for refusal in REFUSALS),
+    ("before_tool_execute", SkipToolExecution("cached")),
+]
+each_check = pytest.mark.parametrize(("check", "refusal"), CASES, ids=lambda each: getattr(each, "__name__", str(each)))
+
+
+def with_code(run: Run, play: Play, *, runs_tools: bool = False) -> Result:
+    return replayed_by(run, OwnAgent(agent=play.agent), runs_tools=runs_tools)
+
+
+@each_check
+def test_a_check_that_is_as_it_was_reproduces(check: str, refusal: BaseException):
+    run = recorded_run(lambda: play(check, refusal))
+
+    assert place(with_code(run, play(check, refusal))) == ("reproduced", None, None)
+    assert place(with_code(run, play(check, refusal), runs_tools=True)) == ("reproduced", None, None)
+    assert place(observed_by(run, play(check, refusal))) == ("reproduced", None, None)
+
+
+@each_check
+def test_a_check_that_is_gone_differs_at_the_call_that_it_ended(check: str, refusal: BaseException):
+    run = recorded_run(lambda: play(check, refusal))
+
+    result = with_code(run, play(check, None))
+
+    assert place(result) == ("diverged", 2, "result")
+    assert result.facts["own_code"][0]["now"] == "the call reaches the tool now"
+    assert place(observed_by(run, play(check, None)))[:2] == ("diverged", 2)
+
+
+@pytest.mark.parametrize("refusal", REFUSALS[:2], ids=lambda each: type(each).__name__)
+def test_a_tool_that_runs_and_says_what_a_check_said_then_differs(refusal: BaseException):
+    run = recorded_run(lambda: play("args_validator", refusal))
+    today = play("args_validator", None, says_itself=refusal)
+
+    assert place(with_code(run, today, runs_tools=True)) == ("diverged", 2, "tool_ran")
+
+
+@pytest.mark.parametrize("refusal", REFUSALS, ids=lambda each: type(each).__name__)
+def test_what_the_tool_itself_said_is_given_again(refusal: BaseException):
+    run = recorded_run(lambda: play("args_validator", None, says_itself=refusal))
+
+    assert place(with_code(run, play("args_validator", None))) == ("reproduced", None, None)
+    assert place(observed_by(run, play("args_validator", None))) == ("reproduced", None, None)
+
+
+def test_a_recording_that_does_not_say_who_refused_is_given_again():
+    run = recorded_run(lambda: play("args_validator", REFUSALS[0]))
+    untold = replace(run, steps=tuple(replace(step, extra={}) for step in run.steps))
+
+    assert place(with_code(untold, play("args_validator", None))) == ("reproduced", None, None)
+
+
+def test_two_recordings_differ_where_the_tool_began_in_one_alone():
+    refused = recorded_run(lambda: play("args_validator", REFUSALS[0]))
+    ran = recorded_run(lambda: play("args_validator", None, says_itself=REFUSALS[0]))
+
+    paths = {each.path for pair in compare_runs(refused, ran).steps for each in pair.differences}
+    assert "tool_ran" in paths

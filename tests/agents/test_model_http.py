@@ -1,0 +1,248 @@
+"""The recorded HTTP of a model's step is held against what the step says."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from pydantic_ai import Agent, BinaryContent, ModelRetry, ToolOutput
+from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel
+from pydantic_ai.providers.openai import OpenAIProvider
+
+from sessions_app.core.formats.native import parse_native
+from sessions_app.core.judge.verdict import judge
+from tests.recorder.openai_provider import Provider, calls, provider, says
+from tests.recorder.playing import WAYS, recorded
+from tests.recorder.replaying import assert_promise_kept
+from tests.recorder.scenarios import Play, Scripted
+from tests.recorder.scenarios import says as scripted
+
+Record = dict[str, Any]
+PROTOCOLS: dict[str, Any] = {"chat": OpenAIChatModel, "responses": OpenAIResponsesModel}
+
+
+@pytest.fixture
+def server() -> Iterator[Provider]:
+    with provider() as found:
+        yield found
+
+
+def record_of(server: Provider, protocol: str = "chat", way: str = "run") -> Record:
+    """Two requests: words beside two calls, of which one has no arguments, and words."""
+    asked = (("add", '{"x": 1.0, "y": "é"}', "c1"), ("now", "", "c2"))
+    beside = None if way.startswith("run_stream") else "Let me see.\u2028"
+    server.will_answer(calls(*asked, text=beside), says(" It is done.\n"))
+    model = PROTOCOLS[protocol]("gpt-4o", provider=OpenAIProvider(openai_client=server.client))
+    agent = Agent(model, name="adder")
+
+    @agent.tool_plain
+    def add(x: float, y: str) -> float:
+        return x + len(y)
+
+    @agent.tool_plain
+    def now() -> str:
+        return "12:00"
+
+    record: Record = json.loads(recorded(Play(agent, "go"), way, http=True)[0])
+    return record
+
+
+def reasons_of(record: Record) -> list[tuple[str, int | None]]:
+    judged = assert_promise_kept(json.dumps(record).encode())
+    return [(reason.code, reason.step) for reason in judged.reasons]
+
+
+def replaced(field: str, old: str, new: str) -> Callable[[Record], None]:
+    def change(http: Record) -> None:
+        assert old in http[field]
+        http[field] = http[field].replace(old, new)
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("protocol", "way"), [*(("chat", way) for way in sorted(WAYS)), ("responses", "run"), ("responses", "iter")]
+)
+def test_what_came_over_the_wire_is_what_the_steps_say(protocol: str, way: str, server: Provider):
+    assert reasons_of(record_of(server, protocol, way)) == []
+
+
+def set_status(http: Record) -> None:
+    http["status"] = 500
+
+
+@pytest.mark.parametrize(
+    ("step", "change", "words"),
+    [
+        (4, replaced("response_body", "done", "undone"), "another text"),
+        (4, set_status, "status 500"),
+        (1, set_status, "status 500"),
+        (1, replaced("response_body", '"c1"', '"c3"'), "another call than that of add"),
+        (1, replaced("response_body", '"now"', '"then"'), "another call than that of now"),
+        (1, replaced("response_body", "1.0", "1"), "another call than that of add"),
+        (1, replaced("response_body", "Let me see", "Let me not see"), "another text"),
+    ],
+)
+def test_http_that_says_otherwise_is_judged_at_its_step(step: int, change: Any, words: str, server: Provider):
+    record = record_of(server)
+
+    change(record["steps"][step - 1]["http"])
+
+    (reason,) = judge(parse_native(json.dumps(record).encode())).reasons
+    assert (reason.code, reason.step) == ("http_contradicted", step)
+    assert words in reason.message
+    assert reasons_of(record) == [("http_contradicted", step)]
+
+
+@pytest.mark.parametrize("way", ["run_stream", "run_stream_events"])
+def test_a_stream_that_says_otherwise_is_judged(way: str, server: Provider):
+    record = record_of(server, way=way)
+
+    replaced("response_body", "It is done", "It is not done")(record["steps"][3]["http"])
+
+    assert reasons_of(record) == [("http_contradicted", 4)]
+
+
+def a_call_less(http: Record) -> None:
+    body = json.loads(http["response_body"])
+    del body["choices"][0]["message"]["tool_calls"][1]
+    http["response_body"] = json.dumps(body)
+
+
+def test_a_call_that_the_wire_does_not_hold_is_judged(server: Provider):
+    record = record_of(server)
+
+    a_call_less(record["steps"][0]["http"])
+
+    assert reasons_of(record) == [("http_contradicted", 1)]
+
+
+@pytest.mark.parametrize(
+    "beside",
+    [
+        {"body_cut": True},
+        {"incomplete": True},
+        {"response_body": '{"other": "protocol"}'},
+        {"response_body": None},
+    ],
+)
+def test_http_that_does_not_hold_the_answer_contradicts_nothing(beside: Record, server: Provider):
+    record = record_of(server)
+    http = record["steps"][3]["http"]
+    replaced("response_body", "done", "undone")(http)
+
+    http.update(beside)
+
+    assert reasons_of(record) == []
+
+
+def test_what_was_redacted_on_one_side_contradicts_nothing(server: Provider):
+    record = record_of(server)
+
+    replaced("response_body", "done", "[email:1a2b3c4d]")(record["steps"][3]["http"])
+
+    assert reasons_of(record) == []
+
+
+# --- what was sent -----------------------------------------------------------------------------
+
+
+def told_much(server: Provider, protocol: str, way: str = "run") -> Record:
+    """Two turns with instructions, system prompts, a file, a refused answer, an output tool, and calls that fail."""
+    asked = (("look", '{"page": 1}', "c1"), ("look", '{"page": 2}', "c2"), ("look", '{"page": 3}', "c3"))
+    server.will_answer(
+        calls(*asked), calls(("final_result", '{"n": 1}', "o1")), calls(("final_result", '{"n": 2}', "o2"))
+    )
+    model = PROTOCOLS[protocol]("gpt-4o", provider=OpenAIProvider(openai_client=server.client))
+    agent = Agent(model, instructions="Be brief.\n\n  Be kind.", system_prompt=("You count.", "You never guess."))
+    before = Scripted(scripted("Hello."))
+
+    @agent.tool_plain
+    def look(page: int) -> Any:
+        if page == 2:
+            raise ModelRetry("There is no page 2.")
+        return "A page\nof two lines" if page == 1 else {"text": ["é"]}
+
+    first = asyncio.run(agent.run("Hi.\nAre you there?", model=before)).all_messages()
+    picture = BinaryContent(data=b"abc", media_type="image/png")
+    play = Play(agent, ["Count the ", picture, "pages."], message_history=first, output_type=ToolOutput(check))
+    record: Record = json.loads(recorded(play, way, http=True)[-1])
+    return record
+
+
+def check(n: int) -> int:
+    if n == 1:
+        raise ModelRetry("Not one.")
+    return n
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_what_went_over_the_wire_is_what_the_steps_say(protocol: str, server: Provider):
+    record = told_much(server, protocol)
+
+    exchanges = [step["http"]["request_body"] for step in record["steps"] if step["kind"] == "model"]
+    assert ["Are you there?" in body and "Be kind." in body for body in exchanges] == [True] * 3
+    assert "http_contradicted" not in [code for code, _ in reasons_of(record)]
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize(
+    ("step", "old", "new", "words"),
+    [
+        (1, "Are you there?", "Are you here?", "another prompt"),
+        (1, "pages.", "books.", "another prompt"),
+        (6, "Count the ", "Forget the ", "another prompt"),
+        (1, "You never guess.", "You guess.", "other instructions"),
+        (5, "Be kind.", "Be unkind.", "other instructions"),
+        (5, "of two lines", "of three lines", "another answer of a tool"),
+    ],
+)
+def test_a_request_that_went_out_otherwise_is_judged_at_its_step(
+    protocol: str, step: int, old: str, new: str, words: str, server: Provider
+):
+    record = told_much(server, protocol)
+    models = [index for index, each in enumerate(record["steps"]) if each["kind"] == "model"]
+    place = {1: models[0], 5: models[1], 6: models[2]}[step]
+
+    replaced("request_body", old, new)(record["steps"][place]["http"])
+
+    reasons = [
+        each for each in judge(parse_native(json.dumps(record).encode())).reasons if each.code == "http_contradicted"
+    ]
+    assert [(each.step, words in each.message) for each in reasons] == [(place + 1, True)]
+    reasons_of(record)
+
+
+def test_a_prompt_that_only_the_wire_holds_is_judged(server: Provider):
+    record = record_of(server)
+
+    replaced("request_body", '"content":"go"', '"content":"go\\nand pay"')(record["steps"][3]["http"])
+
+    assert reasons_of(record) == [("http_contradicted", 4)]
+
+
+@pytest.mark.parametrize(
+    "beside",
+    [
+        {"request_body": None},
+        {"request_body_cut": True},
+        {"request_body": '{"previous_response_id": "r1", "input": [{"role": "user", "content": "x"}]}'},
+        {"request_body": '{"other": "protocol"}'},
+        {"request_body": '{"messages": [{"role": "user", "content": "[email:1a2b3c4d]"}]}'},
+        {"request_body": '{"contents": [{"role": "user", "parts": [{"text": "go"}]}]}'},
+        {"request_body": '{"messages": [{"role": "user", "content": [{"type": "text", "text": "go"}]}]}'},
+        {"request_body": '{"messages": [{"role": "user", "content": [{"text": "go"}]}], "inferenceConfig": {}}'},
+    ],
+    ids=["none", "cut", "continued", "unknown", "redacted", "google", "anthropic", "bedrock"],
+)
+def test_a_request_of_which_the_prompt_is_not_known_or_the_same_contradicts_nothing(beside: Record, server: Provider):
+    record = record_of(server)
+    replaced("request_body", '"go"', '"stop"')(record["steps"][0]["http"])
+    assert judge(parse_native(json.dumps(record).encode())).reasons != ()
+
+    record["steps"][0]["http"].update(beside)
+
+    assert reasons_of(record) == []

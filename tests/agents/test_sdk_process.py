@@ -1,0 +1,119 @@
+"""Agents of the OpenAI Agents SDK in the sealed process of the server."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from sessions_app.core.replay.parts import NOT_WITH_SDK
+from sessions_app.core.replay.proof import PROVEN
+from tests.agents import sdk_agents
+from tests.agents.code_talking import replay_in_child
+from tests.agents.unsealed_child import UnsealedChild
+
+RUN = {"tools": {"run": True}}
+PLAY_ON = {"on_difference": "play_on"}
+CANCELLED, REFUSED = "Order ORD-5521 cancelled.", "Order ORD-5521 cannot be cancelled: it is delivered."
+REPRODUCED = ("reproduced", None, None)
+FIXED = ("diverged", 4, "result")
+
+
+@pytest.fixture(scope="module")
+def record() -> dict[str, Any]:
+    return sdk_agents.recorded()
+
+
+def replayed(name: str, record: dict[str, Any], order: dict[str, Any]) -> dict[str, Any]:
+    return replay_in_child(f"tests.agents.sdk_agents:{name}", record, order=order)
+
+
+def place(told: dict[str, Any]) -> tuple[Any, ...]:
+    found = told["divergence"] or {}
+    return told["verdict"], found.get("step"), found.get("path")
+
+
+@pytest.mark.parametrize(
+    ("name", "order", "ended"),
+    [
+        ("desk", {}, REPRODUCED),
+        ("desk", RUN, REPRODUCED),
+        ("fixed", RUN, FIXED),
+        ("fixed", RUN | PLAY_ON, FIXED),
+        ("fixed", {}, REPRODUCED),  # frozen tools do not run
+        ("strict", {}, ("diverged", 1, "messages[0].instructions")),
+    ],
+)
+def test_an_agent_of_the_sdk_is_replayed_behind_the_fence(record, name: str, order: dict[str, Any], ended: Any):
+    told = replayed(name, record, order)
+
+    assert (place(told), told["error"]) == (ended, None)
+    assert (told["live_calls"], told["refused_calls"]) == (0, 0)
+    assert told["facts"]["fence"]["held"] == ["network", "local sockets", "disk", "programs"]
+    assert told["facts"]["clock"] == record["started_at"].replace("Z", "+00:00")
+
+
+def test_a_fix_shows_both_answers(record):
+    found = replayed("fixed", record, RUN)["divergence"]
+
+    assert (found["recorded"], found["replayed"]) == (CANCELLED, REFUSED)
+
+
+def test_its_state_is_given_taken_and_compared():
+    record = sdk_agents.recorded_with_state()
+
+    same, kept = (replayed(name, record, RUN) for name in ("with_orders", "with_orders_kept"))
+
+    assert place(same) == REPRODUCED
+    assert same["facts"]["proof"]["state"] == PROVEN.to_json()
+    assert place(kept) == ("diverged", 8, 'state.orders["ORD-5521"]')  # the snapshot behind the call
+
+
+def test_a_streamed_run_is_replayed_as_one():
+    record = sdk_agents.recorded_streamed()
+
+    assert place(replayed("desk", record, RUN)) == REPRODUCED
+    assert place(replayed("fixed", record, RUN)) == FIXED
+
+
+@pytest.mark.parametrize(
+    ("make", "tools", "breakpoint", "stop"),
+    [
+        (sdk_agents.recorded, RUN, {"tool": "cancel_order"}, ("tool", 4, "cancel_order", 4)),
+        (sdk_agents.recorded_streamed, {}, {"tool": "cancel_order"}, ("tool", 4, "cancel_order", 4)),
+        (sdk_agents.recorded_streamed, RUN, {"step": 3}, ("model", 3, "model", 3)),
+        (sdk_agents.recorded, {}, {"when": 'args.order_id = "ORD-5521"'}, ("tool", 2, "lookup_order", 2)),
+    ],
+)
+def test_it_pauses_where_it_is_told_to(make: Any, tools: dict[str, Any], breakpoint: dict[str, Any], stop: Any):
+    told = replayed("desk", make(), {**tools, "breakpoints": [breakpoint]})
+
+    stopped = told["stopped"]
+    assert told["verdict"] == "paused"
+    assert (stopped["kind"], stopped["step"], stopped["name"], stopped["at"]) == stop
+    assert told["divergence"] is None
+
+
+def test_a_tool_that_reaches_for_the_world_is_told_in_words(record):
+    told = replayed("calling", record, RUN)
+
+    assert told["error"] == "crashed: reached for the world, which is off in a replay (socket.getaddrinfo)"
+    assert told["refused_calls"] > 0
+
+
+def test_code_that_ends_its_process_is_told_in_words(record):
+    assert replayed("leaving", record, {})["error"] == "crashed: sys.exit(3)"
+
+
+@pytest.mark.parametrize("order", [{"tools": {"live": ["lookup_order"]}}, {"at_step": 1, "on_difference": "live"}])
+def test_what_it_cannot_do_it_says(record, order: dict[str, Any]):
+    told = replayed("desk", record, order)
+
+    assert (told["verdict"], told["error"]) == ("could_not_run", NOT_WITH_SDK)
+
+
+def test_tools_do_not_run_where_the_kernel_keeps_nothing_out(record):
+    told = replay_in_child("tests.agents.sdk_agents:desk", record, order=RUN, child_type=UnsealedChild)
+
+    assert told["verdict"] == "could_not_run"
+    assert "Tools run only where the kernel keeps the world out" in told["error"]

@@ -1,0 +1,368 @@
+"""Goldens over the API: kept with what they fail and pass on, run, judged, exported."""
+
+import io
+import json
+import zipfile
+from xml.etree import ElementTree
+
+import pytest
+
+from sessions_app.models import Golden, GoldenRun, Project, Replay, Run
+from tests.builders import make_record, make_tool_step, post_run, project_client
+
+pytestmark = pytest.mark.django_db
+ORDERS = [{"order": "#4421", "user_id": "u_2"}, {"order": "#4398", "user_id": "u_1"}]
+OWN_ONLY = [{"kind": "no_value_of_other_user"}]
+CODE = {"mode": "code"}
+PLAY_ON = {"mode": "code", "on_difference": "play_on"}
+
+
+@pytest.fixture(autouse=True)
+def agents(settings):
+    settings.REPLAY_AGENTS = {"old": "shop:old", "new": "shop:new"}
+
+
+@pytest.fixture
+def shop():
+    """A bad run, and the fork that shows how it should have ended."""
+    client = project_client()
+    post_run(client, run_of("bad", "Order #4421 is shipped."))
+    post_run(client, run_of("good", "Order #4398 is shipped.", origin="fork", parent={"run_id": "bad", "step": 1}))
+    return client
+
+
+def run_of(run_id, output, **fields):
+    step = make_tool_step("find", arguments={"q": "mine"}, result=ORDERS)
+    return make_record(run_id, step, user_id="u_1", output=output, **fields)
+
+
+def send(client, address, body=None, method="post"):
+    return getattr(client, method)(f"/api/v1{address}", json.dumps(body or {}), content_type="application/json")
+
+
+def keep(client, **fields):
+    body = {"name": "Own orders", "run_id": "bad", "checks": OWN_ONLY, "replay": CODE, **fields}
+    return send(client, "/goldens", body)
+
+
+def end(run_id, **columns):
+    """What a worker leaves behind: a produced run and a verdict."""
+    replay = Replay.objects.filter(state="queued").earliest("pk")
+    produced = Run.objects.get(run_id=run_id) if run_id else None
+    Replay.objects.filter(pk=replay.pk).update(
+        **{"state": "done", "verdict": "reproduced", "produced_run": produced, **columns}
+    )
+
+
+# --- keeping -----------------------------------------------------------------------------------
+
+
+def test_a_golden_says_on_what_it_fails_and_passes(shop):
+    answer = keep(shop, expected_outcome="Only orders of the user")
+
+    assert answer.status_code == 201
+    body = answer.json()
+    assert (body["fails_on"], body["passes_on"], body["warnings"]) == (["bad"], ["good"], [])
+    assert shop.get(f"/api/v1/goldens/{body['golden_id']}").json() == body
+    assert shop.get("/api/v1/goldens").json()["items"] == [body]
+
+
+def test_of_the_fork_too_its_parent_is_judged(shop):
+    body = keep(shop, run_id="good").json()
+
+    assert (body["fails_on"], body["passes_on"]) == (["bad"], ["good"])
+
+
+def test_a_golden_that_fails_or_passes_on_nothing_is_kept_with_a_warning(shop):
+    never = keep(shop, checks=[{"kind": "ends_within", "n": 99}]).json()
+    always = keep(shop, checks=[{"kind": "output", "contains": "sorry"}, {"kind": "ends_within", "n": 9}]).json()
+
+    assert [warning["code"] for warning in never["warnings"]] == ["fails_on_nothing"]
+    assert [warning["code"] for warning in always["warnings"]] == ["passes_on_nothing"]
+
+
+def test_more_runs_are_judged_where_they_are_named(shop):
+    post_run(shop, run_of("other", "Sorry."))
+
+    assert keep(shop, against=["other"]).json()["passes_on"] == ["good", "other"]
+    assert keep(shop, against=["nobody"]).json()["error"]["field"] == "against"
+
+
+@pytest.mark.parametrize(
+    ("replay", "checks", "is_warned"),
+    [
+        ({"mode": "recording"}, OWN_ONLY, True),
+        ({}, [{"kind": "at_most_calls", "tool": "find", "n": 0}], True),
+        (PLAY_ON, OWN_ONLY, True),
+        (PLAY_ON, [{"kind": "output", "contains": "#4398"}, {"kind": "tool_order", "tools": ["find"]}], True),
+        (PLAY_ON, [{"kind": "result", "tool": "find", "contains": "x"}], True),
+        (PLAY_ON, [*OWN_ONLY, {"kind": "at_most_calls", "tool": "find", "n": 0}], False),
+        ({**PLAY_ON, "mode": "code_and_tools"}, [{"kind": "result", "tool": "find", "contains": "x"}], False),
+        ({**PLAY_ON, "mode": "code_and_tools"}, [{"kind": "output", "contains": "x"}], True),
+        (CODE, OWN_ONLY, False),
+    ],
+)
+def test_a_golden_that_repeats_the_recording_is_told_from_one_that_code_can_fail(shop, replay, checks, is_warned):
+    codes = [warning["code"] for warning in keep(shop, replay=replay, checks=checks).json()["warnings"]]
+
+    assert ("repeats_the_recording" in codes) is is_warned
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "field"),
+    [
+        ({"run_id": "nobody"}, 404, None),
+        ({"name": ""}, 400, "name"),
+        ({"name": "n\0"}, 400, "name"),
+        ({"checks": []}, 400, "checks"),
+        ({"checks": [{"kind": "output", "contains": "\ud800"}]}, 400, None),
+        ({"replay": {"mode": "fork"}}, 400, "mode"),
+        ({"replay": {"mode": "code", "agent": "nobody"}}, 400, "replay.agent"),
+        ({"replay": {"mode": "code", "at_step": 3}}, 400, "replay.at_step"),
+        ({"replay": {"mode": "code", "breakpoints": [{"step": 1}]}}, 400, "replay.breakpoints"),
+        ({"colour": "red"}, 400, "colour"),
+    ],
+)
+def test_what_cannot_be_kept_is_refused_by_its_field(shop, body, status, field):
+    answer = keep(shop, **body)
+
+    assert answer.status_code == status
+    assert field is None or answer.json()["error"]["field"] == field
+    assert not Golden.objects.exists()
+
+
+def test_secrets_in_checks_are_not_kept(shop):
+    keep(shop, checks=[{"kind": "output", "contains": "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCD"}])
+
+    assert "sk-proj" not in json.dumps(Golden.objects.get().checks)
+
+
+# --- running -----------------------------------------------------------------------------------
+
+
+def run(client, golden_id, **body):
+    answer = send(client, f"/goldens/{golden_id}/runs", body)
+    assert answer.status_code == 202, answer.content
+    return answer.json()["golden_run_id"]
+
+
+def read(client, run_id):
+    return client.get(f"/api/v1/golden-runs/{run_id}").json()
+
+
+def test_a_run_of_a_golden_is_a_replay_and_is_judged_when_it_is_over(shop):
+    golden = keep(shop, checks=[{"kind": "output", "contains": "sorry"}]).json()["golden_id"]
+    queued = run(shop, golden, agent="new")
+
+    assert [read(shop, queued)[name] for name in ("state", "result", "checks", "agent")] == ["queued", None, [], "new"]
+    post_run(shop, run_of("made", "Sorry, nothing.", origin="replay", parent={"run_id": "bad"}))
+    end("made", verdict="diverged")
+
+    body = read(shop, queued)
+    assert (body["state"], body["result"], body["words"]) == ("done", "pass", "Its only check holds")
+    [check] = body["checks"]
+    assert (check["check"], check["passed"], check["seen"]) == (
+        {"kind": "output", "contains": "sorry"},
+        True,
+        "it answered Sorry, nothing.",
+    )
+    assert shop.get(f"/api/v1/goldens/{golden}").json()["passes_on"] == ["made"]
+
+
+@pytest.mark.parametrize(
+    ("made", "columns", "result"),
+    [
+        ("bad", {}, "fail"),
+        ("good", {}, "pass"),
+        (None, {"state": "failed", "verdict": "could_not_run", "error": "no agent"}, "could_not_run"),
+        (None, {"state": "cancelled", "verdict": "cancelled"}, "could_not_run"),
+        (None, {"state": "crashed", "verdict": None}, "could_not_run"),
+    ],
+)
+def test_the_result_is_made_of_what_the_replay_came_to(shop, made, columns, result):
+    queued = run(shop, keep(shop).json()["golden_id"], agent="new")
+    end(made, **columns)
+
+    assert read(shop, queued)["result"] == result
+
+
+def test_a_replay_that_stopped_at_a_difference_before_anything_could_be_judged_has_failed(shop):
+    queued = run(shop, keep(shop, replay={"mode": "code", "agent": "old"}).json()["golden_id"])
+    post_run(shop, make_record("stopped", user_id="u_1", status="cut_off", origin="replay"))
+    end("stopped", verdict="diverged", divergence={"step": 1, "path": "messages[0]", "recorded": 1, "replayed": 2})
+
+    body = read(shop, queued)
+    assert (body["result"], body["checks"][0]["passed"]) == ("fail", None)
+    assert body["words"].startswith("Behaves otherwise from step 1 on")
+
+
+def test_a_run_in_which_a_check_finds_nothing_to_judge_is_no_success(shop):
+    checks = [{"kind": "ends_within", "n": 9}, {"kind": "cost_below", "usd": 1}]
+    queued = run(shop, keep(shop, checks=checks).json()["golden_id"], agent="new")
+    end("good")
+
+    assert read(shop, queued)["result"] == "nothing_covered"
+
+
+def test_a_result_is_written_once(shop):
+    queued = run(shop, keep(shop).json()["golden_id"], agent="new")
+    end("good")
+    first = read(shop, queued)
+    Run.objects.get(run_id="good")
+    Replay.objects.update(state="failed")
+
+    assert read(shop, queued)["result"] == first["result"] == "pass"
+
+
+def test_a_golden_of_code_needs_an_agent_when_it_runs(shop):
+    golden = keep(shop).json()["golden_id"]
+
+    answer = send(shop, f"/goldens/{golden}/runs")
+
+    assert (answer.status_code, answer.json()["error"]["field"]) == (400, "agent")
+    assert not GoldenRun.objects.exists()
+
+
+# --- several -----------------------------------------------------------------------------------
+
+
+def batch(client, **body):
+    return send(client, "/golden-batches", body)
+
+
+def test_all_goldens_run_with_all_agents_and_have_one_result(shop):
+    keep(shop)
+    keep(shop, name="From the recording", replay={})
+    asked = batch(shop, agents=["old", "new"], label="v2").json()
+
+    assert len(asked["runs"]) == 3
+    address = f"/api/v1/golden-batches/{asked['golden_batch_id']}"
+    body = shop.get(address).json()
+    assert (body["label"], body["result"], body["progress"]) == ("v2", None, {"done": 0, "total": 3})
+
+    post_run(shop, run_of("good again", "Order #4398 is shipped.", origin="replay"))
+    for made in ("good", "good again", "bad"):
+        end(made)
+    body = shop.get(address).json()
+    assert (body["result"], body["exit_code"], body["words"]) == ("fail", 1, "2 of 3 golden runs passed, 1 failed")
+
+    junit = ElementTree.fromstring(shop.get(f"{address}/report?format=junit").content)
+    assert (junit.get("tests"), junit.get("failures"), junit.get("errors")) == ("3", "1", "0")
+    assert "| Failed |" in shop.get(f"{address}/report?format=md").content.decode()
+    assert shop.get(f"{address}/report?format=pdf").status_code == 400
+
+
+def test_a_golden_in_quarantine_runs_and_does_not_count(shop):
+    golden = keep(shop).json()["golden_id"]
+    assert send(shop, f"/goldens/{golden}/quarantine", {"reason": " "}).status_code == 400
+    assert send(shop, f"/goldens/{golden}/quarantine", {"reason": "flaky"}).json()["quarantine"]["reason"] == "flaky"
+    asked = batch(shop, agents=["old"]).json()
+    end("bad")
+
+    body = shop.get(f"/api/v1/golden-batches/{asked['golden_batch_id']}").json()
+    assert (body["result"], body["exit_code"]) == ("nothing_covered", 3)
+    assert shop.delete(f"/api/v1/goldens/{golden}/quarantine").status_code == 204
+    body = shop.get(f"/api/v1/golden-batches/{asked['golden_batch_id']}").json()
+    assert (body["result"], body["exit_code"]) == ("fail", 1)
+
+
+def test_a_batch_that_cannot_be_asked_for_leaves_nothing_behind(shop):
+    assert batch(shop).json()["error"]["field"] == "goldens"
+    keep(shop, name="First", replay={})
+    keep(shop, name="Second")
+
+    answer = batch(shop)
+
+    assert answer.json()["error"]["message"].startswith("Second: ")
+    assert not Replay.objects.exists()
+    assert not GoldenRun.objects.exists()
+
+
+def test_a_batch_is_cancelled(shop):
+    keep(shop, replay={})
+    asked = batch(shop).json()["golden_batch_id"]
+
+    body = send(shop, f"/golden-batches/{asked}/cancel").json()
+
+    assert (body["result"], body["runs"][0]["result"]) == ("could_not_run", "could_not_run")
+
+
+# --- doors -------------------------------------------------------------------------------------
+
+
+def test_goldens_of_another_project_are_not_there(shop):
+    golden = keep(shop).json()["golden_id"]
+    queued = run(shop, golden, agent="new")
+    other = project_client("other")
+
+    for address in (f"/goldens/{golden}", f"/goldens/{golden}/export", f"/golden-runs/{queued}"):
+        assert other.get(f"/api/v1{address}").status_code == 404
+    assert other.delete(f"/api/v1/goldens/{golden}").status_code == 404
+    assert send(other, f"/goldens/{golden}/runs").status_code == 404
+    assert other.get("/api/v1/goldens").json()["items"] == []
+
+
+def test_a_golden_is_deleted_with_its_runs_and_goes_with_its_scene(shop):
+    golden = keep(shop).json()["golden_id"]
+    run(shop, golden, agent="new")
+    assert shop.delete(f"/api/v1/goldens/{golden}").status_code == 204
+    assert (GoldenRun.objects.count(), Replay.objects.count()) == (0, 1)
+
+    Replay.objects.update(state="cancelled")
+    keep(shop)
+    assert shop.delete("/api/v1/runs/bad").status_code == 204
+    assert not Golden.objects.exists()
+    assert Project.objects.filter(slug="shop").exists()
+
+
+def test_an_export_is_a_folder_of_a_constant_test_and_json(shop):
+    golden = keep(shop, replay={**PLAY_ON, "agent": "new"}).json()["golden_id"]
+    other = keep(shop, run_id="good", replay={"mode": "code_and_tools"}).json()["golden_id"]
+
+    first, second = (files_of(shop.get(f"/api/v1/goldens/{each}/export").content) for each in (golden, other))
+
+    assert set(first) == {"test_goldens.py", "README.md", "goldens.json", f"recordings/{golden}.json"}
+    assert first["test_goldens.py"] == second["test_goldens.py"]
+    [row] = json.loads(first["goldens.json"])["goldens"]
+    assert (row["agent"], row["tools"], row["on_difference"]) == ("shop:new", "frozen", "play_on")
+    assert json.loads(second["goldens.json"])["goldens"][0]["tools"] == "run"
+    assert json.loads(first[f"recordings/{golden}.json"])["run_id"] == "bad"
+
+
+def files_of(content):
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def test_runs_of_goldens_are_numbered_beside_the_attempts_at_their_scene(shop):
+    golden = keep(shop).json()["golden_id"]
+    attempts = [send(shop, "/runs/bad/replays").json()["replay_id"] for _ in range(2)]
+    runs = [run(shop, golden, agent="new") for _ in range(2)]
+
+    numbers = [shop.get(f"/api/v1/replays/{each}").json()["number"] for each in attempts]
+    replays = [read(shop, each)["replay_id"] for each in runs]
+    assert numbers == [1, 2] == [shop.get(f"/api/v1/replays/{each}").json()["number"] for each in replays]
+
+
+@pytest.mark.parametrize("check", [{"kind": "ends_within", "n": 99}, {"kind": "at_most_calls", "tool": "find", "n": 9}])
+def test_code_that_breaks_has_failed(shop, check):
+    queued = run(shop, keep(shop, checks=[check]).json()["golden_id"], agent="new")
+    error = {"type": "RuntimeError", "message": "down"}
+    post_run(shop, make_record("broken", user_id="u_1", status="error", error=error, origin="replay"))
+    end("broken", verdict="diverged")
+
+    body = read(shop, queued)
+    assert (body["result"], body["checks"][0]["passed"]) == ("fail", None)
+    assert body["words"] == "It ended with an error: RuntimeError: down"
+
+
+def test_a_golden_that_code_decided_once_does_not_repeat_the_recording(shop):
+    sorry = {"replay": PLAY_ON, "checks": [{"kind": "output", "contains": "sorry"}]}
+    golden = keep(shop, **sorry).json()
+    assert "repeats_the_recording" in [warning["code"] for warning in golden["warnings"]]
+    queued = run(shop, golden["golden_id"], agent="new")
+    post_run(shop, run_of("made", "Sorry, nothing.", origin="replay", parent={"run_id": "bad"}))
+    end("made", verdict="diverged")
+
+    assert read(shop, queued)["result"] == "pass"
+    assert shop.get(f"/api/v1/goldens/{golden['golden_id']}").json()["warnings"] == []

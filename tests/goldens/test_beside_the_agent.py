@@ -1,0 +1,219 @@
+"""Goldens where the agent is: the recorder's command against a real server, and exported folders under pytest alone."""
+
+from __future__ import annotations
+
+import copy
+import io
+import json
+import os
+import subprocess
+import sys
+import zipfile
+from xml.etree import ElementTree
+
+import pytest
+
+from examples import registered_agents
+from replay_recorder.cli import main
+from replay_web.supervisor.home import PROJECT_ROOT
+from sessions_app.models import GoldenRun, Replay
+from tests.builders import make_client, make_key, make_project, post_run
+from tests.examples.running import NO_NETWORK
+from tests.instances import clean_environment
+from tests.web.records import EXAMPLES
+
+pytestmark = pytest.mark.django_db(transaction=True)
+AGENTS = "examples.registered_agents"
+STORIES = {
+    # scene: checks, mode, the agent that was recorded, the repaired one
+    "cancel_bug": (
+        [{"kind": "result", "tool": "cancel_order", "contains": "not eligible"}],
+        "code_and_tools",
+        "order_desk",
+        "order_desk_repaired",
+    ),
+    "run_xyz789": (
+        [
+            {"kind": "at_most_calls", "tool": "search_docs", "n": 3},
+            {"kind": "output", "contains_any": ["don't have", "no documents"]},
+        ],
+        "code",
+        None,
+        "v2_with_empty_check",
+    ),
+}
+
+
+@pytest.fixture(autouse=True)
+def own_world(monkeypatch):
+    """The tools of the example agents run in this process: what they change is put back."""
+    monkeypatch.setattr(registered_agents, "orders", copy.deepcopy(registered_agents.orders))
+    monkeypatch.setattr(registered_agents, "cancelled", [])
+
+
+@pytest.fixture
+def client(live_server, monkeypatch):
+    key = make_key(make_project())
+    monkeypatch.setenv("REPLAY_URL", live_server.url)
+    monkeypatch.setenv("REPLAY_KEY", key)
+    return make_client(key)
+
+
+def keep(client, story, **fields):
+    checks, mode, _, _ = STORIES[story]
+    scene = (EXAMPLES / f"{story}.json").read_bytes()
+    run_id = post_run(client, scene).json()["run_id"]
+    body = {"name": story, "run_id": run_id, "checks": checks, "replay": {"mode": mode, "on_difference": "play_on"}}
+    answer = client.post("/api/v1/goldens", json.dumps({**body, **fields}), content_type="application/json")
+    assert answer.status_code == 201, answer.content
+    return answer.json()
+
+
+def run(*arguments):
+    return main(["goldens", "run", "--yes", *arguments])
+
+
+def test_a_repair_passes_and_what_was_recorded_fails(client, capsys, tmp_path):
+    golden = keep(client, "cancel_bug")
+    junit, markdown = tmp_path / "junit.xml", tmp_path / "goldens.md"
+
+    assert run("--agent", f"{AGENTS}:order_desk", "--junit", str(junit), "--markdown", str(markdown)) == 1
+    assert "Failed  cancel_bug: Expected: an answer of cancel_order contains" in capsys.readouterr().out
+    suite = ElementTree.parse(junit).getroot()
+    assert (suite.get("tests"), suite.get("failures")) == ("1", "1")
+    assert f"]({os.environ['REPLAY_URL']}/p/shop/golden-runs/" in markdown.read_text()
+
+    assert run("--agent", f"{AGENTS}:order_desk_repaired", "--label", "v2") == 0
+    assert "1 of 1 golden run passed" in capsys.readouterr().out
+    body = client.get(f"/api/v1/goldens/{golden['golden_id']}").json()
+    assert (len(body["fails_on"]), len(body["passes_on"]), body["warnings"]) == (2, 1, [])
+    assert {run.batch.label for run in GoldenRun.objects.select_related("batch")} == {"", "v2"}
+
+
+def test_an_unchanged_agent_whose_tools_were_marked_since_passes_as_on_the_server(client):
+    """The recording has no marks; the agent says of one tool that it only reads."""
+    checks = [{"kind": "at_most_calls", "tool": "lookup_order", "n": 1}, {"kind": "ends_within", "n": 5}]
+    for mode in ("code", "code_and_tools"):
+        golden = keep(client, "cancel_bug", checks=checks, replay={"mode": mode})
+        assert run("--golden", golden["golden_id"], "--agent", f"{AGENTS}:order_desk") == 0
+    found = {replay.mode: replay.divergence for replay in Replay.objects.all()}
+    assert found == {"code": None, "code_and_tools": None}
+
+
+def test_an_agent_that_ends_a_loop_itself_passes(client):
+    keep(client, "run_xyz789")
+
+    assert run("--agent", f"{AGENTS}:v2_with_empty_check") == 0
+
+
+def test_without_ids_only_goldens_of_agents_of_this_name_run(client, capsys):
+    golden = keep(client, "run_xyz789")
+
+    assert run("--agent", f"{AGENTS}:order_desk") == 3
+    assert not Replay.objects.exists()
+    assert run("--golden", golden["golden_id"], "--agent", f"{AGENTS}:order_desk") == 1
+
+
+def test_goldens_that_run_no_code_are_left_to_the_server(client):
+    keep(client, "cancel_bug", replay={"mode": "recording"})
+
+    assert run("--agent", f"{AGENTS}:order_desk") == 3
+
+
+def test_what_cannot_run_says_so(client, capsys):
+    keep(client, "cancel_bug")
+
+    assert run("--agent", "examples.nowhere:agent") == 2
+    assert run("--golden", "gd_nothing", "--agent", f"{AGENTS}:order_desk") == 2
+    assert "There is no golden gd_nothing on the server." in capsys.readouterr().err
+    assert main(["goldens", "run", "--agent", f"{AGENTS}:order_desk"]) == 2  # nobody said that its tools may run
+
+
+BROKEN = """
+import sys
+from examples.registered_agents import order_desk
+
+
+def make():
+    agent = order_desk()
+
+    @agent.instructions
+    def also():
+        BODY
+
+    return agent
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "words"),
+    [
+        ("raise RuntimeError('down')", 1, "It ended with an error: RuntimeError: down"),
+        ("sys.exit(0)", 2, "ended the process"),
+    ],
+)
+def test_code_that_breaks_does_not_pass(client, tmp_path, body, code, words):
+    """In a process of its own, which a thread of the agent's must not keep alive."""
+    (tmp_path / "broken.py").write_text(BROKEN.replace("BODY", body))
+    keep(client, "cancel_bug", checks=[{"kind": "ends_within", "n": 9}, {"kind": "no_write", "tools": ["refund"]}])
+    command = [sys.executable, "-m", "replay_recorder", "goldens", "run", "--yes", "--agent", "broken:make"]
+    places = os.pathsep.join((str(PROJECT_ROOT), str(tmp_path)))
+
+    ran = subprocess.run(
+        command, env=os.environ | {"PYTHONPATH": places}, cwd=tmp_path, capture_output=True, text=True, timeout=120
+    )
+
+    assert ran.returncode == code, ran.stdout + ran.stderr
+    assert words in ran.stdout
+
+
+def test_a_golden_in_quarantine_runs_and_does_not_count(client):
+    golden = keep(client, "cancel_bug")
+    address = f"/api/v1/goldens/{golden['golden_id']}/quarantine"
+    client.post(address, json.dumps({"reason": "known"}), content_type="application/json")
+
+    assert run("--agent", f"{AGENTS}:order_desk") == 3
+    assert GoldenRun.objects.get().result == "fail"
+
+
+# --- exported ----------------------------------------------------------------------------------
+
+
+def exported(client, golden, folder):
+    answer = client.get(f"/api/v1/goldens/{golden['golden_id']}/export")
+    with zipfile.ZipFile(io.BytesIO(answer.content)) as archive:
+        archive.extractall(folder)
+
+
+def run_pytest(folder, agent):
+    """As a team's own tests: with the plugin, no server, no key, no network, and nothing of this project's settings."""
+    environment = clean_environment(PYTHONPATH=f"{PROJECT_ROOT}{os.pathsep}{NO_NETWORK}")
+    environment = {name: value for name, value in environment.items() if not name.startswith("REPLAY_")}
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "replay_goldens.pytest_plugin", "-p", "no:django"]
+    return subprocess.run(
+        [*command, "-p", "no:cacheprovider", "-c", os.devnull, "--rootdir", str(folder), "--golden-agent", agent],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+
+
+@pytest.mark.parametrize("story", STORIES)
+def test_an_exported_golden_fails_on_the_bad_agent_and_passes_on_the_repaired_one(story, client, tmp_path):
+    _, _, bad, good = STORIES[story]
+    exported(client, keep(client, story), tmp_path)
+
+    passed = run_pytest(tmp_path, f"{AGENTS}:{good}")
+    assert passed.returncode == 0, passed.stdout + passed.stderr
+    if bad is not None:
+        failed = run_pytest(tmp_path, f"{AGENTS}:{bad}")
+        assert failed.returncode == 1, failed.stdout + failed.stderr
+        assert "FAIL an answer of cancel_order contains “not eligible”" in failed.stdout
+
+
+def test_an_exported_golden_without_an_agent_says_what_is_missing(client, tmp_path):
+    exported(client, keep(client, "cancel_bug"), tmp_path)
+
+    assert "Say whose code runs: --golden-agent module:attribute" in run_pytest(tmp_path, "").stdout

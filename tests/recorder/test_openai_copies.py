@@ -1,0 +1,93 @@
+"""What a recording of the OpenAI Agents SDK holds twice has to say the same, for a replay goes by one of the two."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from agents import function_tool
+
+from sessions_app.core.formats.native import parse_native
+from sessions_app.core.judge.verdict import judge
+from tests.recorder import openai_playing as playing
+from tests.recorder.openai_playing import Record, bytes_of
+from tests.recorder.replaying import assert_promise_kept
+
+Change = Callable[[Record], None]
+STATUS: dict[str, Any] = {"x": 1.0, "tags": ["a", None, True], "big": 10**20, "é": "😀 'quoted'"}
+
+
+@dataclass
+class Order:
+    number: int
+
+
+def _looked_up(given: Any) -> Record:
+    """Steps: 1 model, 2 the tool, 3 model. Items: the call, its answer, the final message."""
+
+    @function_tool
+    async def status() -> Any:
+        return given
+
+    made = playing.agent([playing.calls("status", "{}", "c1")], [playing.says("Done.")], tools=[status])
+    return playing.one_record(lambda: playing.run(made))
+
+
+def _other_text(record: Record) -> None:
+    record["items"][2]["raw"]["content"][0]["text"] = "I refuse."
+
+
+def _other_arguments(record: Record) -> None:
+    record["items"][0]["raw"]["arguments"] = '{"all": true}'
+
+
+def _other_tool(record: Record) -> None:
+    record["items"][0]["raw"]["name"] = "erase"
+
+
+def _other_output(record: Record) -> None:
+    record["items"][1]["raw"]["output"] = "nothing"
+
+
+@pytest.mark.parametrize("change", [_other_text, _other_arguments, _other_tool, _other_output])
+def test_items_that_say_something_else_than_the_messages_are_named(change: Change):
+    record = _looked_up(STATUS)
+    assert assert_promise_kept(bytes_of(record)).verdict == "replayable"
+
+    change(record)
+
+    judged = assert_promise_kept(bytes_of(record))
+    assert [(reason.code, reason.step) for reason in judged.reasons] == [("items_contradicted", 4)]
+
+
+@pytest.mark.parametrize("returned", [{"other": 1}, {**STATUS, "x": 1}, dict(reversed(STATUS.items())), [STATUS]])
+def test_what_a_tool_returned_is_held_against_what_the_model_was_told(returned: Any):
+    record = _looked_up(STATUS)
+    assert record["steps"][1]["returned"] == STATUS
+
+    record["steps"][1]["returned"] = returned
+
+    judged = assert_promise_kept(bytes_of(record))
+    assert [(reason.code, reason.step) for reason in judged.reasons] == [("answer_contradicted", 2)]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        Order(number=7),
+        [Order(number=7)],
+        {1: "a"},
+        {"price": Decimal("1.50")},
+        (1, 2.5),
+        [(1, "a")],
+        {"a", "b"},
+        None,
+        7,
+    ],
+    ids=repr,
+)
+def test_what_python_prints_of_other_values_is_no_contradiction(given: Any):
+    assert judge(parse_native(bytes_of(_looked_up(given)))).reasons == ()

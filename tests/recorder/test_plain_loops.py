@@ -1,0 +1,375 @@
+"""Loops over clients of providers, recorded by `@record` alone: replayable, and reproduced."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import openai
+import pytest
+
+from replay_recorder import record, recorded_tool
+from sessions_app.core.assembly.model_exchanges import with_conversation
+from sessions_app.core.formats.native import encode_native, parse_native
+from sessions_app.core.judge.verdict import judge
+from sessions_app.core.payload import Payload
+from sessions_app.core.run import ModelCall, Run, ToolCall
+from tests.fake_provider import busy, calls, fake_provider, in_turn, of_json, says
+from tests.recorder import plain_loops
+from tests.recorder.local_server import Answer, local_server
+from tests.recorder.recordings import records_of, value
+from tests.recorder.replaying import ENDS, replayed
+
+ASKED = "Where is ORD-5521?"
+ANSWER = "It was delivered."
+ORDER = {"item": "2x Widget Pro", "status": "delivered"}
+
+
+def only_record(work: Callable[[], Any], **settings: Any) -> Run:
+    (record,) = records_of(work, **settings)
+    return with_conversation(parse_native(record))
+
+
+def kinds(run: Run) -> list[str]:
+    return [step.kind for step in run.steps]
+
+
+def assert_reproduced(run: Run) -> None:
+    assert (judge(run).verdict, judge(run).reasons) == ("replayable", ())
+    result, _ = replayed(encode_native(run))
+    assert (result.verdict, result.divergence) == ("reproduced", None)
+
+
+def in_two_steps(*before: Answer) -> Any:
+    return fake_provider(in_turn(*before, calls("find_order", {"order_id": "ORD-5521"}), says(ANSWER)))
+
+
+LOOPS = (plain_loops.chat, plain_loops.async_chat)
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+@pytest.mark.parametrize("tool", [plain_loops.find_order, plain_loops.recorded_lookup], ids=["plain", "recorded"])
+def test_a_loop_over_chat_completions_replays(loop, tool):
+    with in_two_steps() as provider:
+        run = only_record(lambda: loop(provider.url, tool)(ASKED))
+
+    assert kinds(run) == ["model", "tool", "model"]
+    assert (value(run.input), value(run.output), run.agent.name) == (ASKED, ANSWER, "support")
+    assert_reproduced(run)
+
+
+def test_what_the_bodies_say_is_in_the_steps():
+    with in_two_steps() as provider:
+        run = only_record(lambda: plain_loops.chat(provider.url, plain_loops.recorded_lookup)(ASKED))
+
+    model, tool = run.steps[0].call, run.steps[1].call
+    assert isinstance(model, ModelCall)
+    assert isinstance(tool, ToolCall)
+    assert (run.instructions, run.model, model.input_tokens) == ("You help with orders.", "gpt-4o", 12)
+    assert value(model.settings) == {"temperature": 0}
+    assert [tool["name"] for tool in map(value, model.tools or ())] == ["find_order"]
+    assert (tool.call_id, value(tool.arguments)) == ("call_live_1", '{"order_id": "ORD-5521"}')
+    assert value(tool.result) == ORDER
+    assert run.steps[0].http is not None
+    assert "sk-none" not in repr(run.steps[0].http)
+
+
+def events(*said: dict[str, Any], end: str = "data: [DONE]\n\n") -> Answer:
+    lines = "".join(f"data: {json.dumps(each)}\n\n" for each in said)
+    return Answer(body=(lines + end).encode(), headers={"Content-Type": "text/event-stream"})
+
+
+def chunk(**delta: Any) -> dict[str, Any]:
+    return {
+        "id": "chatcmpl-1",
+        "object": "chat.completion.chunk",
+        "created": 1,
+        "model": "fake-1",
+        "choices": [{"index": 0, "delta": delta, "finish_reason": None}],
+    }
+
+
+def piece(arguments: str, **first: Any) -> dict[str, Any]:
+    named = {"function": {"arguments": arguments, **({"name": "find_order"} if first else {})}}
+    return chunk(tool_calls=[{"index": 0, "type": "function", **first, **named}])
+
+
+def test_a_streamed_loop_replays():
+    asks = events(piece("", id="c1"), piece('{"order_id": '), piece('"ORD-5521"}'))
+    answers = events(chunk(content="It was "), chunk(content="delivered."))
+    with fake_provider(in_turn(asks, answers)) as provider:
+        run = only_record(lambda: plain_loops.streamed_chat(provider.url)(ASKED))
+
+    assert kinds(run) == ["model", "tool", "model"]
+    assert run.steps[0].first_token_at is not None
+    assert_reproduced(run)
+
+
+def test_a_stream_that_was_left_half_way_is_no_answer():
+    with fake_provider(in_turn(events(chunk(content="It was "), chunk(content="delivered."), end=""))) as provider:
+
+        @record
+        def first_word(question: str) -> str:
+            client = openai.OpenAI(base_url=provider.url, api_key="sk-none")
+            messages: list[Any] = [{"role": "user", "content": question}]
+            with client.chat.completions.create(model="gpt-4o", messages=messages, stream=True) as stream:
+                return next(iter(stream)).choices[0].delta.content or ""
+
+        run = only_record(lambda: first_word(ASKED))
+
+    assert value(run.output) == "It was "
+    assert judge(run).verdict != "replayable"
+
+
+def test_responses_replay():
+    common = {"id": "resp_1", "object": "response", "created_at": 1, "model": "gpt-4o", "status": "completed"}
+    asks = {"type": "function_call", "id": "fc_1", "call_id": "c1", "name": "find_order"}
+    words = {"type": "output_text", "text": ANSWER, "annotations": []}
+    said = {"type": "message", "id": "m_1", "role": "assistant", "status": "completed", "content": [words]}
+    with local_server() as server:
+        server.answer(
+            "/v1/responses",
+            of_json({**common, "output": [{**asks, "arguments": '{"order_id": "ORD-5521"}'}]}),
+            of_json({**common, "output": [said]}),
+        )
+        run = only_record(lambda: plain_loops.responses(f"{server.url}/v1")(ASKED))
+
+    assert kinds(run) == ["model", "tool", "model"]
+    assert_reproduced(run)
+
+
+MESSAGE = {"id": "msg_1", "type": "message", "role": "assistant", "model": "claude-opus-4"}
+USE = {"type": "tool_use", "id": "toolu_1", "name": "find_order"}
+
+
+def test_messages_replay():
+    with local_server() as server:
+        asks = {**MESSAGE, "content": [{**USE, "input": {"order_id": "ORD-5521"}}], "stop_reason": "tool_use"}
+        said = {**MESSAGE, "content": [{"type": "text", "text": ANSWER}], "stop_reason": "end_turn"}
+        server.answer("/v1/messages", of_json(asks), of_json(said))
+        run = only_record(lambda: plain_loops.anthropic_messages(f"{server.url}/v1")(ASKED))
+
+    assert kinds(run) == ["model", "tool", "model"]
+    assert_reproduced(run)
+
+
+def message_events(block: dict[str, Any], *deltas: dict[str, Any]) -> Answer:
+    return events(
+        {"type": "message_start", "message": {**MESSAGE, "content": []}},
+        {"type": "content_block_start", "index": 0, "content_block": block},
+        *({"type": "content_block_delta", "index": 0, "delta": delta} for delta in deltas),
+        {"type": "content_block_stop", "index": 0},
+        {"type": "message_delta", "delta": {"stop_reason": "end_turn"}},
+        {"type": "message_stop"},
+        end="",
+    )
+
+
+def test_streamed_messages_replay():
+    with local_server() as server:
+        arguments = [{"type": "input_json_delta", "partial_json": part} for part in ('{"order_id": ', '"ORD-5521"}')]
+        words = [{"type": "text_delta", "text": part} for part in ("It was ", "delivered.")]
+        asks = message_events({**USE, "input": {}}, *arguments)
+        server.answer("/v1/messages", asks, message_events({"type": "text", "text": ""}, *words))
+        run = only_record(lambda: plain_loops.anthropic_messages(f"{server.url}/v1", is_streamed=True)(ASKED))
+
+    assert kinds(run) == ["model", "tool", "model"]
+    assert_reproduced(run)
+
+
+# --- what goes wrong -----------------------------------------------------------------------------
+
+
+def test_an_attempt_that_the_client_repeats_is_no_call_of_the_model():
+    with in_two_steps(busy("0.01")) as provider:
+        run = only_record(lambda: plain_loops.chat(provider.url)(ASKED))
+
+    assert kinds(run) == ["other", "model", "tool", "model"]
+    assert run.steps[0].http is not None
+    assert run.steps[0].http.status == 429
+    assert_reproduced(run)
+
+
+def test_a_failure_that_ends_the_run_is_an_error_of_its_step():
+    with fake_provider(busy(status=400)) as provider:
+        run = only_record(lambda: _failing(provider.url))
+    assert (run.status, kinds(run)) == ("error", ["model"])
+    assert run.steps[0].error is not None
+
+
+def _failing(url: str) -> None:
+    with pytest.raises(Exception, match="400"):
+        plain_loops.chat(url)(ASKED)
+
+
+def test_a_tool_that_fails_says_so_and_the_model_is_told():
+    asks = calls("find_order", {"order_id": "ORD-1"})
+    with fake_provider(in_turn(asks, says("There is no such order."))) as provider:
+        run = only_record(lambda: plain_loops.chat(provider.url, plain_loops.recorded_lookup)("Where is ORD-1?"))
+
+    tool = run.steps[1].call
+    assert isinstance(tool, ToolCall)
+    assert run.steps[1].error is not None
+    assert tool.call_id == "call_live_1"
+    assert judge(run).verdict in ("replayable", "replayable_to_step")
+
+
+@pytest.mark.parametrize(
+    ("given", "tell"),
+    [
+        ({"b": 1, "a": 2}, lambda it: json.dumps(it, sort_keys=True)),
+        ({"b": 1, "a": 2}, str),
+        ([1, 2], str),
+        (7, str),
+        (True, str),
+        (None, str),
+        ("shipped", lambda it: f"Result: {it}"),
+        ({"b": 1}, lambda it: json.dumps({"result": it})),
+        ({"b": 1}, json.dumps),
+    ],
+)
+def test_words_that_a_loop_makes_of_an_answer_are_what_the_model_was_given(given, tell, monkeypatch):
+    told = recorded_tool(kind="read", name="find_order")(lambda order_id: given)
+    monkeypatch.setattr(plain_loops, "as_told", tell)
+    with in_two_steps() as provider:
+        run = only_record(lambda: plain_loops.chat(provider.url, told)(ASKED))
+
+    tool = run.steps[1].call
+    assert isinstance(tool, ToolCall)
+    assert run.steps[1].extra.get("returned", given) == given
+    assert_reproduced(run)
+
+
+def test_a_changed_answer_of_a_tool_is_noticed():
+    with in_two_steps() as provider:
+        run = only_record(lambda: plain_loops.chat(provider.url)(ASKED))
+    steps = [
+        replace(step, call=replace(step.call, result=Payload.of_text("lost")))
+        if isinstance(step.call, ToolCall)
+        else step
+        for step in run.steps
+    ]
+
+    result, _ = replayed(encode_native(replace(run, steps=tuple(steps))))
+
+    assert result.verdict != "reproduced"
+
+
+def test_requests_of_a_tool_and_to_others_are_no_steps():
+    with local_server() as server, in_two_steps() as provider:
+        server.answer("/v1/chat/completions", of_json({"choices": []}))
+        server.answer("/orders", of_json(ORDER))
+
+        @recorded_tool(kind="read", name="find_order")
+        def asks_a_model(order_id: str) -> dict[str, str]:
+            plain_loops.httpx.post(f"{server.url}/v1/chat/completions", json={"messages": []})
+            plain_loops.httpx.get(f"{server.url}/orders")
+            return plain_loops.ORDERS[order_id]
+
+        run = only_record(lambda: plain_loops.chat(provider.url, asks_a_model)(ASKED))
+
+    assert kinds(run) == ["model", "tool", "model"]
+
+
+def test_a_record_that_was_read_once_is_not_read_again():
+    with in_two_steps() as provider:
+        run = only_record(lambda: plain_loops.chat(provider.url)(ASKED))
+
+    assert with_conversation(run) is run
+    again = parse_native(encode_native(run))
+    assert (again.source_format, kinds(again)) == ("provider-http", ["model", "tool", "model"])
+
+
+# --- requests that do not go on from each other --------------------------------------------------
+
+Messages = list[dict[str, Any]]
+
+
+def changed_body(record: bytes, step: int, change: Callable[[Messages], object]) -> Run:
+    document = json.loads(record)
+    http = document["steps"][step]["http"]
+    body = json.loads(http["request_body"])
+    change(body["messages"])
+    http["request_body"] = json.dumps(body)
+    return with_conversation(parse_native(json.dumps(document).encode()))
+
+
+def requests_of(run: Run) -> Any:
+    """What the replay says was proven of the requests; None where the judge said beforehand where it ends."""
+    result, _ = replayed(encode_native(run))
+    if judge(run).verdict != "replayable":
+        assert result.verdict in (*ENDS, "could_not_run")
+        return None
+    assert (result.verdict, result.divergence) == ("reproduced", None)
+    return result.facts["proof"]["requests"]["state"]
+
+
+@pytest.fixture(scope="module")
+def whole_record() -> bytes:
+    asks = calls("find_order", {"order_id": "ORD-5521"})
+    again = calls("find_order", {"order_id": "ORD-5521"}, call_id="call_live_2")
+    with fake_provider(in_turn(asks, again, says(ANSWER))) as provider:
+        (record,) = records_of(lambda: plain_loops.chat(provider.url)(ASKED))
+    return record
+
+
+def test_requests_that_go_on_from_each_other_are_proven(whole_record):
+    assert requests_of(changed_body(whole_record, 2, lambda said: None)) == "proven"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda said: said[0].update(content="You are of no help."),
+        lambda said: said.pop(0),
+        lambda said: said[1].update(content=f"{ASKED}\n"),
+        lambda said: said.insert(1, {"role": "system", "content": "Be brief."}),
+        lambda said: said[2].update(content="Let me see."),
+        lambda said: said[2]["tool_calls"][0].update(id="another"),
+        lambda said: said[3].update(tool_call_id="another"),
+        lambda said: said[3].pop("tool_call_id"),
+        lambda said: said[3].update(content="lost"),
+        lambda said: said.pop(3),
+        lambda said: said.append({"role": "system", "content": "Be brief."}),
+        lambda said: said.append({"role": "user", "content": "Be brief."}),
+        lambda said: said[-1].update(tool_call_id="another"),
+    ],
+)
+def test_a_request_that_tells_another_past_is_not_proven(whole_record, change):
+    assert requests_of(changed_body(whole_record, 2, change)) != "proven"
+
+
+def test_words_of_the_system_behind_those_of_a_user_are_judged_beforehand(whole_record):
+    run = changed_body(whole_record, 0, lambda said: said.append({"role": "system", "content": "Be brief."}))
+
+    assert (judge(run).verdict, judge(run).reasons[0].code) == ("cold", "message_from_code")
+
+
+def test_a_request_without_a_message_of_a_user_is_judged_beforehand(whole_record):
+    run = changed_body(whole_record, 0, lambda said: said.pop(1))
+
+    assert (judge(run).verdict, judge(run).reasons[0].code) == ("cold", "prompt_missing")
+
+
+def test_turns_that_stayed_with_the_provider_are_not_taken_for_the_whole():
+    common = {"id": "resp_1", "object": "response", "created_at": 1, "model": "gpt-4o", "status": "completed"}
+    asks = {"type": "function_call", "id": "fc_1", "call_id": "c1", "name": "find_order", "arguments": "{}"}
+    words = {"type": "output_text", "text": ANSWER, "annotations": []}
+    said = {"type": "message", "id": "m_1", "role": "assistant", "status": "completed", "content": [words]}
+    with local_server() as server:
+        answers = [of_json({**common, "output": [asks]}), of_json({**common, "output": [said]})]
+        server.answer("/v1/responses", *answers)
+        client = openai.OpenAI(base_url=f"{server.url}/v1", api_key="sk-none")
+
+        @record
+        def support(question: str) -> str:
+            first = client.responses.create(model="gpt-4o", input=question)
+            given: Any = [{"type": "function_call_output", "call_id": "c1", "output": "delivered"}]
+            return client.responses.create(model="gpt-4o", previous_response_id=first.id, input=given).output_text
+
+        run = only_record(lambda: support(ASKED))
+
+    assert run.steps[-1].extra["previous_response_id"] == "resp_1"
+    assert judge(run).verdict != "replayable"

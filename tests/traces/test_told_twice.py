@@ -1,0 +1,212 @@
+"""What a tool's own span and the run's span say of what the model's spans say too: as it is, or judged."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from sessions_app.core.assembly.contradictions import are_other_arguments, is_another_name, is_another_text
+from sessions_app.core.compare.runs import compare_runs
+from sessions_app.core.formats.native import encode_native
+from sessions_app.core.judge.verdict import judge
+from sessions_app.core.replay.told_twice import arguments_told_otherwise
+from sessions_app.core.spans.span import Span
+from tests.core.test_assembly import agent, asks, chat, gives, made, text, tool
+from tests.recorder.replaying import replayed
+
+QUESTION, DONE = text("user", "Where is order 7?"), "It is in Oslo by now."
+
+
+def order_run(run: dict[str, Any] | None = None, name: str = "lookup", arguments: Any = None) -> list[Span]:
+    """`run` are attributes of the topmost span, the others are the tool's."""
+    said = {"gen_ai.tool.call.id": "c1", "gen_ai.tool.call.arguments": arguments or {"id": "7"}}
+    return [
+        agent(**run or {}),
+        chat(2, [QUESTION], asks("c1", id="7")),
+        tool(3, name=name, **{"gen_ai.tool.call.result": "in Oslo", **said}),
+        chat(4, [QUESTION, asks("c1", id="7"), gives("in Oslo")], text("assistant", DONE)),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("spans", "step", "code", "path"),
+    [
+        (order_run(arguments={"id": "8"}), 2, "call_contradicted", "args.id"),
+        (order_run(arguments="order 8"), 2, "call_contradicted", "args"),
+        (order_run(name="cancel"), 2, "call_contradicted", "steps[1]"),
+        (order_run({"final_result": "No such order."}), 4, "output_made_by_code", "output"),
+        (order_run({"final_result": "It is in Oslo by no."}), 4, "output_made_by_code", "output"),
+        (order_run({"gen_ai.input.messages": [text("user", "Cancel it.")]}), 4, "input_contradicts", "input"),
+    ],
+    ids=["arguments", "arguments as text", "name", "output", "shorter output", "input"],
+)
+def test_what_two_spans_say_otherwise_is_judged_and_never_reproduced(spans, step, code, path):
+    run = made(spans)
+
+    judged = judge(run)
+    result, _ = replayed(encode_native(run))
+    found = compare_runs(made(order_run()), run).divergence
+
+    assert code in [reason.code for reason in judged.reasons]
+    assert [reason.step for reason in judged.reasons if reason.code == code] == [step]
+    assert result.verdict != "reproduced"
+    assert found is not None
+    assert found.path.startswith(path)
+
+
+@pytest.mark.parametrize(
+    "spans",
+    [
+        order_run(),
+        order_run(arguments={"id": 7, "unit": "km"}),
+        order_run(arguments="7"),
+        order_run(name="shop-lookup"),
+        order_run({"final_result": DONE}),
+        order_run({"final_result": f"RunResult(output='{DONE[:20]}.."}),
+        order_run({"gen_ai.input.messages": [QUESTION]}),
+    ],
+    ids=["the same", "more of them", "as text", "of a server", "output", "output in print", "input"],
+)
+def test_what_is_only_told_otherwise_is_reproduced(spans):
+    run = made(spans)
+
+    assert judge(run).reasons == ()
+    assert replayed(encode_native(run))[0].verdict == "reproduced"
+
+
+INSTRUCTIONS = "gen_ai.system_instructions"
+
+
+def instructed_run(*said: str | None) -> list[Span]:
+    """By the run's own span, the first request and the second."""
+    spans = order_run()
+    for place, text_said in zip((0, 1, 3), said, strict=True):
+        parts = {} if text_said is None else {INSTRUCTIONS: [{"type": "text", "content": text_said}]}
+        spans[place] = replace(spans[place], attributes={**spans[place].attributes, **parts})
+    return spans
+
+
+def proof_of(spans: list[Span]) -> dict[str, Any]:
+    result, _ = replayed(encode_native(made(spans)))
+    assert result.verdict == "reproduced"
+    return dict(result.facts["proof"])
+
+
+def test_instructions_of_the_run_that_its_first_request_was_not_sent_with_are_judged():
+    run = made(instructed_run("Be kind.", "Be rude.", "Be rude."))
+
+    assert [(reason.code, reason.step) for reason in judge(run).reasons] == [("instructions_contradicted", 4)]
+    assert replayed(encode_native(run))[0].verdict != "reproduced"
+
+
+@pytest.mark.parametrize("second", ["Be rude.", None])
+def test_instructions_of_a_later_request_that_are_not_those_of_the_first_are_not_proven(second):
+    proof = proof_of(instructed_run("Be kind.", "Be kind.", second))["requests"]
+
+    assert proof["state"] == "not_comparable"
+    assert "the instructions of 1 request are not those of the first" in proof["reason"]
+
+
+@pytest.mark.parametrize("own", ["Be kind.", " Be kind.\n", "Be k…", None])
+def test_instructions_that_all_spans_tell_alike_are_proven(own):
+    spans = instructed_run(own, "Be kind.", "Be kind.")
+
+    assert judge(made(spans)).reasons == ()
+    assert proof_of(spans)["requests"]["state"] == "proven"
+
+
+def test_instructions_of_an_agent_that_leaves_the_asking_to_others_are_another_thing():
+    spans = instructed_run("Lead.", "Be kind.", "Be kind.")
+    inner = agent(9, 1)
+    spans[1:] = [inner, *(replace(span, parent_id=inner.span_id) for span in spans[1:])]
+
+    assert judge(made(spans)).reasons == ()
+
+
+@pytest.mark.parametrize(
+    ("said", "is_another"),
+    [({"id": "7", "unit": "km"}, True), ({"unit": "km"}, True), ("a question", True), ({"id": 7}, False), ("7", False)],
+)
+def test_arguments_that_a_tools_span_tells_beside_those_of_the_model_are_named(said, is_another):
+    asked = {"n": 7} if said == "a question" else {"id": "7"}
+    spans = order_run(arguments=said)
+    spans[1] = chat(2, [QUESTION], asks("c1", **asked))
+    spans[3] = chat(4, [QUESTION, asks("c1", **asked), gives("in Oslo")], text("assistant", DONE))
+
+    found = proof_of(spans)["tool_arguments"]
+    assert found["state"] == "not_comparable"
+    assert (arguments_told_otherwise(made(spans)) == found["reason"]) is is_another
+
+
+@pytest.mark.parametrize(
+    ("ids", "is_another"),
+    [(("a", "b"), False), (("a", "a"), True), (("a", "zz"), True), (("x", "y"), False)],
+    ids=["of the calls", "of another call", "of no call", "of its own in each span"],
+)
+def test_a_tools_span_that_names_another_call_is_named(ids, is_another):
+    spans = results_run(gives("one", "a"), gives("two", "b"))
+    for number, (call_id, given, result) in enumerate(zip(ids, "12", ("one", "two"), strict=True), start=4):
+        said = {"gen_ai.tool.call.id": call_id, "gen_ai.tool.call.result": result}
+        spans.append(tool(number, **said, **{"gen_ai.tool.call.arguments": {"id": given}}))
+
+    found = proof_of(spans)["tool_arguments"]
+    assert found["state"] == "not_comparable"
+    assert (arguments_told_otherwise(made(spans)) == found["reason"]) is is_another
+
+
+def results_run(*results: dict[str, Any]) -> list[Span]:
+    both = {"role": "assistant", "parts": [*asks("a", id="1")["parts"], *asks("b", id="2")["parts"]]}
+    return [agent(), chat(2, [QUESTION], both), chat(3, [QUESTION, both, *results], text("assistant", DONE))]
+
+
+@pytest.mark.parametrize(
+    ("results", "reason"),
+    [
+        ((gives("one", "a"), gives("two", "b")), None),
+        ((gives("two", "b"), gives("one", "a")), "stood in another order than the calls"),
+        ((gives("one", "zz"), gives("two", "b")), "had ids of no open call"),
+        ((gives("one", "a"), gives("two", "a")), "had ids of no open call"),
+    ],
+    ids=["as asked", "another order", "another id", "an id twice"],
+)
+def test_results_that_a_request_tells_otherwise_are_not_proven(results, reason):
+    proof = proof_of(results_run(*results))["requests"]
+
+    assert proof["state"] == ("not_comparable" if reason else "proven")
+    assert (reason or "") in (proof["reason"] or "")
+
+
+@pytest.mark.parametrize(
+    ("asked", "said", "differs"),
+    [
+        ({"a": {"b": 1}}, {"a": {"b": 2}}, True),
+        ({"a": {"b": 1}}, {"a": {"b": 1, "c": None}}, False),
+        ('{"a": [1, 2]}', {"a": [2, 1]}, True),
+        ({"a": True}, {"a": "true"}, False),
+        ({"a": 1}, {"self": 2}, False),
+        ({}, "anything", False),
+        ("no JSON", {"a": 1}, False),
+    ],
+)
+def test_arguments_differ_where_both_tell_of_one(asked, said, differs):
+    assert are_other_arguments(asked, said) == differs
+
+
+def test_names_and_texts_may_stand_inside_others():
+    assert is_another_name("lookup", "cancel")
+    assert not is_another_name("lookup", "functions.lookup")
+    assert is_another_text("It is in Oslo.", {"output": "It is in Rome."})
+    assert not is_another_text("It is in Oslo.", {"output": "It is in Oslo."})
+    assert is_another_text("It is in Oslo.", "It is in Oslo. Or not.")
+
+
+@pytest.mark.parametrize("said", ["It is in…", "It is in...", "It is in Os ..", f"It is in Oslo{'o' * 60}"])
+def test_a_text_may_be_cut(said):
+    assert not is_another_text(f"It is in Oslo{'o' * 60} by now.", said)
+
+
+@pytest.mark.parametrize("said", ["It is in Oslo.", "It is", "It is in Oslo by then…", ".", "…", ""])
+def test_a_text_that_goes_on_is_another_one(said):
+    assert is_another_text("It is in Oslo. But it is broken.", said)

@@ -1,0 +1,347 @@
+"""The pages of goldens: keeping one by ticks, trying it first, running it, all at once, and who may."""
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from sessions_app.models import Golden, GoldenBatch, GoldenRun, Replay, Run
+from sessions_app.services.goldens import create_golden
+from tests.web.making import client_of, make_user
+from tests.web.records import load_example, load_record, tool_step
+
+pytestmark = pytest.mark.django_db
+ORDERS = [{"order": "#4421", "user_id": "u_2"}, {"order": "#4398", "user_id": "u_1"}]
+HOSTILE = "<script>alert(1)</script>"
+
+
+@pytest.fixture(autouse=True)
+def agents(settings):
+    settings.REPLAY_AGENTS = {"old": "shop:old", "new": "shop:new"}
+
+
+@pytest.fixture
+def bad(shop):
+    return run_of(shop, "bad", "Order #4421 is shipped.")
+
+
+def run_of(project, run_id, output, **fields):
+    step = tool_step(tool_name="find", arguments={"q": "mine"}, result=ORDERS)
+    return load_record(project, run_id=run_id, session_id="chat", user_id="u_1", output=output, steps=[step], **fields)
+
+
+def form_of(run):
+    return f"{reverse('new_golden', args=['shop', run.session.session_id])}?run={run.run_id}"
+
+
+def ticks(client, run, *words, **values):
+    """The names and values of the proposals with these words, as a browser would send them."""
+    rows = client.get(form_of(run)).context["rows"]
+    sent = {"check": []}
+    for row in rows:
+        sent[f"value_{row.number}"] = row.typed
+        if row.proposal.words in words:
+            sent["check"].append(str(row.number))
+            sent[f"value_{row.number}"] = values.get(row.proposal.member, row.typed)
+    return sent
+
+
+def post(client, run, **fields):
+    plain = {"name": "Own orders", "mode": "code", "on_difference": "play_on", **fields}
+    return client.post(form_of(run), plain)
+
+
+# --- keeping -----------------------------------------------------------------------------------
+
+
+def test_the_form_proposes_what_the_run_did(bob, bad):
+    page = bob.get(form_of(bad))
+
+    words = [row.proposal.words for row in page.context["rows"]]
+    assert words == [
+        "the answer contains",
+        "steps until the end, at most",
+        "calls of find, at most",
+        "find is called with q",
+        "an answer of find contains",
+        "no tool is called that changes something",
+        "no value of another user is told",
+    ]
+    assert [row.typed for row in page.context["rows"]] == ["", "1", "1", "mine", "", "", ""]
+    assert not any(row.is_ticked for row in page.context["rows"])
+
+
+def test_what_is_ticked_is_kept(bob, bad):
+    sent = ticks(bob, bad, "calls of find, at most", "no value of another user is told", n="0")
+
+    answer = post(
+        bob, bad, **sent, expected_outcome="Own orders only", more_checks='{"kind": "output", "contains": "x"}'
+    )
+
+    golden = Golden.objects.get()
+    assert answer.headers["Location"] == reverse("golden", args=["shop", golden.golden_id])
+    assert golden.checks == [
+        {"kind": "at_most_calls", "tool": "find", "n": 0},
+        {"kind": "no_value_of_other_user"},
+        {"kind": "output", "contains": "x"},
+    ]
+    assert (golden.mode, golden.order, golden.fails_on) == ("code", {"on_difference": "play_on"}, ["bad"])
+    assert golden.created_by.username == "bob"
+
+
+def test_trying_keeps_nothing_and_shows_the_relatives_side_by_side(bob, shop, bad):
+    run_of(shop, "good", "Order #4398 is shipped.", origin="fork", parent={"run_id": "bad", "step": 1})
+
+    page = post(bob, bad, **ticks(bob, bad, "no value of another user is told"), **{"try": "1"})
+
+    assert page.status_code == 200
+    assert [(column.run.run_id, column.outcome) for column in page.context["columns"]] == [
+        ("bad", "fail"),
+        ("good", "pass"),
+    ]
+    assert "the answer names #4421, which belongs to u_2" in page.content.decode()
+    assert 'value="Own orders"' in page.content.decode()
+    assert not Golden.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({}, "Tick at least one check."),
+        ({"name": "", "more_checks": '{"kind": "no_write"}'}, "This field is required."),
+        ({"more_checks": "{"}, "Line 1 is no JSON"),
+        ({"more_checks": '{"kind": "nothing"}'}, "kind must be one of"),
+        ({"more_checks": '{"kind": "no_write"}', "agent": "nobody"}, "is registered on this server"),
+        ({"more_checks": '{"kind": "no_write"}', "mode": "live"}, "No live model is configured"),
+    ],
+)
+def test_what_is_wrong_is_said_and_nothing_is_kept(bob, bad, fields, words):
+    page = post(bob, bad, **fields)
+
+    assert page.status_code == 422
+    assert words in page.content.decode()
+    assert not Golden.objects.exists()
+
+
+def test_a_value_that_is_none_is_named_at_its_row(bob, bad):
+    page = post(bob, bad, **ticks(bob, bad, "calls of find, at most", n="many"))
+
+    [row] = [row for row in page.context["rows"] if row.error]
+    assert (row.proposal.words, row.typed, row.error) == (
+        "calls of find, at most",
+        "many",
+        "n must be a whole number from 0 on.",
+    )
+
+
+def test_recorded_text_is_text(bob, shop):
+    run = load_record(
+        shop, run_id="h", session_id="h", steps=[tool_step(tool_name=HOSTILE, arguments={HOSTILE: HOSTILE})]
+    )
+    create_golden(run=run, wanted={"name": HOSTILE, "checks": [{"kind": "at_most_calls", "tool": HOSTILE, "n": 0}]})
+    golden = Golden.objects.get()
+
+    for address in (
+        form_of(run),
+        reverse("goldens", args=["shop"]),
+        reverse("golden", args=["shop", golden.golden_id]),
+    ):
+        assert HOSTILE not in bob.get(address).content.decode()
+
+
+# --- one ---------------------------------------------------------------------------------------
+
+
+def keep(run, **fields):
+    wanted = {"name": "Own orders", "checks": [{"kind": "no_value_of_other_user"}], "replay": {"mode": "code"}}
+    return create_golden(run=run, wanted={**wanted, **fields})
+
+
+def test_a_golden_shows_the_bad_run_beside_the_good_one(bob, shop, bad):
+    run_of(shop, "good", "Order #4398 is shipped.", origin="fork", parent={"run_id": "bad", "step": 1})
+    golden = keep(bad)
+
+    page = bob.get(reverse("golden", args=["shop", golden.golden_id]))
+
+    assert [(column.run.run_id, column.outcome) for column in page.context["columns"]] == [
+        ("bad", "fail"),
+        ("good", "pass"),
+    ]
+    assert page.context["warnings"] == []
+    assert "passes on no run" not in page.content.decode()
+
+
+def test_a_warning_stays_on_the_page(bob, bad):
+    golden = keep(bad, replay={"mode": "recording"})
+
+    page = bob.get(reverse("golden", args=["shop", golden.golden_id])).content.decode()
+
+    assert "repeats the recording" in page
+    assert "It passes on no run that is known here" in page
+
+
+def test_a_run_is_asked_for_and_shown(bob, shop, bad):
+    golden = keep(bad)
+    bob.post(reverse("run_golden", args=["shop", golden.golden_id]), {"agent": "new"})
+
+    run = GoldenRun.objects.get()
+    page = bob.get(reverse("golden_run", args=["shop", run.golden_run_id]))
+    assert page.context["is_live"]
+    assert b"hx-get" in page.content
+
+    Replay.objects.update(state="done", verdict="reproduced", produced_run=Run.objects.get(run_id="bad"))
+    page = bob.get(reverse("golden_run", args=["shop", run.golden_run_id]))
+    assert not page.context["is_live"]
+    assert b"hx-get" not in page.content
+    assert "which belongs to u_2" in page.content.decode()
+
+
+def test_a_run_without_an_agent_is_refused_in_words(bob, bad):
+    golden = keep(bad)
+
+    page = bob.post(reverse("run_golden", args=["shop", golden.golden_id]), follow=True)
+
+    assert "needs the name of a registered agent" in page.content.decode()
+    assert not GoldenRun.objects.exists()
+
+
+def test_quarantine_export_and_deletion(bob, bad):
+    golden = keep(bad)
+    here = reverse("quarantine_golden", args=["shop", golden.golden_id])
+
+    assert "Say why" in bob.post(here, {"do": "begin", "reason": " "}, follow=True).content.decode()
+    assert (
+        "flaky since the move"
+        in bob.post(here, {"do": "begin", "reason": "flaky since the move"}, follow=True).content.decode()
+    )
+    assert "In quarantine since" not in bob.post(here, {"do": "end"}, follow=True).content.decode()
+    export = bob.get(reverse("export_golden", args=["shop", golden.golden_id]))
+    assert export.content[:2] == b"PK"
+    bob.post(reverse("delete_golden", args=["shop", golden.golden_id]))
+    assert not Golden.objects.exists()
+
+
+# --- all ---------------------------------------------------------------------------------------
+
+
+def test_the_ticked_goldens_run_with_the_ticked_agents(bob, bad):
+    first, second = keep(bad), keep(bad, name="Second")
+
+    answer = bob.post(
+        reverse("run_goldens", args=["shop"]), {"golden": [first.golden_id], "agent": ["old", "new"], "label": "v2"}
+    )
+
+    batch = GoldenBatch.objects.get()
+    assert answer.headers["Location"] == reverse("golden_batch", args=["shop", batch.golden_batch_id])
+    page = bob.get(answer.headers["Location"])
+    [(row, cells)] = page.context["rows"]
+    assert (row.name, [cell.agent for cell in cells]) == ("Own orders", ["old", "new"])
+    assert second.runs.count() == 0
+
+    bob.post(reverse("cancel_golden_batch", args=["shop", batch.golden_batch_id]))
+    assert bob.get(answer.headers["Location"]).context["result"] == "could_not_run"
+    for suffix, words in (("md", "## Goldens"), ("xml", "<testsuite")):
+        report = bob.get(reverse("golden_batch_report", args=["shop", batch.golden_batch_id, suffix]))
+        assert words in report.content.decode()
+
+
+def test_the_list_costs_the_same_for_one_golden_and_for_many(bob, bad):
+    def queries():
+        with CaptureQueriesContext(
+            connection,
+        ) as captured:
+            bob.get(reverse("goldens", args=["shop"]))
+        return len(captured)
+
+    def run_once(golden):
+        replay = Replay.objects.create(
+            project=bad.project, run=bad, content=bad.content, number=golden.pk, state="done", verdict="reproduced"
+        )
+        GoldenRun.objects.create(golden=golden, replay=replay, result="pass")
+
+    run_once(keep(bad))
+    queries()
+    one = queries()
+    for number in range(9):
+        run_once(keep(bad, name=f"Golden {number}"))
+
+    assert queries() == one
+
+
+def test_without_goldens_the_list_says_how_to_make_one(bob):
+    assert "Make one from an incident" in bob.get(reverse("goldens", args=["shop"])).content.decode()
+
+
+# --- who ---------------------------------------------------------------------------------------
+
+
+def test_viewers_look_and_start_nothing(shop, bad):
+    golden = keep(bad)
+    viewer = client_of(make_user("vera", shop, role="viewer"))
+
+    assert viewer.get(reverse("goldens", args=["shop"])).status_code == 200
+    page = viewer.get(reverse("golden", args=["shop", golden.golden_id]))
+    assert (page.status_code, b"Delete this golden" in page.content) == (200, False)
+    assert viewer.get(form_of(bad)).status_code == 403
+    for name in ("run_golden", "quarantine_golden", "delete_golden"):
+        assert viewer.post(reverse(name, args=["shop", golden.golden_id])).status_code == 403
+    assert viewer.post(reverse("run_goldens", args=["shop"])).status_code == 403
+    assert not Replay.objects.exists()
+
+
+def test_a_session_leads_to_the_form(bob, shop):
+    run = load_example(shop, "cancel_bug")
+    page = bob.get(reverse("session", args=["shop", run.session.session_id])).content.decode()
+
+    assert f'href="/p/shop/s/{run.session.session_id}/golden?run={run.run_id}"' in page
+
+
+# --- from elsewhere ----------------------------------------------------------------------------
+
+
+def test_a_fork_is_kept_as_what_it_produced_and_a_code_replay_as_what_it_replayed(bob, shop, bad):
+    good = run_of(shop, "good", "Order #4398 is shipped.", origin="fork", parent={"run_id": "bad", "step": 1})
+    of_bad = {"project": shop, "run": bad, "content": bad.content, "state": "done", "verdict": "diverged"}
+    fork = Replay.objects.create(**of_bad, number=1, mode="fork", order={"at_step": 1}, produced_run=good)
+    made = run_of(shop, "bad_replay_1", "Order #4398 is shipped.", origin="replay", parent={"run_id": "bad"})
+    order = {"agent": "new", "tools": {"run": True}}
+    code = Replay.objects.create(
+        **of_bad, number=1, mode="code_and_tools", queue="code", order=order, produced_run=made
+    )
+    plain = Replay.objects.create(**{**of_bad, "verdict": "reproduced"}, number=2, mode="recording")
+
+    links = [
+        bob.get(reverse("replay", args=["shop", each.replay_id])).context["golden_link"] for each in (fork, code, plain)
+    ]
+
+    assert links == [
+        "/p/shop/s/chat/golden?run=good",
+        f"/p/shop/s/chat/golden?run=bad&replay={code.replay_id}",
+        None,
+    ]
+    first = bob.get(links[1]).context["form"].initial
+    assert first == {"mode": "code_and_tools", "agent": "new", "on_difference": "play_on"}
+
+
+def test_the_box_finds_goldens_and_their_runs(bob, bad):
+    golden = keep(bad)
+    bob.post(reverse("run_golden", args=["shop", golden.golden_id]), {"agent": "new"})
+    run = GoldenRun.objects.get()
+
+    for text, address in (
+        (golden.golden_id, reverse("golden", args=["shop", golden.golden_id])),
+        (f"see {run.golden_run_id}", reverse("golden_run", args=["shop", run.golden_run_id])),
+    ):
+        assert bob.get(reverse("find"), {"q": text}).headers["Location"] == address
+
+
+def test_replays_of_goldens_are_no_attempts(bob, bad):
+    golden = keep(bad)
+    bob.post(reverse("run_golden", args=["shop", golden.golden_id]), {"agent": "new"})
+    Replay.objects.update(state="done", verdict="diverged")
+    page = bob.get(reverse("session", args=["shop", "chat"]))
+
+    assert page.context["replays"] == []
+    workflow = bob.get(reverse("workflow", args=["shop", "chat"])).content.decode()
+    assert "Not known yet whether it reproduces." in workflow
+    assert "golden run of" in bob.get(reverse("replays", args=["shop"])).content.decode()
