@@ -309,11 +309,21 @@ def _waits_by_its_tool(record: Json) -> Made:
     """As good as any answer that a tool gives."""
     for index, known, said in _waiting(record):
         if known is None:
-            expected = Expected(by="comparison", compared=at(index, paths="outcome"))
+            expected = Expected(by="comparison", compared=at(index, paths=("outcome", "waited_for")))
+            other = with_fields(index, outcome=_OTHER[said], waited_for=_WAITED_FOR[_OTHER[said]])
+            yield f"step {index}", changed(record, other), expected
+
+
+@kind("what a call waits for, as one of its two fields says")
+def _waits_for_two_things(record: Json) -> Made:
+    for index, known, said in _waiting(record):
+        if known is None and "waited_for" in RecordReader(record).step(index):
+            expected = Expected(by="judge", compared=at(index, paths="outcome"))
             yield f"step {index}", changed(record, with_fields(index, outcome=_OTHER[said])), expected
 
 
 _OTHER = {"unapproved": "deferred", "deferred": "unapproved"}
+_WAITED_FOR = {"unapproved": "approval", "deferred": "answer"}
 _BY_DEFINITION = {"unapproved": "unapproved", "external": "deferred"}
 
 
