@@ -87,6 +87,34 @@ def _share(chosen: list[tuple[RecordedRun, list[Mutant]]]) -> Bench:
     return bench
 
 
+HARD_TO_PLACE = [
+    ("model step said twice", "pydantic-ai/empty_response-run_stream", "step 2"),
+    ("outcome of a tool", "pydantic-ai/multimodal_tool_results-run", "step 2: failed"),
+    ("tool no longer registered at a step", "pydantic-ai/approval_second-run", "step 3"),
+    ("final messages, one added", "openai-agents/stop_on_first_tool-run", "a prompt"),
+    ("final messages, one added", "openai-agents/too_many_turns", "a prompt"),
+    ("saved: arguments, spelling of a number, in both", "session-file/output_tool", "call 0: .amount"),
+]
+"""No sample need hold them: a refused output of a stream, what stands beside an answer, a loop that asks on."""
+
+
+@pytest.mark.parametrize(
+    ("name", "run_name", "what"), HARD_TO_PLACE, ids=[f"{run}: {kind}" for kind, run, _ in HARD_TO_PLACE]
+)
+def test_what_is_hard_to_place(name: str, run_name: str, what: str, runs: list[RecordedRun], doors: Doors):
+    run = _named(runs, run_name)
+    (mutant,) = (
+        each
+        for kind in [*KINDS, *SAVED_KINDS]
+        if kind.name == name
+        for each in kind.mutants(run.record, run.name)
+        if each.what == what
+    )
+    said = said_of(only_run(mutant.content), only_run(run.content), doors)
+
+    assert list(faults_of(mutant.expected, _said(run, doors), said)) == []
+
+
 # --- controls ------------------------------------------------------------------------------------
 
 

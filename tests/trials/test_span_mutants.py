@@ -19,16 +19,13 @@ RUNS_OF_A_KIND = 1_000_000 if FULL else 3
 MUTANTS_OF_A_RUN = 3 if FULL else 1
 LOST = "spans: a span is lost"
 OPEN = {
-    (LOST, "spans/llama-index-openinference/loop"),
-    (LOST, "spans/openai-sdk-traceloop-legacy/loop"),
-    (LOST, "spans/vercel-ai-v6/tool_exception"),
     (LOST, "export/pydantic-ai/tool_beside_output_early-run"),
     (LOST, "export/pydantic-ai/tool_retries_exhausted-run"),
     (LOST, "export/pydantic-ai/output_union-run"),
     (LOST, "export/pydantic-ai/validation_retries_exhausted-run"),
 }
 """Judged as if the lost span had never been: their replays stop where the judge did not say that they will. None is
-said to be reproduced. In the first, nobody can tell which of many equal calls without ids lost its answer."""
+said to be reproduced."""
 BROKEN_BEFORE = {
     "pydantic-ai/text_output_function-run",
     "pydantic-ai/results_of_bytes-run",

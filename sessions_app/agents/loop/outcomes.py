@@ -7,6 +7,8 @@ import sysconfig
 from pathlib import Path
 from traceback import walk_tb
 
+from pydantic_ai.exceptions import ToolRetryError
+
 from sessions_app.core.fork.stops import Stopped
 from sessions_app.core.replay.fixture_book import FixtureMiss
 from sessions_app.core.run import ErrorInfo
@@ -49,7 +51,10 @@ class RecordedError(Exception):
 
 
 def is_fault_of_product(error: BaseException) -> bool:
-    """Whether what stands around the loop raised it, itself or in the standard library: the loop did not come to it."""
+    """Whether what stands around the loop raised it, itself or in the standard library: the loop did not come to it.
+    The refusal of an output is one that the loop hears; a stream lets it through."""
+    if isinstance(error, ToolRetryError):
+        return False
     files = [frame.f_code.co_filename for frame, _ in walk_tb(error.__traceback__)]
     own = [file for file in files if not file.startswith("<") and not _is_of_stdlib(file)]
     return bool(own) and own[-1].startswith(_OF_PRODUCT)

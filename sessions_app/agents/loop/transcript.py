@@ -178,7 +178,8 @@ class Transcript:
 
     def _put_behind_answer(self) -> None:
         """What the messages at the end hold behind the last answer came after all steps."""
-        last = self.requests[-1].history if self.requests else None
+        answered = (request for request in reversed(self.requests) if request.response is not None)
+        last = next((request.history for request in answered), None)
         found = self.divergence and MESSAGE.match(self.divergence.path)
         if self.divergence and self.recorded and last and found and int(found[1]) > last.length:
             self.divergence = replace(self.divergence, step=len(self.recorded.steps))

@@ -7,7 +7,7 @@ of a model is missing, agents worked at once, or somebody shortened what a tool 
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from itertools import pairwise, takewhile
 
@@ -64,25 +64,27 @@ def _unasked(run: Run) -> Iterator[Reason]:
         return
     approved = run.decided
     by_id, by_name = _asked_before(run)
+    taken: Counter[str] = Counter()
     for fixture in fixtures(run):
         call = fixture.call
-        first = by_name.get(call.tool_name) if call.call_id is None else by_id.get(call.call_id)
-        is_asked = first is not None and first < fixture.step
-        if call.result is not None and not is_asked and call.call_id not in approved:
+        asks = by_name[call.tool_name][taken[call.tool_name] :] if call.call_id is None else by_id[call.call_id]
+        taken[call.tool_name] += 1
+        is_asked = bool(asks) and asks[0] < fixture.step
+        if (call.result or fixture.error) and not is_asked and call.call_id not in approved:
             step = run.steps[fixture.step - 1]
             message = f"No recorded answer of the model asks for {step_name(step)}."
             yield reason_at(run, "model_answer_missing", message, step)
             return
 
 
-def _asked_before(run: Run) -> tuple[dict[str, int], dict[str, int]]:
-    """The first step that asks for a call, by its id and by the tool's name."""
-    by_id: dict[str, int] = {}
-    by_name: dict[str, int] = {}
+def _asked_before(run: Run) -> tuple[dict[str, list[int]], dict[str, list[int]]]:
+    """The steps that ask for a call, by its id and by the tool's name: each has as many calls as were asked for."""
+    by_id: dict[str, list[int]] = defaultdict(list)
+    by_name: dict[str, list[int]] = defaultdict(list)
     for step, call in main_models(run):
         for part in calls_in(call):
-            by_id.setdefault(str(part.get("tool_call_id")), step.index)
-            by_name.setdefault(str(part.get("tool_name")), step.index)
+            by_id[str(part.get("tool_call_id"))].append(step.index)
+            by_name[str(part.get("tool_name"))].append(step.index)
     return by_id, by_name
 
 

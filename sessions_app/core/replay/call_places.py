@@ -44,15 +44,17 @@ def answer_at(run: Run, history: History, path: str, *, before: int | None = Non
 
 
 def is_how_it_ended(answer: ToldAnswer, replayed: JsonValue) -> bool:
-    """Whether the difference is in the kind or the outcome of the answer. So is that in the words, where step and
-    message have the same: an answer that ended so cannot have been told in them. Where the step has the replayed
-    outcome, and all that comes with it, the message alone tells another one."""
+    """Whether the difference is in the kind or the outcome of the answer. So is that in the words or in what stands
+    beside them, where step and message have the same: an answer that ended so comes without. Where the step has the
+    replayed outcome, and all that comes with it, the message alone tells another one."""
     if answer.field == ".outcome" and replayed == answer.call.outcome and _has_what_comes_with_it(answer):
         return False
     if answer.field.startswith(_MANNER):
         return True
-    result, told = answer.call.result, answer.part.get("content")
-    return answer.field.startswith(".content") and result is not None and same_json(result.value, told)
+    return any(
+        given is not None and answer.field.startswith(f".{name}") and same_json(given.value, answer.part.get(name))
+        for name, given in (("content", answer.call.result), ("metadata", answer.call.metadata))
+    )
 
 
 def _has_what_comes_with_it(answer: ToldAnswer) -> bool:

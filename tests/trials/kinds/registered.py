@@ -80,8 +80,15 @@ def _tool_removed(record: Json) -> Made:
         tools = reader.step(index).get("tools") or []
         name = (record.get("tools") or [{}])[tools[-1]]["name"] if tools else None
         if name and _is_in_parameters(reader, index, name):
-            expected = Expected(by="replay", place=at(index), compared=at(index, paths=("tools", "parameters")))
+            place = at(index, *_resumed_calls(reader, index, name))
+            expected = Expected(by="replay", place=place, compared=at(index, paths=("tools", "parameters")))
             yield f"step {index}", changed(record, with_fields(index, tools=tools[:-1])), expected
+
+
+def _resumed_calls(reader: RecordReader, index: int, name: str) -> list[int]:
+    """Calls of this tool with which the run was resumed: whoever finds no such tool answers them otherwise."""
+    is_first = index == reader.models[0]
+    return [each for each in reader.tools if each < index and reader.step(each).get("tool_name") == name and is_first]
 
 
 @kind("tool that was not registered at a step")

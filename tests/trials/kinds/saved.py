@@ -16,6 +16,7 @@ Document = Any
 Made = Iterator[tuple[str, Document, Expected]]
 Maker = Callable[["SavedReader"], Made]
 ORDER = "order of keys"
+SPELLING = "spelling of a number"
 
 
 class SavedReader:
@@ -189,6 +190,8 @@ def _arguments(name: str, *, listed: bool, message: bool) -> Maker:
 
                 contradicts = listed != message and bool(reader.listed)
                 by: Any = "judge" if contradicts else "comparison"
+                if name == SPELLING and part["tool_name"] == "final_result" and not contradicts:
+                    by = "anybody"  # it may have become the one that the saved output has
                 expected = Expected(by=by, compared=ELSEWHERE, is_comparable=message)
                 if name == ORDER:
                     expected = Expected(by="undecided", is_comparable=False)
@@ -513,5 +516,5 @@ def _nothing(reader: SavedReader) -> Made:
 def _no_instructions(reader: SavedReader) -> Made:
     """An empty text; the other run had some."""
     if reader.is_session_file:
-        expected = Expected(by="comparison", is_comparable=False, verdicts=frozenset({"replayable"}))
+        expected = Expected(by="comparison", is_comparable=False)
         yield "run", changed(reader, lambda copy: copy.fields.update(instructions="")), expected

@@ -74,10 +74,12 @@ def _changed_inside(record: Json) -> Made:
     for index, step in enumerate(reader.steps, start=1):
         if step.get("parent") not in reader.tools:
             continue
-        for field in ("arguments", "result"):
+        for field in ("arguments", "result", "query", "chunks"):
+            if field not in step:
+                continue
 
             def change(copy: RecordReader, index: int = index, field: str = field) -> None:
-                copy.step(index)[field] = {"changed": 1}
+                copy.step(index)[field] = [] if field == "chunks" else {"changed": 1}
 
             expected = Expected(by="comparison", compared=at(index))
             yield f"step {index}, {field}", changed(record, change), expected
