@@ -224,6 +224,15 @@ def test_a_prompt_that_only_the_wire_holds_is_judged(server: Provider):
     assert reasons_of(record) == [("http_contradicted", 4)]
 
 
+ADD: Record = {"properties": {"x": {"type": "number"}, "y": {"type": "string"}}, "type": "object"}
+NOW: Record = {"properties": {}, "type": "object"}
+SCHEMAS = {"add": ADD, "now": NOW}
+GOOGLE = [{"functionDeclarations": [{"name": name, "parameters": each} for name, each in SCHEMAS.items()]}]
+ANTHROPIC = [{"name": name, "input_schema": each} for name, each in SCHEMAS.items()]
+BEDROCK = [{"toolSpec": {"name": name, "inputSchema": {"json": each}}} for name, each in SCHEMAS.items()]
+ASKED = {"role": "user", "content": [{"text": "go"}]}
+
+
 @pytest.mark.parametrize(
     "beside",
     [
@@ -232,9 +241,9 @@ def test_a_prompt_that_only_the_wire_holds_is_judged(server: Provider):
         {"request_body": '{"previous_response_id": "r1", "input": [{"role": "user", "content": "x"}]}'},
         {"request_body": '{"other": "protocol"}'},
         {"request_body": '{"messages": [{"role": "user", "content": "[email:1a2b3c4d]"}]}'},
-        {"request_body": '{"contents": [{"role": "user", "parts": [{"text": "go"}]}]}'},
-        {"request_body": '{"messages": [{"role": "user", "content": [{"type": "text", "text": "go"}]}]}'},
-        {"request_body": '{"messages": [{"role": "user", "content": [{"text": "go"}]}], "inferenceConfig": {}}'},
+        {"request_body": json.dumps({"contents": [{"role": "user", "parts": [{"text": "go"}]}], "tools": GOOGLE})},
+        {"request_body": json.dumps({"messages": [ASKED | {"type": "text"}], "tools": ANTHROPIC})},
+        {"request_body": json.dumps({"messages": [ASKED], "inferenceConfig": {}, "toolConfig": {"tools": BEDROCK}})},
     ],
     ids=["none", "cut", "continued", "unknown", "redacted", "google", "anthropic", "bedrock"],
 )
@@ -246,3 +255,61 @@ def test_a_request_of_which_the_prompt_is_not_known_or_the_same_contradicts_noth
     record["steps"][0]["http"].update(beside)
 
     assert reasons_of(record) == []
+
+
+# --- what was sent beside the words ------------------------------------------------------------
+
+
+def in_body(change: Callable[[Record], object], field: str = "request_body") -> Callable[[Record], None]:
+    def changed(http: Record) -> None:
+        body = json.loads(http[field])
+        change(body)
+        http[field] = json.dumps(body)
+
+    return changed
+
+
+def another_id(body: Record) -> None:
+    next(each for each in body["messages"] if each["role"] == "tool")["tool_call_id"] = "c9"
+
+
+def other_arguments(body: Record) -> None:
+    asked = next(each for each in body["messages"] if each.get("tool_calls"))
+    asked["tool_calls"][0]["function"]["arguments"] = '{"x": 2.0, "y": "é"}'
+
+
+BESIDE: list[tuple[int, Callable[[Record], object], str, str]] = [
+    (1, lambda body: body.pop("tools"), "request_body", "does not offer the tool add"),
+    (1, lambda body: body["tools"].pop(), "request_body", "does not offer the tool now"),
+    (1, lambda body: body["tools"][1]["function"].update(name="then"), "request_body", "does not offer the tool now"),
+    (1, lambda body: body["tools"].append(tool_named("pay")), "request_body", "offers the tool pay"),
+    (1, lambda body: fields_of(body).pop("x"), "request_body", "with other arguments"),
+    (1, lambda body: body.update(model="gpt-4.1"), "request_body", "asks gpt-4.1, the step gpt-4o"),
+    (4, another_id, "request_body", "an answer to a call that"),
+    (4, other_arguments, "request_body", "another call of add"),
+    (4, lambda body: body["choices"][0].update(finish_reason="length"), "response_body", "ends with length"),
+    (4, lambda body: body.update(model="gpt-4.1"), "response_body", "is the answer of gpt-4.1"),
+]
+
+
+def tool_named(name: str) -> Record:
+    return {"type": "function", "function": {"name": name, "parameters": {"type": "object", "properties": {}}}}
+
+
+def fields_of(body: Record) -> Record:
+    fields: Record = body["tools"][0]["function"]["parameters"]["properties"]
+    return fields
+
+
+@pytest.mark.parametrize(("step", "change", "field", "words"), BESIDE, ids=[each[-1] for each in BESIDE])
+def test_what_was_sent_beside_the_words_is_held_against_the_step(
+    step: int, change: Callable[[Record], object], field: str, words: str, server: Provider
+):
+    record = record_of(server)
+
+    in_body(change, field)(record["steps"][step - 1]["http"])
+
+    (reason,) = judge(parse_native(json.dumps(record).encode())).reasons
+    assert (reason.code, reason.step) == ("http_contradicted", step)
+    assert words in reason.message
+    assert reasons_of(record) == [("http_contradicted", step)]

@@ -373,3 +373,35 @@ def test_turns_that_stayed_with_the_provider_are_not_taken_for_the_whole():
 
     assert run.steps[-1].extra["previous_response_id"] == "resp_1"
     assert judge(run).verdict != "replayable"
+
+
+# --- exported, and changed ---------------------------------------------------------------------
+
+
+def wire(step: dict[str, Any], field: str, old: str, new: str) -> None:
+    assert old in step["http"][field]
+    step["http"][field] = step["http"][field].replace(old, new)
+
+
+SAID_OTHERWISE: list[tuple[str, Callable[[dict[str, Any]], object], tuple[str, int]]] = [
+    ("answer", lambda it: wire(it["steps"][2], "response_body", "delivered", "refused"), ("http_contradicted", 3)),
+    ("status", lambda it: it["steps"][2]["http"].update(status=503), ("http_contradicted", 3)),
+    ("prompt", lambda it: wire(it["steps"][0], "request_body", "Where is", "Cancel"), ("http_contradicted", 1)),
+    ("error of a model", lambda it: it["steps"][2].update(error={"type": "E"}), ("answer_contradicted", 3)),
+    ("error of a tool", lambda it: it["steps"][1].update(error={"type": "E"}), ("answer_contradicted", 2)),
+    ("no instructions", lambda it: it.update(instructions=""), ("instructions_contradicted", 4)),
+    ("model", lambda it: it.update(model="another-model"), ("model_contradicted", 4)),
+]
+
+
+@pytest.mark.parametrize(("what", "change", "reason"), SAID_OTHERWISE, ids=[each[0] for each in SAID_OTHERWISE])
+def test_an_exported_run_that_says_two_things_is_judged_at_the_step(what, change, reason):
+    with in_two_steps() as provider:
+        run = only_record(lambda: plain_loops.chat(provider.url, plain_loops.recorded_lookup)(ASKED))
+    exported = json.loads(encode_native(run))
+    change(exported)
+
+    changed = parse_native(json.dumps(exported).encode())
+
+    assert [(each.code, each.step) for each in judge(changed).reasons] == [reason]
+    assert replayed(encode_native(changed))[0].verdict != "reproduced"

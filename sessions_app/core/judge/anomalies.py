@@ -11,6 +11,7 @@ from datetime import datetime
 from itertools import pairwise
 from typing import Literal
 
+from sessions_app.core.judge.model_names import is_same_model
 from sessions_app.core.judge.reading import (
     argument_key,
     calls_made,
@@ -419,15 +420,6 @@ def other_model_answered(run: Run, rules: Rules) -> Iterator[Anomaly]:
     for (asked, answered), steps in found.items():
         message = f"Asked for {asked}, {answered} answered"
         yield Anomaly(code="other_model_answered", message=message, steps=tuple(steps))
-
-
-def is_same_model(asked: str, answered: str) -> bool:
-    """`openai:gpt-4o` and `gpt-4o-2024-08-06` are one model: an alias and a dated version."""
-    asked, answered = (re.split(r"[:/]", name)[-1].lower() for name in (asked, answered))
-    return (
-        answered == asked
-        or re.fullmatch(re.escape(asked) + r"[-@](\d{4}-?\d{2}-?\d{2}|\d{3,4}|latest)", answered) is not None
-    )
 
 
 def state_chain_broken(run: Run, rules: Rules) -> Iterator[Anomaly]:

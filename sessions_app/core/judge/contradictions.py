@@ -8,6 +8,7 @@ from itertools import islice, zip_longest
 
 from sessions_app.core.history import History, nodes
 from sessions_app.core.judge.last_calls import asked_last, waiting
+from sessions_app.core.judge.model_names import contradicting_model
 from sessions_app.core.judge.reading import (
     LOOP_CAUSES,
     argument_key,
@@ -24,7 +25,7 @@ from sessions_app.core.judge.system_prompt import instructions_contradict
 from sessions_app.core.payload import Payload
 from sessions_app.core.replay.hand_overs import is_openai_agents
 from sessions_app.core.replay.rewriting import read_rewriting
-from sessions_app.core.run import SESSION_FILE, WAITING, ModelCall, Run, ToolCall
+from sessions_app.core.run import EXCHANGES, SESSION_FILE, WAITING, ModelCall, Run, ToolCall
 
 
 def record_gaps(run: Run) -> Iterator[Reason]:
@@ -33,6 +34,7 @@ def record_gaps(run: Run) -> Iterator[Reason]:
     yield from _saved_input(run)
     yield from _pasts(run)
     yield from _instructions(run)
+    yield from _model(run)
     yield from _listed_calls(run)
     yield from islice(_errors(run), 1)
 
@@ -84,9 +86,10 @@ def _goes_on_from(history: History, before: History) -> bool:
 
 
 def _errors(run: Run) -> Iterator[Reason]:
-    if run.source_format == "native" and (is_openai_agents(run) or is_of_recorder(run)):
+    of_openai = run.source_format == "native" and is_openai_agents(run)
+    if is_of_recorder(run) or of_openai or run.source_format == EXCHANGES:
         yield from _errors_of_no_failure(run)
-    if run.source_format == "native" and is_openai_agents(run):
+    if of_openai:
         yield from _other_refusals(run)
     if is_of_recorder(run):
         yield from _other_errors(run)
@@ -206,6 +209,14 @@ def _instructions(run: Run) -> Iterator[Reason]:
     if instructions_contradict(run):
         message = "The run's instructions are not those of its first request."
         yield reason_at_end(run, "instructions_contradicted", message)
+
+
+def _model(run: Run) -> Iterator[Reason]:
+    """All steps can be replayed; which model the run was made with is told in two ways."""
+    asked = contradicting_model(run)
+    if asked is not None and run.origin == "recorded":
+        message = f"The run names the model {run.model}, its first request {asked}."
+        yield reason_at_end(run, "model_contradicted", message)
 
 
 def _listed_calls(run: Run) -> Iterator[Reason]:

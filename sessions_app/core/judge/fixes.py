@@ -103,6 +103,7 @@ FIXES: dict[str, Fix] = {
     "http_contradicted": Fix(sentence="Record with each answer of a model the HTTP of its own request."),
     "instructions_changed": Fix(sentence="Record the instructions of each request, and whether code makes them."),
     "instructions_contradicted": Fix(sentence="Record as `instructions` what the first request was sent with."),
+    "model_contradicted": Fix(sentence="Record as `model` the one that the first request asks, or leave it out."),
     "calls_contradicted": Fix(sentence="List in `tool_calls` the calls that the messages hold, or leave it out."),
     "items_contradicted": Fix(sentence="Record in `items` what the run's messages hold, or leave it out."),
     "tool_step_missing": Fix(sentence="Record a tool step, with its call id, for every call that the model asks for."),

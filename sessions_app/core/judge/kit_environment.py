@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable
 from datetime import timedelta
 
-from sessions_app.core.judge.anomalies import is_same_model
 from sessions_app.core.judge.grading import (
     OBJECT_NAME,
     Finding,
@@ -16,6 +15,7 @@ from sessions_app.core.judge.grading import (
     missing,
     partial,
 )
+from sessions_app.core.judge.model_names import contradicting_model
 from sessions_app.core.judge.reading import (
     count,
     is_framework_written,
@@ -61,8 +61,7 @@ def _schema_finding(names: set[str], bare: set[str], known: int, total: int) -> 
 def model(run: Run) -> Finding:
     if (run.model and OBJECT_NAME.search(run.model)) or _looks_like_repr(run.model):
         return partial(f"The model is the name of an object, not an id: {run.model}.")
-    asked = next((call.model for _, call in main_models(run) if call.model), None)
-    if run.model and asked and not _could_be_same(run.model, asked):
+    if (asked := contradicting_model(run)) is not None:
         return contradictory(f"The run names {run.model}, its first request {asked}.")
     facts = model_facts(run)
     absent = [name for name, value in facts.items() if value is None]
@@ -74,10 +73,6 @@ def model(run: Run) -> Finding:
 
 def _looks_like_repr(name: str | None) -> bool:
     return name is not None and re.fullmatch(r"\w+\(.*\)", name) is not None
-
-
-def _could_be_same(left: str, right: str) -> bool:
-    return is_same_model(left, right) or is_same_model(right, left)
 
 
 def model_facts(run: Run) -> dict[str, str | None]:

@@ -10,15 +10,14 @@ from collections.abc import Iterator
 from itertools import islice
 
 from sessions_app.core.judge.last_calls import calls_in
+from sessions_app.core.judge.model_http_offers import is_same_call
 from sessions_app.core.judge.model_http_requests import asked_otherwise
+from sessions_app.core.judge.model_names import could_be_same_model
 from sessions_app.core.judge.reading import main_models, seen_message, step_name
 from sessions_app.core.judge.reasons import Reason, reason_at
-from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.redaction.placeholders import PLACEHOLDER
-from sessions_app.core.replay.fixture_book import recorded_arguments
-from sessions_app.core.replay.matching import Tally, first_mismatch
-from sessions_app.core.run import HttpExchange, ModelCall, Run, Step
-from sessions_app.core.spans.provider_messages.wire import WireAnswer, WireCall, wire_answer
+from sessions_app.core.run import EXCHANGES, HttpExchange, ModelCall, Run, Step
+from sessions_app.core.spans.provider_messages.wire import WireAnswer, wire_answer
 
 _FAILED = 400
 _NOT_WHOLE = ("body_cut", "incomplete", "body_left_out")
@@ -26,7 +25,7 @@ _NOT_WHOLE = ("body_cut", "incomplete", "body_left_out")
 
 
 def model_http_gaps(run: Run) -> Iterator[Reason]:
-    if run.source_format == "native":
+    if run.source_format in ("native", EXCHANGES):
         yield from islice(_contradicted_by_http(run), 1)
 
 
@@ -45,7 +44,7 @@ def _said_otherwise(step: Step, call: ModelCall) -> str | None:
     if step.error is None and (http.status or 0) >= _FAILED:
         return f"has the status {http.status}, and the step an answer"
     wire = _whole_answer(http)
-    answered = None if wire is None else _other_words(call, wire) or _other_calls(call, wire)
+    answered = None if wire is None else _other_words(call, wire) or _other_calls(call, wire) or _other_end(call, wire)
     return asked_otherwise(call, http) or answered
 
 
@@ -73,18 +72,23 @@ def _other_calls(call: ModelCall, wire: WireAnswer) -> str | None:
     if len(asked) != len(wire.calls):
         return f"asks for {len(wire.calls)} calls, the answer of the step for {len(asked)}"
     for part, sent in zip(asked, wire.calls, strict=True):
-        if not _is_same_call(part, sent):
+        if not is_same_call(part, sent):
             return f"asks for another call than that of {part.get('tool_name')} in the answer of the step"
     return None
 
 
-def _is_same_call(part: JsonObject, sent: WireCall) -> bool:
-    """The id of a call is made up where the protocol has none."""
-    is_named_so = part.get("tool_name") == sent.name and sent.call_id in (None, part.get("tool_call_id"))
-    given, args = _arguments(sent.arguments), _arguments(part.get("args"))
-    is_redacted = any(PLACEHOLDER.search(str(each)) for each in (given, args))
-    return is_named_so and (is_redacted or first_mismatch(given, args, raw=given, path="args", tally=Tally()) is None)
+def _other_end(call: ModelCall, wire: WireAnswer) -> str | None:
+    """Whether the model came to an end is told in words of each protocol."""
+    said, sent = _CUT.get(str(call.finish_reason).lower()), _CUT.get(str(wire.finish_reason).lower())
+    if said is not None and sent is not None and said != sent:
+        return f"ends with {wire.finish_reason}, the answer of the step with {call.finish_reason}"
+    if not could_be_same_model(call.answered_model, wire.model):
+        return f"is the answer of {wire.model}, that of the step of {call.answered_model}"
+    return None
 
 
-def _arguments(value: JsonValue) -> JsonValue:
-    return recorded_arguments(None if value is None else Payload.of(value))
+_CUT = {
+    **dict.fromkeys(("stop", "end_turn", "stop_sequence", "completed", "tool_call", "tool_calls", "tool_use"), False),
+    **dict.fromkeys(("length", "max_tokens", "incomplete", "max_output_tokens"), True),
+}
+"""Whether an answer was cut, by the reason for its end."""

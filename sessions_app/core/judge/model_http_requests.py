@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from sessions_app.core.history import nodes
+from sessions_app.core.judge.model_http_offers import offered_otherwise
 from sessions_app.core.judge.reading import SeenMessage, leaves, seen_message
 from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.core.redaction.placeholders import PLACEHOLDER
@@ -32,7 +33,7 @@ def asked_otherwise(call: ModelCall, http: HttpExchange) -> str | None:
         return "sends another prompt than the request of the step"
     if any(line not in sent for line in _lines([*_instructions(requests), *_answers(requests[-1])])):
         return "sends other instructions, or another answer of a tool, than the request of the step"
-    return None
+    return offered_otherwise(call, wire)
 
 
 def _whole_request(http: HttpExchange) -> WireRequest | None:

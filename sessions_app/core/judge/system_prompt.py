@@ -19,7 +19,7 @@ from sessions_app.core.judge.reading import (
 )
 from sessions_app.core.payload import JsonValue
 from sessions_app.core.replay.hand_overs import is_openai_agents
-from sessions_app.core.run import Run
+from sessions_app.core.run import EXCHANGES, Run
 
 
 def instructions_contradict(run: Run) -> bool:
@@ -32,7 +32,8 @@ def instructions_contradict(run: Run) -> bool:
     if run.source_format == "native" and is_openai_agents(run):
         return _says_otherwise(run) or _has_unsaid_prompt(run)
     if said is None or sent is not None:
-        return bool(said) and sent != said
+        is_said = bool(said) or (said == "" and run.source_format == EXCHANGES)
+        return is_said and sent != said
     prompts = _prompts(first_requests(run))
     return bool(prompts) and said not in (*prompts, "\n\n".join(prompts), "\n".join(prompts))
 

@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import TypeVar
 
 from sessions_app.core.embedded_json import parsed
-from sessions_app.core.payload import JsonValue, Payload
+from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.spans.provider_messages.requests import request_of
 from sessions_app.core.spans.provider_messages.responses import response_of
 from sessions_app.core.spans.provider_messages.streams import events_in
-from sessions_app.core.spans.reading import CallPart, ChatMessage, ResultPart, TextPart, ThinkingPart
+from sessions_app.core.spans.reading import (
+    CallPart,
+    ChatMessage,
+    ResultPart,
+    TextPart,
+    ThinkingPart,
+    ToolDefinition,
+)
+
+Part = TypeVar("Part", CallPart, ResultPart, ThinkingPart)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class WireCall:
-    """A call that the answer asks for."""
+    """A call that a model asks for."""
 
     name: str
     call_id: str | None
@@ -30,11 +40,13 @@ class WireAnswer:
     words: str
     calls: tuple[WireCall, ...]
     has_thoughts: bool
+    model: str | None
+    finish_reason: str | None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class WireRequest:
-    """What a model was told, without its own answers."""
+    """What a model was told, without the words of its own answers."""
 
     prompts: tuple[str, ...]
     """Texts of the user."""
@@ -42,6 +54,13 @@ class WireRequest:
     """Texts of the system, and those that tools gave."""
     is_continued: bool
     """Whether the provider was to add what it had been told before."""
+    calls: tuple[WireCall, ...]
+    """Those that earlier answers had asked for."""
+    answered: tuple[str, ...]
+    """The ids of calls whose answers it holds."""
+    tools: tuple[ToolDefinition, ...]
+    model: str | None
+    settings: JsonObject
 
 
 def body_value(body: Payload | None) -> JsonValue:
@@ -62,7 +81,20 @@ def wire_request(body: Payload) -> WireRequest | None:
         prompts=tuple(text for message in users for text in _texts_of(message)),
         others=(*instructions, *(text for message in others for text in _texts_of(message))),
         is_continued=any(value.get(name) for name in ("previous_response_id", "conversation")),
+        calls=tuple(_call(part) for part in _parts_of(found.messages, CallPart) if not part.is_builtin),
+        answered=tuple(part.call_id for part in _parts_of(found.messages, ResultPart) if part.call_id),
+        tools=found.tools or (),
+        model=found.model,
+        settings=found.settings or {},
     )
+
+
+def _call(part: CallPart) -> WireCall:
+    return WireCall(name=part.tool_name, call_id=part.call_id, arguments=part.arguments)
+
+
+def _parts_of(messages: Iterable[ChatMessage], kind: type[Part]) -> Iterator[Part]:
+    return (part for message in messages for part in message.parts if isinstance(part, kind))
 
 
 def _texts_of(message: ChatMessage) -> Iterator[str]:
@@ -88,10 +120,10 @@ def wire_answer(body: Payload) -> WireAnswer | None:
     found = response_of(value if events is None else [*events])
     if found is None or not found.answer.parts:
         return None
-    parts = found.answer.parts
-    calls = (part for part in parts if isinstance(part, CallPart) and not part.is_builtin)
     return WireAnswer(
         words=found.answer.words(),
-        calls=tuple(WireCall(name=each.tool_name, call_id=each.call_id, arguments=each.arguments) for each in calls),
-        has_thoughts=any(isinstance(part, ThinkingPart) for part in parts),
+        calls=tuple(_call(part) for part in _parts_of([found.answer], CallPart) if not part.is_builtin),
+        has_thoughts=any(_parts_of([found.answer], ThinkingPart)),
+        model=found.model,
+        finish_reason=found.finish_reason,
     )
