@@ -207,8 +207,8 @@ class ComparisonBody(Answer):
     left: str
     right: str
     identical: bool | None = Field(
-        description="true: everything was compared and is equal. false: something differs; `divergence` says where. "
-        "null: nothing is known to differ, and `not_comparable` fields could not be compared."
+        description="true: every field that a comparison looks at is equal. false: something differs; `divergence` "
+        "says where. null: nothing is known to differ, and `not_comparable` fields could not be compared."
     )
     divergence: dict[str, Any] | None = Field(description="left_step, right_step, path, left, right, note")
     compared_fields: int = Field(description="Fields that both runs have and that were compared.")

@@ -285,10 +285,13 @@ BESIDE: list[tuple[int, Callable[[Record], object], str, str]] = [
     (1, lambda body: body["tools"].append(tool_named("pay")), "request_body", "offers the tool pay"),
     (1, lambda body: fields_of(body).pop("x"), "request_body", "with other arguments"),
     (1, lambda body: body.update(model="gpt-4.1"), "request_body", "asks gpt-4.1, the step gpt-4o"),
+    (1, lambda body: body.update(temperature=0.7), "request_body", "with the temperature 0.7"),
+    (1, lambda body: body.update(response_format={"type": "json_schema"}), "request_body", "an output by a schema"),
     (4, another_id, "request_body", "an answer to a call that"),
     (4, other_arguments, "request_body", "another call of add"),
     (4, lambda body: body["choices"][0].update(finish_reason="length"), "response_body", "ends with length"),
     (4, lambda body: body.update(model="gpt-4.1"), "response_body", "is the answer of gpt-4.1"),
+    (4, lambda body: body["usage"].update(completion_tokens=99), "response_body", "counts 99 tokens"),
 ]
 
 

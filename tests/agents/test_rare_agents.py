@@ -372,3 +372,20 @@ def test_an_answer_that_the_first_request_lost_is_found_at_the_request(lost: int
     verdict, step, path = verdict_of(record)
     assert (verdict, step) == ("diverged", 4)
     assert (path or "").startswith(f"messages[2].parts[{lost}]")
+
+
+@pytest.mark.parametrize("missing", [(1, 3), (1,), (3,)], ids=["all", "the first", "the last"])
+def test_a_request_that_was_not_captured_is_held_against_nothing(missing: tuple[int, ...]):
+    record = json.loads(recorded(one_tool())[-1])
+    for index in missing:
+        record["steps"][index - 1]["request"] = None
+
+    assert verdict_of(record) == ("reproduced", None, None)
+
+
+def test_what_follows_a_request_that_was_not_captured_is_still_compared():
+    record = json.loads(recorded(one_tool())[-1])
+    record["steps"][0]["request"] = None
+    record["steps"][1]["arguments"] = {"order_id": "ORD-9"}
+
+    assert verdict_of(record)[0] != "reproduced"

@@ -498,6 +498,8 @@ def test_another_tool_under_the_same_name_of_a_step_is_a_difference():
         ({"model": "m1"}, {"model": "m2"}, "model"),
         ({"answered_model": "m1"}, {"answered_model": "m2"}, "answered_model"),
         ({"finish_reason": "stop"}, {"finish_reason": "length"}, "finish_reason"),
+        ({"input_tokens": 53}, {"input_tokens": 54}, "input_tokens"),
+        ({"output_tokens": 7}, {"output_tokens": 8}, "output_tokens"),
     ],
 )
 def test_model_steps_are_compared_field_by_field(left, right, path):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sessions_app.core.history import History, nodes
+from sessions_app.core.partial_histories import with_whole_histories
 from sessions_app.core.payload import Payload
 from sessions_app.core.run import Run
 
@@ -35,6 +36,7 @@ class RunMessages:
 
 def messages_of(run: Run) -> RunMessages:
     """One pass; rewritten histories have no known beginning and are new as a whole."""
+    run = with_whole_histories(run)
     known = {run.prior.digest: 0} if run.prior else {}
     requests, newest = {}, 0
     for number, (step, call) in enumerate(run.model_calls, start=1):

@@ -135,6 +135,14 @@ class StepComparer:
         yield from self.error("error", left.error, right.error)
         yield from fields.payloads("response", *_results(left, right))
         yield from fields.values("finish_reason", one.finish_reason, other.finish_reason)
+        yield from self._tokens(one, other)
+
+    def _tokens(self, one: ModelCall, other: ModelCall) -> Iterator[Difference]:
+        """Of an answer whose message does not count them on both sides nothing is missing."""
+        for name in ("input_tokens", "output_tokens"):
+            counts = getattr(one, name), getattr(other, name)
+            if None not in counts:
+                yield from self.fields.values(name, *counts)
 
     def _request(self, left: Step, right: Step) -> Iterator[Difference]:
         one, other = self.left.requests.get(left.index), self.right.requests.get(right.index)

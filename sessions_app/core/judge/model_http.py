@@ -84,6 +84,8 @@ def _other_end(call: ModelCall, wire: WireAnswer) -> str | None:
         return f"ends with {wire.finish_reason}, the answer of the step with {call.finish_reason}"
     if not could_be_same_model(call.answered_model, wire.model):
         return f"is the answer of {wire.model}, that of the step of {call.answered_model}"
+    if None not in (call.output_tokens, wire.output_tokens) and call.output_tokens != wire.output_tokens:
+        return f"counts {wire.output_tokens} tokens of the answer, the step {call.output_tokens}"
     return None
 
 

@@ -54,7 +54,8 @@ def _other_input(run: Run) -> Iterator[Reason]:
         said = {_text(part.get("content")) for part in [*_prior(run), *asked]}
         if _is_prompt(asked):
             continue
-        if not _texts_in(run.input) <= said:
+        is_empty = value_of(run.input) == [] and run.deferred is None
+        if not _texts_in(run.input) <= said or (is_empty and asked):
             message = f"The input of the run and the request of {step_name(step)} say different things."
             yield reason_at(run, "input_contradicts", message, step)
         elif not _prompts_in(run.input, asked):

@@ -131,7 +131,7 @@ _TOOLS: dict[ToolsPart, str] = {
     "run": "run: your functions, with the world off",
 }
 _UNSEALED_TOOLS = "run: your functions, on your own machine, without a seal"
-_CARRIED = "carried over from the recording, not run"
+_CARRIED = "carried over where it was recorded, not run"
 _REGISTERED_STATE = "restored and read after each step, where the registration says how; otherwise not compared"
 _OWN_STATE = "as your code left it behind, compared where it was observed"
 _PROVES_LIVE = (

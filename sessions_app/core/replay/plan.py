@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from sessions_app.core.history import History, messages
+from sessions_app.core.partial_histories import with_whole_histories
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.replay.awaited import with_awaited
 from sessions_app.core.replay.rewriting import Rewriting, read_rewriting
@@ -136,6 +137,7 @@ class ReplayPlan:
 
 
 def make_plan(run: Run) -> ReplayPlan:
+    run = with_whole_histories(run)
     definitions, calls = _Definitions(run), _taken_up(run)
     later = [*(call.history for _, call in calls), run.final][1:]
     answers = [(step, call, after) for (step, call), after in zip(calls, later, strict=True)]

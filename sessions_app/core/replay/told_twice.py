@@ -6,6 +6,7 @@ from sessions_app.core.embedded_json import parsed
 from sessions_app.core.history import History
 from sessions_app.core.judge.reading import is_of_recorder, main_models, step_name
 from sessions_app.core.payload import JsonValue
+from sessions_app.core.ran_with import is_told
 from sessions_app.core.replay.hand_overs import is_openai_agents
 from sessions_app.core.run import Run
 
@@ -32,10 +33,12 @@ def results_told_otherwise(run: Run) -> str | None:
 
 
 def arguments_told_otherwise(run: Run) -> str | None:
-    """The first call whose tool, by its own span, was given something that the model did not give, or answered another
-    call."""
+    """The first call whose tool, by its recorder or its own span, was given something that the model did not give, or
+    answered another call."""
     for step, call in run.tool_calls:
         given = call.arguments.parsed if call.arguments is not None else None
+        if is_told(run) and "ran_with" in step.extra:
+            return f"{step_name(step)} ran with what defaults, or code of yours, made of the model's arguments"
         if "ran_with" in step.extra and not _are_told(given, parsed(step.extra["ran_with"])):
             return f"the span of {step_name(step)} tells of other arguments than the model gave"
         if "named_call" in step.extra:

@@ -42,6 +42,7 @@ class WireAnswer:
     has_thoughts: bool
     model: str | None
     finish_reason: str | None
+    output_tokens: int | None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -126,4 +127,5 @@ def wire_answer(body: Payload) -> WireAnswer | None:
         has_thoughts=any(_parts_of([found.answer], ThinkingPart)),
         model=found.model,
         finish_reason=found.finish_reason,
+        output_tokens=found.output_tokens,
     )
