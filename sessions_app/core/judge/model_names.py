@@ -1,0 +1,27 @@
+"""Names of models: an alias, a version of it with its date, and a provider in front stand for one model."""
+
+from __future__ import annotations
+
+import re
+
+from sessions_app.core.judge.reading import main_models
+from sessions_app.core.run import Run
+
+_VERSION = r"[-@](\d{4}-?\d{2}-?\d{2}|\d{3,4}|latest)"
+
+
+def is_same_model(asked: str, answered: str) -> bool:
+    """`openai:gpt-4o` and `gpt-4o-2024-08-06` are one model: an alias and a dated version."""
+    asked, answered = (re.split(r"[:/]", name)[-1].lower() for name in (asked, answered))
+    return answered == asked or re.fullmatch(re.escape(asked) + _VERSION, answered) is not None
+
+
+def could_be_same_model(left: str | None, right: str | None) -> bool:
+    """Whichever was asked for; what nobody names is no other one."""
+    return not left or not right or is_same_model(left, right) or is_same_model(right, left)
+
+
+def contradicting_model(run: Run) -> str | None:
+    """The model that the first request names, where it is another one than the run names."""
+    asked = next((call.model for _, call in main_models(run) if call.model), None)
+    return None if could_be_same_model(run.model, asked) else asked
