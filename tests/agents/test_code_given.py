@@ -18,11 +18,13 @@ from pydantic_ai.toolsets import FunctionToolset, WrapperToolset
 
 from sessions_app.agents.own_code.registry import OwnAgent
 from sessions_app.core.compare.runs import compare_runs
+from sessions_app.core.fork.order import read_order
 from sessions_app.core.formats.native import encode_native
 from sessions_app.core.replay.agreement import produced
 from sessions_app.core.replay.observed import Result
 from sessions_app.core.run import Run
-from tests.agents.own_agents import observed_by, place, recorded_run, replayed_by
+from tests.agents.forking import IN_WORDS
+from tests.agents.own_agents import forked_by, observed_by, place, recorded_run, replayed_by
 from tests.recorder.replaying import replayed
 from tests.recorder.scenarios import Play, Scripted, call, says
 
@@ -301,3 +303,19 @@ def test_a_hook_that_answers_as_then_is_reproduced(replay: Replays):
     run = recorded_run(lambda: play(Answers(SkipToolExecution("paid"))))
 
     assert place(replay(run, play(Answers(SkipToolExecution("paid"))))) == ("reproduced", None, None)
+
+
+def fork_of_code(run: Run, today: Play) -> Result:
+    order = read_order({"at_step": 1, "agent": "shop", "changes": [], **IN_WORDS})
+    return forked_by(run, OwnAgent(agent=today.agent), order)
+
+
+@pytest.mark.parametrize("replay", [code, own_machine, fork_of_code], ids=lambda each: each.__name__)
+def test_the_recorded_answer_of_a_tool_that_is_given_something_else_is_for_another_request(replay: Replays):
+    """Control: given the same, it is recorded."""
+    run = recorded_run(play)
+
+    changed, same = replay(run, hooked("before_tool_execute")), replay(run, play())
+
+    assert changed.facts["sources"] == {"recorded": 2, "recorded_for_another_request": 1}
+    assert same.facts["sources"] == {"recorded": 3}

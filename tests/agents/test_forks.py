@@ -273,6 +273,40 @@ def test_another_request_has_no_recorded_answer(change):
     assert sources(made) == ["recorded", "recorded", "unknown"]
 
 
+ANOTHER = "recorded_for_another_request"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"kind": "instructions", "value": "NEVER cancel anything."},
+        {"kind": "model", "value": {"model": "gpt-5"}},
+        {"kind": "model", "value": {"settings": {"temperature": 1.0}}},
+    ],
+)
+def test_played_on_answers_say_that_they_were_recorded_for_another_request(change):
+    """Tools as well: the model that asked for them was asked something else. Control: the recorded model is no
+    change."""
+    same = {"kind": "model", "value": {"model": "gpt-4o", "settings": {"seed": 20171}}}
+
+    result, made = forked(example("cancel_bug"), 3, change, on_difference="play_on")
+    unchanged, as_recorded = forked(example("cancel_bug"), 3, same)
+
+    assert sources(made) == ["recorded", "recorded", ANOTHER, ANOTHER, ANOTHER]
+    assert result.facts["sources"] == {"recorded": 2, ANOTHER: 3}
+    assert result.verdict == "diverged"
+    assert (unchanged.verdict, sources(as_recorded)) == ("reproduced", ["recorded"] * 5)
+
+
+def test_a_recorded_answer_to_the_same_call_is_recorded_whoever_asked_for_it():
+    """The model's answer is by hand, and the call that it asks for is the recorded one."""
+    again = {"tool_calls": [{"name": "lookup_order", "arguments": {"order_id": "ORD-5521"}}]}
+
+    _, made = forked(example("cancel_bug"), 1, {"kind": "model_answer", "step": 1, "value": again})
+
+    assert sources(made)[:2] == ["by_hand", "recorded"]
+
+
 def test_what_was_really_sent_is_kept():
     text = "Always check eligibility before you cancel."
 

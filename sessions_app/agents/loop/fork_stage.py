@@ -12,6 +12,7 @@ from sessions_app.agents.loop.clock import PinnedClock
 from sessions_app.agents.loop.outcomes import Paused
 from sessions_app.agents.loop.stage import text_of
 from sessions_app.agents.loop.transcript import Transcript
+from sessions_app.core.compare.strict import same_json
 from sessions_app.core.fork.answering import Answering, ModelAsk, ModelGiven, ToolAsk, ToolGiven, tool_key
 from sessions_app.core.fork.changes import NewClock
 from sessions_app.core.fork.order import Order
@@ -19,10 +20,11 @@ from sessions_app.core.fork.plan import ForkPlan
 from sessions_app.core.fork.state import ForkState
 from sessions_app.core.fork.stops import Stop, Stopped, Stops
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
-from sessions_app.core.replay.fixture_book import FixtureMiss, was_never_answered
+from sessions_app.core.replay.fixture_book import FixtureMiss, is_same_call, was_never_answered
+from sessions_app.core.replay.matching import Mismatch
 from sessions_app.core.replay.plan import PlannedAnswer
 from sessions_app.core.replay.request_key import RequestKeys
-from sessions_app.core.run import Fixture, ModelCall, ToolCall, main_steps
+from sessions_app.core.run import REPEATED, Fixture, ModelCall, ToolCall, main_steps
 
 Look = Callable[[], tuple[list[ModelMessage], JsonObject]]
 
@@ -55,13 +57,23 @@ class ForkStage:
         self._given: dict[str, Any] = {"source": "unknown"}
         self._tool_given: dict[int, ToolGiven] = {}
         self._keys = RequestKeys()
-        self._models = {step.index: call.model for step, call in plan.run.model_calls}
+        self._recorded = {step.index: call for step, call in plan.run.model_calls}
         _set(clock, plan, order)
 
     # --- the model
 
     def asks(self, planned: PlannedAnswer | None, settings: Any) -> None:
         """A rebuilt agent has them from the recording, or from the change."""
+
+    def _other_model(self, planned: PlannedAnswer) -> Mismatch | None:
+        """What the fork asks of its model that the recorded request did not: then it is another request."""
+        recorded, now = self._recorded[planned.step], self._plan.model
+        model = recorded.model or self._plan.run.model
+        if now is not None and now != model:
+            return Mismatch(path="model", recorded=model, rebuilt=now)
+        settings = recorded.settings.value if recorded.settings else {}
+        is_same = same_json(settings, planned.settings or {})
+        return None if is_same else Mismatch(path="settings", recorded=settings, rebuilt=planned.settings)
 
     def watch(self, look: Look) -> None:
         self._look = look
@@ -73,7 +85,7 @@ class ForkStage:
         given = self._answering.of_model(ask)
         if given is None:
             raise Paused(self._stops.unknown(stop))
-        change = self._state.change(planned.step if planned else None, is_repeated=given.source == "recorded")
+        change = self._state.change(planned.step if planned else None, is_repeated=given.source in REPEATED)
         self._given = {"source": given.source, "link": given.link, "error": given.error, "state": change}
         self._on_progress()
         return given
@@ -85,10 +97,13 @@ class ForkStage:
         call = self._call(planned, parameters, is_recorded)
         key = self._keys.of(call, self._plan.run.model).hex()
         seen = self._seen("model", text=text_of(call.history.message.value) if call.history else "")
+        other = self._other_model(planned) if planned else None
+        if planned is not None:
+            self._transcript.parts(planned, other)
         ask = ModelAsk(
             at=self._stops.at + 1,
             planned=planned,
-            is_recorded=is_recorded,
+            is_recorded=is_recorded and other is None,
             key=key,
             seen={**seen, **self._newest_tool},
             messages=self._transcript.dumped,
@@ -106,7 +121,7 @@ class ForkStage:
             history=self._transcript.history,
             response=None,
             parameters=sent,
-            model=self._plan.model or self._models.get(recorded.step),
+            model=self._plan.model or self._recorded[recorded.step].model,
             settings=None if recorded.settings is None else Payload.of_json(recorded.settings),
         )
         own = self._transcript.asked
@@ -147,8 +162,18 @@ class ForkStage:
         self._left_open(stop)
         return self._stops.unknown(stop)
 
-    def called(self, name: str, call_id: str | None, arguments: JsonValue, fixture: Fixture) -> None:
+    def called(
+        self,
+        name: str,
+        call_id: str | None,
+        arguments: JsonValue,
+        fixture: Fixture,
+        *,
+        is_given_otherwise: bool = False,
+    ) -> None:
         given = self._tool_given.get(id(fixture)) or ToolGiven(source="recorded", fixture=fixture)
+        is_asked_again = not is_given_otherwise and is_same_call(fixture, arguments)
+        again = self._transcript.repeated_call(is_asked_again=is_asked_again)
         self._calls[name] += 1
         self._newest_tool = _as_seen(fixture.call)
         self._transcript.call(
@@ -156,11 +181,11 @@ class ForkStage:
             name,
             arguments,
             fixture.step,
-            source=given.source,
+            source=again if given.source in REPEATED else given.source,
             link=given.link,
             answer=fixture.call,
             error=fixture.error,
-            state=self._state.change(fixture.step, is_repeated=given.source == "recorded"),
+            state=self._state.change(fixture.step, is_repeated=given.source in REPEATED),
         )
         self._on_progress()
 

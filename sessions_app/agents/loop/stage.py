@@ -15,11 +15,11 @@ from sessions_app.agents.loop.transcript import Transcript
 from sessions_app.core.compare.strict import same_json
 from sessions_app.core.fork.answering import ModelGiven, tool_key
 from sessions_app.core.fork.stops import Stop, Stops
-from sessions_app.core.payload import JsonObject, JsonValue, Payload
-from sessions_app.core.replay.fixture_book import FixtureBook, FixtureMiss, recorded_arguments
+from sessions_app.core.payload import JsonObject, JsonValue
+from sessions_app.core.replay.fixture_book import FixtureBook, FixtureMiss, is_same_call, recorded_arguments
 from sessions_app.core.replay.matching import Mismatch
 from sessions_app.core.replay.plan import PlannedAnswer
-from sessions_app.core.run import Fixture, StepSource
+from sessions_app.core.run import Fixture
 
 OnStep = Callable[[int], None]
 """Told the recorded step that an answer was given for."""
@@ -91,14 +91,12 @@ class RecordedStage:
             self._transcript.diverged(found.step, Mismatch(path="arguments", recorded=recorded, rebuilt=arguments))
 
     def called(self, name: str, call_id: str | None, arguments: JsonValue, fixture: Fixture) -> None:
-        is_same = self._is_asked_again(fixture, arguments)
-        source: StepSource = self._transcript.repeated if is_same else "recorded_for_another_request"
+        source = self._transcript.repeated_call(is_asked_again=self._is_asked_again(fixture, arguments))
         self._transcript.call(call_id, name, arguments, fixture.step, source=source)
         self._on_step(fixture.step)
 
     def _is_asked_again(self, fixture: Fixture, arguments: JsonValue) -> bool:
-        asked = recorded_arguments(Payload.of_json(arguments))
-        return same_json(recorded_arguments(fixture.call.arguments), asked)
+        return is_same_call(fixture, arguments)
 
     def watch(self, look: Callable[[], Any]) -> None:
         """What is asked for is checked afterwards."""

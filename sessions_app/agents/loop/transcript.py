@@ -95,12 +95,19 @@ class Transcript:
         """The request that is about to be made goes to this model."""
         self.asked = asked
         if planned is not None and not self._has_parted:
-            self._differs(planned, first_other(planned, asked, self._counting))
+            self.parts(planned, first_other(planned, asked, self._counting))
 
     @property
     def repeated(self) -> StepSource:
         """What an answer of the recording is to the request that was made last."""
         return "recorded_for_another_request" if self._has_parted else "recorded"
+
+    def repeated_call(self, *, is_asked_again: bool) -> StepSource:
+        """What a tool's answer of the recording is to this call: recorded for another request where the tool is given
+        other arguments than then, or the model asked for the call in an answer to another request."""
+        asker = self.requests[-1].source if self.requests else "recorded"
+        is_of_another = asker == "recorded_for_another_request" or not is_asked_again
+        return "recorded_for_another_request" if is_of_another else "recorded"
 
     def _payload(self, parameters: JsonObject) -> Payload:
         if self._written is None or self._written[0] is not parameters:
@@ -125,7 +132,8 @@ class Transcript:
         """Behind the first difference nothing counts as compared."""
         return self.tally if self.divergence is None else Tally(counts_anew=self.tally.counts_anew)
 
-    def _differs(self, planned: PlannedAnswer, found: Mismatch | None) -> None:
+    def parts(self, planned: PlannedAnswer, found: Mismatch | None) -> None:
+        """The request in this one's place is another one, if there is a mismatch."""
         if found is not None:
             self._has_parted = True
             self.diverged(planned.step, found)
@@ -136,7 +144,7 @@ class Transcript:
             self._has_unseen = True
         else:
             had_differed = self.divergence is not None
-            self._differs(planned, self._first_other(planned.history, tally))
+            self.parts(planned, self._first_other(planned.history, tally))
             if not had_differed:
                 self._put_at_call(planned.history, before=planned.step)
 
@@ -289,7 +297,7 @@ class Transcript:
             note_untold_parameters(recorded, own)
             mismatch = first_mismatch(recorded, shared, raw=recorded, path="parameters", tally=own)
             self._agreed = (recorded, rebuilt, own)
-            self._differs(planned, mismatch)
+            self.parts(planned, mismatch)
         tally.add(self._agreed[2])
 
 

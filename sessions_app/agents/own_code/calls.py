@@ -28,7 +28,7 @@ from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.core.ran_with import code_behind, has_run
 from sessions_app.core.replay.fixture_book import FixtureBook
 from sessions_app.core.replay.matching import Mismatch, Tally, first_mismatch
-from sessions_app.core.run import WAITING, ErrorInfo, Fixture, Run, StepSource
+from sessions_app.core.run import REPEATED, WAITING, ErrorInfo, Fixture, Run, StepSource
 
 
 class OwnCalls:
@@ -71,7 +71,8 @@ class OwnCalls:
         is_as_then = fixture.call.outcome in (None, outcome) and self._says_the_same(call, fixture, words)
         # What came from outside then is seen where the model is told of it.
         is_as_then = is_as_then or (outcome in WAITING and fixture.was_put_off)
-        source = "recorded" if is_as_then and not self._gate.has_run(call) else source
+        again = self._transcript.repeated_call(is_asked_again=True)
+        source = again if is_as_then and not self._gate.has_run(call) else source
         says = {} if outcome in WAITING | {"crashed"} else {"result": words}
         error = ErrorInfo(type=type(refusal).__name__, message=str(refusal)) if outcome == "crashed" else None
         self._write_down(call, fixture, source, {**says, "outcome": outcome}, error)
@@ -169,7 +170,7 @@ class OwnCalls:
     ) -> None:
         arguments, step = raw_arguments(call), fixture.step if fixture else 0
         ask = ToolAsk(at=0, name=call.tool_name, call_id=call.tool_call_id, arguments=arguments, key="")
-        answer = {} if source == "recorded" else {"answer": tool_call_of(ask, now), "error": error}
+        answer = {} if source in REPEATED else {"answer": tool_call_of(ask, now), "error": error}
         self._transcript.call(
             call.tool_call_id,
             call.tool_name,

@@ -53,7 +53,9 @@ class OwnForkStage(OwnStage):
         return self.fork.fixture(name, call_id, arguments)
 
     def called(self, name: str, call_id: str | None, arguments: JsonValue, fixture: Fixture) -> None:
-        self.fork.called(name, call_id, arguments, fixture)
+        is_of_run = fixture.step > 0
+        is_otherwise = is_of_run and self.is_given_otherwise(fixture)
+        self.fork.called(name, call_id, arguments, fixture, is_given_otherwise=is_otherwise)
 
     def requested(
         self,

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from sessions_app.core.fork.changes import Answer, NewModel, NewModelAnswer, NewToolResult, Rule, ToolFailure
+from sessions_app.core.fork.changes import Answer, NewModelAnswer, NewToolResult, Rule, ToolFailure
 from sessions_app.core.fork.order import Course, HandAnswer, Order
 from sessions_app.core.payload import JsonObject, JsonValue, Payload, canonical_json, sha256_hex
 from sessions_app.core.replay.fixture_book import FixtureBook, FixtureMiss
@@ -100,7 +100,6 @@ class Answering:
         self._models = {c.step: c.answer for c in order.changes if isinstance(c, NewModelAnswer)}
         self._tools = {c.step: c for c in order.changes if isinstance(c, NewToolResult)}
         self._rules = [c for c in order.changes if isinstance(c, Rule)]
-        self._is_other_model = any(isinstance(c, NewModel) for c in order.changes)
 
     # --- the model
 
@@ -111,7 +110,7 @@ class Answering:
             return written
         if self._order.samples is not None:
             return self._live(ask)
-        if ask.is_recorded and not self._is_other_model and ask.planned is not None:
+        if ask.is_recorded and ask.planned is not None:
             return self._recorded(ask.planned)
         found = self._elsewhere.model_answer(ask.key)
         if found is None:

@@ -151,7 +151,7 @@ class _Builder:
     def _tool_steps(self, response: Payload, *, parent: int | None) -> Iterator[Step]:
         parts = [part for part in response.value.get("parts") or [] if part.get("part_kind") == "tool-call"]
         called = [(part, self._observed(part)) for part in parts]
-        if all(observed and observed.step and observed.source in ("recorded", "by_hand") for _, observed in called):
+        if all(observed and observed.step and observed.source in REPEATED | {"by_hand"} for _, observed in called):
             # Calls of one answer stand in the order in which they ended then.
             called.sort(key=lambda each: each[1].step if each[1] else 0)
         for part, observed in called:
@@ -171,7 +171,7 @@ class _Builder:
             return
         recorded = self._recorded_step(observed.step) if observed else None
         call = _tool_call(part, observed, answer, recorded, is_output=name in self._output_tools())
-        is_repeated = observed is not None and (observed.source == "recorded" or _gave_the_same(recorded, call))
+        is_repeated = observed is not None and (observed.source in REPEATED or _gave_the_same(recorded, call))
         yield from self._beside(recorded.index if recorded else None)
         self._repeated = self._repeated if is_repeated else None
         if observed is None:

@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from sessions_app.core.compare.strict import same_json
 from sessions_app.core.payload import JsonValue, Payload, canonical_json, compact_json
 from sessions_app.core.replay.tool_http import RequestMiss
 from sessions_app.core.run import TOLD_TO_THE_MODEL, WAITING, Fixture
@@ -133,6 +134,12 @@ def was_never_answered(fixture: Fixture) -> bool:
 
 def matches(fixture: Fixture, tool_name: str, arguments: JsonValue) -> bool:
     return fixture.call.tool_name == tool_name and _canonical(fixture) == canonical_json(arguments)
+
+
+def is_same_call(fixture: Fixture, arguments: JsonValue) -> bool:
+    """Whether the arguments of its call were these to the letter: `matches` takes other orders and numbers too."""
+    asked = recorded_arguments(Payload.of_json(arguments))
+    return same_json(recorded_arguments(fixture.call.arguments), asked)
 
 
 def _canonical(fixture: Fixture) -> bytes:

@@ -165,7 +165,7 @@ class ObservedComparison:
     def _of_call(self, step: Step, recorded: ToolCall, observed: Step, call: ToolCall) -> Mismatch | None:
         one, other = recorded_arguments(recorded.arguments), recorded_arguments(call.arguments)
         found = first_mismatch(one, other, raw=one, path="arguments", tally=self.tally)
-        found = found or self._of_given(step, observed)
+        found = found or self._of_given(step, observed, self.tally)
         if found is not None:
             return found
         if call.outcome == "crashed" and not same_error(step.error, observed.error):
@@ -187,11 +187,11 @@ class ObservedComparison:
         one, other = step.extra.get("waits_with"), observed.extra.get("waits_with")
         return first_mismatch(one, other, raw=one, path="waits_with", tally=self.tally) if self._knows(step) else None
 
-    def _of_given(self, step: Step, observed: Step) -> Mismatch | None:
+    def _of_given(self, step: Step, observed: Step, tally: Tally) -> Mismatch | None:
         """Where the tool began on both sides, and both recorders heard with what."""
         are_told = is_told(self.pairs.recorded) and is_told(self.pairs.observed)
         have_begun = tool_ran(step) is not False and tool_ran(observed) is not False
-        return first_given(step, said_of(observed), self.tally) if are_told and have_begun else None
+        return first_given(step, said_of(observed), tally) if are_told and have_begun else None
 
     def _knows(self, step: Step) -> bool:
         """Whether the recording would say with what a call waits for somebody, and the tool ran again."""
@@ -257,7 +257,11 @@ class ObservedComparison:
             return pair.planned is not None and self._of_request(pair.planned, call, Tally()) is None
         if not isinstance(call, ToolCall) or not isinstance(recorded, ToolCall):
             return False
-        return same_json(recorded_arguments(recorded.arguments), recorded_arguments(call.arguments))
+        assert pair.recorded is not None
+        is_given_as_then = self._of_given(pair.recorded, pair.observed, Tally()) is None
+        return is_given_as_then and same_json(
+            recorded_arguments(recorded.arguments), recorded_arguments(call.arguments)
+        )
 
     def _source_of_answer(self, pair: Pair, call: ModelCall, again: StepSource) -> StepSource:
         if call.response is None:
