@@ -9,14 +9,16 @@ from contextvars import ContextVar
 from typing import Any, NoReturn
 
 from replay_recorder.recorded_http.exchanges import RecordedExchange, SentRequest, same_request, why_not
+from replay_recorder.recorded_http.other_body import OtherBody, other_body
 
 _NOT_RECORDED = "no HTTP was recorded for this call; record with http=True"
 _OTHER = "no recorded exchange of this call has this method, address and body"
 _USED = "each recorded exchange of this call with this method, address and body was already used"
 _BARE_THREAD = "it was sent by a thread that does not run in the context of a call; recordings lack what these send"
 
-Missed = Callable[[SentRequest, str], BaseException]
-"""What a request without an answer raises in the tool; the text says why there is none."""
+Missed = Callable[[SentRequest, str, OtherBody | None], BaseException]
+"""What a request without an answer raises in the tool; the text says why there is none, and with it in what its body is
+another one than was recorded for its address."""
 
 
 class ExchangesOfCall:
@@ -29,13 +31,15 @@ class ExchangesOfCall:
         self._turn = threading.Lock()
         self.missed: BaseException | None = None
         """The first request that had no answer."""
+        self.other_body: OtherBody | None = None
+        """In what its body is another one."""
 
     def next_answer(self, request: SentRequest) -> RecordedExchange:
         """Raises what was asked for where there is none."""
         with self._turn:
             found = next((each for each in self._unused if same_request(each, request)), None)
             if found is None:
-                self._miss(request, self._reason(request))
+                self._miss(request, self._reason(request), self._other_body(request))
             reason = why_not(found)
             if reason is not None:
                 self._miss(request, reason)
@@ -54,15 +58,24 @@ class ExchangesOfCall:
     def missing_body(self, request: SentRequest, exchange: RecordedExchange) -> BaseException | None:
         """What reading the body of this answer comes to; None where the recording has the body."""
         left_out = exchange.facts.get("body_left_out")
-        return self._missed(request, f"the body of the answer was not recorded: {left_out}") if left_out else None
+        if not left_out:
+            return None
+        return self._missed(request, f"the body of the answer was not recorded: {left_out}", None)
 
     def _reason(self, request: SentRequest) -> str:
         if not self._exchanges:
             return _NOT_RECORDED
         return _USED if any(same_request(each, request) for each in self._exchanges) else _OTHER
 
-    def _miss(self, request: SentRequest, reason: str) -> NoReturn:
-        self.missed = self.missed or self._missed(request, reason)
+    def _other_body(self, request: SentRequest) -> OtherBody | None:
+        """None for a request that was recorded, and is sent more often."""
+        is_known = any(same_request(each, request) for each in self._exchanges)
+        return None if is_known else other_body([*self._unused, *self._exchanges], request)
+
+    def _miss(self, request: SentRequest, reason: str, other: OtherBody | None = None) -> NoReturn:
+        if self.missed is None:
+            self.other_body = other
+            self.missed = self._missed(request, reason if other is None else f"{reason}: {other.words}", other)
         raise self.missed
 
 

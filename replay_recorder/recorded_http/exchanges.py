@@ -102,7 +102,7 @@ def same_address(recorded: RecordedExchange, sent: SentRequest) -> bool:
 
 def _same_url(recorded: str, sent: str) -> bool:
     left, right = _parts(recorded), _parts(sent)
-    return all(_fits(one, other, anything="[^&#;/]*") for one, other in zip(left, right, strict=True))
+    return all(fits(one, other, anything="[^&#;/]*") for one, other in zip(left, right, strict=True))
 
 
 def _parts(url: str) -> tuple[str, ...]:
@@ -121,28 +121,32 @@ def _same_body(recorded: RecordedExchange, sent: bytes) -> bool:
         return "request_body_left_out" in recorded.facts or not sent
     if recorded.is_json_value or recorded.facts.get("respelled"):
         return _is_json(content, sent)
-    sent = _with_boundary_of(recorded, sent)
+    sent = with_boundary_of(recorded, sent)
     if recorded.facts.get("request_body_cut"):
         return sent.startswith(content)
-    return content == sent or _fits(content.decode("latin-1"), sent.decode("latin-1"), anything=".*?")
+    return content == sent or fits(content.decode("latin-1"), sent.decode("latin-1"), anything=".*?")
 
 
 def _is_json(content: bytes, sent: bytes) -> bool:
-    """Some producers keep the value of a body and not its bytes."""
+    """Some producers keep the value of a body and not its bytes. 1, 1.0 and true are three values."""
     try:
-        return bool(json.loads(sent) == json.loads(content))
+        return _spelled(sent) == _spelled(content)
     except ValueError:
         return False
 
 
-def _with_boundary_of(recorded: RecordedExchange, sent: bytes) -> bytes:
+def _spelled(body: bytes) -> str:
+    return json.dumps(json.loads(body), sort_keys=True)
+
+
+def with_boundary_of(recorded: RecordedExchange, sent: bytes) -> bytes:
     """The parts of a form are set off by a text that is drawn anew for each request."""
     kind = next((value for name, value in recorded.request_headers if name.lower() == "content-type"), "")
     then, now = _BOUNDARY.search(kind), _FIRST_LINE.match(sent)
     return sent.replace(now[1], then[1].encode()) if then and now else sent
 
 
-def _fits(recorded: str, sent: str, *, anything: str) -> bool:
+def fits(recorded: str, sent: str, *, anything: str) -> bool:
     return recorded == sent or _pattern(recorded, anything).fullmatch(sent) is not None
 
 

@@ -167,7 +167,7 @@ def _tell(given: argparse.Namespace, recording: Recording, answer: dict[str, Any
         print(printable(f"  now       {in_words(found.get('replayed'))}"))
         if found["path"] == "http" and not found.get("recorded"):
             print("No HTTP was recorded for this call. Record with install(http=True).")
-        if found["path"] == "http" and found.get("replayed") and given.http == "recorded":
+        if found["path"].split(".")[0] == "http" and found.get("replayed") and given.http == "recorded":
             print("It was not sent. To let the requests of your tools go out: --http live")
         if was_stopped and answer["verdict"] == "diverged":
             print("To be given the recorded answers from there on: --on-difference play_on")

@@ -21,6 +21,7 @@ from replay_recorder.recorded_http.exchanges import (
     same_address,
     same_request,
 )
+from replay_recorder.recorded_http.other_body import OtherBody, other_body
 from replay_recorder.replaying.errors import NoAnswerRecorded, ReplayStopped, RequestNotRecorded
 from replay_recorder.replaying.matching import CallBook
 from replay_recorder.replaying.recording import Recording
@@ -89,32 +90,41 @@ class LiveHttp:
         with watched() as seen:
             value = await run()
         if place is not None and place.step is not None and self._recorded.has_any:
-            unasked, unrecorded = _compared(recorded, seen)
-            place.run.amend(place.step, http_unasked=unasked, http_unrecorded=unrecorded)
+            place.run.amend(place.step, **_compared(recorded, seen))
         return value
 
-    async def during_output(self, answer: int, run: Callable[[], Awaitable[Any]]) -> tuple[Any, dict[str, list[str]]]:
+    async def during_output(self, answer: int, run: Callable[[], Awaitable[Any]]) -> tuple[Any, dict[str, Any]]:
         with watched() as seen:
             made = await run()
         if not self._recorded.has_any:
             return made, {}
-        unasked, unrecorded = _compared(self._recorded.of_output(answer), seen)
-        return made, {"http_unasked": unasked, "http_unrecorded": unrecorded}
+        return made, _compared(self._recorded.of_output(answer), seen)
 
 
-def _compared(recorded: Iterable[RecordedExchange], seen: list[Exchange]) -> tuple[list[str], list[str]]:
-    """What was recorded and not sent, and what was sent and not recorded, by method and address."""
-    unasked, unrecorded = list(recorded), []
+def _compared(recorded: Iterable[RecordedExchange], seen: list[Exchange]) -> dict[str, Any]:
+    """What was recorded and not sent, and what was sent and not recorded, by method and address; and in what the body
+    of the first of these is another one."""
+    unasked: list[RecordedExchange] = list(recorded)
+    unrecorded: list[SentRequest] = []
     for exchange in seen:
         request = SentRequest(exchange.method, exchange.url, bytes(exchange.request.content))
         is_whole = exchange.request.left_out is None and exchange.request.size == len(request.body)
         is_same = same_request if is_whole else same_address
         found = next((each for each in unasked if is_same(each, request)), None)
         if found is None:
-            unrecorded.append(request.words)
+            unrecorded.append(request)
         else:
             unasked.remove(found)
-    return [each.words for each in unasked], unrecorded
+    said = {"http_unasked": _words(unasked), "http_unrecorded": _words(unrecorded)}
+    return said | _other(next(filter(None, (other_body(unasked, each) for each in unrecorded)), None))
+
+
+def _words(requests: Iterable[RecordedExchange | SentRequest]) -> list[str]:
+    return [each.words for each in requests]
+
+
+def _other(found: OtherBody | None) -> dict[str, Any]:
+    return {} if found is None else {"http_other": found.to_json()}
 
 
 class AnsweredHttp:
@@ -140,7 +150,7 @@ class AnsweredHttp:
             return await during(of_call, run)
         finally:
             if place is not None and place.step is not None:
-                place.run.amend(place.step, http_unasked=list(of_call.unasked))
+                place.run.amend(place.step, http_unasked=list(of_call.unasked), **_other(of_call.other_body))
 
     async def during_output(self, answer: int, run: Callable[[], Awaitable[Any]]) -> tuple[Any, dict[str, list[str]]]:
         """Raises `RequestNotRecorded`."""
@@ -157,7 +167,7 @@ def _has_vcrpy() -> bool:
     return tuple(int(number) for number in parts[:2]) >= _VCRPY
 
 
-def _missed(request: SentRequest, reason: str) -> RequestNotRecorded:
+def _missed(request: SentRequest, reason: str, other: OtherBody | None) -> RequestNotRecorded:
     return RequestNotRecorded(f"{request.words}: {reason}")
 
 

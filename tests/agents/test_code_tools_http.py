@@ -161,7 +161,13 @@ def test_a_body_is_part_of_the_request(shop: LocalServer):
     run = asking(less)
 
     assert place(again(run, less)) == ("reproduced", None, None)
-    assert place(again(run, more)) == ("fixture_missing", 2, "http")
+    result = again(run, more)
+    assert place(result) == ("fixture_missing", 2, "http.body.count")
+    assert result.divergence is not None
+    assert (result.divergence.recorded, result.divergence.replayed) == (1, 2)
+    sent = result.facts["asked_for"]["http"]
+    assert (sent["url"], sent["other"]["path"]) == (f"{shop.url}/orders", "body.count")
+    assert sent["reason"].endswith("body.count was 1 and is now 2")
 
 
 def test_headers_and_secrets_are_no_part_of_the_request(shop: LocalServer):
@@ -261,7 +267,11 @@ def test_forms_are_told_apart_by_what_they_hold(shop: LocalServer):
     run = asking(lambda: send(b"one"))
 
     assert place(again(run, lambda: send(b"one"))) == ("reproduced", None, None)
-    assert place(again(run, lambda: send(b"two")))[0] == "fixture_missing"
+    result = again(run, lambda: send(b"two"))
+    assert place(result) == ("fixture_missing", 2, "http.body")
+    assert result.divergence is not None
+    assert "one" in result.divergence.recorded
+    assert "two" in result.divergence.replayed
 
 
 def test_parallel_calls_in_threads_and_requests_of_one_call_keep_to_their_own_answers(shop: LocalServer):

@@ -796,6 +796,25 @@ def test_requests_that_go_out_are_held_against_the_recording(
     assert replay.verdict == ("reproduced" if change is None else "diverged")
 
 
+@pytest.mark.parametrize("http", ["recorded", "live"])
+def test_another_body_names_the_first_place_that_differs(http, server, shop, folder, monkeypatch, capsys):
+    desk = REACHING_DESKS["pydantic_ai_requests_dict"]
+    line = '"/orders", {"item": item, "count": count}'
+    more = replace(desk, source=desk.source.replace(line, line.replace("count}", "count + 1}")))
+    assert more.source != desk.source
+    run_id = sent(folder, desk, "asks", monkeypatch)
+    write(folder, "today", more.source)
+    shop_answers(shop)
+
+    replay = replayed(run_id, "today:make", "--tools", "run", *(["--http", "live"] if http == "live" else []))
+
+    found = replay.divergence
+    assert (replay.verdict, found["path"]) == ("diverged" if http == "live" else "fixture_missing", "http.body.count")
+    assert found["replayed"] == found["recorded"] + 1
+    if http == "recorded":
+        assert f"POST {shop.url}/orders" in capsys.readouterr().out
+
+
 ASKS_BEFOREHAND = """
 without = make
 

@@ -14,6 +14,7 @@ from replay_recorder.recorded_http.exchanges import (
     same_request,
     why_not,
 )
+from replay_recorder.recorded_http.other_body import OtherBody, other_body
 from replay_recorder.replaying.recording import Recording, read_recording
 from sessions_app.agents.own_code.recorded_http import recorded_exchange
 from sessions_app.core.formats.native import parse_native
@@ -115,6 +116,53 @@ def test_addresses_are_compared_part_by_part(recorded: str, now: str, same: bool
 )
 def test_bodies_are_compared_as_far_as_they_were_recorded(recorded: dict[str, Any], now: bytes, same: bool):
     assert same_request(exchange(**recorded), sent(body=now)) is same
+
+
+JSON_VALUE = {"request_body": {"n": 1, "on": True}}
+
+
+@pytest.mark.parametrize(
+    ("now", "same"),
+    [
+        (b'{"on": true, "n": 1}', True),
+        (b'{"n": 1.0, "on": true}', False),
+        (b'{"n": true, "on": true}', False),
+        (b'{"n": 1, "on": 1}', False),
+    ],
+)
+def test_numbers_of_a_body_that_is_known_as_a_value_keep_their_spelling(now: bytes, same: bool):
+    assert same_request(exchange(**JSON_VALUE), sent(body=now)) is same
+
+
+@pytest.mark.parametrize(
+    ("recorded", "now", "found"),
+    [
+        ('{"a": 1, "b": [1, 2]}', b'{"a": 1, "b": [1, 3]}', ("body.b[1]", 2, 3)),
+        ('{"a": 1}', b'{"a": 1.0}', ("body.a", 1, 1.0)),
+        ('{"a": 1}', b'{"a": 1, "the key": 2}', ('body["the key"]', None, 2)),
+        ('{"b": [1]}', b'{"b": [1, null, 2]}', ("body.b[2]", None, 2)),
+        ('{"to": "[email:1a2b3c4d]", "n": 1}', b'{"to": "a@b.c", "n": 2}', ("body.n", 1, 2)),
+        ('{"a": 1}', b'{"a":1}', ("body", '{"a": 1}', '{"a":1}')),
+        ("a=1&b=2", b"a=1&b=3", ("body", "a=1&b=2", "a=1&b=3")),
+        ("x" * 50 + "1" + "y" * 90, b"x" * 50 + b"2", ("body", f"…{'x' * 20}1{'y' * 59}…", f"…{'x' * 20}2")),
+        ("a=1", b"", ("body", "a=1", None)),
+        ("a=1", b"a=1", None),
+    ],
+)
+def test_the_first_place_where_a_body_is_another_one(recorded: str, now: bytes, found: Any):
+    other = other_body([exchange(request_body=recorded)], sent(body=now))
+
+    assert (None if other is None else (other.path, other.recorded, other.now)) == found
+
+
+def test_a_body_is_held_against_the_one_of_its_own_address():
+    """Control: nothing is known of another address, or of a body that was left out."""
+    others = [exchange(url="https://shop/other", request_body="n=1"), exchange(request_body="n=2")]
+    left_out = exchange(request_body_left_out="a stream")
+
+    assert other_body(others, sent(body=b"n=3")) == OtherBody("body", "n=2", "n=3")
+    assert other_body(others, sent("https://shop/third", b"n=3")) is None
+    assert other_body([left_out], sent(body=b"n=3")) is None
 
 
 def test_methods_differ():

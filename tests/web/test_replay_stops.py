@@ -70,6 +70,27 @@ def test_a_stop_within_a_tool_shows_the_request_that_it_sent(waiting, bob):
     assert 'class="answer-form"' in page
 
 
+def test_a_request_with_another_body_shows_the_first_place_that_differs(waiting, bob):
+    other = {"path": "body.count", "recorded": 61, "now": 72}
+    sent = {
+        "method": "POST",
+        "url": "http://shop.test/book",
+        "body": "{}",
+        "reason": "x",
+        "recorded": [],
+        "other": other,
+    }
+    asked = {"tool": "lookup_order", "arguments": {}, "http": sent}
+    found = {"step": 3, "path": "http.body.count", "recorded": 61, "replayed": 72}
+    Replay.objects.filter(pk=waiting.pk).update(facts=waiting.facts | {"asked_for": asked}, divergence=found)
+
+    page = page_of(bob, waiting).replace("<wbr>", "")
+
+    assert "http.body.count" in page
+    assert ">61<" in page
+    assert ">72<" in page
+
+
 def test_the_nearest_recording_marks_the_arguments_that_differ(waiting, bob):
     near = match(r'<h2 id="near-title">(.*?)</section>', page_of(bob, waiting))
 

@@ -12,6 +12,7 @@ from pydantic_ai.messages import ToolCallPart
 
 from replay_recorder.recorded_http.calls import ExchangesOfCall, answered_from_recording, during
 from replay_recorder.recorded_http.exchanges import HttpStep, RecordedExchange, SentRequest, exchanges_of
+from replay_recorder.recorded_http.other_body import OtherBody
 from sessions_app.agents.loop.outcomes import FixtureNotFound
 from sessions_app.agents.own_code.gate import raw_arguments
 from sessions_app.agents.process.world_off import WorldIsOff
@@ -112,8 +113,15 @@ class _Miss:
         self._nearest = nearest
         self._recorded = tuple(each.words for each in exchanges)
 
-    def __call__(self, sent: SentRequest, reason: str) -> FixtureNotFound:
-        request = RequestMiss(method=sent.method, url=sent.url, body=sent.body, reason=reason, recorded=self._recorded)
+    def __call__(self, sent: SentRequest, reason: str, other: OtherBody | None) -> FixtureNotFound:
+        request = RequestMiss(
+            method=sent.method,
+            url=sent.url,
+            body=sent.body,
+            reason=reason,
+            recorded=self._recorded,
+            other=None if other is None else other.to_json(),
+        )
         miss = FixtureMiss(
             tool_name=self._name,
             call_id=self._call_id,

@@ -259,7 +259,8 @@ def _denied(plan: ReplayPlan, step: int, miss: FixtureMiss) -> _Field | None:
 def missed_field(miss: FixtureMiss) -> _Field:
     """In what the call differs from the nearest recorded one; its answer, where it differs in nothing."""
     if miss.request is not None:
-        return "http", list(miss.request.recorded) or None, miss.request.words
+        found = miss.request.difference
+        return found.path, found.recorded, found.rebuilt
     if not miss.nearest:
         return "arguments", None, miss.arguments
     nearest = miss.nearest[0].call

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.core.replay.matching import Mismatch
-from sessions_app.core.run import ErrorInfo, HttpExchange, Run, Step
+from sessions_app.core.run import HttpExchange, Run, Step
 
 _OBSERVED = "RequestNotRecorded"
 _IN_WORDS = re.compile(r"(?P<method>\S+) (?P<url>\S+): (?P<reason>.+)", re.DOTALL)
@@ -24,6 +24,8 @@ class RequestMiss:
     reason: str
     recorded: tuple[str, ...] = ()
     """Method and address of the exchanges of this call."""
+    other: JsonObject | None = None
+    """In what the body is another one than was recorded for this address: `path`, `recorded`, `now`."""
 
     @property
     def words(self) -> str:
@@ -32,7 +34,12 @@ class RequestMiss:
     def to_json(self) -> JsonObject:
         """The body as text where it is one."""
         named = {"method": self.method, "url": self.url, "body": self.body.decode(errors="replace") or None}
-        return {**named, "reason": self.reason, "recorded": list(self.recorded)}
+        return {**named, "reason": self.reason, "recorded": list(self.recorded), "other": self.other}
+
+    @property
+    def difference(self) -> Mismatch:
+        """The first place in the body where the address is a recorded one; else all addresses."""
+        return _in_body(self.other) or Mismatch(path="http", recorded=list(self.recorded) or None, rebuilt=self.words)
 
 
 def unsent(exchanges: Sequence[str]) -> Mismatch | None:
@@ -44,7 +51,20 @@ def observed_http(observed: Step | Run) -> Mismatch | None:
     """The exchanges that a call on a person's own machine did not ask for, and those that it sent in their place; of a
     run, those of the functions that made its output."""
     unasked, unrecorded = (_words(observed.extra.get(name)) for name in ("http_unasked", "http_unrecorded"))
-    return Mismatch(path="http", recorded=unasked, rebuilt=unrecorded) if unasked or unrecorded else None
+    if not unasked and not unrecorded:
+        return None
+    return _in_body(_other(observed)) or Mismatch(path="http", recorded=unasked, rebuilt=unrecorded)
+
+
+def _other(observed: Step | Run) -> JsonObject | None:
+    other = observed.extra.get("http_other")
+    return other if isinstance(other, dict) else None
+
+
+def _in_body(other: JsonObject | None) -> Mismatch | None:
+    if other is None:
+        return None
+    return Mismatch(path=f"http.{other.get('path')}", recorded=other.get("recorded"), rebuilt=other.get("now"))
 
 
 def _words(said: JsonValue) -> list[str] | None:
@@ -54,18 +74,26 @@ def _words(said: JsonValue) -> list[str] | None:
 def observed_miss(observed: Step, recorded: Run, call: Step) -> RequestMiss | None:
     """What ended a tool that ran on a person's own machine, where that was a request without a recorded exchange."""
     of_call = (step.http for step in recorded.steps if step is call or step.parent == call.index)
-    return _miss_in(observed.error, of_call)
+    return _miss_in(observed, of_call)
 
 
 def observed_output_miss(observed: Run, recorded: Run) -> RequestMiss | None:
     """The same for a function that made the output."""
     functions = {step.index for step in recorded.steps if step.extra.get("of_output_function") is True}
-    return _miss_in(observed.error, (step.http for step in recorded.steps if {step.index, step.parent} & functions))
+    return _miss_in(observed, (step.http for step in recorded.steps if {step.index, step.parent} & functions))
 
 
-def _miss_in(error: ErrorInfo | None, exchanges: Iterable[HttpExchange | None]) -> RequestMiss | None:
+def _miss_in(observed: Step | Run, exchanges: Iterable[HttpExchange | None]) -> RequestMiss | None:
+    error = observed.error
     said = _IN_WORDS.fullmatch(error.message or "") if error is not None and error.type == _OBSERVED else None
     if said is None:
         return None
     words = tuple(f"{http.method} {http.url}" for http in exchanges if http is not None)
-    return RequestMiss(method=said["method"], url=said["url"], body=b"", reason=said["reason"], recorded=words)
+    return RequestMiss(
+        method=said["method"],
+        url=said["url"],
+        body=b"",
+        reason=said["reason"],
+        recorded=words,
+        other=_other(observed),
+    )
