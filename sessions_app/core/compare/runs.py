@@ -16,6 +16,7 @@ from sessions_app.core.compare.facts import MAX_DIFFERENCES, Fact, compare_facts
 from sessions_app.core.compare.json_diff import MISSING, Difference, Tally
 from sessions_app.core.compare.keys import KeyMaker, spelled_key
 from sessions_app.core.compare.payload_fields import FieldComparer
+from sessions_app.core.compare.provider_http import with_places_in_http
 from sessions_app.core.compare.requests import messages_of
 from sessions_app.core.compare.sequence import equal_ends
 from sessions_app.core.compare.status import PairStatus, status_of
@@ -186,8 +187,10 @@ def _comparer(left: Run, right: Run, rules: VolatileRules, alignment: Alignment)
         for row in alignment.rows
         if row.left is not None and row.right is not None
     }
+    tally, rules = Tally(), with_call_ids(rules, CallIds(left, right, partners))
     return StepComparer(
-        fields=FieldComparer(with_call_ids(rules, CallIds(left, right, partners)), Tally()),
+        fields=FieldComparer(rules, tally),
+        provider_http=FieldComparer(with_places_in_http(rules), tally),
         left=messages_of(left),
         right=messages_of(right),
         left_states=RunStates(left),

@@ -17,6 +17,7 @@ from datetime import datetime
 
 from sessions_app.core.compare.json_diff import MISSING, Difference, Missing
 from sessions_app.core.compare.payload_fields import FieldComparer
+from sessions_app.core.compare.provider_http import answers
 from sessions_app.core.compare.requests import NewMessages, RunMessages
 from sessions_app.core.compare.strict import Interner, same_json
 from sessions_app.core.history import messages
@@ -74,6 +75,8 @@ class StepComparer:
     """Compares steps of two runs whose messages are known."""
 
     fields: FieldComparer
+    provider_http: FieldComparer
+    """For the HTTP of a model's step."""
     left: RunMessages
     right: RunMessages
     left_states: RunStates
@@ -120,8 +123,12 @@ class StepComparer:
         one, other = left.http or HttpExchange(), right.http or HttpExchange()
         for name in ("method", "url", "status"):
             yield from self.fields.values(f"http.{name}", getattr(one, name), getattr(other, name))
-        yield from self.fields.payloads("http.request_body", one.request_body, other.request_body)
-        yield from self.fields.payloads("http.response_body", one.response_body, other.response_body)
+        if isinstance(left.call, ModelCall):
+            yield from self.provider_http.payloads("http.request_body", one.request_body, other.request_body)
+            yield from answers(self.provider_http, "http.response_body", one.response_body, other.response_body)
+        else:
+            yield from self.fields.payloads("http.request_body", one.request_body, other.request_body)
+            yield from self.fields.payloads("http.response_body", one.response_body, other.response_body)
 
     def _model(self, left: Step, one: ModelCall, right: Step, other: ModelCall) -> Iterator[Difference]:
         fields = self.fields

@@ -1,7 +1,8 @@
 """Fields that differ between any two runs and mean nothing: a visible list of rules.
 
 A rule only hides a difference at a place it names, so a tool's own argument called `timestamp` is
-compared like any other. What was hidden is counted.
+compared like any other. What was hidden is counted. In the HTTP of a model's step some of them name further places
+(see `provider_http`).
 """
 
 from __future__ import annotations
@@ -92,12 +93,12 @@ VOLATILE_RULES: VolatileRules = (
         within=_MESSAGE_OR_PART,
         field="provider_details.timestamp",
     ),
-    _field(
-        "provider-response-id",
-        "id of the provider's answer",
-        "Made anew by the provider for each answer.",
-        within=_MESSAGE,
-        field="provider_response_id",
+    VolatileRule(
+        key="provider-response-id",
+        name="ids that the provider made",
+        why="Made anew by the provider for each answer and its parts.",
+        ending="id",
+        place=re.compile(_MESSAGE + r"\.(?:provider_response_id|parts\[\d+\]\.id)$"),
     ),
     VolatileRule(
         key="toolset-id",
