@@ -134,6 +134,10 @@ What cannot be in such a file is missing in the run, and the replay kit says so.
   checkpoint to the next hold all calls so far; lists that do not hold the calls of one step.
 - **Snapshots.** The results in a snapshot are tool steps; of a list of snapshots, a result that was taken back by
   going to an earlier snapshot stays in the record.
+- **Runs without a model.** Events, lists of tool calls and recorded HTTP hold no call of a model, so there is no
+  request that a replay could check: such a run is cold, and says so. Its states play back as they were recorded: the
+  page shows the state after each step, `GET /api/v1/runs/{run_id}/steps` gives `input_state` and `output_state` of
+  each, and a comparison of two runs holds them against each other.
 - **Spans with plain attributes.** `run_id`, `query` and `step_number` on the spans of the run and its steps,
   `tool_name`, `args`, `success` and `error` on those of tools. The run is found under its `run_id` and under the id
   of its trace; where another run has that id already, or the spans of a trace name several, it keeps that of the

@@ -1,6 +1,7 @@
 """Every file that people's own code prints, at the API and on the page: taken in, or refused with what to send."""
 
 import json
+from itertools import pairwise
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
@@ -207,6 +208,27 @@ def test_events_keep_all_eight_facts_in_each_form(form):
             )  # fmt: skip
     assert [step.extra["step_id"] for step in the_run().steps] == ["step_1", "step_2", "step_3"]
     assert form != "wrapped" or run_id == "run_xyz789"
+
+
+def test_events_play_back_state_by_state_and_say_beforehand_that_no_replay_checks_them():
+    """`replay_run` of such a file: its states are the recorded ones at each of 20 steps."""
+    states = [{"step": step, "docs": [f"doc {n}" for n in range(step)]} for step in range(21)]
+    told = {"decision": "search", "tool_name": "search_docs", "tool_args": {}, "tool_result": "ok"}
+    events = [
+        {"step_id": f"step_{n}", "input_state": before, "output_state": after, "timestamp": f"2026-02-16T10:00:{n:02}Z"}
+        for n, (before, after) in enumerate(pairwise(states), start=1)
+    ]
+    client = project_client()
+    answer = post_run(client, [{**event, **told} for event in events]).json()
+
+    steps = client.get(f"/api/v1/runs/{answer['run_id']}/steps").json()["items"]
+    assert [steps[0]["input_state"], *(step["output_state"] for step in steps)] == states
+    run = Run.objects.get()
+    assert run.verdict == "cold"
+    assert [reason["message"] for reason in run.verdict_reasons] == [
+        "No call of a model was recorded, so there is no request that a replay could check. "
+        "The recorded states play back, step by step."
+    ]
 
 
 def test_a_state_that_changed_between_two_events_is_seen():

@@ -119,7 +119,16 @@ def _no_model_answers(run: Run) -> Reason | None:
         return None
     if any(step.error for step, _ in models) or (models and run.error):
         return None
-    return reason_at(run, "model_answers_missing", "No answer of a model was recorded.")
+    return reason_at(run, "model_answers_missing", _NO_ANSWER if models else _no_model(run))
+
+
+_NO_ANSWER = "No answer of a model was recorded."
+
+
+def _no_model(run: Run) -> str:
+    words = "No call of a model was recorded, so there is no request that a replay could check."
+    has_states = any(step.state is not None for step in run.steps)
+    return f"{words} The recorded states play back, step by step." if has_states else words
 
 
 def _first_answer_missing(run: Run) -> Reason | None:
