@@ -24,6 +24,7 @@ from sessions_app.core.run import (
     ParentLink,
     Retrieval,
     Run,
+    StateChange,
     Step,
     ToolCall,
 )
@@ -653,3 +654,21 @@ def test_any_two_records_compare(left):
         assert json.dumps(to_json(comparison), allow_nan=False)
         assert comparison.divergence == first_divergence(one, other)
         assert comparison.identical == (left == right)
+
+
+@pytest.mark.parametrize(("one", "other"), [(1, 1.0), (1, True), (0.0, False), ({"n": 1}, {"n": 1.0})])
+def test_numbers_of_a_state_are_compared_as_they_are_spelled(one: Any, other: Any):
+    """Control: the order of keys in a state says nothing, and the same state is no difference."""
+    left, right = (_with_state({"x": each}, run_id) for each, run_id in ((one, "a"), (other, "b")))
+    turned = _with_state({"b": 2, "x": one}, "c"), _with_state({"x": one, "b": 2}, "d")
+
+    assert where(compare_runs(left, right))[2].startswith("state.kept.x")
+    assert compare_runs(left, _with_state({"x": one}, "e")).divergence is None
+    assert compare_runs(*turned).divergence is None
+
+
+def _with_state(state: Any, run_id: str) -> Run:
+    run = make_run(tool("look"), run_id=run_id)
+    change = StateChange(after=({"op": "add", "path": "/kept", "value": state},))
+    made = make_step(1, tool("look"), state=change)
+    return replace(run, initial_state=Payload.of_json({}), steps=(made,))

@@ -65,6 +65,12 @@ class RunStates:
         return self._state
 
 
+def _is_same_change(left: StateChange, right: StateChange) -> bool:
+    """To the letter: 1, 1.0 and true are three values."""
+    one, other = ([list(each.before), list(each.after)] for each in (left, right))
+    return same_json(one, other)
+
+
 def _same_state(left: JsonValue, right: JsonValue) -> bool:
     """Keys of a state have no order."""
     return Interner(any_key_order=True).same(left, right)
@@ -111,7 +117,7 @@ class StepComparer:
     def _state(self, left: Step, right: Step) -> Iterator[Difference]:
         """Two lists of operations may lead to the same state, which then is no difference."""
         one, other = self.left_states.change_of(left), self.right_states.change_of(right)
-        if one is None or other is None or one == other:
+        if one is None or other is None or _is_same_change(one, other):
             return iter(())
         states = self.left_states.after(left), self.right_states.after(right)
         return iter(()) if _same_state(*states) else self.fields.present("state", *states)
