@@ -19,10 +19,11 @@ from sessions_app.management.prompt import ask_at_stop
 from sessions_app.management.telling import outcome_lines, printable, stop_lines
 from sessions_app.models import Replay
 from sessions_app.models.replays import FORK_MODES, ReplayState
+from sessions_app.queries.replays import waiting_for
 from sessions_app.services.replay_work import work_on
 
 PATIENCE = 20.0
-"""Seconds that a replay may wait for a worker before the command says that there is none."""
+"""Seconds that a replay may wait for a worker before the command says what it waits for, or that there is none."""
 _POLL = 0.2
 _INTERRUPTED = 130
 """As shells have it: 128 and the number of SIGINT."""
@@ -95,10 +96,19 @@ class ReplayingCommand(BaseCommand):
         since = time.monotonic()
         while (replay := _fresh(replay)).state in (ReplayState.QUEUED, ReplayState.CLAIMED, ReplayState.RUNNING):
             if replay.state == ReplayState.QUEUED and time.monotonic() - since > PATIENCE:
-                words = f"No worker took it up within {PATIENCE:g} s; it stays queued"
-                raise CommandError(f"{words}. Start one (manage.py up), or add --here.", returncode=2)
+                self._tell_why_it_waits(replay)
+                since = time.monotonic()
             time.sleep(_POLL)
         return replay
+
+    def _tell_why_it_waits(self, replay: Replay) -> None:
+        """Raises `CommandError` where no worker is at work."""
+        waiting = waiting_for(replay)
+        if not waiting.busy:
+            words = f"No worker took it up within {PATIENCE:g} s; it stays queued"
+            raise CommandError(f"{words}. Start one (manage.py up), or add --here.", returncode=2)
+        workers = "1 worker is" if waiting.busy == 1 else f"{waiting.busy} workers are"
+        self.say([f"It waits: {waiting.before} before it in the queue, and {workers} busy."])
 
     def _end(self, replay: Replay) -> None:
         self.say(outcome_lines(replay))

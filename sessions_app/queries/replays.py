@@ -99,6 +99,28 @@ def queue_of(project: Project) -> Queue:
     )
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Waiting:
+    """What a replay that waits is waiting for."""
+
+    before: int
+    """How many of its queue were asked for before it and wait as well."""
+    busy: int
+    """How many workers and runners hold a replay now."""
+
+
+def waiting_for(replay: Replay) -> Waiting:
+    """Over all projects of the server, for they share the workers."""
+    before = Replay.objects.filter(queue=replay.queue, state=ReplayState.QUEUED, pk__lt=replay.pk)
+    return Waiting(before=before.count(), busy=busy_workers())
+
+
+def busy_workers() -> int:
+    """How many hold a replay, each counted once."""
+    held = Replay.objects.filter(state__in=HELD_STATES, lease_until__gt=timezone.now())
+    return held.values("worker").distinct().count()
+
+
 def has_ended(replay: Replay) -> bool:
     """As the database has it now; also where the replay is gone."""
     return not Replay.objects.filter(pk=replay.pk, state__in=OPEN_STATES).exists()

@@ -5,10 +5,12 @@ import os
 import pty
 import re
 import threading
+from datetime import timedelta
 from io import BytesIO, StringIO, TextIOWrapper
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.utils import timezone
 
 from sessions_app.management import replaying
 from sessions_app.management.prompt import ANSWER_MODEL, ANSWER_TOOL, LONGEST_LINE, ask_at_stop
@@ -154,6 +156,27 @@ def test_without_a_worker_it_says_so(run, monkeypatch):
 
     assert (code, "No worker took it up" in error) == (2, True)
     assert Replay.objects.get().state == "queued"
+
+
+def test_while_workers_are_busy_it_says_what_it_waits_for(run, monkeypatch):
+    """Control: once the worker's lease has run out there is none."""
+    monkeypatch.setattr(replaying, "PATIENCE", 0.0)
+    soon, gone = timezone.now() + timedelta(minutes=1), timezone.now() - timedelta(minutes=1)
+    others = [request_replay(run=run), request_replay(run=run)]
+    Replay.objects.filter(pk=others[0].pk).update(state="running", worker="a", lease_until=soon)
+    waited: list[float] = []
+
+    def wait(seconds: float) -> None:
+        waited.append(seconds)
+        if len(waited) == 2:
+            Replay.objects.filter(pk=others[0].pk).update(lease_until=gone)
+
+    monkeypatch.setattr(replaying.time, "sleep", wait)
+
+    out, error, code = call("replay", "cancel_5521")
+
+    assert out[1:] == ["It waits: 1 before it in the queue, and 1 worker is busy."] * 2
+    assert (code, "No worker took it up" in error) == (2, True)
 
 
 # --- running -----------------------------------------------------------------------------------

@@ -17,8 +17,9 @@ from sessions_app.core.goldens.results import RESULT_WORDS
 from sessions_app.management.replaying import PATIENCE, refusals_in_words
 from sessions_app.management.telling import printable
 from sessions_app.models import Golden, GoldenBatch, Project, Replay
-from sessions_app.models.replays import HELD_STATES, ReplayState
+from sessions_app.models.replays import ReplayState
 from sessions_app.queries.goldens import batch_by_id, goldens_of
+from sessions_app.queries.replays import busy_workers
 from sessions_app.services.golden_batches import outcomes_of, run_batch
 from sessions_app.services.replay_work import work_on
 
@@ -139,7 +140,7 @@ def _work(batch: GoldenBatch) -> None:
 def _nobody_works(batch: GoldenBatch) -> bool:
     replays = Replay.objects.filter(golden_run__batch=batch)
     waits = replays.filter(state=ReplayState.QUEUED).exists()
-    return waits and not Replay.objects.filter(state__in=HELD_STATES).exists()
+    return waits and not busy_workers()
 
 
 def _fresh(batch: GoldenBatch) -> GoldenBatch:
