@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+
 import pytest
 
 from sessions_app.core.payload import JsonObject
+from sessions_app.core.replay.agreement import produced
 from sessions_app.core.run import Run
 from tests.agents.forking import forked
-from tests.agents.own_agents import fork_made_by, own, place, recorded_run
+from tests.agents.own_agents import fork_made_by, own, place, recorded_run, replayed_by
 from tests.agents.test_code_fork_tools import order_of
 from tests.agents.test_code_tools_run import cancelled, desk
 
 STATE = {"n": 1}
 KINDS = ["model", "other", "tool", "other", "model", "other", "tool", "other", "model"]
+
+
+ANOTHER = "recorded_for_another_request"
 
 
 @pytest.fixture(scope="module")
@@ -45,3 +52,43 @@ def test_the_first_difference_of_a_fork_is_its_change(
     assert path in (None, place(result)[2])
     assert [step.kind for step in made.steps][: change["step"]] == KINDS[: change["step"]]
     assert made.steps[change["step"] - 1].source == "by_hand"
+
+
+def labels(made: Run | None) -> list[tuple[str, str]]:
+    assert made is not None
+    return [(step.kind, step.source) for step in made.steps]
+
+
+def rebuilt_fork(run: Run) -> Run | None:
+    change = {"kind": "instructions", "value": "NEVER cancel anything."}
+    made: Run | None = forked(run, 5, change, on_difference="play_on")[1]
+    return made
+
+
+def code_replay(run: Run) -> Run | None:
+    result = replayed_by(run, own(desk(prompt="NEVER cancel anything.")), on_difference="play_on")
+    assert result.observations is not None
+    return produced(run, result, result.observations, run_id="again")[1]
+
+
+@pytest.mark.parametrize(("make", "first"), [(rebuilt_fork, 5), (code_replay, 1)], ids=["fork", "code replay"])
+def test_snapshots_say_what_the_answer_before_them_says(run: Run, make: Callable[[Run], Run | None], first: int):
+    """Carried over, they go with a recorded answer, or with one that was given to another request."""
+    made = labels(make(run))
+
+    assert [source for _, source in made] == ["recorded"] * (first - 1) + [ANOTHER] * (len(made) - first + 1)
+    assert [kind for kind, _ in made][: len(KINDS)] == KINDS
+
+
+def test_a_snapshot_of_the_code_that_ran_says_so(run: Run):
+    """Control: where tools are frozen the recorded states are carried over."""
+    code = replace(own(desk()), deps_of_state=lambda state: None, state_of_deps=lambda deps: STATE)
+
+    def snapshots(runs_tools: bool) -> set[str]:
+        result = replayed_by(run, code, runs_tools=runs_tools)
+        assert result.observations is not None
+        _, made = produced(run, result, result.observations, run_id="again")
+        return {source for kind, source in labels(made) if kind == "other"}
+
+    assert snapshots(runs_tools=True) == {"own_code"}
+    assert snapshots(runs_tools=False) == {"recorded"}

@@ -12,7 +12,7 @@ from sessions_app.core.history import History, messages
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.ran_with import TOLD
 from sessions_app.core.replay.observed import Observations, ObservedCall, ObservedRequest
-from sessions_app.core.replay.produce import parameters_in_shape, source_of, spelled_as
+from sessions_app.core.replay.produce import parameters_in_shape, played_back, source_of, spelled_as
 from sessions_app.core.replay.projection import Projection
 from sessions_app.core.replay.snapshot_states import states_at_snapshots
 from sessions_app.core.run import (
@@ -72,6 +72,8 @@ class _Builder:
         self._answers = answer_parts([*(r.history for r in seen.requests), seen.final])
         self._snapshots = states_at_snapshots(plan.run, seen)
         self._next = plan.kept + 1
+        self._newest: StepSource = "recorded"
+        """The source of the step that was made last."""
         self._repeated: int | None = plan.kept
         """The recorded step that was repeated last; None once the fork goes its own way."""
 
@@ -112,6 +114,8 @@ class _Builder:
     def _played_back(self, step: Step) -> Step:
         self._next += 1
         state = self._state_beside(step)
+        is_of_code = self._snapshots is not None and step.state is not None
+        step = replace(step, source="own_code") if is_of_code else played_back(step, self._newest)
         return replace(step, index=self._next - 1, parent=None, started_at=None, duration_ms=None, state=state)
 
     def _state_beside(self, step: Step) -> StateChange | None:
@@ -193,7 +197,7 @@ class _Builder:
         for step in self._plan.run.steps[index:]:
             if step.parent in moved:
                 moved[step.index] = self._next
-                yield replace(step, index=self._next, parent=moved[step.parent])
+                yield replace(played_back(step, self._newest), index=self._next, parent=moved[step.parent])
                 self._next += 1
                 self._repeated = max(self._repeated or 0, step.index)
 
@@ -220,6 +224,7 @@ class _Builder:
             extra={**({"borrowed_from": link} if link else {}), **(given or {})},
         )
         self._next += 1
+        self._newest = step.source
         return step
 
     def _state(self, recorded: Step | None, seen: ObservedRequest | ObservedCall) -> StateChange | None:

@@ -13,9 +13,9 @@ from sessions_app.core.replay.fixture_book import recorded_arguments
 from sessions_app.core.replay.observed_comparison import ObservedComparison, is_same_answer
 from sessions_app.core.replay.observed_pairs import Pair, Pairs, Tools
 from sessions_app.core.replay.observed_stops import is_stop, is_stopped
-from sessions_app.core.replay.produce import parameters_in_shape, spelled_as, spelled_output
+from sessions_app.core.replay.produce import parameters_in_shape, played_back, spelled_as, spelled_output
 from sessions_app.core.replay.projection import Projection, in_shape_of
-from sessions_app.core.run import ModelCall, ParentLink, Run, StateChange, Step, ToolCall
+from sessions_app.core.run import ModelCall, ParentLink, Run, StateChange, Step, StepSource, ToolCall
 from sessions_app.core.unplayed import loop_steps
 
 
@@ -67,18 +67,22 @@ class _Produced:
         goes with the steps around it, as it was recorded."""
         beside = iter(self._played_back() if self._tools == "frozen" else [])
         waiting_step = next(beside, None)
+        newest: StepSource = "recorded"
         for step in self._pairs.observed.steps:
             pair = self._pair_of.get(step.index)
             place = pair.recorded.index if pair and pair.recorded else 0
             while waiting_step is not None and waiting_step.index < place:
-                yield -waiting_step.index, waiting_step
+                yield -waiting_step.index, played_back(waiting_step, newest)
                 waiting_step = next(beside, None)
             if pair is not None:
-                yield step.index, self._step(pair)
+                made = self._step(pair)
+                newest = made.source
+                yield step.index, made
             elif self._tools == "run":
                 yield step.index, replace(step, source="own_code")
         if not self._pairs.unused:
-            yield from ((-step.index, step) for step in [waiting_step, *beside] if step is not None)
+            rest = (step for step in [waiting_step, *beside] if step is not None)
+            yield from ((-step.index, played_back(step, newest)) for step in rest)
 
     def _played_back(self) -> list[Step]:
         loop = {step.index for step in loop_steps(self._pairs.recorded)}

@@ -7,7 +7,7 @@ that a client repeated are not played; they are carried over as they were record
 from __future__ import annotations
 
 from base64 import urlsafe_b64encode
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import replace
 
 from sessions_app.core.compare.facts import is_spelled_as_text
@@ -85,18 +85,29 @@ class _Rebuilt:
 
     def steps(self) -> Iterator[Step]:
         """What lies behind a request that was not answered, such as a snapshot, was not come to."""
-        made: set[int] = set()
+        made: dict[int, StepSource] = {}
+        newest: StepSource = "recorded"
         has_ended = False
         for step in self._recorded.steps:
             has_ended = has_ended or self._ends_at(step)
             rebuilt = self._step(step) if step.index in self._main else self._inside(step, made)
             if has_ended and step.kind not in ("model", "tool"):
                 continue
+            if rebuilt is step:
+                rebuilt = self._played_back(step, made.get(step.parent or 0, newest))
+            elif rebuilt is not None:
+                newest = rebuilt.source
             if rebuilt is not None:
-                made.add(step.index)
+                made[step.index] = rebuilt.source
                 state = self._state(step)
                 told = {name: step.extra[name] for name in TOLD if name in step.extra} | self._given(step)
                 yield replace(rebuilt, started_at=None, first_token_at=None, duration_ms=None, state=state, extra=told)
+
+    def _played_back(self, step: Step, beside: StepSource) -> Step:
+        """The state of a snapshot may be that of the code that ran."""
+        if self._snapshots is not None and step.state is not None:
+            return replace(step, source="own_code")
+        return played_back(step, beside)
 
     def _given(self, step: Step) -> JsonObject:
         """What the replay heard of the arguments of a tool."""
@@ -128,7 +139,7 @@ class _Rebuilt:
             case _:
                 return step
 
-    def _inside(self, step: Step, made: set[int]) -> Step | None:
+    def _inside(self, step: Step, made: Container[int]) -> Step | None:
         """What ran inside a tool comes with its recorded answer."""
         return step if step.parent in made and not self._has_run_tools else None
 
@@ -182,6 +193,13 @@ class _Rebuilt:
     def _next(self, parts: PartsByCall, call: ToolCall) -> JsonObject | None:
         waiting = parts.get(call.call_id or "", [])
         return waiting.pop(0) if waiting else None
+
+
+def played_back(step: Step, beside: StepSource) -> Step:
+    """A recorded step that is no answer of its own, such as a snapshot or what ran inside of a tool: where the answer
+    that it came with was given to another request, it belongs to that as well."""
+    is_of_another = beside == "recorded_for_another_request" and step.source == "recorded"
+    return replace(step, source=beside) if is_of_another else step
 
 
 def source_of(step: Step, seen: ObservedRequest | ObservedCall | None) -> StepSource:
