@@ -146,6 +146,9 @@ def test_no_exchange_is_given_twice(shop: LocalServer):
 
     assert place(result) == ("fixture_missing", 2, "http")
     assert "already used" in result.facts["asked_for"]["http"]["reason"]
+    assert result.divergence is not None
+    assert result.divergence.recorded == [f"GET {shop.url}/stock"]
+    assert result.divergence.replayed.startswith(f"GET {shop.url}/stock: each recorded exchange of this call")
 
 
 def test_a_body_is_part_of_the_request(shop: LocalServer):

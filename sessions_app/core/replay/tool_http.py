@@ -38,8 +38,10 @@ class RequestMiss:
 
     @property
     def difference(self) -> Mismatch:
-        """The first place in the body where the address is a recorded one; else all addresses."""
-        return _in_body(self.other) or Mismatch(path="http", recorded=list(self.recorded) or None, rebuilt=self.words)
+        """The first place in the body where the address is a recorded one; else all addresses, and of one that was
+        recorded why nothing answers it now."""
+        now = f"{self.words}: {self.reason}" if self.words in self.recorded else self.words
+        return _in_body(self.other) or Mismatch(path="http", recorded=list(self.recorded) or None, rebuilt=now)
 
 
 def unsent(exchanges: Sequence[str]) -> Mismatch | None:
