@@ -111,6 +111,7 @@ def above_steps(request: HttpRequest, project: Project, place: RunPlace, view: s
     anomalies = [Anomaly.from_json(item) for item in run.anomalies]
     odd = folded_anomalies(anomalies)
     ends = ends_of(run)
+    kit = run.kit.get("lines", [])
     return {
         **arriving_context(request, project, run, arrival_of(run, facts)),
         "place": place,
@@ -120,8 +121,9 @@ def above_steps(request: HttpRequest, project: Project, place: RunPlace, view: s
         "panel_address": place.panel_address(project),
         "ends": shown_ends(ends, run.status),
         "instructions": shown_instructions(ends.instructions),
-        "kit_lines": run.kit.get("lines", []),
-        "kit_details": {line["key"]: line["detail"] for line in run.kit.get("lines", [])},
+        "kit_lines": kit,
+        "kit_folds": run.verdict == "replayable" and all(line["status"] != "contradictory" for line in kit),
+        "kit_details": {line["key"]: line["detail"] for line in kit},
         "anomalies": odd[:ANOMALIES],
         "more_anomalies": odd[ANOMALIES:],
         "odd_count": len(anomalies),
