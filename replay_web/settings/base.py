@@ -137,7 +137,14 @@ if DATABASE_URL:
     # Web and worker threads come and go; a pool bounds their connections and keeps them warm.
     # 0 is for commands that end soon, and for those who run a pool of their own.
     if _pool_size := env.number("DATABASE_POOL_SIZE", 10):
-        DATABASES["default"]["OPTIONS"]["pool"] = {"min_size": 1, "max_size": _pool_size, "timeout": 5}
+        # The pause between two tries to connect doubles until the pool gives up, after a second here; then the next
+        # request tries anew. So it does not matter how long the database was away.
+        DATABASES["default"]["OPTIONS"]["pool"] = {
+            "min_size": 1,
+            "max_size": _pool_size,
+            "timeout": 5,
+            "reconnect_timeout": 1,
+        }
         # Connections of our own pool stay, and with them what PostgreSQL has planned. `server_side_binding` would plan
         # more, but cuts numbers that a column cannot hold, where PostgreSQL would refuse them.
         DATABASES["default"]["OPTIONS"]["prepare_threshold"] = 5

@@ -35,6 +35,8 @@ class Program:
     stop_signal: signal.Signals = signal.SIGTERM
     grace: float = 10.0
     """Seconds it may take to end by itself."""
+    longest_pause: float = 8.0
+    """Seconds between its end and the next start when it ends again and again. Loading Django is dear."""
     is_killed_while_starting: bool = False
     """For one that does not listen to signals before it serves, and has nothing to lose by then."""
     is_ready: Callable[[int], bool] = field(default=lambda pid: True)

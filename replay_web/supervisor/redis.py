@@ -55,6 +55,7 @@ class Redis:
             log=self.home.logs / "redis.log",
             account=self.account,
             folder=self.sockets,
+            longest_pause=2,  # others wait for it, and a start costs little
             is_ready=lambda pid: answers(self.socket),
         )
 

@@ -1,5 +1,6 @@
 """`manage.py up`: start what is not given, make the home ready, serve, and stop everything in the end."""
 
+import errno
 import json
 import os
 import signal
@@ -257,5 +258,10 @@ def main() -> int:
         up()
     except CannotStart as error:
         print(error, file=sys.stderr)
+        return 1
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        print(f"The disk of {Home.from_environment().path} is full. Make room on it and start again.", file=sys.stderr)
         return 1
     return 0

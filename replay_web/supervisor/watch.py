@@ -10,7 +10,7 @@ from replay_web.supervisor import processes
 from replay_web.supervisor.errors import CannotStart
 from replay_web.supervisor.processes import Program
 
-FIRST_PAUSE, LONGEST_PAUSE = 0.5, 8.0
+FIRST_PAUSE = 0.5
 STEADY_AFTER = 60.0  # seconds after which a program counts as well again
 
 
@@ -67,7 +67,7 @@ class Watched:
         """Each quick end doubles the pause; a long life makes it short again."""
         processes.kill_group(self.process.pid)
         steady = now - self.started > STEADY_AFTER
-        self.pause = FIRST_PAUSE if steady else min(self.pause * 2, LONGEST_PAUSE)
+        self.pause = FIRST_PAUSE if steady else min(self.pause * 2, self.program.longest_pause)
         self.due = now + self.pause
         code = self.process.returncode
         self.say(f"{self.program.name} ended ({code}); starting it again in {self.pause:.0f} s. See {self.program.log}")

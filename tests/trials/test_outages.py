@@ -1,0 +1,137 @@
+"""The ground gives way: the database is away, the disk is full.
+
+`TRIAL_SIZE=full` keeps the database away for 90 s. Each test prints its figure.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from replay_web.supervisor.account import Account, services_folder, socket_folder
+from replay_web.supervisor.home import Home
+from replay_web.supervisor.postgres import Postgres
+from replay_web.supervisor.watch import Watched
+from tests.builders import make_record, make_tool_step
+from tests.instances import fails_to_start, instance_in, open_folder
+from tests.otlp_requests import JSON
+from tests.trials.delivery import Delivery, Parcel
+
+AWAY = 90 if os.environ.get("TRIAL_SIZE") == "full" else 8
+DISK = 700 * 1024 * 1024
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts a small disk")
+
+
+def native(n: int, size: int = 1) -> Parcel:
+    record = make_record(f"native-{n}", make_tool_step(call_id="c", arguments={"n": n}, result="x" * size))
+    return Parcel(name=f"native-{n}", path="/api/v1/runs", content_type=JSON, body=json.dumps(record).encode())
+
+
+def seconds_until_acknowledged(delivery: Delivery, parcel: Parcel) -> float:
+    """Tried twice a second, as by a sender that is in a hurry."""
+    began = time.monotonic()
+    while delivery.attempt(parcel) not in (200, 201):
+        assert time.monotonic() - began < 120
+        time.sleep(0.5)
+    return time.monotonic() - began
+
+
+@contextmanager
+def database_server(folder: Path) -> Iterator[tuple[Watched, str]]:
+    """A PostgreSQL that is not of the instance, and its address."""
+    home, account = Home(folder / "database"), Account.for_services()
+    home.prepare()
+    services = services_folder(home, account)
+    sockets = socket_folder(services, account)
+    postgres = Postgres(home=home, account=account, services=services, sockets=sockets)
+    server = Watched(postgres.program(), lambda name, pid: None, print)
+    server.start()
+    server.wait_ready(60)
+    try:
+        yield server, home.database_url(sockets)
+    finally:
+        server.ask_to_end()
+        server.wait_end()
+
+
+def test_serving_resumes_soon_after_the_database_is_back_however_long_it_was_away():
+    with (
+        open_folder() as folder,
+        database_server(folder) as (server, url),
+        instance_in(folder, DATABASE_URL=url) as instance,
+    ):
+        delivery = Delivery(instance)
+        seconds_until_acknowledged(delivery, native(0))
+        server.ask_to_end()
+        server.wait_end()
+        until = time.monotonic() + AWAY
+        while time.monotonic() < until:
+            delivery.attempt(native(1))
+        server.start()
+        server.wait_ready(60)
+        took = seconds_until_acknowledged(delivery, native(2))
+
+    print(f"away for {AWAY} s, serving {took:.1f} s after its return, {dict(delivery.statuses)}")
+    assert set(delivery.statuses) == {201, 503}
+    assert took < 5
+
+
+@contextmanager
+def small_disk(folder: Path) -> Iterator[Path]:
+    """The home of an instance in this folder is a disk of its own."""
+    place = folder / "home"
+    place.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={DISK},mode=711", "tmpfs", str(place)], check=True)
+    try:
+        yield place
+    finally:
+        subprocess.run(["umount", "-l", str(place)], check=True)
+
+
+def fill(place: Path) -> Path:
+    """Until nothing more can be written."""
+    filling = place / "filling"
+    with filling.open("wb", buffering=0) as file:
+        for size in (1024 * 1024, 4096, 1):
+            try:
+                while file.write(b"x" * size) == size:
+                    pass
+            except OSError:
+                continue
+    return filling
+
+
+@needs_root
+def test_after_a_full_disk_has_space_again_it_is_soon_serving():
+    """The database falls over it: it cannot start again while nothing can be written."""
+    with open_folder() as folder, small_disk(folder) as place, instance_in(folder) as instance:
+        delivery = Delivery(instance)
+        seconds_until_acknowledged(delivery, native(0))
+        (pid,) = instance.pids("postgres")
+        filling = fill(place)
+        while_full = [delivery.attempt(native(n, size=300_000)) for n in range(1, 20)]
+        os.kill(pid, signal.SIGKILL)
+        until = time.monotonic() + AWAY
+        while time.monotonic() < until:
+            delivery.attempt(native(30))
+            time.sleep(0.1)
+        filling.unlink()
+        took = seconds_until_acknowledged(delivery, native(31))
+
+    print(f"serving {took:.1f} s after there was space again, {dict(delivery.statuses)}")
+    assert 503 in while_full
+    assert set(delivery.statuses) <= {201, 503}
+    assert took < 5
+
+
+@needs_root
+def test_a_start_on_a_full_disk_says_so():
+    with open_folder() as folder, small_disk(folder) as place:
+        fill(place)
+        assert fails_to_start(place) == f"The disk of {place} is full. Make room on it and start again.\n"
