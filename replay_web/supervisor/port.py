@@ -5,10 +5,13 @@ closed. That matters to senders: OpenTelemetry's exporter for Python up to 1.39 
 A service manager may open the socket (LISTEN_FDS and LISTEN_PID, see sd_listen_fds(3)); then it outlives even us.
 """
 
+import ctypes
 import errno
 import os
 import re
 import socket
+import struct
+import sys
 import time
 from dataclasses import dataclass
 
@@ -17,6 +20,18 @@ from replay_web.supervisor.errors import CannotStart
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 BACKLOG = 1024
 """Connections that wait for somebody to take them."""
+_SO_ATTACH_FILTER = 26
+_NO_OPENING = b"".join(
+    struct.pack("HBBI", *instruction)
+    for instruction in (
+        (0x30, 0, 0, 13),  # the flags of the segment,
+        (0x54, 0, 0, 0x12),  # of which SYN and ACK:
+        (0x15, 0, 1, 0x02),  # SYN alone opens a connection
+        (0x06, 0, 0, 0),  # and is dropped;
+        (0x06, 0, 0, 0xFFFF),  # all others pass
+    )
+)
+"""A packet filter (bpf(4))."""
 _FIRST_GIVEN = 3
 _PATIENCE = 0.5
 """Seconds."""
@@ -27,6 +42,8 @@ class Port:
     host: str
     listening: socket.socket
     """Does not block: a connection that was waiting may be taken by another process first."""
+    is_given: bool = False
+    """By a service manager, which keeps it open for the next instance."""
 
     @property
     def number(self) -> int:
@@ -42,6 +59,16 @@ class Port:
     def url(self) -> str:
         return f"http://{f'[{self.reachable}]' if ':' in self.reachable else self.reachable}:{self.number}"
 
+    def refuse_new(self) -> None:
+        """Nobody connects any more, and who is connected can still be answered.
+
+        To close the socket would reset the connections that wait in its queue, with requests that were sent.
+        """
+        if sys.platform == "linux" and not self.is_given:
+            program = ctypes.create_string_buffer(_NO_OPENING)
+            attached = struct.pack("HL", len(_NO_OPENING) // 8, ctypes.addressof(program))
+            self.listening.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, attached)
+
 
 def port_of_environment() -> Port:
     """The given one, or that of HOST and PORT. Raises CannotStart."""
@@ -51,7 +78,7 @@ def port_of_environment() -> Port:
     listening = given or bound(host, number_from_environment())
     listening.listen(BACKLOG)
     listening.setblocking(False)
-    return Port(host, listening)
+    return Port(host, listening, is_given=given is not None)
 
 
 def given_socket() -> socket.socket | None:

@@ -4,12 +4,16 @@ So nobody waits longer than need be for a server that takes long to start, and a
 OpenTelemetry's exporters).
 """
 
+import select
 import socket
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 
 _WORDS = b"The server is starting again.\n"
+_GRACE = 5
+"""Seconds that the last requests have to arrive."""
 _DRAINED = 32 * 1024 * 1024
 """Bytes of a body that are read before the answer, more than any door takes: many clients look at an answer only when
 they have sent everything."""
@@ -20,7 +24,7 @@ class StandIn:
 
     def __init__(self, listening: socket.socket) -> None:
         self._listening = listening
-        self._server: ThreadingHTTPServer | None = None
+        self._server: _Server | None = None
 
     @property
     def is_serving(self) -> bool:
@@ -42,6 +46,14 @@ class StandIn:
         if server is not None:
             server.shutdown()
 
+    def end(self) -> None:
+        """Answer all who are connected, then nobody; call it when no one can connect any more."""
+        until = time.monotonic() + _GRACE
+        while self._server is not None and time.monotonic() < until:
+            if not self._server.requests and not select.select([self._listening], [], [], 0.1)[0]:
+                self.step_aside()
+            time.sleep(0.01)
+
 
 def come_back(down: float) -> int:
     """Seconds until the next try, after so many without a server. Some exporters ask six times and then give up their
@@ -52,6 +64,20 @@ def come_back(down: float) -> int:
 class _Server(ThreadingHTTPServer):
     since: float
     """When it began to answer, by the monotonic clock."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.requests: set[object] = set()
+        """Connections that have no answer yet."""
+
+    def get_request(self) -> tuple[Any, Any]:
+        request, address = super().get_request()
+        self.requests.add(request)
+        return request, address
+
+    def shutdown_request(self, request: Any) -> None:
+        super().shutdown_request(request)
+        self.requests.discard(request)
 
     def handle_error(self, request: object, client_address: object) -> None:
         """Who leaves early misses nothing."""

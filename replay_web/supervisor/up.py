@@ -176,6 +176,8 @@ class Supervisor:
         self.say("Stopping ...")
         self.stand_in.serve()
         stop_all([self.doors, self.services])
+        self.port.refuse_new()
+        self.stand_in.end()
         sockets = self.home.state().get("sockets")
         self.home.forget()
         if sockets and self.home.services.resolve() not in Path(sockets).parents:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from replay_web.supervisor.errors import CannotStart
-from replay_web.supervisor.port import bound
+from replay_web.supervisor.port import Port, bound
 from replay_web.supervisor.stand_in import StandIn, come_back
 
 HOST = "127.0.0.1"
@@ -106,3 +106,21 @@ def test_a_port_that_is_about_to_be_free_is_waited_for():
         listening.listen()
         with pytest.raises(CannotStart, match=f"Port {number} is taken"):
             bound(HOST, number)
+
+
+def test_at_the_end_who_is_connected_is_answered_and_nobody_else_connects():
+    port = Port(HOST, bound(HOST, 0))
+    port.listening.listen(10)
+    stand_in = StandIn(port.listening)
+    early = socket.create_connection((HOST, port.number), timeout=10)
+    early.sendall(head())
+
+    port.refuse_new()
+    with pytest.raises(TimeoutError):
+        socket.create_connection((HOST, port.number), timeout=0.2)
+    stand_in.serve()
+    stand_in.end()
+    port.listening.close()
+
+    assert early.recv(65536).startswith(b"HTTP/1.1 503 ")
+    early.close()

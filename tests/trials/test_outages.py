@@ -1,16 +1,20 @@
-"""The ground gives way: the database is away, the disk is full.
+"""The ground gives way: the database is away, the disk is full, the server is stopped while it serves.
 
 `TRIAL_SIZE=full` keeps the database away for 90 s. Each test prints its figure.
 """
 
+import http.client
 import json
 import os
 import signal
 import subprocess
+import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -19,9 +23,9 @@ from replay_web.supervisor.home import Home
 from replay_web.supervisor.postgres import Postgres
 from replay_web.supervisor.watch import Watched
 from tests.builders import make_record, make_tool_step
-from tests.instances import fails_to_start, instance_in, open_folder
+from tests.instances import Instance, fails_to_start, instance_in, open_folder
 from tests.otlp_requests import JSON
-from tests.trials.delivery import Delivery, Parcel
+from tests.trials.delivery import Delivery, Parcel, wait_until
 
 AWAY = 90 if os.environ.get("TRIAL_SIZE") == "full" else 8
 DISK = 700 * 1024 * 1024
@@ -135,3 +139,47 @@ def test_a_start_on_a_full_disk_says_so():
     with open_folder() as folder, small_disk(folder) as place:
         fill(place)
         assert fails_to_start(place) == f"The disk of {place} is full. Make room on it and start again.\n"
+
+
+def test_a_stop_under_load_loses_no_request_that_was_sent():
+    """What was sent is answered; a connection that was not made, or not yet asked for anything, may be refused."""
+    with open_folder() as folder, instance_in(folder) as instance:
+        answers: Counter[object] = Counter()
+        senders = [threading.Thread(target=send_until_refused, args=(instance, n, answers)) for n in range(8)]
+        for sender in senders:
+            sender.start()
+        wait_until(lambda: answers[201] > 100)
+        began = time.monotonic()
+        instance.process.send_signal(signal.SIGTERM)
+        assert instance.process.wait(60) == 0
+        took = time.monotonic() - began
+        for sender in senders:
+            sender.join()
+
+    print(f"stopped within {took:.1f} s under load, {dict(answers)}")
+    assert set(answers) <= {201, 503, "refused"}
+    assert took < 30
+
+
+def send_until_refused(instance: Instance, sender: int, answers: Counter[object]) -> None:
+    address, key, n = urlsplit(instance.url), instance.api_key, 0
+    while not answers["refused"]:
+        n += 1
+        body = native(sender * 100_000 + n, size=20_000).body
+        answers[sent_once(str(address.netloc), key, body)] += 1
+
+
+def sent_once(netloc: str, key: str, body: bytes) -> object:
+    """The status, `refused` before anything was sent, or what became of a request that was sent."""
+    connection = http.client.HTTPConnection(netloc, timeout=30)
+    try:
+        connection.connect()
+    except OSError:
+        return "refused"
+    try:
+        connection.request("POST", "/api/v1/runs", body, {"Authorization": f"Bearer {key}", "Content-Type": JSON})
+        return connection.getresponse().status
+    except (OSError, http.client.HTTPException) as error:
+        return type(error).__name__
+    finally:
+        connection.close()
