@@ -83,7 +83,12 @@ def main() -> None:
         sys.exit(doctor())
     from django.core.management import execute_from_command_line
 
-    execute_from_command_line(sys.argv)
+    from replay_web.supervisor.errors import CannotStart
+
+    try:
+        execute_from_command_line(sys.argv)
+    except CannotStart as error:
+        sys.exit(str(error))
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from contextlib import suppress
 from replay_web.supervisor import programs
 from replay_web.supervisor.account import Account, services_folder
 from replay_web.supervisor.errors import CannotStart
-from replay_web.supervisor.home import Home
+from replay_web.supervisor.home import SECRETS, Home, read_secret
 from replay_web.supervisor.port import bound, check_host, host_from_environment, number_from_environment
 from replay_web.supervisor.postgres import Postgres
 from replay_web.supervisor.redis import Redis
@@ -58,6 +58,11 @@ def port_is_free() -> str | None:
     except CannotStart as error:
         return str(error)
     return None
+
+
+def secrets_can_be_read() -> str | None:
+    folder = Home.from_environment().path / "secrets"
+    return said_by(lambda: [read_secret(folder / name) for name in SECRETS if (folder / name).exists()])
 
 
 def postgres_can_start() -> str | None:
@@ -105,7 +110,7 @@ def settings_are_valid() -> str | None:
     os.environ["DATABASE_POOL_SIZE"] = "0"  # a pool keeps trying; we want the answer now
     try:
         django.setup()
-    except ImproperlyConfigured as error:
+    except (ImproperlyConfigured, CannotStart) as error:
         return str(error)
     return None
 
@@ -181,6 +186,7 @@ def agents_can_be_loaded() -> str | None:
 ON_THE_MACHINE: dict[str, Check] = {
     "home folder": home_is_writable,
     "disk": disk_has_space,
+    "secrets": secrets_can_be_read,
     "port": port_is_free,
     "private PostgreSQL": postgres_can_start,
     "private Redis": redis_can_start,

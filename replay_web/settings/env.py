@@ -29,6 +29,8 @@ def secret(name: str, default: str = "") -> str:
         return Path(file).read_text().strip()
     except OSError as error:
         raise ImproperlyConfigured(f"{name}_FILE: {file} cannot be read ({error.strerror}).") from error
+    except UnicodeDecodeError:
+        raise ImproperlyConfigured(f"{name}_FILE: {file} does not hold text.") from None
 
 
 def required_secret(name: str, hint: str, default: str = "") -> str:

@@ -14,6 +14,9 @@ from replay_web.supervisor.errors import CannotStart
 
 PROJECT_ROOT = Path(__file__).resolve().parents[2]
 
+SECRETS = ("secret_key", "database_password", "postgres_password")
+_BRING_BACK = "It holds a secret of this instance: bring it back from a backup."
+
 
 @dataclass(frozen=True, slots=True)
 class Home:
@@ -81,7 +84,7 @@ class Home:
         file = self.path / "secrets" / name
         if not file.exists():
             write_private(file, os.urandom(32).hex())
-        return file.read_text().strip()
+        return read_secret(file)
 
     def secret_file(self, name: str) -> Path:
         self.secret(name)
@@ -150,6 +153,19 @@ class Home:
 def redis_url(socket: Path) -> str:
     """The address of a Redis on a unix socket, as redis-py writes it."""
     return f"unix://{quote(str(socket))}"
+
+
+def read_secret(file: Path) -> str:
+    """Raises CannotStart, with what is wrong with the file."""
+    try:
+        text = file.read_text("ascii").strip()
+    except OSError as error:
+        raise CannotStart(f"{file} cannot be read: {error.strerror}.") from error
+    except UnicodeDecodeError:
+        raise CannotStart(f"{file} is damaged: it does not hold text. {_BRING_BACK}") from None
+    if not text:
+        raise CannotStart(f"{file} is empty. {_BRING_BACK}")
+    return text
 
 
 def write_private(file: Path, text: str) -> None:

@@ -17,7 +17,7 @@ from sessions_app.models.projects import KeyScope
 from sessions_app.services.contents import release
 from sessions_app.services.deadlocks import again_after_deadlock
 from sessions_app.services.ingest import ingest_document
-from sessions_app.services.keys import create_key
+from sessions_app.services.keys import create_key, find_key
 from sessions_app.services.projects import create_project
 
 USERNAME = "admin"
@@ -34,7 +34,7 @@ def prepare_home(home: Path, url: str) -> None:
     Running it again changes nothing but the address; removed examples stay removed.
     """
     file = home / "secrets" / "connection.json"
-    known = _read(file)
+    known = _still_good(_read(file))
     if not User.objects.exists():
         first = first_account(USERNAME, "Example incidents", slug=EXAMPLES, key_name="connection.json")
         known = {"username": first.username, "password": first.password, "api_key": first.api_key}
@@ -100,6 +100,15 @@ def write_private(file: Path, content: dict[str, str]) -> None:
     with os.fdopen(handle, "w") as out:
         json.dump(content, out, indent=2)
     temporary.replace(file)
+
+
+def _still_good(known: dict[str, str]) -> dict[str, str]:
+    """What of it this database knows: it may be another's, restored here, or its key may be revoked."""
+    if find_key(known.get("api_key", "")):
+        return known
+    user = User.objects.filter(username=known.get("username", "")).first()
+    is_theirs = user is not None and user.check_password(known.get("password", ""))
+    return {name: known[name] for name in ("username", "password")} if is_theirs else {}
 
 
 def _read(file: Path) -> dict[str, str]:

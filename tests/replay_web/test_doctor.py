@@ -7,7 +7,7 @@ import socket
 import pytest
 
 from replay_web import doctor
-from tests.instances import clean_environment, manage, wait_for_worker
+from tests.instances import clean_environment, fails_to_start, manage, wait_for_worker
 
 
 def see_doctor(**environment: str) -> tuple[int, str]:
@@ -33,6 +33,24 @@ def test_a_stopped_worker_is_found(running_instance):
         os.kill(worker, signal.SIGCONT)
 
     assert (code, "No worker answers" in said) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("kept", "wrong"),
+    [(b"", "is empty. It holds a secret"), (b"\xff\xfe", "is damaged: it does not hold text. It holds a secret")],
+)
+def test_a_broken_secret_is_named_by_doctor_up_and_any_command(tmp_path, kept, wrong):
+    secret = tmp_path / "home/secrets/secret_key"
+    secret.parent.mkdir(parents=True)
+    secret.write_bytes(kept)
+    environment = clean_environment(REPLAY_HOME=str(tmp_path / "home"))
+
+    said = [manage(command, environment=environment) for command in ("doctor", "verify")]
+    said_by_up = fails_to_start(tmp_path / "home")
+
+    assert [done.returncode for done in said] == [1, 1]
+    texts = [done.stdout + done.stderr for done in said] + [said_by_up]
+    assert all(f"{secret} {wrong}" in text and "Traceback" not in text for text in texts)
 
 
 def test_a_fresh_machine_is_well(tmp_path):

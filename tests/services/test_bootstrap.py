@@ -8,10 +8,10 @@ import pytest
 from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 
-from sessions_app.models import Project, Run
+from sessions_app.models import ApiKey, Project, Run
 from sessions_app.services.bootstrap import prepare_home, remove_examples
 from sessions_app.services.ingest import ingest_document
-from sessions_app.services.keys import find_key
+from sessions_app.services.keys import find_key, revoke_key
 from tests.builders import make_record, row_counts
 
 pytestmark = pytest.mark.django_db
@@ -41,6 +41,29 @@ def test_preparing_again_changes_the_address_alone(tmp_path):
 
     assert row_counts() == before
     assert connection_of(tmp_path) == {**said, "url": "http://there"}
+
+
+def test_a_revoked_key_is_offered_no_more(tmp_path):
+    prepare_home(tmp_path, "http://here")
+    said = connection_of(tmp_path)
+    del said["api_key"]
+    revoke_key(ApiKey.objects.get())
+
+    prepare_home(tmp_path, "http://here")
+
+    assert connection_of(tmp_path) == said
+
+
+def test_what_another_database_knew_is_offered_no_more(tmp_path):
+    """As when a dump of one home is restored in another."""
+    prepare_home(tmp_path, "http://here")
+    User.objects.all().delete()
+    ApiKey.objects.all().delete()
+    User.objects.create_superuser("admin", password="of the other home")
+
+    prepare_home(tmp_path, "http://here")
+
+    assert connection_of(tmp_path) == {"url": "http://here"}
 
 
 def test_an_example_that_somebody_sends_becomes_theirs(tmp_path):
