@@ -149,9 +149,12 @@ _canonical = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_ke
 
 
 def compact_json(value: JsonValue) -> bytes:
-    # Most values are texts and numbers, for which the encoder takes several times as long to find out that they are.
+    # Most values are texts and numbers, for which the encoder takes several times as long to find out that they are;
+    # nothing is written shorter than null, of which a list may hold very many.
     if type(value) is str:
         return encode_basestring(value).encode()
+    if value is None:
+        return b"null"
     is_plain = type(value) is int or (type(value) is float and math.isfinite(value))
     return (repr(value) if is_plain else _compact(value)).encode()
 

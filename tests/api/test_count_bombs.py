@@ -1,12 +1,13 @@
 """A few bytes that stand for very many things: what is stored of a body is in proportion to it.
 
-CPU seconds are printed (`-s`) and not judged.
+CPU seconds, for each MiB too, and what the memory's peak rose by are printed (`-s`) and not judged.
 """
 
 from __future__ import annotations
 
 import gzip
 import json
+import resource
 import time
 from collections.abc import Callable
 from typing import Any
@@ -91,15 +92,21 @@ def database_bytes() -> int:
         return int(cursor.fetchone()[0])
 
 
+def peak_memory() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
 def posted(address: str, media_type: str, body: bytes) -> tuple[int, int, int]:
     """The status, and what is there more: rows, and bytes of the database."""
     client = make_client(make_key(make_project()))
     rows, size, began = sum(row_counts().values()), database_bytes(), time.process_time()
-    packed = gzip.compress(body)
+    packed, peak = gzip.compress(body), peak_memory()
     answer = client.post(address, packed, content_type=media_type, headers={"Content-Encoding": "gzip"})
     took = time.process_time() - began
     more = sum(row_counts().values()) - rows, database_bytes() - size
-    print(f"{len(packed):>7,} bytes, {len(body) / MIB:5.2f} MiB inflated: {answer.status_code} in {took:.2f} s, {more}")
+    inflated, rose = len(body) / MIB, (peak_memory() - peak) / MIB
+    print(f"{len(packed):>7,} bytes, {inflated:5.2f} MiB inflated: {answer.status_code}, rows and bytes {more}, ", end="")
+    print(f"{took:.2f} s, {took / inflated:.2f} s/MiB, +{rose:.0f} MiB")
     return answer.status_code, *more
 
 

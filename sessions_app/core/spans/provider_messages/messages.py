@@ -45,6 +45,8 @@ def messages_of(value: JsonValue) -> tuple[ChatMessage, ...] | None:
 def _read_item(item: JsonValue) -> tuple[list[ChatMessage] | None, bool, bool]:
     """The messages that one item of a list makes, whether anybody here knows it, and whether it may be a piece of an
     answer."""
+    if not item:  # the shortest thing that a list of a million can be made of
+        return None, False, False
     messages, is_item = message_of(item), _is_item(item)
     is_piece = is_item and _role(langchain_fields(item)) is None
     is_known = messages is not None
