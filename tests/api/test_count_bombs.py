@@ -105,7 +105,9 @@ def posted(address: str, media_type: str, body: bytes) -> tuple[int, int, int]:
     took = time.process_time() - began
     more = sum(row_counts().values()) - rows, database_bytes() - size
     inflated, rose = len(body) / MIB, (peak_memory() - peak) / MIB
-    print(f"{len(packed):>7,} bytes, {inflated:5.2f} MiB inflated: {answer.status_code}, rows and bytes {more}, ", end="")
+    print(
+        f"{len(packed):>7,} bytes, {inflated:5.2f} MiB inflated: {answer.status_code}, rows and bytes {more}, ", end=""
+    )
     print(f"{took:.2f} s, {took / inflated:.2f} s/MiB, +{rose:.0f} MiB")
     return answer.status_code, *more
 

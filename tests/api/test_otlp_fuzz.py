@@ -35,6 +35,8 @@ FROM = int(os.environ.get("FUZZ_FROM") or 0)
 OPEN = int(os.environ.get("FUZZ_OPEN") or 1)
 STATUSES = {200, 201, 400, 401, 403, 404, 409, 413, 415}
 """No 503: nothing is overloaded here and the database is well."""
+_STEPS = 5
+"""Pages of so many steps are opened, and that of the last one."""
 OURS = b"Something went wrong here"
 CONFLICT = "another recording has this id"
 REPORTS = ("json", "md", "txt", "html")
@@ -77,8 +79,8 @@ class Doors:
         page, this = [self.project.slug, run.session.session_id], {"run": run.run_id}
         addresses = {"page": reverse("session", args=page, query=this)}
         addresses["diff"] = reverse("diff", args=[self.project.slug, run.run_id, run.run_id])
-        if run.step_count:
-            addresses["page of a step"] = reverse("step", args=[*page, run.step_count], query=this)
+        for step in {*range(1, min(run.step_count, _STEPS) + 1), run.step_count} - {0}:
+            addresses[f"page of step {step}"] = reverse("step", args=[*page, step], query=this)
         for name, address in addresses.items():
             if (status := self.member.get(address).status_code) != 200:
                 yield f"{name} answers {status}"
