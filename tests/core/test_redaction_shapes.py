@@ -156,6 +156,16 @@ IN_TEXT = [
     ("token: aB3daB3d9", "aB3daB3d9", "secret"),
     ("Cookie: sid=opensesame; theme=dark", "opensesame", "secret"),
     ("cvv: 731", "731", "secret"),
+    ("the password is hunter2, keep it", "hunter2", "password"),
+    ("das Passwort lautet: hunter2.", "hunter2", "password"),
+    ("curl -u bob:opensesame https://x.example", "opensesame", "password"),
+    ("curl --user 'bob:opensesame' https://x.example", "opensesame", "password"),
+    ("mysql -u app -popensesame1 shop", "opensesame1", "password"),
+    ("<db:password>opensesame1</db:password>", "opensesame1", "password"),
+    ("IBAN DE89 3704 0044 0532 0130 00, please", "0532", "iban"),
+    ("GB82WEST12345698765432", "WEST", "iban"),
+    ("my number is 536-22-8726.", "536-22", "ssn"),
+    ("bot 1234567890:AAaB3daB3daB3daB3daB3daB3daB3daB3d1", "AAaB3d", "api_key"),
 ]
 PLANTED = [
     *IN_FIELDS,
@@ -169,6 +179,10 @@ PLANTED = [
 ]
 
 HARMLESS = [
+    "the password is required and the password was changed; the pin is wrong",
+    "cp -p file1 dir2; docker run -p8080:80 -u 1000:1000; mysql is up -p",
+    "<token>short names</b> and <pin/>, DE00 3704 0044 0532 0130 00, 000-12-3456, 2024-10-1234 555-12-345",
+    {"spin": "fast", "map_pins": 3, "pinned": "yes", "ibanez": "guitar", "otps": 2},
     {"max_tokens": 500, "input_tokens": 12345678, "token_count": "12345678"},
     {"tokens": {"input": 5}, "token": {"input": 5}},
     {"token": 12345678, "next_page_token": "CAoQAA12"},

@@ -2,6 +2,7 @@
 
 from .cards import CARD_RULE
 from .field_names import FIELD_RULE
+from .personal_numbers import IBAN_RULE, SSN_RULE
 from .provider_keys import PROVIDER_KEY_RULE
 from .rules import Rule
 from .text_forms import CARD_CODE_RULE, COOKIE_RULE, NAMED_VALUE_RULE
@@ -18,5 +19,7 @@ BUILT_IN_RULES: tuple[Rule, ...] = (
     COOKIE_RULE,
     CARD_CODE_RULE,
     CARD_RULE,
+    IBAN_RULE,
+    SSN_RULE,
     EMAIL_RULE,
 )

@@ -3,7 +3,8 @@
 import base64
 import re
 
-from .rules import TextRule
+from .rare_signs import finder
+from .rules import Spelled, TextRule
 
 JWT = re.compile(r"eyJ(?<![A-Za-z0-9_-]eyJ)[A-Za-z0-9_-]{5,}+\.[A-Za-z0-9_-]{5,}+(?:\.[A-Za-z0-9_-]*+){1,3}")
 JWT_RULE = TextRule(
@@ -34,19 +35,68 @@ OPTION = re.compile(
 )
 """On a command line."""
 _has_option = re.compile(_OPTION_NAME).search
+USER = re.compile(r"(?<![\w-])(?:-u|--user)[ =][\"']?[^\s:\"'\\]{1,64}:(?P<secret>[^\s\"'\\]{3,128})")
+"""`curl -u name:password`."""
+CLIENT_OPTION = re.compile(
+    r"\bmysql(?:dump|admin)?(?: -[^p\s][^\s|;]{0,60}(?: [\w.-]{1,60})?){0,6} -p(?P<secret>[^\s\"'\\]{4,128})"
+)
+"""`mysql -u app -psecret`."""
+_NAMES_SAID = ("password", "passwd", "passphrase", "passwort", "kennwort", "pin", "otp")
+_SAID = rf"(?:{'|'.join(_NAMES_SAID)})"
+SAID = re.compile(
+    rf"\b{_SAID} (?:is|was|ist|war|lautet)[: ] ?[\"'`]?(?P<secret>[^\s\"'`\\,;]{{4,127}}[^\s\"'`\\,;.!?])",
+    re.IGNORECASE,
+)
+"""`The password is hunter2`."""
+ELEMENT = re.compile(
+    rf"<(?P<tag>[\w:.-]{{0,40}}?(?:{_SAID}|secret|token|api-?_?key))>\s{{0,8}}(?P<secret>[^<>\s][^<>]{{2,200}})</",
+    re.IGNORECASE,
+)
+"""Of XML."""
+
+
+_BESIDE_WORDS = (OPTION, SAID, CLIENT_OPTION, ELEMENT)
 
 
 def _is_password(match: re.Match[str]) -> bool:
     """After an option may stand a word of a sentence: there it has to look like a secret."""
-    is_plain_word = match.re is OPTION and not any(sign.isdigit() for sign in match["secret"])
-    return not is_plain_word and TEMPLATE.fullmatch(match["secret"]) is None
+    is_plain_word = match.re in _BESIDE_WORDS and not any(sign.isdigit() for sign in match["secret"])
+    is_group = match.re is USER and match["secret"].rstrip(";").isdigit()  # docker run -u 1000:1000
+    return not is_plain_word and not is_group and TEMPLATE.fullmatch(match["secret"]) is None
+
+
+def _may_hold_password(text: str) -> bool:
+    return (
+        "--" in text
+        or "</" in text
+        or ("://" in text and "@" in text)
+        or _has_user(text)
+        or _says_password(text.lower())
+    )
+
+
+_says_password = finder(f"{name} {verb}" for name in _NAMES_SAID for verb in "iwl")
+_has_user = finder(("-u ", "-u=", "--user ", "--user=", "mysql"))
+_names_password = finder(
+    [
+        *(f"{name}{verb}" for name in _NAMES_SAID for verb in ("is", "was", "ist", "war", "lautet")),
+        # A sign of XML, as it is or escaped.
+        *(f"{name}{sign}" for name in (*_NAMES_SAID, "secret", "token", "apikey") for sign in (">", "u000e")),
+    ]
+)
+"""In what is folded."""
+
+
+def _may_hold_password_in(spelled: Spelled) -> bool:
+    text = spelled.text
+    return "@" in text or _has_user(text) or _has_option(text) is not None or _names_password(spelled.folded)
 
 
 PASSWORD_RULE = TextRule(
     name="password",
-    patterns=(URL_PASSWORD, OPTION),
-    may_hit=lambda text: "--" in text or ("://" in text and "@" in text),
-    may_hit_in=lambda spelled: "@" in spelled.text or _has_option(spelled.text),
+    patterns=(URL_PASSWORD, OPTION, USER, CLIENT_OPTION, SAID, ELEMENT),
+    may_hit=_may_hold_password,
+    may_hit_in=_may_hold_password_in,
     accepts=_is_password,
 )
 
