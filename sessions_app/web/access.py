@@ -15,6 +15,7 @@ from django.urls import reverse
 
 from sessions_app.core.errors import StoredBytesMissing
 from sessions_app.queries.access import NoSuchProject, RoleName, RoleNeeded, project_for
+from sessions_app.web.htmx import HtmxHttpRequest
 
 View = Callable[..., HttpResponseBase]
 
@@ -23,7 +24,7 @@ def signed_in(view: View) -> View:
     """Others go to the sign-in page and come back here; a live part is told 401 and the page says so."""
 
     @wraps(view)
-    def inner(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+    def inner(request: HtmxHttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         if request.user.is_authenticated:
             return view(request, *args, **kwargs)
         return ask_to_sign_in(request)
@@ -56,8 +57,8 @@ def project_page(at_least: RoleName = "viewer") -> Callable[[View], View]:
     return decorate
 
 
-def ask_to_sign_in(request: HttpRequest) -> HttpResponse:
-    if request.headers.get("HX-Request"):
+def ask_to_sign_in(request: HtmxHttpRequest) -> HttpResponse:
+    if request.htmx:
         return HttpResponse(status=401)
     here = request.get_full_path() if request.method == "GET" else reverse("home")
     return redirect(f"{settings.LOGIN_URL}?{urlencode({'next': here})}")

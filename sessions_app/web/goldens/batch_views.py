@@ -18,16 +18,17 @@ from sessions_app.queries.replays import queue_of
 from sessions_app.services.golden_batches import cancel_batch, outcomes_of
 from sessions_app.web.access import project_page
 from sessions_app.web.downloads import shown_file
+from sessions_app.web.htmx import HtmxHttpRequest
 from sessions_app.web.live import live_part_of
 
 
 @require_GET
 @project_page()
-def batch(request: HttpRequest, project: Project, golden_batch_id: str) -> HttpResponseBase:
+def batch(request: HtmxHttpRequest, project: Project, golden_batch_id: str) -> HttpResponseBase:
     asked = _found(project, golden_batch_id)
     outcomes = outcomes_of(asked)
     context = _context(request, project, asked, outcomes)
-    if request.headers.get("HX-Request"):
+    if request.htmx:
         seen = [context["queue"], *((outcome.golden_run_id, outcome.result) for outcome in outcomes)]
         return live_part_of(request, "goldens/_batch.html", context, seen)
     return render(request, "goldens/batch.html", context)

@@ -26,6 +26,7 @@ from sessions_app.services.replays import registered_agents
 from sessions_app.web.access import project_page
 from sessions_app.web.downloads import attachment
 from sessions_app.web.goldens.evidence import by_check, columns_of
+from sessions_app.web.htmx import HtmxHttpRequest
 from sessions_app.web.live import live_part_of
 from sessions_app.web.run_pages import run_address, whole_number
 
@@ -57,13 +58,13 @@ def goldens(request: HttpRequest, project: Project) -> HttpResponse:
 
 @require_GET
 @project_page()
-def golden(request: HttpRequest, project: Project, golden_id: str) -> HttpResponseBase:
+def golden(request: HtmxHttpRequest, project: Project, golden_id: str) -> HttpResponseBase:
     row = golden_or_404(project, golden_id)
     runs = list(golden_runs(row.runs.order_by("-pk"))[:RUNS])
     settle(runs)
     is_live = any(run.result is None for run in runs)
     context = _context(request, project, row) | {"runs": runs, "is_live": is_live}
-    if request.headers.get("HX-Request"):
+    if request.htmx:
         return live_part_of(request, "goldens/_runs.html", context, [(run.pk, run.result) for run in runs])
     return render(request, "goldens/golden.html", context | _evidence(row))
 
@@ -166,14 +167,14 @@ def export(request: HttpRequest, project: Project, golden_id: str) -> HttpRespon
 
 @require_GET
 @project_page()
-def golden_run(request: HttpRequest, project: Project, golden_run_id: str) -> HttpResponseBase:
+def golden_run(request: HtmxHttpRequest, project: Project, golden_run_id: str) -> HttpResponseBase:
     """While its replay is open the page asks again."""
     run = golden_run_by_id(project, golden_run_id)
     if run is None:
         raise Http404
     settle([run])
     context = _of_run(project, run)
-    if request.headers.get("HX-Request"):
+    if request.htmx:
         return live_part_of(request, "goldens/_run.html", context, [run.result, run.replay.state, context["queue"]])
     return render(request, "goldens/run.html", context)
 

@@ -23,6 +23,7 @@ from sessions_app.queries.session_replays import session_replay_by_id
 from sessions_app.services.session_replays import cancel_session_replay, request_session_replay, session_report
 from sessions_app.web.access import project_page
 from sessions_app.web.downloads import shown_file
+from sessions_app.web.htmx import HtmxHttpRequest
 from sessions_app.web.live import live_part_of
 from sessions_app.web.replays.report import css_of
 from sessions_app.web.run_pages import session_of
@@ -53,12 +54,12 @@ def _start(request: HttpRequest, project: Project, session: Session, **wanted: A
 
 @require_GET
 @project_page()
-def session_replay(request: HttpRequest, project: Project, session_replay_id: str) -> HttpResponseBase:
+def session_replay(request: HtmxHttpRequest, project: Project, session_replay_id: str) -> HttpResponseBase:
     """While a run is open the page asks again; the answer that is final asks no more."""
     asked = _found(project, session_replay_id)
     report = session_report(asked)
     context = _context(request, project, asked, report)
-    if request.headers.get("HX-Request"):
+    if request.htmx:
         seen = [context["queue"], *((run.replay_id, run.state, run.verdict) for run in report.runs)]
         return live_part_of(request, "replays/_session.html", context, seen)
     return render(request, "replays/session.html", context)

@@ -32,6 +32,7 @@ from sessions_app.web.access import project_page
 from sessions_app.web.badges import expectation_of
 from sessions_app.web.downloads import shown_file
 from sessions_app.web.forks.report import asked_for, samples_context
+from sessions_app.web.htmx import HtmxHttpRequest
 from sessions_app.web.live import live_part_of
 from sessions_app.web.replays.answer_forms import answer_form
 from sessions_app.web.replays.report import report_context
@@ -42,7 +43,7 @@ from sessions_app.web.run_pages import place_of, run_address, session_of, whole_
 
 @require_GET
 @project_page()
-def replays(request: HttpRequest, project: Project) -> HttpResponseBase:
+def replays(request: HtmxHttpRequest, project: Project) -> HttpResponseBase:
     asked = request.GET.get("state", "all")
     name = asked if asked in FILTERS else "all"
     before = whole_number(request.GET.get("before"), 0) or None
@@ -59,7 +60,7 @@ def replays(request: HttpRequest, project: Project) -> HttpResponseBase:
         "queue": queue_of(project),
         "may_change": has_role(request.user, project, "member"),
     }
-    if request.headers.get("HX-Request"):
+    if request.htmx:
         seen = [_seen(row.replay) for row in rows]
         return live_part_of(request, "replays/_list.html", context, [seen, name, before, context["queue"]])
     return render(request, "replays/list.html", context)
@@ -67,11 +68,11 @@ def replays(request: HttpRequest, project: Project) -> HttpResponseBase:
 
 @require_GET
 @project_page()
-def replay(request: HttpRequest, project: Project, replay_id: str) -> HttpResponseBase:
+def replay(request: HtmxHttpRequest, project: Project, replay_id: str) -> HttpResponseBase:
     """While it is open the page asks again; the answer that is final asks no more."""
     row = replay_or_404(project, replay_id)
     context = replay_context(request, project, row)
-    if request.headers.get("HX-Request"):
+    if request.htmx:
         return live_part_of(request, "replays/_replay.html", context, [_seen(row), context["queue"]])
     return render(request, "replays/replay.html", context)
 

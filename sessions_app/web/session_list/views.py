@@ -20,6 +20,7 @@ from sessions_app.queries.access import has_role
 from sessions_app.queries.seen_values import NEWEST, seen_values
 from sessions_app.queries.sessions import Page, Span, count_newer, make_cursor, session_page
 from sessions_app.web.access import project_page
+from sessions_app.web.htmx import HtmxHttpRequest
 from sessions_app.web.live import live_part
 from sessions_app.web.session_list.address import RANGES, ListAddress
 from sessions_app.web.session_list.bulk_views import MOST
@@ -52,7 +53,7 @@ def project_home(request: HttpRequest, project: Project) -> HttpResponseBase:
 
 @require_GET
 @project_page()
-def sessions(request: HttpRequest, project: Project) -> HttpResponseBase:
+def sessions(request: HtmxHttpRequest, project: Project) -> HttpResponseBase:
     address, now = ListAddress.read(request.GET), timezone.now()
     frame = frame_of(request, project, address, now)
     try:
@@ -66,11 +67,13 @@ def sessions(request: HttpRequest, project: Project) -> HttpResponseBase:
     return response
 
 
-def answer(request: HttpRequest, project: Project, frame: dict[str, Any], query: Query, span: Span) -> HttpResponseBase:
+def answer(
+    request: HtmxHttpRequest, project: Project, frame: dict[str, Any], query: Query, span: Span
+) -> HttpResponseBase:
     address: ListAddress = frame["address"]
     if "newer" in request.GET:
         return newer_part(request, project, query, span, address)
-    part = PARTS.get(request.headers.get("HX-Target", ""))
+    part = PARTS.get(request.htmx.target or "")
     frame |= panel_context(project, query, address)
     if part == PARTS["peek-body"]:
         return render(request, part, frame)

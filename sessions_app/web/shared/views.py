@@ -18,6 +18,7 @@ from sessions_app.queries.payloads import read_payload
 from sessions_app.queries.sharing import run_holds
 from sessions_app.services.sharing import find_link, note_view
 from sessions_app.web.errors.views import gone, not_found
+from sessions_app.web.htmx import HtmxHttpRequest
 from sessions_app.web.render.payloads import guess, show
 from sessions_app.web.run_pages import RunPlace
 from sessions_app.web.sessions.messages import messages_context
@@ -75,8 +76,8 @@ def session(request: HttpRequest, link: ShareLink, place: RunPlace) -> HttpRespo
 
 
 @shared_page
-def step(request: HttpRequest, link: ShareLink, place: RunPlace, n: int) -> HttpResponse:
-    is_panel = bool(request.headers.get("HX-Request"))
+def step(request: HtmxHttpRequest, link: ShareLink, place: RunPlace, n: int) -> HttpResponse:
+    is_panel = bool(request.htmx)
     context = step_context(link.project, place, n, for_panel=is_panel) | _frame(link, place)
     return render(request, "steps/_panel.html" if is_panel else "shared/step.html", context)
 

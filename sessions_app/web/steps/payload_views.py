@@ -16,6 +16,7 @@ from sessions_app.models import Project
 from sessions_app.queries.payloads import kept_as, read_payload
 from sessions_app.web.access import project_page
 from sessions_app.web.downloads import attachment
+from sessions_app.web.htmx import HtmxHttpRequest
 from sessions_app.web.render import spelled
 from sessions_app.web.render.base64_data import decoded
 from sessions_app.web.render.payloads import Form, guess, show
@@ -29,7 +30,7 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 @require_GET
 @project_page()
-def payload(request: HttpRequest, project: Project, digest: str) -> HttpResponse:
+def payload(request: HtmxHttpRequest, project: Project, digest: str) -> HttpResponse:
     """`as` chooses the form, `from` the first byte, `at` a place in JSON, `download` the file."""
     found = _read(project, digest)
     pointer = request.GET.get("at", "")
@@ -57,13 +58,13 @@ def _context(project: Project, found: Payload, form: Form) -> dict[str, Any]:
     return {"project": project, "section": "sessions", "payload": found, "form": form, "forms": FORMS}
 
 
-def _branch(request: HttpRequest, project: Project, found: Payload, pointer: str) -> HttpResponse:
+def _branch(request: HtmxHttpRequest, project: Project, found: Payload, pointer: str) -> HttpResponse:
     """One value inside a document, or the next part of a long list."""
     start = whole_number(request.GET.get("start"), 0)
     value = _value_at(found, pointer)
     tree = build_tree(value, pointer=pointer, path=path_of(pointer), start=start)
     context = _context(project, found, "pretty") | {"node": tree, "pointer": pointer, "start": start}
-    if not request.headers.get("HX-Request"):
+    if not request.htmx:
         return render(request, "steps/branch.html", context)
     response = render(request, "steps/_branch.html", context | {"digest": found.digest})
     response.headers["Cache-Control"] = FOR_EVER

@@ -15,6 +15,7 @@ from sessions_app.core.step_summary import StepSummary
 from sessions_app.models import Project, Run
 from sessions_app.queries import steps
 from sessions_app.web.access import project_page
+from sessions_app.web.htmx import HtmxHttpRequest
 from sessions_app.web.render.payloads import Form
 from sessions_app.web.run_pages import RunPlace, place_of, session_of
 from sessions_app.web.sessions.find import hides_inner
@@ -34,9 +35,9 @@ FORMS: tuple[Form, ...] = ("pretty", "json", "bytes")
 
 @require_GET
 @project_page()
-def step(request: HttpRequest, project: Project, session_id: str, n: int) -> HttpResponse:
+def step(request: HtmxHttpRequest, project: Project, session_id: str, n: int) -> HttpResponse:
     place = place_of(session_of(project, session_id), request.GET.get("run", ""))
-    if request.headers.get("HX-Request"):
+    if request.htmx:
         return _panel(request, project, place, n)
     form = request.GET.get("as", "pretty")
     context = step_context(project, place, n, form=form if form in FORMS else "pretty")

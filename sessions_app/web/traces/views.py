@@ -17,6 +17,7 @@ from sessions_app.queries.trace_facts import unread_traces, waiting_traces
 from sessions_app.services.trace_runs import make_asked_runs, spans_of
 from sessions_app.web.access import project_page
 from sessions_app.web.downloads import attachment
+from sessions_app.web.htmx import HtmxHttpRequest
 from sessions_app.web.run_pages import whole_number
 from sessions_app.web.traces.span_details import resources_of, shown_span
 from sessions_app.web.traces.span_tree import in_tree_order, span_page
@@ -39,9 +40,9 @@ def trace(request: HttpRequest, project: Project, trace_id: str) -> HttpResponse
 
 @require_GET
 @project_page()
-def unread(request: HttpRequest, project: Project) -> HttpResponse:
+def unread(request: HtmxHttpRequest, project: Project) -> HttpResponse:
     """Traces without a run: the foot of the list of sessions asks for them, and has no query of its own."""
-    is_part = bool(request.headers.get("HX-Request"))
+    is_part = bool(request.htmx)
     found = unread_traces(project, NEWEST if is_part else ALL)
     template = "traces/_unread.html" if is_part else "traces/unread.html"
     waiting = {"waiting": waiting_traces(project, MOST_WAITING), "waiting_most": MOST_WAITING}
