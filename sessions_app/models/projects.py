@@ -21,6 +21,8 @@ class Project(models.Model):
     """Makes redaction placeholders stable within the project and different between projects."""
     created_at = models.DateTimeField(auto_now_add=True)
     members = models.ManyToManyField(settings.AUTH_USER_MODEL, through="Membership")
+    sees_raw = False
+    """Whether who asked for it may open recorded bytes and exports; `queries.access` says so of each user."""
 
     def __str__(self) -> str:
         return self.slug

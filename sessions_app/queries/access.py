@@ -15,6 +15,9 @@ RoleName = Literal["viewer", "member", "admin"]
 ROLES: tuple[RoleName, ...] = ("viewer", "member", "admin")
 """From the one that may least."""
 
+SEES_RAW: RoleName = "member"
+"""Viewers read what pages make of a recording; its bytes, the spans as they came, and exports are for members."""
+
 User = Account | AnonymousUser
 
 
@@ -40,17 +43,22 @@ def projects_of(user: User) -> QuerySet[Project]:
 
 
 def project_for(user: User, slug: str, at_least: RoleName = "viewer") -> Project:
-    """The project with its `role` for this user, or the error that says what is in the way."""
+    """The project as this user may see it, or the error that says what is in the way."""
     project = projects_of(user).filter(slug=slug).first()
     if project is None:
         raise NoSuchProject(f"No project {slug!r}.")
-    if not has_role(user, project, at_least):
+    role = role_in(user, project)
+    if not _is_enough(role, at_least):
         raise RoleNeeded(at_least, project)
+    project.sees_raw = _is_enough(role, SEES_RAW)
     return project
 
 
 def has_role(user: User, project: Project, at_least: RoleName) -> bool:
-    role = role_in(user, project)
+    return _is_enough(role_in(user, project), at_least)
+
+
+def _is_enough(role: RoleName | None, at_least: RoleName) -> bool:
     return role is not None and ROLES.index(role) >= ROLES.index(at_least)
 
 

@@ -15,7 +15,7 @@ from sessions_app.core.errors import NotReplayable
 from sessions_app.core.fork.changes import ForkError
 from sessions_app.core.replay.parts import PRESET_WORDS
 from sessions_app.models import Golden, GoldenRun, Project, Run
-from sessions_app.queries.access import has_role
+from sessions_app.queries.access import SEES_RAW, has_role
 from sessions_app.queries.goldens import golden_by_id, golden_run_by_id, golden_runs, goldens_of, newest_runs
 from sessions_app.queries.replays import queue_of
 from sessions_app.services.golden_batches import run_batch
@@ -153,7 +153,7 @@ def delete(request: HttpRequest, project: Project, golden_id: str) -> HttpRespon
 
 
 @require_GET
-@project_page()
+@project_page(SEES_RAW)
 def export(request: HttpRequest, project: Project, golden_id: str) -> HttpResponse:
     try:
         return attachment(export_goldens([golden_or_404(project, golden_id)]), f"golden-{golden_id}.zip")

@@ -19,7 +19,7 @@ from sessions_app.mapping.load import load_run
 from sessions_app.models import Project, Replay, Run
 from sessions_app.models.replays import FORK_MODES
 from sessions_app.queries import steps
-from sessions_app.queries.access import has_role
+from sessions_app.queries.access import SEES_RAW, has_role
 from sessions_app.queries.payloads import read_payload
 from sessions_app.queries.run_ends import ends_of
 from sessions_app.queries.session_replays import newest_of
@@ -64,15 +64,15 @@ def session(request: HttpRequest, project: Project, session_id: str) -> HttpResp
         return redirect("diff", project.slug, place.run.run_id, partner)
     if address := step_to_go_to(request, place):
         return redirect(address)
-    view = _view(request, place)
+    view = _view(request, project, place)
     context = _frame(request, project, place, view) | restored_context(place) | _VIEWS[view](request, project, place)
     return render(request, "sessions/session.html", context)
 
 
-def _view(request: HttpRequest, place: RunPlace) -> str:
-    """The document as it arrived holds the whole run: a restored one has no such view."""
+def _view(request: HttpRequest, project: Project, place: RunPlace) -> str:
+    """The document as it arrived holds the whole run: a restored one has no such view, nor have viewers."""
     asked = request.GET.get("view", "steps")
-    is_hidden = asked == "raw" and until_of(place) is not None
+    is_hidden = asked == "raw" and (until_of(place) is not None or not project.sees_raw)
     return asked if asked in VIEWS and not is_hidden else "steps"
 
 
@@ -225,7 +225,7 @@ _VIEWS = {"steps": steps_context, "messages": _messages, "state": state_context,
 
 
 @require_GET
-@project_page()
+@project_page(SEES_RAW)
 def record(request: HttpRequest, project: Project, session_id: str) -> HttpResponse:
     """The run in the native format; posting it to an empty server gives an equal run."""
     run = place_of(session_of(project, session_id), request.GET.get("run", "")).run

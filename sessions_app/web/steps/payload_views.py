@@ -13,6 +13,7 @@ from django.views.decorators.http import require_GET
 from sessions_app.core.errors import PayloadMissing
 from sessions_app.core.payload import JsonValue, Payload
 from sessions_app.models import Project
+from sessions_app.queries.access import SEES_RAW
 from sessions_app.queries.payloads import kept_as, read_payload
 from sessions_app.web.access import project_page
 from sessions_app.web.downloads import attachment
@@ -29,7 +30,7 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
 @require_GET
-@project_page()
+@project_page(SEES_RAW)
 def payload(request: HtmxHttpRequest, project: Project, digest: str) -> HttpResponse:
     """`as` chooses the form, `from` the first byte, `at` a place in JSON, `download` the file."""
     found = _read(project, digest)

@@ -31,6 +31,8 @@ LAYOUT = "3"
 TAIL = 12
 """New messages that a step shows; all are in the messages view."""
 FORMS: tuple[Form, ...] = ("pretty", "json", "bytes")
+READABLE: tuple[Form, ...] = ("pretty",)
+"""What a viewer is shown."""
 
 
 @require_GET
@@ -40,13 +42,13 @@ def step(request: HtmxHttpRequest, project: Project, session_id: str, n: int) ->
     if request.htmx:
         return _panel(request, project, place, n)
     form = request.GET.get("as", "pretty")
-    context = step_context(project, place, n, form=form if form in FORMS else "pretty")
+    context = step_context(project, place, n, form=form if form in forms_for(project) else "pretty")
     return render(request, "steps/step.html", context)
 
 
 def _panel(request: HttpRequest, project: Project, place: RunPlace, n: int) -> HttpResponse:
     """Recorded steps do not change: the browser may keep the panel and ask whether it is still right."""
-    etag = f'"{bytes(place.run.content_digest).hex()[:24]}-{n}-{LAYOUT}"'
+    etag = f'"{bytes(place.run.content_digest).hex()[:24]}-{n}-{LAYOUT}{project.sees_raw:d}"'
     is_known = request.headers.get("If-None-Match") == etag
     response = (
         HttpResponse(status=304)
@@ -105,15 +107,19 @@ def step_context(
 
 
 def spans_address(project: Project, place: RunPlace) -> str:
-    """Where spans of the run are opened; shared pages do not show them."""
-    has_trace = not place.token and getattr(place.run, "trace", None) is not None
+    """Where spans of the run are opened; shared pages do not show them, nor are they for viewers."""
+    has_trace = project.sees_raw and getattr(place.run, "trace", None) is not None
     return f"{place.session_address(project)}view=raw&" if has_trace else ""
+
+
+def forms_for(project: Project) -> tuple[Form, ...]:
+    return FORMS if project.sees_raw else READABLE
 
 
 def _own_page(project: Project, place: RunPlace, row: StepSummary, body: core.Step) -> dict[str, Any]:
     """What is only worth its queries on the step's own page."""
     return {
-        "forms": FORMS,
+        "forms": forms_for(project),
         "fixture_digest": _fixture_digest(body),
         "replays_done": steps.replays_done(place.run) if row.kind == "tool" else 0,
         "same_calls": steps.runs_with_same_call(place.run, row),

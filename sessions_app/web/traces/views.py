@@ -13,6 +13,7 @@ from django.views.decorators.http import require_GET
 from sessions_app.core.errors import StoredBytesMissing
 from sessions_app.core.spans.span import Span
 from sessions_app.models import Project, Run, Trace
+from sessions_app.queries.access import SEES_RAW
 from sessions_app.queries.trace_facts import unread_traces, waiting_traces
 from sessions_app.services.trace_runs import make_asked_runs, spans_of
 from sessions_app.web.access import project_page
@@ -29,7 +30,7 @@ MOST_WAITING = 1_000
 
 
 @require_GET
-@project_page()
+@project_page(SEES_RAW)
 def trace(request: HttpRequest, project: Project, trace_id: str) -> HttpResponse:
     make_asked_runs([project.pk], [_spelled(trace_id)])
     found = _trace(project, trace_id)
@@ -52,7 +53,7 @@ def unread(request: HtmxHttpRequest, project: Project) -> HttpResponse:
 
 
 @require_GET
-@project_page()
+@project_page(SEES_RAW)
 def spans_file(request: HttpRequest, project: Project, trace_id: str, signal: str) -> HttpResponse:
     """All spans, or the log records that name them, in a form that every tracing tool reads."""
     spans = _spans(_trace(project, trace_id))
@@ -61,7 +62,7 @@ def spans_file(request: HttpRequest, project: Project, trace_id: str, signal: st
 
 
 @require_GET
-@project_page()
+@project_page(SEES_RAW)
 def span_value(request: HttpRequest, project: Project, trace_id: str, span_id: str, number: int) -> HttpResponse:
     """One attribute of a span, whole."""
     spans = _spans(_trace(project, trace_id))
