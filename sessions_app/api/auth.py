@@ -26,13 +26,25 @@ class KeyHolder(HttpBearer):
 class FullKeyHolder(KeyHolder):
     """A key that may also read; ingest keys may only send."""
 
-    openapi_description = "A key of the scope *full*."
+    openapi_description = "A key of the scope *full* or *admin*."
 
     def authenticate(self, request: HttpRequest, token: str) -> ApiKey | None:
         key = find_key(token)
-        if key is not None and key.scope != KeyScope.FULL:
+        if key is not None and key.scope == KeyScope.INGEST:
             words = "This key may only send recordings; Set up makes keys that also read and replay."
             raise Refused(403, "wrong_scope", words)
+        return key
+
+
+class AdminKeyHolder(KeyHolder):
+    """A key that also manages its project."""
+
+    openapi_description = "A key of the scope *admin*."
+
+    def authenticate(self, request: HttpRequest, token: str) -> ApiKey | None:
+        key = find_key(token)
+        if key is not None and key.scope != KeyScope.ADMIN:
+            raise Refused(403, "wrong_scope", "This needs a key that also manages the project: one of the scope admin.")
         return key
 
 

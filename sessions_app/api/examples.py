@@ -87,5 +87,9 @@ GOLDEN: JsonObject = {
     "checks": [{"kind": "at_most_calls", "tool": "get_weather", "n": 1}],
 }
 GOLDEN_RUN: JsonObject = {"agent": "weather_desk"}
+PROJECT: JsonObject = {"name": "Support agent"}
+ROLE: JsonObject = {"role": "viewer"}
+KEY: JsonObject = {"name": "support agent, production", "scope": "ingest", "expires_in_days": 90}
+ROTATION: JsonObject = {"overlap_hours": 48}
 QUARANTINE: JsonObject = {"reason": "The tool is being replaced this week."}
 BATCH: JsonObject = {"label": "commit 4f1c2d9"}

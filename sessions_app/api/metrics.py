@@ -22,7 +22,7 @@ def get_metrics(request: HttpRequest) -> HttpResponse:
     key = find_key(token.strip()) if scheme.lower() == "bearer" else None
     if key is None:
         return HttpResponse(status=401, headers={"WWW-Authenticate": "Bearer"})
-    if key.scope != KeyScope.FULL:
+    if key.scope == KeyScope.INGEST:
         return HttpResponse(status=403)
     text = "".join(_lines(counted(key.project)))
     return HttpResponse(text, content_type="text/plain; version=0.0.4; charset=utf-8")

@@ -32,7 +32,7 @@ _SCHEMAS = {JSON_TYPE: _OBJECT, BINARY_TYPE: _BYTES, "application/zip": _BYTES}
 _REFUSALS = {
     400: "What was sent cannot be read or makes no sense; `field` names the part.",
     401: "No key, or none that is valid.",
-    403: "The key may only send recordings.",
+    403: "The scope of the key is too small: ingest keys only send, and only admin keys manage the project.",
     404: "There is nothing of that name in the project of the key.",
     405: "Another method of this address is meant; `Allow` names those that it has.",
     409: "Something else is there already, or in the way.",
@@ -107,7 +107,7 @@ def _responses(path: str, operation: dict[str, Any]) -> dict[str, Any]:
 
 def _by_its_shape(path: str, operation: dict[str, Any]) -> list[int]:
     """Names in the address may be unknown, bodies too large, and keys too weak."""
-    weak = any("FullKeyHolder" in scheme for scheme in operation.get("security", []))
+    weak = any("FullKeyHolder" in scheme or "AdminKeyHolder" in scheme for scheme in operation.get("security", []))
     signs = {403: weak, 404: "{" in path, 410: _CONTENT.search(path) is not None, 413: "requestBody" in operation}
     return [status for status, applies in signs.items() if applies]
 

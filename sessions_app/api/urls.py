@@ -10,7 +10,19 @@ from django.urls import URLPattern, path, re_path
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.gzip import gzip_page
 
-from sessions_app.api import about, checkpoints, docs, exports, forks, goldens, observed, reads, runs, session_replays
+from sessions_app.api import (
+    about,
+    checkpoints,
+    docs,
+    exports,
+    forks,
+    goldens,
+    observed,
+    projects,
+    reads,
+    runs,
+    session_replays,
+)
 from sessions_app.api.errors import add_handlers
 from sessions_app.api.metrics import get_metrics
 from sessions_app.api.openapi import ABOUT, DescribedApi
@@ -28,6 +40,7 @@ api = DescribedApi(
 )
 api.add_decorator(refuse_unknown_parameters)
 api.add_router("", about.router)
+api.add_router("", projects.router)
 api.add_router("", exports.router)  # first, for the address of a run takes all that follows it
 api.add_router("", forks.router)
 api.add_router("", goldens.router)

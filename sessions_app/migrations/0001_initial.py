@@ -224,7 +224,11 @@ class Migration(migrations.Migration):
                 ("digest", models.BinaryField(unique=True)),
                 (
                     "scope",
-                    models.CharField(choices=[("ingest", "Ingest"), ("full", "Full")], default="ingest", max_length=8),
+                    models.CharField(
+                        choices=[("ingest", "Ingest"), ("full", "Full"), ("admin", "Admin")],
+                        default="ingest",
+                        max_length=8,
+                    ),
                 ),
                 ("created_at", models.DateTimeField(auto_now_add=True)),
                 ("last_used_at", models.DateTimeField(null=True)),

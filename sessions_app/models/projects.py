@@ -66,6 +66,9 @@ class KeyScope(models.TextChoices):
     INGEST = "ingest"
     """May send recordings and nothing else."""
     FULL = "full"
+    """May also read and replay."""
+    ADMIN = "admin"
+    """May also decide who belongs to the project and what opens it."""
 
 
 class ApiKey(models.Model):

@@ -69,6 +69,12 @@ def role_in(user: User, project: Project) -> RoleName | None:
     return next((known for known in ROLES if known == role), None)
 
 
+def server_administrators() -> list[str]:
+    """Names of those who see every project and make new ones."""
+    admins = Account.objects.filter(is_superuser=True, is_active=True).order_by("pk")[:5]
+    return [admin.get_username() for admin in admins]
+
+
 def admins_of(project: Project) -> list[str]:
     """Names of those who can give a role, for the page that says one is needed."""
     admins = Membership.objects.filter(project=project, role="admin").select_related("user")

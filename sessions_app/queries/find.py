@@ -195,6 +195,13 @@ class Arrivals:
     newest: list[Run]
 
 
+def newest_project(projects: QuerySet[Project]) -> Project | None:
+    """The one where a recording arrived last."""
+    runs = Run.objects.filter(project__in=projects, origin="recorded").select_related("project").only("project")
+    newest = runs.order_by("-pk").first()
+    return newest.project if newest else None
+
+
 def arrivals(projects: QuerySet[Project], count: int = 5) -> Arrivals:
     runs = Run.objects.filter(project__in=projects, origin="recorded").select_related("project", "session")
     newest = list(runs.only(*RUN_FIELDS).order_by("-pk")[:count])

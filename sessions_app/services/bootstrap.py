@@ -22,6 +22,8 @@ from sessions_app.services.projects import create_project
 
 USERNAME = "admin"
 EXAMPLES = "examples"
+OWN_PROJECT = "My project"
+_KEY_NAME = "connection.json"
 _FOLDER = Path(__file__).resolve().parent.parent / "examples"
 
 
@@ -36,11 +38,19 @@ def prepare_home(home: Path, url: str) -> None:
     file = home / "secrets" / "connection.json"
     known = _still_good(_read(file))
     if not User.objects.exists():
-        first = first_account(USERNAME, "Example incidents", slug=EXAMPLES, key_name="connection.json")
-        known = {"username": first.username, "password": first.password, "api_key": first.api_key}
-        load_examples(first.project)
+        known = _fill()
     file.parent.mkdir(mode=0o700, exist_ok=True)
     write_private(file, {**known, "url": url})
+
+
+def _fill() -> dict[str, str]:
+    """The first account with two projects: the examples, and one for what is recorded here."""
+    first = first_account(USERNAME, OWN_PROJECT, key_name=_KEY_NAME)
+    examples = create_project("Example incidents", first.user, slug=EXAMPLES)
+    _, key = create_key(project=examples, name=_KEY_NAME, scope=KeyScope.FULL, user=first.user)
+    load_examples(examples)
+    said = {"username": first.user.get_username(), "password": first.password}
+    return {**said, "api_key": key, "my_project_api_key": first.api_key}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -48,7 +58,7 @@ class FirstAccount:
     """The administrator of a new server, with a project and a key that may do all in it. Neither the password nor the
     key can be shown again."""
 
-    username: str
+    user: User
     password: str
     project: Project
     api_key: str
@@ -59,7 +69,7 @@ class NotEmpty(ReplayProductError):
 
 
 @transaction.atomic
-def first_account(username: str, project_name: str, *, slug: str | None = None, key_name: str) -> FirstAccount:
+def first_account(username: str, project_name: str, *, key_name: str) -> FirstAccount:
     """Raises `NotEmpty` where there is an account; of two at once the second one waits and is told so."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended('first account', 0))")
@@ -67,9 +77,9 @@ def first_account(username: str, project_name: str, *, slug: str | None = None, 
         raise NotEmpty("This server has an account already; its administrators make more by invitation.")
     password = secrets.token_urlsafe(16)
     user = User.objects.create_superuser(username, password=password)
-    project = create_project(project_name, user, slug=slug)
-    _, key = create_key(project=project, name=key_name, scope=KeyScope.FULL, user=user)
-    return FirstAccount(username=username, password=password, project=project, api_key=key)
+    project = create_project(project_name, user)
+    _, key = create_key(project=project, name=key_name, scope=KeyScope.ADMIN, user=user)
+    return FirstAccount(user=user, password=password, project=project, api_key=key)
 
 
 def load_examples(project: Project) -> int:

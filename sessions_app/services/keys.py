@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from time import monotonic
 
 from django.contrib.auth.models import User
@@ -18,7 +18,9 @@ _SHOWN = 12
 _USE_IS_NOTED_EVERY = timedelta(minutes=1)
 
 
-def create_key(*, project: Project, name: str, scope: str, user: User | None = None) -> tuple[ApiKey, str]:
+def create_key(
+    *, project: Project, name: str, scope: str, user: User | None = None, expires_at: datetime | None = None
+) -> tuple[ApiKey, str]:
     """A new key and its text, `rpk_` and 43 random characters; the text cannot be shown again."""
     text = f"rpk_{new_token()}"
     key = ApiKey.objects.create(
@@ -28,6 +30,7 @@ def create_key(*, project: Project, name: str, scope: str, user: User | None = N
         digest=digest_of(text),
         scope=scope,
         created_by=user,
+        expires_at=expires_at,
     )
     return key, text
 
@@ -75,12 +78,15 @@ def recent_key(text: str) -> ApiKey | None:
 ROTATION_OVERLAP = timedelta(days=1)
 
 
-def rotate_key(key: ApiKey, *, user: User | None = None) -> tuple[ApiKey, str]:
-    """A new key of the same name and scope, and its text. The old one is good for `ROTATION_OVERLAP` more."""
-    ends = timezone.now() + ROTATION_OVERLAP
+def rotate_key(key: ApiKey, *, user: User | None = None, overlap: timedelta = ROTATION_OVERLAP) -> tuple[ApiKey, str]:
+    """A new key of the same name and scope, and its text. The old one is good for the overlap, and no longer than it
+    was; the new one lasts as long as the old one was made for."""
+    now = timezone.now()
+    ends = now + overlap
+    lasts = None if key.expires_at is None else now + (key.expires_at - key.created_at)
     with transaction.atomic():
         ApiKey.objects.filter(pk=key.pk).exclude(expires_at__lt=ends).update(expires_at=ends)
-        return create_key(project=key.project, name=key.name, scope=key.scope, user=user)
+        return create_key(project=key.project, name=key.name, scope=key.scope, user=user, expires_at=lasts)
 
 
 def revoke_key(key: ApiKey) -> None:

@@ -36,6 +36,12 @@ def create_project(name: str, user: User, *, slug: str | None = None) -> Project
     return project
 
 
+def rename_project(project: Project, name: str) -> None:
+    """Its slug stays, and so do all addresses."""
+    project.name = name
+    project.save(update_fields=["name"])
+
+
 def set_role(membership: Membership, role: str) -> None:
     """Raises `LastAdministrator`."""
     with transaction.atomic():

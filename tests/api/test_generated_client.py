@@ -62,7 +62,11 @@ def generated(running_instance, tmp_path_factory):
     )
     sys.path.insert(0, str(folder))
     client = GeneratedClient(running_instance.url, running_instance.api_key)
+    client.managing = import_module(PACKAGE).AuthenticatedClient(
+        base_url=running_instance.url, token=running_instance.connection["my_project_api_key"]
+    )
     yield client
+    client.managing.get_httpx_client().close()
     client.close()
     sys.path.remove(str(folder))
 
@@ -73,6 +77,7 @@ def test_a_generated_client_calls_every_operation(generated):
     replay_and_fork(generated)
     keep_as_golden(generated)
     take_back(generated)
+    manage(generated)
 
     assert generated.called == OPERATIONS.keys()
 
@@ -170,3 +175,25 @@ def take_back(api):
     api("delete_cold_case", "client-weather-2")
     api("delete_run", "client-weather-2")
     assert api("get_run", "client-weather-2", status=404).error.code == "not_found"
+
+
+def manage(api):
+    """The key of the examples manages nothing; that of the own project does."""
+    examples_key, api._client = api._client, api.managing
+    made = api("post_project", body=api.body("NameRequest", examples.PROJECT))
+    assert made.name == examples.PROJECT["name"]
+    own = api("get_me").project.project
+    assert api("patch_project", own, body=api.body("NameRequest", {"name": "Renamed"})).name == "Renamed"
+    assert [member.role for member in api("list_members").items] == ["admin"]
+    role = api.body("RoleRequest", examples.ROLE)
+    assert api("patch_member", "admin", body=role, status=409).error.code == "last_administrator"
+    assert api("delete_member", "nobody", status=404).error.code == "not_found"
+    invited = api("post_invitation", body=role)
+    assert invited.url.startswith("http://127.0.0.1")
+    assert [each.invitation_id for each in api("list_invitations").items] == [invited.invitation_id]
+    api("delete_invitation", invited.invitation_id)
+    key = api("post_key", body=api.body("KeyRequest", examples.KEY))
+    rotated = api("rotate_key", key.key_id, body=api.body("RotationRequest", examples.ROTATION))
+    assert {key.key_id, rotated.key_id} <= {each.key_id for each in api("list_keys").items}
+    api("delete_key", rotated.key_id)
+    api._client = examples_key

@@ -1,5 +1,7 @@
 """Every route of the API with every kind of key: the exact status, and nothing of another project."""
 
+import re
+
 import pytest
 from django.urls import URLPattern, URLResolver, get_resolver
 
@@ -28,6 +30,18 @@ TABLE = {
     ("GET", "/api/v1/version"): (200, 200, 200),
     ("GET", "/api/v1/agents"): (403, 200, 200),
     ("GET", "/api/v1/projects"): (403, 200, 200),
+    ("POST", "/api/v1/projects"): (403, 403, 403),  # these need scope admin: tests/api/test_projects.py
+    ("PATCH", "/api/v1/projects/{slug:project}"): (403, 403, 403),
+    ("GET", "/api/v1/members"): (403, 403, 403),
+    ("PATCH", "/api/v1/members/{username}"): (403, 403, 403),
+    ("DELETE", "/api/v1/members/{username}"): (403, 403, 403),
+    ("GET", "/api/v1/invitations"): (403, 403, 403),
+    ("POST", "/api/v1/invitations"): (403, 403, 403),
+    ("DELETE", "/api/v1/invitations/{int:invitation_id}"): (403, 403, 403),
+    ("GET", "/api/v1/keys"): (403, 403, 403),
+    ("POST", "/api/v1/keys"): (403, 403, 403),
+    ("DELETE", "/api/v1/keys/{int:key_id}"): (403, 403, 403),
+    ("POST", "/api/v1/keys/{int:key_id}/rotate"): (403, 403, 403),
     ("POST", "/api/v1/runs"): (200, 200, 201),
     ("GET", "/api/v1/runs"): (403, 200, 200),
     ("GET", "/api/v1/replays"): (403, 200, 200),
@@ -117,10 +131,22 @@ def replay(full):
     return replay
 
 
+CONVERTED = {
+    f"{{{name}}}": f"{{{kind}:{name}}}"
+    for kind, names in {
+        "path": ("run_id", "session_id"),
+        "int": ("invitation_id", "key_id"),
+        "slug": ("project",),
+    }.items()
+    for name in names
+}
+"""How the description names a part of an address, and how the address does."""
+
+
 def described_routes(client):
     paths = client.get("/api/v1/openapi.json").json()["paths"]
     return {
-        (method.upper(), path.replace("{run_id}", "{path:run_id}").replace("{session_id}", "{path:session_id}"))
+        (method.upper(), re.sub("|".join(CONVERTED), lambda found: CONVERTED[found[0]], path))
         for path, methods in paths.items()
         for method in methods
     }
@@ -151,7 +177,8 @@ def api_addresses(resolver, prefix=""):
 def ask(client, method, route, replay):
     address = route.replace("{path:run_id}", "r").replace("{path:session_id}", "r")
     address = address.replace("{replay_id}", replay.replay_id).replace("{digest}", stored_digest())
-    address = address.replace("{step}", "1")
+    address = address.replace("{step}", "1").replace("{username}", "ann").replace("{slug:project}", "shop")
+    address = re.sub(r"\{int:\w+\}", "1", address)
     asked = replay.session_replay.session_replay_id if replay.session_replay else "sr_nothing"
     address = address.replace("{session_replay_id}", asked)
     address = address.replace("{golden_id}", newest(Golden, "golden_id")).replace(

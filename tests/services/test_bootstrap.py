@@ -26,9 +26,11 @@ def test_a_new_home_has_an_account_a_key_and_the_examples(tmp_path):
     prepare_home(tmp_path, "http://here")
 
     said = connection_of(tmp_path)
-    assert set(said) == {"url", "username", "password", "api_key"}
+    assert set(said) == {"url", "username", "password", "api_key", "my_project_api_key"}
     assert User.objects.get().check_password(said["password"])
     assert find_key(said["api_key"]).project.slug == "examples"
+    own = find_key(said["my_project_api_key"])
+    assert (own.project.slug, own.project.name, own.project.runs.count()) == ("my-project", "My project", 0)
     assert set(Run.objects.values_list("run_id", flat=True)) == EXAMPLES
     assert stat.S_IMODE((tmp_path / "secrets" / "connection.json").stat().st_mode) == 0o600
 
@@ -68,7 +70,7 @@ def test_what_another_database_knew_is_offered_no_more(tmp_path):
 
 def test_an_example_that_somebody_sends_becomes_theirs(tmp_path):
     prepare_home(tmp_path, "http://here")
-    project, sample = Project.objects.get(), Path("tests/records/session_abc123.json").read_bytes()
+    project, sample = Project.objects.get(slug="examples"), Path("tests/records/session_abc123.json").read_bytes()
 
     assert [ingest_document(project, sample).created for _ in range(2)] == [True, False]
     assert remove_examples(project) == len(EXAMPLES) - 1
@@ -77,7 +79,7 @@ def test_an_example_that_somebody_sends_becomes_theirs(tmp_path):
 
 def test_removed_examples_stay_removed_and_own_recordings_stay(tmp_path):
     prepare_home(tmp_path, "http://here")
-    project = Project.objects.get()
+    project = Project.objects.get(slug="examples")
     ingest_document(project, json.dumps(make_record("own")).encode())
 
     assert remove_examples(project) == len(EXAMPLES)

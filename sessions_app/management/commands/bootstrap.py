@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management import BaseCommand, CommandError
 
-from sessions_app.services.bootstrap import USERNAME, NotEmpty, first_account
+from sessions_app.services.bootstrap import OWN_PROJECT, USERNAME, NotEmpty, first_account
 
 
 class Command(BaseCommand):
@@ -15,12 +15,12 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--username", default=USERNAME, help="of the administrator; %(default)s")
-        parser.add_argument("--project", default="My project", help="name of the project; %(default)s")
+        parser.add_argument("--project", default=OWN_PROJECT, help="name of the project; %(default)s")
 
     def handle(self, *, username: str, project: str, **options: Any) -> None:
         try:
             made = first_account(username, project, key_name="bootstrap")
         except NotEmpty as error:
             raise CommandError(str(error)) from None
-        shown = {"username": made.username, "password": made.password, "project": made.project.slug}
+        shown = {"username": made.user.get_username(), "password": made.password, "project": made.project.slug}
         self.stdout.write(json.dumps({**shown, "api_key": made.api_key}, indent=2))

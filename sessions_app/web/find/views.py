@@ -12,14 +12,15 @@ from django.utils.http import urlencode
 from django.views.decorators.http import require_GET
 
 from sessions_app.models import Project
-from sessions_app.queries.access import projects_of
-from sessions_app.queries.find import Found, Hit, arrivals, find_ids
+from sessions_app.queries.access import projects_of, server_administrators
+from sessions_app.queries.find import Found, Hit, arrivals, find_ids, newest_project
 from sessions_app.services.trace_runs import make_asked_runs
 from sessions_app.web.access import signed_in
 
 LONGEST = 4000
 PAGES = frozenset(
     {"session", "step", "replay", "diff", "sessions", "replays", "cold", "trace", "goldens", "golden", "golden_run"}
+    | {"invitation"}
 )
 """Pages that a pasted address of this server may lead to."""
 
@@ -27,11 +28,11 @@ PAGES = frozenset(
 @require_GET
 @signed_in
 def home(request: HttpRequest) -> HttpResponse:
-    """A member of one project is at home there; others choose."""
-    mine = list(projects_of(request.user).order_by("name")[:2])
-    if len(mine) == 1:
-        return redirect("project", mine[0].slug)
-    return redirect("find")
+    """Where something arrived last; before that a member of one project is at home there, and others choose."""
+    mine = projects_of(request.user)
+    newest = newest_project(mine)
+    at_home = [newest] if newest else list(mine[:2])
+    return redirect("project", at_home[0].slug) if len(at_home) == 1 else redirect("find")
 
 
 @require_GET
@@ -51,6 +52,7 @@ def find(request: HttpRequest) -> HttpResponse:
         "hits": [(hit, hit_address(hit)) for hit in found.hits] if found else [],
         "arrivals": arrivals(projects),
         "mine": projects.order_by("name")[:50],
+        "administrators": server_administrators,
     }
     return render(request, "find/find.html", facts)
 

@@ -13,7 +13,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from sessions_app.models import ApiKey, Invitation, Membership, Project
-from sessions_app.models.projects import Role
+from sessions_app.models.projects import KeyScope, Role
 from sessions_app.queries.access import has_role
 from sessions_app.queries.projects import keys_in_force, members_of, open_invitations
 from sessions_app.services import projects
@@ -74,8 +74,7 @@ def rename(request: HttpRequest, project: Project) -> HttpResponse:
     form = NameForm(request.POST)
     if not form.is_valid():
         return _page(request, project, 422, name=request.POST.get("name", ""), name_errors=form.errors["name"])
-    project.name = form.cleaned_data["name"]
-    project.save(update_fields=["name"])
+    projects.rename_project(project, form.cleaned_data["name"])
     messages.info(request, "Renamed. Its addresses stay as they were.")
     return redirect("project_settings", project.slug)
 
@@ -144,7 +143,10 @@ def take_back(request: HttpRequest, project: Project, invitation: int) -> HttpRe
 def rotate(request: HttpRequest, project: Project, key: int) -> HttpResponse:
     """The answer is the page itself: the new key is shown in it once, and kept nowhere."""
     assert request.user.is_authenticated
-    made, text = rotate_key(_key(project, key), user=request.user)
+    found = _key(project, key)
+    if not _may_touch(request, found):
+        return _page(request, project, 403, problem=_FOR_ADMINISTRATORS)
+    made, text = rotate_key(found, user=request.user)
     return _page(request, project, made=made, key=text)
 
 
@@ -152,9 +154,19 @@ def rotate(request: HttpRequest, project: Project, key: int) -> HttpResponse:
 @project_page("member")
 def revoke(request: HttpRequest, project: Project, key: int) -> HttpResponse:
     found = _key(project, key)
+    if not _may_touch(request, found):
+        return _page(request, project, 403, problem=_FOR_ADMINISTRATORS)
     revoke_key(found)
     messages.info(request, f"The key {found.name} is revoked.")
     return redirect("project_settings", project.slug)
+
+
+_FOR_ADMINISTRATORS = "A key that manages the project is for its administrators."
+
+
+def _may_touch(request: HttpRequest, key: ApiKey) -> bool:
+    """Whoever replaces a key holds it: nobody gets more than they have."""
+    return key.scope != KeyScope.ADMIN or has_role(request.user, key.project, "admin")
 
 
 def _key(project: Project, key: int) -> ApiKey:

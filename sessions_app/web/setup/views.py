@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from typing import Any
 
 from django import forms
@@ -10,17 +11,19 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
+from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST
 
 from sessions_app.models import Project, Run
 from sessions_app.models.projects import KeyScope
 from sessions_app.queries import ingest_log
-from sessions_app.queries.access import has_role
+from sessions_app.queries.access import RoleNeeded, has_role
 from sessions_app.queries.projects import keys_in_force
 from sessions_app.services import bootstrap
 from sessions_app.services.keys import create_key as make_key
 from sessions_app.web.access import project_page
+from sessions_app.web.errors.views import role_needed
 from sessions_app.web.live import live_part
 from sessions_app.web.setup.capture_scores import capture_scores
 from sessions_app.web.setup.send_ways import way_asked_for, ways_to_send
@@ -29,6 +32,12 @@ from sessions_app.web.setup.send_ways import way_asked_for, ways_to_send
 class KeyForm(forms.Form):
     name = forms.CharField(max_length=120, strip=True)
     scope = forms.ChoiceField(choices=KeyScope.choices, initial=KeyScope.INGEST)
+    days = forms.IntegerField(min_value=1, max_value=3650, required=False)
+    """Until it ends; none is never."""
+
+    def expires_at(self) -> datetime | None:
+        days = self.cleaned_data["days"]
+        return timezone.now() + timedelta(days=days) if days else None
 
 
 @require_GET
@@ -46,9 +55,10 @@ def create_key(request: HttpRequest, project: Project) -> HttpResponse:
     if not form.is_valid():
         return render(request, "setup/setup.html", page_facts(request, project) | {"form": form}, status=422)
     assert request.user.is_authenticated
-    made, text = make_key(
-        project=project, name=form.cleaned_data["name"], scope=form.cleaned_data["scope"], user=request.user
-    )
+    name, scope = form.cleaned_data["name"], form.cleaned_data["scope"]
+    if scope == KeyScope.ADMIN and not has_role(request.user, project, "admin"):
+        return role_needed(request, RoleNeeded("admin", project))
+    made, text = make_key(project=project, name=name, scope=scope, user=request.user, expires_at=form.expires_at())
     return render(request, "setup/setup.html", page_facts(request, project, text) | {"made": made})
 
 

@@ -1,0 +1,208 @@
+"""Projects, who belongs to them, and what opens them. Keys of the scope admin manage their project."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Annotated, TypeVar
+
+from django.db.models import Model, QuerySet
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils import timezone
+from ninja import Router, Status
+from pydantic import Field
+
+from sessions_app.api import examples
+from sessions_app.api.auth import AdminKeyHolder, FullKeyHolder, key_of, project_of
+from sessions_app.api.errors import Refused, not_found
+from sessions_app.api.project_shapes import (
+    InvitationList,
+    KeyList,
+    MadeInvitation,
+    MadeKey,
+    MadeProject,
+    MemberBody,
+    MemberList,
+    ProjectBody,
+    ProjectList,
+    RoleName,
+    ScopeName,
+    invitation_shape,
+    key_row,
+    member_shape,
+    project_shape,
+)
+from sessions_app.api.schemas import OrderBody, shown
+from sessions_app.core.payload import JsonObject
+from sessions_app.models import ApiKey, Invitation, Membership
+from sessions_app.models.projects import KeyScope
+from sessions_app.queries.projects import keys_in_force, members_of, open_invitations
+from sessions_app.services import projects
+from sessions_app.services.keys import create_key, revoke_key
+from sessions_app.services.keys import rotate_key as rotated
+from sessions_app.services.projects import LastAdministrator
+
+router = Router(auth=AdminKeyHolder(), tags=["projects"])
+Name = Annotated[str, Field(min_length=1, max_length=120, pattern=r"^[^\x00]*[^\s\x00][^\x00]*$")]
+Row = TypeVar("Row", bound=Model)
+
+
+class NameRequest(OrderBody):
+    model_config = shown(examples.PROJECT)
+    name: Name
+
+
+class RoleRequest(OrderBody):
+    model_config = shown(examples.ROLE)
+    role: RoleName
+
+
+class KeyRequest(OrderBody):
+    model_config = shown(examples.KEY)
+    name: Name
+    scope: ScopeName = "ingest"
+    expires_in_days: int | None = Field(default=None, ge=1, le=3650, description="Without it the key does not end.")
+
+
+class RotationRequest(OrderBody):
+    model_config = shown(examples.ROTATION)
+    overlap_hours: int = Field(default=24, ge=0, le=720, description="How long the old key still works.")
+
+
+# --- projects ----------------------------------------------------------------------------------
+
+
+@router.get("/projects", auth=FullKeyHolder(), response={200: ProjectList})
+def list_projects(request: HttpRequest) -> JsonObject:
+    """The projects that the key may see: a key belongs to one."""
+    return {"items": [project_shape(project_of(request))], "next_cursor": None}
+
+
+@router.post("/projects", response={201: MadeProject})
+def post_project(request: HttpRequest, wanted: NameRequest) -> Status[JsonObject]:
+    """A new project with a key that manages it. For keys that an administrator of the server made."""
+    maker = key_of(request).created_by
+    if maker is None or not maker.is_superuser or not maker.is_active:
+        raise Refused(403, "role_needed", "Only a key that an administrator of this server made creates projects.")
+    project = projects.create_project(wanted.name.strip(), maker)
+    _, text = create_key(project=project, name="first key", scope=KeyScope.ADMIN, user=maker)
+    return Status(201, {**project_shape(project), "api_key": text})
+
+
+@router.patch("/projects/{slug:project}", response={200: ProjectBody})
+def patch_project(request: HttpRequest, project: str, wanted: NameRequest) -> JsonObject:
+    """Rename the project of the key. Its name in addresses stays."""
+    own = project_of(request)
+    if own.slug != project:
+        raise Refused(404, "not_found", "There is no such project.")
+    projects.rename_project(own, wanted.name.strip())
+    return project_shape(own)
+
+
+# --- members -----------------------------------------------------------------------------------
+
+
+@router.get("/members", response={200: MemberList})
+def list_members(request: HttpRequest) -> JsonObject:
+    """Who belongs to the project. Administrators of the server see every project and are not listed for that."""
+    return {"items": [member_shape(each) for each in members_of(project_of(request))], "next_cursor": None}
+
+
+@router.patch("/members/{username}", response={200: MemberBody, 409: None})
+def patch_member(request: HttpRequest, username: str, wanted: RoleRequest) -> JsonObject:
+    """Give a member another role."""
+    member = _member(request, username)
+    try:
+        projects.set_role(member, wanted.role)
+    except LastAdministrator as last:
+        raise Refused(409, "last_administrator", str(last), "role") from None
+    return member_shape(member)
+
+
+@router.delete("/members/{username}", response={204: None, 409: None})
+def delete_member(request: HttpRequest, username: str) -> Status[None]:
+    """What the person made in the project stays, keys too."""
+    try:
+        projects.remove_member(_member(request, username))
+    except LastAdministrator as last:
+        raise Refused(409, "last_administrator", str(last)) from None
+    return Status(204, None)
+
+
+def _member(request: HttpRequest, username: str) -> Membership:
+    members = Membership.objects.select_related("user").filter(project=project_of(request))
+    found = None if "\x00" in username else members.filter(user__username=username).first()
+    if found is None:
+        raise not_found("member")
+    return found
+
+
+# --- invitations -------------------------------------------------------------------------------
+
+
+@router.get("/invitations", response={200: InvitationList})
+def list_invitations(request: HttpRequest) -> JsonObject:
+    """Those that nobody took yet; their links cannot be shown again."""
+    return {"items": [invitation_shape(each) for each in open_invitations(project_of(request))], "next_cursor": None}
+
+
+@router.post("/invitations", response={201: MadeInvitation})
+def post_invitation(request: HttpRequest, wanted: RoleRequest) -> Status[JsonObject]:
+    """A link by which one person joins the project, with an account or by making one. It is shown this once."""
+    key = key_of(request)
+    made, token = projects.invite(key.project, wanted.role, key.created_by)
+    address = request.build_absolute_uri(reverse("invitation", args=[token]))
+    return Status(201, {**invitation_shape(made), "url": address})
+
+
+@router.delete("/invitations/{int:invitation_id}", response={204: None})
+def delete_invitation(request: HttpRequest, invitation_id: int) -> Status[None]:
+    """Take it back: its link leads nowhere then."""
+    _own(Invitation.objects.filter(project=project_of(request)), invitation_id, "invitation").delete()
+    return Status(204, None)
+
+
+# --- keys --------------------------------------------------------------------------------------
+
+
+@router.get("/keys", response={200: KeyList})
+def list_keys(request: HttpRequest) -> JsonObject:
+    """The keys that open the project, the newest first; never the keys themselves."""
+    return {"items": [key_row(each) for each in keys_in_force(project_of(request))], "next_cursor": None}
+
+
+@router.post("/keys", response={201: MadeKey})
+def post_key(request: HttpRequest, wanted: KeyRequest) -> Status[JsonObject]:
+    """A new key, which is shown this once."""
+    ends = None if wanted.expires_in_days is None else timezone.now() + timedelta(days=wanted.expires_in_days)
+    maker = key_of(request)
+    made, text = create_key(
+        project=maker.project, name=wanted.name.strip(), scope=wanted.scope, user=maker.created_by, expires_at=ends
+    )
+    return Status(201, {**key_row(made), "api_key": text})
+
+
+@router.post("/keys/{int:key_id}/rotate", response={201: MadeKey})
+def rotate_key(request: HttpRequest, key_id: int, wanted: RotationRequest) -> Status[JsonObject]:
+    """A new key of the same name and scope, which is shown this once; the old one still works for the overlap."""
+    old = _own(_keys(request), key_id, "key")
+    made, text = rotated(old, user=key_of(request).created_by, overlap=timedelta(hours=wanted.overlap_hours))
+    return Status(201, {**key_row(made), "api_key": text})
+
+
+@router.delete("/keys/{int:key_id}", response={204: None})
+def delete_key(request: HttpRequest, key_id: int) -> Status[None]:
+    """Revoke it, at once."""
+    revoke_key(_own(_keys(request), key_id, "key"))
+    return Status(204, None)
+
+
+def _keys(request: HttpRequest) -> QuerySet[ApiKey]:
+    return ApiKey.objects.filter(project=project_of(request), revoked_at=None).select_related("project")
+
+
+def _own(rows: QuerySet[Row], key: int, what: str) -> Row:
+    found = rows.filter(pk=key).first() if key < 2**63 else None
+    if found is None:
+        raise not_found(what)
+    return found

@@ -1,0 +1,70 @@
+"""`manage.py keys`: the API keys of a project."""
+
+from argparse import ArgumentParser
+from datetime import timedelta
+from typing import Any
+
+from django.core.management import BaseCommand, CommandError
+from django.utils import timezone
+
+from sessions_app.management.projects import project_named
+from sessions_app.models import ApiKey, Project
+from sessions_app.models.projects import KeyScope
+from sessions_app.queries.projects import keys_in_force
+from sessions_app.services.keys import create_key, revoke_key, rotate_key
+
+
+class Command(BaseCommand):
+    requires_system_checks: list[str] = []  # half of the time of every start
+    help = (
+        "List the keys of a project, create one, replace one with an overlap, or revoke one. New keys are shown once."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("project")
+        actions = parser.add_subparsers(dest="action")
+        actions.add_parser("list", help="number, beginning, scope, name, last use, end")
+        create = actions.add_parser("create", help="print a new key")
+        create.add_argument("name")
+        create.add_argument("--scope", choices=KeyScope.values, default=KeyScope.INGEST)
+        create.add_argument("--days", type=int, help="until it ends; without it, never")
+        rotate = actions.add_parser("rotate", help="print a new key in the place of one")
+        rotate.add_argument("number", type=int, help="as the list has it")
+        rotate.add_argument("--overlap-hours", type=int, default=24, help="how long both work; %(default)s")
+        actions.add_parser("revoke", help="at once").add_argument("number", type=int, help="as the list has it")
+
+    def handle(self, *, project: str, action: str | None, **options: Any) -> None:
+        doing = {"create": self._create, "rotate": self._rotate, "revoke": self._revoke}.get(action or "", self._list)
+        doing(project_named(project), options)
+
+    def _list(self, project: Project, options: dict[str, Any]) -> None:
+        for key in keys_in_force(project):
+            used = f"used {key.last_used_at:%Y-%m-%d %H:%M}" if key.last_used_at else "never used"
+            ends = f"ends {key.expires_at:%Y-%m-%d %H:%M}" if key.expires_at else "does not end"
+            self.stdout.write("\t".join((str(key.pk), f"{key.prefix}…", key.scope, key.name, used, ends)))
+
+    def _create(self, project: Project, options: dict[str, Any]) -> None:
+        days = options["days"]
+        if days is not None and days < 1:
+            raise CommandError("--days has to be at least 1.")
+        ends = timezone.now() + timedelta(days=days) if days else None
+        _, text = create_key(project=project, name=options["name"], scope=options["scope"], expires_at=ends)
+        self.stdout.write(text)
+
+    def _rotate(self, project: Project, options: dict[str, Any]) -> None:
+        hours = options["overlap_hours"]
+        if hours < 0:
+            raise CommandError("--overlap-hours has to be at least 0.")
+        _, text = rotate_key(_key(project, options["number"]), overlap=timedelta(hours=hours))
+        self.stdout.write(text)
+
+    def _revoke(self, project: Project, options: dict[str, Any]) -> None:
+        revoke_key(_key(project, options["number"]))
+        self._list(project, options)
+
+
+def _key(project: Project, number: int) -> ApiKey:
+    found = ApiKey.objects.filter(project=project, pk=number, revoked_at=None).select_related("project").first()
+    if found is None:
+        raise CommandError(f"{project.slug} has no key with the number {number}.")
+    return found

@@ -1,0 +1,77 @@
+"""Projects, members and keys from the command line."""
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.management import CommandError, call_command
+from django.test import Client
+
+from sessions_app.models import ApiKey, Membership, Project
+from sessions_app.services.keys import find_key
+from tests.web.making import make_user
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def say(capsys):
+    def said(*words: str) -> str:
+        call_command(*words)
+        return str(capsys.readouterr().out).strip()
+
+    return said
+
+
+@pytest.fixture
+def shop() -> Project:
+    User.objects.create_superuser("ann")
+    call_command("projects", "create", "Shop", "--administrator", "ann")
+    return Project.objects.get()
+
+
+def test_a_project_is_created_renamed_and_listed(shop, say):
+    assert say("projects", "rename", "shop", "The shop") == "shop\tThe shop"
+    assert say("projects") == "shop\tThe shop"
+    assert Membership.objects.get().role == "admin"
+
+
+def test_a_colleague_is_invited_promoted_and_removed(shop, say):
+    link = say("members", "shop", "invite", "--role", "viewer", "--url", "http://testserver/")
+    person = {"username": "vera", "password1": "a long sentence", "password2": "a long sentence"}
+
+    assert Client().post(link, person)["Location"] == "/p/shop/"
+    assert say("members", "shop") == "ann\tadmin\nvera\tviewer"
+    assert say("members", "shop", "role", "vera", "member") == "ann\tadmin\nvera\tmember"
+    assert say("members", "shop", "remove", "vera") == "ann\tadmin"
+
+
+def test_a_key_is_created_replaced_and_revoked(shop, say):
+    text = say("keys", "shop", "create", "production", "--days", "90")
+    old = find_key(text)
+    assert (old.name, old.scope) == ("production", "ingest")
+
+    new = say("keys", "shop", "rotate", str(old.pk), "--overlap-hours", "1")
+    assert ApiKey.objects.filter(pk=old.pk, expires_at__lt=old.expires_at).exists()
+    said = say("keys", "shop")
+    assert new[:12] in said
+    assert new not in said
+
+    assert new[:12] not in say("keys", "shop", "revoke", str(find_key(new).pk))
+    assert find_key(new) is None
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (("members", "none"), "no project 'none'. There are: shop"),
+        (("members", "shop", "remove", "eve"), "'eve' does not belong to shop"),
+        (("members", "shop", "role", "ann", "viewer"), "needs an administrator"),
+        (("keys", "shop", "revoke", "1234"), "no key with the number 1234"),
+        (("keys", "shop", "create", "x", "--days", "0"), "at least 1"),
+        (("projects", "create", "x", "--administrator", "eve"), "Nobody here has the name 'eve'"),
+    ],
+)
+def test_what_cannot_be_done_is_said(shop, words, problem):
+    make_user("bob", shop)
+
+    with pytest.raises(CommandError, match=problem):
+        call_command(*words)
