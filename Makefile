@@ -32,6 +32,6 @@ COMPILE := $(VENV)/uv pip compile --quiet --universal --python-version 3.11 --ge
 	--no-header --no-annotate --no-emit-index-url --no-emit-find-links $(UPGRADE)
 lock:
 	$(VENV)/python -m pip install --quiet uv
-	$(COMPILE) requirements.in -o requirements.lock
+	$(COMPILE) requirements.in requirements-runner.in -o requirements.lock
 	$(COMPILE) requirements-dev.in -c requirements.lock -o requirements-dev.lock
 	$(COMPILE) tests/recorder/floor.in -o tests/recorder/floor.lock

@@ -69,30 +69,10 @@ def install(lock: Path) -> None:
         (VENV / installed.name).write_bytes(installed.read_bytes())
 
 
-def main() -> None:
-    """Run a management command. `up` stays out of Django, for it lives as long as the product; `doctor` at first."""
-    kind = "test" if sys.argv[1:2] == ["test"] else "base"
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", f"replay_web.settings.{kind}")
-    if sys.argv[1:] == ["up"]:
-        from replay_web.supervisor.up import main as up
-
-        sys.exit(up())
-    if sys.argv[1:] == ["doctor"]:
-        from replay_web.doctor import main as doctor
-
-        sys.exit(doctor())
-    from django.core.management import execute_from_command_line
-
-    from replay_web.supervisor.errors import CannotStart
-
-    try:
-        execute_from_command_line(sys.argv)
-    except CannotStart as error:
-        sys.exit(str(error))
-
-
 if __name__ == "__main__":
     if sys.version_info < (3, 11):  # noqa: UP036 - this file is also started by older ones
         sys.exit("Replay needs Python 3.11 or later; this is " + sys.version.split()[0] + ".")
     enter_environment(command=" ".join(sys.argv[1:2]))
+    from replay_web.command import main
+
     main()

@@ -4,7 +4,7 @@ from datetime import timedelta
 from typing import Any
 
 from replay_web.settings import addresses, env
-from replay_web.supervisor.home import PROJECT_ROOT, Home
+from replay_web.supervisor.home import Home, bundled
 
 HOME = Home.from_environment()
 # What `manage.py up` keeps in its home serves every other command as well: `manage.py shell` just works.
@@ -81,7 +81,7 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 TEMPLATES: list[dict[str, Any]] = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
-        "DIRS": [PROJECT_ROOT / "templates"],
+        "DIRS": [bundled("templates")],
         "APP_DIRS": True,
         "OPTIONS": {
             "context_processors": [
@@ -119,7 +119,7 @@ USE_TZ = True
 # --- Static files: names carry a hash of the contents, so browsers may keep them for ever
 
 STATIC_URL = "/static/"
-STATICFILES_DIRS = [PROJECT_ROOT / "static"]
+STATICFILES_DIRS = [bundled("static")]
 # Ours alone: packages bring files that no page of ours asks for.
 STATICFILES_FINDERS = ["django.contrib.staticfiles.finders.FileSystemFinder"]
 STATIC_ROOT = env.text("STATIC_ROOT", str(HOME.static))
@@ -193,13 +193,13 @@ REPLAY_MODEL_MAX_REQUESTS = env.number("REPLAY_MODEL_MAX_REQUESTS", 200, at_leas
 REPLAY_AGENTS = env.agents(
     "REPLAY_AGENTS",
     OF_HOME.get("REPLAY_AGENTS")
-    or "order_desk=examples.registered_agents:order_desk, "
-    "order_desk_fixed=examples.registered_agents:order_desk_fixed, "
-    "order_desk_repaired=examples.registered_agents:order_desk_repaired, "
-    "v2_with_empty_check=examples.registered_agents:v2_with_empty_check, "
-    "order_lookup=examples.registered_agents:order_lookup, "
-    "order_lookup_scoped=examples.registered_agents:order_lookup_scoped, "
-    "billing_desk=examples.registered_agents:billing_desk",
+    or "order_desk=sessions_app.examples.agents:order_desk, "
+    "order_desk_fixed=sessions_app.examples.agents:order_desk_fixed, "
+    "order_desk_repaired=sessions_app.examples.agents:order_desk_repaired, "
+    "v2_with_empty_check=sessions_app.examples.agents:v2_with_empty_check, "
+    "order_lookup=sessions_app.examples.agents:order_lookup, "
+    "order_lookup_scoped=sessions_app.examples.agents:order_lookup_scoped, "
+    "billing_desk=sessions_app.examples.agents:billing_desk",
 )
 REPLAY_AGENT_ENV = {
     **env.folders("PYTHONPATH", OF_HOME),

@@ -13,6 +13,13 @@ from urllib.parse import quote, urlencode
 from replay_web.supervisor.errors import CannotStart
 
 PROJECT_ROOT = Path(__file__).resolve().parents[2]
+"""The folder of our packages: a checkout, or where Python installs."""
+IS_CHECKOUT = (PROJECT_ROOT / "manage.py").exists()
+
+
+def bundled(name: str) -> Path:
+    """`templates` or `static`: beside our packages in a checkout; the wheel has them inside."""
+    return (PROJECT_ROOT if IS_CHECKOUT else PROJECT_ROOT / "replay_web") / name
 
 SECRETS = ("secret_key", "database_password", "postgres_password")
 _BRING_BACK = "It holds a secret of this instance: bring it back from a backup."
@@ -26,8 +33,9 @@ class Home:
 
     @classmethod
     def from_environment(cls) -> "Home":
-        """The folder named by REPLAY_HOME, else `.replay` beside manage.py."""
-        return cls(Path(os.environ.get("REPLAY_HOME") or PROJECT_ROOT / ".replay").absolute())
+        """The folder named by REPLAY_HOME, else `.replay` beside manage.py, or here where there is no manage.py."""
+        beside = PROJECT_ROOT if IS_CHECKOUT else Path()
+        return cls(Path(os.environ.get("REPLAY_HOME") or beside / ".replay").absolute())
 
     @property
     def logs(self) -> Path:

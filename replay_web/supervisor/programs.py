@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from replay_web.supervisor.home import PROJECT_ROOT, Home
+from replay_web.supervisor.home import IS_CHECKOUT, PROJECT_ROOT, Home, bundled
 from replay_web.supervisor.port import Port
 from replay_web.supervisor.processes import Program
 
@@ -44,7 +44,7 @@ def preparation(home: Home, environment: Mapping[str, str], url: str, *, with_st
     extra = [] if with_static else ["--keep-static"]
     return Program(
         name="preparation",
-        command=[sys.executable, "manage.py", "prepare_home", url, *extra],
+        command=[sys.executable, "-m", "replay_web.command", "prepare_home", url, *extra],
         environment=environment,
         log=home.logs / "preparation.log",
         folder=PROJECT_ROOT,
@@ -55,7 +55,7 @@ def agents(home: Home, environment: Mapping[str, str]) -> Program:
     """Loads the team's agents and writes down which cannot be; ends when done."""
     return Program(
         name="agents",
-        command=[sys.executable, "manage.py", "agents"],
+        command=[sys.executable, "-m", "replay_web.command", "agents"],
         environment=environment,
         log=home.logs / "agents.log",
         folder=PROJECT_ROOT,
@@ -79,5 +79,5 @@ def fingerprint() -> str:
 
 def fingerprinted() -> Iterator[Path]:
     yield from sorted((PROJECT_ROOT / "sessions_app" / "migrations").glob("*.py"))
-    yield from sorted(path for path in (PROJECT_ROOT / "static").rglob("*") if path.is_file())
-    yield PROJECT_ROOT / "requirements.lock"
+    yield from sorted(path for path in bundled("static").rglob("*") if path.is_file())
+    yield from (lock for lock in [PROJECT_ROOT / "requirements.lock"] if IS_CHECKOUT)

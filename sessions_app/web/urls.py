@@ -24,7 +24,7 @@ from sessions_app.web.session_list import bulk_views as list_bulk_views
 from sessions_app.web.session_list import views as session_list_views
 from sessions_app.web.sessions import arrival, export_views
 from sessions_app.web.sessions import views as session_views
-from sessions_app.web.setup import upload_views
+from sessions_app.web.setup import package_views, upload_views
 from sessions_app.web.setup import views as setup_views
 from sessions_app.web.shared import link_views as share_views
 from sessions_app.web.shared import views as shared_views
@@ -122,6 +122,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("sign-out", account_views.sign_out, name="sign_out"),
     path("me", account_views.me, name="me"),
     path("me/password", account_views.password, name="password"),
+    path("packages/<str:name>", package_views.package, name="package"),
     path("projects/new", project_views.new_project, name="new_project"),
     path("invitations/<str:token>", invitation_views.invitation, name="invitation"),
     path("shared/<str:token>", shared_views.session, name="shared"),

@@ -10,7 +10,6 @@ from dataclasses import replace
 
 from pydantic_ai import Agent
 
-from examples import registered_agents
 from sessions_app.agents.loop import replaying
 from sessions_app.agents.loop.recording_replay import Progress
 from sessions_app.agents.own_code.gate import Ask
@@ -18,6 +17,7 @@ from sessions_app.agents.process import child
 from sessions_app.agents.process.sandbox import ReplayChild
 from sessions_app.core.payload import JsonObject
 from sessions_app.core.replay.observed import Replayed
+from sessions_app.examples import agents as registered_agents
 
 
 class CountingChild(ReplayChild):

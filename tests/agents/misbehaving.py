@@ -17,7 +17,7 @@ from typing import Any
 
 from pydantic_ai import Agent
 
-from examples.registered_agents import order_desk
+from sessions_app.examples.agents import order_desk
 from tests.recorder.scenarios import Scripted
 
 

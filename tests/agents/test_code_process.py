@@ -61,7 +61,7 @@ def test_nobody_answers_what_the_code_asks():
 def test_what_cannot_start_says_why(tmp_path: Path):
     (tmp_path / "pydantic_ai.py").write_text("raise ImportError('no such library here')")
 
-    result = replay_in_child("examples.registered_agents:order_desk", environment={"PYTHONPATH": str(tmp_path)})
+    result = replay_in_child("sessions_app.examples.agents:order_desk", environment={"PYTHONPATH": str(tmp_path)})
 
     assert result["error"] == "crashed: could not start: ImportError: no such library here"
 
@@ -76,7 +76,7 @@ def test_what_cannot_start_says_why(tmp_path: Path):
     ],
 )
 def test_the_examples_reach_for_nothing(run: str, target: str, verdict: Any):
-    result = replay_in_child(f"examples.registered_agents:{target}", example(run))
+    result = replay_in_child(f"sessions_app.examples.agents:{target}", example(run))
 
     assert (result["verdict"], (result["divergence"] or {}).get("step")) == verdict
     assert (result["live_calls"], result["refused_calls"], result["error"]) == (0, 0, None)
@@ -122,7 +122,7 @@ RUNS = {"tools": {"run": True}}
     [("order_desk", ("reproduced", None, None)), ("order_desk_repaired", ("diverged", 4, "result"))],
 )
 def test_tools_run_in_the_sealed_process(target: str, ends: Any):
-    result = replay_in_child(f"examples.registered_agents:{target}", order=RUNS)
+    result = replay_in_child(f"sessions_app.examples.agents:{target}", order=RUNS)
 
     found = result["divergence"] or {}
     assert (result["verdict"], found.get("step"), found.get("path")) == ends
@@ -131,11 +131,11 @@ def test_tools_run_in_the_sealed_process(target: str, ends: Any):
 
 
 def test_the_same_repair_does_not_show_where_the_tools_are_frozen():
-    assert replay_in_child("examples.registered_agents:order_desk_repaired")["verdict"] == "reproduced"
+    assert replay_in_child("sessions_app.examples.agents:order_desk_repaired")["verdict"] == "reproduced"
 
 
 def test_tools_do_not_run_where_the_kernel_keeps_nothing_out():
-    result = replay_in_child("examples.registered_agents:order_desk", order=RUNS, child_type=UnsealedChild)
+    result = replay_in_child("sessions_app.examples.agents:order_desk", order=RUNS, child_type=UnsealedChild)
 
     assert result["verdict"] == "could_not_run"
     assert result["error"].startswith("Tools run only where the kernel keeps the world out. Here there is ")
@@ -148,7 +148,7 @@ def test_what_ran_live_and_what_was_refused_are_counted_apart(looked: dict[str, 
 
 
 def test_a_live_tool_leaves_the_fence_of_the_agent_as_it_is(looked: dict[str, Any]):
-    frozen = replay_in_child("examples.registered_agents:order_desk")
+    frozen = replay_in_child("sessions_app.examples.agents:order_desk")
 
     assert looked["facts"]["fence"] == frozen["facts"]["fence"]
     assert "tool_fence" not in frozen["facts"]

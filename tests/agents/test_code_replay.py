@@ -14,7 +14,6 @@ from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering
 from pydantic_ai.exceptions import ModelRetry, SkipToolExecution, ToolFailed
 from pydantic_ai.models.test import TestModel
 
-from examples import registered_agents
 from sessions_app.agents.own_code.registry import CannotLoadAgent, OwnAgent, load_agent
 from sessions_app.core.fork.order import Breakpoint, Course
 from sessions_app.core.fork.stops import Stops
@@ -23,6 +22,7 @@ from sessions_app.core.registrations import read_registrations
 from sessions_app.core.replay.observed import Result
 from sessions_app.core.replay.produce import produced_run
 from sessions_app.core.run import Run
+from sessions_app.examples import agents as registered_agents
 from tests.agents.own_agents import own, place, recorded_run, replayed_by
 from tests.recorder import scenarios
 from tests.recorder.replaying import assert_same_run
@@ -39,7 +39,7 @@ def example_run(name: str) -> Run:
 
 
 def with_example(run: str, target: str) -> Result:
-    return replayed_by(example_run(run), load_agent(f"examples.registered_agents:{target}"))
+    return replayed_by(example_run(run), load_agent(f"sessions_app.examples.agents:{target}"))
 
 
 # --- the same code gives the same run
@@ -329,7 +329,7 @@ def with_everything() -> tuple[Any, Any, dict[str, Any]]:
     ("target", "words"),
     [
         ("tests.agents.test_code_replay:place_of_nothing", "the module has no 'place_of_nothing'"),
-        ("examples.registered_agents:MODEL", "'MODEL' is no agent of Pydantic AI or the OpenAI Agents SDK but str"),
+        ("sessions_app.examples.agents:MODEL", "'MODEL' is no agent of Pydantic AI or the OpenAI Agents SDK but str"),
     ],
 )
 def test_what_is_no_agent_is_refused(target: str, words: str):

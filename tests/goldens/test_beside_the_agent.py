@@ -13,9 +13,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from examples import registered_agents
 from replay_recorder.cli import main
 from replay_web.supervisor.home import PROJECT_ROOT
+from sessions_app.examples import agents as registered_agents
 from sessions_app.models import GoldenRun, Replay
 from tests.builders import make_client, make_key, make_project, post_run
 from tests.examples.running import NO_NETWORK
@@ -23,7 +23,7 @@ from tests.instances import clean_environment
 from tests.web.records import EXAMPLES
 
 pytestmark = pytest.mark.django_db(transaction=True)
-AGENTS = "examples.registered_agents"
+AGENTS = "sessions_app.examples.agents"
 STORIES = {
     # scene: checks, mode, the agent that was recorded, the repaired one
     "cancel_bug": (
@@ -131,7 +131,7 @@ def test_what_cannot_run_says_so(client, capsys):
 
 BROKEN = """
 import sys
-from examples.registered_agents import order_desk
+from sessions_app.examples.agents import order_desk
 
 
 def make():

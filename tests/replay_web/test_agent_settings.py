@@ -75,14 +75,14 @@ def test_a_runner_is_a_worker_for_code_replays_alone(monkeypatch):
 
 
 def test_a_runner_says_first_which_agents_it_can_load(monkeypatch, settings, capfdbinary):
-    settings.REPLAY_AGENTS = {"desk": "examples.registered_agents:order_desk", "gone": "examples.nowhere:desk"}
+    settings.REPLAY_AGENTS = {"desk": "sessions_app.examples.agents:order_desk", "gone": "examples.nowhere:desk"}
     written: list[bytes] = []
     monkeypatch.setattr(runner.os, "execve", lambda *_: written.append(capfdbinary.readouterr().out))
     with open(1, "w", closefd=False) as buffered:
         call_command("runner", stdout=buffered)
 
     [before] = written
-    assert b"  ok      desk=examples.registered_agents:order_desk\n" in before
+    assert b"  ok      desk=sessions_app.examples.agents:order_desk\n" in before
     assert b"  PROBLEM gone=examples.nowhere:desk: could not be loaded: there is no module 'examples.nowhere'" in before
 
 

@@ -118,7 +118,7 @@ def seconds_of_a_command() -> float:
 
 def test_commands_find_the_agents_of_the_instance(used_folder):
     """The command's own environment names none; the next start without any forgets them."""
-    with instance_in(used_folder, REPLAY_AGENTS="desk=examples.registered_agents:order_desk") as instance:
+    with instance_in(used_folder, REPLAY_AGENTS="desk=sessions_app.examples.agents:order_desk") as instance:
         environment = clean_environment(REPLAY_HOME=str(instance.home.path))
         found = manage("replay", "cancel_5521", "--agent", "desk", environment=environment)
         unknown = manage("replay", "cancel_5521", "--agent", "order_desk", environment=environment)
@@ -132,7 +132,7 @@ def test_commands_find_the_agents_of_the_instance(used_folder):
 
 def test_an_agent_that_cannot_be_loaded_is_named_by_up_and_doctor(used_folder, tmp_path):
     """The folder of the modules is named from where `up` is started, and known to other commands."""
-    (tmp_path / "desk_shop.py").write_text("from examples.registered_agents import order_desk")
+    (tmp_path / "desk_shop.py").write_text("from sessions_app.examples.agents import order_desk")
     agents = "desk=desk_shop:order_desk, gone=desk_shop:gone"
     folder = os.path.relpath(tmp_path, PROJECT_ROOT)
     with instance_in(used_folder, REPLAY_AGENTS=agents, PYTHONPATH=folder) as instance:
@@ -152,7 +152,7 @@ def test_an_agent_that_cannot_be_loaded_is_named_by_up_and_doctor(used_folder, t
 
 def test_a_runner_replays_from_the_team_s_own_folder(used_folder, tmp_path):
     """Control: before it runs nobody takes the replay up, and `up` has not tried to load its agents."""
-    (tmp_path / "desk_shop.py").write_text("from examples.registered_agents import order_desk")
+    (tmp_path / "desk_shop.py").write_text("from sessions_app.examples.agents import order_desk")
     agents = "desk=desk_shop:order_desk"
     with instance_in(used_folder, REPLAY_AGENTS=agents, WORKER_QUEUES="replays") as instance:
         environment = clean_environment(REPLAY_HOME=str(instance.home.path))

@@ -16,8 +16,8 @@ from django.test import override_settings
 from django.urls import reverse
 from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelResponse
 
-from examples import registered_agents
 from sessions_app.agents.process.sandbox import ChildPool
+from sessions_app.examples import agents as registered_agents
 from sessions_app.models import Project, Replay, Run
 from sessions_app.services import replay_work
 from sessions_app.services.forks import answer_by_hand, request_fork

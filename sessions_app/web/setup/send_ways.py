@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from django.template.loader import render_to_string
 
+from sessions_app.web.setup.package_views import recorder_address
+
 PLACEHOLDER = "$REPLAY_KEY"
 """Shells put the key in its place; code in Python reads the same variable."""
 
@@ -58,7 +60,12 @@ _WAYS: tuple[tuple[str, str, dict[str, str]], ...] = (
 
 def ways_to_send(address: str, new_key: str | None) -> tuple[Way, ...]:
     """`address` is this server's, without a slash at its end; `new_key` a key that was made just now."""
-    facts = {"address": address, "key": new_key or PLACEHOLDER, "made": new_key is not None}
+    facts = {
+        "address": address,
+        "recorder": address + recorder_address(),
+        "key": new_key or PLACEHOLDER,
+        "made": new_key is not None,
+    }
     return tuple(
         Way(slug=slug, title=title, snippets=tuple(_snippet(*each, facts) for each in snippets.items()))
         for slug, title, snippets in _WAYS

@@ -10,7 +10,7 @@ A fresh installation has them registered (`REPLAY_AGENTS` puts a team's own in t
     order_lookup_scoped   looks for orders of the user alone
     billing_desk          the one that was recorded as charged_3107: it charges a card twice and sends two e-mails
 
-    python -m examples.registered_agents    # the agents, their tools, and which of these only read
+    python -m sessions_app.examples.agents    # the agents, their tools, and which of these only read
 
 They look like any agent of a team: nothing here knows that it is replayed. A replay answers for the model, and for the
 tools, of which none runs unless it is asked for; then they run with the world off.

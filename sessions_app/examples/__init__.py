@@ -1,0 +1,1 @@
+"""Recordings that a new server shows, and the agents that made them."""
