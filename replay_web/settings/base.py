@@ -218,6 +218,7 @@ OTLP_MAX_REQUESTS_IN_FLIGHT = env.number("OTLP_MAX_REQUESTS_IN_FLIGHT", 6, at_le
 # From so many on a worker makes the runs of what they bring, so that pages are as fast as before.
 OTLP_BUSY_REQUESTS_PER_SECOND = env.number("OTLP_BUSY_REQUESTS_PER_SECOND", 5, at_least=1)
 # Of one web process; a request with `wait` holds a thread until what it waits for has ended.
+API_DOCS_PUBLIC = env.boolean("API_DOCS_PUBLIC")
 API_MAX_WAITING_REQUESTS = env.number("API_MAX_WAITING_REQUESTS", 4, at_least=0)
 OTLP_MAX_BYTES_IN_FLIGHT = env.number("OTLP_MAX_BYTES_IN_FLIGHT", 64 * 1024 * 1024, at_least=1024)
 DATA_UPLOAD_MAX_MEMORY_SIZE = REPLAY_MAX_BODY_BYTES

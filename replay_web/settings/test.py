@@ -15,3 +15,5 @@ STATIC_ROOT = ""
 WHITENOISE_USE_FINDERS = True
 # Tests post many requests a second and look at the runs at once.
 OTLP_BUSY_REQUESTS_PER_SECOND = 1_000_000
+# Tests read the description of the API as any file.
+API_DOCS_PUBLIC = True

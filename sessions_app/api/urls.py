@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import wraps
 
+from django.conf import settings
+from django.contrib.auth.views import redirect_to_login
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.urls import URLPattern, path, re_path
 from django.views.decorators.csrf import csrf_exempt
@@ -29,6 +31,7 @@ from sessions_app.api.openapi import ABOUT, DescribedApi
 from sessions_app.api.parameters import refuse_unknown_parameters
 from sessions_app.api.rendering import QuickRenderer
 from sessions_app.core.version import API_VERSION
+from sessions_app.services.keys import find_key
 
 api = DescribedApi(
     title="Agent replay",
@@ -52,8 +55,31 @@ api.add_router("", reads.router)
 add_handlers(api)
 
 
+def may_read_docs(request: HttpRequest) -> bool:
+    """Whoever is signed in or holds a key; everybody where the settings say so."""
+    scheme, _, token = request.headers.get("Authorization", "").partition(" ")
+    has_key = scheme.lower() == "bearer" and find_key(token.strip()) is not None
+    return settings.API_DOCS_PUBLIC or request.user.is_authenticated or has_key
+
+
 def api_docs(request: HttpRequest) -> HttpResponse:
+    if not may_read_docs(request):
+        return redirect_to_login(request.get_full_path())
     return docs.docs_page(request, api)
+
+
+def not_for_strangers(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+    """The description that clients are generated from."""
+
+    @wraps(view)
+    def answer(request: HttpRequest, *args: object, **kwargs: object) -> HttpResponse:
+        if may_read_docs(request):
+            return view(request, *args, **kwargs)
+        refused = refusal(401, "unauthorized", "Send a valid key: Authorization: Bearer <key>.")
+        refused["WWW-Authenticate"] = "Bearer"
+        return refused
+
+    return answer
 
 
 @csrf_exempt  # cookies mean nothing here, and whoever asks wants an answer in JSON
@@ -105,6 +131,8 @@ for route in routes:
         # it, and these requests are opened by a key, which no browser sends by itself. What is left is somebody who
         # sends guesses as recordings and measures the answers to another's script: Django's random padding hides these.
         route.callback = in_our_words(with_head(gzip_page(route.callback)))
+        if route.name == "openapi-json":
+            route.callback = not_for_strangers(route.callback)
 
 urlpatterns = [
     path("api/v1/docs", api_docs, name="api-docs"),

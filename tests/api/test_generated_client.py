@@ -7,7 +7,7 @@ import sys
 import time
 from importlib import import_module
 from pathlib import Path
-from urllib.request import urlopen
+from urllib.request import Request, urlopen
 
 import pytest
 
@@ -53,7 +53,8 @@ class GeneratedClient:
 def generated(running_instance, tmp_path_factory):
     folder = tmp_path_factory.mktemp("generated")
     document = folder / "openapi.json"
-    with urlopen(f"{running_instance.url}/api/v1/openapi.json") as answer:
+    key = {"Authorization": f"Bearer {running_instance.api_key}"}
+    with urlopen(Request(f"{running_instance.url}/api/v1/openapi.json", headers=key)) as answer:
         document.write_bytes(answer.read())
     command = [sys.executable, "-m", "openapi_python_client", "generate", "--meta", "none", "--fail-on-warning"]
     beside = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}

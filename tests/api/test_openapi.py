@@ -162,3 +162,20 @@ def test_the_page_shows_what_refusals_mean_and_what_files_are(client):
     assert "text/markdown, text/plain, text/html, application/json" in text
     assert 'href="#schema-ErrorAnswer"' in text
     assert 'id="schema-ObservedRequest"' in text
+
+
+@pytest.mark.django_db
+def test_the_description_is_not_for_strangers_unless_the_settings_say_so(client, settings, django_user_model):
+    addresses = ("/api/v1/docs", "/api/v1/openapi.json")
+    settings.API_DOCS_PUBLIC = False
+    by_key, signed_in = project_client(), type(client)()
+    signed_in.force_login(django_user_model.objects.create_user("bob"))
+
+    asked = [[reader.get(address).status_code for address in addresses] for reader in (client, by_key, signed_in)]
+
+    assert asked == [[302, 401], [200, 200], [200, 200]]
+    assert client.get("/api/v1/docs")["Location"] == "/sign-in?next=/api/v1/docs"
+    assert client.get("/api/v1/openapi.json").json()["error"]["code"] == "unauthorized"
+    assert client.get("/api/v1/openapi.json", headers={"Authorization": "Bearer rpk_wrong"}).status_code == 401
+    settings.API_DOCS_PUBLIC = True
+    assert [client.get(address).status_code for address in addresses] == [200, 200]
