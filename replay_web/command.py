@@ -22,6 +22,7 @@ COMMANDS = {
     "collectstatic": "collect static files into STATIC_ROOT",
     "prepare_home": "migrate, collect, and fill a new home, as `up` does before it serves",
     "database_url": "print the address of the database, for backups",
+    "redis_url": "print the address of Redis",
     "changepassword": "set somebody's password",
     "axes_reset_username": "open sign-in again for a name after too many wrong passwords",
     "test": "run the test suite, in a checkout",

@@ -232,15 +232,19 @@ REPLAY_ERROR_WORDS = env.words("REPLAY_ERROR_WORDS")
 # --- Logging: never a payload
 
 LOG_LEVEL = env.text("LOG_LEVEL", "WARNING").upper()
+LOG_FORMAT = env.one_of("LOG_FORMAT", "line", "json")
 LOGGING: dict[str, Any] = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"line": {"format": "%(asctime)s %(levelname)s%(request_id)s %(name)s: %(message)s"}},
+    "formatters": {
+        "line": {"format": "%(asctime)s %(levelname)s%(request_id)s %(name)s: %(message)s"},
+        "json": {"()": "replay_web.json_logs.JsonLines"},
+    },
     "filters": {
         "mask": {"()": "replay_web.log_masks.MaskShareTokens"},
         "request": {"()": "replay_web.request_ids.NameRequest"},
     },
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["mask", "request"]}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": LOG_FORMAT, "filters": ["mask", "request"]}},
     "root": {"handlers": ["stderr"], "level": LOG_LEVEL},
     # Its own handler would mail or print requests' data.
     "loggers": {"django": {"handlers": [], "propagate": True}},

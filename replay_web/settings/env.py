@@ -47,6 +47,14 @@ def boolean(name: str, default: str = "") -> bool:
     return value in TRUE
 
 
+def one_of(name: str, *allowed: str) -> str:
+    """One of these words; the first one is the default."""
+    value = text(name, allowed[0]).lower()
+    if value not in allowed:
+        raise ImproperlyConfigured(f"{name} is {value!r}; it has to be one of {', '.join(allowed)}.")
+    return value
+
+
 def number(name: str, default: int, at_least: int = 0) -> int:
     value = text(name, str(default))
     if not value.isdecimal() or int(value) < at_least:

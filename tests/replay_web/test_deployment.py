@@ -88,10 +88,12 @@ def test_migrate_web_and_worker_run_with_what_they_are_given(environment):
     with running(web, environment), running(worker, environment):
         assert set(until(lambda: readiness(port)).values()) == {"ok"}
         said = until(lambda: doctor_is_well({**environment, "PORT": "0"}))
+        assert worker_health(environment) == 0
         account = json.loads(manage("bootstrap", environment=environment).stdout)
         assert status_of_a_run(port, account["api_key"]) == 201
         assert status_of_a_run(port, account["api_key"][:-1] + "?") == 401
     assert "ok      worker" in said
+    assert worker_health(environment) == 1
 
 
 def test_the_image_compiles_all_code_that_it_holds_while_it_may_write():
@@ -122,6 +124,11 @@ def status_of_a_run(port: str, key: str) -> int:
             return int(answer.status)
     except urllib.error.HTTPError as refused:
         return refused.code
+
+
+def worker_health(environment: dict[str, str]) -> int:
+    command = python_command(COMPOSE["services"]["worker"]["healthcheck"]["test"][1:])
+    return subprocess.run(command, env=environment, cwd=PROJECT_ROOT, timeout=PATIENCE).returncode
 
 
 def readiness(port: str) -> dict[str, str] | None:

@@ -33,7 +33,7 @@ def wheel(tmp_path_factory) -> Path:
     shutil.copytree(PROJECT_ROOT, folder / "source", ignore=LEFT_OUT)
     pip_wheel = ["pip", "wheel", "--quiet", "--no-deps", "--no-index", "--no-build-isolation"]
     subprocess.run([sys.executable, "-m", *pip_wheel, "--wheel-dir", folder, folder / "source"], check=True)
-    return next(folder.glob("*.whl"))
+    return Path(next(folder.glob("*.whl")))
 
 
 @pytest.fixture(scope="module")

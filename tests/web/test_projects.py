@@ -13,7 +13,7 @@ from django.utils import timezone
 from sessions_app.models import ApiKey, Invitation, Membership, Project
 from sessions_app.services.keys import create_key, find_key
 from sessions_app.services.projects import create_project, invite
-from tests.web.making import HOSTILE, client_of, make_project, make_user, match
+from tests.web.making import HOSTILE, client_of, make_project, make_session, make_user, match
 
 pytestmark = pytest.mark.django_db
 SETTINGS = "/p/shop/settings"
@@ -235,6 +235,50 @@ def test_viewers_see_keys_and_touch_none(shop):
     assert "production" in eve.get(SETTINGS).content.decode()
     assert eve.post(f"{SETTINGS}/keys/{key.pk}/revoke").status_code == 403
     assert find_key(text) is not None
+
+
+def test_a_key_that_manages_the_project_is_for_its_administrators(shop, ann):
+    key, text = create_key(project=shop, name="operations", scope="admin")
+    bob = client_of(make_user("bob", shop, "member"))
+    wanted = {"name": "mine", "scope": "admin", "days": ""}
+
+    for do in ("rotate", "revoke"):
+        assert bob.post(f"{SETTINGS}/keys/{key.pk}/{do}").status_code == 403
+    assert bob.post("/p/shop/setup/keys", wanted).status_code == 403
+    assert "also manages the project" not in bob.get("/p/shop/setup").content.decode()
+    assert (find_key(text), ApiKey.objects.count()) == (key, 1)
+    assert ann.post("/p/shop/setup/keys", wanted).status_code == 200
+    assert ann.post(f"{SETTINGS}/keys/{key.pk}/revoke").status_code == 302
+
+
+def test_a_key_may_end_by_itself(ann):
+    page = ann.post("/p/shop/setup/keys", {"name": "ci", "scope": "ingest", "days": "30"}).content.decode()
+
+    assert "It ends" in page
+    month = [timezone.now() + timedelta(days=days) for days in (29, 31)]
+    assert ApiKey.objects.filter(expires_at__range=month).count() == 1
+    assert ann.post("/p/shop/setup/keys", {"name": "ci", "scope": "ingest", "days": "0"}).status_code == 422
+
+
+def test_whoever_belongs_to_no_project_finds_a_way_into_one(shop, ann):
+    User.objects.create_superuser("root")
+    vera = client_of(make_user("vera"))
+    address = invited(ann, "viewer")
+
+    page = vera.get("/find").content.decode()
+    assert "Paste the link of an invitation" in page
+    assert "of this server root can do so" in page
+    assert vera.get("/find", {"q": f"http://testserver{address}"})["Location"] == address
+    assert vera.post(address)["Location"] == "/p/shop/"
+
+
+def test_home_is_the_project_where_something_arrived_last(shop, ann):
+    mine = create_project("Mine", User.objects.get(username="ann"))
+    assert ann.get("/")["Location"] == "/find"
+    make_session(shop, "first")
+    assert ann.get("/")["Location"] == "/p/shop/"
+    make_session(mine, "second")
+    assert ann.get("/")["Location"] == "/p/mine/"
 
 
 def test_the_page_asks_as_often_whatever_it_lists(shop, ann, django_assert_max_num_queries):
