@@ -21,6 +21,7 @@ def bundled(name: str) -> Path:
     """`templates` or `static`: beside our packages in a checkout; the wheel has them inside."""
     return (PROJECT_ROOT if IS_CHECKOUT else PROJECT_ROOT / "replay_web") / name
 
+
 SECRETS = ("secret_key", "database_password", "postgres_password")
 _BRING_BACK = "It holds a secret of this instance: bring it back from a backup."
 
