@@ -13,6 +13,7 @@ import socket
 import struct
 import sys
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 
 from replay_web.supervisor.errors import CannotStart
@@ -67,7 +68,8 @@ class Port:
         if sys.platform == "linux" and not self.is_given:
             program = ctypes.create_string_buffer(_NO_OPENING)
             attached = struct.pack("HL", len(_NO_OPENING) // 8, ctypes.addressof(program))
-            self.listening.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, attached)
+            with suppress(OSError):  # where the kernel has no filters, the last connections are reset
+                self.listening.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, attached)
 
 
 def port_of_environment() -> Port:
