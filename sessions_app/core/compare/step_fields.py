@@ -12,7 +12,7 @@ compared where both recorders heard it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from sessions_app.core.compare.json_diff import MISSING, Difference, Missing
@@ -39,6 +39,9 @@ from sessions_app.core.run import (
 from sessions_app.core.state import PatchError, after_steps
 
 
+_SAID = ("agent", "decision", "returned", "handoff", "tool_ran", "approved_arguments", "waited_for", "waits_with")
+
+
 class RunStates:
     """The states of a run, as its steps changed them: asked for step by step, so that each change is applied once."""
 
@@ -63,6 +66,16 @@ class RunStates:
             return {"before": list(change.before), "after": list(change.after)}
         self._reached = step.index
         return self._state
+
+    def before(self, step: Step) -> JsonValue:
+        """The state that the step was given; the operations themselves where they do not fit the state."""
+        earlier = self._steps[step.index - 2] if step.index > 1 else None
+        state = self._first if earlier is None else self.after(earlier)
+        given = StateChange(before=(step.state or StateChange()).before)
+        try:
+            return after_steps(state, [replace(step, state=given)])
+        except PatchError:
+            return {"before": list(given.before)}
 
 
 def _is_same_change(left: StateChange, right: StateChange) -> bool:
@@ -115,12 +128,18 @@ class StepComparer:
             yield from self.fields.present("parent", left.parent or MISSING, right.parent or MISSING)
 
     def _state(self, left: Step, right: Step) -> Iterator[Difference]:
-        """Two lists of operations may lead to the same state, which then is no difference."""
+        """Two lists of operations may lead to the same state, which then is no difference. What a step was given is one
+        of its own where its list says that it was not what the step before had left."""
         one, other = self.left_states.change_of(left), self.right_states.change_of(right)
         if one is None or other is None or _is_same_change(one, other):
-            return iter(())
+            return
+        if one.before or other.before:
+            given = self.left_states.before(left), self.right_states.before(right)
+            if not _same_state(*given):
+                yield from self.fields.present("input_state", *given)
         states = self.left_states.after(left), self.right_states.after(right)
-        return iter(()) if _same_state(*states) else self.fields.present("state", *states)
+        if not _same_state(*states):
+            yield from self.fields.present("state", *states)
 
     def _surroundings(self, left: Step, right: Step) -> Iterator[Difference]:
         """For whom the step worked, and what went over the wire."""
@@ -187,7 +206,16 @@ class StepComparer:
 
     def _said_by_recorder(self, left: Step, right: Step) -> Iterator[Difference]:
         """What a replay makes holds none of it."""
-        for name in ("agent", "returned", "handoff", "tool_ran", "approved_arguments", "waited_for", "waits_with"):
+        for name in (
+            "agent",
+            "decision",
+            "returned",
+            "handoff",
+            "tool_ran",
+            "approved_arguments",
+            "waited_for",
+            "waits_with",
+        ):
             one, other = left.extra.get(name, MISSING), right.extra.get(name, MISSING)
             sides = sum(each is not MISSING for each in (one, other))
             if sides == 2 or (sides == 1 and self.are_of_one_recorder):

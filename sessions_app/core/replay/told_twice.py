@@ -33,12 +33,10 @@ def results_told_otherwise(run: Run) -> str | None:
 
 
 def arguments_told_otherwise(run: Run) -> str | None:
-    """The first call whose tool, by its recorder or its own span, was given something that the model did not give, or
-    answered another call."""
-    for step, call in run.tool_calls:
+    """The first call whose tool, by its own span, was given something that the model did not give, or answered another
+    call. Where the recorder hears what tools are given, it stands in the proof by itself."""
+    for step, call in () if is_told(run) else run.tool_calls:
         given = call.arguments.parsed if call.arguments is not None else None
-        if is_told(run) and "ran_with" in step.extra:
-            return f"{step_name(step)} ran with what defaults, or code of yours, made of the model's arguments"
         if "ran_with" in step.extra and not _are_told(given, parsed(step.extra["ran_with"])):
             return f"the span of {step_name(step)} tells of other arguments than the model gave"
         if "named_call" in step.extra:

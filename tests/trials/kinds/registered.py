@@ -146,7 +146,9 @@ def _model_name(record: Json) -> Made:
     reader = RecordReader(record)
     for index in reader.models:
         if reader.step(index).get("model"):
-            expected = Expected(by="comparison", compared=at(index, paths=("model", "request")))
+            is_told_twice = bool(record.get("model")) and index == reader.models[0]
+            by: Any = "judge" if is_told_twice else "comparison"
+            expected = Expected(by=by, place=at(reader.last + 1), compared=at(index, paths=("model", "request")))
             yield (
                 f"step {index}",
                 changed(record, with_fields(index, model=f"{reader.step(index)['model']}X")),
