@@ -38,7 +38,6 @@ from sessions_app.core.run import (
 )
 from sessions_app.core.state import PatchError, after_steps
 
-
 _SAID = ("agent", "decision", "returned", "handoff", "tool_ran", "approved_arguments", "waited_for", "waits_with")
 
 
