@@ -13,6 +13,7 @@ from sessions_app.core.judge.reading import argument_key
 from sessions_app.core.payload import JsonObject, Payload, canonical_json, sha256_hex
 from sessions_app.core.replay.proof import PROVEN, Part, PartName, Proof, not_comparable
 from sessions_app.core.run import Run, main_model_calls
+from sessions_app.core.state import lack_of_states
 
 _MAX_WORDS = 300
 
@@ -145,7 +146,7 @@ def prove_samples(samples: Samples, recorded: Run) -> Proof:
         "parameters": live,
         "model": live,
         "tool_arguments": _held(samples, "tool_arguments"),
-        "state": not_comparable("carried over from the recording, not run"),
+        "state": not_comparable(lack_of_states(recorded) or "carried over from the recording, not run"),
         "outcome": _held(samples, "outcome"),
     }
     return Proof(same_steps=0, parts=parts, outcome_kind="error" if recorded.error else "answer")

@@ -70,7 +70,9 @@ class Parts:
             return _CARRIED
         if self.is_on_own_machine:
             return _OWN_STATE if self.tools == "run" else _CARRIED
-        return _CARRIED if self.agent == "rebuilt" else _REGISTERED_STATE
+        if self.agent == "rebuilt":
+            return _CARRIED
+        return _REGISTERED_STATE if self.tools == "run" else _RESTORED
 
     @property
     def _tools(self) -> str:
@@ -133,6 +135,7 @@ _TOOLS: dict[ToolsPart, str] = {
 _UNSEALED_TOOLS = "run: your functions, on your own machine, without a seal"
 _CARRIED = "carried over where it was recorded, not run"
 _REGISTERED_STATE = "restored and read after each step, where the registration says how; otherwise not compared"
+_RESTORED = "restored at the start, where the registration says how; what frozen tools change is carried over, not run"
 _OWN_STATE = "as your code left it behind, compared where it was observed"
 _PROVES_LIVE = (
     "Shows how often a model of today does the same again in the recorded scene: the same calls, the same outcome. "
