@@ -41,7 +41,9 @@ def load_messages(payloads: list[Payload]) -> list[ModelMessage]:
     return ModelMessagesTypeAdapter.validate_json(text)
 
 
-_NULL = re.compile(rb'"(%s|[a-z_]*tokens)"\s*:\s*null' % "|".join(FILLED_BY_LIBRARY).encode())
+_NULL = re.compile(
+    rb'"(%s|[a-z0-9_]*tokens|unmeasured_requests|audio_seconds)"\s*:\s*null' % "|".join(FILLED_BY_LIBRARY).encode()
+)
 
 
 def _captured(payload: Payload) -> bytes:

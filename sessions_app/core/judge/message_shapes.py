@@ -1,0 +1,263 @@
+"""What Pydantic AI 2.68 reads as a message, as types that pydantic checks, as the library does when it loads one.
+
+Fields that the library fills in by itself are null where they were not captured, and the loader leaves them out.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from decimal import Decimal
+from typing import Annotated, Any, Generic, Literal, Required, TypeVar
+
+from pydantic import BeforeValidator, ConfigDict, Field, TypeAdapter
+from pydantic_core import ErrorDetails
+from typing_extensions import TypedDict
+
+Object = dict[str, Any]
+Text = str | None
+Details = Object | None
+Time = datetime | None
+Count = int | None
+Cause = TypeVar("Cause")
+
+
+class Retry(TypedDict, Generic[Cause], total=False):
+    cause: Required[Cause]
+    attempt: int | None
+    max_retries: int | None
+
+
+CallCause = Literal["validation_error", "model_retry", "unknown_tool", "unavailable_tool"]
+FeedbackCause = Literal["validation_error", "no_output", "model_retry"]
+
+
+# --- what a prompt consists of -----------------------------------------------------------------
+
+
+class FileUrl(TypedDict, total=False):
+    kind: Literal["image-url", "audio-url", "video-url", "document-url"]
+    url: Required[str]
+    force_download: bool | Literal["allow-local"]
+    vendor_metadata: Details
+    media_type: Text
+    identifier: Text
+
+
+class Binary(TypedDict, total=False):
+    __pydantic_config__ = ConfigDict(val_json_bytes="base64")  # type: ignore[misc]
+
+    kind: Literal["binary"]
+    data: Required[bytes]
+    media_type: Required[str]
+    vendor_metadata: Details
+    identifier: Text
+
+
+Provider = Literal["anthropic", "openai", "google", "google-cloud", "google-gla", "google-vertex", "bedrock", "xai"]
+"""Whoever keeps an uploaded file."""
+
+
+class UploadedFile(TypedDict, total=False):
+    kind: Literal["uploaded-file"]
+    file_id: Required[str]
+    provider_name: Required[Provider]
+    vendor_metadata: Details
+    media_type: Text
+    identifier: Text
+
+
+class TextContent(TypedDict, total=False):
+    kind: Literal["text-content"]
+    content: Required[str]
+
+
+class StructuredContent(TypedDict, total=False):
+    kind: Literal["structured-content"]
+    value: Required[Any]
+    content: str
+
+
+class CachePoint(TypedDict, total=False):
+    kind: Literal["cache-point"]
+    ttl: Literal["5m", "1h"]
+
+
+Item = str | FileUrl | Binary | UploadedFile | TextContent | StructuredContent | CachePoint
+"""One without a kind is a point of the cache, of which nothing has to be said."""
+
+
+# --- parts of a request ------------------------------------------------------------------------
+
+
+class SystemPrompt(TypedDict, total=False):
+    part_kind: Required[Literal["system-prompt"]]
+    content: Required[str]
+    timestamp: Time
+    dynamic_ref: Text
+    context_id: Text
+    scope: Literal["conversation", "request"] | None
+    metadata: Details
+
+
+class UserPrompt(TypedDict, total=False):
+    part_kind: Required[Literal["user-prompt"]]
+    content: Required[str | list[Item]]
+    timestamp: Time
+
+
+class _ToolReturn(TypedDict, total=False):
+    tool_name: Required[str]
+    content: Required[Any]
+    tool_call_id: Text
+    tool_kind: Text
+    timestamp: Time
+    outcome: Literal["success", "failed", "denied", "interrupted", "retried"] | None
+
+
+class ToolReturn(_ToolReturn, total=False):
+    part_kind: Required[Literal["tool-return"]]
+    retry: Retry[CallCause] | None
+
+
+class RetryPrompt(TypedDict, total=False):
+    part_kind: Required[Literal["retry-prompt"]]
+    content: Required[list[ErrorDetails] | str]
+    tool_name: Text
+    tool_call_id: Text
+    timestamp: Time
+
+
+class RetryFeedback(TypedDict, total=False):
+    part_kind: Required[Literal["retry-feedback"]]
+    content: Required[list[ErrorDetails] | str]
+    retry: Required[Retry[FeedbackCause]]
+    timestamp: Time
+
+
+Delta = Literal["instruction-delta", "tool-availability-delta", "capability-load-delta", "model-settings-delta"]
+
+
+class OtherRequestPart(TypedDict, total=False):
+    """What the library wrote for itself."""
+
+    part_kind: Required[
+        Literal[
+            "instruction-baseline",
+            "instruction-delta",
+            "tool-availability-delta",
+            "capability-load-delta",
+            "model-settings-delta",
+            "compaction",
+            "speech",
+        ]
+    ]
+
+
+RequestPart = Annotated[
+    SystemPrompt | UserPrompt | ToolReturn | RetryPrompt | RetryFeedback | OtherRequestPart,
+    Field(discriminator="part_kind"),
+]
+
+
+# --- parts of an answer ------------------------------------------------------------------------
+
+
+class _ResponsePart(TypedDict, total=False):
+    id: Text
+    provider_name: Text
+    provider_details: Details
+
+
+class TextPart(_ResponsePart, total=False):
+    part_kind: Required[Literal["text"]]
+    content: Required[str]
+    citations: list[Object] | None
+
+
+class Thinking(_ResponsePart, total=False):
+    part_kind: Required[Literal["thinking"]]
+    content: Required[str]
+    signature: Text
+
+
+class ToolCall(_ResponsePart, total=False):
+    part_kind: Required[Literal["tool-call", "builtin-tool-call"]]
+    tool_name: Required[str]
+    args: str | Object | None
+    tool_call_id: Text
+    tool_kind: Text
+
+
+class BuiltinReturn(_ToolReturn, total=False):
+    part_kind: Required[Literal["builtin-tool-return"]]
+    provider_name: Text
+    provider_details: Details
+
+
+class FilePart(_ResponsePart, total=False):
+    part_kind: Required[Literal["file"]]
+    content: Required[Binary]
+
+
+class OtherResponsePart(TypedDict, total=False):
+    part_kind: Required[Literal["compaction", "speech"]]
+
+
+ResponsePart = Annotated[
+    TextPart | Thinking | ToolCall | BuiltinReturn | FilePart | OtherResponsePart, Field(discriminator="part_kind")
+]
+
+
+# --- messages ----------------------------------------------------------------------------------
+
+
+class Usage(TypedDict, total=False):
+    input_tokens: Count
+    request_tokens: Count
+    output_tokens: Count
+    response_tokens: Count
+    output_reasoning_tokens: Count
+    output_audio_tokens: Count
+    input_audio_tokens: Count
+    cache_read_tokens: Count
+    cache_write_tokens: Count
+    cache_write_1h_tokens: Count
+    cache_audio_read_tokens: Count
+    unmeasured_requests: Count
+    audio_seconds: float | None
+    details: Annotated[dict[str, int], BeforeValidator(lambda details: details or {})]
+    cost: Decimal | None
+
+
+class _Message(TypedDict, total=False):
+    run_id: Text
+    conversation_id: Text
+    timestamp: Time
+    metadata: Details
+    state: Literal["complete", "incomplete", "suspended", "interrupted"] | None
+
+
+class Request(_Message, total=False):
+    kind: Required[Literal["request"]]
+    parts: Required[list[RequestPart]]
+    instructions: Text
+
+
+class Response(_Message, total=False):
+    kind: Required[Literal["response"]]
+    parts: Required[list[ResponsePart]]
+    usage: Usage | None
+    model_name: Text
+    model_id: Text
+    provider_name: Text
+    provider_url: Text
+    canonical_system: Text
+    provider_details: Details
+    provider_response_id: Text
+    finish_reason: Literal["stop", "length", "content_filter", "tool_call", "error"] | None
+    failed_attempts: list[Object] | None
+    workspace_ref: Details
+    history_digest: Text
+
+
+MESSAGE: TypeAdapter[Request | Response] = TypeAdapter(Annotated[Request | Response, Field(discriminator="kind")])

@@ -1,0 +1,118 @@
+"""What the judge calls unreadable is what Pydantic AI refuses: no more of what people write, and no less."""
+
+import copy
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from sessions_app.agents.loop.library import load_messages
+from sessions_app.core.judge.reading import seen_message
+from sessions_app.core.judge.unreadable import refusal
+from sessions_app.core.payload import Payload
+
+RETRY = {"cause": "validation_error", "attempt": 1, "max_retries": 2}
+ERROR = {"type": "missing", "loc": ["a", 0], "msg": "Field required", "input": {}}
+FILES = [
+    "Look.",
+    {"kind": "image-url", "url": "https://example.com/a.png", "media_type": "image/png", "vendor_metadata": {"a": 1}},
+    {"kind": "document-url", "url": "https://example.com/a.pdf", "force_download": False, "identifier": "x"},
+    {"kind": "binary", "data": "aGk=", "media_type": "image/png", "vendor_metadata": None},
+    {"kind": "uploaded-file", "file_id": "f", "provider_name": "openai", "media_type": "image/png"},
+    {"kind": "text-content", "content": "Hi", "metadata": {"a": 1}},
+    {"kind": "cache-point", "ttl": "5m"},
+]
+COUNTS = {"input_tokens": 3, "output_tokens": 1, "cache_write_1h_tokens": 0, "unmeasured_requests": 0}
+USAGE = {**COUNTS, "audio_seconds": 0.5, "cost": "0.002", "details": {"a": 1}}
+REQUEST = {
+    "kind": "request",
+    "parts": [
+        {
+            "part_kind": "system-prompt",
+            "content": "Be kind.",
+            "dynamic_ref": "x",
+            "scope": "request",
+            "metadata": {"a": 1},
+        },
+        {"part_kind": "user-prompt", "content": "Q?"},
+        {"part_kind": "user-prompt", "content": FILES},
+        {"part_kind": "tool-return", "tool_name": "t", "content": {"a": 1}, "tool_call_id": "1", "outcome": "success"},
+        {"part_kind": "tool-return", "tool_name": "t", "content": "No", "outcome": "retried", "retry": RETRY},
+        {"part_kind": "retry-feedback", "content": "No", "retry": RETRY},
+        {"part_kind": "retry-feedback", "content": [ERROR], "retry": RETRY},
+        {"part_kind": "retry-prompt", "content": "No", "tool_name": "t", "tool_call_id": "1"},
+        {"part_kind": "retry-prompt", "content": [ERROR]},
+    ],
+    "instructions": "Help.",
+    "state": "complete",
+    "metadata": {"a": 1},
+}
+RESPONSE = {
+    "kind": "response",
+    "parts": [
+        {"part_kind": "text", "content": "A.", "id": "x", "provider_details": {"a": 1}},
+        {"part_kind": "thinking", "content": "Hm.", "signature": "s"},
+        {"part_kind": "tool-call", "tool_name": "t", "args": {"a": 1}, "tool_call_id": "1"},
+        {"part_kind": "builtin-tool-call", "tool_name": "web", "args": "{}", "tool_call_id": "2"},
+        {"part_kind": "builtin-tool-return", "tool_name": "web", "content": 7, "tool_call_id": "2"},
+        {"part_kind": "file", "content": {"kind": "binary", "data": "aGk=", "media_type": "image/png"}},
+    ],
+    "usage": USAGE,
+    "finish_reason": "stop",
+}
+WHOLE: dict[str, Any] = {"request": REQUEST, "response": RESPONSE}
+ABSENT = object()
+VALUES = (ABSENT, None, "", "other", 7, 0.5, True, {}, {"a": 1}, [], ["a"], [7], [None], [{}])
+OPEN = frozenset({"args", "content", "details", "metadata", "provider_details", "vendor_metadata", "input", "loc"})
+"""Fields whose inside is anybody's, where they hold an object or a list that is no message's."""
+
+
+def places(value, path=()):
+    """Each field of the messages, and each item of a prompt or of a list of errors."""
+    for key, item in value.items() if isinstance(value, dict) else enumerate(value):
+        yield (*path, key)
+        is_open = key in OPEN and not isinstance(item, list) and "kind" not in (item if isinstance(item, dict) else {})
+        if isinstance(item, dict | list) and not is_open and key != "loc":
+            yield from places(item, (*path, key))
+
+
+CASES = [(kind, place, value) for kind in WHOLE for place in places(WHOLE[kind]) for value in VALUES]
+
+
+def changed(kind, place, value):
+    message: Any = copy.deepcopy(WHOLE[kind])
+    holder = message
+    for key in place[:-1]:
+        holder = holder[key]
+    if value is not ABSENT:
+        holder[place[-1]] = value
+    else:
+        del holder[place[-1]]
+    return Payload.of_json(message)
+
+
+def is_read(payload):
+    try:
+        load_messages([payload])
+    except ValidationError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("kind", WHOLE)
+def test_messages_of_all_kinds_are_read(kind):
+    payload = Payload.of_json(WHOLE[kind])
+
+    assert is_read(payload)
+    assert refusal(seen_message(payload, step=1)) is None
+
+
+@pytest.mark.parametrize("kind", WHOLE)
+def test_what_is_refused_is_what_the_library_refuses(kind):
+    others = [(place, value) for of, place, value in CASES if of == kind if _parted(changed(kind, place, value))]
+
+    assert others == []
+
+
+def _parted(payload):
+    return is_read(payload) != (refusal(seen_message(payload, step=1)) is None)
