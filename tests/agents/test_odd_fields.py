@@ -136,6 +136,45 @@ def test_an_input_that_is_no_prompt_is_judged(value):
     assert [reason.code for reason in judged.reasons] == ["input_contradicts"]
 
 
+def test_an_input_of_a_file_without_its_address_is_judged():
+    record = small_record()
+    record["input"] = ["Look.", {"kind": "image-url"}]
+
+    judged = assert_promise_kept(json.dumps(record).encode())
+
+    assert ("input_contradicts", 1) in [(reason.code, reason.step) for reason in judged.reasons]
+
+
+def test_the_content_of_a_tool_that_cannot_be_read_is_judged_at_its_step():
+    record = small_record()
+    record["steps"][1]["content"] = [{"kind": "image-url"}]
+
+    judged = assert_promise_kept(json.dumps(record).encode())
+
+    assert ("unknown_message_part", 2) in [(reason.code, reason.step) for reason in judged.reasons]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("output_object", {"name": "Out"}, "parameters.output_object.json_schema of step 3"),
+        ("output_tools", [{"name": "out", "kind": "other"}], "parameters.output_tools.0.kind of step 3"),
+        ("instruction_parts", [{"part_kind": "instruction"}], "parameters.instruction_parts.0.content of step 3"),
+        ("function_tools", [{"name": "t", "timeout": "long"}], "parameters.function_tools.0.timeout of step 3"),
+    ],
+)
+def test_parameters_that_cannot_be_read_are_judged_at_their_step(name, value, said):
+    record = small_record()
+    plain = {"output_mode": "text", "function_tools": [{"name": "t", "kind": "function"}]}
+    record["parameters"] = [plain, {**plain, name: value}]
+    record["steps"][0]["parameters"], record["steps"][2]["parameters"] = 0, 1
+
+    judged = assert_promise_kept(json.dumps(record).encode())
+
+    assert ("unreadable_parameters", 3) in [(reason.code, reason.step) for reason in judged.reasons]
+    assert said in judged.words
+
+
 @pytest.mark.parametrize("agent", [{"name": "Support"}, ["Support"], 7, None, "Support"])
 def test_an_agent_without_a_name_of_text_is_judged_like_any_other(agent):
     record = copy.deepcopy(small_record())

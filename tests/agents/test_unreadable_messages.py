@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from sessions_app.agents.loop.library import load_messages
+from sessions_app.agents.loop.library import load_messages, load_parameters
+from sessions_app.core.judge.message_shapes import PARAMETERS_WITH_TOOLS
 from sessions_app.core.judge.reading import seen_message
 from sessions_app.core.judge.unreadable import refusal
 from sessions_app.core.payload import Payload
@@ -63,7 +64,21 @@ RESPONSE = {
 WHOLE: dict[str, Any] = {"request": REQUEST, "response": RESPONSE}
 ABSENT = object()
 VALUES = (ABSENT, None, "", "other", 7, 0.5, True, {}, {"a": 1}, [], ["a"], [7], [None], [{}])
-OPEN = frozenset({"args", "content", "details", "metadata", "provider_details", "vendor_metadata", "input", "loc"})
+OPEN = frozenset(
+    {
+        "parameters_json_schema",
+        "return_schema",
+        "json_schema",
+        "args",
+        "content",
+        "details",
+        "metadata",
+        "provider_details",
+        "vendor_metadata",
+        "input",
+        "loc",
+    }
+)
 """Fields whose inside is anybody's, where they hold an object or a list that is no message's."""
 
 
@@ -79,8 +94,8 @@ def places(value, path=()):
 CASES = [(kind, place, value) for kind in WHOLE for place in places(WHOLE[kind]) for value in VALUES]
 
 
-def changed(kind, place, value):
-    message: Any = copy.deepcopy(WHOLE[kind])
+def changed(whole, place, value):
+    message: Any = copy.deepcopy(whole)
     holder = message
     for key in place[:-1]:
         holder = holder[key]
@@ -92,11 +107,31 @@ def changed(kind, place, value):
 
 
 def is_read(payload):
-    try:
-        load_messages([payload])
-    except ValidationError:
-        return False
-    return True
+    return _loads(load_messages, [payload])
+
+
+TOOL = {
+    "name": "t",
+    "parameters_json_schema": {"type": "object"},
+    "description": "Does.",
+    "strict": True,
+    "sequential": False,
+    "kind": "function",
+    "metadata": {"a": 1},
+    "timeout": 0.5,
+    "defer_loading": False,
+    "return_schema": {"type": "string"},
+    "include_return_schema": None,
+    "toolset_id": "x",
+}
+PARAMETERS: dict[str, Any] = {
+    "function_tools": [TOOL],
+    "output_tools": [TOOL],
+    "output_object": {"json_schema": {"type": "object"}, "name": "O", "description": "Out.", "strict": True},
+    "instruction_parts": [
+        {"content": "Help.", "dynamic": False, "on_change": "rewrite", "name": "x", "part_kind": "instruction"}
+    ],
+}
 
 
 @pytest.mark.parametrize("kind", WHOLE)
@@ -109,10 +144,30 @@ def test_messages_of_all_kinds_are_read(kind):
 
 @pytest.mark.parametrize("kind", WHOLE)
 def test_what_is_refused_is_what_the_library_refuses(kind):
-    others = [(place, value) for of, place, value in CASES if of == kind if _parted(changed(kind, place, value))]
+    others = [(place, value) for of, place, value in CASES if of == kind if _parted(changed(WHOLE[kind], place, value))]
 
     assert others == []
 
 
 def _parted(payload):
     return is_read(payload) != (refusal(seen_message(payload, step=1)) is None)
+
+
+def test_parameters_that_are_refused_are_those_that_the_library_refuses():
+    cases = [(place, value) for place in places(PARAMETERS) if len(place) > 1 for value in VALUES]
+
+    others = [(place, value) for place, value in cases if _load_otherwise(changed(PARAMETERS, place, value))]
+
+    assert others == []
+
+
+def _load_otherwise(payload):
+    return _loads(load_parameters, payload.value) != _loads(PARAMETERS_WITH_TOOLS.validate_python, payload.value)
+
+
+def _loads(load, value):
+    try:
+        load(value)
+    except ValidationError:
+        return False
+    return True

@@ -35,6 +35,7 @@ from sessions_app.core.history import History
 from sessions_app.core.judge.openai_loop import ENDED_AT_TOOLS
 from sessions_app.core.judge.reading import count, is_of_recorder
 from sessions_app.core.judge.reasons import Reason
+from sessions_app.core.judge.unreadable import UNREADABLE
 from sessions_app.core.judge.verdict import Verdict, judge
 from sessions_app.core.payload import Payload
 from sessions_app.core.replay.ending import Ending, Played, cannot_begin, conclude, limit_facts, limit_place
@@ -61,9 +62,9 @@ async def replay_recording(run: Run, on_progress: Progress, clock: PinnedClock, 
 
 
 def _unreadable_from(judged: Verdict, error: ValidationError) -> Result:
-    """Where the judge saw that the library would refuse a message, the replay ends where it promised."""
+    """Where the judge saw that the library would refuse something, the replay ends where it promised."""
     limit = judged.limit
-    if limit is None or all(reason.code != "unknown_message_part" for reason in judged.reasons):
+    if limit is None or all(reason.code not in UNREADABLE for reason in judged.reasons):
         return Result(verdict="could_not_run", error=unreadable(error))
     return Result(verdict="unknown_from_step", divergence=limit_place(limit), facts={"limit": limit_facts(limit)})
 

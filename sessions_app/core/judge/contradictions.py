@@ -22,6 +22,7 @@ from sessions_app.core.judge.reading import (
 from sessions_app.core.judge.reasons import Reason, reason_at, reason_at_end
 from sessions_app.core.judge.saved_input import saved_input_contradicts
 from sessions_app.core.judge.system_prompt import instructions_contradict
+from sessions_app.core.judge.unreadable import is_prompt
 from sessions_app.core.payload import Payload
 from sessions_app.core.replay.hand_overs import is_openai_agents
 from sessions_app.core.replay.rewriting import read_rewriting
@@ -41,9 +42,9 @@ def record_gaps(run: Run) -> Iterator[Reason]:
 
 def _unreadable_input(run: Run) -> Iterator[Reason]:
     """A prompt is a text, or a list of texts and files; a replay begins with it."""
-    is_prompt = run.input is None or not run.input.is_json or isinstance(run.input.value, str | list)
     prompts = [part for seen in first_requests(run) for part in seen.parts_of("user-prompt")]
-    if run.source_format == "native" and not is_prompt and prompts:
+    can_begin = run.input is None or not run.input.is_json or is_prompt(run.input)
+    if run.source_format == "native" and prompts and not can_begin:
         message = "The input is neither a text nor a list of texts and files; no replay can begin with it."
         yield reason_at(run, "input_contradicts", message, main_models(run)[0][0])
 

@@ -1,4 +1,4 @@
-"""What Pydantic AI 2.68 reads as a message, as types that pydantic checks, as the library does when it loads one.
+"""What Pydantic AI 2.68 reads as a message, a prompt or a tool, as types that pydantic checks as there.
 
 Fields that the library fills in by itself are null where they were not captured, and the loader leaves them out.
 """
@@ -261,3 +261,62 @@ class Response(_Message, total=False):
 
 
 MESSAGE: TypeAdapter[Request | Response] = TypeAdapter(Annotated[Request | Response, Field(discriminator="kind")])
+PROMPT: TypeAdapter[str | list[Item]] = TypeAdapter(str | list[Item])
+
+
+# --- with what a model was asked ---------------------------------------------------------------
+
+
+class Tool(TypedDict, total=False):
+    name: Required[str]
+    parameters_json_schema: Object
+    description: Text
+    outer_typed_dict_key: Text
+    strict: bool | None
+    sequential: bool
+    kind: Literal["function", "output", "external", "unapproved"]
+    metadata: Details
+    timeout: float | None
+    defer_loading: bool
+    unless_native: Text
+    with_native: Text
+    tool_kind: Text
+    unless_tool_kind: Text
+    return_schema: Details
+    include_return_schema: bool | None
+    toolset_id: Text
+    capability_id: Text
+
+
+class OutputObject(TypedDict, total=False):
+    json_schema: Required[Object]
+    name: Text
+    description: Text
+    strict: bool | None
+
+
+class Instruction(TypedDict, total=False):
+    content: Required[str]
+    dynamic: bool
+    on_change: Literal["rewrite", "append"]
+    name: Text
+    part_kind: Literal["instruction"]
+
+
+class Parameters(TypedDict, total=False):
+    """What a replay takes over of the parameters of a request; everything else it compares as it was written."""
+
+    output_tools: list[Tool] | None
+    output_object: OutputObject | None
+    instruction_parts: list[Instruction] | None
+
+
+class ParametersWithTools(Parameters, total=False):
+    """Where the tools were not recorded by themselves."""
+
+    function_tools: list[Tool] | None
+
+
+TOOL: TypeAdapter[Tool] = TypeAdapter(Tool)
+PARAMETERS: TypeAdapter[Parameters] = TypeAdapter(Parameters)
+PARAMETERS_WITH_TOOLS: TypeAdapter[ParametersWithTools] = TypeAdapter(ParametersWithTools)

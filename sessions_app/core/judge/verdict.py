@@ -28,7 +28,7 @@ from sessions_app.core.judge.reading import (
 )
 from sessions_app.core.judge.reasons import Reason, reason_at
 from sessions_app.core.judge.retries import retry_gaps
-from sessions_app.core.judge.unreadable import unreadable_messages
+from sessions_app.core.judge.unreadable import unreadable_contents, unreadable_messages, unreadable_parameters
 from sessions_app.core.payload import JsonObject
 from sessions_app.core.replay.plan import repeated_requests
 from sessions_app.core.run import (
@@ -244,6 +244,8 @@ GAP_CHECKS: tuple[GapCheck, ...] = (
     outcome_gaps,
     _goes_on_after_words,
     unreadable_messages,
+    unreadable_parameters,
+    unreadable_contents,
 )
 
 
