@@ -90,6 +90,46 @@ def test_a_turn_whose_prompt_was_not_saved_is_judged_where_the_loop_ends(
     assert reasons == [("prompt_missing", len(before))]
 
 
+def test_an_answer_before_anything_was_asked_is_nothing_to_begin_with():
+    document = copy.deepcopy(SESSION)
+    document["messages"][:2] = document["messages"][1::-1]
+
+    judged = assert_promise_kept(encode_native(parsed(document)))
+
+    assert (judged.verdict, judged.limit and judged.limit.code) == ("cold", "prompt_missing")
+
+
+def test_an_answer_of_a_tool_before_its_call_is_judged_at_its_request():
+    document = copy.deepcopy(SESSION)
+    del document["tool_calls"]
+    again = [copy.deepcopy(each) for each in document["messages"][1:3]]
+    for message in again:
+        message["parts"] = [part | {"tool_call_id": "later"} for part in message["parts"] if "tool_name" in part]
+    document["messages"][3:3] = again
+    assert judge(parsed(document)).verdict == "replayable"
+    document["messages"][3:5] = again[::-1]
+
+    judged = assert_promise_kept(encode_native(parsed(document)))
+
+    assert judged.limit is not None
+    assert (judged.limit.code, judged.limit.step) == ("other_course", 3)
+
+
+def test_two_calls_of_one_answer_with_one_id_are_judged_where_they_would_be_made():
+    document = copy.deepcopy(SESSION)
+    parts = document["messages"][1]["parts"]
+    parts.insert(0, {"kind": "tool-call", "tool_name": "look", "args": {}, "tool_call_id": "call_0"})
+    document["messages"][2]["parts"].insert(
+        0, {"kind": "tool-return", "tool_name": "look", "content": "", "tool_call_id": "call_0"}
+    )
+    parts.append(parts[-1])
+
+    judged = assert_promise_kept(encode_native(parsed(document)))
+
+    assert judged.limit is not None
+    assert (judged.limit.code, judged.limit.step) == ("call_ids_doubled", 2)
+
+
 CONTRADICTIONS = {
     "another input": lambda document: document.update(user_input="Another"),
     "another prompt": first_parts({"kind": "user-prompt", "content": "Another"}),

@@ -20,6 +20,7 @@ from sessions_app.core.judge.reading import (
     main_models,
     object_of,
     seen_message,
+    seen_messages,
     step_name,
     value_of,
 )
@@ -52,6 +53,8 @@ def course_gaps(run: Run) -> Iterator[Reason]:
     yield from _ends_elsewhere(run)
     yield from _other_course(run)
     yield from _unprompted(run)
+    yield from _answered_before(run)
+    yield from _doubled_ids(run)
     yield from _other_answers(run)
 
 
@@ -158,12 +161,43 @@ def _ends_elsewhere(run: Run) -> Iterator[Reason]:
 
 def _unprompted(run: Run) -> Iterator[Reason]:
     """A saved conversation that goes on behind a final answer: the prompt in between was not saved, and a loop ends
-    where nobody asks any more."""
+    where nobody asks any more. Nor does it begin where nobody asked."""
+    first = next(iter(main_models(run)), None)
+    if run.source_format in _SAVED and first is not None and first[1].history is None and run.input is not None:
+        message = f"Nobody asked for the answer of {step_name(first[0])}: no message comes before it."
+        yield reason_at(run, "prompt_missing", message, first[0])
     for (step, call), (after, later) in pairwise(main_models(run)) if run.source_format in _SAVED else ():
         is_final = "text" in kinds_said(call) and not calls_in(call)
         if is_final and later.history is not None and not _says_something(later.history):
             message = f"Nobody asked for the answer of {step_name(after)}: that of {step_name(step)} was the last one."
             yield reason_at(run, "prompt_missing", message, after)
+            return
+
+
+def _answered_before(run: Run) -> Iterator[Reason]:
+    """Saved messages in an order in which no loop makes them: a request holds an answer to a call that comes later."""
+    if run.source_format not in _SAVED:
+        return
+    asked_ever = {str(part.get("tool_call_id")) for _, call in main_models(run) for part in calls_in(call)}
+    asked: set[str] = set()
+    for seen in seen_messages(run):
+        asked |= {str(part.get("tool_call_id")) for part in seen.parts_of("tool-call")}
+        told = {str(part.get("tool_call_id")) for part in seen.parts_of(*_ANSWERS)}
+        if 0 < seen.step <= len(run.steps) and told & (asked_ever - asked):
+            step = run.steps[seen.step - 1]
+            message = f"The request of {step_name(step)} answers a call that the model asks for behind it."
+            yield reason_at(run, "other_course", message, step)
+            return
+
+
+def _doubled_ids(run: Run) -> Iterator[Reason]:
+    """The loop makes none of the calls of an answer in which two have one id."""
+    for step, call in main_models(run) if run.source_format in _SAVED else ():
+        ids = Counter(part.get("tool_call_id") for part in calls_in(call))
+        made = next((each for each in main_steps(run) if each.index > step.index), None)
+        if made is not None and any(count > 1 for call_id, count in ids.items() if call_id):
+            message = f"The answer of {step_name(step)} asks for two calls under one id; no loop makes them."
+            yield reason_at(run, "call_ids_doubled", message, made)
             return
 
 
