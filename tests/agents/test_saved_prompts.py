@@ -190,3 +190,12 @@ def test_white_space_at_the_ends_of_instructions_is_kept_by_a_replay(instruction
     """Pydantic AI's loop takes it away, other frameworks do not."""
     for document in (ITEMS, SESSION):
         assert_reproduced(encode_native(parsed({**document, "instructions": instructions})))
+
+
+@pytest.mark.parametrize("final", [{}, {"final_output": None}], ids=["left out", "null"])
+def test_items_without_what_the_run_ended_with_do_not_say_that_it_ended_so(final: Json):
+    judged = assert_promise_kept(
+        encode_native(parsed({name: value for name, value in ITEMS.items() if name != "final_output"} | final))
+    )
+
+    assert [(reason.code, reason.step) for reason in judged.reasons] == [("output_missing", 4)]

@@ -51,7 +51,7 @@ def parse_items(content: bytes, limits: Limits = Limits()) -> Run:
         run,
         session_id=fields.identifier("session_id") or run_id,
         input=_input(fields) or run.input,
-        output=run.output if output is None else message_value(output),
+        output=None if output is None else message_value(output),
         status="ok" if output is not None else run.status,
         model=fields.name("model") or run.model,
         instructions=instructions or run.instructions,
