@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from tests.agents.test_odd_fields import Record, holders, reproduces, small_record
+from tests.recorder.playing import last_record
 from tests.recorder.replaying import replayed
+from tests.recorder.scenarios import Scenario, model_retry
 
 
 def with_answer(result: Any, told: Any, **agent: str) -> Record:
@@ -51,3 +53,29 @@ def test_a_recorder_of_ours_keeps_one_spelling():
 
     assert not reproduces(record)
     assert reproduces(with_answer({"a": 1}, {"a": 1}))
+
+
+def test_a_retry_that_the_request_alone_leaves_out_is_a_difference_of_the_request():
+    record = json.loads(last_record(Scenario(model_retry), "run"))
+    index, part = next(
+        (index, part)
+        for index, step in enumerate(record["steps"], start=1)
+        for message in (step.get("request") or {}).get("messages", [])
+        for part in message["parts"]
+        if part.get("retry")
+    )
+    part["retry"] = None
+
+    result, _ = replayed(json.dumps(record).encode())
+
+    assert result.divergence is not None
+    assert (result.divergence.step, result.divergence.path) == (index, "messages[2].parts[0].retry")
+
+
+def test_an_id_that_was_not_captured_is_no_difference_of_the_id_that_the_library_makes_up():
+    record = small_record()
+    holders(record)["tool return"].update(tool_call_id=None)
+
+    result, _ = replayed(json.dumps(record).encode())
+
+    assert "pyd_ai_" not in str(result.divergence)

@@ -49,12 +49,20 @@ def is_how_it_ended(answer: ToldAnswer, replayed: JsonValue) -> bool:
     replayed outcome, and all that comes with it, the message alone tells another one."""
     if answer.field == ".outcome" and replayed == answer.call.outcome and _has_what_comes_with_it(answer):
         return False
+    if answer.field.startswith(".retry") and same_json(_retry_of(answer), replayed):
+        return False
     if answer.field.startswith(_MANNER):
         return True
     return any(
         given is not None and answer.field.startswith(f".{name}") and same_json(given.value, answer.part.get(name))
         for name, given in (("content", answer.call.result), ("metadata", answer.call.metadata))
     )
+
+
+def _retry_of(answer: ToldAnswer) -> JsonValue:
+    """What the step itself says of its retry, at the field that differs."""
+    name = answer.field.removeprefix(".retry").removeprefix(".")
+    return (answer.call.retry or {}).get(name) if name else answer.call.retry
 
 
 def _has_what_comes_with_it(answer: ToldAnswer) -> bool:

@@ -112,7 +112,7 @@ def _in_objects(
         left, right = recorded.get(key, _ABSENT), rebuilt.get(key, _ABSENT)
         if _is_volatile(key, path, tally):
             tally.volatile += 1
-        elif isinstance(raw, dict) and key not in raw and may_lack_fields(path, raw):
+        elif isinstance(raw, dict) and _is_untold(key, raw) and may_lack_fields(path, raw):
             if left is _ABSENT or not same_json(left, right):
                 tally.note_missing(here)
         elif key == _FILES and ((left in _NO_FILES and right in _NO_FILES) or _is_of_addresses(recorded)):
@@ -122,6 +122,10 @@ def _in_objects(
         else:
             inner = raw.get(key) if isinstance(raw, dict) else left
             yield from _mismatches(left, right, inner, here, tally)
+
+
+def _is_untold(key: str, raw: dict[str, JsonValue]) -> bool:
+    return key not in raw or (raw[key] is None and key in FILLED_BY_LIBRARY)
 
 
 def _is_of_addresses(part: JsonValue) -> bool:
