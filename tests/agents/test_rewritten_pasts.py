@@ -172,6 +172,13 @@ def test_a_message_more_that_is_gone_is_a_difference():
     assert verdict_of(record)[:2] == ("diverged", 5)
 
 
+def test_an_answer_that_a_cut_past_tells_otherwise_differs_in_what_is_told_otherwise():
+    record = record_of(keeps_three)
+    record["steps"][2]["response"]["provider_response_id"] = "set"
+
+    assert verdict_of(record) == ("diverged", 5, "messages[1].provider_response_id")
+
+
 def spelled_whole(record: Record, index: int) -> Json:
     """The messages of this step's request, which from now on says all of them."""
     step = record["steps"][index - 1]

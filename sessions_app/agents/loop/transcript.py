@@ -243,8 +243,9 @@ class Transcript:
             self.rewritten[planned.step] = rewriting
         other = None if told is None else next((at for at in made if at not in told.made), None)
         if other is not None:
-            found = _compare(recorded, there, other, f"messages[{other}]", self.tally)
-            self.diverged(planned.step, found or Mismatch(path=f"messages[{other}]", recorded=None, rebuilt=None))
+            path, beside = f"messages[{other}]", _beside(places, other, len(recorded), len(there))
+            found = _compare([recorded[other]], there[beside : beside + 1], 0, path, self.tally)
+            self.diverged(planned.step, found or Mismatch(path=path, recorded=None, rebuilt=None))
             return False
         if told is not None and len(missing) > told.cut:
             at = missing[told.cut]
@@ -337,6 +338,12 @@ def _places(recorded: list[Payload], there: list[JsonValue], made: Collection[in
         )
         _put(places, recorded, there[:last], [position], first)
     return places
+
+
+def _beside(places: dict[int, int], position: int, recorded: int, there: int) -> int:
+    """Where a recorded message that is not there would be: as far before the next one that is, or before the end."""
+    following = min((at for at in places if at > position), default=recorded)
+    return max(0, places.get(following, there) - (following - position))
 
 
 def _put(
