@@ -168,6 +168,27 @@ def test_a_handoff_that_is_ignored_says_so():
     }
 
 
+def test_a_handoff_to_another_agent_than_went_on_is_judged_at_its_step():
+    (record,) = played("two_handoffs_in_one_answer", "run")
+    moved = next(step for step in record["steps"] if (step.get("handoff") or {}).get("to"))
+    moved["handoff"]["to"] = "Nobody"
+
+    judged = judge(parse_native(bytes_of(record)))
+
+    found = [(reason.code, reason.step) for reason in judged.reasons]
+    assert ("agent_contradicted", record["steps"].index(moved) + 1) in found
+
+
+def test_a_step_of_an_agent_that_nobody_handed_over_to_is_judged():
+    (record,) = played("two_handoffs_in_one_answer", "run")
+    last = max(index for index, step in enumerate(record["steps"]) if step["kind"] == "model")
+    record["steps"][last]["agent"] = "Nobody"
+
+    judged = judge(parse_native(bytes_of(record)))
+
+    assert ("agent_contradicted", last + 1) in [(reason.code, reason.step) for reason in judged.reasons]
+
+
 @pytest.mark.parametrize("way", WAYS)
 def test_a_guardrail_that_trips_late_is_the_error_of_the_run(way: str):
     (record,) = played("an_input_guardrail_that_trips_late", way)

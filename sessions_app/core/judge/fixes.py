@@ -105,6 +105,7 @@ FIXES: dict[str, Fix] = {
     "instructions_contradicted": Fix(sentence="Record as `instructions` what the first request was sent with."),
     "model_contradicted": Fix(sentence="Record as `model` the one that the first request asks, or leave it out."),
     "calls_contradicted": Fix(sentence="List in `tool_calls` the calls that the messages hold, or leave it out."),
+    "agent_contradicted": Fix(sentence="Record the agent of each step, and with each handoff the one that took over."),
     "call_ids_doubled": Fix(sentence="Save each call with the id that the model gave it; no two have the same one."),
     "items_contradicted": Fix(sentence="Record in `items` what the run's messages hold, or leave it out."),
     "tool_step_missing": Fix(sentence="Record a tool step, with its call id, for every call that the model asks for."),

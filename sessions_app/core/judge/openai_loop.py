@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from itertools import pairwise, takewhile
 
 from sessions_app.core.history import History, nodes
+from sessions_app.core.judge.handoffs import agent_gaps
 from sessions_app.core.judge.last_calls import asked_last, calls_in, is_settled
 from sessions_app.core.judge.reading import (
     first_requests,
@@ -321,6 +322,7 @@ def _kind(message: Payload) -> object:
 
 
 _CHECKS = (
+    agent_gaps,
     _begins_at_an_answer,
     _other_input,
     _other_prompt,

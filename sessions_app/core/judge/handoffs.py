@@ -1,0 +1,53 @@
+"""Which agent of the OpenAI Agents SDK made a step: it changes by a handoff and by nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sessions_app.core.judge.reading import object_of, step_name
+from sessions_app.core.judge.reasons import Reason, reason_at
+from sessions_app.core.run import ModelCall, Run, Step, ToolCall, main_steps
+
+
+def agent_gaps(run: Run) -> Iterator[Reason]:
+    """The first model step of an agent that nobody handed over to. Where no handoff was recorded at all, nothing says
+    how agents changed."""
+    if run.source_format != "native" or not any(map(_hands_over, run.steps)):
+        return
+    agent: str | None = None
+    handoff: Step | None = None
+    for step in main_steps(run):
+        handoff = step if _hands_over(step) else handoff
+        own = step.extra.get("agent")
+        if not isinstance(step.call, ModelCall) or not isinstance(own, str):
+            continue
+        due = agent if handoff is None else _target(handoff)
+        if due is not None and own != due:
+            yield _reason(run, step, handoff, own, due)
+            return
+        agent, handoff = own, None
+
+
+def _hands_over(step: Step) -> bool:
+    """Of several handoffs the SDK takes the first and says of the others that they were ignored."""
+    said = step.extra.get("handoff")
+    return isinstance(said, dict) and not said.get("ignored")
+
+
+def _target(handoff: Step) -> str | None:
+    said = handoff.extra.get("handoff")
+    target = said.get("to") if isinstance(said, dict) else None
+    return target if isinstance(target, str) else None
+
+
+def _reason(run: Run, step: Step, handoff: Step | None, own: str, due: str) -> Reason:
+    """What the handoff answered names the agent once more."""
+    if handoff is not None and isinstance(handoff.call, ToolCall):
+        answer = object_of(handoff.call.result).get("assistant")
+        if answer == own:
+            message = (
+                f"The handoff of {step_name(handoff)} goes to {due}; its answer and the steps after it name {own}."
+            )
+            return reason_at(run, "agent_contradicted", message, handoff)
+    message = f"S{step_name(step)[1:]} is said to be of {own}; the agent there was {due}."
+    return reason_at(run, "agent_contradicted", message, step)
