@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -17,6 +18,7 @@ from pydantic_ai.models.test import TestModel
 from sessions_app.agents.own_code.registry import CannotLoadAgent, OwnAgent, load_agent
 from sessions_app.core.fork.order import Breakpoint, Course
 from sessions_app.core.fork.stops import Stops
+from sessions_app.core.formats.detect import parse_document
 from sessions_app.core.formats.native import parse_native
 from sessions_app.core.registrations import read_registrations
 from sessions_app.core.replay.observed import Result
@@ -430,3 +432,31 @@ def test_the_clock_stands_at_the_recorded_times(run: Run):
 
     assert seen[0] == run.started_at
     assert seen[-1] == run.steps[1].started_at  # the last answer before the second request was that of step 2
+
+
+@pytest.mark.parametrize(
+    ("instructions", "requests"),
+    [
+        (None, ("proven", None)),
+        ("NEVER cancel.", ("not_comparable", "the requests agree; instructions were not recorded")),
+    ],
+    ids=["none", "other"],
+)
+def test_instructions_that_a_saved_session_does_not_hold_are_not_proven(instructions: str | None, requests: Any):
+    saved = {
+        "session_id": "abc123",
+        "timestamp": "2026-02-17T14:23:01Z",
+        "user_input": "Hi",
+        "final_output": "Hello.",
+        "messages": [
+            {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": "Hi"}]},
+            {"kind": "response", "parts": [{"part_kind": "text", "content": "Hello."}]},
+        ],
+    }
+    run = parse_document(json.dumps(saved).encode())
+    assert isinstance(run, Run)
+
+    result = replayed_by(run, own(Play(Agent(Scripted(says("-")), instructions=instructions), "Hi")))
+
+    said = result.facts["proof"]["requests"]
+    assert (result.verdict, (said["state"], said.get("reason"))) == ("reproduced", requests)

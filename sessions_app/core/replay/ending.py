@@ -379,6 +379,9 @@ def _tool_arguments(played: Played) -> Part:
     return arguments_part(played.plan.run, played.observations) if told is None else not_comparable(told)
 
 
+_INSTRUCTIONS = "messages[].instructions"
+
+
 def _requests(played: Played) -> Part:
     if played.rewritten:
         return not_comparable(in_words(played.rewritten))
@@ -386,7 +389,8 @@ def _requests(played: Played) -> Part:
     run, hooks = played.plan.run, played.observations.hooks_not_run
     told = results_told_otherwise(run)
     ours = kept_turns(run), _not_made_again(run), played.taken_instructions, _of_checks(played), told
-    reasons = (*ours, _behind_tools(hooks), _saved_order(played.plan))
+    unsaid = "instructions were not recorded" if _INSTRUCTIONS in played.not_captured else None
+    reasons = (unsaid, *ours, _behind_tools(hooks), _saved_order(played.plan))
     untold = [each for each in reasons if each is not None]
     return found if found != PROVEN or not untold else not_comparable("; ".join(["the requests agree", *untold]))
 
