@@ -34,6 +34,7 @@ def record_gaps(run: Run) -> Iterator[Reason]:
     yield from _prompts(run)
     yield from _saved_input(run)
     yield from _pasts(run)
+    yield from _earlier_answers(run)
     yield from _instructions(run)
     yield from _model(run)
     yield from _listed_calls(run)
@@ -80,6 +81,20 @@ def _pasts(run: Run) -> Iterator[Reason]:
             yield reason_at(run, "past_contradicted", message, step)
             return
         before = call.history if call.response is not None else before
+
+
+def _earlier_answers(run: Run) -> Iterator[Reason]:
+    """No step of this run made the calls of earlier turns, so nothing but their messages says which tool answered."""
+    asked: dict[str, str] = {}
+    for node in () if run.is_told_by_others else [*nodes(run.prior)][::-1]:
+        seen = seen_message(node.message, step=0)
+        for part in seen.parts_of("tool-return"):
+            name, own = asked.get(str(part.get("tool_call_id"))), part.get("tool_name")
+            if name is not None and isinstance(own, str) and own != name:
+                message = f"In an earlier turn {own[:60]} answers a call of {name[:60]}."
+                yield reason_at_end(run, "past_contradicted", message)
+                return
+        asked |= {str(part.get("tool_call_id")): str(part.get("tool_name")) for part in seen.parts_of("tool-call")}
 
 
 def _goes_on_from(history: History, before: History) -> bool:
