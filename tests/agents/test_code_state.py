@@ -344,7 +344,7 @@ def test_the_run_of_a_fork_has_the_changed_state_and_what_the_code_made_of_it(ru
     assert docs == [[f"doc {n}" for n in range(first, first + count)] for count in range(1, len(searched) + 1)]
     assert state_after(made, len(made.steps))["retrieved_docs"] == docs[-1]
     assert result.divergence is not None
-    assert (result.divergence.step, result.divergence.path) == (at, "state.retrieved_docs[0]")
+    assert (result.divergence.step, result.divergence.path) == (at, "input_state.retrieved_docs[0]")
 
 
 def test_recorded_snapshots_do_to_a_changed_state_what_fits_it(run: Run):

@@ -92,3 +92,29 @@ def test_a_snapshot_of_the_code_that_ran_says_so(run: Run):
 
     assert snapshots(runs_tools=True) == {"own_code"}
     assert snapshots(runs_tools=False) == {"recorded"}
+
+
+@pytest.mark.parametrize(("at", "change"), [(at, change) for at, change, _ in CASES if change is not ELSE])
+@pytest.mark.parametrize("of_code", [False, True], ids=["rebuilt", "own code"])
+def test_a_fork_stops_at_the_number_of_the_step_that_it_is(run: Run, at: int, change: JsonObject, of_code: bool):
+    """Snapshots before the change are steps of the fork as well."""
+    if of_code:
+        result, made = fork_made_by(run, own(desk()), order_of(at, change, tools={}))
+    else:
+        result, made = forked(run, at, change)
+
+    assert made is not None
+    assert result.stopped is not None
+    stopped = made.steps[result.stopped["step"] - 1 :]
+    assert [(step.kind, step.source) for step in stopped] == [("model", "unknown")]
+
+
+@pytest.mark.parametrize("of_code", [False, True], ids=["rebuilt", "own code"])
+def test_a_rule_at_a_step_counts_snapshots(run: Run, of_code: bool):
+    rule = {"kind": "rule", "when": "step >= 9", "answer": {"text": "By rule."}}
+    if of_code:
+        _, made = fork_made_by(run, own(desk()), order_of(3, rule, tools={}))
+    else:
+        _, made = forked(run, 3, rule)
+
+    assert labels(made)[8] == ("model", "rule")

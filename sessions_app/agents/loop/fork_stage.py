@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from itertools import takewhile
 from typing import Any
 
 from pydantic_ai.messages import ModelMessage, ModelResponse
@@ -190,7 +191,7 @@ class ForkStage:
         self._on_progress()
 
     def _tool_stop(self, name: str, call_id: str | None, arguments: JsonObject) -> Stop:
-        seen = {**self._seen("tool"), "tool": name, "args": arguments}
+        seen = {**self._seen("tool", call_id), "tool": name, "args": arguments}
         return Stop(
             kind="tool",
             step=seen["step"],
@@ -213,14 +214,37 @@ class ForkStage:
                 self._left_open(stop)
             raise Paused(stopped)
 
-    def _denied(self) -> int:
-        """Calls before the request that comes next for which no tool was asked."""
-        replay, asked = self._plan.replay, self._plan.cursor + len(self._transcript.requests)
-        following = replay.answers[asked].step if asked < len(replay.answers) else None
-        return replay.denied_between(self._plan.kept, following)
+    def _next_step(self, kind: str, call_id: str | None) -> int:
+        """The number in the fork of what comes next. As long as it repeats the recording it is the recorded one, for
+        snapshots and other work beside the loop are played back between; behind that, steps are counted."""
+        made = [(each.step or 0, each.source in REPEATED) for each in self._transcript.requests]
+        made += [(each.step, each.source in REPEATED) for each in self._transcript.calls]
+        told = sorted((step, is_repeated) for step, is_repeated in made if step)
+        same = [step for step, _ in takewhile(lambda each: each[1], told)]
+        last, more = same[-1] if same else self._plan.kept, self._transcript.count - len(same)
+        if len(told) > len(same):  # answered otherwise, in its recorded place
+            last, more = told[len(same)][0], more - 1
+        elif not more and (recorded := self._recorded_step(kind, call_id, behind=last)) is not None:
+            return recorded
+        return last + more + 1 + (self._denied(behind=last) if kind == "model" else 0)
 
-    def _seen(self, kind: str, **more: Any) -> JsonObject:
-        step = self._plan.kept + self._transcript.count + (self._denied() if kind == "model" else 0) + 1
+    def _recorded_step(self, kind: str, call_id: str | None, *, behind: int) -> int | None:
+        if kind == "model":
+            return self._following()
+        calls = ((step.index, call.call_id) for step, call in self._plan.run.tool_calls if step.index > behind)
+        return next((index for index, each in calls if call_id is not None and each == call_id), None)
+
+    def _following(self) -> int | None:
+        """The recorded step of the request that comes next."""
+        replay, asked = self._plan.replay, self._plan.cursor + len(self._transcript.requests)
+        return replay.answers[asked].step if asked < len(replay.answers) else None
+
+    def _denied(self, *, behind: int) -> int:
+        """Calls before the request that comes next for which no tool was asked."""
+        return self._plan.replay.denied_between(behind, self._following())
+
+    def _seen(self, kind: str, call_id: str | None = None, **more: Any) -> JsonObject:
+        step = self._next_step(kind, call_id)
         self._state.reach(step)
         return {
             "kind": kind,
