@@ -16,8 +16,9 @@ import json
 import sqlite3
 import tempfile
 import uuid
-from contextlib import closing
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol
@@ -28,15 +29,16 @@ class Checkpoint:
     """What is needed to go on from a step. All payloads are JSON values."""
 
     run_id: str
-    step: int
+    step_id: str
+    step_number: int
     """How many steps the run has taken."""
-    history: list[Any]
-    """The messages so far."""
-    tool_calls: list[Any] = field(default_factory=list)
-    model_config: dict[str, Any] = field(default_factory=dict)
-    state: Any = None
-    agent_version: str | None = None
-    taken_at: datetime | None = None
+    timestamp: datetime
+    messages: list[Any]
+    """The conversation so far."""
+    tool_calls: list[Any]
+    model_config: dict[str, Any]
+    state: Any
+    agent_version: str
 
 
 class CheckpointMissing(LookupError):
@@ -44,13 +46,13 @@ class CheckpointMissing(LookupError):
 
 
 class CheckpointStore(Protocol):
-    def save(self, checkpoint: Checkpoint) -> None:
+    def save_checkpoint(self, checkpoint: Checkpoint) -> None:
         """Keep it; one that was there for the same run and step is replaced."""
 
-    def load(self, run_id: str, step: int) -> Checkpoint:
+    def load_checkpoint(self, run_id: str, step_id: str) -> Checkpoint:
         """An equal one. Raises `CheckpointMissing`."""
 
-    def steps(self, run_id: str) -> list[int]:
+    def step_ids(self, run_id: str) -> list[str]:
         """The steps of a run that it can go on from, in order."""
 
 
@@ -98,51 +100,56 @@ class BlobStore:
 
 TABLE = """
 CREATE TABLE IF NOT EXISTS checkpoints (
-    run_id TEXT, step INTEGER, agent_version TEXT, taken_at TEXT,
-    history TEXT, tool_calls TEXT, model_config TEXT NOT NULL, state TEXT NOT NULL,  -- names of blobs
-    PRIMARY KEY (run_id, step)
+    run_id TEXT, step_id TEXT, step_number INTEGER, timestamp TEXT, agent_version TEXT,
+    messages TEXT, tool_calls TEXT, model_config TEXT NOT NULL, state TEXT NOT NULL,  -- names of blobs
+    PRIMARY KEY (run_id, step_id)
 )
 """
 
 
 class SqliteCheckpointStore:
-    def __init__(self, folder: Path) -> None:
-        self.blobs = BlobStore(folder / "blobs")
-        self.path = folder / "checkpoints.sqlite3"
-        self._execute(TABLE)
+    def __init__(self, db: sqlite3.Connection, blob_store: BlobStore) -> None:
+        self.db = db
+        self.blob_store = blob_store
+        self.db.execute(TABLE)
 
-    def save(self, checkpoint: Checkpoint) -> None:
+    def save_checkpoint(self, checkpoint: Checkpoint) -> None:
         # Blobs first: a row never names a blob that is not there.
-        chains = [self.blobs.put_chain(items) for items in (checkpoint.history, checkpoint.tool_calls)]
-        values = [self.blobs.put(value) for value in (checkpoint.model_config, checkpoint.state)]
-        taken_at = checkpoint.taken_at and checkpoint.taken_at.isoformat()
-        row = [checkpoint.run_id, checkpoint.step, checkpoint.agent_version, taken_at, *chains, *values]
-        self._execute("INSERT OR REPLACE INTO checkpoints VALUES (?, ?, ?, ?, ?, ?, ?, ?)", *row)
+        chains = [self.blob_store.put_chain(items) for items in (checkpoint.messages, checkpoint.tool_calls)]
+        values = [self.blob_store.put(value) for value in (checkpoint.model_config, checkpoint.state)]
+        place = [checkpoint.run_id, checkpoint.step_id, checkpoint.step_number]
+        row = [*place, checkpoint.timestamp.isoformat(), checkpoint.agent_version, *chains, *values]
+        with self.db:
+            self.db.execute("INSERT OR REPLACE INTO checkpoints VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
 
-    def load(self, run_id: str, step: int) -> Checkpoint:
-        rows = self._execute("SELECT * FROM checkpoints WHERE run_id = ? AND step = ?", run_id, step)
-        if not rows:
-            raise CheckpointMissing(f"Run {run_id!r} has no checkpoint behind step {step}.")
-        _, _, agent_version, taken_at, history, tool_calls, model_config, state = rows[0]
+    def load_checkpoint(self, run_id: str, step_id: str) -> Checkpoint:
+        found = self.db.execute("SELECT * FROM checkpoints WHERE run_id = ? AND step_id = ?", (run_id, step_id))
+        row = found.fetchone()
+        if row is None:
+            raise CheckpointMissing(f"Run {run_id!r} has no checkpoint {step_id!r}.")
+        _, _, step_number, timestamp, agent_version, messages, tool_calls, model_config, state = row
         return Checkpoint(
             run_id=run_id,
-            step=step,
-            history=self.blobs.get_chain(history),
-            tool_calls=self.blobs.get_chain(tool_calls),
-            model_config=self.blobs.get(model_config),
-            state=self.blobs.get(state),
+            step_id=step_id,
+            step_number=step_number,
+            timestamp=datetime.fromisoformat(timestamp),
+            messages=self.blob_store.get_chain(messages),
+            tool_calls=self.blob_store.get_chain(tool_calls),
+            model_config=self.blob_store.get(model_config),
+            state=self.blob_store.get(state),
             agent_version=agent_version,
-            taken_at=taken_at and datetime.fromisoformat(taken_at),
         )
 
-    def steps(self, run_id: str) -> list[int]:
-        rows = self._execute("SELECT step FROM checkpoints WHERE run_id = ? ORDER BY step", run_id)
-        return [step for (step,) in rows]
+    def step_ids(self, run_id: str) -> list[str]:
+        rows = self.db.execute("SELECT step_id FROM checkpoints WHERE run_id = ? ORDER BY step_number", (run_id,))
+        return [step_id for (step_id,) in rows]
 
-    def _execute(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
-        """The rows, in a transaction and a connection of their own."""
-        with closing(sqlite3.connect(self.path)) as database, database:
-            return database.execute(statement, values).fetchall()
+
+@contextmanager
+def open_store(folder: Path) -> Iterator[SqliteCheckpointStore]:
+    """The store in a folder, closed at the end of the block."""
+    with closing(sqlite3.connect(folder / "checkpoints.sqlite3")) as db:
+        yield SqliteCheckpointStore(db, BlobStore(folder / "blobs"))
 
 
 # --- an agent that can stop and go on
@@ -151,44 +158,59 @@ TOOLS = ("lookup_order", "check_stock", "quote_shipping", "book_courier")
 
 START = Checkpoint(
     run_id="run_abc123",
-    step=0,
-    history=[{"role": "user", "content": "Send order ORD-5521 again, please."}],
+    step_id="step_0",
+    step_number=0,
+    timestamp=datetime.now().astimezone(),
+    messages=[{"role": "user", "content": "Send order ORD-5521 again, please."}],
+    tool_calls=[],
     model_config={"model": "scripted-1", "settings": {"temperature": 0}},
     state={"done": []},
     agent_version="v1",
 )
 
 
+def step_to(now: Checkpoint, message: Any, **changes: Any) -> Checkpoint:
+    """The checkpoint of the step that follows."""
+    number, moment = now.step_number + 1, datetime.now().astimezone()
+    place = {"step_id": f"step_{number}", "step_number": number, "timestamp": moment}
+    return replace(now, **place, messages=[*now.messages, message], **changes)
+
+
 def next_step(now: Checkpoint) -> Checkpoint:
     """The agent: one tool after the other. It knows nothing but the checkpoint."""
-    tool = TOOLS[now.step]
-    message = {"role": "tool", "name": tool, "content": "went well"}
+    tool = TOOLS[now.step_number]
     call = {"tool_name": tool, "args": {"order_id": "ORD-5521"}, "result": "went well"}
+    message = {"role": "tool", "name": tool, "content": "went well"}
     state = {"done": [*now.state["done"], tool]}
-    history, tool_calls = [*now.history, message], [*now.tool_calls, call]
-    moment = datetime.now().astimezone()
-    return replace(now, step=now.step + 1, history=history, tool_calls=tool_calls, state=state, taken_at=moment)
+    return step_to(now, message, state=state, tool_calls=[*now.tool_calls, call])
 
 
 def go_on(store: CheckpointStore, now: Checkpoint, until: int = len(TOOLS)) -> Checkpoint:
     """Take steps up to this one, and save each."""
-    while now.step < until:
+    while now.step_number < until:
         now = next_step(now)
-        store.save(now)
+        store.save_checkpoint(now)
     return now
 
 
 def main(folder: Path) -> None:
-    go_on(SqliteCheckpointStore(folder), START, until=3)
-    store = SqliteCheckpointStore(folder)
-    steps = store.steps(START.run_id)
-    print(f"The process ended in the middle of the run; the store holds steps {steps}.")
-    for step in steps:
-        end = go_on(store, store.load(START.run_id, step))
-        print(f"Resumed behind step {step}: {' -> '.join(end.state['done'][step:])}")
-    saved = [store.load(START.run_id, step) for step in store.steps(START.run_id)]
-    values = sum(len(each.history) + len(each.tool_calls) + 2 for each in saved)
-    print(f"{len(saved)} checkpoints of {values} values are kept as {len(list(store.blobs.folder.iterdir()))} blobs.")
+    with open_store(folder) as store:
+        go_on(store, START, until=3)
+    with open_store(folder) as store:
+        show(store)
+
+
+def show(store: SqliteCheckpointStore) -> None:
+    step_ids = store.step_ids(START.run_id)
+    print(f"The process ended in the middle of the run; the store holds {', '.join(step_ids)}.")
+    for step_id in step_ids:
+        origin = store.load_checkpoint(START.run_id, step_id)
+        end = go_on(store, origin)
+        print(f"Resumed behind {step_id}: {' -> '.join(end.state['done'][origin.step_number :])}")
+    saved = [store.load_checkpoint(START.run_id, step_id) for step_id in store.step_ids(START.run_id)]
+    values = sum(len(each.messages) + len(each.tool_calls) + 2 for each in saved)
+    blobs = len(list(store.blob_store.folder.iterdir()))
+    print(f"{len(saved)} checkpoints of {values} values are kept as {blobs} blobs.")
 
 
 if __name__ == "__main__":

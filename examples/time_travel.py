@@ -16,12 +16,12 @@ import json
 import tempfile
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import datetime
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from examples.checkpoint_store import Checkpoint, CheckpointMissing, CheckpointStore, SqliteCheckpointStore
+from examples import checkpoint_store
+from examples.checkpoint_store import Checkpoint, CheckpointMissing, CheckpointStore, open_store, step_to
 from replay_recorder import RecordingError, ToolRecorder, ToolReplayer
 
 Search = Callable[[dict[str, Any]], Any]
@@ -29,12 +29,11 @@ LIMIT = 20
 
 # --- the agent: from one checkpoint to the next
 
-START = Checkpoint(
+START = replace(
+    checkpoint_store.START,
     run_id="run_xyz789",
-    step=0,
-    history=[{"role": "user", "content": "What is your refund policy?"}],
+    messages=[{"role": "user", "content": "What is your refund policy?"}],
     state={"query": "refund policy", "refuse_when_empty": False},
-    agent_version="v1",
 )
 
 
@@ -59,16 +58,11 @@ def answer_of(now: Checkpoint) -> str | None:
     return f"(gave up after {LIMIT} searches)" if len(now.tool_calls) == LIMIT else None
 
 
-def step_to(now: Checkpoint, message: dict[str, Any], **changes: Any) -> Checkpoint:
-    moment = datetime.now().astimezone()
-    return replace(now, step=now.step + 1, history=[*now.history, message], taken_at=moment, **changes)
-
-
 def run_on(store: CheckpointStore, now: Checkpoint, search: Search) -> None:
     """Go on to the answer; every step is saved."""
     while "answer" not in now.state:
         now = next_step(now, search)
-        store.save(now)
+        store.save_checkpoint(now)
 
 
 def record_incident(store: CheckpointStore, folder: Path) -> None:
@@ -88,12 +82,12 @@ def record_incident(store: CheckpointStore, folder: Path) -> None:
 
 def go_on_from(store: CheckpointStore, step: int, changes: dict[str, Any], folder: Path) -> str:
     """Go on behind a step of the incident, as a run of its own whose id is returned; with changes it is a fork."""
-    origin = store.load(START.run_id, step)
+    origin = store.load_checkpoint(START.run_id, f"step_{step}")
     run_id = f"{START.run_id}_{'fork' if changes else 'resumed'}_{step}"
-    for passed in range(1, step):
-        store.save(replace(store.load(START.run_id, passed), run_id=run_id))
+    for passed in store.step_ids(START.run_id)[: step - 1]:
+        store.save_checkpoint(replace(store.load_checkpoint(START.run_id, passed), run_id=run_id))
     now = replace(origin, run_id=run_id, state={**origin.state, **changes})
-    store.save(now)
+    store.save_checkpoint(now)
     replayer = ToolReplayer(START.run_id, folder)
     for call in origin.tool_calls:
         # Answered before the run goes on.
@@ -104,11 +98,11 @@ def go_on_from(store: CheckpointStore, step: int, changes: dict[str, Any], folde
 
 def events(store: CheckpointStore, run_id: str) -> list[str]:
     """What the agent did in each step, in words."""
-    return [did(store.load(run_id, step)) for step in store.steps(run_id)]
+    return [did(store.load_checkpoint(run_id, step_id)) for step_id in store.step_ids(run_id)]
 
 
 def did(now: Checkpoint) -> str:
-    message = now.history[-1]
+    message = now.messages[-1]
     if message["role"] == "assistant":
         return f"answered {message['content']}"
     return f"search_docs({json.dumps(now.tool_calls[-1]['args'])}) -> {json.dumps(message['content'])}"
@@ -136,11 +130,10 @@ def show(store: CheckpointStore, step: int, changes: dict[str, Any], folder: Pat
     print(f"  {after[-1]}")
 
 
-def main(step: int | None, changes: dict[str, Any], folder: Path) -> None:
-    store = SqliteCheckpointStore(folder)
+def main(store: CheckpointStore, step: int | None, changes: dict[str, Any], folder: Path) -> None:
     record_incident(store, folder)
     first, *_, last = events(store, START.run_id)
-    print(f"{START.run_id}, {store.steps(START.run_id)[-1]} steps\n  {first}\n  ...\n  {last}")
+    print(f"{START.run_id}, {len(store.step_ids(START.run_id))} steps\n  {first}\n  ...\n  {last}")
     if step is not None:
         show(store, step, changes, folder)
     else:
@@ -160,5 +153,5 @@ if __name__ == "__main__":
     given = parser.parse_args()
     if given.set and given.step is None:
         parser.error("--set needs --from")
-    with tempfile.TemporaryDirectory() as folder:
-        main(given.step, dict(given.set), Path(folder))
+    with tempfile.TemporaryDirectory() as folder, open_store(Path(folder)) as store:
+        main(store, given.step, dict(given.set), Path(folder))

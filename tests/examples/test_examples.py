@@ -16,8 +16,9 @@ from typing import Any
 import pytest
 
 from replay_recorder.writing.assembly import assemble
+from sessions_app.core.formats.detect import parse_document
 from sessions_app.core.formats.native import parse_native
-from sessions_app.core.run import Checkpoint, Run
+from sessions_app.core.run import Run
 from sessions_app.core.state import state_after
 from tests.examples.running import EXAMPLES, Ran, files_beside, import_example, run_example, run_python
 from tests.recorder.local_server import Answer, local_server
@@ -99,64 +100,70 @@ def store_module(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     return import_example(monkeypatch, "checkpoint_store")
 
 
-def make_checkpoint(store_module: ModuleType, step: int = 1, **fields):
+def make_checkpoint(store_module: ModuleType, number: int = 1, **fields):
     known = {
-        "history": [{"role": "user", "content": "Wo ist ORD-1? 🙂"}],
+        "timestamp": datetime(2026, 2, 17, 14, 23, 1, 5, tzinfo=UTC),
+        "messages": [{"role": "user", "content": "Wo ist ORD-1? 🙂"}],
         "tool_calls": [{"tool_name": "lookup", "args": {"id": "1"}, "result": None}],
         "model_config": {"model": "m", "settings": {"temperature": 0.2}},
         "state": {"a": [1, 1.5, True, None]},
         "agent_version": "v1",
-        "taken_at": datetime(2026, 2, 17, 14, 23, 1, 5, tzinfo=UTC),
     }
-    return store_module.Checkpoint(run_id="run/1", step=step, **(known | fields))
+    return store_module.Checkpoint(run_id="run/1", step_id=f"step_{number}", step_number=number, **(known | fields))
 
 
 def test_the_agent_goes_on_from_every_checkpoint(tmp_path: Path):
     ran = run_example(tmp_path, "checkpoint_store.py")
 
     assert ran.lines == [
-        "The process ended in the middle of the run; the store holds steps [1, 2, 3].",
-        "Resumed behind step 1: check_stock -> quote_shipping -> book_courier",
-        "Resumed behind step 2: quote_shipping -> book_courier",
-        "Resumed behind step 3: book_courier",
+        "The process ended in the middle of the run; the store holds step_1, step_2, step_3.",
+        "Resumed behind step_1: check_stock -> quote_shipping -> book_courier",
+        "Resumed behind step_2: quote_shipping -> book_courier",
+        "Resumed behind step_3: book_courier",
         "4 checkpoints of 32 values are kept as 14 blobs.",
     ]
 
 
-def test_a_checkpoint_has_the_fields_of_the_servers(store_module: ModuleType):
-    names = [[field.name for field in dataclasses.fields(each)] for each in (store_module.Checkpoint, Checkpoint)]
+def test_the_server_reads_checkpoints_of_the_sample(store_module: ModuleType, tmp_path: Path):
+    with store_module.open_store(tmp_path) as store:
+        end = store_module.go_on(store, store_module.START)
+    document = json.dumps(dataclasses.asdict(end), default=str).encode()
 
-    assert names[0] == names[1]
+    run = parse_document(document)
+
+    calls = [(call.tool_name, call.result.value) for _, call in run.tool_calls]
+    assert (run.run_id, calls) == ("run_abc123", [(tool, "went well") for tool in store_module.TOOLS])
+    assert state_after(run, len(run.steps)) == end.state
 
 
 def test_a_checkpoint_that_was_saved_is_loaded_equal(store_module: ModuleType, tmp_path: Path):
     saved = [
         make_checkpoint(store_module),
-        make_checkpoint(store_module, 2, history=[], tool_calls=[], state=None, agent_version=None, taken_at=None),
+        make_checkpoint(store_module, 2, messages=[], tool_calls=[], state=None),
     ]
     for checkpoint in saved:
-        store_module.SqliteCheckpointStore(tmp_path).save(checkpoint)
+        with store_module.open_store(tmp_path) as store:
+            store.save_checkpoint(checkpoint)
 
-    store = store_module.SqliteCheckpointStore(tmp_path)
-
-    assert [store.load("run/1", step) for step in store.steps("run/1")] == saved
-    with pytest.raises(store_module.CheckpointMissing, match="no checkpoint behind step 3"):
-        store.load("run/1", 3)
+    with store_module.open_store(tmp_path) as store:
+        assert [store.load_checkpoint("run/1", step_id) for step_id in store.step_ids("run/1")] == saved
+        with pytest.raises(store_module.CheckpointMissing, match="no checkpoint 'step_3'"):
+            store.load_checkpoint("run/1", "step_3")
 
 
 def test_a_longer_history_costs_its_new_messages_alone(store_module: ModuleType, tmp_path: Path):
-    store = store_module.SqliteCheckpointStore(tmp_path)
     messages = [{"content": str(n)} for n in range(100)]
-    store.save(make_checkpoint(store_module, 1, history=messages))
-    before = len(list(store.blobs.folder.iterdir()))
+    with store_module.open_store(tmp_path) as store:
+        store.save_checkpoint(make_checkpoint(store_module, 1, messages=messages))
+        before = len(list(store.blob_store.folder.iterdir()))
 
-    store.save(make_checkpoint(store_module, 2, history=[*messages, {"content": "new"}]))
-    added = len(list(store.blobs.folder.iterdir())) - before
-    store.save(make_checkpoint(store_module, 3, history=[{"content": "rewritten"}, *messages[1:]]))
+        store.save_checkpoint(make_checkpoint(store_module, 2, messages=[*messages, {"content": "new"}]))
+        added = len(list(store.blob_store.folder.iterdir())) - before
+        store.save_checkpoint(make_checkpoint(store_module, 3, messages=[{"content": "rewritten"}, *messages[1:]]))
 
-    assert added == 1
-    assert store.load("run/1", 2).history == [*messages, {"content": "new"}]
-    assert store.load("run/1", 3).history == [{"content": "rewritten"}, *messages[1:]]
+        assert added == 1
+        assert store.load_checkpoint("run/1", "step_2").messages == [*messages, {"content": "new"}]
+        assert store.load_checkpoint("run/1", "step_3").messages == [{"content": "rewritten"}, *messages[1:]]
 
 
 def test_a_blob_that_was_changed_is_not_taken_for_the_real_one(store_module: ModuleType, tmp_path: Path):
@@ -207,7 +214,7 @@ def test_time_travel_resumes_and_forks(tmp_path: Path):
     [
         ("--from 3 --set refuse_when_empty=true", "  run_xyz789_fork_3, 4 steps, parts at step 4"),
         ("--from 20", "  run_xyz789_resumed_20, 21 steps, the same run"),
-        ("--from 22", "  It cannot go on. Run 'run_xyz789' has no checkpoint behind step 22."),
+        ("--from 22", "  It cannot go on. Run 'run_xyz789' has no checkpoint 'step_22'."),
         ('--from 5 --set query="returns"', '  It cannot go on. Call 6 was recorded as search_docs({"query": "refund'),
     ],
 )
