@@ -172,7 +172,7 @@ START = Checkpoint(
 def step_to(now: Checkpoint, message: Any, **changes: Any) -> Checkpoint:
     """The checkpoint of the step that follows."""
     number, moment = now.step_number + 1, datetime.now().astimezone()
-    place = {"step_id": f"step_{number}", "step_number": number, "timestamp": moment}
+    place: dict[str, Any] = {"step_id": f"step_{number}", "step_number": number, "timestamp": moment}
     return replace(now, **place, messages=[*now.messages, message], **changes)
 
 

@@ -63,6 +63,21 @@ def decide(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
             return ModelResponse([ToolCallPart("lookup_order", {"order_id": "ORD-5521"})])
 
 
+def as_it_was() -> dict[str, Any]:
+    """For goldens: the bot, the orders that it begins with, and how its state is read from them."""
+    return _for_goldens(checks_eligibility=False)
+
+
+def fixed() -> dict[str, Any]:
+    return _for_goldens(checks_eligibility=True)
+
+
+def _for_goldens(*, checks_eligibility: bool) -> dict[str, Any]:
+    orders = copy.deepcopy(ORDERS)
+    bot = order_bot(orders, checks_eligibility=checks_eligibility)
+    return {"agent": bot, "deps": orders, "state_of_deps": lambda orders: {"orders": orders}}
+
+
 def main(is_fixed: bool, folder: str) -> None:
     orders = copy.deepcopy(ORDERS)
     replay_recorder.install(

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from replay_goldens.checks import Judged, all_passed, judge, read_checks
-from replay_goldens.records import trace_of
+from replay_goldens.records import Record, trace_of
 from replay_recorder.replaying.notes import checked
 from replay_recorder.replaying.observing import Replay, observe
 from replay_recorder.replaying.own_agent import load_agent
 from replay_recorder.replaying.recording import Recording, read_recording
 
 FILE = "goldens.json"
+AGENT_VARIABLE = "GOLDEN_AGENT"
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,14 @@ def goldens_in(folder: str | Path) -> list[ExportedGolden]:
     return [_golden(place, row) for row in rows]
 
 
+def golden_of(run_id: str, folder: str | Path) -> ExportedGolden:
+    """The first of the folder with this run as its scene, or with this id. Raises `LookupError`."""
+    for golden in goldens_in(folder):
+        if run_id in (golden.run_id, golden.golden_id):
+            return golden
+    raise LookupError(f"No golden in {folder} has the run {run_id!r}.")
+
+
 def _golden(place: Path, row: dict[str, Any]) -> ExportedGolden:
     return ExportedGolden(
         golden_id=row["golden_id"],
@@ -83,12 +93,17 @@ def play(golden: ExportedGolden, *, agent: str | None = None) -> Played:
 
     Raises `ValueError` where no agent is named, and what `replay_recorder` raises where the agent cannot be run.
     """
-    target = agent or golden.agent
+    scene = read_recording(golden.recording).record
+    return Played(judge(read_checks(golden.checks), trace_of(played_record(golden, agent=agent), scene)))
+
+
+def played_record(golden: ExportedGolden, *, agent: str | None = None) -> Record:
+    """What the agent did in the recorded scene, as a native record. Arguments and errors as for `play`."""
+    target = agent or os.environ.get(AGENT_VARIABLE) or golden.agent
     if target is None:
         raise ValueError("Say whose code runs: --golden-agent module:attribute, or GOLDEN_AGENT in the environment.")
     recording = read_recording(golden.recording)
-    record = json.loads(observe(_replay(golden, recording, target)))
-    return Played(judge(read_checks(golden.checks), trace_of(_known(record, recording.record), recording.record)))
+    return _known(json.loads(observe(_replay(golden, recording, target))), recording.record)
 
 
 def _replay(golden: ExportedGolden, recording: Recording, target: str) -> Replay:

@@ -1,4 +1,4 @@
-"""pytest: `golden_agent` is the agent that exported goldens run with, and `golden_runs` plays one."""
+"""pytest: `--golden-agent` says which agent exported goldens run with."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from replay_goldens.playing import ExportedGolden, play
+from replay_goldens.playing import AGENT_VARIABLE, ExportedGolden, play
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -17,16 +17,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-@pytest.fixture(scope="session")
-def golden_agent(request: pytest.FixtureRequest) -> str | None:
-    """`module:attribute`; None where each golden names its own."""
-    named = request.config.getoption("--golden-agent") or os.environ.get("GOLDEN_AGENT")
-    return str(named) if named else None
+def pytest_configure(config: pytest.Config) -> None:
+    """Into the environment, where tests that load events themselves find it too."""
+    named = config.getoption("--golden-agent")
+    if named:
+        os.environ[AGENT_VARIABLE] = str(named)
 
 
-def assert_holds(golden: ExportedGolden, agent: str | None) -> None:
+def assert_holds(golden: ExportedGolden) -> None:
     """Fails with every check and what was seen; a golden in quarantine is an expected failure."""
-    played = play(golden, agent=agent)
+    played = play(golden)
     if golden.quarantine is not None and not played.passed:
         pytest.xfail(f"in quarantine: {golden.quarantine}")
     assert played.passed, f"{golden.name}\n{played}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from replay_goldens.trace import Json
@@ -16,16 +16,32 @@ class StateBroken(Exception):
 
 def state_after(initial: Json, steps: Sequence[dict[str, Any]]) -> Json:
     """What the changes of these steps make of the first state. Raises `StateBroken`."""
-    state = {"": {} if initial is None else copy.deepcopy(initial)}
+    state = _begun(initial)
     for step in steps:
-        changes = step.get("state") or {}
-        for operation in (*(changes.get("before") or ()), *(changes.get("after") or ())):
-            _change(state, operation)
+        _go_on(state, step)
     return state[""]
 
 
-def _change(state: dict[str, Json], operation: dict[str, Any]) -> None:
+def states_behind(initial: Json, steps: Iterable[dict[str, Any]]) -> Iterator[Json]:
+    """The state behind each of these steps. Raises `StateBroken`."""
+    state = _begun(initial)
+    for step in steps:
+        _go_on(state, step)
+        yield copy.deepcopy(state[""])
+
+
+def _begun(initial: Json) -> dict[str, Json]:
     """The whole state stands under the empty name, so that it has a container as all else."""
+    return {"": {} if initial is None else copy.deepcopy(initial)}
+
+
+def _go_on(state: dict[str, Json], step: dict[str, Any]) -> None:
+    changes = step.get("state") or {}
+    for operation in (*(changes.get("before") or ()), *(changes.get("after") or ())):
+        _change(state, operation)
+
+
+def _change(state: dict[str, Json], operation: dict[str, Any]) -> None:
     apply = _OPERATIONS.get(str(operation.get("op")))
     if apply is None:
         raise StateBroken(f"there is no operation {operation.get('op')!r}")

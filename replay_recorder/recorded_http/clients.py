@@ -72,11 +72,16 @@ class OfRunningCalls(Cassette):  # type: ignore[misc]
 
     def play_response(self, request: Request) -> dict[str, Any]:
         _, exchange = answer(_sent(request))
-        return {
-            "status": {"code": exchange.status, "message": _reason(exchange)},
-            "headers": _by_name(_headers(exchange)),
-            "body": {"string": _body(exchange)},
-        }
+        return response_of(exchange)
+
+
+def response_of(exchange: RecordedExchange) -> dict[str, Any]:
+    """As vcrpy has responses."""
+    return {
+        "status": {"code": exchange.status, "message": _reason(exchange)},
+        "headers": _by_name(_headers(exchange)),
+        "body": {"string": _body(exchange)},
+    }
 
 
 def _sent(request: Request) -> SentRequest:

@@ -92,7 +92,10 @@ class ToolReplayer:
     """Answers tool calls from a recording, in the recorded order, and checks that they are the recorded ones."""
 
     def __init__(self, run_id: str, folder: str | os.PathLike[str] = "recordings") -> None:
-        """Raises `ValueError` when the file holds no recording, and `OSError` when it cannot be read."""
+        """The file is one of `ToolRecorder`, or a native record, as exported goldens have them.
+
+        Raises `ValueError` when the file holds no recording, and `OSError` when it cannot be read.
+        """
         self._path = _path(run_id, folder)
         self.recordings = _recordings_in(self._path)
         self._left = dict(enumerate(self.recordings, start=1))
@@ -136,9 +139,24 @@ class ToolReplayer:
 
 def _recordings_in(path: Path) -> list[Recording]:
     found = json.loads(path.read_text(encoding="utf-8"))
+    if isinstance(found, dict) and "steps" in found:
+        return _calls_of(found)
     if not isinstance(found, list) or not all(isinstance(each, dict) and "tool_name" in each for each in found):
         raise ValueError(f"{path} holds no recording: a list of objects with tool_name, args and result.")
     return found
+
+
+def _calls_of(record: Recording) -> list[Recording]:
+    """The calls of a native record: exported goldens have the whole run."""
+    from replay_recorder.replaying.recording import read_recording  # no part of recording
+
+    recorder = ToolRecorder()
+    for call in read_recording(record).calls:
+        if call.is_answered_by_tool:
+            is_known = call.has_result or call.error is not None
+            told = (call.name, call.arguments, call.result)
+            recorder.record(*told, error=call.error, call_id=call.call_id, captured=is_known)
+    return recorder.recordings
 
 
 def _answer(recorded: Recording) -> Any:

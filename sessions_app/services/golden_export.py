@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import zipfile
 from collections.abc import Sequence
+from urllib.parse import quote
 
 from django.conf import settings
 
@@ -18,6 +19,9 @@ from sessions_app.services.exported_tests import READ_ME, TEST_FILE
 
 _BEGINNING = (1980, 1, 1, 0, 0, 0)
 """The time of every file in it, so that equal goldens give equal bytes."""
+
+
+_LONGEST_NAME = 200
 
 
 class NotExportable(ReplayProductError):
@@ -40,7 +44,9 @@ def export_goldens(goldens: Sequence[Golden]) -> bytes:
 
 
 def _recording(golden: Golden) -> str:
-    return f"recordings/{golden.golden_id}.json"
+    """Named by the run, as `ToolReplayer` looks for it; goldens of one scene share it."""
+    name = quote(golden.run.run_id, safe=" ")
+    return f"recordings/{name if len(name) <= _LONGEST_NAME else golden.golden_id}.json"
 
 
 def _row(golden: Golden) -> JsonObject:

@@ -20,6 +20,7 @@ from sessions_app.core.formats.detect import parse_document
 from sessions_app.core.formats.native import parse_native
 from sessions_app.core.run import Run
 from sessions_app.core.state import state_after
+from sessions_app.services.exported_tests import TEST_FILE
 from tests.examples.running import EXAMPLES, Ran, files_beside, import_example, run_example, run_python
 from tests.recorder.local_server import Answer, local_server
 
@@ -245,6 +246,18 @@ def test_the_regression_tests_fail_when_an_agent_gets_worse(tmp_path: Path):
     assert status == 1
     assert "test_regression.py::test_the_docs_agent_refuses_when_nothing_is_found" in said
     assert "1 failed, 4 passed" in said
+
+
+@pytest.mark.parametrize(("agent", "outcome"), [("fixed", "3 passed"), ("as_it_was", "2 failed, 1 passed")])
+def test_the_exported_goldens_pass_on_the_repaired_bot_alone(tmp_path: Path, agent: str, outcome: str):
+    done = run_python(tmp_path, "-m", "pytest", "-q", "examples/goldens", GOLDEN_AGENT=f"examples.order_bot:{agent}")
+
+    assert outcome in done.stdout, done.stdout + done.stderr
+    assert "pytest examples/goldens" in (EXAMPLES / "README.md").read_text()
+
+
+def test_the_goldens_beside_the_examples_have_the_test_file_of_every_export():
+    assert (EXAMPLES / "goldens" / "test_goldens.py").read_text() == TEST_FILE
 
 
 # --- OpenTelemetry

@@ -217,3 +217,92 @@ def test_an_exported_golden_without_an_agent_says_what_is_missing(client, tmp_pa
     exported(client, keep(client, "cancel_bug"), tmp_path)
 
     assert "Say whose code runs: --golden-agent module:attribute" in run_pytest(tmp_path, "").stdout
+
+
+OF_ONES_OWN = """
+from pathlib import Path
+
+from replay_goldens.events import events_beside
+from replay_recorder import ToolReplayer
+
+load_events = events_beside(__file__)
+
+
+def test_empty_docs_no_loop():
+    \"\"\"Test that agent doesn't loop when docs are empty.\"\"\"
+    # Replay the original bad run
+    events = load_events("run_xyz789")
+    # Should not have more than 3 search attempts
+    search_count = sum(1 for e in events if e.tool_name == "search_docs")
+    assert search_count <= 3, f"Agent looped {search_count} times"
+    # Should refuse when docs are empty
+    final_answer = events[-1].output_state.get("answer", "")
+    assert "don't have" in final_answer.lower() or "no documents" in final_answer.lower()
+
+
+def test_the_fork_completes_in_two_steps():
+    events = load_events("run_xyz789")
+    assert [(e.step_id, e.decision) for e in events] == [("step_0", "search_docs"), ("step_1", "answer")]
+
+
+def test_tools_are_replayed_from_the_golden():
+    replayer = ToolReplayer("run_xyz789", Path(__file__).with_name("recordings"))
+    assert replayer.replay("search_docs", {"query": "refund policy"}) == {"docs": [], "count": 0}
+    assert len(replayer.left_over()) == 19
+"""
+LOOPING = """
+from pydantic_ai import Agent
+
+
+def make():
+    agent = Agent("test", name="docs-assistant", defer_model_check=True)
+
+    @agent.tool_plain
+    def search_docs(query: str) -> dict:
+        return {}
+
+    return agent
+"""
+
+
+def test_tests_as_people_write_them_fail_on_the_loop_and_pass_on_the_repair(client, tmp_path):
+    exported(client, keep(client, "run_xyz789"), tmp_path)
+    (tmp_path / "test_goldens.py").write_text(OF_ONES_OWN)
+    (tmp_path / "looping.py").write_text(LOOPING)
+
+    passed, failed = run_pytest(tmp_path, f"{AGENTS}:v2_with_empty_check"), run_pytest(tmp_path, "looping:make")
+
+    assert (passed.returncode, "3 passed" in passed.stdout) == (0, True), passed.stdout + passed.stderr
+    assert (failed.returncode, "2 failed, 1 passed" in failed.stdout) == (1, True), failed.stdout
+    assert "Agent looped 20 times" in failed.stdout
+
+
+OF_A_SESSION = """
+from replay_goldens.sessions import create_replay_model, session_beside
+from sessions_app.examples import agents
+
+session = session_beside(__file__, "cancel_5521")
+
+
+def cancelled_with(agent):
+    with agent.override(model=create_replay_model(session)):
+        return agent.run_sync(session["user_input"])
+
+
+def test_the_bug_is_reproduced():
+    assert cancelled_with(agents.order_desk()).output == session["final_output"]
+
+
+def test_the_repaired_tool_refuses():
+    parts = [part for message in cancelled_with(agents.order_desk_repaired()).all_messages() for part in message.parts]
+    assert "not eligible" in str([part.content for part in parts if part.part_kind in ("retry-prompt", "tool-return")])
+"""
+
+
+def test_a_golden_is_a_test_with_a_function_model(client, tmp_path):
+    exported(client, keep(client, "cancel_bug"), tmp_path)
+    (tmp_path / "test_goldens.py").write_text(OF_A_SESSION)
+
+    ran = run_pytest(tmp_path, "")
+
+    assert (ran.returncode, "2 passed" in ran.stdout) == (0, True), ran.stdout + ran.stderr

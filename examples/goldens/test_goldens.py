@@ -1,0 +1,17 @@
+"""Goldens: recorded scenes that the agent of today has to pass. This file is the same in every export.
+
+    pip install pytest ./replay_recorder ./replay_goldens     # folders of the server's checkout
+    pytest --golden-agent shop:agent
+
+No server, no key and no network is needed: the model's answers come from the recordings beside this file.
+"""
+
+import pytest
+
+from replay_goldens.playing import ExportedGolden, goldens_in
+from replay_goldens.pytest_plugin import assert_holds
+
+
+@pytest.mark.parametrize("golden", goldens_in(__file__), ids=str)
+def test_golden(golden: ExportedGolden) -> None:
+    assert_holds(golden)
