@@ -15,6 +15,7 @@ from django.views.decorators.gzip import gzip_page
 from sessions_app.api import (
     about,
     checkpoints,
+    datasets,
     docs,
     exports,
     forks,
@@ -47,6 +48,7 @@ api.add_router("", projects.router)
 api.add_router("", exports.router)  # first, for the address of a run takes all that follows it
 api.add_router("", forks.router)
 api.add_router("", goldens.router)
+api.add_router("", datasets.router)
 api.add_router("", checkpoints.router)
 api.add_router("", observed.router)
 api.add_router("", runs.router)

@@ -366,3 +366,49 @@ def test_a_golden_that_code_decided_once_does_not_repeat_the_recording(shop):
 
     assert read(shop, queued)["result"] == "pass"
     assert shop.get(f"/api/v1/goldens/{golden['golden_id']}").json()["warnings"] == []
+
+
+# --- datasets ----------------------------------------------------------------------------------
+
+
+def lines_of(client, address):
+    answer = client.get(f"/api/v1/datasets{address}")
+    assert answer.status_code == 200, answer.content
+    return [json.loads(line) for line in answer.content.splitlines()]
+
+
+def test_goldens_go_to_other_tools_as_rows(shop):
+    post_run(shop, run_of("asked", "Order #4421 is shipped.", input="Where is my order?"))
+    checks = [{"kind": "output", "contains_any": ["#4398", "no order"]}, *OWN_ONLY]
+    golden = keep(shop, run_id="asked", checks=checks, expected_outcome="Tells of no other's order").json()["golden_id"]
+    messages, ideal = [{"role": "user", "content": "Where is my order?"}], ["#4398", "no order"]
+
+    (row,) = lines_of(shop, "/goldens")
+    (evals,) = lines_of(shop, "/goldens?format=openai-evals")
+    (sample,) = lines_of(shop, "/goldens?format=inspect")
+
+    assert (row["id"], row["run_id"], row["checks"]) == (golden, "asked", checks)
+    assert (row["input"], row["output"]) == ("Where is my order?", "Order #4421 is shipped.")
+    assert row["tool_calls"] == [{"tool": "find", "args": {"q": "mine"}, "result": ORDERS}]
+    assert evals == {"input": messages, "ideal": ideal, "id": golden}
+    assert (sample["input"], sample["target"], sample["id"]) == (messages, ideal, golden)
+    assert sample["metadata"]["checks"] == checks
+
+
+def test_without_a_check_of_the_answer_the_expected_outcome_is_the_ideal(shop):
+    keep(shop, expected_outcome="Tells of no other's order")
+
+    assert lines_of(shop, "/goldens?format=openai-evals")[0]["ideal"] == ["Tells of no other's order"]
+
+
+def test_failing_runs_are_rows_a_page_at_a_time(shop):
+    for name in ("lost", "lost_too"):
+        post_run(shop, run_of(name, None, status="error", error={"type": "TimeoutError", "message": "late"}))
+
+    first = shop.get("/api/v1/datasets/runs", {"limit": 1})
+    rest = lines_of(shop, f"/runs?limit=1&cursor={first.headers['X-Next-Cursor']}")
+
+    assert [json.loads(first.content)["run_id"], *(row["run_id"] for row in rest)] == ["lost_too", "lost"]
+    assert rest[0]["error"] == "TimeoutError: late"
+    assert [row["run_id"] for row in lines_of(shop, "/runs?q=run:good+origin:fork")] == ["good"]
+    assert "ideal" not in lines_of(shop, "/runs?format=openai-evals")[0]

@@ -1,5 +1,6 @@
 """`manage.py goldens`: list, run from here, exit codes, files for CI."""
 
+import json
 from io import StringIO
 from xml.etree import ElementTree
 
@@ -103,3 +104,11 @@ def test_without_a_worker_it_says_so(shop, monkeypatch):
     said, code = call("run", "--agent", "order_desk")
 
     assert (said.startswith("No worker took them up"), code) == (True, 2)
+
+
+def test_goldens_are_printed_as_a_dataset(shop):
+    golden = keep(shop, expected_outcome="Refuses")
+
+    out, code = call("dataset", "--format", "inspect")
+
+    assert (json.loads(out)["id"], json.loads(out)["target"], code) == (golden.golden_id, ["Refuses"], 0)

@@ -1,5 +1,7 @@
 """The pages of goldens: keeping one by ticks, trying it first, running it, all at once, and who may."""
 
+import json
+
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
@@ -345,3 +347,25 @@ def test_replays_of_goldens_are_no_attempts(bob, bad):
     workflow = bob.get(reverse("workflow", args=["shop", "chat"])).content.decode()
     assert "Not known yet whether it reproduces." in workflow
     assert "golden run of" in bob.get(reverse("replays", args=["shop"])).content.decode()
+
+
+def test_goldens_and_failing_runs_are_downloaded_as_datasets(bob, bad, shop):
+    golden = keep(bad)
+    run_of(shop, "lost", None, status="error", error={"type": "TimeoutError", "message": "late"})
+    page = bob.get(reverse("goldens", args=["shop"])).content.decode()
+
+    ids = []
+    for query in ("", "?format=inspect", "?of=runs", "?of=runs&amp;format=openai-evals"):
+        assert f'href="/p/shop/goldens/dataset.jsonl{query}"' in page
+        answer = bob.get(f"/p/shop/goldens/dataset.jsonl{query.replace('&amp;', '&')}")
+        ids.append([json.loads(line)["id"] for line in answer.content.splitlines()])
+
+    assert ids == [[golden.golden_id], [golden.golden_id], ["lost"], ["lost"]]
+    assert bob.get("/p/shop/goldens/dataset.jsonl?format=csv").status_code == 404
+
+
+def test_viewers_are_offered_no_dataset(shop, bad):
+    vera = client_of(make_user("vera", shop, "viewer"))
+
+    assert "dataset.jsonl" not in vera.get(reverse("goldens", args=["shop"])).content.decode()
+    assert vera.get(reverse("golden_dataset", args=["shop"])).status_code in (403, 404)

@@ -1,4 +1,4 @@
-"""`manage.py goldens list` and `manage.py goldens run`: the goldens of a project, from a terminal or in CI."""
+"""`manage.py goldens list`, `run` and `dataset`: the goldens of a project, from a terminal or in CI."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import Any
 from django.core.management import BaseCommand, CommandError
 
 from sessions_app.agents.process.sandbox import ChildPool
+from sessions_app.core.goldens.dataset import FORMATS
 from sessions_app.core.goldens.report import Outcome, as_json, as_junit, as_markdown, exit_code, summary
 from sessions_app.core.goldens.results import RESULT_WORDS
 from sessions_app.management.replaying import PATIENCE, refusals_in_words
@@ -20,6 +21,7 @@ from sessions_app.models import Golden, GoldenBatch, Project, Replay
 from sessions_app.models.replays import ReplayState
 from sessions_app.queries.goldens import batch_by_id, goldens_of
 from sessions_app.queries.replays import busy_workers
+from sessions_app.services.datasets import goldens_as_jsonl
 from sessions_app.services.golden_batches import outcomes_of, run_batch
 from sessions_app.services.replay_work import work_on
 
@@ -29,12 +31,13 @@ _POLL = 0.3
 class Command(BaseCommand):
     requires_system_checks: list[str] = []  # half of the time of every start
     help = (
-        "List goldens, or run them and wait. Exit code 0: all passed, 1: behaviour changed, 2: one could not run, "
+        "List goldens, print them as JSON lines for other tools, or run them and wait. "
+        "Exit code 0: all passed, 1: behaviour changed, 2: one could not run, "
         "3: nothing was covered. Goldens in quarantine run and do not count."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("what", choices=["list", "run"])
+        parser.add_argument("what", choices=["list", "run", "dataset"])
         parser.add_argument(
             "--golden", dest="golden_ids", action="append", default=[], metavar="ID",
             help="Only this one. May be given again.",
@@ -48,12 +51,18 @@ class Command(BaseCommand):
         parser.add_argument("--junit", type=Path, metavar="FILE", help="Write JUnit XML there.")
         parser.add_argument("--markdown", type=Path, metavar="FILE", help="Write a summary for a pull request there.")
         parser.add_argument("--json", action="store_true", help="Print the results as JSON.")
+        parser.add_argument(
+            "--format", choices=FORMATS, default="rows", help="Of a dataset: rows, or samples of another tool."
+        )
         parser.add_argument("--here", action="store_true", help="Run them from here, without a worker or runner.")
 
     def handle(self, *, what: str, golden_ids: list[str], project: str | None, **options: Any) -> None:
         goldens = _goldens(project, golden_ids)
         if what == "list":
             self._list(goldens)
+            return
+        if what == "dataset":
+            self.stdout.write(goldens_as_jsonl(goldens, options["format"]).decode(), ending="")
             return
         if not goldens:
             raise CommandError("There is no golden to run.", returncode=3)

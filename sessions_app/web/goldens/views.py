@@ -13,11 +13,15 @@ from django.views.decorators.http import require_GET, require_POST
 from replay_goldens.checks import read_checks
 from sessions_app.core.errors import NotReplayable
 from sessions_app.core.fork.changes import ForkError
+from sessions_app.core.goldens.dataset import FORMATS
 from sessions_app.core.replay.parts import PRESET_WORDS
+from sessions_app.core.search.query import parse_query
 from sessions_app.models import Golden, GoldenRun, Project, Run
 from sessions_app.queries.access import SEES_RAW, has_role
 from sessions_app.queries.goldens import golden_by_id, golden_run_by_id, golden_runs, goldens_of, newest_runs
 from sessions_app.queries.replays import queue_of
+from sessions_app.queries.run_lists import Page, runs_page
+from sessions_app.services.datasets import goldens_as_jsonl, runs_as_jsonl
 from sessions_app.services.golden_batches import run_batch
 from sessions_app.services.golden_export import NotExportable, export_goldens
 from sessions_app.services.golden_runs import run_golden, settle
@@ -33,6 +37,8 @@ from sessions_app.web.run_pages import run_address, whole_number
 PAGE = 50
 RUNS = 20
 """Runs that the page of a golden shows."""
+MOST_RUNS = 500
+"""Failing runs in one dataset; the API has all of them, a page at a time."""
 _OF_CODE = ("code", "code_and_tools")
 
 
@@ -160,6 +166,19 @@ def export(request: HttpRequest, project: Project, golden_id: str) -> HttpRespon
     except NotExportable as problem:
         messages.warning(request, str(problem))
         return redirect("golden", project.slug, golden_id)
+
+
+@require_GET
+@project_page(SEES_RAW)
+def dataset(request: HttpRequest, project: Project) -> HttpResponse:
+    """All goldens as JSON lines, or with `of=runs` the runs that failed last."""
+    format = request.GET.get("format", "rows")
+    if format not in FORMATS:
+        raise Http404
+    if request.GET.get("of") != "runs":
+        return attachment(goldens_as_jsonl(goldens_of(project), format), f"goldens-{format}.jsonl")
+    failing, _ = runs_page(project, parse_query("status:error"), Page(cursor=None, limit=MOST_RUNS))
+    return attachment(runs_as_jsonl(failing, format), f"failing-runs-{format}.jsonl")
 
 
 # --- one run -----------------------------------------------------------------------------------
