@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from urllib.parse import urlencode
 
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
@@ -151,7 +153,10 @@ def get_kit(request: HttpRequest, run_id: str) -> JsonObject:
 def get_report(request: HttpRequest, run_id: str, format: ReportFormat = "json") -> HttpResponse:
     """The reproduction report: `json`, `md`, `txt` or `html`."""
     render, content_type = _REPORTS[format]
-    return HttpResponse(render(report_of_run(find_run(request, run_id))), content_type=content_type)
+    run = find_run(request, run_id)
+    address = f"{reverse('session', args=[run.project.slug, run.session.session_id])}?{urlencode({'run': run.run_id})}"
+    told = replace(report_of_run(run), links=(("The recorded run", request.build_absolute_uri(address)),))
+    return HttpResponse(render(told), content_type=content_type)
 
 
 @router.get("/runs/{path:run_id}/replays", response={200: ReplayList})

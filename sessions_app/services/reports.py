@@ -135,8 +135,8 @@ def _error(replay: Replay) -> str | None:
 
 
 def _has_run(replay: Replay) -> bool:
-    """Whether the loop was played: then it left a run behind. A replay that was cancelled while it ran leaves none."""
-    return replay.produced_run is not None
+    """Whether the loop was played: then it left a run behind. What a cancelled replay leaves shows nothing."""
+    return replay.produced_run is not None and replay.state != ReplayState.CANCELLED
 
 
 def replay_facts(replay: Replay, run: RecordedRun, output: Payload | None) -> ReplayFacts:

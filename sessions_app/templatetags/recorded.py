@@ -109,7 +109,9 @@ def moment(value: datetime | None) -> SafeString:
 def _time(value: datetime, words: str, attribute: str) -> SafeString:
     """The attribute tells clock.js how to spell the time again."""
     stamp = value.astimezone(UTC).isoformat()
-    return format_html('<time datetime="{}" title="{}" {}>{}</time>', stamp, stamp, attribute, words)
+    exact = f"{_moment(value)} UTC"  # which is printed
+    html = '<time datetime="{}" title="{}" data-exact="{}" {}>{}</time>'
+    return format_html(html, stamp, stamp, exact, attribute, words)
 
 
 def _moment(value: datetime) -> str:

@@ -1,9 +1,16 @@
-// `<button data-copy="text" hidden>` or `data-copy-from="#id"`; shown only where copying works.
+// `<button data-copy="text" hidden>`, `data-copy-from="#id"` or `data-copy-address="/a/file"`; shown only where copying works.
+const BUTTONS = "[data-copy], [data-copy-from], [data-copy-address]";
+
 function arm(scope) {
-  for (const button of scope.querySelectorAll("[data-copy][hidden], [data-copy-from][hidden]")) button.hidden = false;
+  for (const button of scope.querySelectorAll(BUTTONS)) button.hidden = false;
 }
 
-function textOf(button) {
+async function textOf(button) {
+  if (button.dataset.copyAddress) {
+    const answer = await fetch(button.dataset.copyAddress);
+    if (!answer.ok) throw new Error(String(answer.status));
+    return answer.text();
+  }
   if (button.dataset.copyFrom) return document.querySelector(button.dataset.copyFrom)?.textContent ?? "";
   return button.dataset.copy === "link" ? location.href : button.dataset.copy;
 }
@@ -23,13 +30,13 @@ async function write(text) {
 }
 
 document.addEventListener("click", async (event) => {
-  const button = event.target.closest?.("[data-copy], [data-copy-from]");
+  const button = event.target.closest?.(BUTTONS);
   if (!button) return;
   event.preventDefault();
   const words = button.querySelector("[data-copy-words]") ?? button;
   const before = (button.dataset.words ??= words.textContent);
   try {
-    await write(textOf(button));
+    await write(await textOf(button));
     words.textContent = "copied";
   } catch {
     words.textContent = "not copied";

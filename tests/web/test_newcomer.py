@@ -90,6 +90,6 @@ def test_a_replay_that_differs_is_never_called_reproduced(page: Page, running_in
     press(page, "Enter")
     page.get_by_role("button", name=re.compile("^Replay")).click()
 
-    verdict = 'Diverged at step 4: messages[2].parts[0].content[0].order "#4421" | "#4422"'
+    verdict = 'Diverged at step 4: order in message 3: "#4421" → "#4422"'
     expect(page.get_by_text(verdict)).to_be_visible(timeout=30_000)
     expect(page.get_by_text(REPRODUCED)).to_have_count(0)

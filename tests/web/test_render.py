@@ -5,10 +5,10 @@ import json
 
 import pytest
 
+from sessions_app.core.base64_data import Folded, decoded, folded
 from sessions_app.core.payload import BINARY, Payload
 from sessions_app.core.step_summary import StepSummary
 from sessions_app.web.render import spelled
-from sessions_app.web.render.base64_data import Folded, decoded, folded
 from sessions_app.web.render.changes import field_of
 from sessions_app.web.render.payloads import PART, guess, show
 from sessions_app.web.render.tree import build_tree, find, path_of

@@ -1,5 +1,6 @@
 """The report of a finished replay, as a page and as files."""
 
+import base64
 import json
 import re
 from typing import Any
@@ -152,7 +153,7 @@ def test_a_divergence_names_the_field_and_marks_the_words(shop, bob):
 
     page = page_of(bob, make_replay(load_example(shop, "r_8821"), verdict="diverged", divergence=found))
 
-    assert "Diverged at step 3: args.user_id" in page
+    assert "Diverged at step 3: argument user_id" in page
     assert "<del>u_7710</del>" in page
     assert "<ins>u_3306</ins>" in page
 
@@ -228,6 +229,44 @@ def test_a_cancelled_attempt_is_no_error(shop, bob):
     assert "<span>Error</span>" not in page
     assert "What was done" not in page
     assert "What was done" in page_of(bob, finished(shop))
+
+
+def test_a_cancelled_replay_claims_nothing_of_what_it_left_behind(shop, bob):
+    """Control: the same replay, once it came to its end, has both outcomes and what it compared."""
+    claims = ("Original and replayed", "What was done", "171 fields", "Full diff", "pinned by the recorded answers")
+    stopped = finished(shop, state="cancelled", verdict="cancelled", facts={**FACTS, "proof": None})
+
+    page = words_of(page_of(bob, stopped))
+    Replay.objects.update(state="done", verdict="reproduced", facts=FACTS)
+    control = words_of(page_of(bob, stopped))
+
+    assert [claim for claim in claims if claim in page] == []
+    assert [claim for claim in claims if claim in control] == list(claims)
+    assert page.count("not compared") == 0
+
+
+def test_the_markdown_leads_back_to_its_pages(shop, bob):
+    replay = finished(shop)
+
+    text = bob.get(reverse("replay_report", args=["shop", replay.replay_id, "md"])).content.decode()
+
+    links = dict(re.findall(r"\[([^]]+)\]\(<([^>]+)>\)", text))
+    assert list(links) == ["This report", "The recorded run", "Full diff"]
+    assert [bob.get(address).status_code for address in links.values()] == [200, 200, 200]
+
+
+def test_no_outcome_shows_base64(shop, bob):
+    picture = base64.b64encode(bytes(range(256)) * 200).decode()
+    run = load_record(shop, run_id="drawn", input=f"See data:image/png;base64,{picture} please", steps=[tool_step()])
+    replay = make_replay(
+        run, verdict="diverged", divergence={"step": 1, "path": "args", "recorded": picture, "replayed": 1}
+    )
+
+    page = page_of(bob, replay)
+    text = bob.get(reverse("replay_report", args=["shop", replay.replay_id, "txt"])).content.decode()
+
+    assert "Diverged at step 1: the arguments: &quot;base64 · 50 KiB · application/octet-stream&quot; → 1" in page
+    assert "Input: See base64 · 50 KiB · image/png please" in text
 
 
 def finished(shop, **columns):

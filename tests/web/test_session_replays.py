@@ -113,7 +113,7 @@ def test_the_first_run_that_is_not_reproduced_names_the_place(shop, bob):
 
     page = page_of(bob, asked)
 
-    assert "Not reproduced: run 2 of 3, chat_2: Diverged at step 4: args.user_id" in page
+    assert "Not reproduced: run 2 of 3, chat_2: Diverged at step 4: argument user_id" in page
     assert "step 4 args.user_id" in rows_of(page)[1]
     marked = ["aria-current" in row for row in re.findall(r"<tr.*?</tr>", page, re.DOTALL)[1:]]
     assert marked == [False, True, False]

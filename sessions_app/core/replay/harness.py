@@ -61,8 +61,6 @@ def _model_answered(replay: ReplayFacts) -> str | None:
 def _nothing_to_compare(replay: ReplayFacts) -> str | None:
     if replay.fork is not None and replay.fork.samples is not None:
         return "samples are not compared with the recording"
-    if replay.fork is not None and replay.verdict in ("reproduced", "diverged"):
-        return None
     compared = replay.proof is not None and replay.proof.has_same_outcome is not None
     return None if compared else "the outcomes were not compared"
 

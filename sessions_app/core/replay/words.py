@@ -6,10 +6,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from sessions_app.core.base64_data import without_base64
 from sessions_app.core.clipping import one_line, shortened
 from sessions_app.core.fork.report import ForkFacts, Samples, fork_in_words
 from sessions_app.core.judge.reading import count
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
+from sessions_app.core.place_words import place_in_words
 from sessions_app.core.replay.parts import Parts
 from sessions_app.core.replay.proof import PART_WORDS, STATE_WORDS, TAKEN, PartName, Proof
 from sessions_app.core.replay.ran_with import NO_CALL, NOT_TOLD
@@ -38,6 +40,12 @@ class Difference:
     """As JSON text; None when the place does not exist there."""
     replayed: str | None
 
+    @property
+    def sides(self) -> tuple[str, str]:
+        """Both values, short enough for a sentence."""
+        recorded, replayed = ("missing" if text is None else _brief(text) for text in (self.recorded, self.replayed))
+        return recorded, replayed
+
     def to_json(self) -> JsonObject:
         return {
             "step": self.step,
@@ -45,6 +53,10 @@ class Difference:
             "recorded": self.recorded,
             "replayed": self.replayed,
         }
+
+
+def _brief(text: str) -> str:
+    return shortened(without_base64(text))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -60,10 +72,10 @@ class Effect:
 
     @property
     def words(self) -> str:
-        recorded = f"recorded: {shortened(self.recorded)}"
+        recorded = f"recorded: {_brief(self.recorded)}"
         if self.has_failed:
-            return f"{self.name} now fails at step {self.step}: {shortened(self.now)}; {recorded}"
-        ended = f"{self.name} now answers {shortened(self.now)}; {recorded}"
+            return f"{self.name} now fails at step {self.step}: {_brief(self.now)}; {recorded}"
+        ended = f"{self.name} now answers {_brief(self.now)}; {recorded}"
         return f"The change takes effect at step {self.step}: {ended}"
 
 
@@ -232,8 +244,8 @@ def _diverged(facts: ReplayFacts) -> str:
         return effect.words
     if found is None:
         return f"Diverged{_at(facts.stopped_at)}"
-    left, right = (text if text is not None else "missing" for text in (found.recorded, found.replayed))
-    return f"Diverged{_at(found.step)}: {found.path} {shortened(left)} | {shortened(right)}"
+    left, right = found.sides
+    return f"Diverged{_at(found.step)}: {one_line(place_in_words(found.path))}: {left} → {right}"
 
 
 def _ran_past(facts: ReplayFacts) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Literal
 
+from sessions_app.core.base64_data import size_in_words, without_base64
 from sessions_app.core.clipping import one_line, shortened, visible
 from sessions_app.core.judge.anomalies import Anomaly, first_odd_step
 from sessions_app.core.judge.budget import STATE_WORDS, BudgetRow, State, nondeterminism_budget
@@ -98,6 +99,8 @@ class ReproductionReport:
     commit: str | None = None
     """Of the code that was recorded."""
     replay: ReplayFacts | None = None
+    links: tuple[tuple[str, str], ...] = ()
+    """Name and address of pages about it, for who reads it elsewhere."""
 
     @property
     def verdict(self) -> str | None:
@@ -209,24 +212,15 @@ def _calls(run: Run) -> list[JsonObject]:
 
 
 def describe(payload: Payload | None) -> str:
-    """Text as it is, other values as compact JSON, binary by its size."""
+    """Text as it is, other values as compact JSON, binary and base64 by their size."""
     if payload is None:
         return "not captured"
     if payload.is_text:
-        return payload.as_text()
+        return without_base64(payload.as_text())
     if payload.is_json:
         value = value_of(payload)
-        return value if isinstance(value, str) else compact_json(value).decode()
+        return without_base64(value if isinstance(value, str) else compact_json(value).decode())
     return f"binary · {size_in_words(payload.size)}"
-
-
-def size_in_words(size: int) -> str:
-    """`900 B`, `48 KiB`, `5.1 MiB`."""
-    if size < 1024:
-        return f"{size} B"
-    if size < 1024 * 1024:
-        return f"{round(size / 1024)} KiB"
-    return f"{size / 1024 / 1024:.1f} MiB"
 
 
 def _excerpt(payload: Payload | None) -> str:
@@ -368,9 +362,9 @@ def _sources_in_words(replay: ReplayFacts) -> str:
 
 
 def difference_in_words(found: Difference) -> str:
-    left, right = (text if text is not None else "missing" for text in (found.recorded, found.replayed))
+    left, right = found.sides
     place = one_line(found.path) if found.step is None else f"step {found.step}, {one_line(found.path)}"
-    return f"{place}: recorded {shortened(left)}, replayed {shortened(right)}"
+    return f"{place}: recorded {left}, replayed {right}"
 
 
 # --- Markdown ----------------------------------------------------------------------------------
@@ -381,6 +375,7 @@ def as_markdown(report: ReproductionReport) -> str:
     budget = _bullets([_markdown_budget(row) for row in report.budget])
     blocks = [
         f"## {TITLE}",
+        *_markdown_links(report.links),
         _bullets([(name, code(words)) for name, words in _facts(report)]),
         f"**Input**\n\n{fenced(describe(report.input))}",
         f"**Original output**\n\n{fenced(describe(report.output))}",
@@ -392,6 +387,10 @@ def as_markdown(report: ReproductionReport) -> str:
         f"**What could differ**\n\n{budget}",
     ]
     return "\n\n".join(blocks) + "\n"
+
+
+def _markdown_links(links: Sequence[tuple[str, str]]) -> list[str]:
+    return [" · ".join(f"[{name}](<{address}>)" for name, address in links)] if links else []
 
 
 def _markdown_sources(report: ReproductionReport) -> list[str]:
@@ -419,7 +418,7 @@ def _markdown_calls(calls: Sequence[JsonObject], limit: int = 20) -> str:
 
 
 def _call_in_words(call: JsonObject) -> str:
-    arguments = compact_json(call["arguments"]).decode()
+    arguments = without_base64(compact_json(call["arguments"]).decode())
     return f"{call['tool']} {arguments}"
 
 

@@ -7,9 +7,9 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Literal
 
+from sessions_app.core.base64_data import Folded, folded
 from sessions_app.core.clipping import clipped
 from sessions_app.core.payload import JsonValue
-from sessions_app.web.render.base64_data import Folded, folded
 from sessions_app.web.render.spelled import Number, Pairs, compact, is_text
 
 NODES = 200

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from django.http import HttpRequest
 from django.urls import reverse
 
 from sessions_app.core.judge.budget import STATE_WORDS
@@ -12,6 +13,7 @@ from sessions_app.core.payload import JsonObject
 from sessions_app.core.replay.words import proof_rows
 from sessions_app.core.reports.run_report import ReproductionReport, describe
 from sessions_app.models import Project, Replay
+from sessions_app.models.replays import ReplayState
 from sessions_app.web.badges import SOURCE_MEANS
 from sessions_app.web.forks.report import fork_context
 from sessions_app.web.render import spelled
@@ -42,12 +44,11 @@ class Nearest:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Pair:
-    """One thing that recording and replay both have; `match` is None where it could not be compared."""
+    """One thing that recording and replay both have. Whether they are equal is what the proof says."""
 
     what: str
     original: str | None
     replayed: str | None
-    match: bool | None
 
 
 def report_context(project: Project, replay: Replay, report: ReproductionReport) -> dict[str, Any]:
@@ -76,6 +77,16 @@ def report_context(project: Project, replay: Replay, report: ReproductionReport)
     }
 
 
+def report_links(request: HttpRequest, project: Project, replay: Replay) -> tuple[tuple[str, str], ...]:
+    """Back to the pages, from wherever the report is pasted."""
+    pages = (
+        ("This report", reverse("replay", args=[project.slug, replay.replay_id])),
+        ("The recorded run", run_address(replay.run, project)),
+        ("Full diff", _diff_link(project, replay)),
+    )
+    return tuple((name, request.build_absolute_uri(address)) for name, address in pages if address)
+
+
 def verdict_css(replay: Replay) -> str:
     """Of a fork the expectation tells, of any other replay the verdict."""
     if is_fork(replay) and replay.verdict in ("reproduced", "diverged"):
@@ -90,18 +101,15 @@ def css_of(verdict: str | None) -> str:
 
 
 def _pairs(replay: Replay, report: ReproductionReport) -> list[Pair]:
-    """The outcome and the number of steps; each step has its row in the diff."""
+    """The outcome and the number of steps; each step has its row in the diff. A cancelled replay came to nothing."""
     produced, told = replay.produced_run, report.replay
-    if produced is None or told is None:
+    if produced is None or told is None or not told.has_run:
         return []
     output = describe(told.output) if told.output else produced.error_preview
     original = describe(report.output) if report.output else replay.run.error_preview
-    proof = told.proof
-    equal_steps = (proof is not None and proof.same_steps == replay.run.step_count) or None
-    same_outcome = None if proof is None else proof.has_same_outcome
     return [
-        Pair(what="outcome", original=original, replayed=output, match=same_outcome),
-        Pair(what="steps", original=str(replay.run.step_count), replayed=str(produced.step_count), match=equal_steps),
+        Pair(what="outcome", original=original, replayed=output),
+        Pair(what="steps", original=str(replay.run.step_count), replayed=str(produced.step_count)),
     ]
 
 
@@ -144,6 +152,6 @@ def _fork_link(project: Project, replay: Replay) -> str:
 
 
 def _diff_link(project: Project, replay: Replay) -> str | None:
-    if replay.produced_run is None:
+    if replay.produced_run is None or replay.state == ReplayState.CANCELLED:
         return None
     return reverse("diff", args=[project.slug, replay.run.run_id, replay.produced_run.run_id])

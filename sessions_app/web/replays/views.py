@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -35,7 +36,7 @@ from sessions_app.web.forks.report import asked_for, samples_context
 from sessions_app.web.htmx import HtmxHttpRequest
 from sessions_app.web.live import live_part_of
 from sessions_app.web.replays.answer_forms import answer_form
-from sessions_app.web.replays.report import report_context
+from sessions_app.web.replays.report import report_context, report_links
 from sessions_app.web.replays.stops import stop_context
 from sessions_app.web.replays.words import badges_of, is_fork, is_simulated, short_title_of, title_of, world_words
 from sessions_app.web.run_pages import place_of, run_address, session_of, whole_number
@@ -209,4 +210,5 @@ def report(request: HttpRequest, project: Project, replay_id: str, suffix: str) 
     """The same facts as the page."""
     media_type, write = _FILES[suffix]
     row = replay_or_404(project, replay_id)
-    return shown_file(write(report_of(row)), media_type, f"{row.replay_id}.{suffix}")
+    told = replace(report_of(row), links=report_links(request, project, row))
+    return shown_file(write(told), media_type, f"{row.replay_id}.{suffix}")

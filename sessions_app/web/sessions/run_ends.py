@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sessions_app.core.base64_data import Folded, folded
 from sessions_app.core.payload import Payload
 from sessions_app.core.run import ErrorInfo
 from sessions_app.queries.run_ends import RunEnds
 from sessions_app.queries.steps import GonePayload
 from sessions_app.web.render import spelled
-from sessions_app.web.render.base64_data import Folded, folded
 
 CHARACTERS = 600
 LINES = 3

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from sessions_app.core.base64_data import Folded, folded
 from sessions_app.core.payload import JsonValue
 from sessions_app.web.render import spelled
-from sessions_app.web.render.base64_data import Folded, folded
 from sessions_app.web.render.spelled import Pairs
 from sessions_app.web.render.tree import Node, build_tree
 

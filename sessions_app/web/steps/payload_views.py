@@ -10,6 +10,7 @@ from django.shortcuts import render
 from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_GET
 
+from sessions_app.core.base64_data import decoded
 from sessions_app.core.errors import PayloadMissing
 from sessions_app.core.payload import JsonValue, Payload
 from sessions_app.models import Project
@@ -19,7 +20,6 @@ from sessions_app.web.access import project_page
 from sessions_app.web.downloads import attachment
 from sessions_app.web.htmx import HtmxHttpRequest
 from sessions_app.web.render import spelled
-from sessions_app.web.render.base64_data import decoded
 from sessions_app.web.render.payloads import Form, guess, show
 from sessions_app.web.render.tree import build_tree, find, path_of
 from sessions_app.web.run_pages import whole_number

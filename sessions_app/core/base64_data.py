@@ -53,6 +53,29 @@ def decoded(text: str) -> bytes | None:
         return None
 
 
+def without_base64(text: str) -> str:
+    """The text with each long stretch of base64 in it named: `base64 · 48 KiB · image/png`."""
+    return _STRETCH.sub(lambda found: _named(found.group()), text)
+
+
+_STRETCH = re.compile(r"(?:data:[\w.+-]+/[\w.+-]+;base64,)?[A-Za-z0-9+/_-]{200,}={0,2}", re.ASCII)
+
+
+def _named(text: str) -> str:
+    found = folded(text, at_least=0)
+    is_mixed = any(c.islower() for c in text) and any(c.isupper() for c in text) and any(c.isdigit() for c in text)
+    return f"base64 · {size_in_words(found.size)} · {found.media_type}" if found and is_mixed else text
+
+
+def size_in_words(size: int) -> str:
+    """`900 B`, `48 KiB`, `5.1 MiB`."""
+    if size < 1024:
+        return f"{size} B"
+    if size < 1024 * 1024:
+        return f"{round(size / 1024)} KiB"
+    return f"{size / 1024 / 1024:.1f} MiB"
+
+
 def _sniff(body: str) -> str:
     head = decoded(body[:64]) or b""
     if head[:4] == b"RIFF":
