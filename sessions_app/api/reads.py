@@ -159,4 +159,9 @@ def _cold_group(group: ColdGroup) -> JsonObject:
 
 
 def _missing(thing: MissingThing) -> JsonObject:
-    return {"key": thing.key, "title": thing.title, "fix": thing.fix, "missing_in": thing.missing_in}
+    advice = [
+        {"fix": each.sentence, "code": each.code, "runs": each.runs, "agents": list(each.agents)}
+        for each in thing.advice
+    ]
+    first = thing.advice[0].sentence if thing.advice else None
+    return {"key": thing.key, "title": thing.title, "fix": first, "fixes": advice, "missing_in": thing.missing_in}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import combinations, groupby
@@ -23,15 +23,27 @@ _FIELDS = (
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Advice:
+    """How to capture it next time, for the runs of one framework or instrumentation."""
+
+    sentence: str
+    code: str | None
+    runs: int
+    """Cold cases that it is for."""
+    agents: tuple[str, ...]
+    """Those whose runs they are, as far as they have names."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class MissingThing:
     """A line of the replay kit that cold cases lack."""
 
     key: str
     title: str
-    fix: str | None
-    code: str | None
     missing_in: int
     """How many of the cold cases lack it."""
+    advice: tuple[Advice, ...] = ()
+    """One for each framework that was seen; that for most runs comes first."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -81,17 +93,12 @@ def cold_board(project: Project) -> ColdBoard:
     """Two queries for any number of cases."""
     read = list(cold_runs(project)[: MOST + 1])
     cases = [ColdRun(run=run, missing=missing_keys(run)) for run in read[:MOST]]
-    titles = _lines(cases)
     counts = Counter(key for case in cases for key in case.missing)
-    things = {
-        key: MissingThing(key=key, title=line["title"], fix=line["fix"], code=line["code"], missing_in=counts[key])
-        for key, line in titles.items()
-    }
     return ColdBoard(
-        groups=_groups(cases, things),
+        groups=_groups(cases, counts),
         total=len(cases),
         is_cut=len(read) > MOST,
-        fixes=cheapest_fixes([case.missing for case in cases], things),
+        fixes=cheapest_fixes([case.missing for case in cases], _things(cases, counts)),
     )
 
 
@@ -120,29 +127,50 @@ def _completed(missing: list[tuple[str, ...]], things: tuple[MissingThing, ...])
     return sum(1 for lacking in missing if lacking and keys.issuperset(lacking))
 
 
-def _lines(cases: list[ColdRun]) -> dict[str, Any]:
-    """Title and fix of each missing line, as the newest case words them."""
-    lines: dict[str, Any] = {}
-    for case in cases:
-        for line in case.run.kit.get("lines", []):
-            if line["key"] in case.missing:
-                lines.setdefault(line["key"], line)
-        for key in case.missing:
-            lines.setdefault(key, {"title": key.replace("_", " "), "fix": None, "code": None})
-    return lines
+def _things(cases: list[ColdRun], counts: Counter[str]) -> dict[str, MissingThing]:
+    """What these cases lack, with what is to be done in the frameworks that they come from."""
+    return {key: _thing(key, cases, counts[key]) for key in counts if any(key in case.missing for case in cases)}
 
 
-def _groups(cases: list[ColdRun], things: dict[str, MissingThing]) -> list[ColdGroup]:
+def _thing(key: str, cases: list[ColdRun], missing_in: int) -> MissingThing:
+    lines = [(line, case.run) for case in cases if key in case.missing if (line := _line(case.run, key)) is not None]
+    title = lines[0][0]["title"] if lines else key.replace("_", " ")
+    return MissingThing(key=key, title=title, missing_in=missing_in, advice=_advice(lines))
+
+
+def _line(run: Run, key: str) -> Any:
+    return next((line for line in run.kit.get("lines", []) if line["key"] == key), None)
+
+
+def _advice(lines: list[tuple[Any, Run]]) -> tuple[Advice, ...]:
+    """The same key is another setting in each framework, so a run hears of its own alone."""
+    runs: dict[tuple[str, str | None], list[Run]] = defaultdict(list)
+    for line, run in lines:
+        if line["fix"]:
+            runs[line["fix"], line["code"]].append(run)
+    found = (
+        Advice(sentence=sentence, code=code, runs=len(own), agents=_agents(own))
+        for (sentence, code), own in runs.items()
+    )
+    return tuple(sorted(found, key=lambda advice: -advice.runs))
+
+
+def _agents(runs: list[Run]) -> tuple[str, ...]:
+    return tuple(sorted({run.agent_name for run in runs if run.agent_name}))
+
+
+def _groups(cases: list[ColdRun], counts: Counter[str]) -> list[ColdGroup]:
     by_missing = groupby(sorted(cases, key=lambda case: case.missing), key=lambda case: case.missing)
-    groups = [_group([things[key] for key in missing], list(members)) for missing, members in by_missing]
+    groups = [_group(missing, list(members), counts) for missing, members in by_missing]
     return sorted(groups, key=lambda group: (-group.count, -group.last_at.timestamp()))
 
 
-def _group(things: list[MissingThing], members: list[ColdRun]) -> ColdGroup:
+def _group(missing: tuple[str, ...], members: list[ColdRun], counts: Counter[str]) -> ColdGroup:
+    things = _things(members, counts)
     times = [member.run.started_at or member.run.received_at for member in members]
     newest = sorted(members, key=lambda member: -member.run.pk)
     return ColdGroup(
-        things=tuple(things),
+        things=tuple(things[key] for key in missing),
         runs=newest[:SHOWN_IN_GROUP],
         count=len(members),
         first_at=min(times),

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.django_db
 
 
 def thing(key: str, missing_in: int) -> MissingThing:
-    return MissingThing(key=key, title=key, fix=None, code=None, missing_in=missing_in)
+    return MissingThing(key=key, title=key, missing_in=missing_in)
 
 
 def lack(run, *keys: str) -> None:
@@ -88,6 +88,29 @@ def test_board_groups_by_what_was_missing(shop):
     ]
     assert {found.key: found.missing_in for found in board.fixes.things} == {"commit": 3, "flags": 2}
     assert board.fixes.completes == 3
+
+
+def lines(*fixes: str) -> dict[str, object]:
+    return {"lines": [{"key": "input", "title": "Input", "fix": fix, "code": None} for fix in fixes]}
+
+
+def test_each_framework_has_its_own_advice(shop, bob):
+    for name, agent, fix in (
+        ("a", "refunds", "Let Traceloop write contents down."),
+        ("b", "orders", "Have Pydantic AI write contents down."),
+        ("c", "orders", "Have Pydantic AI write contents down."),
+    ):
+        lack(make_session(shop, name, kit=lines(fix), agent_name=agent), "input")
+
+    (thing,) = cold_board(shop).fixes.things
+    page = bob.get("/p/shop/cold").content.decode()
+
+    assert [(advice.sentence, advice.runs, advice.agents) for advice in thing.advice] == [
+        ("Have Pydantic AI write contents down.", 2, ("orders",)),
+        ("Let Traceloop write contents down.", 1, ("refunds",)),
+    ]
+    assert "2 runs of orders" in page
+    assert "Let Traceloop write contents down." in page
 
 
 def test_runs_judged_cold_are_on_the_board_with_the_judges_reason(shop, bob):
