@@ -148,7 +148,11 @@ def test_request_parameters_hold_tools_and_the_form_of_output():
     reading = reading_of("chat", {"model_request_parameters": json.dumps(asked)})
 
     assert [tool.name for tool in reading.tools or ()] == ["weather", "final_result"]
-    assert reading.settings == {"output_mode": "native", "output_schema": SCHEMA}
+    assert reading.settings == {
+        "output_mode": "native",
+        "output_schema": SCHEMA,
+        "output_tools": ["final_result"],
+    }
 
 
 def test_embedding_names_its_model():

@@ -55,10 +55,10 @@ def spans_of(prompt: Any, *, version: Any) -> list[Span]:
     agent = Agent(FunctionModel(answer), capabilities=[Instrumentation(settings)])
     agent.tool_plain(find)
     asyncio.run(agent.run(prompt))
-    return [_as_received(span) for span in exporter.get_finished_spans()]
+    return [as_received(span) for span in exporter.get_finished_spans()]
 
 
-def _as_received(span: Any) -> Span:
+def as_received(span: Any) -> Span:
     return a_span(
         trace_id=TRACE,
         span_id=f"{span.context.span_id:016x}",

@@ -28,7 +28,7 @@ from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.replay.budgets import Budgets
 from sessions_app.core.replay.hand_overs import asks_in_several_ways
 from sessions_app.core.replay.plan import PlannedAnswer, ReplayPlan, prior_messages
-from sessions_app.core.run import OPENAI_ITEMS, SESSION_FILE, WAITING, ToolCall
+from sessions_app.core.run import OPENAI_ITEMS, SESSION_FILE, SPANS, WAITING, ToolCall
 
 _PLACEHOLDER: JsonObject = {"type": "object", "additionalProperties": True}
 """Recorded output schemas may be recursive, which `StructuredDict` refuses; the observer puts the
@@ -268,7 +268,7 @@ def _allows_text(plan: ReplayPlan) -> bool:
     parameters = _first_parameters(plan)
     if parameters.get("output_mode") in ("auto", "native", "prompted", "image"):
         return False
-    return bool(parameters.get("allow_text_output", not _output_tools(plan)))
+    return bool(parameters.get("allow_text_output", plan.run.source_format == SPANS or not _output_tools(plan)))
 
 
 def _may_wait(plan: ReplayPlan) -> bool:

@@ -50,7 +50,7 @@ from sessions_app.core.replay.ending import Ending, Played, cannot_begin, conclu
 from sessions_app.core.replay.fixture_book import FixtureBook
 from sessions_app.core.replay.observed import Result
 from sessions_app.core.replay.plan import ReplayPlan, make_plan
-from sessions_app.core.run import Run
+from sessions_app.core.run import SPANS, Run
 
 
 async def replay_with_own_agent(
@@ -171,7 +171,15 @@ class OwnReplay:
         outputs = OwnOutputs(self.plan.run, observer, self.stage, self.model, self.http)
         leaves = Leaves(self.model, Budgets(self.plan.run), self.gate, self._run_live)
         return FrozenPolicy(
-            self.model, self.stage, self.gate, leaves, self.calls, outputs, Turns(self.book), self.plan.decisions
+            self.model,
+            self.stage,
+            self.gate,
+            leaves,
+            self.calls,
+            outputs,
+            Turns(self.book),
+            self.plan.decisions,
+            is_of_spans=self.plan.run.source_format == SPANS,
         )
 
     def _run_live(

@@ -19,6 +19,7 @@ from sessions_app.agents.loop.decisions import Decisions, decided_by_hand
 from sessions_app.agents.loop.frozen_tools import give_recorded
 from sessions_app.agents.loop.library import dump_parameters
 from sessions_app.agents.loop.replay_model import ReplayModel
+from sessions_app.agents.own_code import provider_request
 from sessions_app.agents.own_code.calls import OwnCalls
 from sessions_app.agents.own_code.frozen_leaves import Bodies, Leaves
 from sessions_app.agents.own_code.gate import Body, BodyReached, Gate, as_sent, calling, raw_arguments
@@ -42,6 +43,8 @@ class FrozenPolicy(AbstractCapability[Any]):
         outputs: OwnOutputs,
         turns: Turns,
         decisions: Decisions,
+        *,
+        is_of_spans: bool,
     ) -> None:
         self._model = model
         self._stage = stage
@@ -51,6 +54,7 @@ class FrozenPolicy(AbstractCapability[Any]):
         self._outputs = outputs
         self._turns = turns
         self._decisions = decisions
+        self._is_of_spans = is_of_spans
 
     def get_ordering(self) -> CapabilityOrdering | None:
         return CapabilityOrdering(position="outermost")
@@ -71,7 +75,10 @@ class FrozenPolicy(AbstractCapability[Any]):
         planned, asked, response = self._model.current, self._model.cursor, None
 
         def look() -> tuple[list[ModelMessage], JsonObject]:
-            return list(ctx.messages), dump_parameters(request_context.model_request_parameters)
+            seen, parameters = list(ctx.messages), request_context.model_request_parameters
+            if self._is_of_spans:
+                return provider_request.as_sent(seen, parameters, planned)
+            return seen, dump_parameters(parameters)
 
         self._stage.watch(look)
         try:

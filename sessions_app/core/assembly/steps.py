@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sessions_app.core.assembly.contradictions import are_other_arguments, is_another_name
 from sessions_app.core.assembly.conversation import Conversations, Converted
@@ -156,10 +156,22 @@ def _after_their_answers(drafts: Sequence[Draft]) -> list[Draft]:
 
 def put_output_tools(drafts: Sequence[Draft]) -> None:
     """A tool that carries the output is none that the loop runs: requests name it apart."""
-    names = {draft.name for draft in drafts if isinstance(draft.call, ToolCall) and draft.call.is_output}
+    names = _output_tools(drafts)
     for draft in drafts if names else ():
+        if isinstance(draft.call, ToolCall) and draft.name in names:
+            draft.call = replace(draft.call, is_output=True)
         if draft.node is not None and draft.converted is not None:
             draft.call = model_call(draft.node.reading, draft.converted, output_tools=names)
+
+
+def _output_tools(drafts: Sequence[Draft]) -> set[str]:
+    """Those that gave the output, and those that spans name."""
+    names = {draft.name for draft in drafts if isinstance(draft.call, ToolCall) and draft.call.is_output}
+    for draft in drafts:
+        said = (draft.node.reading.settings or {}).get("output_tools") if draft.node is not None else None
+        if isinstance(said, list):
+            names.update(name for name in said if isinstance(name, str))
+    return names
 
 
 _MAKERS = {
@@ -241,7 +253,7 @@ def _answer(reading: Reading) -> ChatMessage | None:
     return None if is_empty and reading.error is not None else reading.answer
 
 
-_OUTPUT = ("output_mode", "output_schema")
+_OUTPUT = ("output_mode", "output_schema", "output_tools", "allow_text_output")
 """What the settings of a reading say of structured output."""
 
 
@@ -300,7 +312,9 @@ def _parameters(functions: list[JsonObject], outputs: list[JsonObject], settings
     schema, mode = settings.get("output_schema"), settings.get("output_mode")
     said: JsonObject = {"function_tools": functions, "output_tools": outputs}
     if outputs:
-        return Payload.of_json({**said, "output_mode": "tool", "allow_text_output": True})
+        texts = settings.get("allow_text_output")
+        allowed: JsonObject = {} if texts is None else {"allow_text_output": texts}
+        return Payload.of_json({**said, "output_mode": "tool", **allowed})
     if mode in ("native", "prompted", "auto") and isinstance(schema, dict):
         return Payload.of_json({**said, "output_mode": mode, "output_object": {"json_schema": schema}})
     return _plain_parameters(functions)

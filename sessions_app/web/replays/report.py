@@ -141,7 +141,7 @@ def _nearest(facts: JsonObject) -> list[Nearest]:
 
 def _step_link(project: Project, replay: Replay) -> str | None:
     step = (replay.divergence or {}).get("step")
-    return run_address(replay.run, project, step=step) if step and step <= replay.run.step_count else None
+    return run_address(replay.run, project, step=step) if step and replay.run.step(step) else None
 
 
 def _fork_link(project: Project, replay: Replay) -> str:

@@ -106,7 +106,7 @@ def stop_context(project: Project, replay: Replay) -> dict[str, Any]:
         return {}
     made = replay.produced_run
     not_edited = why_not_forked(replay.run) if replay.queue == ReplayQueue.CODE else None
-    state = states_around(made, made.step_count).after if made else None
+    state = states_around(made, len(made.steps)).after if made else None
     return {"stop": stop, "state": state, "not_edited": not_edited}
 
 
@@ -132,14 +132,14 @@ def _twin(project: Project, near: JsonObject, asked: JsonValue) -> Twin:
 
 def _messages_address(project: Project, replay: Replay) -> str | None:
     made = replay.produced_run
-    return run_address(made, project, view="messages", step=made.step_count) if made and made.step_count else None
+    return run_address(made, project, view="messages", step=len(made.steps)) if made and made.steps else None
 
 
 def _fork_address(project: Project, replay: Replay, step: int) -> str:
     """Of the run as far as it has come; a step that it does not have yet is one of its parent."""
     made = replay.produced_run
-    run = made if made is not None and made.step_count else replay.run
-    return run_page("fork", project, run, step=min(step, max(run.step_count, 1)))
+    run = made if made is not None and made.steps else replay.run
+    return run_page("fork", project, run, step=min(step, max(len(run.steps), 1)))
 
 
 def run_page(name: str, project: Project, run: Run, *, step: int | None = None) -> str:

@@ -146,8 +146,22 @@ def _output_settings(said: Said) -> JsonObject:
     asked = said.take(_object, "model_request_parameters") or {}
     mode, output = as_text(asked.get("output_mode")), asked.get("output_object")
     schema = output.get("json_schema") if isinstance(output, dict) else None
-    found = {"output_mode": None if mode == "text" else mode, "output_schema": schema}
+    found = {
+        "output_mode": None if mode == "text" else mode,
+        "output_schema": schema,
+        "output_tools": _names_in(asked.get("output_tools")) or None,
+        "allow_text_output": _bool(asked.get("allow_text_output")),
+    }
     return {name: value for name, value in found.items() if value is not None}
+
+
+def _names_in(tools: JsonValue) -> list[JsonValue]:
+    listed = tools if isinstance(tools, list) else []
+    return [name for tool in listed if isinstance(tool, dict) and (name := as_text(tool.get("name")))]
+
+
+def _bool(value: JsonValue) -> bool | None:
+    return value if isinstance(value, bool) else None
 
 
 def _object(value: JsonValue) -> JsonObject | None:

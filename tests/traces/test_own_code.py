@@ -1,0 +1,66 @@
+"""Runs that came as spans, replayed with the code that made them: structured output in each way it is asked for."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from pydantic import BaseModel
+from pydantic_ai import Agent
+from pydantic_ai.capabilities import Instrumentation
+from pydantic_ai.models.instrumented import InstrumentationSettings
+
+from sessions_app.core.assembly.run import assemble
+from sessions_app.core.run import Run
+from tests.agents.own_agents import own, place, replayed_by
+from tests.recorder import scenarios
+from tests.recorder.scenarios import Play, Scripted, call, says
+from tests.traces.test_provider_tools import as_received
+
+STRUCTURED = (
+    *(scenarios.output_tool, scenarios.output_tool_retry, scenarios.several_output_tools),
+    scenarios.unnamed_output_tools,
+    *(scenarios.prompted_output, scenarios.prompted_list_output, scenarios.recursive_output),
+    *(scenarios.tool_beside_output, scenarios.tool_beside_output_early),
+)
+
+
+def run_of_spans(play: Play, version: Any = 5) -> Run:
+    """What the library's own instrumentation sends of it."""
+    exporter, provider = InMemorySpanExporter(), TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    instrumented = Instrumentation(InstrumentationSettings(tracer_provider=provider, version=version))
+    asyncio.run(play.agent.run(play.prompt, capabilities=[instrumented], **play.arguments))
+    return assemble([as_received(span) for span in exporter.get_finished_spans()], is_closed=True)
+
+
+@pytest.mark.parametrize("version", [5, 6])
+@pytest.mark.parametrize("make", STRUCTURED, ids=lambda make: make.__name__)
+def test_the_code_that_made_the_spans_gives_the_recorded_run(make, version):
+    result = replayed_by(run_of_spans(make(), version), own(make()))
+
+    assert (result.verdict, result.divergence, result.error) == ("reproduced", None, None)
+
+
+class Order(BaseModel):
+    order_id: str
+
+
+def booking(output: Any) -> Play:
+    answer = says(call("final_result", {"order_id": "ORD-1"}, "o"))
+    return Play(Agent(Scripted(answer), name="booker", output_type=output), "Book")
+
+
+def test_another_output_type_is_a_difference():
+    class Other(BaseModel):
+        order_id: str
+        amount: int = 0
+
+    result = replayed_by(run_of_spans(booking(Order)), own(booking(Other)))
+
+    assert result.verdict == "diverged"
+    assert place(result)[1:3] == (1, "parameters.output_tools[0].parameters_json_schema.properties.amount")
