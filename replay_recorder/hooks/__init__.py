@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from types import ModuleType
 
+from replay_recorder.hooks.unrecorded import is_recorded, warn_of_other_frameworks
 from replay_recorder.lazy import when_imported
 
 
@@ -11,6 +12,7 @@ def hook_frameworks() -> None:
     """Record every run of every framework that this process loads, now or later."""
     when_imported("pydantic_ai.agent", _pydantic_ai)
     when_imported("agents.run", _openai_agents)
+    warn_of_other_frameworks()
 
 
 def hook_clients() -> None:
@@ -21,12 +23,14 @@ def hook_clients() -> None:
 
 
 def _pydantic_ai(module: ModuleType) -> None:
-    from replay_recorder.hooks import pydantic_ai
+    if is_recorded("pydantic-ai-slim"):
+        from replay_recorder.hooks import pydantic_ai
 
-    pydantic_ai.patch(module)
+        pydantic_ai.patch(module)
 
 
 def _openai_agents(module: ModuleType) -> None:
-    from replay_recorder.hooks import openai_agents
+    if is_recorded("openai-agents"):
+        from replay_recorder.hooks import openai_agents
 
-    openai_agents.patch(module)
+        openai_agents.patch(module)

@@ -165,7 +165,8 @@ def _custom(data: Any) -> dict[str, Any]:
 
 
 def _guardrail(data: Any) -> dict[str, Any]:
-    return {"name": name(data.name) or "guardrail", "span": "guardrail", "result": {"triggered": data.triggered}}
+    words = "The guardrail tripped and ended the run." if data.triggered else "The guardrail let it pass."
+    return {"name": name(data.name) or "guardrail", "span": "guardrail", "result": words}
 
 
 def _mcp_tools(data: Any) -> dict[str, Any]:

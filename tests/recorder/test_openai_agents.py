@@ -678,7 +678,7 @@ def test_a_tripped_input_guardrail_ends_the_run(way: str, is_traced: bool):
     (tripped,) = record["input_guardrails"]
     assert (tripped["name"], tripped["triggered"], tripped["output_info"]) == ("no_orders", True, {"found": "order"})
     spans = [(step["name"], step["result"]) for step in steps_of(record, "other")]
-    assert spans == ([("no_orders", {"triggered": True})] if is_traced else [])
+    assert spans == ([("no_orders", "The guardrail tripped and ended the run.")] if is_traced else [])
 
 
 @pytest.mark.parametrize("way", WAYS)

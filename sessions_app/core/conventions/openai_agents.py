@@ -63,10 +63,13 @@ def _chain(said: Read) -> Reading:
     return Reading(convention=CONVENTION, kind="chain", name=name)
 
 
+_GUARDED = {True: "The guardrail tripped and ended the run.", False: "The guardrail let it pass."}
+
+
 def _guardrail(said: Read) -> Reading:
     triggered = said.raw("openai_agents.data.triggered")
     reading = _chain(said)
-    reading.output = None if triggered is None else {"triggered": triggered}
+    reading.output = _GUARDED.get(triggered) if isinstance(triggered, bool) else None
     return reading
 
 
