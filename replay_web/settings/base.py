@@ -33,6 +33,7 @@ SECURE_CROSS_ORIGIN_OPENER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
 SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
+SESSION_ENGINE = "sessions_app.services.sign_ins"
 
 SILENCED_SYSTEM_CHECKS = [
     "security.W005",  # HSTS for subdomains: other services of the domain are not ours to decide on
@@ -52,7 +53,6 @@ if not HTTPS:
 INSTALLED_APPS = [
     "django.contrib.auth",
     "django.contrib.contenttypes",
-    "django.contrib.sessions",
     "django.contrib.messages",
     "django.contrib.staticfiles",
     "axes",

@@ -938,6 +938,34 @@ class Migration(migrations.Migration):
             model_name="spanbatch",
             constraint=models.UniqueConstraint(fields=("trace", "digest"), name="one_batch_a_digest"),
         ),
+        migrations.CreateModel(
+            name="SignIn",
+            fields=[
+                (
+                    "session_key",
+                    models.CharField(max_length=40, primary_key=True, serialize=False, verbose_name="session key"),
+                ),
+                ("session_data", models.TextField(verbose_name="session data")),
+                ("expire_date", models.DateTimeField(db_index=True, verbose_name="expire date")),
+                ("signed_in_at", models.DateTimeField(null=True)),
+                ("browser", models.CharField(blank=True, max_length=200)),
+                ("address", models.GenericIPAddressField(null=True)),
+                (
+                    "user",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="sign_ins",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+            ],
+            options={
+                "verbose_name": "session",
+                "verbose_name_plural": "sessions",
+                "abstract": False,
+            },
+        ),
         # zstd's frames and digests get no smaller by PostgreSQL's own compression.
         migrations.RunSQL(
             [

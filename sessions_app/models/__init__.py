@@ -8,6 +8,7 @@ from sessions_app.models.projects import ApiKey, Invitation, Membership, Project
 from sessions_app.models.recordings import ColdCase, Run, Session
 from sessions_app.models.replays import Replay, SessionReplay
 from sessions_app.models.sharing import ShareLink
+from sessions_app.models.sign_ins import SignIn
 from sessions_app.models.traces import SpanBatch, Trace
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "Session",
     "SessionReplay",
     "ShareLink",
+    "SignIn",
     "SpanBatch",
     "StoredPayload",
     "Trace",

@@ -13,6 +13,7 @@ from django.db import close_old_connections
 
 from sessions_app.services import leases, replay_work
 from sessions_app.services.contents import sweep_contents
+from sessions_app.services.sign_ins import SessionStore
 from sessions_app.services.wakeups import wake
 from sessions_app.tasks.replays import children, worker_name
 from sessions_app.tasks.rounds import Rounds
@@ -54,6 +55,7 @@ def sweep(stand_in: StandIn) -> None:
         if not wake(replay) and replay.queue in settings.WORKER_QUEUES:
             stand_in.take(replay.pk)
     sweep_contents()
+    SessionStore.clear_expired()
 
 
 @worker_init.connect

@@ -122,6 +122,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("sign-in", account_views.sign_in, name="sign_in"),
     path("sign-out", account_views.sign_out, name="sign_out"),
     path("me", account_views.me, name="me"),
+    path("me/sessions/end", account_views.end_sign_in, name="end_sign_in"),
     path("me/password", account_views.password, name="password"),
     path("packages/<str:name>", package_views.package, name="package"),
     path("projects/new", project_views.new_project, name="new_project"),

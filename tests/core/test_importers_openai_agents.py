@@ -285,7 +285,11 @@ def test_error_without_a_cause_keeps_the_sentence() -> None:
     reading = reading_of({"type": "guardrail", "name": "cards", "triggered": True}, error=error)
 
     assert reading.error == ErrorInfo(type=None, message="Guardrail tripwire triggered", extra={"guardrail": "cards"})
-    assert (reading.kind, reading.name, reading.output) == ("chain", "cards", "The guardrail tripped and ended the run.")
+    assert (reading.kind, reading.name, reading.output) == (
+        "chain",
+        "cards",
+        "The guardrail tripped and ended the run.",
+    )
 
 
 def test_handoff_names_both_agents() -> None:

@@ -1,5 +1,6 @@
 """Sign in, sign out, look and keys."""
 
+import re
 from datetime import timedelta
 
 import pytest
@@ -82,6 +83,59 @@ def test_a_new_password_ends_other_sessions(bob):
     assert here.get("/me").status_code == 200
     assert there.get("/me").status_code == 302
     assert sign_in(Client(), password="a long sentence").status_code == 302
+
+
+def signed_in(browser: str, address: str = "10.0.0.9") -> Client:
+    client = Client(REMOTE_ADDR=address, headers={"User-Agent": browser})
+    assert sign_in(client).status_code == 302
+    return client
+
+
+def ends_of(client: Client) -> list[str]:
+    return re.findall(r'name="sign_in"\s+value="(\w+)"', client.get("/me").content.decode())
+
+
+def test_a_person_sees_where_they_are_signed_in_and_ends_one(bob):
+    here, there = signed_in("Firefox at work"), signed_in("Chrome at home", "2001:db8::7")
+
+    page = here.get("/me").content.decode()
+    assert [words for words in ("Firefox at work", "Chrome at home", "2001:db8::7") if words not in page] == []
+    assert [client for client in (here, there) if str(client.session.session_key) in page] == []
+    assert page.count("this one") == 1
+    (end,) = ends_of(here)
+    assert here.post("/me/sessions/end", {"sign_in": end})["Location"] == "/me"
+
+    assert "1 session ended." in here.get("/me").content.decode()
+    assert there.get("/me").status_code == 302
+    assert ends_of(here) == []
+
+
+def test_all_others_are_ended_at_once(bob):
+    here, *others = (signed_in(f"browser {number}") for number in range(3))
+    assert here.get("/me").content.decode().count("End all others") == 1
+
+    here.post("/me/sessions/end")
+
+    assert [client.get("/me").status_code for client in (here, *others)] == [200, 302, 302]
+
+
+def test_nobody_ends_the_session_of_another(bob):
+    mine = signed_in("Firefox")
+    name = ends_of(signed_in("Chrome"))[0]
+    other = client_of(make_user("carol"))
+
+    assert "Firefox" not in other.get("/me").content.decode()
+    other.post("/me/sessions/end", {"sign_in": name})
+    other.post("/me/sessions/end")
+
+    assert mine.get("/me").status_code == 200
+
+
+def test_a_hostile_browser_is_shown_as_text(bob):
+    page = signed_in("<script>alert(1)</script>\u202e").get("/me").content.decode()
+
+    assert "<script>alert" not in page
+    assert "\u202e" not in page
 
 
 def test_sign_out_needs_a_post(bob):

@@ -13,6 +13,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST
 
+from sessions_app.services.sign_ins import end_sign_ins, own_sign_ins
 from sessions_app.web.access import signed_in
 from sessions_app.web.frame import THEMES
 from sessions_app.web.keys import SHEET, keys_are_on
@@ -73,13 +74,26 @@ def me(request: HttpRequest) -> HttpResponse:
         remember(response, "theme", theme if theme in THEMES else "system")
         remember(response, "keys", "on" if request.POST.get("keys") else "off")
         return response
+    assert request.user.is_authenticated
     facts = {
         "groups": SHEET,
         "themes": THEMES,
         "theme_now": request.COOKIES.get("theme", "system"),
         "keys_on": keys_are_on(request.COOKIES),
+        "sign_ins": own_sign_ins(request.user, request.session.session_key),
     }
     return render(request, "account/me.html", facts)
+
+
+@require_POST
+@signed_in
+def end_sign_in(request: HttpRequest) -> HttpResponse:
+    """The one that is named, or all but this one."""
+    assert request.user.is_authenticated
+    here, name = request.session.session_key, request.POST.get("sign_in")
+    ended = end_sign_ins(request.user, names=None if name is None else [name], here=here)
+    messages.info(request, f"{ended} session{'' if ended == 1 else 's'} ended.")
+    return redirect("me")
 
 
 def remember(response: HttpResponse, name: str, value: str) -> None:
