@@ -8,7 +8,13 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, NoReturn
 
-from replay_recorder.recorded_http.exchanges import RecordedExchange, SentRequest, same_request, why_not
+from replay_recorder.recorded_http.exchanges import (
+    RecordedExchange,
+    SentRequest,
+    had_ended_before,
+    same_request,
+    why_not,
+)
 from replay_recorder.recorded_http.other_body import OtherBody, other_body
 
 _NOT_RECORDED = "no HTTP was recorded for this call; record with http=True"
@@ -27,6 +33,8 @@ class ExchangesOfCall:
     def __init__(self, exchanges: tuple[RecordedExchange, ...], missed: Missed) -> None:
         self._exchanges = exchanges
         self._unused = list(exchanges)
+        self._overtaken: list[tuple[RecordedExchange, RecordedExchange]] = []
+        """Exchanges that had ended before another one began, which was asked for first now."""
         self._missed = missed
         self._turn = threading.Lock()
         self.missed: BaseException | None = None
@@ -44,12 +52,15 @@ class ExchangesOfCall:
             if reason is not None:
                 self._miss(request, reason)
             self._unused.remove(found)
+            self._overtaken += [(each, found) for each in self._unused if had_ended_before(each, found)]
             return found
 
     @property
     def unasked(self) -> tuple[str, ...]:
-        """Method and address of the recorded exchanges that the call did not ask for, in their order."""
-        return tuple(each.words for each in self._unused)
+        """Method and address of the recorded exchanges that the call did not ask for, in their order, and of those that
+        it asked for behind one that had come after them."""
+        late = ((each, later) for each, later in self._overtaken if each not in self._unused)
+        return (*(each.words for each in self._unused), *(f"{each.words} before {later.words}" for each, later in late))
 
     def sent_beside(self, request: SentRequest) -> NoReturn:
         """A request of a thread that this call, it seems, has started."""

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Any
 from urllib.parse import urlsplit
@@ -86,6 +87,14 @@ def exchanges_of(steps: Iterable[HttpStep], call: int) -> tuple[RecordedExchange
 def _sent_at(exchange: RecordedExchange) -> str:
     """Recorders that say no times wrote the steps in their order, and the call's own exchange came last."""
     return str(exchange.facts.get("started_at") or "")
+
+
+def had_ended_before(one: RecordedExchange, other: RecordedExchange) -> bool:
+    """False where they were under way at the same time, and where the recording does not say."""
+    began, took, later = one.facts.get("started_at"), one.facts.get("duration_ms"), other.facts.get("started_at")
+    if not isinstance(began, str) or not isinstance(later, str) or not isinstance(took, int | float):
+        return False
+    return datetime.fromisoformat(began) + timedelta(milliseconds=took) <= datetime.fromisoformat(later)
 
 
 # --- is it the same request?

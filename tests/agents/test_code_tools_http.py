@@ -10,6 +10,7 @@ import os
 import urllib.request
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import aiohttp
@@ -19,6 +20,7 @@ import requests
 import urllib3
 from pydantic_ai import Agent, ModelRetry, TextOutput, ToolOutput
 
+from replay_recorder.recorded_http.exchanges import RecordedExchange, had_ended_before
 from sessions_app.core.replay.observed import Result
 from sessions_app.core.run import Run
 from tests.agents.code_talking import replay_in_child
@@ -420,6 +422,30 @@ def test_of_two_equal_requests_both_are_asked_for(shop: LocalServer):
 
     assert place(again(run, lambda: ask(2))) == ("reproduced", None, None)
     assert place(again(run, lambda: ask(1))) == ("diverged", 2, "http")
+
+
+def test_requests_in_another_order_are_a_difference(shop: LocalServer):
+    def send(*paths: str) -> str:
+        for path in paths:
+            requests.get(shop.url + path)
+        return "sent"
+
+    run = asking(lambda: send("/stock", "/orders"))
+
+    assert place(again(run, lambda: send("/stock", "/orders"))) == ("reproduced", None, None)
+    result = again(run, lambda: send("/orders", "/stock"))
+    assert place(result) == ("diverged", 2, "http")
+    assert result.divergence.recorded == [f"GET {shop.url}/stock before GET {shop.url}/orders"]
+
+
+def test_requests_at_the_same_time_have_no_order():
+    apart = RecordedExchange("GET", "/a", 200, facts={"started_at": "2026-01-01T00:00:00Z", "duration_ms": 5})
+    beside = RecordedExchange("GET", "/b", 200, facts={"started_at": "2026-01-01T00:00:00.004Z", "duration_ms": 5})
+    untimed = RecordedExchange("GET", "/c", 200)
+
+    assert not had_ended_before(apart, beside)
+    assert not had_ended_before(apart, untimed)
+    assert had_ended_before(apart, replace(beside, facts={"started_at": "2026-01-01T00:00:00.005Z"}))
 
 
 def test_a_tool_that_fails_as_then_without_having_asked_is_noticed(shop: LocalServer):

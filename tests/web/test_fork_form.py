@@ -4,14 +4,13 @@ import html
 import re
 
 import pytest
-from django.contrib.sessions.models import Session
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from sessions_app.core.replay.parts import NOT_WITH_SDK
-from sessions_app.models import Replay
+from sessions_app.models import Replay, SignIn
 from sessions_app.web.forks import values as fork_values
 from tests.losing import lose_payloads
 from tests.web.making import HOSTILE, client_of, make_project, make_user, match
@@ -446,7 +445,7 @@ def test_secrets_are_not_kept_in_a_draft(bob, run):
     page = post(bob, run, 2, use_result="on", result=f"key {secret}", hypothesis="").content.decode()
 
     assert secret in page
-    kept = str([session.get_decoded() for session in Session.objects.all()])
+    kept = str([session.get_decoded() for session in SignIn.objects.all()])
     assert "key [" in kept
     assert secret not in kept
 
