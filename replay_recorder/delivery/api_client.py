@@ -72,9 +72,10 @@ class ApiClient:
             found, cursor = found + page["items"], page["next_cursor"]
         return found[::-1]
 
-    def begin_golden_batch(self, label: str) -> str:
+    def begin_golden_batch(self, label: str, *, is_deploy: bool = False) -> str:
         """The id of a batch to which golden runs of this machine are handed in."""
-        return str(self.post("golden-batches", body={"on_own_machine": True, "label": label})["golden_batch_id"])
+        body = {"on_own_machine": True, "label": label, "is_deploy": is_deploy}
+        return str(self.post("golden-batches", body=body)["golden_batch_id"])
 
     def observed_golden(self, golden_id: str, batch: str, body: bytes) -> dict[str, Any]:
         """Hand in what a run of the golden did here; what the server says of it."""

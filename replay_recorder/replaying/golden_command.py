@@ -36,6 +36,7 @@ def add_to(commands: Any) -> None:
     )
     parser.add_argument("--agent", required=True, metavar="MODULE:NAME", help="your agent, or a function that makes it")
     parser.add_argument("--label", default="", help="what it is run for, such as a commit")
+    parser.add_argument("--deploy", action="store_true", help="the label is what was deployed just now")
     parser.add_argument("--junit", type=Path, metavar="FILE", help="write JUnit XML there")
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="write a summary for a pull request there")
     parser.add_argument("--yes", action="store_true", help="do not ask before tools run")
@@ -63,7 +64,7 @@ def _run(given: argparse.Namespace, settings: Settings, server: ApiClient) -> in
     runs_tools = any(_TOOLS[golden["replay"]["mode"]] == "run" for golden in goldens)
     if runs_tools and not may_run_tools(given.agent, http="recorded", yes=given.yes):
         return _COULD_NOT_RUN
-    batch = server.begin_golden_batch(given.label)
+    batch = server.begin_golden_batch(given.label, is_deploy=given.deploy)
     ran = [_ran(golden, own, given.agent, batch, settings, server) for golden in goldens]
     return _tell(given, server, batch, ran.count(False))
 

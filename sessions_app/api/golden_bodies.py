@@ -101,6 +101,7 @@ class BatchRequest(OrderBody):
         default_factory=list, max_length=100, description="Registered agents, each golden with each of them."
     )
     label: str = Field(default="", max_length=200, pattern=NO_NUL, description="Such as a commit or a deploy.")
+    is_deploy: bool = Field(default=False, description="The label was deployed just now: what runs is the check of it.")
     on_own_machine: bool = Field(default=False, description="The runs are made elsewhere and handed in.")
 
 
@@ -115,6 +116,7 @@ class BatchQueued(Answer):
 class BatchBody(Answer):
     golden_batch_id: str
     label: str
+    is_deploy: bool
     result: Literal["pass", "fail", "could_not_run", "nothing_covered"] | None = Field(description="The worst of all.")
     words: str
     exit_code: int

@@ -144,10 +144,12 @@ def post_golden_batch(request: HttpRequest, wanted: BatchRequest | None = None) 
     runs are handed in."""
     wanted = wanted or BatchRequest()
     if wanted.on_own_machine:
-        empty = begin_batch(project_of(request), wanted.label)
+        empty = begin_batch(project_of(request), wanted.label, is_deploy=wanted.is_deploy)
         return Status(202, {"golden_batch_id": empty.golden_batch_id, "runs": []})
     goldens = [*goldens_of(project_of(request))] if wanted.goldens is None else _named(request, wanted.goldens)
-    batch = run_batch(project_of(request), goldens, agents=wanted.agents, label=wanted.label)
+    batch = run_batch(
+        project_of(request), goldens, agents=wanted.agents, label=wanted.label, is_deploy=wanted.is_deploy
+    )
     runs = [
         {"golden_run_id": run.golden_run_id, "replay_id": run.replay.replay_id}
         for run in batch.runs.select_related("replay").order_by("pk")
@@ -168,6 +170,7 @@ def get_golden_batch(request: HttpRequest, golden_batch_id: str) -> JsonObject:
     return {
         "golden_batch_id": batch.golden_batch_id,
         "label": batch.label,
+        "is_deploy": batch.is_deploy,
         "progress": {"done": over, "total": len(outcomes)},
         **as_json(outcomes),
     }

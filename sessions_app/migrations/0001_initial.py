@@ -136,6 +136,7 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("label", models.CharField(blank=True, max_length=200)),
+                ("is_deploy", models.BooleanField(default=False)),
                 ("created_at", models.DateTimeField(auto_now_add=True)),
                 (
                     "requested_by",

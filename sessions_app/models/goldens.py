@@ -69,6 +69,8 @@ class GoldenBatch(models.Model):
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="golden_batches")
     label = models.CharField(max_length=200, blank=True)
     """What it was run for, such as a commit or the name of a deploy."""
+    is_deploy = models.BooleanField(default=False)
+    """Whether the label is what was deployed just before."""
     requested_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL)
     created_at = models.DateTimeField(auto_now_add=True)
 

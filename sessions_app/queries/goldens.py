@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from django.db.models import OuterRef, Prefetch, Q, QuerySet, Subquery
+from django.db.models import Case, OuterRef, Prefetch, Q, QuerySet, Subquery, When
 
 from sessions_app.models import Golden, GoldenBatch, GoldenRun, Project, Run
 from sessions_app.models.replays import ReplayMode
@@ -46,14 +46,29 @@ def goldens_of(project: Project) -> QuerySet[Golden]:
     return rows.annotate(newest_run_id=Subquery(newest)).order_by("-pk")
 
 
+def deploys_of(project: Project) -> QuerySet[GoldenBatch]:
+    """What was noted as deployed, newest first."""
+    return project.golden_batches.filter(is_deploy=True).order_by("-pk")
+
+
 def goldens_about(run: Run) -> QuerySet[Golden]:
-    """Those whose scene is the run or was made of it, each with the last result that is known. One query."""
-    results = GoldenRun.objects.filter(golden=OuterRef("pk"), result__isnull=False)
+    """Those whose scene is the run or was made of it, newest first; each with its newest run that was judged
+    (`last_run_id`, `last_result`) and the deploy that this run was for (`last_deploy`). One query."""
+    newest = GoldenRun.objects.filter(golden=OuterRef("pk"), result__isnull=False).order_by("-pk")
     scenes = Q(run=run) | Q(run__project=run.project_id, run__parent_run_id=run.run_id)
-    newest = Subquery(results.order_by("-pk").values("result")[:1])
-    return (
-        Golden.objects.filter(scenes, project=run.project_id).annotate(last_result=newest).order_by("-pk")[:_RELATIVES]
+    deploy = Case(When(batch__is_deploy=True, then="batch__label"))
+    found = Golden.objects.filter(scenes, project=run.project_id).annotate(
+        last_run_id=Subquery(newest.values("golden_run_id")[:1]),
+        last_result=Subquery(newest.values("result")[:1]),
+        last_deploy=Subquery(newest.annotate(deploy=deploy).values("deploy")[:1]),
     )
+    return found.order_by("-pk")[:_RELATIVES]
+
+
+def unjudged_runs(run: Run) -> QuerySet[GoldenRun]:
+    """Of the goldens whose scene is the run or was made of it."""
+    scenes = Q(golden__run=run) | Q(golden__run__project=run.project_id, golden__run__parent_run_id=run.run_id)
+    return golden_runs(GoldenRun.objects.filter(scenes, result=None).order_by("-pk"))[:_RELATIVES]
 
 
 def golden_by_id(project: Project, golden_id: str) -> Golden | None:

@@ -62,8 +62,10 @@ def _golden(golden: models.Golden) -> KeptGolden:
     return KeptGolden(
         golden_id=golden.golden_id,
         name=golden.name,
-        fails_on_one=bool(golden.fails_on),
+        fails_on=golden.fails_on[0] if golden.fails_on else None,
+        last_run_id=getattr(golden, "last_run_id", None),
         last_result=getattr(golden, "last_result", None),
+        last_deploy=getattr(golden, "last_deploy", None),
     )
 
 

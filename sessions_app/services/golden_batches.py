@@ -28,6 +28,7 @@ def run_batch(
     *,
     agents: Sequence[str] = (),
     label: str = "",
+    is_deploy: bool = False,
     user: User | None = None,
 ) -> GoldenBatch:
     """Queue a run of each golden with each agent: all of them or none. Goldens from the recording alone run no code and
@@ -38,16 +39,18 @@ def run_batch(
     if len(goldens) * max(1, len(agents)) > MOST_RUNS:
         raise ForkError(f"These are more than {MOST_RUNS:,} runs.", field="goldens")
     with transaction.atomic():
-        batch = begin_batch(project, label, user=user)
+        batch = begin_batch(project, label, is_deploy=is_deploy, user=user)
         for golden in goldens:
             for agent in agents if agents and golden.mode in _OF_CODE else (None,):
                 _run_one(golden, agent, user, batch)
     return batch
 
 
-def begin_batch(project: Project, label: str = "", *, user: User | None = None) -> GoldenBatch:
-    """Without a run so far."""
-    return GoldenBatch.objects.create(project=project, label=label, requested_by=user)
+def begin_batch(project: Project, label: str = "", *, is_deploy: bool = False, user: User | None = None) -> GoldenBatch:
+    """Without a run so far. Raises `ForkError` for a deploy that nobody named."""
+    if is_deploy and not label.strip():
+        raise ForkError("Say what was deployed: a version or a commit.", field="label")
+    return GoldenBatch.objects.create(project=project, label=label, is_deploy=is_deploy, requested_by=user)
 
 
 def _run_one(golden: Golden, agent: str | None, user: User | None, batch: GoldenBatch) -> None:

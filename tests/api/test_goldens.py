@@ -321,12 +321,12 @@ def test_an_export_is_a_folder_of_a_constant_test_and_json(shop):
 
     first, second = (files_of(shop.get(f"/api/v1/goldens/{each}/export").content) for each in (golden, other))
 
-    assert set(first) == {"test_goldens.py", "README.md", "goldens.json", f"recordings/{golden}.json"}
+    assert set(first) == {"test_goldens.py", "README.md", "goldens.json", "recordings/bad.json"}
     assert first["test_goldens.py"] == second["test_goldens.py"]
     [row] = json.loads(first["goldens.json"])["goldens"]
     assert (row["agent"], row["tools"], row["on_difference"]) == ("shop:new", "frozen", "play_on")
     assert json.loads(second["goldens.json"])["goldens"][0]["tools"] == "run"
-    assert json.loads(first[f"recordings/{golden}.json"])["run_id"] == "bad"
+    assert json.loads(first["recordings/bad.json"])["run_id"] == "bad"
 
 
 def files_of(content):
@@ -366,6 +366,17 @@ def test_a_golden_that_code_decided_once_does_not_repeat_the_recording(shop):
 
     assert read(shop, queued)["result"] == "pass"
     assert shop.get(f"/api/v1/goldens/{golden['golden_id']}").json()["warnings"] == []
+
+
+def test_a_deploy_is_noted_with_the_goldens_that_run_after_it(shop):
+    keep(shop)
+    refused = batch(shop, agents=["new"], is_deploy=True)
+    assert (refused.status_code, refused.json()["error"]["field"]) == (400, "label")
+
+    asked = batch(shop, agents=["new"], label="v2", is_deploy=True).json()
+    body = shop.get(f"/api/v1/golden-batches/{asked['golden_batch_id']}").json()
+
+    assert (body["label"], body["is_deploy"], len(asked["runs"])) == ("v2", True, 1)
 
 
 # --- datasets ----------------------------------------------------------------------------------

@@ -234,6 +234,7 @@ def test_the_ticked_goldens_run_with_the_ticked_agents(bob, bad):
     )
 
     batch = GoldenBatch.objects.get()
+    assert not batch.is_deploy
     assert answer.headers["Location"] == reverse("golden_batch", args=["shop", batch.golden_batch_id])
     page = bob.get(answer.headers["Location"])
     [(row, cells)] = page.context["rows"]
@@ -245,6 +246,15 @@ def test_the_ticked_goldens_run_with_the_ticked_agents(bob, bad):
     for suffix, words in (("md", "## Goldens"), ("xml", "<testsuite")):
         report = bob.get(reverse("golden_batch_report", args=["shop", batch.golden_batch_id, suffix]))
         assert words in report.content.decode()
+
+
+def test_a_deploy_is_noted_by_a_tick_and_listed(bob, bad):
+    keep(bad)
+
+    answer = bob.post(reverse("run_goldens", args=["shop"]), {"agent": ["new"], "label": "v2", "deploy": "1"})
+
+    assert "Deploy of v2" in bob.get(answer.headers["Location"]).content.decode()
+    assert f'href="{answer.headers["Location"]}">v2</a>' in bob.get(reverse("goldens", args=["shop"])).content.decode()
 
 
 def test_the_list_costs_the_same_for_one_golden_and_for_many(bob, bad):

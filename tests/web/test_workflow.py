@@ -7,7 +7,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from sessions_app.models import Golden, GoldenRun, Replay
+from sessions_app.models import Golden, GoldenBatch, GoldenRun, Replay
 from sessions_app.queries import workflow as queries
 from sessions_app.queries.workflow import workflow_facts
 from tests.losing import lose_payloads
@@ -222,12 +222,23 @@ def test_a_golden_that_passed_ends_the_work(bob, parent):
     golden = Golden.objects.create(
         project=parent.project, run=parent, name="Own orders", checks=[], fails_on=["parent"], passes_on=["fixed"]
     )
-    GoldenRun.objects.create(golden=golden, replay=make_replay(parent, 2), result="pass")
+    deploy = GoldenBatch.objects.create(project=parent.project, label="v2", is_deploy=True)
+    run = GoldenRun.objects.create(golden=golden, batch=deploy, replay=make_replay(parent, 2), result="pass")
 
     page = page_of(bob, parent)
 
     assert f'href="/p/shop/goldens/{golden.golden_id}"' in step_of(page, 7)
-    assert "golden Own orders: passed" in words_of(step_of(page, 7))
+    assert f'href="/p/shop/golden-runs/{run.golden_run_id}"' in step_of(page, 7)
+    words = words_of(step_of(page, 7))
+    red, fix, green = (
+        words.index(each)
+        for each in (
+            "red: golden Own orders fails on parent",
+            "fix: fork #3",
+            "green: golden Own orders: passed after the deploy of v2",
+        )
+    )
+    assert red < fix < green
     assert "Nothing is left to do here." in page
 
 

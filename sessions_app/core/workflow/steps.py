@@ -22,14 +22,18 @@ class KeptGolden:
 
     golden_id: str
     name: str
-    fails_on_one: bool
-    """Whether it is known to fail on a run."""
+    fails_on: str | None
+    """The first run that it is known to fail on; None where there is none."""
+    last_run_id: str | None
+    """Its newest run that was judged; None where there is none."""
     last_result: str | None
-    """Of its newest run that is over: `pass`, `fail` …; None where there is none."""
+    """Of that run: `pass`, `fail` …"""
+    last_deploy: str | None = None
+    """What had been deployed before that run, where it was for a deploy."""
 
     @property
     def is_green(self) -> bool:
-        return self.fails_on_one and self.last_result == "pass"
+        return self.fails_on is not None and self.last_result == "pass"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -68,6 +72,7 @@ class Evidence:
     replay_id: str | None = None
     step: int | None = None
     golden_id: str | None = None
+    golden_run_id: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -251,7 +256,7 @@ def _fix(facts: Facts, answer: bool | None) -> WorkflowStep:
         title="Fix, and write a regression test",
         state="done" if green else "not_possible" if facts.verdict == "cold" and not told else "open",
         words=_golden_words(told[0]) if told else f"{fork} No golden keeps it from coming back yet.",
-        evidence=(*(_golden_evidence(golden) for golden in told[:SHOWN]), *_shown(proven)),
+        evidence=(*_red(told[:SHOWN]), *_fixed(proven), *map(_last_run, told[:SHOWN])),
         action=_fix_action(answer, proven, told),
     )
 
@@ -265,17 +270,33 @@ def _fix_action(answer: bool | None, proven: list[Attempt], told: list[KeptGolde
 
 def _golden_words(golden: KeptGolden) -> str:
     if golden.is_green:
-        return "Its golden fails on a bad run and passes on the code that ran last."
+        after = f", after the deploy of {golden.last_deploy}" if golden.last_deploy else ""
+        return f"Its golden fails on a bad run and passes on the code that ran last{after}."
     if golden.last_result is None:
         return "A golden is kept and has not been run."
-    if not golden.fails_on_one:
+    if golden.fails_on is None:
         return "A golden is kept that is not known to fail on any run."
     return "Its golden does not pass on the code that ran last."
 
 
-def _golden_evidence(golden: KeptGolden) -> Evidence:
+def _red(goldens: list[KeptGolden]) -> list[Evidence]:
+    return [
+        Evidence(words=f"red: golden {golden.name} fails on {golden.fails_on}", golden_id=golden.golden_id)
+        for golden in goldens
+        if golden.fails_on is not None
+    ]
+
+
+def _fixed(proven: list[Attempt]) -> list[Evidence]:
+    return [replace(shown, words=f"fix: {shown.words}") for shown in _shown(proven)]
+
+
+def _last_run(golden: KeptGolden) -> Evidence:
     result = _RESULTS.get(golden.last_result or "", "not run")
-    return Evidence(words=f"golden {golden.name}: {result}", golden_id=golden.golden_id)
+    after = f" after the deploy of {golden.last_deploy}" if golden.last_deploy else ""
+    green = "green: " if golden.is_green else ""
+    words = f"{green}golden {golden.name}: {result}{after}"
+    return Evidence(words=words, golden_id=golden.golden_id, golden_run_id=golden.last_run_id)
 
 
 _RESULTS = {

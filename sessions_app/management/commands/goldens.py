@@ -48,6 +48,7 @@ class Command(BaseCommand):
             help="Run the goldens of your code with this registered agent. May be given again.",
         )  # fmt: skip
         parser.add_argument("--label", default="", help="What it is run for, such as a commit.")
+        parser.add_argument("--deploy", action="store_true", help="The label is what was deployed just now.")
         parser.add_argument("--junit", type=Path, metavar="FILE", help="Write JUnit XML there.")
         parser.add_argument("--markdown", type=Path, metavar="FILE", help="Write a summary for a pull request there.")
         parser.add_argument("--json", action="store_true", help="Print the results as JSON.")
@@ -67,7 +68,8 @@ class Command(BaseCommand):
         if not goldens:
             raise CommandError("There is no golden to run.", returncode=3)
         with refusals_in_words():
-            batch = run_batch(goldens[0].project, goldens, agents=options["agent"], label=options["label"][:200])
+            named = {"label": options["label"][:200], "is_deploy": options["deploy"]}
+            batch = run_batch(goldens[0].project, goldens, agents=options["agent"], **named)
         outcomes = self._over(batch, here=options["here"])
         self._tell(outcomes, options)
         sys.exit(exit_code(outcomes))

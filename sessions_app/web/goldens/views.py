@@ -18,7 +18,14 @@ from sessions_app.core.replay.parts import PRESET_WORDS
 from sessions_app.core.search.query import parse_query
 from sessions_app.models import Golden, GoldenRun, Project, Run
 from sessions_app.queries.access import SEES_RAW, has_role
-from sessions_app.queries.goldens import golden_by_id, golden_run_by_id, golden_runs, goldens_of, newest_runs
+from sessions_app.queries.goldens import (
+    deploys_of,
+    golden_by_id,
+    golden_run_by_id,
+    golden_runs,
+    goldens_of,
+    newest_runs,
+)
 from sessions_app.queries.replays import queue_of
 from sessions_app.queries.run_lists import Page, runs_page
 from sessions_app.services.datasets import goldens_as_jsonl, runs_as_jsonl
@@ -37,6 +44,8 @@ from sessions_app.web.run_pages import run_address, whole_number
 PAGE = 50
 RUNS = 20
 """Runs that the page of a golden shows."""
+DEPLOYS = 5
+"""The newest, which the list shows."""
 MOST_RUNS = 500
 """Failing runs in one dataset; the API has all of them, a page at a time."""
 _OF_CODE = ("code", "code_and_tools")
@@ -56,6 +65,7 @@ def goldens(request: HttpRequest, project: Project) -> HttpResponse:
         "rows": [(golden, newest.get(golden.pk), warnings_of(golden)) for golden in shown[:PAGE]],
         "more_before": shown[PAGE - 1].pk if len(shown) > PAGE else None,
         "agents": registered_agents(),
+        "deploys": deploys_of(project)[:DEPLOYS],
         "presets": PRESET_WORDS,
         "may_change": has_role(request.user, project, "member"),
     }
@@ -127,6 +137,7 @@ def run_all(request: HttpRequest, project: Project) -> HttpResponse:
             list(chosen),
             agents=request.POST.getlist("agent"),
             label=request.POST.get("label", "")[:200],
+            is_deploy="deploy" in request.POST,
             user=request.user,  # type: ignore[arg-type]  # signed in: project_page
         )
     except (ForkError, NotReplayable) as problem:

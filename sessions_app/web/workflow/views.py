@@ -16,7 +16,9 @@ from sessions_app.core.workflow.attempts import Attempt, outcome_words
 from sessions_app.core.workflow.steps import Evidence, Facts, Workflow, WorkflowStep, workflow
 from sessions_app.models import Project, Run
 from sessions_app.queries.access import has_role
+from sessions_app.queries.goldens import unjudged_runs
 from sessions_app.queries.workflow import STEPS, workflow_facts
+from sessions_app.services.golden_runs import settle
 from sessions_app.web.access import project_page
 from sessions_app.web.badges import UNKNOWN, State
 from sessions_app.web.replays.stops import run_page
@@ -90,6 +92,7 @@ class ShownFactor:
 @project_page()
 def workflow_page(request: HttpRequest, project: Project, session_id: str) -> HttpResponse:
     place = place_of(session_of(project, session_id), request.GET.get("run", ""))
+    settle(unjudged_runs(place.run))
     facts = workflow_facts(place.run)
     context = _context(project, place, facts) | {"may_change": has_role(request.user, project, "member")}
     return render(request, "workflow/workflow.html", context)
@@ -132,7 +135,9 @@ def _step(project: Project, place: RunPlace, step: WorkflowStep, found: Workflow
 
 
 def _evidence(project: Project, place: RunPlace, evidence: Evidence) -> ShownEvidence:
-    if evidence.golden_id is not None:
+    if evidence.golden_run_id is not None:
+        address = reverse("golden_run", args=[project.slug, evidence.golden_run_id])
+    elif evidence.golden_id is not None:
         address = reverse("golden", args=[project.slug, evidence.golden_id])
     elif evidence.replay_id is not None:
         address = reverse("replay", args=[project.slug, evidence.replay_id])
