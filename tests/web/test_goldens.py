@@ -332,7 +332,39 @@ def test_a_fork_is_kept_as_what_it_produced_and_a_code_replay_as_what_it_replaye
         None,
     ]
     first = bob.get(links[1]).context["form"].initial
-    assert first == {"mode": "code_and_tools", "agent": "new", "on_difference": "play_on"}
+    assert first == {
+        "mode": "code_and_tools", "agent": "new", "on_difference": "play_on", "name": "Repair of bad",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("of", ["fork", "code"])
+def test_a_fix_becomes_a_golden_without_a_thing_typed(bob, shop, bad, of):
+    good = run_of(shop, "good", "Order #4398 is shipped.", origin="fork", parent={"run_id": "bad", "step": 1})
+    known = {"project": shop, "run": bad, "content": bad.content, "state": "done", "number": 1, "produced_run": good}
+    if of == "fork":
+        replay = Replay.objects.create(**known, mode="fork", order={"at_step": 1, "hypothesis": "Own orders alone"})
+    else:
+        replay = Replay.objects.create(**known, mode="code", queue="code", order={"agent": "new"})
+    link = bob.get(reverse("replay", args=["shop", replay.replay_id])).context["golden_link"]
+
+    page = bob.get(link)
+    form, rows = page.context["form"], page.context["rows"]
+    assert [row.proposal.words for row in rows if row.is_ticked] == [
+        "the answer contains",
+        "no value of another user is told",
+    ]
+    sent = {
+        "check": [row.number for row in rows if row.is_ticked],
+        **{f"value_{row.number}": row.typed for row in rows},
+    }
+    named = {name: value for name, value in form.initial.items() if value}
+    kept = bob.post(link.partition("?")[0] + page.context["action"], {**sent, **named})
+
+    golden = Golden.objects.get()
+    assert kept.headers["Location"] == reverse("golden", args=["shop", golden.golden_id])
+    assert golden.name == ("Own orders alone" if of == "fork" else "Repair of bad")
+    assert golden.checks[0] == {"kind": "output", "contains": "Order #4398 is shipped."}
+    assert ("bad" in golden.fails_on, "good" in golden.passes_on) == (True, True)
 
 
 def test_the_box_finds_goldens_and_their_runs(bob, bad):

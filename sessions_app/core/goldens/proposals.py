@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 
+from replay_goldens.checks import all_passed, judge, read_checks
 from replay_goldens.trace import Trace
-from replay_goldens.values import value_at
+from replay_goldens.values import as_text, value_at
 from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.core.run import Run
 
@@ -43,6 +44,33 @@ def proposals(run: Run, trace: Trace) -> list[Proposal]:
         Proposal(words="no tool is called that changes something", check={"kind": "no_write"}),
         *_people(trace),
     ]
+
+
+def proposals_of_fix(run: Run, good: Trace, *, bad: Trace) -> tuple[list[Proposal], set[int]]:
+    """What a run that went right did, and the places of the proposals that tell it from the run that went wrong."""
+    found = [_with_value_of(good, proposal) for proposal in proposals(run, good)]
+    return found, {place for place, proposal in enumerate(found) if _tells(proposal, bad, good)}
+
+
+def _with_value_of(good: Trace, proposal: Proposal) -> Proposal:
+    """With what the good run said, where a text is asked for."""
+    if proposal.member != "contains" or proposal.value is not None:
+        return proposal
+    tool = proposal.check.get("tool")
+    said = good.output_text if tool is None else _last_answer(good, str(tool))
+    return replace(proposal, value=said[:_LONGEST]) if said else proposal
+
+
+def _last_answer(trace: Trace, tool: str) -> str | None:
+    calls = trace.calls_of(tool)
+    return None if not calls or calls[-1].result is None else as_text(calls[-1].result)
+
+
+def _tells(proposal: Proposal, bad: Trace, good: Trace) -> bool:
+    if proposal.member is not None and proposal.value is None:
+        return False
+    checks = read_checks([{**proposal.check, **({proposal.member: proposal.value} if proposal.member else {})}])
+    return all_passed(judge(checks, bad)) is False and all_passed(judge(checks, good)) is True
 
 
 def _ends(trace: Trace) -> Iterator[Proposal]:

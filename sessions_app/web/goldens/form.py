@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -74,9 +74,9 @@ class Row:
         return self.proposal.check if member is None else {**self.proposal.check, member: _value(member, self.typed)}
 
 
-def rows_of(proposals: list[Proposal], posted: Any = None) -> list[Row]:
-    """`posted` is the form's data; without it nothing is ticked."""
-    ticked = set(posted.getlist("check")) if posted else set()
+def rows_of(proposals: list[Proposal], posted: Any = None, *, ticked_at_first: Iterable[int] = ()) -> list[Row]:
+    """`posted` is the form's data."""
+    ticked = set(posted.getlist("check")) if posted else set(map(str, ticked_at_first))
     return [
         Row(
             number=number,

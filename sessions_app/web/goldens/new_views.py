@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from typing import Any
+from urllib.parse import urlencode
 
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
@@ -16,12 +17,12 @@ from replay_goldens.judged import Check
 from replay_goldens.reading import CheckError
 from sessions_app.core.errors import NotReplayable
 from sessions_app.core.fork.changes import ForkError
-from sessions_app.core.goldens.proposals import proposals
+from sessions_app.core.goldens.proposals import Proposal, proposals, proposals_of_fix
 from sessions_app.core.goldens.traces import trace_of
 from sessions_app.core.payload import JsonValue
 from sessions_app.core.redaction import RedactionFailed
 from sessions_app.mapping.load import load_run
-from sessions_app.models import Golden, Project, Run
+from sessions_app.models import Golden, Project, Replay, Run
 from sessions_app.models.replays import ReplayQueue
 from sessions_app.queries.goldens import relatives_of
 from sessions_app.services.goldens import create_golden
@@ -36,12 +37,22 @@ MOST_COLUMNS = 4
 _CHECK = re.compile(r"checks\[(\d+)\]")
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Fix:
+    """A run that went wrong, and one that shows how it goes right."""
+
+    bad: Run
+    good: Run
+    name: str
+
+
 @dataclass(kw_only=True, slots=True)
 class Draft:
     """The form as it stands, with all that is wrong about it."""
 
     form: GoldenForm
     rows: list[Row]
+    fix: Fix | None = None
     problem: str = ""
     columns: list[Column] | None = None
 
@@ -73,16 +84,39 @@ def _side_by_side(run: Run, checks: tuple[Check, ...]) -> list[Column]:
 
 
 def _draft(request: HttpRequest, run: Run) -> Draft:
-    recorded = load_run(run)
-    found = proposals(recorded, trace_of(recorded))
-    if request.method == "POST":
-        return Draft(form=GoldenForm(request.POST), rows=rows_of(found, request.POST))
-    return Draft(form=GoldenForm(initial=_first(request, run)), rows=rows_of(found))
-
-
-def _first(request: HttpRequest, run: Run) -> dict[str, str | None]:
-    """The parts of the replay that it is made of; else what can fail by code."""
     replay = run.replays.filter(replay_id=request.GET.get("replay", "").replace("\x00", "")).first()
+    fix = _fix(run, replay)
+    found, telling = _proposals(run, fix)
+    if request.method == "POST":
+        return Draft(form=GoldenForm(request.POST), rows=rows_of(found, request.POST), fix=fix)
+    first = _first(run, replay) | {"name": fix.name if fix else ""}
+    return Draft(form=GoldenForm(initial=first), rows=rows_of(found, ticked_at_first=telling), fix=fix)
+
+
+def _fix(run: Run, replay: Replay | None) -> Fix | None:
+    """A replay of the repaired code is the fix of its run, and a fork that of its parent."""
+    if replay is not None and replay.produced_run is not None:
+        return Fix(bad=run, good=replay.produced_run, name=f"Repair of {run.run_id}"[:200])
+    parents = Run.objects.filter(project=run.project_id, run_id=run.parent_run_id).select_related("project")
+    parent = parents.exclude(pk=run.pk).first() if run.origin == "fork" else None
+    if parent is None:
+        return None
+    fork = Replay.objects.filter(produced_run=run).first()
+    hypothesis = fork.order.get("hypothesis") if fork else None
+    return Fix(bad=parent, good=run, name=str(hypothesis or f"Repair of {parent.run_id}")[:200])
+
+
+def _proposals(run: Run, fix: Fix | None) -> tuple[list[Proposal], set[int]]:
+    if fix is None:
+        recorded = load_run(run)
+        return proposals(recorded, trace_of(recorded)), set()
+    good, scene = load_run(fix.good), load_run(run)
+    bad = trace_of(load_run(fix.bad), scene=scene)
+    return proposals_of_fix(good, trace_of(good, scene=scene), bad=bad)
+
+
+def _first(run: Run, replay: Replay | None) -> dict[str, str | None]:
+    """The parts of the replay that it is made of; else what can fail by code."""
     if replay is not None:
         named = {"agent": replay.order.get("agent") if replay.queue == ReplayQueue.CODE else None}
         return {"mode": replay.mode, "on_difference": "play_on", **named}
@@ -130,6 +164,12 @@ def _kept(request: HttpRequest, run: Run, draft: Draft) -> Golden | None:
     return None
 
 
+def _asked(request: HttpRequest, run: Run) -> dict[str, str]:
+    """Of which run and which replay the form is, so that what is sent back has the same rows."""
+    replay = request.GET.get("replay")
+    return {"run": run.run_id} | ({"replay": replay} if replay else {})
+
+
 def _page(request: HttpRequest, project: Project, place: RunPlace, draft: Draft, status: int) -> HttpResponse:
     context: dict[str, Any] = {
         "project": project,
@@ -137,6 +177,8 @@ def _page(request: HttpRequest, project: Project, place: RunPlace, draft: Draft,
         "place": place,
         "run": place.run,
         "session_address": place.session_address(project),
+        "action": f"?{urlencode(_asked(request, place.run))}",
+        "fix": draft.fix,
         "form": draft.form,
         "rows": draft.rows,
         "problem": draft.problem,
