@@ -63,6 +63,7 @@ def _golden(golden: models.Golden) -> KeptGolden:
         golden_id=golden.golden_id,
         name=golden.name,
         fails_on=golden.fails_on[0] if golden.fails_on else None,
+        passes_on=golden.passes_on[0] if golden.passes_on else None,
         last_run_id=getattr(golden, "last_run_id", None),
         last_result=getattr(golden, "last_result", None),
         last_deploy=getattr(golden, "last_deploy", None),

@@ -242,6 +242,14 @@ def test_a_golden_that_passed_ends_the_work(bob, parent):
     assert "Nothing is left to do here." in page
 
 
+def test_without_a_fork_the_fix_is_the_run_on_which_the_golden_passed(bob, parent):
+    Golden.objects.create(
+        project=parent.project, run=parent, name="Own orders", checks=[], fails_on=["parent"], passes_on=["fixed"]
+    )
+
+    assert "fix: golden Own orders passes on fixed" in words_of(step_of(page_of(bob, parent), 7))
+
+
 def test_a_cold_run_has_no_button_to_replay_it(shop, bob):
     run = load_record(shop, run_id="cold", session_id="cold", steps=[tool_step(result=None)])
     assert run.verdict == "cold"

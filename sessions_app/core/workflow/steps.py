@@ -28,6 +28,8 @@ class KeptGolden:
     """Its newest run that was judged; None where there is none."""
     last_result: str | None
     """Of that run: `pass`, `fail` …"""
+    passes_on: str | None = None
+    """The first run that it is known to pass on."""
     last_deploy: str | None = None
     """What had been deployed before that run, where it was for a deploy."""
 
@@ -256,7 +258,7 @@ def _fix(facts: Facts, answer: bool | None) -> WorkflowStep:
         title="Fix, and write a regression test",
         state="done" if green else "not_possible" if facts.verdict == "cold" and not told else "open",
         words=_golden_words(told[0]) if told else f"{fork} No golden keeps it from coming back yet.",
-        evidence=(*_red(told[:SHOWN]), *_fixed(proven), *map(_last_run, told[:SHOWN])),
+        evidence=(*_red(told[:SHOWN]), *_fixed(proven, told[:SHOWN]), *map(_last_run, told[:SHOWN])),
         action=_fix_action(answer, proven, told),
     )
 
@@ -287,8 +289,14 @@ def _red(goldens: list[KeptGolden]) -> list[Evidence]:
     ]
 
 
-def _fixed(proven: list[Attempt]) -> list[Evidence]:
-    return [replace(shown, words=f"fix: {shown.words}") for shown in _shown(proven)]
+def _fixed(proven: list[Attempt], goldens: list[KeptGolden]) -> list[Evidence]:
+    """Forks that ended as expected; else the runs on which goldens first passed."""
+    forks = [replace(shown, words=f"fix: {shown.words}") for shown in _shown(proven)]
+    passed = [(golden, golden.passes_on) for golden in goldens if golden.passes_on is not None]
+    return forks or [
+        Evidence(words=f"fix: golden {golden.name} passes on {run_id}", golden_id=golden.golden_id)
+        for golden, run_id in passed
+    ]
 
 
 def _last_run(golden: KeptGolden) -> Evidence:
