@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sessions_app import models
 from sessions_app.core.formats.fields import Fields
 from sessions_app.core.formats.native_steps import read_error, read_payload
+from sessions_app.core.packed_nodes import Reference
 from sessions_app.core.payload import Payload
 from sessions_app.core.run import ErrorInfo
-from sessions_app.mapping.references import read_references
+from sessions_app.mapping.references import read_references_of
 from sessions_app.mapping.stored import long_text, reference
 from sessions_app.queries.steps import StoredOrGone
 
@@ -25,10 +27,23 @@ class RunEnds:
 
 
 def ends_of(run: models.Run) -> RunEnds:
-    fields = Fields(run.content.intact_header)
+    return ends_of_all([run])[0]
+
+
+def ends_of_all(runs: Sequence[models.Run]) -> list[RunEnds]:
+    """Of runs of one project, in as many queries as for one; their contents must have been selected."""
+    headers = [Fields(run.content.intact_header) for run in runs]
+    contents = [(run.content, _named(fields)) for run, fields in zip(runs, headers, strict=True)]
+    found = read_references_of(contents) if contents else []
+    return [_ends(fields, StoredOrGone(each)) for fields, each in zip(headers, found, strict=True)]
+
+
+def _named(fields: Fields) -> set[Reference]:
     slices = (fields.slice("input"), fields.slice("output"), long_text(fields, "instructions"))
-    named = [slice_ for slice_ in slices if slice_ is not None]
-    resolver = StoredOrGone(read_references(run.content, {reference(slice_)[0] for slice_ in named}))
+    return {reference(slice_)[0] for slice_ in slices if slice_ is not None}
+
+
+def _ends(fields: Fields, resolver: StoredOrGone) -> RunEnds:
     return RunEnds(
         input=read_payload(fields, "input", resolver),
         output=read_payload(fields, "output", resolver),

@@ -88,7 +88,7 @@ def session_of(project: Project, session_id: str) -> Session:
 
 
 def place_of(session: Session, asked: str) -> RunPlace:
-    """`asked` is `?run=`: the id of a run, or the number of a turn; without it, the first one."""
+    """`asked` is `?run=`: the id of a run, or the number of a turn; without it, the first that no other run called."""
     light = session.runs.only("pk", "run_id", "origin", "status", "session_id", "parent_run_id", "step_count")
     turns = tuple(light.filter(produced_by=None).order_by("pk")[:RUNS])
     numbers = {turn.pk: number for number, turn in enumerate(turns, start=1)}
@@ -100,11 +100,17 @@ def place_of(session: Session, asked: str) -> RunPlace:
 
 def _meant(asked: str, turns: tuple[Run, ...]) -> dict[str, object]:
     if not asked:
-        return {"pk": turns[0].pk} if turns else {}
+        return {"pk": _first(turns).pk} if turns else {}
     if any(turn.run_id == asked for turn in turns) or not asked.isdecimal() or len(asked) > 5:
         return {"run_id": asked}
     number = int(asked)
     return {"pk": turns[number - 1].pk} if 1 <= number <= len(turns) else {"run_id": asked}
+
+
+def _first(turns: tuple[Run, ...]) -> Run:
+    """A sub-agent's run may arrive before that of the orchestrator which called it."""
+    ids = {turn.run_id for turn in turns}
+    return next((turn for turn in turns if turn.parent_run_id not in ids), turns[0])
 
 
 def _whole(session: Session) -> QuerySet[Run]:

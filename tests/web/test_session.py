@@ -172,6 +172,62 @@ def test_replays_of_the_run_are_listed(shop, bob):
 # --- messages ------------------------------------------------------------------------------------
 
 
+def converse(shop, turns, session_id="talk"):
+    """Runs of one session, each a turn."""
+    told = [
+        {"run_id": f"{session_id}_{i}", "session_id": session_id, "input": f"question {i}?", "output": f"reply {i}!"}
+        for i in range(1, turns + 1)
+    ]
+    return [load_record(shop, steps=[model_step(), tool_step()], **fields) for fields in told]
+
+
+def test_messages_open_at_the_whole_conversation_with_the_final_answer(shop, bob):
+    run, *_ = converse(shop, 3)
+
+    page = page_of(bob, run, view="messages")
+
+    said = re.findall(r'<div class="recorded said" dir="auto">(.*?)</div>', page)
+    assert said == ["question 1?", "reply 1!", "question 2?", "reply 2!", "question 3?", "reply 3!"]
+    assert page.count("1 model call · 1 tool call") == 3
+    assert "new in this request" not in page
+
+
+def test_a_long_conversation_is_read_from_its_end(shop, bob):
+    run, *_ = converse(shop, 31)
+
+    page, earlier = page_of(bob, run, view="messages"), page_of(bob, run, view="messages", turns=1)
+
+    first, last = "question 1?</div>", "reply 31!</div>"
+    assert (first in page, last in page, "earlier 1 of 1 runs" in page) == (False, True, True)
+    assert (first in earlier, last in earlier, "later runs (30)" in earlier) == (True, False, True)
+
+
+def test_a_conversation_takes_as_many_queries_however_many_runs_it_has(shop, bob):
+    counts = []
+    for turns, name in ((2, "brief"), (2, "short"), (9, "long")):
+        run = converse(shop, turns, name)[0]
+        with CaptureQueriesContext(connection) as seen:
+            page_of(bob, run, view="messages")
+        counts.append(len(seen))
+
+    assert counts[1] == counts[2]
+
+
+def test_what_a_sub_agent_was_asked_stands_below_and_its_run_opens_second(shop, bob):
+    """Control: a run that names a parent elsewhere is a turn like any other, and opens first."""
+    made = {"session_id": "team", "steps": [model_step()]}
+    helper = load_record(shop, run_id="helper", parent={"run_id": "boss", "step": 1}, **made)
+    load_record(shop, run_id="boss", **made)
+    alone = load_record(shop, run_id="alone", session_id="other", parent={"run_id": "gone", "step": 1})
+
+    page, other = page_of(bob, helper, view="messages"), page_of(bob, alone, view="messages")
+    opened = bob.get(reverse("session", args=["shop", "team"]))
+
+    assert re.findall(r'aria-label="Run (\d)"', page) == ["2", "1"]
+    assert (page.count("asked of a sub-agent"), other.count("asked of a sub-agent")) == (1, 0)
+    assert opened.context["run"].run_id == "boss"
+
+
 def test_messages_are_those_of_the_request_with_new_ones_marked(shop, bob):
     run = load_record(shop, steps=[model_step(1), model_step(2, after=1)])
 

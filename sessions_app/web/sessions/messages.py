@@ -1,4 +1,4 @@
-"""What the model saw at one request, the newest messages first to be shown."""
+"""The conversation of a session, or what the model saw at one request, read from its end."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from sessions_app.core.step_summary import StepSummary
 from sessions_app.models import Project, Run
 from sessions_app.queries import steps
 from sessions_app.web.run_pages import RunPlace, whole_number
+from sessions_app.web.sessions.conversation import conversation_context
+from sessions_app.web.sessions.restored import until_of
 from sessions_app.web.steps.messages import Message
 from sessions_app.web.steps.parts import Part
 from sessions_app.web.steps.sections import offered, read_message
@@ -22,6 +24,9 @@ MESSAGES = 30
 
 
 def messages_context(request: HttpRequest, project: Project, place: RunPlace) -> dict[str, Any]:
+    """An address that names a step asks for what the model saw there."""
+    if "step" not in request.GET and until_of(place) is None:
+        return conversation_context(request, place)
     here, before, after = steps.requests(place.run, whole_number(request.GET.get("step"), 1))
     found: dict[str, Any] = {"request_step": here, "request_before": before, "request_after": after}
     if here is None or here.input_node is None:

@@ -37,20 +37,20 @@ class End:
     """How to capture it next time."""
 
 
-def shown_ends(ends: RunEnds, status: str) -> tuple[End, ...]:
+def shown_ends(ends: RunEnds, status: str, *, characters: int = CHARACTERS, lines: int = LINES) -> tuple[End, ...]:
     """Asked, answered, and failed; the answer is left out where an error stands in its place. Of a run that did
     not end well the record holds an output, and nobody knows whether it answers."""
-    found = [_of_payload("asked", ends.input, "send the run's input with it")]
+    found = [_of_payload("asked", ends.input, "send the run's input with it", characters, lines)]
     if ends.error is not None:
         found.append(_of_error(ends.error))
     if ends.output is not None or ends.error is None:
         fix = "not answered yet" if status == "running" else "send the run's output when it ends"
         label = "answered" if ends.output is None or status in ("ok", "running") else "output"
-        found.append(_of_payload(label, ends.output, fix))
+        found.append(_of_payload(label, ends.output, fix, characters, lines))
     return tuple(found)
 
 
-def _of_payload(label: str, payload: Payload | None, fix: str) -> End:
+def _of_payload(label: str, payload: Payload | None, fix: str, characters: int, lines: int) -> End:
     if payload is None:
         return End(label=label, fix=fix)
     if isinstance(payload, GonePayload):
@@ -59,7 +59,7 @@ def _of_payload(label: str, payload: Payload | None, fix: str) -> End:
     found = folded(text) if text is not None else Folded(media_type=payload.media_type, size=payload.size)
     if text is None or found:
         return End(label=label, folded=found, digest=payload.digest, size=payload.size)
-    head = beginning(text)
+    head = beginning(text, characters, lines)
     return End(label=label, text=head, is_cut=len(head) < len(text), digest=payload.digest, size=payload.size)
 
 
