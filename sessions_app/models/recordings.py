@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
@@ -31,6 +33,10 @@ class Session(models.Model):
 
     def __str__(self) -> str:
         return self.session_id
+
+
+CLOCK_TOLERANCE = timedelta(minutes=5)
+"""Clocks of machines differ by seconds; more is worth a word."""
 
 
 class Run(models.Model):
@@ -103,6 +109,12 @@ class Run(models.Model):
 
     def __str__(self) -> str:
         return self.run_id
+
+    @property
+    def clock_ahead(self) -> timedelta | None:
+        """By how much the sender's clock was ahead when it arrived; None where it was right, as far as that is seen."""
+        ahead = self.started_at - self.received_at if self.started_at else timedelta(0)
+        return ahead if ahead > CLOCK_TOLERANCE else None
 
     @property
     def document(self) -> str:

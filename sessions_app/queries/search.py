@@ -133,7 +133,7 @@ def _verdict(value: TextValue | NumberValue) -> Q:
     return Q(Exists(Replay.objects.filter(run=OuterRef("pk"), verdict=value.text)))
 
 
-IS_COLD = Q(cold_case__isnull=False) | Q(verdict="cold")
+IS_COLD = Q(cold_case__isnull=False) | Q(verdict="cold") & ~Q(status="running")
 """Marked by a person, or judged so when it arrived."""
 
 

@@ -170,8 +170,12 @@ RETURNING id, project_id, session_id, started_at, last_at
 
 
 def _session(project: models.Project, run: Run) -> models.Session:
-    """The run's session, which reaches from its first recorded run to its last; two may arrive at once."""
-    at = run.started_at or timezone.now()
+    """The run's session, which reaches from its first recorded run to its last; two may arrive at once.
+
+    A sender's clock may be ahead: what has arrived is not later than now, or it would top each list until then.
+    """
+    now = timezone.now()
+    at = min(run.started_at or now, now)
     facts = {"project": project.pk, "session": run.session_id, "at": at, "widens": run.origin == "recorded"}
     return models.Session.objects.raw(_ADD_SESSION, facts)[0]
 

@@ -101,6 +101,15 @@ def ago(value: datetime | None) -> SafeString:
 
 
 @register.filter
+def span(length: timedelta) -> str:
+    """Whole days, hours or minutes: `3 d`, `2 h`, `7 min`."""
+    minutes = int(length.total_seconds() // 60)
+    if minutes >= 24 * 60:
+        return f"{minutes // (24 * 60)} d"
+    return f"{minutes // 60} h" if minutes >= 60 else f"{minutes} min"
+
+
+@register.filter
 def moment(value: datetime | None) -> SafeString:
     """Date and time to the second."""
     return NOT_CAPTURED if value is None else _time(value, _moment(value), "data-moment")

@@ -41,12 +41,18 @@ function use(control) {
   if (control.matches("input, textarea, select")) {
     control.focus();
     control.select?.();
-  } else if (control.matches("details")) {
-    control.open = !control.open;
-    control.querySelector(control.open ? "a, button, input" : "summary")?.focus();
+  } else if (control.matches("details, details.menu > summary")) {
+    toggle(control.closest("details"));
   } else {
     control.click();
   }
+}
+
+// The focus goes into the menu: whoever opens it by a key goes on by keys, and the next Tab stays in it.
+function toggle(details) {
+  details.open = !details.open;
+  const controls = details.open ? [...details.querySelectorAll("a, button, input")] : [details.querySelector("summary")];
+  controls.find(isVisible)?.focus();
 }
 
 const builtIn = {

@@ -44,7 +44,7 @@ function signedOut() {
   const link = document.createElement("a");
   link.href = `/sign-in?next=${encodeURIComponent(location.pathname + location.search)}`;
   link.textContent = "sign in and return here";
-  bar.append("Signed out · ", link);
+  bar.append("You are signed out; what you see is no longer updated · ", link);
   notices.append(bar);
 }
 

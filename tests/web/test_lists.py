@@ -1,10 +1,12 @@
 """The list of sessions: what it shows, what a query means, and what it costs."""
 
 import re
+from datetime import timedelta
 
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
 from sessions_app.core.errors import QueryError
 from sessions_app.core.search.query import EXAMPLES, parse_query
@@ -12,6 +14,7 @@ from sessions_app.models import Replay, Run
 from sessions_app.queries.sessions import PAGE, count_newer, make_cursor, read_cursor, session_page
 from sessions_app.services.cold_cases import mark_cold
 from tests.web.making import HOSTILE, another_run, make_project, make_session, match
+from tests.web.records import load_record
 
 pytestmark = pytest.mark.django_db
 ADDRESS = "/p/shop/sessions"
@@ -221,3 +224,30 @@ def test_row_shows_the_newest_matching_run_and_how_many_there_are(shop, bob):
     assert "first words" not in page
     assert "2 runs" in page
     assert Run.objects.count() == 2
+
+
+def test_a_run_dated_in_the_future_does_not_top_the_list_and_says_so(shop, bob):
+    """Control: a run of now has no such mark."""
+    ahead = (timezone.now() + timedelta(days=3, hours=1)).isoformat()
+    load_record(shop, run_id="ahead", session_id="ahead", started_at=ahead)
+    load_record(shop, run_id="right", session_id="right", started_at=timezone.now().isoformat())
+
+    page = bob.get(ADDRESS).content.decode()
+    own = [bob.get(f"/p/shop/s/{name}").content.decode() for name in ("ahead", "right")]
+
+    assert found_by(shop, "") == ["right", "ahead"]
+    assert page.count("clock ahead by 3 d") == 1
+    assert ["clock ahead by 3 d" in each for each in own] == [True, False]
+
+
+def test_a_running_run_is_not_cold(shop, bob):
+    """Control: one that has ended with as little is."""
+    for name, status in (("goes_on", "running"), ("ended", "ok")):
+        load_record(shop, run_id=name, session_id=name, status=status, output=None)
+
+    page = bob.get(ADDRESS).content.decode()
+    own = bob.get("/p/shop/s/goes_on").content.decode()
+
+    assert found_by(shop, "cold:yes") == ["ended"]
+    assert page.count("not ended yet") == 1
+    assert "not ended yet" in own

@@ -7,6 +7,7 @@ from playwright.sync_api import Page, expect
 from sessions_app.services.cold_cases import mark_cold
 from tests.web.browsing import arrive, looks, press, sign_in
 from tests.web.making import HOSTILE, make_project, make_session, make_user
+from tests.web.records import load_example
 
 pytestmark = pytest.mark.django_db(transaction=True)
 PAGES = [
@@ -111,11 +112,16 @@ def test_new_rows_wait_until_they_are_asked_for(signed_in, live_server, shop):
     expect(signed_in.locator("[data-row]")).to_have_count(2)
 
 
-def test_signed_out_is_said_where_a_part_is_live(signed_in, live_server):
-    signed_in.goto(f"{live_server.url}/p/shop/setup")
+def test_signed_out_is_said_where_the_person_looks(signed_in, live_server):
+    signed_in.set_viewport_size({"width": 1280, "height": 400})
+    signed_in.goto(f"{live_server.url}/p/shop/setup?tab=curl")
+    signed_in.evaluate("scrollTo(0, document.body.scrollHeight)")
     signed_in.context.clear_cookies()
 
-    expect(signed_in.locator("#notices")).to_contain_text("Signed out · sign in and return here")
+    back = signed_in.get_by_role("link", name="sign in and return here")
+    expect(signed_in.locator("#notices")).to_contain_text("You are signed out")
+    expect(back).to_be_in_viewport()
+    expect(back).to_have_attribute("href", "/sign-in?next=%2Fp%2Fshop%2Fsetup%3Ftab%3Dcurl")
 
 
 def test_load_more_adds_rows_in_place(signed_in, live_server, shop):
@@ -166,3 +172,18 @@ def test_everything_needed_works_without_scripts(browser, live_server, shop):
 
     assert "/p/shop/s/chat_7710" in page.url
     context.close()
+
+
+@pytest.mark.parametrize("key", ["c", "y"])
+def test_a_menu_opened_by_its_key_takes_the_focus_and_tab_stays_in_it(signed_in, live_server, shop, key):
+    run = load_example(shop, "cancel_bug")
+    signed_in.goto(f"{live_server.url}/p/shop/s/{run.session.session_id}")
+
+    press(signed_in, key)
+    is_inside = "document.activeElement.closest('details.menu[open] .menu-list') !== null"
+    opened = signed_in.evaluate(is_inside)
+    press(signed_in, "Tab")
+
+    assert (opened, signed_in.evaluate(is_inside)) == (True, True)
+    press(signed_in, "Escape")
+    assert signed_in.evaluate("document.activeElement.dataset.key") == key

@@ -80,7 +80,7 @@ def test_an_error_stands_in_the_place_of_the_answer(shop, bob):
     error = {"type": "TimeoutError", "message": "the model did not answer"}
     page = page_of(bob, load_record(shop, output=None, status="error", error=error))
 
-    assert 'wrong" dir="auto">TimeoutError: the model did not answer' in end_of(page, "failed")
+    assert 'wrong" dir="auto">TimeoutError: the model did not answer' in " ".join(end_of(page, "failed").split())
     assert "<dt>answered</dt>" not in page
 
 
