@@ -142,6 +142,18 @@ def migrations_are_applied() -> str | None:
     return f"Migrations: {answer}. Run `python3 manage.py migrate`, or restart `python3 manage.py up`."
 
 
+def blobs_are_shared() -> str | None:
+    from replay_web import health
+
+    answer = health.shared_blobs()
+    if answer == "ok" or answer.startswith("unknown"):
+        return None
+    return (
+        f"REPLAY_BLOBS: {answer}. Web and all workers need the same folder, on every machine: mount one that they "
+        "share, and copy the files of each into it. `python3 manage.py verify` names what is nowhere."
+    )
+
+
 def worker_consumes() -> str | None:
     from replay_web import health
     from replay_web.celery import app
@@ -197,6 +209,7 @@ IN_DJANGO: dict[str, Check] = {
     "database": database_answers,
     "Redis": redis_answers,
     "migrations": migrations_are_applied,
+    "shared blobs": blobs_are_shared,
     "worker": worker_consumes,
     "queue": queue_moves,
     "agents": agents_can_be_loaded,

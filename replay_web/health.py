@@ -13,6 +13,8 @@ from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.http import require_safe
 
+from sessions_app.queries.blobs import blobs_elsewhere
+
 
 @require_safe
 def healthz(request: HttpRequest) -> HttpResponse:
@@ -23,7 +25,7 @@ def healthz(request: HttpRequest) -> HttpResponse:
 @require_safe
 def readyz(request: HttpRequest) -> JsonResponse:
     """Each thing the work needs, with `ok` or what is wrong. Without Redis the work goes on: workers look for it by
-    themselves, later."""
+    themselves, later. Where some payloads are elsewhere, pages show the rest."""
     checks = {name: check() for name, check in CHECKS.items()}
     wrong = [name for name, answer in checks.items() if answer != "ok"]
     is_ready = set(wrong) <= _HELPFUL
@@ -92,11 +94,23 @@ def blobs() -> str:
     return "ok" if os.access(folder, os.R_OK | os.W_OK | os.X_OK) else "not readable and writable"
 
 
+def shared_blobs() -> str:
+    """Web and workers have to see one folder, or what one of them stored is answered 410 by the others."""
+    try:
+        missing, looked_for = blobs_elsewhere(_BLOBS_LOOKED_FOR)
+    except DatabaseError as error:
+        return f"unknown ({type(error).__name__})"
+    return f"{missing} of {looked_for} payloads are not in this folder" if missing else "ok"
+
+
+_BLOBS_LOOKED_FOR = 8
+
 CHECKS: dict[str, Callable[[], str]] = {
     "database": database,
     "redis": broker,
     "migrations": migrations,
     "static_files": static_files,
     "blobs": blobs,
+    "shared_blobs": shared_blobs,
 }
-_HELPFUL = {"redis"}
+_HELPFUL = {"redis", "shared_blobs"}

@@ -44,7 +44,7 @@ if not HTTPS:
         # Without HTTPS=1 we serve plain HTTP, on loopback unless told otherwise:
         "security.W004",  # HSTS would lock people out
         "security.W008",  # there is nothing to redirect to
-        "security.W012",  # a secure session cookie would never come back
+        "security.W011",  # a secure session cookie would never come back
         "security.W016",  # nor would the CSRF cookie
     ]
 

@@ -723,6 +723,11 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "indexes": [
+                    models.Index(condition=models.Q(("data", None)), fields=["digest"], name="payload_in_folder"),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="Trace",

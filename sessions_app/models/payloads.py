@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from django.db import models
 
 from sessions_app.models.projects import Project
@@ -19,6 +21,11 @@ class StoredPayload(models.Model):
     data = models.BinaryField(null=True)
     """Compressed with zstd when `is_compressed`; null when they lie in the blob folder."""
     is_compressed = models.BooleanField()
+
+    class Meta:
+        indexes: ClassVar = [
+            models.Index(fields=["digest"], condition=models.Q(data=None), name="payload_in_folder"),
+        ]
 
     def __str__(self) -> str:
         return bytes(self.digest).hex()

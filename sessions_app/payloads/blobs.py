@@ -41,6 +41,9 @@ class BlobFolder:
         except FileNotFoundError:
             return None
 
+    def has(self, project_id: int, digest: str) -> bool:
+        return self.path(project_id, digest).exists()
+
     def delete(self, project_id: int, digest: str) -> None:
         self.path(project_id, digest).unlink(missing_ok=True)
 

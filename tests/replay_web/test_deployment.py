@@ -96,6 +96,25 @@ def test_migrate_web_and_worker_run_with_what_they_are_given(environment):
     assert worker_health(environment) == 1
 
 
+def test_a_runner_takes_up_replays_of_code_with_what_it_is_given(environment, tmp_path):
+    (tmp_path / "agents").mkdir()
+    (tmp_path / "agents" / "shop.py").write_text("from pydantic_ai import Agent\n\norders = Agent()\n")
+    runner = COMPOSE["services"]["runner"]
+    folder = runner["environment"]["PYTHONPATH"]
+    given = {"PYTHONPATH": str(tmp_path / "agents"), "REPLAY_AGENTS": "orders=shop:orders"}
+    assert manage("migrate", "--no-input", environment=environment).returncode == 0
+
+    with running(python_command(runner["command"]), environment | given):
+        until(lambda: worker_health(environment) == 0)
+        queues = subprocess.run(
+            [sys.executable, "-m", "celery", "--app", "replay_web.celery", "inspect", "active_queues", "--json"],
+            env=environment, cwd=PROJECT_ROOT, capture_output=True, text=True, timeout=PATIENCE,
+        )  # fmt: skip
+    assert [queue["name"] for found in json.loads(queues.stdout).values() for queue in found] == ["code"]
+    assert f"./agents:{folder}:ro" in runner["volumes"]
+    assert runner["profiles"] == ["runner"]
+
+
 def test_the_image_compiles_all_code_that_it_holds_while_it_may_write():
     """Else each process of a replay compiles it anew."""
     text = (PROJECT_ROOT / "Dockerfile").read_text()

@@ -1,13 +1,17 @@
 """Health addresses."""
 
+import random
+import re
+
 import pytest
 import redis
 from django.contrib.staticfiles.storage import StaticFilesStorage
 from django.test import Client
 
-from replay_web import health
+from replay_web import doctor, health
+from tests.builders import make_record, post_run, project_client
 
-WELL = {"database": "ok", "redis": "ok", "migrations": "ok", "static_files": "ok", "blobs": "ok"}
+WELL = dict.fromkeys(("database", "redis", "migrations", "static_files", "blobs", "shared_blobs"), "ok")
 
 
 def test_healthz_touches_no_database(client: Client):
@@ -49,3 +53,19 @@ def test_without_static_files_or_blobs_it_is_not(client: Client, monkeypatch, se
 
     settings.REPLAY_BLOBS = str(tmp_path / "not" / "made" / "yet")
     assert client.get("/readyz").status_code == 200
+
+
+@pytest.mark.django_db
+def test_a_folder_that_other_machines_do_not_share_is_told(client: Client, settings, tmp_path):
+    settings.REPLAY_BLOB_THRESHOLD_BYTES, settings.REPLAY_BLOBS = 1024, str(tmp_path / "first")
+    post_run(project_client(), make_record("r", input=random.Random(1).randbytes(6000).hex()))
+    assert client.get("/readyz").json()["checks"] == WELL
+    assert doctor.blobs_are_shared() is None
+
+    settings.REPLAY_BLOBS = str(tmp_path / "second")
+    answer = client.get("/readyz")
+
+    said = answer.json()
+    assert (answer.status_code, said["degraded"]) == (200, True)
+    assert re.fullmatch(r"\d of \d payloads are not in this folder", said["checks"]["shared_blobs"])
+    assert "mount one that they share" in str(doctor.blobs_are_shared())
