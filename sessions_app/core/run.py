@@ -402,6 +402,11 @@ SKIPPED = "Tool not executed"
 """How Pydantic AI begins its answer to a call that a final result made superfluous."""
 
 
+def counted_steps(run: Run) -> list[Step]:
+    """Those that lists show and every count of steps counts: without inner steps of a framework and snapshots."""
+    return [step for step in run.steps if not isinstance(step.call, OtherCall)]
+
+
 def main_steps(run: Run) -> list[Step]:
     """The steps of the agent's own loop, without what ran inside its tools and sub-agents.
 

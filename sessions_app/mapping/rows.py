@@ -21,6 +21,7 @@ from sessions_app.core.run import (
     ToolCall,
     answered,
     asked,
+    counted_steps,
 )
 from sessions_app.core.state import changed_keys
 from sessions_app.core.step_summary import StepSummary
@@ -99,7 +100,7 @@ def _fact_columns(run: Run) -> dict[str, object]:
 
 
 def _count_columns(run: Run) -> dict[str, object]:
-    counted = [step for step in run.steps if step.kind != "other"]
+    counted = counted_steps(run)
     names = {call.answered_model or call.model for _, call in run.model_calls} | {run.model}
     return {
         "step_count": len(counted),
@@ -111,7 +112,7 @@ def _count_columns(run: Run) -> dict[str, object]:
         "tool_names": sorted({clean(call.tool_name)[:_INDEXED_NAME] for _, call in run.tool_calls}),
         "model_names": sorted(clean(name) for name in names if name),
         "step_kinds": sorted({step.kind for step in run.steps}),
-        "strip": strip_of([_letter(step) for step in run.steps if step.kind != "other"], _STRIP),
+        "strip": strip_of([_letter(step) for step in counted], _STRIP),
     }
 
 

@@ -7,9 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sessions_app.core.factors.time import step_times
 from sessions_app.core.history import extend
 from sessions_app.core.judge.anomalies import find_anomalies
 from sessions_app.core.judge.budget import nondeterminism_budget
+from sessions_app.core.judge.kit import audit_kit
 from sessions_app.core.judge.reading import TIMES
 from sessions_app.core.judge.story import Group, collapse_repeats, story
 from sessions_app.core.payload import Payload
@@ -220,3 +222,11 @@ def test_a_seed_that_nobody_set_is_not_controlled_and_not_missing():
 
     assert rows["seed"] == ("uncontrolled", "seed not set")
     assert rows["sampling"] == ("uncontrolled", "temperature not set, top_p not set")
+
+
+def test_inner_steps_are_counted_nowhere():
+    run = make_run(other(), model(started_at=NOON, duration_ms=1.0), other(), tool(started_at=NOON, duration_ms=1.0))
+
+    assert story(run).startswith("2 steps")
+    assert "start on 2 of 2 steps, end on 2 of 2" in audit_kit(run).line("timestamps").detail
+    assert step_times(run).words == "Every step has its time."

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from sessions_app.core.factors.checks import Check, has_answer, indexes, searched
 from sessions_app.core.judge.reading import count, join_words
-from sessions_app.core.run import ModelCall, Retrieval, Run, Step, answered, asked
+from sessions_app.core.run import ModelCall, Retrieval, Run, Step, answered, asked, counted_steps
 
 _DATED = re.compile(
     r"\b(?:19|20)\d\d-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])(?!\d)|\b(?:now|today|tonight|yesterday|tomorrow)\b",
@@ -52,9 +52,10 @@ def _texts(step: Step) -> Iterator[str]:
 
 def step_times(run: Run) -> Check:
     title = "Steps without a time"
-    bare = [step for step in run.steps if step.started_at is None]
-    if bare or not run.steps:
-        words = f"{len(bare)} of {count(len(run.steps), 'step')} without a time."
+    steps = counted_steps(run)
+    bare = [step for step in steps if step.started_at is None]
+    if bare or not steps:
+        words = f"{len(bare)} of {count(len(steps), 'step')} without a time."
         return Check(title=title, sight="not_captured", words=words, steps=indexes(bare))
     return Check(title=title, sight="not_seen", words="Every step has its time.")
 

@@ -21,7 +21,7 @@ from sessions_app.core.judge.grading import (
 from sessions_app.core.judge.reading import count, main_models, own_tools, seen_message, user_turns
 from sessions_app.core.kept_turns import kept_turns
 from sessions_app.core.payload import JsonObject
-from sessions_app.core.run import Run
+from sessions_app.core.run import Run, counted_steps
 
 BucketName = Literal["input", "environment", "side_effects"]
 Captured = Literal["yes", "partial", "no"]
@@ -126,11 +126,12 @@ def _rng_seed(run: Run, lines: Findings) -> Finding:
 
 
 def _utc_time(run: Run, lines: Findings) -> Finding:
-    starts = sum(1 for step in run.steps if step.started_at)
+    steps = counted_steps(run)
+    starts = sum(1 for step in steps if step.started_at)
     have = starts + (run.started_at is not None)
     began = run.started_at.isoformat() if run.started_at else "not captured"
-    detail = f"Run started {began}; start on {starts} of {count(len(run.steps), 'step')}."
-    return graded(detail, have=have, total=1 + len(run.steps))
+    detail = f"Run started {began}; start on {starts} of {count(len(steps), 'step')}."
+    return graded(detail, have=have, total=1 + len(steps))
 
 
 def _frozen_tools(run: Run, lines: Findings) -> Finding:

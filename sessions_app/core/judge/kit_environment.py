@@ -26,7 +26,7 @@ from sessions_app.core.judge.reading import (
 )
 from sessions_app.core.judge.schemas import SchemaReader
 from sessions_app.core.payload import JsonObject, JsonValue, compact_json
-from sessions_app.core.run import ModelCall, Run, Step, ToolCall, main_steps
+from sessions_app.core.run import ModelCall, Run, Step, ToolCall, counted_steps, main_steps
 
 
 def tool_schemas(run: Run) -> Finding:
@@ -193,11 +193,12 @@ def timestamps(run: Run) -> Finding:
     odd = [step for step in run.steps if _runs_backwards(step)]
     if odd:
         return contradictory(f"The times of {name_steps(odd)} do not follow each other.")
-    starts = sum(1 for step in run.steps if step.started_at)
-    ends = sum(1 for step in run.steps if step.duration_ms is not None)
+    steps = counted_steps(run)
+    starts = sum(1 for step in steps if step.started_at)
+    ends = sum(1 for step in steps if step.duration_ms is not None)
     streamed = [step for step, call in run.model_calls if not _is_whole_answer(run, step, call)]
     firsts = sum(1 for step in streamed if step.first_token_at)
-    total, models = len(run.steps), len(streamed)
+    total, models = len(steps), len(streamed)
     have = starts + ends + firsts + (run.started_at is not None)
     facts = [f"start on {starts} of {total} steps", f"end on {ends} of {total}"]
     facts += [f"first token on {firsts} of {models} model steps"] if streamed else []

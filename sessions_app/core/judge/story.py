@@ -18,24 +18,20 @@ from sessions_app.core.judge.reading import (
     own_tools,
     result_key,
 )
-from sessions_app.core.run import ErrorInfo, ModelCall, OtherCall, Run, Step, ToolCall, broke_off_at
+from sessions_app.core.run import ErrorInfo, ModelCall, OtherCall, Run, Step, ToolCall, broke_off_at, counted_steps
 
 
 def story(run: Run, anomalies: Iterable[Anomaly] = ()) -> str:
     """How long, the call made most often, how it ended, and where to look first."""
     odd = first_odd_step(anomalies)
     parts = [
-        count(_counted_steps(run), "step"),
+        count(len(counted_steps(run)), "step"),
         _calls_in_words(run),
         _end_in_words(run),
         _failures_in_words(run),
         None if odd is None else f"first odd step: {odd}",
     ]
     return " · ".join(part for part in parts if part)
-
-
-def _counted_steps(run: Run) -> int:
-    return sum(1 for step in run.steps if not isinstance(step.call, OtherCall))
 
 
 def _calls_in_words(run: Run) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from sessions_app.core.judge.reading import count
-from sessions_app.core.run import Run, Step, answered, fixtures, main_model_calls
+from sessions_app.core.run import Run, Step, answered, counted_steps, fixtures, main_model_calls
 from sessions_app.core.workflow.attempts import Attempt, deciding, not_reproduced, outcome_words, reproduces
 
 StepState = Literal["open", "done", "not_possible", "not_needed"]
@@ -147,7 +147,7 @@ def _odd(facts: Facts) -> tuple[Evidence, ...]:
 
 
 def _extract(facts: Facts, answer: bool | None) -> WorkflowStep:
-    steps = sum(step.kind != "other" for step in facts.run.steps)  # as lists and the story count them
+    steps = len(counted_steps(facts.run))
     kit = f"{facts.kit_captured} of {facts.kit_total} lines of the replay kit captured"
     state: StepState = "open" if facts.run.status == "running" else "done"
     return WorkflowStep(
