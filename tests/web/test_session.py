@@ -186,7 +186,7 @@ def test_messages_open_at_the_whole_conversation_with_the_final_answer(shop, bob
 
     page = page_of(bob, run, view="messages")
 
-    said = re.findall(r'<div class="recorded said" dir="auto">(.*?)</div>', page)
+    said = re.findall(r'<div class="recorded said"\s+dir="auto">(.*?)</div>', page)
     assert said == ["question 1?", "reply 1!", "question 2?", "reply 2!", "question 3?", "reply 3!"]
     assert page.count("1 model call · 1 tool call") == 3
     assert "new in this request" not in page
