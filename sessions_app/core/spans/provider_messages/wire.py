@@ -43,6 +43,7 @@ class WireAnswer:
     model: str | None
     finish_reason: str | None
     output_tokens: int | None
+    """None of a stream: libraries add up what providers count in its pieces, each in its own way."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -127,5 +128,5 @@ def wire_answer(body: Payload) -> WireAnswer | None:
         has_thoughts=any(_parts_of([found.answer], ThinkingPart)),
         model=found.model,
         finish_reason=found.finish_reason,
-        output_tokens=found.output_tokens,
+        output_tokens=found.output_tokens if events is None else None,
     )
