@@ -304,6 +304,19 @@ def fields_of(body: Record) -> Record:
     return fields
 
 
+@pytest.mark.parametrize(
+    "builtin",
+    [{"type": "web_search"}, {"type": "web_search_20250305", "name": "web_search"}, {"google_search": {}}],
+    ids=["openai", "anthropic", "google"],
+)
+def test_tools_that_a_provider_runs_itself_are_no_contradiction(builtin: Record, server: Provider):
+    record = record_of(server)
+
+    in_body(lambda body: body["tools"].append(builtin))(record["steps"][0]["http"])
+
+    assert reasons_of(record) == []
+
+
 @pytest.mark.parametrize(("step", "change", "field", "words"), BESIDE, ids=[each[-1] for each in BESIDE])
 def test_what_was_sent_beside_the_words_is_held_against_the_step(
     step: int, change: Callable[[Record], object], field: str, words: str, server: Provider

@@ -60,7 +60,8 @@ def _other_tools(call: ModelCall, wire: WireRequest) -> str | None:
     missing = next((name for name, tool in said.items() if name not in sent and not _is_held_back(tool)), None)
     if missing is not None:
         return f"does not offer the tool {missing}, the request of the step does"
-    added = next((name for name in sent if name not in said), None)
+    # What a provider runs itself comes without a schema.
+    added = next((name for name, schema in sent.items() if schema is not None and name not in said), None)
     if added is not None and _are_all_known(call):
         return f"offers the tool {added}, the request of the step does not"
     other = next((name for name, schema in sent.items() if _has_other_fields(said.get(name), schema)), None)
@@ -79,7 +80,7 @@ def _definitions(call: ModelCall) -> dict[str, JsonObject] | None:
 
 
 def _are_all_known(call: ModelCall) -> bool:
-    """What a provider runs itself, and agents that a run can be handed to, stand in lists of their own."""
+    """Agents that a run can be handed to stand in a list of their own."""
     return "function_tools" in object_of(call.parameters)
 
 
