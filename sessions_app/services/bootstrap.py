@@ -113,12 +113,12 @@ def write_private(file: Path, content: dict[str, str]) -> None:
 
 
 def _still_good(known: dict[str, str]) -> dict[str, str]:
-    """What of it this database knows: it may be another's, restored here, or its key may be revoked."""
-    if find_key(known.get("api_key", "")):
-        return known
+    """What of it this database knows: it may be another's, restored here, or a key may be revoked."""
+    keys = {name: known[name] for name in ("api_key", "my_project_api_key") if find_key(known.get(name, ""))}
     user = User.objects.filter(username=known.get("username", "")).first()
     is_theirs = user is not None and user.check_password(known.get("password", ""))
-    return {name: known[name] for name in ("username", "password")} if is_theirs else {}
+    account = {name: known[name] for name in ("username", "password")} if keys or is_theirs else {}
+    return {**account, **keys}
 
 
 def _read(file: Path) -> dict[str, str]:

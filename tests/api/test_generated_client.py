@@ -163,6 +163,8 @@ def keep_as_golden(api):
     assert api("get_golden_batch", batch).progress.total == 1
     assert api("get_golden_batch_report", batch)
     api("cancel_golden_batch", batch)
+    assert "generated-1" in api("get_golden_dataset")
+    assert isinstance(api("get_run_dataset"), str)
     assert api("export_golden", golden).payload.read(2) == b"PK"
     api("post_quarantine", golden, body=api.body("QuarantineRequest", examples.QUARANTINE))
     api("delete_quarantine", golden)

@@ -8,8 +8,9 @@ from urllib.parse import urlsplit
 import pytest
 
 from sessions_app.api.examples import COLD_CASE, FORK, GOLDEN, REPLAY
+from sessions_app.models.projects import KeyScope
 from tests.api.described import description, operations
-from tests.builders import make_record, make_tool_step, post_run, project_client
+from tests.builders import make_client, make_key, make_project, make_record, make_tool_step, post_run
 from tests.instances import instance_in, open_folder
 
 pytestmark = pytest.mark.django_db
@@ -20,7 +21,7 @@ GETS = [path for method, path in operations() if method == "GET"]
 
 @pytest.fixture
 def client():
-    client = project_client()
+    client = make_client(make_key(make_project("shop"), KeyScope.ADMIN))
     post_run(client, make_record("r", make_tool_step(result="one")))
     return client
 
@@ -28,10 +29,19 @@ def client():
 # --- unknown parameters and fields ---------------------------------------------------------------
 
 
+BODIES = {
+    "/api/v1/goldens": {**GOLDEN, "run_id": "r"},
+    "/api/v1/runs": make_record("x"),
+    "/api/v1/projects": {"name": "Another"},
+    "/api/v1/invitations": {"role": "viewer"},
+    "/api/v1/keys": {"name": "another"},
+}
+
+
 @pytest.mark.parametrize(("method", "path"), [key for key in operations() if "{" not in key[1]], ids=str)
 def test_an_unknown_parameter_is_named(client, method, path):
     needed = "left=r&right=r" if path.endswith("comparisons") else ""
-    body = {"/api/v1/goldens": {**GOLDEN, "run_id": "r"}, "/api/v1/runs": make_record("x")}.get(path, {})
+    body = BODIES.get(path, {})
     data = {"data": body, "content_type": "application/json"} if method == "POST" else {}
 
     answer = getattr(client, method.lower())(f"{path}?{needed}&nothing=1", **data)

@@ -148,7 +148,7 @@ def test_debugging_is_shown_by_pauses_and_forks_and_not_by_plain_replays():
 
 
 def golden(number: int = 1, **fields: Any) -> KeptGolden:
-    made: dict[str, Any] = {"fails_on_one": True, "last_result": "pass"}
+    made: dict[str, Any] = {"fails_on": "bad", "last_run_id": "gr_1", "last_result": "pass"}
     return KeptGolden(golden_id=f"gd_{number}", name=f"Golden {number}", **(made | fields))
 
 
@@ -175,7 +175,7 @@ def test_a_golden_that_can_fail_and_passed_last_is_the_end():
         ({"last_result": None}, "has not been run"),
         ({"last_result": "fail"}, "does not pass"),
         ({"last_result": "could_not_run"}, "does not pass"),
-        ({"fails_on_one": False}, "not known to fail"),
+        ({"fails_on": None}, "not known to fail"),
     ],
 )
 def test_a_golden_that_proves_nothing_yet_leaves_the_step_open(fields, words):

@@ -184,7 +184,7 @@ def test_spans_of_the_team_are_steps_where_they_began():
         "fetch": ("custom", tool),
         "parse": ("custom", named["fetch"][0]),
     }
-    assert (named["fetch"][1]["result"], named["polite"][1]["result"]) == ({"rows": 3}, {"triggered": False})
+    assert (named["fetch"][1]["result"], named["polite"][1]["result"]) == ({"rows": 3}, "The guardrail let it pass.")
     assert verdict_of(record) == ("reproduced", None, None)
 
 

@@ -49,7 +49,7 @@ def test_a_revoked_key_is_offered_no_more(tmp_path):
     prepare_home(tmp_path, "http://here")
     said = connection_of(tmp_path)
     del said["api_key"]
-    revoke_key(ApiKey.objects.get())
+    revoke_key(ApiKey.objects.get(project__slug="examples"))
 
     prepare_home(tmp_path, "http://here")
 

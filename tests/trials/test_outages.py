@@ -28,6 +28,8 @@ from tests.otlp_requests import JSON
 from tests.trials.delivery import Delivery, Parcel, wait_until
 
 AWAY = 90 if os.environ.get("TRIAL_SIZE") == "full" else 8
+ENOUGH = 20
+"""Seconds. Alone it takes about one; the machine may have other work, and each pause used to double beyond this."""
 DISK = 700 * 1024 * 1024
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts a small disk")
 
@@ -83,7 +85,7 @@ def test_serving_resumes_soon_after_the_database_is_back_however_long_it_was_awa
 
     print(f"away for {AWAY} s, serving {took:.1f} s after its return, {dict(delivery.statuses)}")
     assert set(delivery.statuses) == {201, 503}
-    assert took < 5
+    assert took < ENOUGH
 
 
 @contextmanager
@@ -131,7 +133,7 @@ def test_after_a_full_disk_has_space_again_it_is_soon_serving():
     print(f"serving {took:.1f} s after there was space again, {dict(delivery.statuses)}")
     assert 503 in while_full
     assert set(delivery.statuses) <= {201, 503}
-    assert took < 5
+    assert took < ENOUGH
 
 
 @needs_root

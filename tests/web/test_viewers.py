@@ -35,6 +35,7 @@ EXAMPLE = {
     "link": 1,
 }
 RAW = {"payload", "record", "otlp", "case_file", "trace", "spans_file", "span_value", "export_golden"}
+RAW |= {"golden_dataset"}
 OF_THE_BROWSER = {"diff_viewed"}
 """Keeps in the browser what one has looked at."""
 BYTES = r"view=raw|/payloads/|/record\?|/otlp\?|/case-file\?|\.json\"|/traces/"
