@@ -43,7 +43,7 @@ def _other_setting(settings: JsonObject, wire: WireRequest) -> str | None:
 
 def _other_format(parameters: JsonObject, wire: WireRequest) -> str | None:
     """An output by a schema, in a request that the step says has none."""
-    asked = wire.settings.get("response_format") or object_in(wire.settings, "text").get("format")
+    asked = wire.settings.get("response_format") or _object_in(wire.settings, "text").get("format")
     by_schema = isinstance(asked, dict) and asked.get("type") == "json_schema"
     has_none = "output_object" in parameters and parameters["output_object"] is None
     return "asks for an output by a schema, the request of the step does not" if by_schema and has_none else None
@@ -72,10 +72,10 @@ def _definitions(call: ModelCall) -> dict[str, JsonObject] | None:
     """Tools that the step says were offered, by name; None where it does not say."""
     parameters = object_of(call.parameters)
     listed = [each for name in _LISTS for each in _objects(parameters.get(name))]
-    if call.tools is not None and "function_tools" not in parameters:
-        listed += _objects([value_of(tool) for tool in call.tools])
-    if not listed and call.tools is None and "function_tools" not in parameters:
-        return None
+    if "function_tools" not in parameters:
+        listed += _objects([value_of(tool) for tool in call.tools or ()])
+        if not listed and call.tools is None:
+            return None
     return {str(tool.get("name")): tool for tool in listed}
 
 
@@ -92,10 +92,10 @@ def _has_other_fields(said: JsonObject | None, sent: JsonObject | None) -> bool:
     schema = None if said is None else said.get("parameters_json_schema", said.get("parameters"))
     if not isinstance(schema, dict) or sent is None:
         return False
-    return set(object_in(schema, "properties")) != set(object_in(sent, "properties"))
+    return set(_object_in(schema, "properties")) != set(_object_in(sent, "properties"))
 
 
-def object_in(value: JsonObject, name: str) -> JsonObject:
+def _object_in(value: JsonObject, name: str) -> JsonObject:
     found = value.get(name)
     return found if isinstance(found, dict) else {}
 
