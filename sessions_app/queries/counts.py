@@ -1,14 +1,19 @@
-"""Numbers of a project for the outside: how many runs, replays and cold cases, and of which kind."""
+"""Numbers of a project for the outside: how many runs, replays and cold cases, of which kind, and how long it took."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 
-from django.db.models import Count, Min, Q, QuerySet
+from django.db.models import Count, DurationField, ExpressionWrapper, F, Min, Q, QuerySet, Sum
 from django.utils import timezone
 
 from sessions_app.models import ColdCase, Project, Replay, Run
 from sessions_app.models.replays import ReplayState
+
+SECONDS = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300)
+"""Upper ends of what durations are counted by."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -21,6 +26,17 @@ class Counted:
     counts: tuple[tuple[str, float], ...]
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Lasted:
+    """How many took how long: `up_to[i]` took no longer than `SECONDS[i]`, of `count` in all, which took `seconds`."""
+
+    name: str
+    about: str
+    up_to: tuple[int, ...]
+    count: int
+    seconds: float
+
+
 def counted(project: Project) -> list[Counted]:
     """Five queries, whatever is stored."""
     runs = Run.objects.filter(project=project, origin="recorded")
@@ -31,7 +47,16 @@ def counted(project: Project) -> list[Counted]:
         _by("replay_runs_judged", "Recorded runs by verdict.", runs, "verdict"),
         _by("replay_replays", "Replays by state.", replays, "state"),
         Counted(name="replay_cold_cases", about="Runs marked as cold cases.", label=None, counts=(("", cold),)),
-        _waiting(replays),
+        _oldest(replays),
+    ]
+
+
+def lasted(project: Project) -> list[Lasted]:
+    """Two queries."""
+    replays = Replay.objects.filter(project=project)
+    return [
+        _lasted("replay_queued_seconds", "From order to start.", replays, "created_at", "claimed_at"),
+        _lasted("replay_run_seconds", "From start to end, stops included.", replays, "claimed_at", "finished_at"),
     ]
 
 
@@ -40,7 +65,7 @@ def _by(name: str, about: str, rows: QuerySet[Run] | QuerySet[Replay], label: st
     return Counted(name=name, about=about, label=label, counts=tuple((str(value), count) for value, count in found))
 
 
-def _waiting(replays: QuerySet[Replay]) -> Counted:
+def _oldest(replays: QuerySet[Replay]) -> Counted:
     oldest = replays.aggregate(at=Min("created_at", filter=Q(state=ReplayState.QUEUED)))["at"]
     seconds = (timezone.now() - oldest).total_seconds() if oldest else 0.0
     return Counted(
@@ -49,3 +74,24 @@ def _waiting(replays: QuerySet[Replay]) -> Counted:
         label=None,
         counts=(("", seconds),),
     )
+
+
+def _lasted(name: str, about: str, replays: QuerySet[Replay], begin: str, end: str) -> Lasted:
+    took = ExpressionWrapper(F(end) - F(begin), output_field=DurationField())
+    up_to = [Count("pk", filter=Q(took__lte=timedelta(seconds=each))) for each in SECONDS]
+    found = (
+        replays.annotate(took=took)
+        .filter(took__isnull=False)
+        .aggregate(count=Count("pk"), total=Sum("took"), **_named(up_to))
+    )
+    return Lasted(
+        name=name,
+        about=about,
+        up_to=tuple(found[each] for each in _named(up_to)),
+        count=found["count"],
+        seconds=(found["total"] or timedelta()).total_seconds(),
+    )
+
+
+def _named(counts: Sequence[Count]) -> dict[str, Count]:
+    return {f"up_to_{place}": each for place, each in enumerate(counts)}
