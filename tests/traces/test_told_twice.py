@@ -178,6 +178,63 @@ def test_results_that_a_request_tells_otherwise_are_not_proven(results, reason):
     assert (reason or "") in (proof["reason"] or "")
 
 
+PLACE = {"city": "Oslo", "days": [{"at": 1, "to": 2}]}
+
+
+@pytest.mark.parametrize(
+    ("told", "is_another"),
+    [
+        ({"days": PLACE["days"], "city": "Oslo"}, True),
+        ({"city": "Oslo", "days": [{"to": 2, "at": 1}]}, True),
+        ('{"days": [{"at": 1, "to": 2}], "city": "Oslo"}', True),
+        (PLACE, False),
+        ('{"city":"Oslo", "days": [{"at": 1, "to": 2}]}', False),
+        (str(PLACE), False),
+    ],
+    ids=["outside", "inside", "as text", "the same", "the same as text", "as Python prints it"],
+)
+def test_results_whose_keys_a_tools_span_tells_in_another_order_are_not_proven(told, is_another):
+    spans = order_run()
+    spans[2].attributes["gen_ai.tool.call.result"] = PLACE
+    spans[3] = chat(4, [QUESTION, asks("c1", id="7"), gives(told)], text("assistant", DONE))
+
+    requests = proof_of(spans)["requests"]
+
+    assert requests["state"] == ("not_comparable" if is_another else "proven")
+    assert is_another == ("tells the result with its keys in another order" in (requests["reason"] or ""))
+
+
+SCHEMA = {"type": "object", "properties": {"id": {"type": "string"}}, "required": ["id"]}
+
+
+def defined(**fields: Any) -> dict[str, Any]:
+    return {"type": "function", "name": "lookup", "description": "Where it is.", "parameters": SCHEMA, **fields}
+
+
+@pytest.mark.parametrize(
+    ("definitions", "is_another"),
+    [
+        ([defined(description="Deletes it.")], True),
+        ([defined(parameters={**SCHEMA, "required": []})], True),
+        ([defined(parameters={**SCHEMA, "properties": {}})], True),
+        ([defined()], False),
+        ([defined(), defined(name="of_the_provider")], False),
+    ],
+    ids=["description", "required", "properties", "the same", "another tool"],
+)
+def test_a_tool_that_a_span_defines_in_two_ways_is_not_proven(definitions, is_another):
+    registered = {"name": "lookup", "description": "Where it is.", "parameters_json_schema": SCHEMA}
+    said = {"model_request_parameters": {"function_tools": [registered], "output_tools": []}}
+    spans = order_run()
+    for place in (1, 3):
+        spans[place].attributes.update(said | {"gen_ai.tool.definitions": definitions})
+
+    parameters = proof_of(spans)["parameters"]
+
+    assert parameters["state"] == ("not_comparable" if is_another else "proven")
+    assert is_another == ("step 1 (m-1) defines a tool in two ways" in (parameters["reason"] or ""))
+
+
 @pytest.mark.parametrize(
     ("asked", "said", "differs"),
     [

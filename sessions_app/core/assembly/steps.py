@@ -10,6 +10,8 @@ from sessions_app.core.assembly.conversation import Conversations, Converted
 from sessions_app.core.assembly.names import name
 from sessions_app.core.assembly.requests import Asked, OpenCalls, Told, same_value
 from sessions_app.core.assembly.tree import Node
+from sessions_app.core.compare.strict import same_json
+from sessions_app.core.embedded_json import parsed
 from sessions_app.core.formats.conversation import OUTPUT_PROCESSED
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.run import (
@@ -359,7 +361,18 @@ def _extra(draft: Draft) -> JsonObject:
     others = draft.converted.other_results if draft.converted is not None else None
     told = {} if others is None else {"tool_results": others}
     named = {"named_call": draft.told.reading.call_id} if draft.has_other_id and draft.told is not None else {}
-    return {**told_by(draft.node), **told, **named, **_ran_with(draft.told)}
+    tools = {"tools_told": "otherwise"} if draft.node.reading.are_tools_told_otherwise else {}
+    return {**told_by(draft.node), **told, **named, **tools, **_result_told(draft.told), **_ran_with(draft.told)}
+
+
+def _result_told(told: Told | None) -> JsonObject:
+    """A model reads an answer whose keys stand in another order as another text."""
+    if told is None or told.asked is None or not (told.asked.has_result and told.reading.has_result):
+        return {}
+    given, own = parsed(told.asked.result), parsed(told.reading.result)
+    is_of_a_kind = isinstance(own, dict | list) and isinstance(given, type(own))
+    is_in_order = not is_of_a_kind or not same_value(given, own) or same_json(given, own)
+    return {} if is_in_order else {"result_told": "with its keys in another order"}
 
 
 def _ran_with(told: Told | None) -> JsonObject:

@@ -37,7 +37,11 @@ from sessions_app.core.replay.proof import (
 )
 from sessions_app.core.replay.ran_with import arguments_part
 from sessions_app.core.replay.rewriting import Rewriting, in_words
-from sessions_app.core.replay.told_twice import arguments_told_otherwise, results_told_otherwise
+from sessions_app.core.replay.told_twice import (
+    arguments_told_otherwise,
+    results_told_otherwise,
+    tools_told_otherwise,
+)
 from sessions_app.core.run import ErrorInfo, Fixture, Run, Step, ToolCall
 from sessions_app.core.state import lack_of_states
 from sessions_app.core.unplayed import unplayed
@@ -423,6 +427,9 @@ def _not_made_again(run: Run) -> str | None:
 def _parameters(played: Played) -> Part:
     found = _comparable(played, "parameters", "tools and output schema were not recorded")
     untold = _untold(played, "parameters.")
+    told = tools_told_otherwise(played.plan.run)
+    if found == PROVEN and told is not None:
+        return not_comparable(told)
     if found == PROVEN and untold:
         return not_comparable(f"parameters of which the recording does not tell: {untold}")
     if found == PROVEN and played.has_taken_schemas:

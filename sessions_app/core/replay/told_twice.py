@@ -24,12 +24,23 @@ def _instructions(history: History | None) -> JsonValue:
 
 
 def results_told_otherwise(run: Run) -> str | None:
-    """The first request that told of the results of tools otherwise than the calls before it."""
+    """The first request that told of the results of tools otherwise than the calls before it, or a tool's span than
+    the request."""
     for step, _ in main_models(run):
         results = step.extra.get("tool_results")
         if isinstance(results, str):
             return f"the results of tools in the request of {step_name(step)} {results}"
+    for step, _ in run.tool_calls:
+        result = step.extra.get("result_told")
+        if isinstance(result, str):
+            return f"the span of {step_name(step)} tells the result {result}"
     return None
+
+
+def tools_told_otherwise(run: Run) -> str | None:
+    """The first request whose span defines one tool twice."""
+    step = next((step for step, _ in main_models(run) if "tools_told" in step.extra), None)
+    return None if step is None else f"the span of {step_name(step)} defines a tool in two ways"
 
 
 def arguments_told_otherwise(run: Run) -> str | None:

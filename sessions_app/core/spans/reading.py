@@ -130,6 +130,8 @@ class Reading:
     instructions: str | None = None
     """System prompt, where the convention keeps it apart from the messages."""
     tools: tuple[ToolDefinition, ...] | None = None
+    are_tools_told_otherwise: bool = False
+    """Whether the span tells of the same tools twice, and not alike."""
     model: str | None = None
     answered_model: str | None = None
     provider: str | None = None

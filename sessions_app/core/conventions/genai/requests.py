@@ -11,6 +11,7 @@ from sessions_app.core.spans.provider_messages import tools_of
 from sessions_app.core.spans.reading import ToolDefinition
 from sessions_app.core.spans.span import Span
 
+_PARAMETERS = "model_request_parameters"
 _NO_SETTINGS = frozenset({"model"})
 _BARE = (
     *("temperature", "top_p", "top_k", "max_tokens", "max_completion_tokens", "seed", "stop"),
@@ -45,9 +46,16 @@ def model_of(said: Said) -> str | None:
 def tools_offered(said: Said) -> tuple[ToolDefinition, ...] | None:
     """With their schemas, else by their names alone."""
     defined = said.take(tools_of, "gen_ai.tool.definitions", "tools")
-    registered = said.take(_registered, "model_request_parameters")
+    registered = said.take(_registered, _PARAMETERS)
     named = said.take(_names, "gen_ai.agent.tools")
     return defined or registered or named
+
+
+def are_tools_told_otherwise(said: Said) -> bool:
+    """Whether a definition, which two attributes hold, differs between them."""
+    defined, registered = tools_of(said.peek("gen_ai.tool.definitions")), said.take(_registered, _PARAMETERS)
+    known = {tool.name: tool for tool in registered or ()}
+    return any(tool != known.get(tool.name, tool) for tool in defined or ())
 
 
 def finish_reason_of(said: Said) -> str | None:
@@ -143,7 +151,7 @@ def _registered(value: JsonValue) -> tuple[ToolDefinition, ...] | None:
 
 def _output_settings(said: Said) -> JsonObject:
     """How a structured output was asked for, and its schema."""
-    asked = said.take(_object, "model_request_parameters") or {}
+    asked = said.take(_object, _PARAMETERS) or {}
     mode, output = as_text(asked.get("output_mode")), asked.get("output_object")
     schema = output.get("json_schema") if isinstance(output, dict) else None
     found = {

@@ -72,6 +72,7 @@ def _add_facts(reading: Reading, said: Said) -> None:
     reading.name = said.take(as_text, "gen_ai.workflow.name", "gen_ai.task.name")
     reading.instructions = said.take(instructions_of, "gen_ai.system_instructions")
     reading.tools = requests.tools_offered(said)
+    reading.are_tools_told_otherwise = requests.are_tools_told_otherwise(said)
     reading.model = requests.model_of(said)
     reading.settings = requests.settings_of(said)
 
