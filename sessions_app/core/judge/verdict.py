@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import Literal
 
 from sessions_app.core.history import History
+from sessions_app.core.judge.beside_messages import gaps_beside_messages
 from sessions_app.core.judge.call_steps import call_step_gaps
 from sessions_app.core.judge.contradictions import record_gaps
 from sessions_app.core.judge.course import course_gaps
@@ -239,6 +240,7 @@ GAP_CHECKS: tuple[GapCheck, ...] = (
     outside_messages,
     course_gaps,
     record_gaps,
+    gaps_beside_messages,
     model_http_gaps,
     retry_gaps,
     outcome_gaps,
