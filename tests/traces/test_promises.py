@@ -131,6 +131,24 @@ def test_a_list_of_calls_beside_the_messages_that_says_otherwise_is_named():
     assert broken_promise(run, said) is None
 
 
+@pytest.mark.parametrize("where", ["the list", "the message"])
+def test_a_list_of_calls_with_keys_in_another_order_than_the_messages_is_named(where: str):
+    record = json.loads(SESSION_FILE.read_bytes())
+    call = next(part for message in record["messages"] for part in message["parts"] if "args" in part)
+    listed = record["tool_calls"][0]
+    call["args"], listed["args"] = ({"order_id": "7", "unit": "km"} for _ in range(2))
+    assert "calls_contradicted" not in [
+        each.code for each in judge(parse_document(json.dumps(record).encode())).reasons
+    ]
+    (listed if where == "the list" else call)["args"] = {"unit": "km", "order_id": "7"}
+    run = parse_document(json.dumps(record).encode())
+
+    said = judge(run)
+
+    assert "calls_contradicted" in [reason.code for reason in said.reasons]
+    assert broken_promise(run, said) is None
+
+
 # --- spans -------------------------------------------------------------------------------------
 
 

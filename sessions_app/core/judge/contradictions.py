@@ -11,19 +11,19 @@ from sessions_app.core.judge.last_calls import asked_last, waiting
 from sessions_app.core.judge.model_names import contradicting_model
 from sessions_app.core.judge.reading import (
     LOOP_CAUSES,
-    argument_key,
     first_requests,
     is_of_recorder,
     main_models,
     object_of,
     seen_message,
     step_name,
+    value_of,
 )
 from sessions_app.core.judge.reasons import Reason, reason_at, reason_at_end
 from sessions_app.core.judge.saved_input import saved_input_contradicts
 from sessions_app.core.judge.system_prompt import instructions_contradict
 from sessions_app.core.judge.unreadable import is_prompt
-from sessions_app.core.payload import Payload
+from sessions_app.core.payload import Payload, compact_json
 from sessions_app.core.replay.hand_overs import is_openai_agents
 from sessions_app.core.replay.rewriting import read_rewriting
 from sessions_app.core.run import EXCHANGES, SESSION_FILE, WAITING, ModelCall, Run, ToolCall
@@ -259,4 +259,5 @@ def _call(row: dict[str, object]) -> ToolCall:
 
 
 def _key(call: ToolCall) -> tuple[str, bytes]:
-    return call.tool_name, argument_key(call)
+    """With the keys in their order: the model wrote another text otherwise."""
+    return call.tool_name, compact_json(value_of(call.arguments) or {})
