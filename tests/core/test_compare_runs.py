@@ -15,6 +15,7 @@ from sessions_app.core.formats.detect import parse_document
 from sessions_app.core.history import History, extend
 from sessions_app.core.payload import Payload
 from sessions_app.core.run import (
+    AgentCall,
     AgentInfo,
     Call,
     Chunk,
@@ -436,6 +437,17 @@ def test_arguments_that_are_spelled_otherwise_are_counted_and_can_be_shown():
     assert comparison.identical
     assert {each.rule.key: each.count for each in comparison.ignored} == {"json-spelling": 1}
     assert (shown.divergence.path if shown.divergence else None) == "args"
+
+
+def test_ids_of_nested_runs_are_counted_and_can_be_shown():
+    one, other, untold = (make_run(AgentCall(run_id=run_id)) for run_id in ("r1", "r2", None))
+
+    comparison, shown = compare_runs(one, other), compare_runs(one, other, without(["nested-run-id"]))
+
+    assert comparison.identical
+    assert {each.rule.key: each.count for each in comparison.ignored} == {"nested-run-id": 1}
+    assert (shown.divergence.path if shown.divergence else None) == "run_id"
+    assert compare_runs(one, one).ignored == compare_runs(one, untold).ignored == ()
 
 
 @pytest.mark.parametrize(("text", "path"), [('{"a": 1}', None), ('{"a": 1.0}', "output.a"), ("a: 1", "output")])

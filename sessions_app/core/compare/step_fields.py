@@ -1,12 +1,11 @@
 """The fields of two steps that stand beside each other, in the order in which they came about.
 
-Not compared: ids of sub-runs, token counts (a captured answer carries its own), where
-an answer came from, HTTP headers, and fields that the format does not know. States are compared where both runs
-recorded any: the state that a step left, wherever the two changed it otherwise. Parents, handoffs, the agent of a step,
-whether a tool itself began, with what it was approved, and what it gave before it was made a text are compared where
-both steps have them, for few producers tell of these, and a replay not of all; in two runs that one recorder wrote,
-what one step has and the other lacks is a difference too. What a tool was given in place of what the model sent is
-compared where both recorders heard it.
+Not compared: token counts (a captured answer carries its own), where an answer came from, HTTP headers, and fields
+that the format does not know. States are compared where both runs recorded any: the state that a step left, wherever
+the two changed it otherwise. Parents, handoffs, the agent of a step, whether a tool itself began, with what it was
+approved, and what it gave before it was made a text are compared where both steps have them, for few producers tell
+of these, and a replay not of all; in two runs that one recorder wrote, what one step has and the other lacks is a
+difference too. What a tool was given in place of what the model sent is compared where both recorders heard it.
 """
 
 from __future__ import annotations
@@ -24,6 +23,7 @@ from sessions_app.core.history import messages
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.ran_with import both_given, said_of
 from sessions_app.core.run import (
+    AgentCall,
     Chunk,
     ErrorInfo,
     HttpExchange,
@@ -202,6 +202,9 @@ class StepComparer:
             yield from self.fields.payloads("result", *_results(left, right))
         if isinstance(left.call, ToolCall) and isinstance(right.call, ToolCall):
             yield from self._tool(left.call, right.call)
+        if isinstance(left.call, AgentCall) and isinstance(right.call, AgentCall):
+            ids = left.call.run_id, right.call.run_id
+            yield from self.fields.present("run_id", *ids) if None not in ids else ()
 
     def _said_by_recorder(self, left: Step, right: Step) -> Iterator[Difference]:
         """What a replay makes holds none of it."""

@@ -133,6 +133,13 @@ VOLATILE_RULES: VolatileRules = (
         note=SPELLED_AS_TEXT,
     ),
     VolatileRule(
+        key="nested-run-id",
+        name="id of a nested run",
+        why="Made anew for each run of an agent inside this one.",
+        ending="run_id",
+        place=re.compile(r"^run_id$"),
+    ),
+    VolatileRule(
         key="step-time",
         name="start and duration of a step",
         why="No two executions take the same time.",
