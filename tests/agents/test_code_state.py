@@ -345,6 +345,10 @@ def test_the_run_of_a_fork_has_the_changed_state_and_what_the_code_made_of_it(ru
     assert state_after(made, len(made.steps))["retrieved_docs"] == docs[-1]
     assert result.divergence is not None
     assert (result.divergence.step, result.divergence.path) == (at, "input_state.retrieved_docs[0]")
+    counters = [(state["step_number"], state["iteration_count"]) for state in states(made)]
+    assert counters == [(state["step_number"], state["iteration_count"]) for state in states(run)], "snapshots count on"
+    snapshots = {(step.index > at, step.source) for step in made.steps if step.kind == "other"}
+    assert snapshots == {(False, "recorded"), (True, "own_code")}
 
 
 def test_recorded_snapshots_do_to_a_changed_state_what_fits_it(run: Run):

@@ -162,7 +162,7 @@ class _OwnFork(OwnReplay):
         seen = replace(seen, hears_arguments=True)
         if not _changes_state(self._order):
             return replace(seen, states=self.state.states, first_state=self.state.first)
-        return replace(seen, states="changed") if self.state.states == "taken" else seen
+        return replace(seen, states="changed", first_state=self.state.first) if self.state.states == "taken" else seen
 
     def _stop_within_tool(self, miss: FixtureMiss) -> Stopped | None:
         """None where no call can be answered in its place: a function that makes the output came to it, or a hook."""

@@ -14,7 +14,7 @@ from sessions_app.core.ran_with import TOLD
 from sessions_app.core.replay.observed import Observations, ObservedCall, ObservedRequest
 from sessions_app.core.replay.produce import parameters_in_shape, played_back, source_of, spelled_as
 from sessions_app.core.replay.projection import Projection
-from sessions_app.core.replay.snapshot_states import states_at_snapshots
+from sessions_app.core.replay.snapshot_states import of_recorder, states_at_snapshots
 from sessions_app.core.run import (
     REPEATED,
     ModelCall,
@@ -114,14 +114,15 @@ class _Builder:
     def _played_back(self, step: Step) -> Step:
         self._next += 1
         state = self._state_beside(step)
-        is_of_code = self._snapshots is not None and step.state is not None
+        is_of_code = step.state is not None and (self._snapshots is not None or self._seen.states == "changed")
         step = replace(step, source="own_code") if is_of_code else played_back(step, self._newest)
         return replace(step, index=self._next - 1, parent=None, started_at=None, duration_ms=None, state=state)
 
     def _state_beside(self, step: Step) -> StateChange | None:
-        """What a step that did not run again says of the state: of a changed one a recorded snapshot knows nothing."""
+        """What a step that did not run again says of the state. Of a changed one the steps of the code tell; a recorded
+        snapshot goes on with what the recorder itself writes into it."""
         if self._seen.states == "changed":
-            return None
+            return of_recorder(step.state, self._seen.first_state)
         return step.state if self._snapshots is None else self._snapshots.change_at(step)
 
     def _asks_first(self) -> bool:

@@ -10,7 +10,7 @@ from sessions_app.core.formats.snapshots import SNAPSHOT_KEYS
 from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.core.replay.observed import Observations, StateLeft
 from sessions_app.core.run import OtherCall, Run, StateChange, Step
-from sessions_app.core.state import after_steps, diff_state
+from sessions_app.core.state import after_steps, diff_state, read_pointer
 
 _ENDED = "step_number"
 
@@ -66,6 +66,15 @@ def _snapshot(recorded: JsonValue, now: JsonValue) -> JsonValue:
     # Of what every snapshot has, that which the code says nothing of is as it was recorded.
     kept = {key: value for key, value in recorded.items() if key in SNAPSHOT_KEYS}
     return {**kept, **_named(now)}
+
+
+def of_recorder(change: StateChange | None, code: JsonValue) -> StateChange | None:
+    """The part of a snapshot's change that is none of the code, whose state is `code`: counters and lists that the
+    recorder keeps by itself."""
+    own = SNAPSHOT_KEYS - _named(code).keys() if isinstance(code, dict) else SNAPSHOT_KEYS
+    operations = change.after if change else ()
+    kept = tuple(each for each in operations if own.issuperset(read_pointer(each["path"])[:1] or [""]))
+    return StateChange(after=kept) if kept else None
 
 
 def _named(state: JsonObject) -> JsonObject:
