@@ -20,9 +20,9 @@ from sessions_app.core.payload import Payload
 from sessions_app.core.replay.agreement import produced
 from sessions_app.core.replay.observed import Result
 from sessions_app.core.run import Run, ToolCall
-from sessions_app.core.state import state_after
+from sessions_app.core.state import input_state, state_after
 from tests.agents.forking import forked
-from tests.agents.own_agents import forked_by, never_asked, recorded_run, replayed_by
+from tests.agents.own_agents import fork_made_by, forked_by, never_asked, recorded_run, replayed_by
 from tests.recorder.replaying import replayed
 from tests.recorder.scenarios import Play, Scripted, call, says
 
@@ -373,3 +373,32 @@ def test_recorded_snapshots_do_to_a_changed_state_what_fits_it(run: Run):
     assert any("does not fit any more" in note for note in without[0].facts["lint"])
     assert state_after(with_more[1], end) == {**state_after(run, end), "x": 1}
     assert with_more[0].facts["lint"] == []
+
+
+def reading(*script: Any) -> Agent[Search, str]:
+    """Its instructions say what its state holds."""
+    agent = searcher(*script)
+
+    @agent.instructions
+    def found(ctx: RunContext[Search]) -> str:
+        return f"{len(ctx.deps.retrieved_docs)} documents were found."
+
+    return agent
+
+
+@pytest.mark.parametrize("runs_tools", [False, True], ids=["frozen", "tools run"])
+def test_a_step_that_stops_unknown_began_with_the_changed_state(runs_tools: bool):
+    kept = Search(retrieved_docs=["doc 0"])
+    script = says(call("search_docs", {"query": "refund policy"}, "c")), says("I found nothing.")
+    run = recorded_run(lambda: Play(reading(*script), "Go", deps=kept), state=lambda: asdict(kept), snapshot_every=1)
+    at = [step.index for step, _ in run.model_calls][1]
+    patch = [{"op": "replace", "path": "/retrieved_docs", "value": []}]
+    change = {"kind": "state", "step": at, "patch": patch}
+    order = read_order({"at_step": at, "agent": "s", "tools": {"run": runs_tools}, "changes": [change]})
+
+    result, made = fork_made_by(run, registered(agent=reading()), order)
+
+    assert made is not None
+    assert (result.verdict, made.steps[-1].index, made.steps[-1].source) == ("unknown_from_step", at, "unknown")
+    assert input_state(made, at)["retrieved_docs"] == []
+    assert input_state(run, at)["retrieved_docs"] != []

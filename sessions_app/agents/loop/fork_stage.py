@@ -82,10 +82,11 @@ class ForkStage:
 
     def answer(self, planned: PlannedAnswer | None, cursor: int) -> ModelGiven:
         ask, stop = self._asked(planned)
-        self._pause(stop)
-        given = self._answering.of_model(ask)
+        stopped = self._stops.reach(stop)
+        given = None if stopped else self._answering.of_model(ask)
         if given is None:
-            raise Paused(self._stops.unknown(stop))
+            self._given = {"source": "unknown", "state": self._state.change(None, is_repeated=False)}
+            raise Paused(stopped or self._stops.unknown(stop))
         change = self._state.change(planned.step if planned else None, is_repeated=given.source in REPEATED)
         self._given = {"source": given.source, "link": given.link, "error": given.error, "state": change}
         self._on_progress()
@@ -141,7 +142,10 @@ class ForkStage:
 
     def fixture(self, name: str, call_id: str | None, arguments: JsonObject) -> Fixture:
         stop = self._tool_stop(name, call_id, arguments)
-        self._pause(stop)
+        stopped = self._stops.reach(stop)
+        if stopped is not None:
+            self._left_open(stop)
+            raise Paused(stopped)
         ask = ToolAsk(at=self._stops.at, name=name, call_id=call_id, arguments=arguments, key=stop.asked)
         given = self._answering.of_tool(ask)
         if isinstance(given, FixtureMiss) or was_never_answered(given.fixture):
@@ -203,16 +207,11 @@ class ForkStage:
         )
 
     def _left_open(self, stop: Stop) -> None:
-        self._transcript.call(stop.call_id, stop.name, stop.arguments, 0, source="unknown")
+        """The state that the call found may be a changed one."""
+        state = self._state.change(None, is_repeated=False)
+        self._transcript.call(stop.call_id, stop.name, stop.arguments, 0, source="unknown", state=state)
 
     # --- both
-
-    def _pause(self, stop: Stop) -> None:
-        stopped = self._stops.reach(stop)
-        if stopped is not None:
-            if stop.kind == "tool":
-                self._left_open(stop)
-            raise Paused(stopped)
 
     def _next_step(self, kind: str, call_id: str | None) -> int:
         """The number in the fork of what comes next. As long as it repeats the recording it is the recorded one, for
