@@ -158,3 +158,20 @@ def test_a_function_that_makes_the_output_ends_the_fork_with_its_request():
 
     assert place(result)[0::2] == ("fixture_missing", "http")
     assert result.facts["asked_for"]["http"]["url"] == f"{url}/other"
+
+
+@pytest.mark.parametrize("at", [1, 3, 5])
+def test_a_sampling_asks_the_live_model_from_its_step_on(run: Run, at: int):
+    """The code builds its past from the recorded answers, as a rebuilt agent has it."""
+    asked: list[JsonObject] = []
+
+    def live(question: JsonObject) -> JsonObject | None:
+        asked.append(question)
+        return {"response": {"kind": "response", "parts": [{"part_kind": "text", "content": "One moment."}]}}
+
+    _, made = fork_made_by(run, own(desk()), order_of(at, tools={}, samples=1), ask=live)
+
+    assert made is not None
+    sources = [(step.index, step.source) for step in made.steps]
+    assert sources == [*((index, "recorded") for index in range(1, at)), (at, "live")]
+    assert [question["what"] for question in asked] == ["live"]

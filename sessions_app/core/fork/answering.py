@@ -108,7 +108,7 @@ class Answering:
         written = self._written_answer(ask)
         if written is not None:
             return written
-        if self._order.samples is not None:
+        if self._order.samples is not None and self._has_begun(ask):
             return self._live(ask)
         if ask.is_recorded and ask.planned is not None:
             return self._recorded(ask.planned)
