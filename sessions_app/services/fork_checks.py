@@ -34,6 +34,7 @@ from sessions_app.queries.decisions import decision_on
 from sessions_app.queries.run_shapes import shape_of
 from sessions_app.queries.steps import chain_of
 
+_SHOWN_STEPS = 10
 _MAX_STATE_BYTES = 64 * 1024 * 1024
 _Stepped = TypeVar("_Stepped", NewDecision, NewMessage, NewModelAnswer, NewState, NewToolResult)
 
@@ -62,6 +63,17 @@ class Parent:
     def _skeleton(self) -> Run:
         return shape_of(self.row)
 
+    def begins_with_request(self, at_step: int) -> bool:
+        """Whether the next step of the loop from here on is a request to the model."""
+        following = (self.kinds[index] for index in sorted(self.main) if index >= at_step)
+        return next((kind for kind in following if kind in ("model", "tool")), None) == "model"
+
+    @property
+    def request_steps(self) -> str:
+        """Those at which a request to the model was made; of many the first few."""
+        steps = [str(index) for index in sorted(self.main) if self.kinds[index] == "model"]
+        return ", ".join([*steps[:_SHOWN_STEPS], *(["…"] if len(steps) > _SHOWN_STEPS else [])])
+
     def has_model_answers(self) -> bool:
         return any(step.kind == "model" and step.result_key is not None for step in self.row.steps)
 
@@ -85,12 +97,25 @@ def check_fork(row: models.Run, order: Order, mode: str) -> None:
             raise ForkError(f"{words}.", field=f"changes[{position}]")
         if type(change) in _CHECKS:
             _check_change(parent, change, at_step, f"changes[{position}]")
-        if isinstance(change, NewState) and not _reads_state(order):
-            raise ForkError(_UNREAD_STATE, field=f"changes[{position}]")
+        if isinstance(change, NewState):
+            _check_reader(parent, order, change, at_step, f"changes[{position}]")
+
+
+def _check_reader(parent: Parent, order: Order, change: NewState, at_step: int, field: str) -> None:
+    """A registered agent says in its own process whether it reads a state. It begins with one, at a request."""
+    if not _reads_state(order):
+        raise ForkError(_UNREAD_STATE, field=field)
+    if order.agent is None:
+        return
+    if not parent.begins_with_request(at_step):
+        words = f"Your own code is given another state where it asks its model, not at step {at_step}. Fork at one of"
+        raise ForkError(f"{words} the steps {parent.request_steps}.", field="at_step")
+    if change.step > at_step:
+        words = f"Your own code is given the changed state where the fork begins; set at_step to {change.step}"
+        raise ForkError(f"{words}.", field=f"{field}.step")
 
 
 def _reads_state(order: Order) -> bool:
-    """A registered agent says in its own process whether it does."""
     conditions = [change.when for change in order.changes if isinstance(change, Rule)]
     conditions += [stop.when for stop in order.breakpoints if stop.when is not None]
     paths = [comparison.path for condition in conditions for comparison in condition.comparisons]

@@ -220,6 +220,29 @@ def test_a_fork_of_an_agent_waits_for_a_runner(run, settings):
     assert [by_change.queue, by_order.queue] == ["code", "code"]
 
 
+def changed_state(at_step, step):
+    change = {"kind": "state", "step": step, "patch": [{"op": "remove", "path": "/iteration_count"}]}
+    return make_order(agent="orders", at_step=at_step, changes=[change])
+
+
+@pytest.mark.parametrize("at_step", [2, 4])
+def test_a_changed_state_is_given_to_the_code_at_a_request_alone(run, settings, at_step):
+    """Refused before it is queued, with the steps that go."""
+    settings.REPLAY_AGENTS = CODE["REPLAY_AGENTS"]
+
+    field, words = refused(run, changed_state(at_step, at_step))
+
+    assert field == "at_step"
+    assert words.endswith(f"not at step {at_step}. Fork at one of the steps 1, 3, 5.")
+
+
+def test_a_changed_state_is_given_to_the_code_where_the_fork_begins(run, settings):
+    settings.REPLAY_AGENTS = CODE["REPLAY_AGENTS"]
+
+    assert refused(run, changed_state(3, 5))[0] == "changes[0].step"
+    assert make_fork(run, **changed_state(5, 5)).queue == "code"
+
+
 def test_a_tool_that_writes_cannot_be_asked_for(run, settings):
     settings.REPLAY_AGENTS = CODE["REPLAY_AGENTS"]
     order = make_order(agent="orders", tools={"write": ["cancel_order"]})

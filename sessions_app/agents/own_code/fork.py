@@ -30,7 +30,7 @@ from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.core.replay.fixture_book import FixtureMiss, sayable
 from sessions_app.core.replay.observed import Observations, Result
 from sessions_app.core.replay.plan import PlannedAnswer
-from sessions_app.core.run import Fixture, Run, ToolCall
+from sessions_app.core.run import Fixture, Run
 
 
 class OwnForkStage(OwnStage):
@@ -98,9 +98,10 @@ def _plan(run: Run, own: OwnAgent, order: Order) -> ForkPlan:
         return plan_fork(run, replace(order, at_step=1))
     if own.deps_of_state is None:
         raise CannotFork(_UNREAD_STATE)
-    if isinstance(run.steps[(order.at_step or 1) - 1].call, ToolCall):
+    plan = plan_fork(run, order)
+    if plan.history.message.value.get("kind") != "request":
         raise CannotFork(_WITHIN_AN_ANSWER)
-    return plan_fork(run, order)
+    return plan
 
 
 def _changes_state(order: Order) -> bool:
