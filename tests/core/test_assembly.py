@@ -485,3 +485,25 @@ def test_a_file_in_an_answer_is_a_file(part: Any):
     assert said is not None
     assert [each["part_kind"] for each in said.value["parts"]] == ["text", "file"]
     assert said.value["parts"][1]["content"] == {"kind": "binary", "data": "iVBORw==", "media_type": "image/png"}
+
+
+@pytest.mark.parametrize(
+    ("root", "status"), [({}, "ok"), ({"status": "error", "status_message": "RuntimeError: boom"}, "error")]
+)
+def test_the_topmost_of_hand_written_spans_says_how_the_run_ended(root: dict[str, Any], status: str):
+    """What a tool raised and the agent caught is the tool's failure alone."""
+    failed = {"tool_name": "rank", "args": "{}", "success": False, "error": "boom"}
+    run = made(
+        [
+            span(1, name="agent_run", attributes={"run_id": "run_abc123", "query": "refund policy"}, **root),
+            span(2, 1, name="retrieve_docs", attributes={"step_number": 1}),
+            span(3, 2, name="tool_rank", attributes=failed, status="error", status_message="RuntimeError: boom"),
+            span(4, 1, name="generate", attributes={"step_number": 2}),
+        ]
+    )
+
+    [(step, _)] = run.tool_calls
+    assert step.error is not None
+    assert step.error.message == "RuntimeError: boom"
+    assert run.status == status
+    assert (run.error is None) is (status == "ok")

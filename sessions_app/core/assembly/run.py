@@ -13,6 +13,7 @@ from sessions_app.core.assembly.names import identifier, name
 from sessions_app.core.assembly.steps import Draft, StepWriter, numbered, payload_of, put_output_tools, span_facts
 from sessions_app.core.assembly.surroundings import fill_from_around
 from sessions_app.core.assembly.tree import Node, forest, in_order_of_time, join_twins
+from sessions_app.core.conventions import plain_steps
 from sessions_app.core.embedded_json import parsed
 from sessions_app.core.history import History
 from sessions_app.core.otlp_export.restore import run_of_trace
@@ -194,7 +195,10 @@ class _Assembled:
         return ("cut_off" if self._waits_for_tools() else "ok"), None
 
     def _last_failure(self) -> ErrorInfo | None:
-        """Of the step that the trace ends with, where its failure was given to no model."""
+        """Of the step that the trace ends with, where its failure was given to no model. Spans that people write by hand
+        around their own code end as that code does: a failure that did not reach the topmost one was handled."""
+        if self._outermost is not None and self._outermost.reading.convention == plain_steps.CONVENTION:
+            return None
         work = [draft for draft in self._drafts if isinstance(draft.call, ModelCall | ToolCall)]
         last = max(work, key=lambda draft: draft.node.start if draft.node else -1, default=None)
         if last is None or last.error is None:
