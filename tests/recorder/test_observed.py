@@ -306,6 +306,21 @@ def test_states_between_calls_of_one_answer_may_come_in_another_order():
     assert state_proof(one, lasting)[:2] == ("diverged", "not_proven")
 
 
+def test_a_state_behind_the_last_of_several_calls_differs_where_it_was_taken():
+    """The recorder counts the steps that had ended: all that had begun. Control: among the calls one had not."""
+    one = snapshots(counted(0), (3, counted(2, c=["A"])), (3, counted(3, c=["A", "B"])), (4, counted(4, c=["A", "B"])))
+    among = snapshots(
+        counted(0), (3, counted(2, c=["B"])), (3, counted(3, c=["A", "B"])), (4, counted(4, c=["A", "B"]))
+    )
+    behind = snapshots(
+        counted(0), (3, counted(2, c=["A"])), (3, counted(3, c=["A", "C"])), (4, counted(4, c=["A", "C"]))
+    )
+
+    assert [step["kind"] for step in one["steps"]] == ["model", "tool", "tool", "other", "other", "model", "other"]
+    assert state_proof(one, among)[:2] == ("reproduced", "not_comparable")
+    assert state_proof(one, behind) == ("diverged", "not_proven", "differs at step 5, state.c[1]")
+
+
 def test_a_state_that_was_observed_nowhere_is_told():
     one = snapshots({"n": 0}, (1, {"n": 1}), (4, {"n": 2}))
 

@@ -6,7 +6,7 @@ same requests and calls came before them and both have the same label.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
@@ -23,7 +23,8 @@ from sessions_app.core.state import PatchError, after_steps
 Place = tuple[int, int]
 """How many requests had been made to the model, and how many calls since the last of them."""
 _START: Place = (0, 0)
-_COUNTERS = ("step_number", "iteration_count")
+_ENDED = "step_number"
+_COUNTERS = (_ENDED, "iteration_count")
 """Of the recorder's own, unless the code says other ones. Requests that a client sent twice count in the recording."""
 
 
@@ -38,6 +39,11 @@ class TakenState:
     value: JsonValue
     counted: int
     """Steps before it that are no snapshots."""
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether every step before it had ended, as far as its own count of ended steps says."""
+        return bool(self.label) and isinstance(self.value, dict) and self.value.get(_ENDED) == self.counted
 
 
 @dataclass(kw_only=True, slots=True)
@@ -128,7 +134,7 @@ class ObservedStates:
         return None if one is None or other is None else _difference(one, other, "initial_state")
 
     def _compare(self, place: Place, *, is_same_so_far: bool) -> Divergence | None:
-        """Calls of one answer may end in any order: what differs among them has to differ behind them, too."""
+        """Calls of one answer may end in any order: what differs among them has to differ when all have ended, too."""
         if self._began_otherwise is not None or self.difference is not None:
             return None
         recorded = self._recorded.at.get(place, [])
@@ -136,12 +142,16 @@ class ObservedStates:
         if is_same_so_far:
             self._wanted += len(recorded)
             self._compared += len(beside)
-        found = next(_differences(beside), None)
-        if found is not None and self._is_loose(place):
+        is_loose = self._is_loose(place)
+        for one, other in beside:
+            found = _state_difference(one, other)
+            if found is None:
+                continue
+            if not is_loose or (one.is_settled and other.is_settled):
+                self.difference = found
+                return found
             self._differs_among_calls = True
-            return None
-        self.difference = found
-        return found
+        return None
 
     def _is_loose(self, place: Place) -> bool:
         return place[1] > 0 and self._calls.get(place[0], 0) > 1
@@ -174,12 +184,12 @@ def _beside(recorded: list[TakenState], observed: list[TakenState]) -> list[tupl
     return found[::-1]
 
 
-def _differences(beside: list[tuple[TakenState, TakenState]]) -> Iterator[Divergence]:
-    for one, other in beside:
-        found = _difference(one.value, _with_counters_of(one, other), "state")
-        if found is not None:
-            left, right = (None if side is MISSING else side for side in (found.left, found.right))
-            yield Divergence(step=one.step, path=found.path, recorded=left, replayed=right)
+def _state_difference(one: TakenState, other: TakenState) -> Divergence | None:
+    found = _difference(one.value, _with_counters_of(one, other), "state")
+    if found is None:
+        return None
+    left, right = (None if side is MISSING else side for side in (found.left, found.right))
+    return Divergence(step=one.step, path=found.path, recorded=left, replayed=right)
 
 
 def _with_counters_of(one: TakenState, other: TakenState) -> JsonValue:
