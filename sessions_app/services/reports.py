@@ -11,7 +11,7 @@ from sessions_app.core.formats.fields import Fields
 from sessions_app.core.judge.anomalies import find_anomalies
 from sessions_app.core.judge.kit import audit_kit
 from sessions_app.core.payload import JsonObject, Payload, compact_json
-from sessions_app.core.replay.isolation import is_own_machine, world_in_words
+from sessions_app.core.replay.isolation import is_own_machine, refused_in_words, world_in_words
 from sessions_app.core.replay.parts import ModelPart, Parts, parts_of
 from sessions_app.core.replay.proof import STATE_WORDS, read_proof
 from sessions_app.core.replay.words import Difference, Effect, LiveModel, ReplayFacts
@@ -160,6 +160,7 @@ def plain_facts(replay: Replay) -> ReplayFacts:
         sources=facts.get("sources", {}),
         live_calls=None if is_own_machine(replay.facts) else replay.live_calls or 0,
         world="" if replay.live_calls is None and not is_own_machine(replay.facts) else _world(replay),
+        refused=refused_in_words(replay.facts, replay.refused_calls or 0),
         error=replay.error,
         is_cold=replay.run.verdict == "cold",
         has_run=_has_run(replay),

@@ -31,6 +31,8 @@ class Sampling:
         self._samples = Samples(n=order.samples or 1)
         self._budget = estimate(run, order.at_step or 1, self._samples.n).to_json()
         self._live_calls, self._live_requests, self._refused_calls = 0, 0, 0
+        self._refused: list[str] = []
+        """What was tried outside, each once."""
         self._around: JsonObject = {}
         """What was kept out, and at which time the clock stood."""
         self._asked: JsonObject | None = None
@@ -50,6 +52,7 @@ class Sampling:
         self._live_calls, self._live_requests = self._live_calls + result["live_calls"], live_requests
         self._refused_calls += result["refused_calls"]
         self._around |= {name: result["facts"][name] for name in _AROUND if result["facts"].get(name) is not None}
+        self._refused += [event for event in result["facts"].get("refused") or () if event not in self._refused]
         if result["verdict"] in ("could_not_run", "unknown_from_step", "paused"):
             self._samples = self._samples.fail(result.get("error") or "It stopped where nothing knew an answer.")
             return
@@ -80,6 +83,7 @@ class Sampling:
             "samples": {**self._samples.to_json(), "budget": self._budget, "requests": self._live_requests},
             "sources": self._sources,
             "live_model": self._asked,
+            **({"refused": self._refused} if self._refused else {}),
             **self._around,
             **self._proof(),
         }

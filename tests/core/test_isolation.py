@@ -7,12 +7,14 @@ from typing import Any
 
 import pytest
 
+from sessions_app.agents.process.world_off import NETWORK, PROGRAMS
 from sessions_app.core.replay.isolation import (
     EVERYTHING,
     HOOK_ONLY,
     fence_in_words,
     is_fenced,
     is_world_off,
+    refused_in_words,
     world_in_words,
 )
 
@@ -67,6 +69,21 @@ def test_attempts_and_live_calls_are_told_beside_the_claim():
 
     assert words == "world off: 0 other network calls, 0 writes; 2 attempts refused"
     assert world_in_words(facts(), refused=1, claim="world off: ") == f"{HOOK_ONLY}; 1 attempt refused"
+
+
+def test_refused_attempts_are_named_once_each():
+    found = facts(refused=["socket.connect", "open", "open", "subprocess.Popen", "os.mkdir"])
+
+    assert refused_in_words(found, 5) == (
+        "5 attempts refused: opening a network connection, writing a file, starting a program, "
+        "changing files (os.mkdir)"
+    )
+    assert refused_in_words(found, 0) == ""
+
+
+def test_every_attempt_that_a_replay_refuses_has_words():
+    for event in [*NETWORK, *PROGRAMS, "open"]:
+        assert "changing files" not in refused_in_words({"refused": [event]}, 1)
 
 
 @pytest.mark.parametrize("count", range(len(EVERYTHING) + 1))

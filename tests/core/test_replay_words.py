@@ -113,6 +113,14 @@ def test_a_fork_is_told_what_to_do_by_what_is_known_of_it():
     assert "by hand" not in next_action(replace(waits, limit="The outcome was not recorded."))
 
 
+def test_what_was_refused_stands_in_the_sentence():
+    whole = Proof(same_steps=STEPS, parts=dict.fromkeys(PARTS, PROVEN), outcome_kind="answer")
+    facts = ReplayFacts(verdict="reproduced", proof=whole, refused="1 attempt refused: writing a file")
+
+    assert verdict_in_words(facts) == "Reproduced: same 6 steps, same answer; 1 attempt refused: writing a file"
+    assert verdict_in_words(replace(facts, fork=FORKS[1])).endswith("; 1 attempt refused: writing a file")
+
+
 def test_a_request_without_an_answer_is_named():
     facts = ReplayFacts(verdict="fixture_missing", stopped_at=2, request="GET https://shop/y")
 

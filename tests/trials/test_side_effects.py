@@ -22,6 +22,7 @@ from sessions_app.models import Project, Replay, Run
 from sessions_app.services import replay_work
 from sessions_app.services.forks import answer_by_hand, request_fork
 from sessions_app.services.replays import request_replay
+from sessions_app.services.reports import report_of
 from tests.agents.counting import CountingChild
 from tests.agents.looking import recorded_record
 from tests.agents.talking import example
@@ -181,8 +182,9 @@ def test_a_live_tool_and_a_refused_attempt_are_counted_everywhere(project: Proje
         replay = work(request_replay(run=run, mode="code", order=order, user=admin), children)
 
     assert counters(replay) == (1, 1, {"look": 1})
-    line = "live tools: look × 1; 0 other network calls, 0 writes; 1 attempt refused"
+    line = "live tools: look × 1; 0 other network calls, 0 writes; 1 attempt refused: listening on the network"
     assert counter_on_page(replay, admin).endswith(line)
+    assert "1 attempt refused: listening on the network" in (report_of(replay).verdict or "")
 
 
 def test_outside_of_a_replay_the_agent_charges_twice_and_sends_two_emails(monkeypatch: pytest.MonkeyPatch):

@@ -4,7 +4,8 @@ A replay's facts hold `fence`, and `tool_fence` when live tools ran, which have 
 
     {"kernel": ["namespaces", "read-only root", "seccomp"], "held": ["network", "local sockets", "disk", "programs"]}
 
-`held` is what native code in that process tried to reach and could not.
+`held` is what native code in that process tried to reach and could not. `refused` are the audit events of attempts that
+Python code made and that were refused, the first of them.
 """
 
 from __future__ import annotations
@@ -21,6 +22,29 @@ ALL_BUT_SOCKETS: tuple[Reach, ...] = ("disk", "programs")
 OWN_MACHINE = "ran on the person's own machine, without a seal"
 """Of a replay that was observed elsewhere; what it reached there, nobody counted."""
 HOOK_ONLY = "audit hook only: native code is not fenced"
+_ATTEMPTS: dict[str, str] = {
+    "socket.connect": "opening a network connection",
+    "socket.bind": "listening on the network",
+    "socket.sendto": "sending to the network",
+    "socket.sendmsg": "sending to the network",
+    "socket.getaddrinfo": "looking up an address on the network",
+    "socket.gethostbyname": "looking up an address on the network",
+    "socket.gethostbyaddr": "looking up an address on the network",
+    "socket.getnameinfo": "looking up an address on the network",
+    "syslog.openlog": "writing to the system log",
+    "syslog.syslog": "writing to the system log",
+    "subprocess.Popen": "starting a program",
+    "os.system": "starting a program",
+    "os.exec": "starting a program",
+    "os.posix_spawn": "starting a program",
+    "os.spawn": "starting a program",
+    "os.fork": "starting a process",
+    "os.forkpty": "starting a process",
+    "os.kill": "sending a signal to a process",
+    "os.killpg": "sending a signal to a process",
+    "open": "writing a file",
+    "sqlite3.connect": "opening a database file",
+}
 _NAMES: dict[str, str] = {"network": "the network", "disk": "the disk", "programs": "other programs"}
 
 
@@ -41,13 +65,22 @@ def world_in_words(facts: JsonObject, *, is_live: bool = False, refused: int = 0
         return OWN_MACHINE
     held = _held(facts.get("fence"))
     in_tools = _held(facts["tool_fence"]) if facts.get("tool_fence") else held
-    counted = [f"{refused} attempt{'' if refused == 1 else 's'} refused"] if refused else []
+    counted = [refused_in_words(facts, refused)] if refused else []
     if not held:
         return "; ".join([HOOK_ONLY, *counted])
     claims = [f"0 {'other ' if is_live else ''}network calls"] if "network" in held else []
     claims += ["0 writes"] if "disk" in held & in_tools else []
     told = [f"{claim if is_world_off(facts) else ''}{', '.join(claims)}"] if claims else []
     return "; ".join([*told, *counted, *_left_open(held, EVERYTHING), *_left_open_to_tools(facts)])
+
+
+def refused_in_words(facts: JsonObject, refused: int) -> str:
+    """`2 attempts refused: opening a network connection, writing a file`; empty where there were none."""
+    if not refused:
+        return ""
+    named = dict.fromkeys(_ATTEMPTS.get(event, f"changing files ({event})") for event in facts.get("refused") or ())
+    counted = f"{refused} attempt{'' if refused == 1 else 's'} refused"
+    return f"{counted}: {', '.join(named)}" if named else counted
 
 
 def is_world_off(facts: JsonObject) -> bool:

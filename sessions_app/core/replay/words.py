@@ -122,6 +122,8 @@ class ReplayFacts:
     """Calls of live tools and requests to a live model; None where nobody counted them."""
     world: str = ""
     """What the fence kept out (core/replay/isolation.py)."""
+    refused: str = ""
+    """What the code tried to do outside and was kept from, in words; empty where it tried nothing."""
     error: str | None = None
     is_cold: bool = False
     """Whether the judge says that the recording lacks what any replay needs."""
@@ -183,7 +185,13 @@ class ReplayFacts:
 
 def verdict_in_words(facts: ReplayFacts) -> str:
     said = _of_limit(facts) or _of_fork(facts) or _of_samples(facts)
-    return said or VERDICT_WORDS[facts.verdict](facts) + _with_snapshots(facts)
+    said = said or VERDICT_WORDS[facts.verdict](facts) + _with_snapshots(facts)
+    return said + _with_refused(facts)
+
+
+def _with_refused(facts: ReplayFacts) -> str:
+    """What was refused may be what a change is about, also where the code went on as if nothing had happened."""
+    return f"; {facts.refused}" if facts.refused and facts.verdict in ("reproduced", "diverged") else ""
 
 
 def _with_snapshots(facts: ReplayFacts) -> str:
