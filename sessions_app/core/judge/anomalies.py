@@ -27,6 +27,7 @@ from sessions_app.core.judge.reading import (
     text_of,
     value_of,
 )
+from sessions_app.core.judge.went_past import named_though_not_found, other_sums, told_failure
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.run import Run, Step, ToolCall
 from sessions_app.core.shared_values import once_each, shared_values
@@ -124,28 +125,51 @@ def many_tool_calls(run: Run, rules: Rules) -> Iterator[Anomaly]:
 
 
 def duplicate_calls(run: Run, rules: Rules) -> Iterator[Anomaly]:
-    first: dict[tuple[str, bytes], tuple[int | None, ToolCall]] = {}
+    same: dict[tuple[str, bytes], list[tuple[int | None, ToolCall]]] = defaultdict(list)
     for step, call in calls_made(run):
-        key = (call.tool_name, argument_key(call))
-        if key not in first:
-            first[key] = step, call
-            continue
-        at, before = first[key]
+        same[call.tool_name, argument_key(call)].append((step, call))
+    again = [repeat for calls in same.values() for repeat in _repeats(run, calls)]
+    yield from sorted(again, key=lambda repeat: repeat.steps[-1:])
+
+
+def _repeats(run: Run, calls: list[tuple[int | None, ToolCall]]) -> Iterator[Anomaly]:
+    """One for each call that was made before; a note where it had a reason: the first had failed, or what it reads has
+    changed, as whoever asks how far something is asks until it is done."""
+    at, others = calls[0][0], calls[1:]
+    reads = _answers_changed(run, calls)
+    for step, call in others:
+        has_reason = reads or (at is not None and ended_in_error(run.steps[at - 1]))
         steps = tuple(s for s in (at, step) if s is not None)
-        first_step = None if at is None else run.steps[at - 1]
-        has_reason = first_step is not None and _has_reason_to_ask_again(first_step, before, call)
         level: Level = "info" if has_reason else "warning"
         yield Anomaly(code="duplicate_call", message=f"Duplicate call: {call.tool_name}", steps=steps, level=level)
 
 
-def _has_reason_to_ask_again(step: Step, first: ToolCall, again: ToolCall) -> bool:
-    """It had failed, or what it reads has changed: whoever asks how far something is asks until it is done."""
-    if ended_in_error(step):
-        return True
-    answers_otherwise = first.result is not None and again.result is not None and first.result != again.result
-    if not answers_otherwise or step.extra.get("tool_kind") == "write":
+def _answers_changed(run: Run, calls: list[tuple[int | None, ToolCall]]) -> bool:
+    """Of a call that changes nothing. One that gives a new id each time has made something each time."""
+    results = [call.result for _, call in calls]
+    if None in results or len({result.content for result in results if result}) == 1:
         return False
-    return not any(is_cut_json(text) for text in _answer_texts(step, first))
+    steps = [run.steps[at - 1] for at, _ in calls if at is not None]
+    if any(step.extra.get("tool_kind") == "write" for step in steps) or _makes_ids(calls):
+        return False
+    return not any(
+        is_cut_json(text) for step, (_, call) in zip(steps, calls, strict=False) for text in _answer_texts(step, call)
+    )
+
+
+_ID = re.compile(r"[A-Za-z]{1,12}[_-](?=\w*\d)\w+|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
+def _makes_ids(calls: list[tuple[int | None, ToolCall]]) -> bool:
+    """Each answer has an id that the others do not have, under the same key; who asks for nothing in particular may be
+    given the next of a queue."""
+    asks = object_of(calls[0][1].arguments)
+    ids = [set(_ids_in(object_of(call.result))) for _, call in calls]
+    return bool(asks) and all(ids) and len(set().union(*ids)) == sum(map(len, ids))
+
+
+def _ids_in(answer: JsonObject) -> Iterator[tuple[str, str]]:
+    yield from ((key, item) for key, item in answer.items() if isinstance(item, str) and _ID.fullmatch(item))
 
 
 def empty_result_retried(run: Run, rules: Rules) -> Iterator[Anomaly]:
@@ -246,16 +270,28 @@ def failed_calls(run: Run, rules: Rules) -> Iterator[Anomaly]:
     if not has_answer(run):
         return  # which is said already
     owns_up = bool(_error_words_in(run.output, rules)) or _owns_up(run.output)
-    failed: dict[str, list[Step]] = {}
+    failed: dict[str, list[tuple[Step, ToolCall]]] = {}
     for step, call in unhealed(run):
-        failed.setdefault(call.tool_name, []).append(step)
-    for name, steps in failed.items():
-        indexes, said = tuple(step.index for step in steps), f"{name} failed{_http(steps[0])}"
-        if owns_up or any(_is_named(step, run.output) for step in steps):
-            yield Anomaly(code="call_failed", message=said, steps=indexes)
+        failed.setdefault(call.tool_name, []).append((step, call))
+    for name, pairs in failed.items():
+        steps, said = tuple(step.index for step, _ in pairs), f"{name} {_failure_in_words(*pairs[0])}"
+        if owns_up or any(_is_named(step, call, run.output) for step, call in pairs):
+            yield Anomaly(code="call_failed", message=said, steps=steps)
         else:
             message = f"Error swallowed: {said} and the answer does not say so"
-            yield Anomaly(code="error_swallowed", message=message, steps=indexes)
+            yield Anomaly(code="error_swallowed", message=message, steps=steps)
+
+
+def _failure_in_words(step: Step, call: ToolCall) -> str:
+    if ended_in_error(step):
+        return f"failed{_http(step)}"
+    words = told_failure(call)
+    return f"told of a failure ({words})" if words else "told of a failure"
+
+
+def has_failed(step: Step) -> bool:
+    """With an error, or with an answer that tells of one."""
+    return ended_in_error(step) or (isinstance(step.call, ToolCall) and told_failure(step.call) is not None)
 
 
 @once_each
@@ -264,7 +300,7 @@ def unhealed(run: Run) -> list[tuple[Step, ToolCall]]:
     had said that these would not do."""
     failed: dict[tuple[str, bytes | None], list[tuple[Step, ToolCall]]] = defaultdict(list)
     for step, call in own_tools(run):
-        if ended_in_error(step):
+        if has_failed(step):
             failed[call.tool_name, None if call.outcome == "retried" else argument_key(call)].append((step, call))
         elif call.outcome != "retried":
             for arguments in (None, argument_key(call)):
@@ -285,10 +321,13 @@ def _owns_up(output: Payload | None) -> bool:
     return _OWNING_UP.search(_plain(_words_of(output))) is not None
 
 
-def _is_named(step: Step, output: Payload | None) -> bool:
-    """Whether the answer gives the status, or says what the error says."""
+def _is_named(step: Step, call: ToolCall, output: Payload | None) -> bool:
+    """Whether the answer gives the status, or says what the error says, or how many failed."""
     words = _plain(_words_of(output))
-    status, message = status_code(step), (step.error.message if step.error else None) or ""
+    status, message = status_code(step), (step.error.message if step.error else told_failure(call)) or ""
+    number = re.match(r"\d+ ", message)
+    if number and re.search(rf"(?<![\d.,]){number[0].strip()}(?![\d.,]*\d)", words):
+        return True
     return (status is not None and str(status) in words) or bool(message.strip() and _plain(message).strip() in words)
 
 
@@ -340,6 +379,22 @@ def _stops_at(error: json.JSONDecodeError, text: str) -> bool:
     return len(rest) < 16 and _BEGUN_VALUE.fullmatch(rest) is not None
 
 
+def empty_results_gone_past(run: Run, rules: Rules) -> Iterator[Anomaly]:
+    """Nothing was found, and the answer speaks of it as if something had been."""
+    if not has_answer(run):
+        return
+    empty = {step.index for step, call in own_tools(run) if _is_empty_answer(call)}
+    for step, name in named_though_not_found(run, empty):
+        message = f"{step.name} found nothing, and the answer speaks of {name} without saying so"
+        yield Anomaly(code="empty_result_unsaid", message=message, steps=(step.index,))
+
+
+def sums_contradicted(run: Run, rules: Rules) -> Iterator[Anomaly]:
+    for step, key, number, told in other_sums(run):
+        message = f"{step.name} was called with {key} {number:g}, {told:g} was told before"
+        yield Anomaly(code="other_sum", message=message, steps=(step.index,))
+
+
 def unscoped_calls(run: Run, rules: Rules) -> Iterator[Anomaly]:
     """Tools that were called without saying for whom, in a run that knew it."""
     field, owner = ("user_id", run.user_id) if run.user_id else ("tenant_id", run.tenant_id)
@@ -357,11 +412,22 @@ def unscoped_calls(run: Run, rules: Rules) -> Iterator[Anomaly]:
 
 def _tools_without_an_owner(run: Run) -> set[str]:
     """Tools whose recorded schema has no place for a user or a tenant, that no other call told of one, and that gave
-    nothing that belongs to one."""
+    nothing that belongs to one; and tools that were asked who somebody is, for a later call."""
     offered = {id(tool): object_of(tool) for _, call in run.model_calls for tool in call.tools or ()}
     ownerless = {str(tool.get("name")) for tool in offered.values() if _has_no_owner(tool)}
     calls = [call for _, call in own_tools(run) if call.tool_name in ownerless]
-    return ownerless - {call.tool_name for call in calls if _names_owner(run, call) or _gives_of_owners(call)}
+    ownerless -= {call.tool_name for call in calls if _names_owner(run, call) or _gives_of_owners(call)}
+    return ownerless | _directories(run)
+
+
+def _directories(run: Run) -> set[str]:
+    """Tools that gave a user or a tenant whom a later call names."""
+    given: dict[str, str] = {}
+    found: set[str] = set()
+    for _, call in own_tools(run):
+        found |= {given[str(item)] for _, item in leaves(value_of(call.arguments)) if str(item) in given}
+        given |= {str(item): call.tool_name for key, item in leaves(value_of(call.result)) if key in _OWNER_KEYS}
+    return found
 
 
 _OWNER_KEYS = USER_KEYS | TENANT_KEYS
@@ -503,6 +569,8 @@ DETECTORS: tuple[Detector, ...] = (
     error_words,
     no_answer,
     empty_result_retried,
+    empty_results_gone_past,
+    sums_contradicted,
     cut_off_json,
     unscoped_calls,
     other_identity,

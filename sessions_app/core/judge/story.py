@@ -7,12 +7,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from sessions_app.core.judge.anomalies import Anomaly, first_odd_step, unhealed
+from sessions_app.core.judge.anomalies import Anomaly, first_odd_step, has_failed, unhealed
 from sessions_app.core.judge.reading import (
     TIMES,
     argument_key,
     count,
-    ended_in_error,
     has_answer,
     join_words,
     own_tools,
@@ -58,7 +57,7 @@ def _end_in_words(run: Run) -> str:
 
 def _failures_in_words(run: Run) -> str | None:
     """Each step that failed, whatever came later; the error that ended the run is told already."""
-    failed = [step for step in run.steps if ended_in_error(step) and not isinstance(step.call, OtherCall)]
+    failed = [step for step in run.steps if has_failed(step) and not isinstance(step.call, OtherCall)]
     if run.status == "error" and failed and failed[-1] is run.steps[-1]:
         failed.pop()
     if not failed:

@@ -1,0 +1,120 @@
+"""What a tool told, and the run went past: a failure told as data, nothing found, another sum."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from math import isclose
+
+from sessions_app.core.judge.reading import is_number, leaves, own_tools, text_of, value_of
+from sessions_app.core.payload import JsonObject, JsonValue
+from sessions_app.core.run import Run, Step, ToolCall
+
+FAILED_COUNTS = ("failed", "failures", "failed_count", "rejected", "errors", "error_count")
+FAILED_STATES = frozenset({"error", "failed", "failure"})
+SUM_KEYS = frozenset({"total", "amount", "sum", "grand_total", "subtotal", "price", "cost"})
+
+
+# --- a failure that is told as data ------------------------------------------------------------
+
+
+def told_failure(call: ToolCall) -> str | None:
+    """What an answer without an error says of a failure, in its own words where it has any."""
+    told = value_of(call.result)
+    if not isinstance(told, dict):
+        return None
+    if _failed_whole(told):
+        error = told.get("error")
+        words = (error, *(error.values() if isinstance(error, dict) else ()), told.get("message"), told.get("reason"))
+        return next((word for word in words if isinstance(word, str) and word), "")
+    return next((f"{told[key]} {key.split('_')[0]}" for key in FAILED_COUNTS if _is_count(told.get(key))), None)
+
+
+def _failed_whole(told: JsonObject) -> bool:
+    state = told.get("status")
+    return (
+        told.get("ok") is False
+        or told.get("success") is False
+        or bool(told.get("error"))
+        or (isinstance(state, str) and state.lower() in FAILED_STATES)
+    )
+
+
+def _is_count(value: JsonValue) -> bool:
+    return is_number(value) and value > 0
+
+
+# --- nothing found, and the answer speaks of it ------------------------------------------------
+
+
+_SAYS_NOTHING = re.compile(
+    r"(?<!\w)(no|not|none|nothing|never|without|0|zero|empty|\w+n't|kein\w*|nicht\w*|aucun\w*|pas|rien|ning[uú]n\w*|nada"
+    r"|não|nenhum\w*)(?!\w)|ありません|ない|見つかりません|没有|未找到|无"
+)
+
+
+def named_though_not_found(run: Run, is_empty: set[int]) -> Iterator[tuple[Step, str]]:
+    """Steps whose call found nothing, with the number or id that it asked for and the answer speaks of. What another
+    tool told of it, or an answer that says that there is nothing, is in order; so is a tool that answers nobody."""
+    answer = text_of(run.output) or ""
+    if _SAYS_NOTHING.search(answer.lower()):
+        return
+    for step, call in own_tools(run):
+        name = _name_in(answer, call) if step.index in is_empty and _is_listing(call) else None
+        if name is not None and not any(name in (text_of_result(other) or "") for _, other in own_tools(run)):
+            yield step, name
+
+
+def _is_listing(call: ToolCall) -> bool:
+    return isinstance(value_of(call.result), list | dict)
+
+
+def _name_in(answer: str, call: ToolCall) -> str | None:
+    words = {str(item) for _, item in leaves(value_of(call.arguments)) if re.search(r"\d{2}", str(item))}
+    return next((word for word in sorted(words) if re.search(rf"(?<!\w){re.escape(word)}(?!\w)", answer)), None)
+
+
+def text_of_result(call: ToolCall) -> str | None:
+    return None if call.result is None else call.result.as_text()
+
+
+# --- another sum than was told -----------------------------------------------------------------
+
+
+def other_sums(run: Run) -> Iterator[tuple[Step, str, float, float]]:
+    """Steps that go on with another sum than was told of the same thing: step, key, its number, the one that was told.
+    A number that was recorded anywhere, or that one recorded number makes of the told one, is in order."""
+    told: dict[str, tuple[float, set[str]]] = {}
+    known, alone = _numbers_in(text_of(run.input) or ""), set[float]()
+    for step, call in own_tools(run):
+        arguments, result = value_of(call.arguments), value_of(call.result)
+        about = {item for _, item in leaves(arguments) if isinstance(item, str)}
+        for key, number in _sums(arguments):
+            before, of = told.get(key, (number, set[str]()))
+            if of & about and number not in known and not _made_of(number, before, alone):
+                yield step, key, number, before
+        known |= {item for _, item in leaves([arguments, result]) if is_number(item)}
+        alone |= {item for value in (arguments, result) for item in _fields(value).values() if is_number(item)}
+        told |= {key: (number, about) for key, number in _sums(result)}
+
+
+def _fields(value: JsonValue) -> JsonObject:
+    return value if isinstance(value, dict) else {}
+
+
+def _sums(value: JsonValue) -> list[tuple[str, float]]:
+    return [(key, item) for key, item in _fields(value).items() if key in SUM_KEYS and is_number(item)]
+
+
+def _made_of(number: float, told: float, others: set[float]) -> bool:
+    """By adding, taking away, multiplying, dividing or a percentage."""
+    return any(isclose(made, number, abs_tol=0.006) for other in others for made in _makings(told, other))
+
+
+def _makings(told: float, n: float) -> tuple[float, ...]:
+    share = told * n
+    return told + n, told - n, told + share / 100, told - share / 100, told + share, share, told / n if n else told
+
+
+def _numbers_in(text: str) -> set[float]:
+    return {float(found) for found in re.findall(r"\d+(?:\.\d+)?", text)}
