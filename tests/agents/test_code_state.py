@@ -402,3 +402,21 @@ def test_a_step_that_stops_unknown_began_with_the_changed_state(runs_tools: bool
     assert (result.verdict, made.steps[-1].index, made.steps[-1].source) == ("unknown_from_step", at, "unknown")
     assert input_state(made, at)["retrieved_docs"] == []
     assert input_state(run, at)["retrieved_docs"] != []
+
+
+@pytest.mark.parametrize(("agent", "verdict"), [(searcher, "reproduced"), (reading, "diverged")])
+def test_a_changed_state_that_nobody_reads_makes_no_difference(agent: Any, verdict: str):
+    """The person's own change is no difference by itself. Control: of an agent whose instructions read it."""
+    kept = Search(retrieved_docs=["doc 0"])
+    script = says(call("search_docs", {"query": "refund policy"}, "c")), says("I found nothing.")
+    run = recorded_run(lambda: Play(agent(*script), "Go", deps=kept), state=lambda: asdict(kept), snapshot_every=1)
+    at = [step.index for step, _ in run.model_calls][1]
+    patch = [{"op": "replace", "path": "/retrieved_docs", "value": []}]
+    change = {"kind": "state", "step": at, "patch": patch}
+    order = read_order({"at_step": at, "agent": "s", "on_difference": "play_on", "changes": [change]})
+
+    result, made = fork_made_by(run, registered(agent=agent()), order)
+
+    assert made is not None
+    assert input_state(made, at)["retrieved_docs"] == []
+    assert (result.verdict, result.divergence is None) == (verdict, verdict == "reproduced")

@@ -308,12 +308,9 @@ def test_states_between_calls_of_one_answer_may_come_in_another_order():
 
 def test_a_state_behind_the_last_of_several_calls_differs_where_it_was_taken():
     """The recorder counts the steps that had ended: all that had begun. Control: among the calls one had not."""
-    one = snapshots(counted(0), (3, counted(2, c=["A"])), (3, counted(3, c=["A", "B"])), (4, counted(4, c=["A", "B"])))
-    among = snapshots(
-        counted(0), (3, counted(2, c=["B"])), (3, counted(3, c=["A", "B"])), (4, counted(4, c=["A", "B"]))
-    )
-    behind = snapshots(
-        counted(0), (3, counted(2, c=["A"])), (3, counted(3, c=["A", "C"])), (4, counted(4, c=["A", "C"]))
+    one, among, behind = (
+        snapshots(counted(0), (3, counted(2, c=[first])), (3, counted(3, c=last)), (4, counted(4, c=last)))
+        for first, last in (("A", ["A", "B"]), ("B", ["A", "B"]), ("A", ["A", "C"]))
     )
 
     assert [step["kind"] for step in one["steps"]] == ["model", "tool", "tool", "other", "other", "model", "other"]

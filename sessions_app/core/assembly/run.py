@@ -195,8 +195,8 @@ class _Assembled:
         return ("cut_off" if self._waits_for_tools() else "ok"), None
 
     def _last_failure(self) -> ErrorInfo | None:
-        """Of the step that the trace ends with, where its failure was given to no model. Spans that people write by hand
-        around their own code end as that code does: a failure that did not reach the topmost one was handled."""
+        """Of the step that the trace ends with, where its failure was given to no model. Spans that people write by
+        hand end as their code does: a failure that did not reach the topmost one was handled."""
         if self._outermost is not None and self._outermost.reading.convention == plain_steps.CONVENTION:
             return None
         work = [draft for draft in self._drafts if isinstance(draft.call, ModelCall | ToolCall)]

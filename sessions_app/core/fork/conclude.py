@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 from sessions_app.core.compare.json_diff import MISSING, differences
 from sessions_app.core.compare.runs import Comparison, compare_runs
@@ -35,6 +36,8 @@ def conclude_fork(
         return Result(verdict="fixture_missing", divergence=found, facts=facts, observations=seen), made
     comparison = compare_runs(plan.run, made)
     divergence = _first_difference(comparison)
+    if seen.states == "carried" and _differs_in_state_alone(comparison, divergence):
+        divergence = None
     limit = judge(plan.run).limit
     proof = prove_fork(comparison, divergence, ending, limit, seen.states)
     facts = {**facts, "proof": proof.to_json()}
@@ -45,6 +48,17 @@ def conclude_fork(
     if not proof.is_reproduction:
         return _not_compared(plan, f"{(proof.outcome.reason or '').capitalize()}.", facts, seen), made
     return Result(verdict="reproduced", facts=facts, observations=seen), made
+
+
+def _differs_in_state_alone(comparison: Comparison, divergence: Divergence | None) -> bool:
+    """Whether all that differs is a state that was carried over, as where nobody read what the order changed in it."""
+    if divergence is None or "state" not in divergence.path.partition(".")[0]:
+        return False
+    return compare_runs(_without_state(comparison.left), _without_state(comparison.right)).divergence is None
+
+
+def _without_state(run: Run) -> Run:
+    return replace(run, initial_state=None, steps=tuple(replace(step, state=None) for step in run.steps))
 
 
 def _not_compared(plan: ForkPlan, reason: str, facts: JsonObject, seen: Observations) -> Result:
