@@ -25,8 +25,10 @@ class RecordTooLarge(RecordError):
 class RunConflict(ReplayProductError):
     """A finished run is already stored under this id with other content."""
 
-    def __init__(self, run_id: str) -> None:
-        super().__init__(f"Run {run_id!r} is already stored with different content.")
+    def __init__(self, run_id: str, *, pieces: str | None = None) -> None:
+        """`pieces` are what a run is sent as in one list, such as checkpoints."""
+        advice = f" Delete that run and send all its {pieces} together, as one list." if pieces else ""
+        super().__init__(f"Run {run_id!r} is already stored with different content.{advice}")
         self.run_id = run_id
 
 

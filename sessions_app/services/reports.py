@@ -31,8 +31,8 @@ from sessions_app.queries.forks import agent_of
 from sessions_app.services.fork_facts import fork_facts, samples_of
 from sessions_app.services.judgement import rules
 
-_STOPPED_SHORT = ("fixture_missing", "could_not_run", "unknown_from_step")
-"""Verdicts of replays that never came to an end which could be compared."""
+_STOPPED = ("fixture_missing", "unknown_from_step")
+"""Verdicts of replays that stopped at something that nothing in the recording answers."""
 
 
 def report_of_run(run: Run) -> ReproductionReport:
@@ -113,8 +113,10 @@ def _outcome(replay: Replay) -> Outcome:
         return "cancelled"
     if replay.state == ReplayState.DONE and replay.is_in_part:
         return "partial"
-    if replay.state != ReplayState.DONE or replay.verdict in _STOPPED_SHORT:
+    if replay.state != ReplayState.DONE or replay.verdict == "could_not_run":
         return "error"
+    if replay.verdict in _STOPPED:
+        return "unknown"
     return "reproduced" if replay.verdict == "reproduced" else "different"
 
 
@@ -158,7 +160,7 @@ def plain_facts(replay: Replay) -> ReplayFacts:
         left_over=len(facts.get("left_over", [])),
         difference=_difference(found) if found and replay.verdict == "diverged" else None,
         sources=facts.get("sources", {}),
-        live_calls=None if is_own_machine(replay.facts) else replay.live_calls or 0,
+        live_calls=None if is_own_machine(replay.facts) else replay.live_calls,
         world="" if replay.live_calls is None and not is_own_machine(replay.facts) else _world(replay),
         refused=refused_in_words(replay.facts, replay.refused_calls or 0),
         error=replay.error,
@@ -171,6 +173,7 @@ def plain_facts(replay: Replay) -> ReplayFacts:
         commit=facts.get("commit"),
         clock=facts.get("clock"),
         parts=_parts(replay),
+        runs_tools=read_order(replay.order).tools.run,
         samples=samples_of(replay) if replay.mode == ReplayMode.LIVE else None,
         effect=_effect(replay),
         request=_request(replay),
@@ -183,7 +186,7 @@ def _request(replay: Replay) -> str | None:
 
 
 def _parts(replay: Replay) -> Parts | None:
-    if replay.mode in FORK_MODES:
+    if replay.mode in FORK_MODES or not _has_run(replay):
         return None
     order = read_order(replay.order)
     own_machine = is_own_machine(replay.facts)

@@ -38,6 +38,15 @@ class Ingested:
     """False when the same run was stored before."""
 
 
+_PIECES = {
+    "checkpoints": "checkpoints",
+    "state-snapshots": "snapshots",
+    "step-events": "events",
+    "tool-recordings": "recordings",
+}
+"""What people send one by one, in formats whose lists are one run."""
+
+
 def store_run(project: models.Project, run: Run, *, source: bytes) -> Ingested:
     """Store a run; `source` is the document it was read from. Raises `RunConflict` for another one of this id."""
     digest = run_digest(run)
@@ -47,7 +56,7 @@ def store_run(project: models.Project, run: Run, *, source: bytes) -> Ingested:
         if stored is not None and bytes(stored.content_digest).hex() == digest:
             return Ingested(run=stored, created=_adopt(stored))
         if stored is not None and stored.status != "running":
-            raise RunConflict(run.run_id)
+            raise RunConflict(run.run_id, pieces=_PIECES.get(run.source_format))
         if stored is not None:
             release(models.RunContent.objects.filter(pk=stored.content_id))
             stored.delete()

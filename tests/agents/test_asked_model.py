@@ -15,6 +15,7 @@ from replay_recorder.replaying.own_agent import OwnAgent as LocalAgent
 from replay_recorder.replaying.recording import read_recording
 from sessions_app.agents.own_code.registry import OwnAgent
 from sessions_app.core.compare.runs import compare_runs
+from sessions_app.core.fork.order import read_order
 from sessions_app.core.formats.native import encode_native, parse_native
 from sessions_app.core.payload import Payload
 from sessions_app.core.replay.observed import Result
@@ -23,7 +24,7 @@ from sessions_app.core.replay.produce import produced_run
 from sessions_app.core.replay.proof import read_proof
 from sessions_app.core.replay.words import ReplayFacts, verdict_in_words
 from sessions_app.core.run import ModelCall, Run
-from tests.agents.own_agents import recorded_run, replayed_by
+from tests.agents.own_agents import forked_by, recorded_run, replayed_by
 from tests.recorder import openai_playing as openai
 from tests.recorder.playing import recorded
 from tests.recorder.replaying import replayed as rebuilt
@@ -79,6 +80,22 @@ def model_part(result: Result) -> tuple[str, str | None]:
 
 def sentence(result: Any) -> str:
     return verdict_in_words(ReplayFacts(verdict=result.verdict, proof=read_proof(result.facts["proof"])))
+
+
+@pytest.mark.parametrize(
+    ("settings", "part"),
+    [
+        (SETTINGS, ("proven", None)),
+        ({"temperature": 0.9, "seed": 7}, ("not_proven", "differs at step 1, settings.temperature")),
+    ],
+)
+def test_a_fork_with_the_code_says_which_model_the_code_asked(run: Run, settings: Any, part: tuple[str, str | None]):
+    order = read_order({"at_step": 1, "changes": [], "agent": "desk", "hypothesis": "h", "on_difference": "play_on"})
+
+    result = forked_by(run, OwnAgent(agent=desk("openai:scripted-1", settings)), order)
+
+    assert model_part(result) == part
+    assert result.facts["proof"]["state"]["reason"] == "no state was recorded"
 
 
 @pytest.mark.parametrize("model", ["openai:scripted-1", "scripted-1", Scripted()])

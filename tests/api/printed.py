@@ -70,6 +70,11 @@ PRINTED = (
         known_by="`tool_name`, `args`, `result`",
     ),
     Printed(
+        name="recorded_tool.json",
+        what="Calls as `RecordedTool` hands them to a recorder",
+        known_by="`name` or `tool_name`, `args`, `kwargs`, `result`",
+    ),
+    Printed(
         name="spans_console.txt",
         what="Spans as OpenTelemetry's `ConsoleSpanExporter` prints them",
         known_by="ids with `0x`",
@@ -85,6 +90,8 @@ PRINTED = (
     Printed(name="report.txt", what="A reproduction report"),
     Printed(name="tool_results.txt", what="A value that Python printed"),
     Printed(name="tool_calls.txt", what="Calls of tools that Python printed"),
+    Printed(name="tool_calls_named.txt", what="The same, behind `Tool calls:`"),
+    Printed(name="recorded_tool_places.json", what="Calls of `RecordedTool` with arguments of both kinds"),
 )
 
 

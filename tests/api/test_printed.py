@@ -33,6 +33,7 @@ TAKEN = {
     "checkpoint.json": ["model", "search_docs"],
     "checkpoint_blob.json": ["search_docs"],
     "tool_recordings.json": ["search_docs", "search_docs"],
+    "recorded_tool.json": ["search_docs", "search_docs"],
     "spans_console.txt": ["retrieve_docs", "search_docs", "rerank", "send_email", "generate", "gpt-4"],
     "langsmith_nested.json": ["lookup_order"],
     "cassette.yaml": ["GET prices.example.com/price", "POST orders.example.com/lookup"],
@@ -46,7 +47,9 @@ REFUSED = {
     "analysis.json": "Send the session file",
     "report.txt": "Send the session file",
     "tool_results.txt": "Write it with json.dump",
-    "tool_calls.txt": "Write it with json.dump",
+    "tool_calls.txt": "Send the session file",
+    "tool_calls_named.txt": "Send the session file",
+    "recorded_tool_places.json": "Send all of them as one object",
 }
 
 
@@ -238,6 +241,23 @@ def test_a_state_that_changed_between_two_events_is_seen():
     post_run(project_client(), events)
 
     assert [bool(step.state.before) for step in the_run().steps] == [False, True, False]
+
+
+def test_a_second_checkpoint_sent_alone_says_to_send_a_list():
+    client = project_client()
+    send(client, "checkpoint.json")
+    other = json.loads(BY_NAME["checkpoint.json"].content) | {"step_id": "step_6", "step_number": 6}
+
+    answer = post_run(client, json.dumps(other).encode())
+
+    assert answer.status_code == 409
+    assert "Delete that run and send all its checkpoints together, as one list." in answer.json()["error"]["message"]
+
+
+def test_arguments_of_a_recorded_tool_are_those_that_python_was_given():
+    send(project_client(), "recorded_tool.json")
+
+    assert [step.call.arguments.value for step in the_run().steps] == [["refund policy"], {"query": "refund policy"}]
 
 
 def test_a_checkpoint_has_messages_state_settings_and_version():

@@ -12,7 +12,7 @@ from sessions_app.core.judge.anomalies import find_anomalies
 from sessions_app.core.judge.kit import audit_kit
 from sessions_app.core.judge.reading import TIMES
 from sessions_app.core.payload import Payload
-from sessions_app.core.replay.parts import Parts, parts_of
+from sessions_app.core.replay.parts import parts_of
 from sessions_app.core.replay.proof import Part
 from sessions_app.core.replay.words import Difference, LiveModel, ReplayFacts, verdict_in_words
 from sessions_app.core.reports.run_report import (
@@ -273,7 +273,8 @@ def test_a_tool_that_ran_live_pins_nothing():
 
 # --- what was really done ----------------------------------------------------------------------
 
-YOURS = replace(SAME, parts=Parts(agent="yours", tools="run"), agent="shop", sources={"recorded": 3, "own_code": 2})
+YOURS = replace(SAME, runs_tools=True, agent="shop", sources={"recorded": 3, "own_code": 2})
+FORKED = replace(YOURS, verdict="diverged", proof=make_proof(3, outcome=UNKNOWN), fork=ForkFacts(at_step=2))
 SAMPLED = replace(
     SAME, verdict="diverged", proof=None, fork=ForkFacts(at_step=2, samples=Samples(n=3, judged=0, met=None))
 )
@@ -295,13 +296,24 @@ def test_all_four_steps_were_done_by_a_replay_of_the_recording():
     ("facts", "title", "why_not"),
     [
         (YOURS, "stub tools", "your own code answered 2 calls"),
+        (FORKED, "stub tools", "your own code answered 2 calls"),
+        (FORKED, "diff output", "the outcomes were not compared"),
         (replace(YOURS, sources={"recorded": 3}), "stub tools", "no tool was called"),
         (replace(SAME, live_tools={"look": 1}), "stub tools", "look ran live"),
         (SAMPLED, "pin model", "a live model answered"),
         (SAMPLED, "diff output", "samples are not compared with the recording"),
         (OPEN, "diff output", "the outcomes were not compared"),
     ],
-    ids=["tools ran", "no tool was called", "a live tool", "a live model", "samples", "no outcome"],
+    ids=[
+        "tools ran",
+        "tools of a fork ran",
+        "outcome of a fork",
+        "no tool was called",
+        "a live tool",
+        "a live model",
+        "samples",
+        "no outcome",
+    ],
 )
 def test_a_step_that_was_not_done_says_why(facts, title, why_not):
     text = as_text(report_on(read("session_abc123.json"), replay=facts))

@@ -173,6 +173,8 @@ def test_a_missed_fixture_shows_the_call_and_the_nearest_ones(shop, bob):
     page = page_of(bob, replay)
 
     assert "fixture for step 3 missing" in page
+    assert "<span>Stopped at the unknown</span>" in page
+    assert "<span>Error</span>" not in page
     assert "</strong>({&quot;query&quot;: &quot;my order&quot;})" in page
     assert "user_id" in page
     assert "<del>&quot;u_7710&quot;</del>" in page
@@ -228,6 +230,10 @@ def test_a_cancelled_attempt_is_no_error(shop, bob):
     assert "<span>Cancelled</span>" in page
     assert "<span>Error</span>" not in page
     assert "What was done" not in page
+    assert "What this replay shows" not in page
+    text = bob.get(reverse("replay_report", args=["shop", stopped.replay_id, "txt"])).content.decode()
+    assert "Attempt 1: ⊘ Cancelled" in text
+    assert not re.search("What ran|What that shows|Real and simulated|agent: rebuilt", text)
     assert "What was done" in page_of(bob, finished(shop))
 
 

@@ -196,7 +196,8 @@ class OwnReplay:
         return self.plan.answers[min(self.model.cursor, len(self.plan.answers)) - 1].step if self.model.cursor else 1
 
     def _sources(self) -> JsonObject:
-        answered = [request.source for request in self.transcript.requests if request.response is not None]
+        requests = self.transcript.requests
+        answered = [each.source for each in requests if each.response is not None or each.source == "unknown"]
         return dict(Counter([*answered, *(call.source for call in self.transcript.calls)]))
 
     def facts(self) -> JsonObject:

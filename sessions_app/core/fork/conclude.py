@@ -17,6 +17,7 @@ from sessions_app.core.judge.verdict import judge
 from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.core.replay.ending import Ending, missed_facts, missed_field
 from sessions_app.core.replay.fixture_book import FixtureMiss, recorded_arguments
+from sessions_app.core.replay.model_part import model_of_fork
 from sessions_app.core.replay.observed import Divergence, Observations, Result
 from sessions_app.core.replay.proof import part_of
 from sessions_app.core.run import Run, Step, ToolCall
@@ -39,7 +40,8 @@ def conclude_fork(
     if seen.states == "carried" and _differs_in_state_alone(comparison, divergence):
         divergence = None
     limit = judge(plan.run).limit
-    proof = prove_fork(comparison, divergence, ending, limit, seen.states)
+    model = model_of_fork(plan.replay.answers, seen.requests)
+    proof = prove_fork(comparison, divergence, ending, limit, model=model, states=seen.states)
     facts = {**facts, "proof": proof.to_json()}
     if divergence is not None and limit is not None and part_of(divergence.path) == "outcome":
         return _not_compared(plan, limit.message, facts, seen), made

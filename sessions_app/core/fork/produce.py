@@ -147,7 +147,8 @@ class _Builder:
             input_tokens=repeated.input_tokens if repeated else usage.get("input_tokens") if is_live else None,
             output_tokens=repeated.output_tokens if repeated else usage.get("output_tokens") if is_live else None,
         )
-        return self._numbered(recorded, answered, request, parent=None)
+        asking = request.asked.as_recorded(answered) if request.asked else answered
+        return self._numbered(recorded, asking, request, parent=None)
 
     def _settings(self, request: ObservedRequest) -> Payload | None:
         planned = next((a for a in self._plan.replay.answers if a.step == request.step), self._plan.replay.answers[-1])

@@ -11,7 +11,6 @@ from sessions_app.core.replay.observed import Divergence, States
 from sessions_app.core.replay.plan import played_steps
 from sessions_app.core.replay.proof import (
     PROVEN,
-    TAKEN,
     Part,
     PartName,
     Proof,
@@ -27,15 +26,21 @@ from sessions_app.core.unplayed import unplayed
 
 
 def prove_fork(
-    comparison: Comparison, divergence: Divergence | None, ending: Ending, limit: Reason | None, states: States
+    comparison: Comparison,
+    divergence: Divergence | None,
+    ending: Ending,
+    limit: Reason | None,
+    *,
+    model: Part,
+    states: States,
 ) -> Proof:
     """A fork that takes another course proves nothing of its parent; one that does not shows the same outcome, where
-    both have one."""
+    both have one. `model` says what was shown of the model that was asked."""
     parent = comparison.left
     parts: dict[PartName, Part] = {
         "requests": _recorded(parent, lambda call: call.history, "the messages of the requests were not recorded"),
         "parameters": _recorded(parent, lambda call: call.parameters, "tools and output schema were not recorded"),
-        "model": not_comparable(TAKEN),
+        "model": model,
         "tool_arguments": arguments_of_fork(parent, comparison.right),
         "state": _state(parent, states),
         "outcome": _outcome(comparison, limit),
@@ -50,14 +55,16 @@ def prove_fork(
 
 
 def _state(parent: Run, states: States) -> Part:
+    lack = lack_of_states(parent)
+    if lack is not None:
+        return not_comparable(lack)
     if states == "carried":
         return not_comparable("carried over from the recording, as far as its steps happened again")
     if states == "changed":
         return not_comparable("read from your code, which began with the changed state")
     if states == "unknown":
         return not_comparable("the agent does not say how to read its state")
-    lack = lack_of_states(parent)
-    return PROVEN if lack is None else not_comparable(lack)
+    return PROVEN
 
 
 def _recorded(run: Run, read: Callable[[ModelCall], object], reason: str) -> Part:

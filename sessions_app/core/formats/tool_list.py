@@ -1,6 +1,7 @@
 """Lists of tool calls that people save on their own.
 
     [{"tool_name": "search_docs", "args": {…}, "result": {…}}, …]          recordings of tools
+    [{"name": "search_docs", "args": […], "kwargs": {…}, "result": …}, …]  calls as Python made them
     [{"step": 1, "tool": "lookup_order", "args": {…}, "result": …}, …]     results that an agent keeps
 
 Recordings may have `error`, `call_id` and `captured` too, as the recorder's own `ToolRecorder` writes them, and may
@@ -21,7 +22,7 @@ from sessions_app.core.payload import JsonObject, JsonValue, sha256_hex
 from sessions_app.core.run import Run, Step, ToolCall
 
 SOURCE = "tool-recordings"
-_NAMES = ("tool_name", "tool")
+_NAMES = ("tool_name", "tool", "name")
 
 
 def matches(value: JsonValue) -> bool:
@@ -55,7 +56,7 @@ def read_call(fields: Fields, index: int) -> Step:
     """One call of the list as a step."""
     name = next((found for name in _NAMES if (found := fields.name(name)) is not None), None)
     name = name or fields.required(_NAMES[0], fields.name)
-    arguments, result = fields.written("args"), fields.written("result")
+    arguments, result = _arguments(fields), fields.written("result")
     error = read_error(fields, "error")
     is_answered = error is None and result is not None and fields.boolean("captured") is not False
     call = ToolCall(
@@ -67,6 +68,20 @@ def read_call(fields: Fields, index: int) -> Step:
     )
     return replace(
         Step(index=index, name=name, call=call, error=error, duration_ms=_duration(fields)), extra=_rest(fields)
+    )
+
+
+def _arguments(fields: Fields) -> bytes | None:
+    """Arguments with names, or those that Python took by their place; which parameters the latter are, nobody says."""
+    by_place, by_name = fields.written("args"), fields.written("kwargs")
+    if by_name in (None, b"{}"):
+        return by_place
+    if by_place in (None, b"[]", b"{}"):
+        return by_name
+    raise fields.error(
+        "args",
+        "holds arguments without names beside kwargs. Send all of them as one object, by the names of the tool's "
+        "parameters: inspect.signature(tool).bind(*args, **kwargs).arguments",
     )
 
 

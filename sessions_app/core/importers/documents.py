@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from sessions_app.core.errors import RecordError, RecordTooLarge
+from sessions_app.core.formats.not_recordings import refusal_of
 from sessions_app.core.formats.python_text import read_python_text
 from sessions_app.core.importers.yaml_text import is_yaml_cassette, yaml_as_json
 from sessions_app.core.json_text import NOT_JSON, Limits, load_strict
@@ -92,6 +94,20 @@ def _what_else(content: bytes, error: RecordError) -> RecordError | None:
         return RecordError("This is a report on a run. Send the session file that the report was made of.")
     if content.startswith(b"\x1f\x8b"):
         return RecordError("The file is packed with gzip. Unpack it, or send it with Content-Encoding: gzip.")
-    if error.message.startswith(NOT_JSON) and read_python_text(content.decode("utf-8", errors="replace")) is not None:
-        return RecordError("This is what Python prints for a value, not JSON. Write it with json.dump and send that.")
-    return None
+    printed = _of_printed(content) if error.message.startswith(NOT_JSON) else None
+    return None if printed is None else RecordError(printed)
+
+
+_LABEL = re.compile(r"(?:^|\n)[A-Z][a-z]+(?: [a-z]+)?: (?=[\[{])")
+"""What a person's own `print` says before a value: `Tool calls: [...]`."""
+
+
+def _of_printed(content: bytes) -> str | None:
+    """What to send in place of a value that Python printed; None where there is no such value."""
+    text = content.decode("utf-8", errors="replace")
+    value = read_python_text(_LABEL.split(text)[-1])
+    if value is None:
+        return None
+    return (
+        refusal_of(value) or "This is what Python prints for a value, not JSON. Write it with json.dump and send that."
+    )

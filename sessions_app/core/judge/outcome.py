@@ -96,7 +96,12 @@ def _is_passed_on(run: Run, step: Step, error: ErrorInfo) -> bool:
 
 def _ends_before_tools(error: ErrorInfo) -> bool:
     """Whether the loop raises it in the place of the tools that were asked for last."""
-    return error.type == "UnexpectedModelBehavior" or _limit_in(error) == _CALLS
+    is_refusal = error.type == "UnexpectedModelBehavior" and not _OF_A_TOOL.match(error.message or "")
+    return is_refusal or _limit_in(error) == _CALLS
+
+
+_OF_A_TOOL = re.compile(r"Tool '.*' exceeded max retries count")
+"""The loop's words when a tool has refused once too often: that one ran."""
 
 
 _CALLS = "tool_calls_limit"

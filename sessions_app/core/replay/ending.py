@@ -18,6 +18,7 @@ from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.replay.awaited import are_told_in_saved_order
 from sessions_app.core.replay.call_places import place_without_step
 from sessions_app.core.replay.fixture_book import FixtureMiss, recorded_arguments
+from sessions_app.core.replay.model_part import model_part, untold_fields
 from sessions_app.core.replay.observed import Divergence, Observations, Result
 from sessions_app.core.replay.outputs import same_output
 from sessions_app.core.replay.plan import PlannedAnswer, ReplayPlan, played_steps, repeated_requests
@@ -363,7 +364,7 @@ def _proof(played: Played, found: Trouble | None) -> Proof:
     parts: dict[PartName, Part] = {
         "requests": _requests(played),
         "parameters": _parameters(played),
-        "model": _model(played),
+        "model": model_part(played.observations.requests, played.not_captured),
         "tool_arguments": _tool_arguments(played),
         "state": _state(played),
         "outcome": _outcome(played),
@@ -426,7 +427,7 @@ def _not_made_again(run: Run) -> str | None:
 
 def _parameters(played: Played) -> Part:
     found = _comparable(played, "parameters", "tools and output schema were not recorded")
-    untold = _untold(played, "parameters.")
+    untold = untold_fields(played.not_captured, "parameters.")
     told = tools_told_otherwise(played.plan.run)
     if found == PROVEN and told is not None:
         return not_comparable(told)
@@ -435,24 +436,6 @@ def _parameters(played: Played) -> Part:
     if found == PROVEN and played.has_taken_schemas:
         return not_comparable("the tools agree; the output schema was taken from the recording")
     return found
-
-
-def _model(played: Played) -> Part:
-    if all(request.asked is None for request in played.observations.requests):
-        return not_comparable(TAKEN)
-    missing = played.not_captured
-    if "model" in missing:
-        return not_comparable("which model was asked is not known of both sides")
-    if "settings" in missing:
-        return not_comparable("the settings of the model were not recorded")
-    untold = _untold(played, "settings.")
-    return not_comparable(f"settings of which the recording does not tell: {untold}") if untold else PROVEN
-
-
-def _untold(played: Played, prefix: str) -> str:
-    """Names of fields that the recording lacks; what is missing inside of them is told elsewhere."""
-    names = (path.removeprefix(prefix) for path in played.not_captured if path.startswith(prefix))
-    return ", ".join(sorted(name for name in names if not {".", "["} & {*name}))
 
 
 def _state(played: Played) -> Part:

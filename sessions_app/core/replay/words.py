@@ -148,16 +148,13 @@ class ReplayFacts:
     commit: str | None = None
     """Of the code that ran; None where that is not known."""
     parts: Parts | None = None
-    """What ran; None of a fork."""
+    """What ran; None of a fork, and where nothing ran."""
+    runs_tools: bool = False
+    """Whether the order lets the team's tools run."""
     effect: Effect | None = None
     """What the code of today did by itself where the replay first went another way."""
     request: str | None = None
     """Method and address that a tool sent and no recorded exchange answers."""
-
-    @property
-    def runs_tools(self) -> bool:
-        """Whether the order lets the team's tools run."""
-        return self.parts is not None and self.parts.tools == "run"
 
     @property
     def tools_that_ran(self) -> int:

@@ -22,7 +22,7 @@ from sessions_app.core.replay.parts import Parts
 from sessions_app.core.replay.words import Difference, LiveModel, ReplayFacts, next_action, proof_rows, verdict_in_words
 from sessions_app.core.run import Run
 
-Outcome = Literal["reproduced", "different", "partial", "error", "cancelled"]
+Outcome = Literal["reproduced", "different", "partial", "unknown", "error", "cancelled"]
 TITLE = "Bug Reproduction Report"
 EXCERPT = 80
 LONGEST_BLOCK = 4_000
@@ -31,6 +31,7 @@ OUTCOME_WORDS: dict[Outcome, str] = {
     "reproduced": "✅ Reproduced",
     "different": "❌ Different",
     "partial": "◐ In part",
+    "unknown": "◌ Stopped at the unknown",
     "error": "⚠ Error",
     "cancelled": "⊘ Cancelled",
 }
@@ -311,12 +312,12 @@ def _replay_facts(report: ReproductionReport) -> list[tuple[str, str]]:
     replay = report.replay
     if replay is None:
         return [("Next", report.next_action)]
-    parts = replay.parts
+    parts, sources = replay.parts, _sources_in_words(replay)
     facts = [
         ("Verdict", verdict_in_words(replay)),
         *([("What ran", parts.in_words), ("What that shows", parts.proves)] if parts else []),
         *((f"{name.capitalize()}", _state_in_words(state, why)) for name, state, why in proof_rows(replay.proof)),
-        ("Real and simulated", _sources_in_words(replay)),
+        *([("Real and simulated", sources)] if sources else []),
     ]
     facts += [("Steps done", harness_in_words(report.harness))] if report.harness else []
     facts += _commits(report, replay)
