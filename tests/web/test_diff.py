@@ -36,6 +36,39 @@ def test_the_first_divergence_is_a_sentence_with_its_field(pair, bob):
     assert "args.user_id  —  →  &quot;u_7710&quot;" in page
 
 
+def told_again(status, *, inner):
+    """A lookup, and two tools that are given what it said."""
+    answer = {"text": status, "n": 1}
+    calls = [tool_step("look", arguments={"id": 1}, result=answer), {"kind": "other", "name": "route"}]
+    return [*calls[: 2 if inner else 1], *[tool_step(name, arguments={"id": 1} | answer) for name in ("tell", "file")]]
+
+
+def test_what_follows_from_a_difference_is_folded_and_told_in_three_lines(shop, bob):
+    load_record(shop, run_id="a", steps=told_again("on its way", inner=True))
+    load_record(shop, run_id="b", steps=told_again("delivered", inner=True))
+
+    page = diff_of(bob, "a", "b")
+
+    assert page.count('<details class="follows">') == 2
+    assert 'follows from <a href="#p0">step 1</a>: 1 place\n' in page
+    ticket = match(r'aria-label="For a ticket">(.*?)</pre>', page).splitlines()
+    assert ticket[0] == "a against b: 3 of 3 steps differ"
+    assert ticket[1].startswith("Step 1, look: result.text")
+    assert ticket[1].endswith("; 2 other places follow from it")
+    assert ticket[2] == "http://testserver/p/shop/diff/a...b"
+
+
+def test_counts_of_a_comparison_leave_out_inner_steps(shop, bob):
+    load_record(shop, run_id="a", steps=told_again("x", inner=True))
+    load_record(shop, run_id="b", steps=told_again("x", inner=False))
+
+    assert "No difference in 3 steps," in diff_of(bob, "a", "a")
+    page = diff_of(bob, "a", "b")
+    assert "3 same</span>" in page
+    assert "1 inner step of a framework differs</span>" in page
+    assert "of 3 steps ·" in page
+
+
 def test_facts_that_differ_are_marked_in_the_text(pair, bob):
     page = diff_of(bob, "a", "b")
 
@@ -57,7 +90,7 @@ def test_no_difference_says_how_much_was_compared(shop, bob):
 
     page = diff_of(bob, "r_8821", "r_8821")
 
-    assert "No difference in 5 steps," in page
+    assert "No difference in 3 steps," in page
     assert "fields" in page
 
 

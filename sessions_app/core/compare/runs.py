@@ -47,6 +47,11 @@ class StepPair:
     """For a step without a partner: index of the same call out of order on the other side."""
 
     @property
+    def is_counted(self) -> bool:
+        """Whether it is a step to those who count: no inner step of a framework and no snapshot."""
+        return any(step is not None and step.kind != "other" for step in (self.left, self.right))
+
+    @property
     def is_unplayed(self) -> bool:
         return self.differences == (NOT_PLAYED,)
 
@@ -106,6 +111,11 @@ class Comparison:
         """Fields of which nothing can be said."""
         found = [part.differences for part in self.facts] + [part.differences for part in self.steps]
         return sum(difference.status == "not_comparable" for each in found for difference in each) - self.not_played
+
+    @property
+    def counted(self) -> tuple[StepPair, ...]:
+        """The steps that lists count too."""
+        return tuple(pair for pair in self.steps if pair.is_counted)
 
     @property
     def not_played(self) -> int:

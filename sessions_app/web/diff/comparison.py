@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 
 from sessions_app.core.clipping import clipped
+from sessions_app.core.compare.consequences import Causes, causes
 from sessions_app.core.compare.facts import Fact
 from sessions_app.core.compare.json_diff import Difference
 from sessions_app.core.compare.runs import Comparison, StepPair
@@ -49,6 +50,17 @@ class Side:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Follows:
+    """Differences of a step that were there at an earlier one: folded."""
+
+    pair: int
+    """Number of the row where they stand first."""
+    step: int
+    fields: tuple[Field, ...]
+    count: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class ShownPair:
     """Two steps that stand beside each other, or one alone."""
 
@@ -59,6 +71,7 @@ class ShownPair:
     right: Side | None
     fields: tuple[Field, ...]
     more_fields: int = 0
+    follows: tuple[Follows, ...] = ()
     has_more: bool = False
     moved_to: int | None = None
     mark: str = ""
@@ -103,6 +116,10 @@ class ShownComparison:
     """Names of facts that neither run has."""
     rows: tuple[ShownPair | Same, ...]
     counts: dict[str, int]
+    inner_changed: int
+    """Inner steps of a framework that are not the same, which no count counts."""
+    told_again: int
+    """Places that follow from the first divergence."""
     first_change: int | None
     """Anchor of the row where the runs part."""
     before: int | None
@@ -147,6 +164,7 @@ def shown_comparison(
     comparison: Comparison, chosen: Chosen, mark_of: Callable[[StepPair], str] = lambda pair: ""
 ) -> ShownComparison:
     rows = _rows(comparison.steps)
+    caused = causes(comparison.steps)
     if chosen.only_changes:
         rows = [row for row in rows if not isinstance(row, _SameRows)]
     start = _start(rows, chosen)
@@ -161,8 +179,10 @@ def shown_comparison(
         facts_words=_facts_in_words(comparison.facts),
         same_facts=tuple(fact for fact in facts if fact.status == "same"),
         bare_facts=tuple(fact.name for fact in comparison.facts if not fact.is_captured),
-        rows=_with_marks([_drawn(row) for row in page], names, chosen.viewed),
-        counts=_counts(comparison.steps),
+        rows=_with_marks([_drawn(row, comparison.steps, caused) for row in page], names, chosen.viewed),
+        counts=_counts(comparison.counted),
+        inner_changed=sum(pair.status != "same" for pair in comparison.steps if not pair.is_counted),
+        told_again=_told_again(comparison, caused),
         first_change=first,
         before=max(0, start - ROWS) if start else None,
         after=start + ROWS if start + ROWS < len(rows) else None,
@@ -269,8 +289,17 @@ def _counts(pairs: tuple[StepPair, ...]) -> dict[str, int]:
     return counts
 
 
-def _drawn(row: _OneRow | _SameRows) -> ShownPair | Same:
-    return _same(row) if isinstance(row, _SameRows) else _pair(row)
+def _told_again(comparison: Comparison, caused: Causes) -> int:
+    found = comparison.divergence
+    if found is None:
+        return 0
+    pairs = enumerate(comparison.steps)
+    first = next((n for n, pair in pairs if pair.left is found.left_step and pair.right is found.right_step), None)
+    return sum(cause == first for cause in caused.values())
+
+
+def _drawn(row: _OneRow | _SameRows, pairs: tuple[StepPair, ...], caused: Causes) -> ShownPair | Same:
+    return _same(row) if isinstance(row, _SameRows) else _pair(row, pairs, caused)
 
 
 def _same(row: _SameRows) -> Same:
@@ -287,18 +316,30 @@ def _same(row: _SameRows) -> Same:
     )
 
 
-def _pair(row: _OneRow) -> ShownPair:
+def _pair(row: _OneRow, pairs: tuple[StepPair, ...], caused: Causes) -> ShownPair:
     pair = row.pair
+    own: list[Difference] = []
+    again: dict[int, list[Difference]] = {}
+    for at, found in enumerate(pair.differences):
+        cause = caused.get((row.number, at))
+        (own if cause is None else again.setdefault(cause, [])).append(found)
     return ShownPair(
         number=row.number,
         status=pair.status,
         left=side_of(pair.left),
         right=side_of(pair.right),
-        fields=tuple(_field(found) for found in pair.differences[:FIELDS]),
-        more_fields=max(0, len(pair.differences) - FIELDS),
+        fields=tuple(_field(found) for found in own[:FIELDS]),
+        more_fields=max(0, len(own) - FIELDS),
+        follows=tuple(_follows(cause, pairs[cause], found) for cause, found in again.items()),
         has_more=pair.has_more,
         moved_to=pair.moved_to,
     )
+
+
+def _follows(cause: int, pair: StepPair, found: list[Difference]) -> Follows:
+    step = pair.left or pair.right
+    fields = tuple(_field(each) for each in found[:FIELDS])
+    return Follows(pair=cause, step=step.index if step else 0, fields=fields, count=len(found))
 
 
 def side_of(step: Step | None) -> Side | None:

@@ -15,7 +15,7 @@ from django.utils.http import urlencode
 from django.views.decorators.http import require_GET, require_POST
 
 from sessions_app.core.compare.runs import Comparison
-from sessions_app.core.compare.sentences import divergence_sentence
+from sessions_app.core.compare.sentences import divergence_sentence, ticket_lines
 from sessions_app.core.compare.volatile import ALL_RULES
 from sessions_app.core.errors import StoredBytesMissing
 from sessions_app.models import Project, Run
@@ -48,12 +48,14 @@ def diff(request: HttpRequest, project: Project, left: str, right: str) -> HttpR
         beside = compare(one, third, switched_off=off) if third else None
     except StoredBytesMissing as gone:
         return render(request, "diff/missing.html", frame | {"gone": gone.name}, status=410)
+    shown = shown_comparison(comparison, _chosen(request, one, other), partial(mark_of, one, other))
     context = frame | {
         "left_link": run_address(one, project),
         "right_link": run_address(other, project),
         "comparison": comparison,
         "sentence": divergence_sentence(comparison),
-        "shown": shown_comparison(comparison, _chosen(request, one, other), partial(mark_of, one, other)),
+        "shown": shown,
+        "ticket": "\n".join(ticket_lines(comparison, shown.told_again, request.build_absolute_uri())),
         **_third(request, project, comparison, beside, third),
         "here": request.GET.urlencode(),
         **_switches(request, project, one, other, off, comparison.ignored),
