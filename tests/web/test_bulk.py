@@ -20,6 +20,20 @@ def notices(client: Client) -> str:
     return match(r'id="notices"[^>]*>(.*?)</div>', client.get(LIST).content.decode())
 
 
+# --- comparison
+
+
+@pytest.mark.parametrize(
+    ("ticked", "address"),
+    [(["b", "a"], "/p/shop/diff/a...b"), (["c", "b", "a"], "/p/shop/diff/a...b?third=c"), (["a"], LIST)],
+)
+def test_two_ticked_sessions_are_compared_the_first_on_the_left(shop, bob, ticked, address):
+    for name in "abc":
+        make_session(shop, name)
+
+    assert bob.post(BULK, {"do": "compare", "run": ticked})["Location"] == address
+
+
 # --- replays
 
 

@@ -1,4 +1,4 @@
-"""What members do with several sessions at once: queue replays, mark cold, export."""
+"""What members do with several sessions at once: queue replays, compare, mark cold, export."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.html import format_html
+from django.utils.http import urlencode
 from django.views.decorators.http import require_POST
 
 from sessions_app.core.errors import RecordError, StoredBytesMissing
@@ -57,6 +58,18 @@ def _back(request: HttpRequest, project: Project, warning: str = "") -> HttpResp
         messages.warning(request, warning)
     address = ListAddress.read(QueryDict(request.POST.get("back", "").removeprefix("?")))
     return redirect(reverse("sessions", args=[project.slug]) + str(address).rstrip("?"))
+
+
+# --- comparison --------------------------------------------------------------------------------
+
+
+def _compare(request: HttpRequest, project: Project, runs: list[Run]) -> HttpResponseBase:
+    """The one that came first stands on the left; a third in a column of its own."""
+    if not 2 <= len(runs) <= 3:
+        return _back(request, project, "Select two sessions to compare them, or three.")
+    left, right, *third = (run.run_id for run in sorted(runs, key=lambda run: run.pk))
+    query = f"?{urlencode({'third': third[0]})}" if third else ""
+    return redirect(reverse("diff", args=[project.slug, left, right]) + query)
 
 
 # --- replays -----------------------------------------------------------------------------------
@@ -135,4 +148,4 @@ def _batch(pks: list[int]) -> Iterator[bytes]:
     yield b"]" + (b',"gone":' + compact_json(gone) if gone else b"") + b"}"
 
 
-_ACTIONS = {"replay": _queue_replays, "cold": _mark_cold, "export": _export}
+_ACTIONS = {"compare": _compare, "replay": _queue_replays, "cold": _mark_cold, "export": _export}
