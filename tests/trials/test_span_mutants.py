@@ -20,9 +20,7 @@ MUTANTS_OF_A_RUN = 3 if FULL else 1
 LOST = "spans: a span is lost"
 OPEN = {
     (LOST, "export/pydantic-ai/tool_beside_output_early-run"),
-    (LOST, "export/pydantic-ai/tool_retries_exhausted-run"),
     (LOST, "export/pydantic-ai/output_union-run"),
-    (LOST, "export/pydantic-ai/validation_retries_exhausted-run"),
 }
 """Judged as if the lost span had never been: their replays stop where the judge did not say that they will. None is
 said to be reproduced."""
