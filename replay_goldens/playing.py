@@ -107,7 +107,8 @@ def played_record(golden: ExportedGolden, *, agent: str | None = None) -> Record
 
 
 def _replay(golden: ExportedGolden, recording: Recording, target: str) -> Replay:
-    return Replay(recording, load_agent(target), golden.tools, "recorded", checked(golden.on_difference))
+    """Which commit runs, nobody looks at here, and asking git starts two programs."""
+    return Replay(recording, load_agent(target), golden.tools, on_difference=checked(golden.on_difference), code={})
 
 
 def _known(record: dict[str, Any], scene: dict[str, Any]) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from replay_goldens.playing import golden_of, play
 from replay_recorder.cli import main
 from replay_web.supervisor.home import PROJECT_ROOT
 from sessions_app.examples import agents as registered_agents
@@ -217,6 +218,13 @@ def test_an_exported_golden_without_an_agent_says_what_is_missing(client, tmp_pa
     exported(client, keep(client, "cancel_bug"), tmp_path)
 
     assert "Say whose code runs: --golden-agent module:attribute" in run_pytest(tmp_path, "").stdout
+
+
+def test_playing_an_exported_golden_starts_no_program(monkeypatch):
+    """A hundred of them would ask git for the commit a hundred times."""
+    monkeypatch.setattr(subprocess, "run", lambda command, **options: pytest.fail(f"started {command}"))
+
+    assert play(golden_of("cancel_5521", PROJECT_ROOT / "examples" / "goldens")).passed
 
 
 OF_ONES_OWN = """
