@@ -10,7 +10,7 @@ from django.urls import reverse
 from sessions_app.models import Golden, GoldenBatch, GoldenRun, Replay, Run
 from sessions_app.services.goldens import create_golden
 from tests.web.making import client_of, make_user
-from tests.web.records import load_example, load_record, tool_step
+from tests.web.records import load_example, load_record, model_step, tool_step
 
 pytestmark = pytest.mark.django_db
 ORDERS = [{"order": "#4421", "user_id": "u_2"}, {"order": "#4398", "user_id": "u_1"}]
@@ -411,3 +411,18 @@ def test_viewers_are_offered_no_dataset(shop, bad):
 
     assert "dataset.jsonl" not in vera.get(reverse("goldens", args=["shop"])).content.decode()
     assert vera.get(reverse("golden_dataset", args=["shop"])).status_code in (403, 404)
+
+
+def test_a_golden_with_a_live_model_shows_its_budget_before_it_runs(bob, shop, settings):
+    settings.REPLAY_MODEL_ENDPOINT = "https://models.example.org/v1"
+    answer = model_step(1, input_tokens=300, output_tokens=20)
+    run = load_record(shop, run_id="asked", session_id="chat", steps=[answer])
+    checks = [{"kind": "output", "contains": "done"}]
+    wanted = {"name": "live", "checks": checks, "replay": {"mode": "live", "samples": 4}}
+    golden = create_golden(run=run, wanted=wanted)
+
+    page = bob.get(reverse("golden", args=["shop", golden.golden_id])).content.decode()
+    options = bob.get(f"{reverse('replay_options', args=['shop', 'chat'])}?run=asked").content.decode()
+
+    assert "4 samples: about 4 requests, 1,200 tokens in, 80 out; at most 200 requests." in page
+    assert "1 sample: about 1 request, 300 tokens in, 20 out; at most 200 requests." in options

@@ -13,6 +13,7 @@ from sessions_app.services.replay_questions import live_endpoint
 from sessions_app.web.forks.form import SAMPLES
 from sessions_app.web.forks.inputs import Typed, number_of, text_of
 from sessions_app.web.forks.recorded import Recorded
+from sessions_app.web.live_budget import budget_words
 
 
 def live_context(parent: Parent, recorded: Recorded, typed: Typed) -> dict[str, Any]:
@@ -56,22 +57,3 @@ def _budget(parent: Parent, at_step: int, n: int) -> Budget:
 
 def _call(sent: int | None, answered: int | None) -> ModelCall:
     return ModelCall(history=None, response=None, input_tokens=sent, output_tokens=answered)
-
-
-def budget_words(budget: Budget, n: int, most: int) -> str:
-    """`most` requests are sent, whatever the budget says."""
-    limit = f"at most {_counted(most, 'request')}"
-    if not budget.requests:
-        return f"{_counted(n, 'sample')}: the recording asks the model nothing from this step on; {limit}."
-    words = f"{_counted(n, 'sample')}: about {_counted(budget.requests, 'request')}, {_tokens(budget)}; {limit}"
-    return f"{words}, so not every sample will end." if budget.requests > most else f"{words}."
-
-
-def _tokens(budget: Budget) -> str:
-    if budget.input_tokens is None or budget.output_tokens is None:
-        return "tokens unknown, as not every request has them recorded"
-    return f"{_counted(budget.input_tokens, 'token')} in, {budget.output_tokens:,} out"
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"

@@ -17,6 +17,7 @@ from sessions_app.core.goldens.dataset import FORMATS
 from sessions_app.core.replay.parts import PRESET_WORDS
 from sessions_app.core.search.query import parse_query
 from sessions_app.models import Golden, GoldenRun, Project, Run
+from sessions_app.models.replays import ReplayMode
 from sessions_app.queries.access import SEES_RAW, has_role
 from sessions_app.queries.goldens import (
     deploys_of,
@@ -39,6 +40,7 @@ from sessions_app.web.downloads import attachment
 from sessions_app.web.goldens.evidence import by_check, columns_of
 from sessions_app.web.htmx import HtmxHttpRequest
 from sessions_app.web.live import live_part_of
+from sessions_app.web.live_budget import whole_run_in_words
 from sessions_app.web.run_pages import run_address, whole_number
 
 PAGE = 50
@@ -82,7 +84,7 @@ def golden(request: HtmxHttpRequest, project: Project, golden_id: str) -> HttpRe
     context = _context(request, project, row) | {"runs": runs, "is_live": is_live}
     if request.htmx:
         return live_part_of(request, "goldens/_runs.html", context, [(run.pk, run.result) for run in runs])
-    return render(request, "goldens/golden.html", context | _evidence(row))
+    return render(request, "goldens/golden.html", context | _evidence(row) | {"live_budget": _live_budget(row)})
 
 
 def _context(request: HttpRequest, project: Project, row: Golden) -> dict[str, Any]:
@@ -99,6 +101,10 @@ def _context(request: HttpRequest, project: Project, row: Golden) -> dict[str, A
         "warnings": warnings_of(row),
         "may_change": has_role(request.user, project, "member"),
     }
+
+
+def _live_budget(row: Golden) -> str:
+    return whole_run_in_words(row.run, row.order.get("samples") or 1) if row.mode == ReplayMode.LIVE else ""
 
 
 def _evidence(row: Golden) -> dict[str, Any]:

@@ -23,10 +23,11 @@ from sessions_app.services.replay_questions import live_endpoint
 from sessions_app.services.replays import registered_agents, request_replay
 from sessions_app.web.access import project_page
 from sessions_app.web.forks.form import BREAKPOINTS, read_breakpoint_rows
-from sessions_app.web.forks.inputs import TOP, Typed, number_of, words_of
+from sessions_app.web.forks.inputs import TOP, Typed, number_of, text_of, words_of
 from sessions_app.web.forks.outlook import tools_of
 from sessions_app.web.forks.page import breakpoint_context, inputs_of
 from sessions_app.web.form_keys import form_token, request_key
+from sessions_app.web.live_budget import whole_run_in_words
 from sessions_app.web.run_pages import RunPlace, place_of, session_of
 
 NAMES = (
@@ -107,10 +108,12 @@ def _queue(request: HttpRequest, place: RunPlace, typed: Typed, order: JsonObjec
         return {TOP: "What you typed could not be searched for secrets, so nothing of it was stored."}
 
 
-def _live() -> dict[str, str]:
-    """Where a live model would be asked; without one, why not."""
+def _live(run: Run, typed: Typed) -> dict[str, str]:
+    """Where a live model would be asked, and what that is likely to take; without one, why not."""
+    n = number_of(text_of(typed, "samples").strip())
     try:
-        return {"live_host": live_endpoint().target.host}
+        host = live_endpoint().target.host
+        return {"live_host": host, "live_budget": whole_run_in_words(run, n if isinstance(n, int) and n > 0 else 1)}
     except ModelUnavailable as off:
         return {"live_off": off.reason}
 
@@ -139,7 +142,7 @@ def _render(
         "f": inputs_of((*NAMES, "live"), typed, errors),
         "top_error": errors.get(TOP, ""),
         "token": form_token(request),
-        **_live(),
+        **_live(place.run, typed),
         **breakpoint_context(typed, errors),
     }
     return render(request, "forks/options.html", context, status=status)

@@ -1,0 +1,37 @@
+"""What asking a live model is likely to take, in words, before it is asked."""
+
+from __future__ import annotations
+
+from sessions_app.agents.live_model.endpoint import ModelUnavailable
+from sessions_app.core.errors import StoredBytesMissing
+from sessions_app.core.fork.sampling import Budget, estimate
+from sessions_app.mapping.load import load_run
+from sessions_app.models import Run
+from sessions_app.services.replay_questions import live_endpoint
+
+
+def whole_run_in_words(run: Run, n: int) -> str:
+    """Of `n` samples of the whole run; empty where no model can be asked or the recording is gone."""
+    try:
+        return budget_words(estimate(load_run(run), 1, n), n, live_endpoint().max_requests)
+    except (ModelUnavailable, StoredBytesMissing):
+        return ""
+
+
+def budget_words(budget: Budget, n: int, most: int) -> str:
+    """`most` requests are sent, whatever the budget says."""
+    limit = f"at most {_counted(most, 'request')}"
+    if not budget.requests:
+        return f"{_counted(n, 'sample')}: the recording asks the model nothing from this step on; {limit}."
+    words = f"{_counted(n, 'sample')}: about {_counted(budget.requests, 'request')}, {_tokens(budget)}; {limit}"
+    return f"{words}, so not every sample will end." if budget.requests > most else f"{words}."
+
+
+def _tokens(budget: Budget) -> str:
+    if budget.input_tokens is None or budget.output_tokens is None:
+        return "tokens unknown, as not every request has them recorded"
+    return f"{_counted(budget.input_tokens, 'token')} in, {budget.output_tokens:,} out"
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
