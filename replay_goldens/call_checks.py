@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from replay_goldens.comparing import Comparison, read_comparison
-from replay_goldens.judged import Check, Decider, Seen, at_most, counted, missing, never
+from replay_goldens.judged import Check, Seen, at_most, counted, missing, never
 from replay_goldens.reading import CheckFields
 from replay_goldens.trace import ToolUse, Trace
 from replay_goldens.values import NothingThere, short, value_at
@@ -19,7 +19,6 @@ class AtMostCalls(Check):
     """A tool is called at most so often."""
 
     kind: ClassVar[str] = "at_most_calls"
-    decider: ClassVar[Decider] = "code"
     tool: str
     n: int
 
@@ -45,7 +44,6 @@ class ToolOrder(Check):
     """These tools are called in this order; other calls may stand between them."""
 
     kind: ClassVar[str] = "tool_order"
-    decider: ClassVar[Decider] = "model"
     tools: tuple[str, ...]
 
     @classmethod
@@ -72,7 +70,6 @@ class Arguments(Check):
     """A tool is called, each time with this value in its arguments."""
 
     kind: ClassVar[str] = "arguments"
-    decider: ClassVar[Decider] = "model"
     tool: str
     path: str
     comparison: Comparison
@@ -103,7 +100,6 @@ class Result(Check):
     """A tool answers with this, at least once."""
 
     kind: ClassVar[str] = "result"
-    decider: ClassVar[Decider] = "tools"
     tool: str
     path: str
     comparison: Comparison
@@ -139,7 +135,6 @@ class NoWrite(Check):
     """No tool is called that changes something. Which do, the recording says, or the check with `tools`."""
 
     kind: ClassVar[str] = "no_write"
-    decider: ClassVar[Decider] = "code"
     tools: tuple[str, ...] = ()
 
     @classmethod

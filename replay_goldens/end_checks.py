@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal
 
 from replay_goldens.call_checks import HOW
 from replay_goldens.comparing import Comparison, read_comparison
-from replay_goldens.judged import Check, Decider, Seen, at_most, counted, never
+from replay_goldens.judged import Check, Seen, at_most, counted, never
 from replay_goldens.reading import CheckError, CheckFields
 from replay_goldens.trace import Trace
 from replay_goldens.values import NothingThere, short, value_at
@@ -21,7 +21,6 @@ class Output(Check):
     """What the run answers, as a whole or at a place of it."""
 
     kind: ClassVar[str] = "output"
-    decider: ClassVar[Decider] = "model"
     path: str
     comparison: Comparison
 
@@ -55,7 +54,6 @@ class EndsWithin(Check):
     """The run comes to its end within so many steps."""
 
     kind: ClassVar[str] = "ends_within"
-    decider: ClassVar[Decider] = "code"
     n: int
 
     @classmethod
@@ -80,7 +78,6 @@ class CostBelow(Check):
     """All model calls together cost less than this."""
 
     kind: ClassVar[str] = "cost_below"
-    decider: ClassVar[Decider] = "code"
     usd: float
 
     @classmethod
@@ -110,7 +107,6 @@ class State(Check):
     """A value in the agent's state, behind a step or at the end."""
 
     kind: ClassVar[str] = "state"
-    decider: ClassVar[Decider] = "code"
     step: int | Literal["end"]
     path: str
     comparison: Comparison

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 from replay_goldens.trace import Trace
-
-Decider = Literal["model", "tools", "code"]
 
 
 @dataclass(frozen=True)
@@ -23,9 +21,6 @@ class Check(ABC):
     """One thing that a run must hold."""
 
     kind: ClassVar[str]
-    decider: ClassVar[Decider]
-    """Who decides it: the answers of the `model` alone, so that recorded ones decide it beforehand; what `tools`
-    answer, where they run; else the agent's own `code`."""
 
     @property
     @abstractmethod

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from replay_goldens.judged import Check, Decider, Seen, never
+from replay_goldens.judged import Check, Seen, never
 from replay_goldens.reading import CheckFields
 from replay_goldens.trace import Json, Trace
 
@@ -26,7 +26,6 @@ class NoValueOfOtherUser(Check):
     and no tool is called for one. A record belongs to whom its `user_id`, `customer_id`, `tenant_id` … names."""
 
     kind: ClassVar[str] = "no_value_of_other_user"
-    decider: ClassVar[Decider] = "tools"
 
     @classmethod
     def read(cls, fields: CheckFields) -> NoValueOfOtherUser:

@@ -48,7 +48,7 @@ class Golden(models.Model):
     passes_on = ArrayField(models.CharField(max_length=512), default=list)
     """Runs by which it was shown that it can fail and that it can pass, those that were seen first in front."""
     is_decided_by_code = models.BooleanField(default=False)
-    """Whether a run of it came to another result than its scene."""
+    """Whether a run of code came to another result than its scene, or than another one."""
     quarantined_at = models.DateTimeField(null=True)
     quarantine_reason = models.TextField(blank=True)
     """Why its result does not count for now; it still runs."""

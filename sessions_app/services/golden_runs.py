@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from django.contrib.auth.models import User
 from django.db import transaction
 
-from replay_goldens.checks import Judged, all_passed, read_checks
+from replay_goldens.checks import Judged, read_checks
 from replay_goldens.judged import Check
 from sessions_app.core.goldens.results import GoldenResult, Played, result_of
 from sessions_app.core.payload import JsonObject
@@ -16,7 +16,7 @@ from sessions_app.core.replay.words import verdict_in_words
 from sessions_app.mapping.load import load_content
 from sessions_app.models import Golden, GoldenBatch, GoldenRun, Replay, Run
 from sessions_app.models.replays import ReplayMode, ReplayState
-from sessions_app.services.goldens import judge_run, note_evidence
+from sessions_app.services.goldens import judge_run, note_evidence, outcome_of
 from sessions_app.services.observed_replays import take_in_observed
 from sessions_app.services.replays import checked_order, queue_replay
 from sessions_app.services.reports import plain_facts
@@ -72,7 +72,7 @@ def _judge(run: GoldenRun) -> None:
     found = result_of(samples, played)
     if _write(run, found):
         for each, judged in zip(made, samples, strict=True):
-            if (passed := all_passed(judged)) is not None:
+            if (passed := outcome_of(each, judged)) is not None:
                 note_evidence(run.golden, each.run_id, passed)
 
 

@@ -16,7 +16,7 @@ from sessions_app.core.goldens.warnings import warnings_for
 from sessions_app.core.payload import JsonObject
 from sessions_app.core.run import Run as RecordedRun
 from sessions_app.mapping.load import load_run
-from sessions_app.models import Golden, Project, Run
+from sessions_app.models import Golden, Project, Replay, Run
 from sessions_app.queries.goldens import relatives_of
 from sessions_app.services.replays import checked_order
 from sessions_app.services.typed_json import without_secrets
@@ -48,9 +48,10 @@ def create_golden(*, run: Run, wanted: JsonObject, user: User | None = None) -> 
         created_by=user,
     )
     scene, others = load_run(run), [*relatives_of(run), *_named(run.project, kept)]
-    judged = {each.run_id: judge_run(each, checks, scene) for each in [run, *others]}
-    golden.fails_on = _where(judged, False)
-    golden.passes_on = _where(judged, True)
+    outcomes = {each.run_id: outcome_of(each, judge_run(each, checks, scene)) for each in [run, *others]}
+    golden.fails_on = _where(outcomes, False)
+    golden.passes_on = _where(outcomes, True)
+    golden.is_decided_by_code = _is_decided_by_code(run, mode, outcomes)
     golden.save()
     return golden
 
@@ -96,25 +97,38 @@ def judge_run(
     return judge(checks, trace_of(recorded, scene=scene, why_not_ended=why_not_ended))
 
 
-def _where(judged: dict[str, list[Judged]], outcome: bool) -> list[str]:
-    return [name for name, each in judged.items() if all_passed(each) is outcome][:MOST_SHOWN]
+def outcome_of(run: Run, judged: Sequence[Judged]) -> bool | None:
+    """Whether a run passes. One that ended with an error has failed, whatever else it did."""
+    return False if run.status == "error" else all_passed(judged)
+
+
+def _where(outcomes: dict[str, bool | None], outcome: bool) -> list[str]:
+    return [name for name, each in outcomes.items() if each is outcome][:MOST_SHOWN]
+
+
+def _is_decided_by_code(scene: Run, mode: str, outcomes: dict[str, bool | None]) -> bool:
+    """Whether replays of the scene with code, with the same parts, come to another result than it or each other."""
+    replays = Replay.objects.filter(run=scene, mode=mode, produced_run__run_id__in=outcomes)
+    by_code = replays.values_list("produced_run__run_id", flat=True)
+    return {True, False} <= {outcomes[name] for name in (scene.run_id, *by_code)}
 
 
 def note_evidence(golden: Golden, run_id: str, passed: bool) -> None:
-    """A run of the golden showed that it can pass, or that it can fail; by code, where the scene does otherwise."""
+    """A run of the golden showed that it can pass, or that it can fail; by code, where the scene or another run does
+    otherwise."""
     with transaction.atomic():
         kept = Golden.objects.select_for_update(of=("self",), no_key=True).select_related("run").get(pk=golden.pk)
         known, opposite = (kept.passes_on, kept.fails_on) if passed else (kept.fails_on, kept.passes_on)
         if run_id not in known and len(known) < MOST_SHOWN:
             known.append(run_id)
-        kept.is_decided_by_code = kept.is_decided_by_code or kept.run.run_id in opposite
+        is_contrary = kept.run.run_id in opposite or kept.runs.filter(result="fail" if passed else "pass").exists()
+        kept.is_decided_by_code = kept.is_decided_by_code or is_contrary
         kept.save(update_fields=["passes_on", "fails_on", "is_decided_by_code"])
 
 
 def warnings_of(golden: Golden) -> list[JsonObject]:
     """What speaks against the golden now; they go when a run shows otherwise, and not by being read."""
     return warnings_for(
-        read_checks(golden.checks),
         mode=golden.mode,
         on_difference=golden.order.get("on_difference") or "stop",
         fails_on=golden.fails_on,

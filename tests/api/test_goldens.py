@@ -95,10 +95,7 @@ def test_more_runs_are_judged_where_they_are_named(shop):
         ({}, [{"kind": "at_most_calls", "tool": "find", "n": 0}], True),
         (PLAY_ON, OWN_ONLY, True),
         (PLAY_ON, [{"kind": "output", "contains": "#4398"}, {"kind": "tool_order", "tools": ["find"]}], True),
-        (PLAY_ON, [{"kind": "result", "tool": "find", "contains": "x"}], True),
-        (PLAY_ON, [*OWN_ONLY, {"kind": "at_most_calls", "tool": "find", "n": 0}], False),
-        ({**PLAY_ON, "mode": "code_and_tools"}, [{"kind": "result", "tool": "find", "contains": "x"}], False),
-        ({**PLAY_ON, "mode": "code_and_tools"}, [{"kind": "output", "contains": "x"}], True),
+        ({**PLAY_ON, "mode": "code_and_tools"}, [{"kind": "output", "contains": "#4398"}], True),
         (CODE, OWN_ONLY, False),
     ],
 )
@@ -356,12 +353,24 @@ def test_code_that_breaks_has_failed(shop, check):
     assert body["words"] == "It ended with an error: RuntimeError: down"
 
 
+@pytest.mark.parametrize(("mode", "is_warned"), [("code", False), ("code_and_tools", True)])
+def test_a_replay_with_code_that_came_to_another_result_shows_that_code_decides(shop, mode, is_warned):
+    """With the same parts: what tools do when they run says nothing of a golden in which they are frozen."""
+    send(shop, "/runs/bad/replays", {"mode": mode, "agent": "new"})
+    post_run(shop, run_of("made", "Order #4398 is shipped.", origin="replay", parent={"run_id": "bad"}))
+    end("made", verdict="diverged")
+
+    warnings = keep(shop, replay=PLAY_ON).json()["warnings"]
+
+    assert ("repeats_the_recording" in [warning["code"] for warning in warnings]) is is_warned
+
+
 def test_a_golden_that_code_decided_once_does_not_repeat_the_recording(shop):
-    sorry = {"replay": PLAY_ON, "checks": [{"kind": "output", "contains": "sorry"}]}
+    sorry = {"replay": PLAY_ON, "checks": [{"kind": "output", "contains": "#4398"}]}
     golden = keep(shop, **sorry).json()
     assert "repeats_the_recording" in [warning["code"] for warning in golden["warnings"]]
     queued = run(shop, golden["golden_id"], agent="new")
-    post_run(shop, run_of("made", "Sorry, nothing.", origin="replay", parent={"run_id": "bad"}))
+    post_run(shop, run_of("made", "Only #4398.", origin="replay", parent={"run_id": "bad"}))
     end("made", verdict="diverged")
 
     assert read(shop, queued)["result"] == "pass"

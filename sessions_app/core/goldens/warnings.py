@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
-from replay_goldens.judged import Check
 from sessions_app.core.payload import JsonObject
 
 NO_CODE = (
@@ -16,33 +15,27 @@ NEVER_PASSES = "It passes on no run that is known here, so nothing shows that a 
 
 
 def warnings_for(
-    checks: Sequence[Check],
-    *,
-    mode: str,
-    on_difference: str,
-    fails_on: Collection[str],
-    passes_on: Collection[str],
-    is_decided_by_code: bool,
+    *, mode: str, on_difference: str, fails_on: Sequence[str], passes_on: Sequence[str], is_decided_by_code: bool
 ) -> list[JsonObject]:
-    """Each with `code` and `message`; empty for a golden that fails on one run and passes on another, and that code
-    can make fail."""
-    repeated = None if is_decided_by_code else _repeats(checks, mode, on_difference)
+    """Each with `code` and `message`; empty for a golden that fails on one run and passes on another because of what
+    code did, and not because of what was recorded."""
+    repeated = None if is_decided_by_code else _repeats(mode, on_difference, fails_on, passes_on)
     found = [("repeats_the_recording", repeated)] if repeated else []
     found += [] if fails_on else [("fails_on_nothing", NEVER_FAILS)]
     found += [] if passes_on else [("passes_on_nothing", NEVER_PASSES)]
     return [{"code": code, "message": message} for code, message in found]
 
 
-def _repeats(checks: Sequence[Check], mode: str, on_difference: str) -> str | None:
-    """A mutant of the recording shows it: with other recorded answers the golden turns out otherwise, with other code
-    it does not. A replay that stops at a difference can fail by that alone."""
+def _repeats(mode: str, on_difference: str, fails_on: Sequence[str], passes_on: Sequence[str]) -> str | None:
+    """A mutant of the recording shows it: with other recorded answers the golden turns out otherwise, and no code has
+    made it do so. A replay that stops at a difference can fail by that alone."""
     if mode == "recording":
         return NO_CODE
-    by_code = {"code", "tools"} if mode == "code_and_tools" else {"code"}
-    if mode == "live" or on_difference != "play_on" or any(check.decider in by_code for check in checks):
+    if mode == "live" or on_difference != "play_on" or not (fails_on and passes_on):
         return None
     return (
-        f"Only recorded answers decide whether {checks[0].words}: with another recorded answer this golden turns out "
-        "otherwise, with other code it does not. Check what your code decides, such as state or the number of calls; "
-        "let its tools run; or stop at the first difference."
+        f"It fails on {fails_on[0]} and passes on {passes_on[0]} because something else is recorded in them; no run of "
+        "your code has changed the result yet. Run it with the code that went wrong and with the repaired code. If "
+        "both come to the same result, check what your code decides, let its tools run, or stop at the first "
+        "difference."
     )

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from replay_goldens.checks import Judged, all_passed
+from replay_goldens.checks import Judged
 from replay_goldens.judged import Check
 from sessions_app.core.errors import StoredBytesMissing
 from sessions_app.core.run import Run as RecordedRun
 from sessions_app.mapping.load import load_run
 from sessions_app.models import Run
-from sessions_app.services.goldens import judge_run
+from sessions_app.services.goldens import judge_run, outcome_of
 
 OUTCOMES = {True: "pass", False: "fail", None: "nothing_covered"}
 
@@ -25,7 +25,7 @@ class Column:
 
     @property
     def outcome(self) -> str:
-        return OUTCOMES[all_passed(self.judged)]
+        return OUTCOMES[outcome_of(self.run, self.judged)]
 
     @property
     def cells(self) -> list[tuple[str, str]]:
