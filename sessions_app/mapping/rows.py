@@ -69,11 +69,18 @@ def _end(run: Run) -> History | None:
     )
 
 
+def _parent_step(run: Run) -> int | None:
+    """None for a number that no step has."""
+    step = run.parent.step if run.parent else None
+    return step if step is not None and step < 2**31 else None
+
+
 def run_columns(run: Run) -> dict[str, object]:
     """The columns of a run's row that follow from the run alone."""
     return {
         "origin": run.origin,
         "parent_run_id": run.parent and run.parent.run_id,
+        "parent_step": _parent_step(run),
         "status": run.status,
         "source_format": run.source_format[:_FORMAT_NAME],
         "span_id": span_id_of_run(run),

@@ -390,6 +390,7 @@ class Migration(migrations.Migration):
                 ("run_id", models.CharField(max_length=512)),
                 ("origin", models.CharField(max_length=8)),
                 ("parent_run_id", models.CharField(max_length=512, null=True)),
+                ("parent_step", models.PositiveIntegerField(null=True)),
                 ("status", models.CharField(max_length=8)),
                 ("content_digest", models.BinaryField()),
                 ("source_format", models.CharField(max_length=40)),

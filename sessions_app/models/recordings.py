@@ -47,6 +47,8 @@ class Run(models.Model):
     run_id = models.CharField(max_length=512)
     origin = models.CharField(max_length=8)
     parent_run_id = models.CharField(max_length=512, null=True)
+    parent_step = models.PositiveIntegerField(null=True)
+    """At which step of it this one was called, or begins."""
     status = models.CharField(max_length=8)
     content = models.OneToOneField(RunContent, on_delete=models.RESTRICT, related_name="run")
     content_digest = models.BinaryField()

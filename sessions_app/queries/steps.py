@@ -85,10 +85,19 @@ class RowPage:
 
 
 def listed_steps(run: models.Run, shown: int, *, without_inner: bool) -> Sequence[StepSummary]:
-    """The steps that a list has: all, or those that are not of kind `other` and the one that is shown beside it."""
+    """The steps that a list has: all, or those that are no inner ones and the one that is shown beside it."""
     if not without_inner:
         return run.steps
-    return [step for step in run.steps if step.kind != "other" or step.index == shown]
+    return [step for step in run.steps if not is_inner(step) or step.index == shown]
+
+
+def is_inner(step: StepSummary) -> bool:
+    """What a framework does between its calls; a failure is never left out of a list."""
+    return step.kind == "other" and not step.has_error
+
+
+def has_outer(run: models.Run) -> bool:
+    return first_listed(run) is not None
 
 
 def row_page(listed: Sequence[StepSummary], index: int) -> RowPage:
@@ -105,22 +114,22 @@ def row_page(listed: Sequence[StepSummary], index: int) -> RowPage:
 
 def inner_steps(run: models.Run, shown: int) -> dict[int, int | None]:
     """The steps that are left out, each with its parent."""
-    return {step.index: step.parent for step in run.steps if step.kind == "other" and step.index != shown}
+    return {step.index: step.parent for step in run.steps if is_inner(step) and step.index != shown}
 
 
 def inner_count(run: models.Run, last: int) -> int:
     """Of the steps up to this one."""
-    return sum(step.kind == "other" for step in run.steps[:last])
+    return sum(is_inner(step) for step in run.steps[:last])
 
 
 def first_listed(run: models.Run) -> int | None:
-    """The first step that is not of kind `other`."""
-    return next((step.index for step in run.steps if step.kind != "other"), None)
+    """The first step that is no inner one."""
+    return next((step.index for step in run.steps if not is_inner(step)), None)
 
 
 def neighbours(run: models.Run, index: int, *, without_inner: bool) -> dict[str, int | None]:
     """The steps before and after this one in the list."""
-    listed = [step.index for step in run.steps if step.kind != "other" or not without_inner]
+    listed = [step.index for step in run.steps if not without_inner or not is_inner(step)]
     above, below = _around(listed, index)
     return {"step_above": above, "step_below": below}
 

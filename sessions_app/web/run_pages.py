@@ -54,6 +54,19 @@ class RunPlace:
         return self.siblings[self.number] if 0 < self.number < len(self.siblings) else None
 
     @property
+    def caller(self) -> Run | None:
+        """The run of the session that called this one, as a sub-agent."""
+        if self.run.origin != "recorded" or self.token:
+            return None
+        return next((turn for turn in self.siblings if turn.run_id == self.run.parent_run_id), None)
+
+    @property
+    def called(self) -> list[Run]:
+        """The sub-agents that this run called."""
+        turns = [] if self.token else self.siblings
+        return [turn for turn in turns if turn.origin == "recorded" and turn.parent_run_id == self.run.run_id]
+
+    @property
     def query(self) -> str:
         """The beginning of a query that keeps the run: `?` or `?run=…&`."""
         return f"?{urlencode({'run': self.run.run_id})}&" if self.is_named else "?"
@@ -89,13 +102,17 @@ def session_of(project: Project, session_id: str) -> Session:
 
 def place_of(session: Session, asked: str) -> RunPlace:
     """`asked` is `?run=`: the id of a run, or the number of a turn; without it, the first that no other run called."""
-    light = session.runs.only("pk", "run_id", "origin", "status", "session_id", "parent_run_id", "step_count")
-    turns = tuple(light.filter(produced_by=None).order_by("pk")[:RUNS])
+    turns = tuple(session.runs.only(*_OF_A_TURN).filter(produced_by=None).order_by("pk")[:RUNS])
     numbers = {turn.pk: number for number, turn in enumerate(turns, start=1)}
     run = _whole(session).filter(**_meant(asked, turns)).order_by("pk").first()
     if run is None:
         raise Http404
     return RunPlace(run=run, number=numbers.get(run.pk, 0), siblings=turns)
+
+
+_OF_A_TURN = (
+    "pk", "run_id", "origin", "status", "session_id", "parent_run_id", "parent_step", "agent_name", "step_count",
+)  # fmt: skip
 
 
 def _meant(asked: str, turns: tuple[Run, ...]) -> dict[str, object]:

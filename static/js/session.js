@@ -13,7 +13,7 @@ const shownStep = () => Number(panel?.querySelector("[data-shown]")?.dataset.sho
 function panelAddress(index) {
   const query = new URLSearchParams();
   if (body.dataset.run) query.set("run", body.dataset.run);
-  if (new URL(location.href).searchParams.get("inner") === "hide") query.set("inner", "hide");
+  if (new URL(location.href).searchParams.get("inner") === "show") query.set("inner", "show");
   const address = body.dataset.panel.replace(/\/0$/, `/${index}`);
   return query.size ? `${address}?${query}` : address;
 }

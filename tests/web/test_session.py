@@ -228,6 +228,21 @@ def test_what_a_sub_agent_was_asked_stands_below_and_its_run_opens_second(shop, 
     assert opened.context["run"].run_id == "boss"
 
 
+def test_a_sub_agent_is_a_link_under_the_step_that_called_it(shop, bob):
+    made = {"session_id": "team", "agent": {"name": "billing"}}
+    called = load_record(shop, run_id="helper", parent={"run_id": "boss", "step": 2}, steps=[model_step()], **made)
+    load_record(shop, run_id="lost", parent={"run_id": "boss"}, steps=[model_step()], **made)
+    boss = load_record(shop, run_id="boss", session_id="team", steps=[model_step(), tool_step("ask")])
+
+    page = page_of(bob, boss)
+    helper = page_of(bob, called)
+
+    assert re.findall(r'<tr (?:id="(s\d)"|class="(called)")', page) == [("s1", ""), ("s2", ""), ("", "called")]
+    assert page.count('<a href="?run=helper">') == page.count('<a href="?run=lost">') == 1
+    assert 'href="?run=boss&amp;step=2">called by step 2 of ' in helper
+    assert "called by" not in page
+
+
 def test_messages_are_those_of_the_request_with_new_ones_marked(shop, bob):
     run = load_record(shop, steps=[model_step(1), model_step(2, after=1)])
 

@@ -426,7 +426,7 @@ LATER = (
 
 
 @pytest.mark.parametrize("view", ["steps", "messages", "state", "raw"])
-@pytest.mark.parametrize("more", [{}, {"step": 5}, {"step": 1, "inner": "hide"}, {"find": "cancelled", "step": 2}])
+@pytest.mark.parametrize("more", [{}, {"step": 5}, {"step": 1, "inner": "show"}, {"find": "cancelled", "step": 2}])
 def test_nothing_of_what_came_later_is_on_a_restored_page(shop, bob, view, more):
     run = load_example(shop, "cancel_bug")
 
@@ -514,12 +514,12 @@ def test_hidden_inner_steps_are_counted_up_to_the_step(shop, bob):
     inner = {"kind": "other", "name": "inner"}
     run = load_record(shop, steps=[tool_step(), inner, tool_step(), inner, inner, tool_step()])
 
-    page = page_of(bob, run, at_step=4, inner="hide")
+    page = page_of(bob, run, at_step=4)
 
-    assert "2 inner steps of the framework hidden" in page
+    assert "2 inner steps of the framework folded" in page
     assert page.count('<tr id="s') == 3
     assert 'id="s5"' not in page
-    assert "inner=hide&amp;at_step=4" in page or "at_step=4&amp;inner=hide" in page
+    assert "inner=show&amp;at_step=4" in page or "at_step=4&amp;inner=show" in page
 
 
 def test_the_state_view_offers_to_restore(shop, bob):

@@ -24,6 +24,7 @@ from tests.builders import make_record, make_tool_step
 from tests.traces.captures import CHOICE, Capture
 from tests.web.browsing import arrive, press
 from tests.web.making import HOSTILE, make_project, make_user, match
+from tests.web.records import load_record
 
 pytestmark = pytest.mark.django_db
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
@@ -209,30 +210,40 @@ def test_unknown_fields_that_only_look_like_a_span_stay_unknown_fields(shop, bob
 # --- inner steps -------------------------------------------------------------------------------
 
 
-def test_inner_steps_are_hidden_and_shown_again(shop, bob):
+def test_inner_steps_fold_and_are_shown_when_asked_for(shop, bob):
     run = run_of(shop, agent(1), span(2, 1, name="graph"), span(3, 2, name="node"), tool(4, 3))
 
-    page, hidden = page_of(bob, run), page_of(bob, run, inner="hide")
+    page, shown = page_of(bob, run), page_of(bob, run, inner="show")
 
-    assert "2 of 3 are inner steps of the framework." in page
+    assert page.count("<tr id=") == 1
+    assert 'class="k-tool is-picked"' in page
+    assert "2 inner steps of the framework folded." in page
     assert '<p class="story">1 step ·' in page
     assert 'Steps <span class="count">1</span>' in page
-    rows = re.findall(r'<tr id="s\d"\s+class="([^"]*)"', page)
+    assert "2 of 3 are inner steps of the framework." in shown
+    rows = re.findall(r'<tr id="s\d"\s+class="([^"]*)"', shown)
     assert rows == ["k-other", "k-other depth-1", "k-tool depth-2 is-picked"]
-    assert hidden.count("<tr id=") == 1
-    assert 'class="k-tool is-picked"' in hidden
-    assert "2 inner steps of the framework hidden." in hidden
+
+
+def test_an_inner_step_that_failed_and_a_run_of_nothing_else_do_not_fold(shop, bob):
+    failing = span(2, 1, name="graph", status="error", status_message="no such node")
+    mixed = run_of(shop, agent(1), failing, tool(3, 1))
+    page = page_of(bob, mixed)
+    assert page.count("<tr id=") == 2
+
+    alone = load_record(shop, run_id="plain", steps=[{"kind": "other", "name": "a"}, {"kind": "other", "name": "b"}])
+    assert page_of(bob, alone).count("<tr id=") == 2
 
 
 def test_hidden_steps_are_passed_over_and_an_asked_one_is_listed(shop, bob):
     run = run_of(shop, agent(1), tool(2, 1), span(3, 1, name="graph"), tool(4, 1))
 
-    page, asked = page_of(bob, run, inner="hide", step=1), page_of(bob, run, inner="hide", step=2)
+    page, asked = page_of(bob, run, step=1), page_of(bob, run, step=2)
     address = reverse("step", args=["shop", run.session.session_id, 1])
-    panel = bob.get(address, {"inner": "hide"}, headers={"HX-Request": "true"}).content.decode()
+    panel = bob.get(address, headers={"HX-Request": "true"}).content.decode()
 
     assert 'data-step="3"\n' in page
-    assert "inner=hide&amp;step=3" in panel
+    assert "step=3" in panel
     assert asked.count("<tr id=") == 3
 
 
@@ -243,14 +254,14 @@ def test_a_long_list_without_inner_steps_is_paged_by_what_is_listed(shop, bob):
     run = run_of(shop, agent(1), *made)
     many = 22
 
-    first = page_of(bob, run, inner="hide", step=many)
-    at = int(match(rf"inner=hide&amp;at=(\d+)&amp;step={many}\"", first))
-    second = page_of(bob, run, inner="hide", at=at, step=many)
+    first = page_of(bob, run, step=many)
+    at = int(match(rf"[?;]at=(\d+)&amp;step={many}\"", first))
+    second = page_of(bob, run, at=at, step=many)
 
     assert first.count("<tr id=") == 200
     assert second.count("<tr id=") == 100
-    back = int(match(rf"inner=hide&amp;at=(\d+)&amp;step={many}\"", second))
-    assert page_of(bob, run, inner="hide", at=back, step=many).count("<tr id=") == 200
+    back = int(match(rf"[?;]at=(\d+)&amp;step={many}\"", second))
+    assert page_of(bob, run, at=back, step=many).count("<tr id=") == 200
 
 
 # --- arriving ----------------------------------------------------------------------------------

@@ -17,7 +17,17 @@ from sessions_app.core.judge.reading import (
     own_tools,
     result_key,
 )
-from sessions_app.core.run import ErrorInfo, ModelCall, OtherCall, Run, Step, ToolCall, broke_off_at, counted_steps
+from sessions_app.core.run import (
+    AgentCall,
+    ErrorInfo,
+    ModelCall,
+    OtherCall,
+    Run,
+    Step,
+    ToolCall,
+    broke_off_at,
+    counted_steps,
+)
 
 
 def story(run: Run, anomalies: Iterable[Anomaly] = ()) -> str:
@@ -35,12 +45,14 @@ def story(run: Run, anomalies: Iterable[Anomaly] = ()) -> str:
 
 def _calls_in_words(run: Run) -> str:
     calls = Counter((call.tool_name, argument_key(call)) for _, call in own_tools(run))
+    agents = sum(isinstance(step.call, AgentCall) for step in run.steps)
+    others = [count(agents, "sub-agent")] if agents else []
     if not calls:
-        return "no tool call"
+        return join_words(others) or "no tool call"
     (name, _), times = calls.most_common(1)[0]
     if times > 1:
         return f"{name} called {times} {TIMES} with the same arguments"
-    return count(calls.total(), "tool call")
+    return join_words([count(calls.total(), "tool call"), *others])
 
 
 def _end_in_words(run: Run) -> str:

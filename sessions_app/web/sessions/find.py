@@ -56,15 +56,15 @@ def asked_text(request: HttpRequest, place: RunPlace) -> str:
 
 
 def kept(request: HttpRequest, place: RunPlace) -> str:
-    """The part of an address that keeps the search and what is hidden: `find=…&inner=hide&`, or less."""
+    """The part of an address that keeps the search and what is hidden: `find=…&inner=show&`, or less."""
     text = asked_text(request, place)
     search = f"{urlencode({'find': text})}&" if text else ""
-    return search + ("inner=hide&" if hides_inner(request) else "")
+    return search + ("" if folds_inner(request) else "inner=show&")
 
 
-def hides_inner(request: HttpRequest) -> bool:
-    """Whether the address leaves out steps of kind `other`, such as the inner spans of a framework."""
-    return request.GET.get("inner") == "hide"
+def folds_inner(request: HttpRequest) -> bool:
+    """Whether the inner steps of a framework are left out, as they are until they are asked for."""
+    return request.GET.get("inner") != "show"
 
 
 def search(request: HttpRequest, place: RunPlace) -> Find | None:

@@ -6,12 +6,13 @@ Works on rows alone: equal keys are equal calls, so nothing has to be loaded to 
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Literal
 
 from sessions_app.core.clipping import clipped
 from sessions_app.core.step_summary import StepSummary
+from sessions_app.models import Run
 from sessions_app.templatetags.recorded import duration
 from sessions_app.web.badges import SOURCE_MEANS, State, state_of
 
@@ -40,6 +41,8 @@ class Line:
     """Since the start of the run."""
     hits: int = 0
     """How often what is looked for stands in it."""
+    called: tuple[Run, ...] = ()
+    """Runs of sub-agents that it called."""
 
     @property
     def css(self) -> str:
@@ -210,10 +213,12 @@ def outline(
     unfolded: Collection[int] = (),
     hits: Mapping[int, int] | None = None,
     hidden: Mapping[int, int | None] | None = None,
+    called: Mapping[int | None, Sequence[Run]] | None = None,
 ) -> list[Entry]:
     """`asked` is the step that is shown beside the list; `unfolded` holds first steps of open loops; `hidden` has the
-    steps that are left out, each with its parent."""
+    steps that are left out, each with its parent; `called` has the runs that steps called."""
     lines = _lines(rows, started_at, hits or {}, hidden or {})
+    lines = [replace(line, called=tuple((called or {}).get(line.step.index, ()))) for line in lines]
     marks = [_signature(line) for line in lines]
     entries: list[Entry] = []
     at = 0
@@ -281,8 +286,10 @@ def _are_together(one: StepSummary, other: StepSummary) -> bool:
 
 
 def _signature(line: Line) -> Hashable:
-    """Equal for steps that a loop repeats. A call whose arguments are unknown equals no other."""
+    """Equal for steps that a loop repeats. A call with unknown arguments, or of another run, equals no other."""
     row = line.step
+    if line.called:
+        return row.index
     if row.kind == "model":
         return (row.kind, row.has_error, row.error_preview, line.depth, row.source)
     if row.arguments_key is None:

@@ -18,7 +18,7 @@ from sessions_app.core.step_summary import StepSummary
 from sessions_app.models import Run
 from sessions_app.queries import steps
 from sessions_app.queries.states import at_step, state_of
-from sessions_app.queries.steps import RowPage
+from sessions_app.queries.steps import RowPage, is_inner
 from sessions_app.web.run_pages import RunPlace, whole_number
 from sessions_app.web.states.words import digest_of
 
@@ -100,7 +100,7 @@ def cut_rows(place: RunPlace, page: RowPage, *, hides_inner: bool) -> RowPage:
     begun = unfinished(place.run, until)
     rows = [as_begun(row) if row.index in begun else row for row in page.rows if row.index <= until]
     has_more = page.after is not None and page.after <= until
-    left = sum(row.kind != "other" or not hides_inner for row in place.run.steps[rows[-1].index : until])
+    left = sum(not hides_inner or not is_inner(row) for row in place.run.steps[rows[-1].index : until])
     following = min(left, steps.ROWS)
     return replace(page, rows=rows, after=page.after if has_more else None, following=following)
 

@@ -30,7 +30,7 @@ from sessions_app.web.downloads import attachment
 from sessions_app.web.render.payloads import show
 from sessions_app.web.run_pages import RunPlace, place_of, run_address, session_of, whole_number
 from sessions_app.web.sessions.arrival import arrival_of, arriving_context
-from sessions_app.web.sessions.find import hides_inner, kept, search
+from sessions_app.web.sessions.find import folds_inner, kept, search
 from sessions_app.web.sessions.messages import messages_context
 from sessions_app.web.sessions.oddities import folded_anomalies
 from sessions_app.web.sessions.outline import Fold, outline
@@ -157,7 +157,7 @@ def steps_context(request: HttpRequest, project: Project, place: RunPlace) -> di
     hits = found.hits.counts if found else {}
     anomalies = cut_anomalies(place, run.anomalies)
     first = next(iter(hits), None) or first_odd_step([Anomaly.from_json(item) for item in anomalies])
-    hides = hides_inner(request)
+    hides = folds_inner(request) and steps.has_outer(run)
     first = first or (steps.first_listed(run) if hides else None)
     shown = min(max(whole_number(request.GET.get("step"), first or 1), 1), last)
     at = min(whole_number(request.GET.get("at"), shown), last)
@@ -165,11 +165,15 @@ def steps_context(request: HttpRequest, project: Project, place: RunPlace) -> di
     page = cut_rows(place, page, hides_inner=hides)
     rows, unfolded = page.rows, _unfolded(request)
     hidden = steps.inner_steps(run, shown) if hides else {}
-    entries = outline(rows, started_at=run.started_at, asked=shown, unfolded=unfolded, hits=hits, hidden=hidden)
+    called = _called(place, last)
+    entries = outline(
+        rows, started_at=run.started_at, asked=shown, unfolded=unfolded, hits=hits, hidden=hidden, called=called
+    )
     folds = [entry.first for entry in entries if isinstance(entry, Fold)]
     query = place.query + kept(request, place)
     return {
         "entries": entries,
+        "called_elsewhere": called.get(None),
         "find": replace(found, shown=shown) if found else None,
         "can_find": is_whole and not place.token,
         "fold_count": len(folds),
@@ -182,12 +186,21 @@ def steps_context(request: HttpRequest, project: Project, place: RunPlace) -> di
         "rows_after": page.after,
         "rows_next": page.following,
         "hides_inner": hides,
-        "q_without_inner": query.replace("inner=hide&", ""),
+        "q_without_inner": query.replace("inner=show&", ""),
         "inner_count": steps.inner_count(run, last),
         "ruler": ruler_of(_failed(run, last), anomalies, last, rows, hits),
         **cut_step(place, step_context(project, place, shown, for_panel=True, hides_inner=hides)),
         "q_session": place.session_address(project) + kept(request, place),
     }
+
+
+def _called(place: RunPlace, last: int) -> dict[int | None, list[Run]]:
+    """The runs of sub-agents by the step that called them; None for those that do not say which."""
+    found: dict[int | None, list[Run]] = {}
+    for run in place.called:
+        step = run.parent_step if (run.parent_step or 0) <= last else None
+        found.setdefault(step, []).append(run)
+    return found
 
 
 def _failed(run: Run, last: int) -> list[int]:

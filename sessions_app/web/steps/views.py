@@ -18,7 +18,7 @@ from sessions_app.web.access import project_page
 from sessions_app.web.htmx import HtmxHttpRequest
 from sessions_app.web.render.payloads import Form
 from sessions_app.web.run_pages import RunPlace, place_of, session_of
-from sessions_app.web.sessions.find import hides_inner
+from sessions_app.web.sessions.find import folds_inner
 from sessions_app.web.sessions.outline import ICONS, OTHER_ICON, offset_ms
 from sessions_app.web.steps.payload_views import payload
 from sessions_app.web.steps.sections import Asked, ModelInput, sections
@@ -62,8 +62,9 @@ def _panel(request: HttpRequest, project: Project, place: RunPlace, n: int) -> H
 
 
 def _panel_context(request: HttpRequest, project: Project, place: RunPlace, n: int) -> dict[str, Any]:
-    hides = hides_inner(request)
-    kept = {"q_session": place.session_address(project) + "inner=hide&"} if hides else {}
+    folds = folds_inner(request)
+    kept = {} if folds else {"q_session": place.session_address(project) + "inner=show&"}
+    hides = folds and steps.has_outer(place.run)
     return step_context(project, place, n, for_panel=True, hides_inner=hides) | kept
 
 
