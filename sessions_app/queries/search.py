@@ -13,6 +13,7 @@ from django.db.models.functions import Coalesce
 from django.db.models.lookups import Exact, GreaterThan, GreaterThanOrEqual, LessThan, LessThanOrEqual, Regex
 
 from sessions_app.core.search.query import NumberValue, Query, TextValue
+from sessions_app.core.search.words import is_one_unspaced, spaced
 from sessions_app.models import Replay, Run
 
 _SEPARATOR = "\x1f"
@@ -26,9 +27,15 @@ def matching_runs(runs: QuerySet[Run], query: Query) -> QuerySet[Run]:
     for term in query.terms:
         condition = reduce(or_, (CONDITIONS[term.key](value) for value in term.values))
         runs = runs.filter(~condition if term.is_negated else condition)
-    if query.phrase is not None:
-        runs = runs.filter(search=SearchQuery(query.phrase, config="simple", search_type="phrase"))
+    for phrase in query.phrases:
+        runs = runs.filter(search=_search_for(phrase))
     return runs
+
+
+def _search_for(phrase: str) -> SearchQuery:
+    if is_one_unspaced(phrase):
+        return SearchQuery(f"{phrase}:*", config="simple", search_type="raw")
+    return SearchQuery(spaced(phrase), config="simple", search_type="phrase")
 
 
 Condition = Callable[[TextValue | NumberValue], Q]
@@ -142,6 +149,14 @@ def _cold(value: TextValue | NumberValue) -> Q:
     return IS_COLD if value.text == "yes" else ~IS_COLD
 
 
+def _reason(value: TextValue | NumberValue) -> Q:
+    """Why a person marked the run cold: words of the reason, in whatever case."""
+    assert isinstance(value, TextValue)
+    if value.is_pattern:
+        return Q(cold_case__reason__iregex=pattern(value))
+    return Q(cold_case__reason__icontains=value.text)
+
+
 def _missing(value: TextValue | NumberValue) -> Q:
     """Any status of the kit line but `captured`."""
     assert isinstance(value, TextValue)
@@ -182,6 +197,7 @@ CONDITIONS: dict[str, Condition] = {
     "verdict": _verdict,
     "replay": _replay,
     "cold": _cold,
+    "reason": _reason,
     "missing": _missing,
     "origin": _text("origin"),
     "steps": _number("step_count"),

@@ -15,6 +15,7 @@ from sessions_app.core.errors import RunConflict
 from sessions_app.core.formats.native import run_digest
 from sessions_app.core.payload import Payload
 from sessions_app.core.run import Run
+from sessions_app.core.search.words import spaced
 from sessions_app.mapping import payloads
 from sessions_app.mapping.bases import find_base, numbers_of
 from sessions_app.mapping.binary_rows import binary_cursor
@@ -201,4 +202,4 @@ def _searchable(run: Run) -> str:
     errors = [run.error, *(step.error for step in run.steps)]
     texts = [p.as_text() for p in (run.input, run.output) if p is not None]
     words = [f"{e.type or ''} {e.message or ''}" for e in errors if e is not None]
-    return clean("\n".join([text for text in ids if text] + texts + words)[:_SEARCH_CHARACTERS])
+    return spaced(clean("\n".join([text for text in ids if text] + texts + words)[:_SEARCH_CHARACTERS]))

@@ -51,10 +51,10 @@ def test_parse_query_reads_values(text, value):
     assert term(text).values == (value,)
 
 
-def test_parse_query_joins_bare_words_to_one_phrase():
+def test_parse_query_reads_words_and_phrases():
     query = parse_query('refund status:ok "our policy" now')
 
-    assert query.phrase == "refund our policy now"
+    assert query.phrases == ("refund", "our policy", "now")
     assert [found.key for found in query.terms] == ["status"]
 
 

@@ -122,11 +122,14 @@ def test_a_session_matches_when_one_run_matches_all_terms(shop):
         ("commit:41", False), ("version:v1", True), ("has:commit", True), ("-has:commit", False), ("has:tenant", False),
         ("-has:tenant", True), ("has:anomaly", True), ("anomaly:duplicate_call", True), ("anomaly:dup*", True),
         ("anomaly:slow_step", False), ("anomalies:>0", True), ("has:replay", True), ("has:cold", True),
-        ("cold:yes", True), ("cold:no", False), ("replay:partial", True), ("replay:ready", False),
+        ("cold:yes", True), ("cold:no", False),
+        ("reason:GONE", True), ("reason:g*e", True), ("reason:lost", False),
+        ("replay:partial", True), ("replay:ready", False),
         ("verdict:replayable_to_step", True), ("verdict:diverged", True), ("verdict:reproduced", False),
         ("missing:commit", True), ("-missing:commit", False), ("session:s", True), ("run:s", True), ("run:x", False),
         ("kind:model", True), ("kind:retrieval", False), ("agent:desk", True), ("provider:openai", True),
-        ("Where is my order", True), ('"my order"', True), ("order my", False), ("on its way", True), ("u_1", False),
+        ("Where is my order", True), ('"my order"', True), ("order my", True),
+        ('"order my"', False), ("on its way", True), ("u_1", False),
     ],
 )  # fmt: skip
 def test_queries_mean_what_they_say(shop, query, expected):
@@ -251,3 +254,44 @@ def test_a_running_run_is_not_cold(shop, bob):
     assert found_by(shop, "cold:yes") == ["ended"]
     assert page.count("not ended yet") == 1
     assert "not ended yet" in own
+
+
+def test_a_row_says_why_its_run_was_marked_cold(shop, bob):
+    run = load_record(shop, run_id="r", session_id="s", status="ok", output="Done.")
+    mark_cold(run=run, reason="the index was rebuilt")
+
+    assert 'cold-reason">the index was rebuilt</span>' in bob.get(ADDRESS).content.decode()
+    assert found_by(shop, 'reason:"index WAS"') == ["s"]
+
+
+# --- words -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("refund policy", ["english"]),
+        ("policy refund", ["english"]),
+        ('"refund policy"', ["english"]),
+        ('"policy refund"', []),
+        ("キャンセル", ["japanese"]),
+        ("4421 キャンセル", ["japanese"]),
+        ("キャンセル済み", []),
+        ("退款", ["chinese"]),
+        ("政策 退款", ["chinese"]),
+        ('"退款政策"', ["chinese"]),
+        ('"政策退款"', []),
+        ("款", ["chinese"]),
+        ("refund — policy", ["english"]),
+    ],
+)
+def test_words_are_found_in_any_order_and_inside_sentences(shop, text, found):
+    asked = {
+        "english": "Which refund policy holds for 4421?",
+        "japanese": "注文4421をキャンセルしたいのですが。",
+        "chinese": "请告诉我你们的退款政策是什么。",
+    }
+    for name, words in asked.items():
+        load_record(shop, run_id=name, session_id=name, input=words, steps=[])
+
+    assert found_by(shop, text) == found

@@ -3,7 +3,7 @@
     status:error tool:lookup_* -user:u_7710 took:>30s has:anomaly refund policy
 
 Terms are joined by AND; `status:(error OR cut_off)` is any of them. Words without a key are searched
-for as one phrase. A part that cannot be understood is refused; nothing is dropped quietly.
+for in any order, words in quotes as a phrase. A part that cannot be understood is refused; nothing is dropped quietly.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ class Term:
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Query:
     terms: tuple[Term, ...] = ()
-    phrase: str | None = None
-    """The words without a key, in their order."""
+    phrases: tuple[str, ...] = ()
+    """The words without a key, each of which has to be there; what stood in quotes is one."""
     parts: tuple[str, ...] = ()
     """All parts as they were written; joined by spaces they are the query again."""
 
@@ -94,7 +94,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "has": HAS,
 }  # fmt: skip
 TEXTS = (
-    "tool", "model", "provider", "agent", "user", "tenant", "session", "run", "version", "commit", "anomaly",
+    "tool", "model", "provider", "agent", "user", "tenant", "session", "run", "version", "commit", "anomaly", "reason",
 )  # fmt: skip
 NUMBERS = ("steps", "tokens", "anomalies")
 DURATIONS = ("took",)
@@ -121,7 +121,7 @@ def parse_query(text: str) -> Query:
             terms.append(term)
         else:
             words.append(_word(part))
-    return Query(terms=tuple(terms), phrase=_phrase(words, parts), parts=tuple(parts))
+    return Query(terms=tuple(terms), phrases=_phrases(words, parts), parts=tuple(parts))
 
 
 def _split(text: str) -> Iterator[str]:
@@ -229,13 +229,12 @@ def _unquote(text: str) -> str:
     return re.sub(r"\\(.)", r"\1", text.removeprefix('"').removesuffix('"'), flags=re.DOTALL)
 
 
-def _phrase(words: list[str], parts: list[str]) -> str | None:
-    if not words:
-        return None
-    phrase = " ".join(words)
-    if not any(character.isalnum() for character in phrase):
+def _phrases(words: list[str], parts: list[str]) -> tuple[str, ...]:
+    """Signs between words are not searched for."""
+    phrases = tuple(word for word in words if any(character.isalnum() for character in word))
+    if words and not phrases:
         raise QueryError("There is no letter or digit to search for.", part=next(p for p in parts if _term(p) is None))
-    return phrase
+    return phrases
 
 
 def quoted(value: str) -> str:
@@ -268,6 +267,7 @@ EXAMPLES: dict[str, str] = {
     "took": "took:>30s",
     "tokens": "tokens:>10000",
     "has": "has:anomaly",
+    "reason": 'reason:"index was rebuilt"',
     "anomaly": "anomaly:duplicate_call",
     "anomalies": "anomalies:>2",
 }
