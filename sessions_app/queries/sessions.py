@@ -186,6 +186,11 @@ def _rows(shown: list[Any]) -> list[SessionRow]:
     ]
 
 
+def count_matching(project: Project, query: Query, at_most: int = 1000, *, span: Span = ALWAYS) -> int:
+    """One more than `at_most` where there are more: counting on would take as long as there are sessions."""
+    return matching_sessions(project, query, span)[: at_most + 1].count()
+
+
 def count_newer(project: Project, query: Query, cursor: str, at_most: int = 100, *, span: Span = ALWAYS) -> int:
     """How many sessions stand above the first row of a list, newest first, that was read before."""
     last_at, pk = read_cursor(cursor)

@@ -256,6 +256,19 @@ def test_a_running_run_is_not_cold(shop, bob):
     assert "not ended yet" in own
 
 
+def test_the_list_counts_what_matches_after_its_rows(shop, bob, monkeypatch):
+    for n in range(3):
+        make_session(shop, f"s{n}", status="ok" if n else "error")
+
+    def total(**query):
+        return bob.get(ADDRESS, query | {"total": 1}).content.decode().strip()
+
+    assert (total(), total(q="status:error")) == ("3 sessions", "1 session")
+    assert "total=1" in bob.get(ADDRESS).content.decode()
+    monkeypatch.setattr("sessions_app.web.session_list.views.COUNTED", 2)
+    assert total() == "more than 2 sessions"
+
+
 def test_a_row_says_why_its_run_was_marked_cold(shop, bob):
     run = load_record(shop, run_id="r", session_id="s", status="ok", output="Done.")
     mark_cold(run=run, reason="the index was rebuilt")

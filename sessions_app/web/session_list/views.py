@@ -18,7 +18,7 @@ from sessions_app.core.search.query import EXAMPLES, Query, TextValue, parse_que
 from sessions_app.models import Project, Session
 from sessions_app.queries.access import has_role
 from sessions_app.queries.seen_values import NEWEST, seen_values
-from sessions_app.queries.sessions import Page, Span, count_newer, make_cursor, session_page
+from sessions_app.queries.sessions import Page, Span, count_matching, count_newer, make_cursor, session_page
 from sessions_app.web.access import project_page
 from sessions_app.web.htmx import HtmxHttpRequest
 from sessions_app.web.live import live_part
@@ -36,6 +36,9 @@ QUICK = (
     ("replays", "origin:(replay OR fork)"),
 )
 """Filters one click away; each is only a query."""
+
+COUNTED = 1000
+"""Sessions that are counted; more are many."""
 
 SORTED_BY = ("started", "took", "steps")
 
@@ -73,6 +76,9 @@ def answer(
     address: ListAddress = frame["address"]
     if "newer" in request.GET:
         return newer_part(request, project, query, span, address)
+    if "total" in request.GET:
+        context = {"count": count_matching(project, query, COUNTED, span=span), "most": COUNTED}
+        return render(request, "session_list/_total.html", context)
     part = PARTS.get(request.htmx.target or "")
     frame |= panel_context(project, query, address)
     if part == PARTS["peek-body"]:
