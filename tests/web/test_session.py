@@ -235,7 +235,7 @@ def test_a_sub_agent_is_a_link_under_the_step_that_called_it(shop, bob):
     boss = load_record(shop, run_id="boss", session_id="team", steps=[model_step(), tool_step("ask")])
 
     page = page_of(bob, boss)
-    helper = page_of(bob, called)
+    helper = page_of(bob, called, run="helper")
 
     assert re.findall(r'<tr (?:id="(s\d)"|class="(called)")', page) == [("s1", ""), ("s2", ""), ("", "called")]
     assert page.count('<a href="?run=helper">') == page.count('<a href="?run=lost">') == 1
