@@ -15,7 +15,16 @@ from pydantic_ai.tools import ToolDefinition
 from pydantic_core import to_json
 
 from replay_recorder.redaction import safe_settings
-from replay_recorder.writing.json_text import JsonText, dumps, exact, holds_iterator, jsonable, value_of, within_limits
+from replay_recorder.writing.json_text import (
+    JsonText,
+    dumps,
+    exact,
+    holds_iterator,
+    jsonable,
+    unmistakable,
+    value_of,
+    within_limits,
+)
 
 _MESSAGE: TypeAdapter[ModelMessage] = TypeAdapter(ModelMessage)
 _PARAMETERS: TypeAdapter[ModelRequestParameters] = TypeAdapter(ModelRequestParameters)
@@ -116,20 +125,20 @@ def metadata_value(value: Any) -> JsonText:
         said = ToolReturnPart(tool_name="-", content="-", tool_call_id="-", metadata=value)
         try:
             part = within_limits(to_json(said, inf_nan_mode="null").decode())
-            return JsonText(dumps(json.loads(part)["metadata"]))
+            return JsonText(dumps(value_of(json.loads(part)["metadata"])))
         except ValueError:
             pass
-    return JsonText(dumps(jsonable(value)))
+    return JsonText(dumps(value_of(jsonable(value))))
 
 
 def json_value(value: Any) -> JsonText:
     """Any object of the team as JSON: by the library's rules, else by ours."""
     if not holds_iterator(value):
         try:
-            return JsonText(within_limits(to_json(value, inf_nan_mode="strings").decode()))
+            return unmistakable(within_limits(to_json(value, inf_nan_mode="strings").decode()))
         except ValueError:
             pass
-    return JsonText(dumps(jsonable(value)))
+    return JsonText(dumps(value_of(jsonable(value))))
 
 
 def _content(part: bytes) -> Any:

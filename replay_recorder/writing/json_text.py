@@ -229,3 +229,9 @@ def value_of(content: Any) -> Any:
         text = dumps(content).encode()
         return {"base64": base64.b64encode(text).decode(), "media_type": "application/json"}
     return content
+
+
+def unmistakable(text: str) -> JsonText:
+    """JSON text of a field of the type *value*; an object that looks like bytes is wrapped."""
+    is_like_bytes = text.startswith("{") and '"base64"' in text
+    return JsonText(dumps(value_of(json.loads(text))) if is_like_bytes else text)

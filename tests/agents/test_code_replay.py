@@ -166,7 +166,7 @@ def test_another_request_has_no_answer(run: Run, make: Callable[[], OwnAgent], p
 
     assert place(result) == ("diverged", 1, path)
     assert result.facts["stopped_before"] == 1
-    assert result.facts["sources"] == {}
+    assert result.facts["sources"] == {"unknown": 1}
     assert result.observations.output is None
 
 

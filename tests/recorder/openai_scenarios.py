@@ -1031,6 +1031,17 @@ class Order(BaseModel):
 
 
 @scenario
+async def a_tool_with_an_answer_like_bytes(provider: Provider, way: Way) -> None:
+    @function_tool(strict_mode=False)
+    async def echo(x: Any) -> Any:
+        return x
+
+    value = {"base64": "YWJj", "media_type": "text/plain"}
+    provider.will_answer(calls(("echo", json.dumps({"x": value}), "c1")), says(json.dumps(value)))
+    await way(agent(provider, tools=[echo]))
+
+
+@scenario
 async def structured_output_that_the_class_changes(provider: Provider, way: Way) -> None:
     provider.will_answer(says('{"number": " a-1 ", "lines": [{"order": "A", "amount": 1, "x": 2}]}'))
     await way(agent(provider, output_type=AgentOutputSchema(Order, strict_json_schema=False)))

@@ -248,6 +248,23 @@ def results_of_bytes() -> Play:
     return Play(agent, "Read both")
 
 
+class Mailed(BaseModel):
+    base64: str
+    media_type: str = "text/plain"
+
+
+def values_like_bytes() -> Play:
+    """Objects of the team that look as bytes do in a record: arguments, answer, metadata and output."""
+    answers = (says(call("mail", {"base64": "YWJj"}, "a")), says(call("final_result", {"base64": "ZGVm"}, "o")))
+    agent = Agent(Scripted(*answers), output_type=Mailed)
+
+    @agent.tool_plain
+    def mail(base64: str) -> ToolReturn:
+        return ToolReturn({"base64": base64}, metadata={"base64": "Z2hp", "media_type": "text/plain"})
+
+    return Play(agent, "Mail it")
+
+
 def recursive_output() -> Play:
     answer = says(call("final_result", {"name": "a", "inside": [{"name": "b"}]}, "o"))
     return Play(support_agent(answer, output_type=Folder), "Make folders")
@@ -556,7 +573,7 @@ SCENARIOS = [
         text, one_tool, parallel_tools, model_retry, validation_errors, unknown_tool, tool_failed, tool_crash,
         thinking, output_tool, output_tool_retry, several_output_tools, unnamed_output_tools,
         output_that_is_no_object, list_output, choice_output, native_list_output, prompted_list_output,
-        native_choice_of_objects, recursive_output, tool_beside_output,
+        native_choice_of_objects, recursive_output, values_like_bytes, tool_beside_output,
         tool_beside_output_early, native_output, native_output_retry, prompted_output, output_validator_retry,
         empty_response, system_prompts, dynamic_system_prompt,
         dynamic_instructions, multimodal_prompt, multimodal_tool_results,

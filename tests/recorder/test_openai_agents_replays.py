@@ -58,6 +58,7 @@ JUDGED: dict[str, list[Judged]] = {
     "arguments_that_are_no_object": [ALL],
     "a_tool_that_comes_later": [ALL],
     "a_tool_with_much_nesting": [ALL],
+    "a_tool_with_an_answer_like_bytes": [ALL],
     "system_prompts_in_the_input": [ALL],
     "three_turns_of_a_session": [ALL, ALL, ALL],
     "reasoning": [ALL],

@@ -9,9 +9,11 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 
 from sessions_app.core.compare.strict import same_json
+from sessions_app.core.errors import RecordError
+from sessions_app.core.formats.values import read_value
 from sessions_app.core.judge.reading import seen_messages, step_name, value_of
 from sessions_app.core.judge.reasons import Reason, reason_at, reason_at_end
-from sessions_app.core.payload import JsonObject, JsonValue
+from sessions_app.core.payload import JsonObject, JsonValue, compact_json
 from sessions_app.core.replay.hand_overs import is_openai_agents
 from sessions_app.core.run import Run
 
@@ -89,11 +91,20 @@ def _is_known(known: Mapping[str, list[JsonValue]], raw: JsonObject, said: JsonV
 def _other_returns(run: Run) -> Iterator[Reason]:
     """The SDK tells the model what Python prints for an object or a list that a tool returned."""
     for step, call in run.tool_calls:
-        returned = step.extra.get("returned")
+        returned = _as_recorded(step.extra.get("returned"))
         printed = _printed(call.result.value) if call.result is not None and call.result.is_text else None
         if isinstance(returned, dict | list) and printed is not None and not same_json(printed, returned):
             message = f"What {step_name(step)} returned is not what the model was told of it."
             yield reason_at(run, "answer_contradicted", message, step)
+
+
+def _as_recorded(returned: JsonValue) -> JsonValue:
+    """The field is of the type *value*: what looks like bytes stands wrapped in it."""
+    try:
+        kept = read_value(compact_json(returned), "returned")
+    except RecordError:
+        return returned
+    return kept.value if kept.is_json else None
 
 
 def _printed(text: JsonValue) -> JsonObject | list[JsonValue] | None:
