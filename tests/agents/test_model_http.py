@@ -101,9 +101,14 @@ def test_http_that_says_otherwise_is_judged_at_its_step(step: int, change: Any, 
 def test_a_stream_that_says_otherwise_is_judged(way: str, server: Provider):
     record = record_of(server, way=way)
 
-    replaced("response_body", "It is done", "It is not done")(record["steps"][3]["http"])
+    http = record["steps"][3]["http"]
+    replaced("response_body", "It is done", "It is not done")(http)
 
     assert reasons_of(record) == [("http_contradicted", 4)]
+    http["incomplete"] = True  # as clients leave a stream behind its last event
+    assert reasons_of(record) == [("http_contradicted", 4)]
+    http["response_body"] = http["response_body"].replace("[DONE]", "")
+    assert reasons_of(record) == []
 
 
 def a_call_less(http: Record) -> None:

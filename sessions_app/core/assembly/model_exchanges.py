@@ -19,8 +19,8 @@ from sessions_app.core.embedded_json import parsed
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.replay.told_answers import is_spelled_otherwise
 from sessions_app.core.run import EXCHANGES, HttpExchange, ModelCall, OtherCall, Run, Step, ToolCall
-from sessions_app.core.spans.provider_messages.streams import events_in, is_ended
-from sessions_app.core.spans.provider_messages.wire import body_value
+from sessions_app.core.spans.provider_messages.streams import events_in
+from sessions_app.core.spans.provider_messages.wire import body_value, is_whole
 from sessions_app.core.spans.reading import Reading
 from sessions_app.core.spans.span import Span
 
@@ -135,10 +135,9 @@ def _answer(http: HttpExchange) -> JsonValue:
         return None
     body = body_value(http.response_body)
     events = events_in(body) if isinstance(body, str) else None
-    is_whole = not http.extra.get("incomplete") and not http.extra.get("body_cut")
-    if events is None:
-        return body if is_whole else None
-    return [*events] if is_whole or is_ended(events) else None
+    if not is_whole(http):
+        return None
+    return body if events is None else [*events]
 
 
 # --- back to steps -------------------------------------------------------------------------------

@@ -208,16 +208,7 @@ class StepComparer:
 
     def _said_by_recorder(self, left: Step, right: Step) -> Iterator[Difference]:
         """What a replay makes holds none of it."""
-        for name in (
-            "agent",
-            "decision",
-            "returned",
-            "handoff",
-            "tool_ran",
-            "approved_arguments",
-            "waited_for",
-            "waits_with",
-        ):
+        for name in _SAID:
             one, other = left.extra.get(name, MISSING), right.extra.get(name, MISSING)
             sides = sum(each is not MISSING for each in (one, other))
             if sides == 2 or (sides == 1 and self.are_of_one_recorder):

@@ -119,7 +119,7 @@ VOLATILE_RULES: VolatileRules = (
     VolatileRule(
         key="json-spelling",
         name="spaces and escapes in JSON",
-        why="Whoever wrote the JSON chose them; the values, and the spelling of numbers, are the same.",
+        why="Whoever wrote the JSON chose them; the values, and the digits of numbers, are the same.",
         ending="",
         place=re.compile(""),
         note=SAME_JSON,
@@ -127,7 +127,7 @@ VOLATILE_RULES: VolatileRules = (
     VolatileRule(
         key=OUTPUT_TEXT,
         name="structured output written as text",
-        why="Whoever recorded it chose one; the values, and the spelling of numbers, are the same.",
+        why="Whoever recorded it chose one; the values, and the digits of numbers, are the same.",
         ending="output",
         place=re.compile(r"^output$"),
         note=SPELLED_AS_TEXT,

@@ -17,11 +17,9 @@ from sessions_app.core.judge.reading import main_models, seen_message, step_name
 from sessions_app.core.judge.reasons import Reason, reason_at
 from sessions_app.core.redaction.placeholders import PLACEHOLDER
 from sessions_app.core.run import EXCHANGES, HttpExchange, ModelCall, Run, Step
-from sessions_app.core.spans.provider_messages.wire import WireAnswer, wire_answer
+from sessions_app.core.spans.provider_messages.wire import WireAnswer, is_whole, wire_answer
 
 _FAILED = 400
-_NOT_WHOLE = ("body_cut", "incomplete", "body_left_out")
-"""What a recorder says of a body that it does not hold from beginning to end."""
 
 
 def model_http_gaps(run: Run) -> Iterator[Reason]:
@@ -49,9 +47,7 @@ def _said_otherwise(step: Step, call: ModelCall) -> str | None:
 
 
 def _whole_answer(http: HttpExchange) -> WireAnswer | None:
-    if http.response_body is None or any(http.extra.get(name) for name in _NOT_WHOLE):
-        return None
-    return wire_answer(http.response_body)
+    return wire_answer(http.response_body) if http.response_body is not None and is_whole(http) else None
 
 
 def _other_words(call: ModelCall, wire: WireAnswer) -> str | None:

@@ -8,9 +8,10 @@ from typing import TypeVar
 
 from sessions_app.core.embedded_json import parsed
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
+from sessions_app.core.run import HttpExchange
 from sessions_app.core.spans.provider_messages.requests import request_of
 from sessions_app.core.spans.provider_messages.responses import response_of
-from sessions_app.core.spans.provider_messages.streams import events_in
+from sessions_app.core.spans.provider_messages.streams import events_in, is_ended
 from sessions_app.core.spans.reading import (
     CallPart,
     ChatMessage,
@@ -68,6 +69,16 @@ class WireRequest:
 def body_value(body: Payload | None) -> JsonValue:
     """What a body says; None where it was not captured, and for bytes of other kinds."""
     return body.value if body is not None and (body.is_text or body.is_json) else None
+
+
+def is_whole(http: HttpExchange) -> bool:
+    """Whether the body of the answer is held from its beginning to its end. Who reads a stream of events leaves it
+    behind the last one, and need not read on to the end of the body."""
+    if http.extra.get("body_cut") or http.extra.get("body_left_out"):
+        return False
+    body = body_value(http.response_body)
+    events = events_in(body) if isinstance(body, str) else None
+    return not http.extra.get("incomplete") or (events is not None and is_ended(events))
 
 
 def wire_request(body: Payload) -> WireRequest | None:
