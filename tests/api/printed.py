@@ -91,6 +91,7 @@ PRINTED = (
     Printed(name="tool_results.txt", what="A value that Python printed"),
     Printed(name="tool_calls.txt", what="Calls of tools that Python printed"),
     Printed(name="tool_calls_named.txt", what="The same, behind `Tool calls:`"),
+    Printed(name="steps.txt", what="A listing of steps, as people print it"),
     Printed(name="recorded_tool_places.json", what="Calls of `RecordedTool` with arguments of both kinds"),
 )
 

@@ -49,6 +49,7 @@ REFUSED = {
     "tool_results.txt": "Write it with json.dump",
     "tool_calls.txt": "Send the session file",
     "tool_calls_named.txt": "Send the session file",
+    "steps.txt": "Send what it was printed of",
     "recorded_tool_places.json": "Send all of them as one object",
 }
 

@@ -98,16 +98,23 @@ def _what_else(content: bytes, error: RecordError) -> RecordError | None:
     return None if printed is None else RecordError(printed)
 
 
+_SIGNS_OF_JSON = (b"{", b"[", b'"')
+_PRINTED = (
+    "This is printed text, not JSON. Send what it was printed of: the messages, the session, the list of calls "
+    "or the spans, as JSON."
+)
+
+
 _LABEL = re.compile(r"(?:^|\n)[A-Z][a-z]+(?: [a-z]+)?: (?=[\[{])")
 """What a person's own `print` says before a value: `Tool calls: [...]`."""
 
 
 def _of_printed(content: bytes) -> str | None:
-    """What to send in place of a value that Python printed; None where there is no such value."""
+    """What to send in place of printed text; None for what was to be JSON and is broken."""
     text = content.decode("utf-8", errors="replace")
     value = read_python_text(_LABEL.split(text)[-1])
     if value is None:
-        return None
+        return None if content.lstrip().startswith(_SIGNS_OF_JSON) else _PRINTED
     return (
         refusal_of(value) or "This is what Python prints for a value, not JSON. Write it with json.dump and send that."
     )
