@@ -59,7 +59,7 @@ class _History:
         with self.lock:
             if self._written is None:
                 self._begin(run, {})
-            number = run.steps - len(self.snapshots)
+            number = run.steps - run.inner_steps - len(self.snapshots)
             self._given |= {"step_number": number, "iteration_count": number, **given}
             before, after = self._written, _redacted(run, self._given)
             change = {"after": diff(before, after)}

@@ -104,5 +104,11 @@ def first_byte_at(run: RunWriter, step: int) -> str | None:
 
 def _write_step(run: RunWriter, parent: int, exchange: Exchange) -> None:
     with guard("http"):
-        index = run.begin("other", name=name(exchange.title), parent=parent, started_at=exchange.started_at)
-        run.end(index, duration_ms=exchange.duration_ms, error=exchange.error, http=exchange.fields())
+        run.inner_step(
+            parent,
+            name=name(exchange.title),
+            started_at=exchange.started_at,
+            duration_ms=exchange.duration_ms,
+            error=exchange.error,
+            http=exchange.fields(),
+        )

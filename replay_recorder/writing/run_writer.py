@@ -60,6 +60,8 @@ class RunWriter:
         self.run_id = run_id
         self.session_id = run_id
         self.steps = 0
+        self.inner_steps = 0
+        """Steps that tell more of another one, such as a request that a client made again."""
         self.failed = False
         """Whether the run, or a part of it, ended badly; failures are always kept."""
         self.summary: dict[str, Any] = {"run_id": run_id, "started_at": now()}
@@ -186,6 +188,13 @@ class RunWriter:
         index = self.begin(kind, **fields)
         self.end(index)
         return index
+
+    def inner_step(self, parent: int, **fields: Any) -> None:
+        """A step that tells more of another one and is over already. The agent made none, so no snapshot follows."""
+        index = self.begin("other", parent=parent)
+        self.inner_steps += 1
+        del self._marks[index]
+        self.end(index, **fields)
 
     # --- the end
 

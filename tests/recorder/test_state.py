@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 import logging
 import threading
+import urllib.request
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
+from urllib.error import HTTPError
 
 import pytest
 from hypothesis import example, given, settings
@@ -18,6 +21,7 @@ from replay_recorder import AgentStateSnapshot, StatefulAgent, mask, record, rec
 from replay_recorder.writing.json_patch import diff, same
 from sessions_app.core.run import OtherCall, Run, Step
 from sessions_app.core.state import apply_patch, broken_links, state_after
+from tests.recorder.local_server import local_server
 from tests.recorder.recordings import BREAKING_POINTS, break_at, only_run_of, records_of
 
 EMPTY = {"step_number": 0, "iteration_count": 0, "memory": [], "context_variables": {}, "tool_results": []}
@@ -196,6 +200,25 @@ def test_the_interval_is_a_setting(every: int, numbers: list[int]):
     run = run_with(lambda: [look() for _ in range(7)], state=lambda: {}, snapshot_every=every)
 
     assert [state["step_number"] for state in states(run)] == numbers
+
+
+def test_requests_inside_of_a_tool_are_no_steps_of_the_agent():
+    @recorded_tool
+    def reserve(url: str) -> None:
+        for _ in range(3):
+            with suppress(HTTPError):  # the server has nothing at this address
+                urllib.request.urlopen(url)
+
+    def work() -> None:
+        for _ in range(4):
+            reserve(server.url)
+        snapshot("by hand")
+
+    with local_server() as server:
+        run = run_with(work, state=lambda: {}, snapshot_every=2, http=True)
+
+    assert sum(isinstance(step.call, OtherCall) and step.http is not None for step in run.steps) == 8
+    assert [state["step_number"] for state in states(run)] == [2, 4, 4]
 
 
 def test_without_a_way_to_get_the_state_there_are_no_snapshots():

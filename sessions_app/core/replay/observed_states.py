@@ -17,7 +17,7 @@ from sessions_app.core.payload import JsonValue
 from sessions_app.core.replay.observed import Divergence
 from sessions_app.core.replay.observed_pairs import Pair, Pairs
 from sessions_app.core.replay.proof import PROVEN, Part, differs_at, not_comparable
-from sessions_app.core.run import ModelCall, Run, Step, ToolCall, main_steps
+from sessions_app.core.run import ModelCall, OtherCall, Run, Step, ToolCall, main_steps
 from sessions_app.core.state import PatchError, after_steps
 
 Place = tuple[int, int]
@@ -25,7 +25,7 @@ Place = tuple[int, int]
 _START: Place = (0, 0)
 _ENDED = "step_number"
 _COUNTERS = (_ENDED, "iteration_count")
-"""Of the recorder's own, unless the code says other ones. Requests that a client sent twice count in the recording."""
+"""Of the recorder's own, unless the code says other ones."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -38,7 +38,7 @@ class TakenState:
     """Of the snapshot; empty for a state that a request or a call wrote down itself."""
     value: JsonValue
     counted: int
-    """Steps before it that are no snapshots."""
+    """Steps before it that the agent made: no snapshots, and no requests inside of another step."""
 
     @property
     def is_settled(self) -> bool:
@@ -71,7 +71,7 @@ def states_of(run: Run, loop: Sequence[Step]) -> TakenStates:
             place = (place[0] + 1, 0) if isinstance(step.call, ModelCall) else (place[0], place[1] + 1)
             taken.places[step.index] = place
         if step.state is None:
-            counted += 1
+            counted += not _is_inner(step)
             continue
         try:
             state = after_steps(state, [step])
@@ -81,6 +81,10 @@ def states_of(run: Run, loop: Sequence[Step]) -> TakenStates:
         found = TakenState(step=step.index, label=label, value=state, counted=counted)
         taken.at.setdefault(place, []).append(found)
     return taken
+
+
+def _is_inner(step: Step) -> bool:
+    return isinstance(step.call, OtherCall) and step.http is not None and step.parent is not None
 
 
 class ObservedStates:
