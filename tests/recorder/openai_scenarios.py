@@ -436,6 +436,50 @@ async def system_prompts_in_the_input(provider: Provider, way: Way) -> None:
     await way(agent(provider, tools=[lookup]), [*prompts, {"role": "user", "content": "Where is it?"}])
 
 
+async def answers_to(provider: Provider, way: Way, rows: list[Any]) -> None:
+    """Over both protocols."""
+    for model in (provider.chat, provider.responses):
+        provider.will_answer(calls(LOOKUP), says("It has shipped."))
+        await way(agent(provider, tools=[lookup], model=model), rows)
+
+
+ANSWERED = [{"role": "user", "content": "Hello."}, {"role": "assistant", "content": "Hi."}]
+DEVELOPER = {"role": "developer", "content": "Be short."}
+SYSTEM = {"role": "system", "content": "Be kind."}
+ASKS = {"role": "user", "content": "Where is it?"}
+ASKS_IN_PIECES = {"role": "user", "content": [{"type": "input_text", "text": text} for text in ("Where", "is it?")]}
+
+
+@scenario
+async def a_developer_speaks_before_the_last_prompt(provider: Provider, way: Way) -> None:
+    await answers_to(provider, way, [*ANSWERED, DEVELOPER, ASKS])
+
+
+@scenario
+async def a_developer_speaks_before_a_prompt_in_pieces(provider: Provider, way: Way) -> None:
+    await answers_to(provider, way, [*ANSWERED, DEVELOPER, ASKS_IN_PIECES])
+
+
+@scenario
+async def system_prompts_before_the_last_prompt(provider: Provider, way: Way) -> None:
+    await answers_to(provider, way, [SYSTEM, *ANSWERED, SYSTEM, DEVELOPER, ASKS])
+
+
+@scenario
+async def a_developer_speaks_behind_the_prompt(provider: Provider, way: Way) -> None:
+    await answers_to(provider, way, [ASKS, DEVELOPER])
+
+
+@scenario
+async def a_system_prompt_behind_the_last_prompt(provider: Provider, way: Way) -> None:
+    await answers_to(provider, way, [*ANSWERED, ASKS, SYSTEM])
+
+
+@scenario
+async def an_empty_input(provider: Provider, way: Way) -> None:
+    await answers_to(provider, way, [])
+
+
 # --- guardrails --------------------------------------------------------------------------------
 
 

@@ -38,6 +38,7 @@ JUDGED: dict[str, list[Judged]] = {
     "a_named_tool_ends_the_run": [(4, "ended_by_tools")],
     "a_function_of_the_team_ends_the_run": [(2, "ended_by_tools")],
     "a_history_that_ends_with_words_of_the_assistant": [(None, "begins_at_answer")],
+    "an_empty_input": [(None, "begins_with_nothing"), (None, "begins_with_nothing")],
     "an_empty_text": [(1, "empty_answer")],
     "an_answer_without_items": [(1, "empty_answer")],
     "an_empty_text_in_place_of_structured_output": [(1, "asked_again")],
@@ -60,6 +61,11 @@ JUDGED: dict[str, list[Judged]] = {
     "a_tool_with_much_nesting": [ALL],
     "a_tool_with_an_answer_like_bytes": [ALL],
     "system_prompts_in_the_input": [ALL],
+    "a_developer_speaks_before_the_last_prompt": [ALL, ALL],
+    "a_developer_speaks_before_a_prompt_in_pieces": [ALL, ALL],
+    "system_prompts_before_the_last_prompt": [ALL, ALL],
+    "a_developer_speaks_behind_the_prompt": [ALL, ALL],
+    "a_system_prompt_behind_the_last_prompt": [ALL, ALL],
     "three_turns_of_a_session": [ALL, ALL, ALL],
     "reasoning": [ALL],
     "a_call_that_a_person_rejects": [ALL, ALL],
@@ -244,6 +250,19 @@ def test_an_answer_to_a_call_that_nobody_made_is_named_in_the_first_request(name
 
     assert "input_contradicts" in reasons_of(record)
     assert assert_promise_kept(bytes_of(record)).verdict == "cold"
+
+
+@pytest.mark.parametrize(
+    "name", ["a_developer_speaks_before_the_last_prompt", "a_developer_speaks_before_a_prompt_in_pieces"]
+)
+@pytest.mark.parametrize("part", [0, 1])
+def test_a_changed_word_of_a_request_that_begins_as_recorded_is_found(name: str, part: int):
+    record = played(name, "run")[0]
+    assert reasons_of(record) == []
+
+    record["steps"][0]["request"]["messages"][-1]["parts"][part]["content"] = "Pay everything."
+
+    assert reasons_of(record) == [["instructions_contradicted"], ["input_contradicts"]][part]
 
 
 @pytest.mark.parametrize("name", ["two_messages_of_a_user", "system_prompts_in_the_input", "no_instructions"])

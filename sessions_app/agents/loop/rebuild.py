@@ -99,7 +99,7 @@ def recorded_start(plan: ReplayPlan) -> Start:
         has_prompt = any(isinstance(part, UserPromptPart) for part in parts)
         prompt = _prompt(plan, first) if first is not None and has_prompt and plan.run.input is not None else None
         return Start(prompt=prompt, history=history, deferred=deferred, system_prompts=())
-    if first is None or not _is_plain(first):
+    if first is None or not _is_plain(first) or (history and _has_fixed_prompts(first)):
         extra = load_messages([first]) if first else []
         return Start(prompt=None, history=[*history, *extra], deferred=None, system_prompts=())
     request = load_request(first)
@@ -134,10 +134,15 @@ def _first_request(plan: ReplayPlan) -> Payload | None:
 
 
 def _is_plain(first: Payload) -> bool:
-    """System prompts and one user prompt: what a run makes of its own start. Others begin as recorded."""
+    """System prompts and behind them one user prompt: what a run makes of its own start. Others begin as recorded."""
     request = load_request(first)
     kinds = [type(part) for part in request.parts] if request.kind == "request" else []
-    return kinds.count(UserPromptPart) == 1 and set(kinds) <= {SystemPromptPart, UserPromptPart}
+    return kinds[-1:] == [UserPromptPart] and set(kinds[:-1]) <= {SystemPromptPart}
+
+
+def _has_fixed_prompts(first: Payload) -> bool:
+    """System prompts that no function made: behind earlier turns the loop adds none."""
+    return any(isinstance(p, SystemPromptPart) and p.dynamic_ref is None for p in load_request(first).parts)
 
 
 def _prompt(plan: ReplayPlan, first: Payload) -> Any:

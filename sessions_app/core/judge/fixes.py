@@ -135,6 +135,7 @@ FIXES: dict[str, Fix] = {
         "a replay of the recording alone cannot."
     ),
     "begins_at_answer": Fix(sentence="End the history that a run is started with by a message of the user."),
+    "begins_with_nothing": Fix(sentence="Start the run with a message of the user."),
     "input_contradicts": Fix(sentence="Record as `input` what the run was started with, and change neither."),
     "prompts_beside_input": Fix(sentence="Start the run with the earlier prompts in its input, or with their answers."),
     "prompt_missing": Fix(sentence="Save the message of the user with which each turn began."),

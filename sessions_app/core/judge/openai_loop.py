@@ -48,6 +48,14 @@ def _begins_at_an_answer(run: Run) -> Iterator[Reason]:
             yield reason_at(run, "begins_at_answer", message, step)
 
 
+def _begins_with_nothing(run: Run) -> Iterator[Reason]:
+    """The SDK sends its instructions alone; the loop that replays its recordings asks nothing without a message."""
+    for step, call in main_models(run)[:1]:
+        if call.history is None and value_of(run.input) == []:
+            message = "The run was started with an empty input; a replay has no message to begin with."
+            yield reason_at(run, "begins_with_nothing", message, step)
+
+
 def _other_input(run: Run) -> Iterator[Reason]:
     """A replay begins with what the first request holds, unless that is one prompt."""
     for step, _ in main_models(run)[:1]:
@@ -70,13 +78,13 @@ _UNANSWERED = (
 
 
 def _other_prompt(run: Run) -> Iterator[Reason]:
-    """The prompt of the first request is another one than the text that the run was given."""
+    """The prompt of the first request is another one than the run was given."""
     for step, _ in main_models(run)[:1]:
         asked = [part for seen in first_requests(run) for part in seen.parts]
         given = run.input if run.source_format == "native" else None
-        if given is None or not given.is_text or not _is_prompt(asked):
+        if given is None or not _is_prompt(asked):
             continue
-        if all(part.get("content") != given.value for part in asked):
+        if all(part.get("content") != value_of(given) for part in asked):
             message = f"The request of {step_name(step)} holds another prompt than the input of the run."
             yield reason_at(run, "input_contradicts", message, step)
 
@@ -324,6 +332,7 @@ def _kind(message: Payload) -> object:
 _CHECKS = (
     agent_gaps,
     _begins_at_an_answer,
+    _begins_with_nothing,
     _other_input,
     _other_prompt,
     _answers_of_nobody,
