@@ -418,7 +418,9 @@ class RunLog:
 
 
 def _earlier_turns(ctx: Any, given: DeferredToolResults) -> list[Any]:
-    """Without the last request of a history to which nothing is added: this run sends it, with its own instructions."""
+    """Without the requests at the end of a history to which nothing is added: this run sends them as one, with its own
+    instructions."""
     messages: list[Any] = ctx.messages
-    is_sent = bool(messages) and messages[-1].kind == "request" and ctx.prompt is None
-    return messages[:-1] if is_sent and not (given.calls or given.approvals) else messages
+    if ctx.prompt is not None or given.calls or given.approvals:
+        return messages
+    return messages[: len(messages) - len(requests_at_the_end(messages))]

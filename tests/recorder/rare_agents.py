@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -17,7 +18,16 @@ from pydantic_ai.exceptions import (
     SkipToolValidation,
     ToolFailed,
 )
-from pydantic_ai.messages import BinaryImage, FilePart, ModelMessage, ModelRequest, ModelResponse, UserPromptPart
+from pydantic_ai.messages import (
+    BinaryImage,
+    FilePart,
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    RetryPromptPart,
+    SystemPromptPart,
+    UserPromptPart,
+)
 from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults, ToolDefinition, ToolDenied
 from pydantic_ai.toolsets import ExternalToolset, FunctionToolset
 
@@ -73,6 +83,36 @@ def history_that_ends_at_a_prompt() -> Play:
     """The loop sends it as its own request, with the agent's instructions."""
     asked = [*_earlier_turn(), ModelRequest(parts=[UserPromptPart("And?")])]
     return Play(support_agent(says(LOOKUP), says("Fine.")), None, message_history=asked)
+
+
+def history_that_ends_at_a_system_prompt_and_a_prompt() -> Play:
+    asked = [*_earlier_turn(), ModelRequest(parts=[SystemPromptPart("Be short."), UserPromptPart("And?")])]
+    return Play(support_agent(says(LOOKUP), says("Fine.")), None, message_history=asked)
+
+
+def history_that_ends_at_two_prompts() -> Play:
+    """The loop makes one request of them."""
+    asked: list[ModelMessage] = [ModelRequest(parts=[UserPromptPart(text)]) for text in ("Where?", "And?")]
+    return Play(support_agent(says(LOOKUP), says("Fine.")), None, message_history=asked)
+
+
+def history_that_ends_at_a_prompt_behind_answers() -> Play:
+    asked = [*_earlier_turn()[:3], ModelRequest(parts=[UserPromptPart("And?")])]
+    return Play(support_agent(says(LOOKUP), says("Fine.")), None, message_history=asked)
+
+
+def history_with_a_system_prompt_behind_the_prompt() -> Play:
+    asked = [ModelRequest(parts=[UserPromptPart("Where?"), SystemPromptPart("Be short.")])]
+    return Play(support_agent(says(LOOKUP), says("Fine.")), None, message_history=asked)
+
+
+def history_with_feedback_as_it_was_called_before() -> Play:
+    """A `RetryPromptPart` that names no tool, which the library still reads."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        feedback = RetryPromptPart("Say more.")
+    asked = [*_earlier_turn(), ModelRequest(parts=[feedback]), says("Shipped today.")]
+    return Play(support_agent(says(LOOKUP), says("Fine.")), "And?", message_history=asked)
 
 
 def history_with_a_call_that_was_never_answered() -> Play:
@@ -518,6 +558,9 @@ REPRODUCED: tuple[Callable[[], Play], ...] = (
     connection_error_with_structured_output, connection_error_behind_a_tool_with_structured_output,
     instructions_that_begin_later, instructions_that_come_between_others,
     history_that_begins_at_a_tool_return, history_that_ends_at_a_tool_return, dynamic_prompt_with_history,
+    history_that_ends_at_a_system_prompt_and_a_prompt, history_that_ends_at_two_prompts,
+    history_that_ends_at_a_prompt_behind_answers, history_with_a_system_prompt_behind_the_prompt,
+    history_with_feedback_as_it_was_called_before,
     history_that_ends_at_a_prompt, history_with_a_call_that_was_never_answered,
     history_that_ends_beside_a_call_that_was_never_answered, history_that_a_processor_shortens,
     system_prompt_put_back_into_a_history, system_prompt_beside_instructions,
