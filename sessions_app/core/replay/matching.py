@@ -117,6 +117,8 @@ def _in_objects(
                 tally.note_missing(here)
         elif key == _FILES and ((left in _NO_FILES and right in _NO_FILES) or _is_of_addresses(recorded)):
             continue  # the library spells none at all in several ways
+        elif left is not right and all(value in (_ABSENT, None) for value in (left, right)):
+            yield Mismatch(path=path, recorded=recorded, rebuilt=rebuilt)  # null and nothing look the same
         elif _ABSENT in (left, right):
             yield Mismatch(path=here, recorded=_or_none(left), rebuilt=_or_none(right))
         else:
@@ -150,7 +152,9 @@ def _in_lists(
         if index >= len(recorded) or index >= len(rebuilt):
             left = recorded[index] if index < len(recorded) else None
             right = rebuilt[index] if index < len(rebuilt) else None
-            yield Mismatch(path=here, recorded=left, rebuilt=right)
+            is_null = left is None and right is None
+            whole = Mismatch(path=path, recorded=recorded, rebuilt=rebuilt)
+            yield whole if is_null else Mismatch(path=here, recorded=left, rebuilt=right)
         else:
             yield from _mismatches(recorded[index], rebuilt[index], raw_items[index], here, tally)
 

@@ -112,7 +112,13 @@ def _uncaptured(recorded: JsonObject, shaped: JsonObject, path: str) -> list[str
 
 
 def _legacy_retry(recorded: JsonObject, rebuilt: JsonObject) -> JsonObject:
-    """1.x called an answer that asks for another try `retry-prompt`; today it is a `tool-return`."""
-    is_legacy = recorded.get("part_kind") == "retry-prompt"
-    is_retry = rebuilt.get("part_kind") == "tool-return" and rebuilt.get("outcome") == "retried"
-    return {**rebuilt, "part_kind": "retry-prompt"} if is_legacy and is_retry else rebuilt
+    """1.x called both an answer that asks for another try, which is a `tool-return` today, and feedback that answers
+    no call `retry-prompt`; it made up an id for the latter."""
+    if recorded.get("part_kind") != "retry-prompt":
+        return rebuilt
+    if rebuilt.get("part_kind") == "tool-return" and rebuilt.get("outcome") == "retried":
+        return {**rebuilt, "part_kind": "retry-prompt"}
+    if rebuilt.get("part_kind") == "retry-feedback" and recorded.get("tool_name") is None:
+        of_nobody: JsonObject = {name: recorded[name] for name in ("tool_name", "tool_call_id") if name in recorded}
+        return {**rebuilt, **of_nobody, "part_kind": "retry-prompt"}
+    return rebuilt
