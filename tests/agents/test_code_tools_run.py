@@ -13,7 +13,8 @@ from pydantic_ai.tools import RunContext
 
 from sessions_app.agents.own_code.registry import OwnAgent
 from sessions_app.core.compare.runs import compare_runs
-from sessions_app.core.fork.order import read_order
+from sessions_app.core.fork.order import Breakpoint, Course, read_order
+from sessions_app.core.fork.stops import Stops
 from sessions_app.core.payload import Payload
 from sessions_app.core.replay.agreement import produced
 from sessions_app.core.replay.observed import Result
@@ -309,3 +310,25 @@ def test_a_fork_of_the_code_begins_with_the_state_that_is_wanted(with_state: Run
         "could_not_run",
         "The registered agent does not say how its dependencies are made of a state",
     )
+
+
+# --- stops
+
+
+@pytest.mark.parametrize("point", [Breakpoint(tool="cancel_order"), Breakpoint(step=4)])
+def test_a_replay_pauses_before_the_body_of_a_tool(run: Run, point: Breakpoint):
+    ran: list[str] = []
+
+    def body(status: str) -> str:
+        ran.append(status)
+        return "Order ORD-5521 cancelled."
+
+    paused = replayed_by(run, own(desk(body=body)), runs_tools=True, stops=Stops((point,), Course()))
+    assert ran == []
+    assert paused.stopped is not None
+    assert (paused.verdict, paused.stopped["step"], paused.stopped["name"]) == ("paused", 4, "cancel_order")
+    assert paused.stopped["arguments"] == {"order_id": "ORD-5521"}
+
+    passed = Stops((point,), Course(passed=int(paused.stopped["at"])))
+    assert replayed_by(run, own(desk(body=body)), runs_tools=True, stops=passed).verdict == "reproduced"
+    assert ran == ["delivered"]

@@ -105,7 +105,12 @@ class OwnReplay:
         self.model = replay_model(plan, self.stage, name=own.model_id or "", settings=own.model_settings)
         self.http = RecordedHttp(plan.run, self.book)
         self.gate = Gate(
-            order.tools, plan.fixtures, decided_before(plan), around=self.http.during, by_hand=self.stage.is_by_hand
+            order.tools,
+            plan.fixtures,
+            decided_before(plan),
+            around=self.http.during,
+            by_hand=self.stage.is_by_hand,
+            on_run=self.stage.runs,
         )
         self.ask = ask
         self.state = OwnState(own, self._first_state(), has_run_tools=order.tools.run)

@@ -49,6 +49,9 @@ class OwnForkStage(OwnStage):
     def is_by_hand(self, call: ToolCallPart) -> bool:
         return self.fork.is_by_hand(call.tool_name, call.tool_call_id, sayable(raw_arguments(call)))
 
+    def runs(self, call: ToolCallPart) -> None:
+        """What the tool comes to is the stop."""
+
     def fixture(self, name: str, call_id: str | None, arguments: JsonObject) -> Fixture:
         return self.fork.fixture(name, call_id, arguments)
 

@@ -80,6 +80,8 @@ class Gate:
     """What stands around the tools that run in this process."""
     by_hand: Callable[[ToolCallPart], bool] = lambda call: False
     """Whether a fork says itself what this call is answered."""
+    on_run: Callable[[ToolCallPart], None] = lambda call: None
+    """Told of each call whose tool is about to run; it may raise to pause there."""
 
     def has_run(self, call: ToolCallPart) -> bool:
         """Whether a tool gave the answer. Ids of calls may come again, so that only the call itself tells."""
@@ -135,6 +137,7 @@ class Gate:
     def called_now(self) -> ToolCallPart:
         """The call in whose course this is asked, which is counted as one that ran."""
         call = _calling.get()
+        self.on_run(call)
         self.ran.append(call)
         return call
 

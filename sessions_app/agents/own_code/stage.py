@@ -9,16 +9,16 @@ from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart
 
 from sessions_app.agents.loop.library import dump_message
 from sessions_app.agents.loop.outcomes import RanPastRecording
-from sessions_app.agents.loop.stage import OnStep, RecordedStage
+from sessions_app.agents.loop.stage import OnStep, RecordedStage, tool_stop
 from sessions_app.agents.loop.transcript import Transcript
-from sessions_app.agents.own_code.gate import plain
+from sessions_app.agents.own_code.gate import plain, raw_arguments
 from sessions_app.core.fork.answering import ModelGiven
 from sessions_app.core.fork.order import OnDifference
 from sessions_app.core.fork.stops import Stops
 from sessions_app.core.payload import JsonObject, JsonValue, canonical_json
 from sessions_app.core.ran_with import is_told
 from sessions_app.core.replay.asked_model import AskedModel
-from sessions_app.core.replay.fixture_book import FixtureBook
+from sessions_app.core.replay.fixture_book import FixtureBook, sayable
 from sessions_app.core.replay.matching import Mismatch
 from sessions_app.core.replay.observed import Divergence
 from sessions_app.core.replay.plan import PlannedAnswer
@@ -52,6 +52,8 @@ class OwnStage(RecordedStage):
         self._on_difference = on_difference
         self._look: Look | None = None
         self._was_asked = False
+        self._asked_at = 0
+        """The step of the request that was answered last."""
         self._model: str | None = None
 
     @property
@@ -69,6 +71,13 @@ class OwnStage(RecordedStage):
         """A replay changes no answer."""
         return False
 
+    def runs(self, call: ToolCallPart) -> None:
+        """Before a tool's own function: a place to pause, at the step of the call then, or at the request before it."""
+        arguments = raw_arguments(call)
+        fixture = self._book.look_up(call.tool_name, call.tool_call_id, arguments)
+        step = fixture.step if fixture else self._asked_at
+        self._pause(tool_stop(step, call.tool_name, call.tool_call_id, sayable(arguments)))
+
     def chose(self, model: str | None) -> None:
         """The id of the model that the team's code sends its next request to."""
         self._model = model
@@ -77,7 +86,7 @@ class OwnStage(RecordedStage):
         self._transcript.asks(planned, AskedModel(name=self._model, settings=plain(dict(settings or {}))))
 
     def answer(self, planned: PlannedAnswer | None, cursor: int) -> ModelGiven:
-        self._was_asked = True
+        self._was_asked, self._asked_at = True, planned.step if planned else self._asked_at
         if planned is not None and self._on_difference == "stop" and not self._is_recorded(planned):
             self.stopped_before = planned.step
             raise RanPastRecording(cursor)
