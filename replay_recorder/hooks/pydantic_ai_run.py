@@ -18,6 +18,7 @@ from replay_recorder.hooks.pydantic_ai_calls import CallLog
 from replay_recorder.hooks.pydantic_ai_messages import (
     History,
     has_other_prompt,
+    has_words_beside,
     message_text,
     prompt_value,
 )
@@ -245,6 +246,8 @@ class RunLog:
             fields["rewritten"] = rewritten
         if is_first and has_other_prompt(ctx.prompt, ctx.messages):
             fields["prompt_rewritten"] = True
+        if has_words_beside(request_context.messages, requests_at_the_end(ctx.messages)):
+            fields["words_added"] = True
         if self._recorder.settings.http:
             fields |= http_fields(self.run, self._step)
         if response is not None:

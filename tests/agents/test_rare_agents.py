@@ -26,6 +26,7 @@ from tests.recorder.rare_agents import (
     history_that_ends_at_a_prompt,
     history_with_a_call_that_was_never_answered,
     hook_that_answers_for_the_model,
+    hook_that_sends_more_than_the_loop_holds,
     image_as_output,
     one_id_for_two_calls,
     put_off_beside_one_to_approve,
@@ -35,6 +36,7 @@ from tests.recorder.rare_agents import (
     skipped_validation,
     system_prompt_beside_instructions,
     system_prompt_put_back_into_a_history,
+    system_prompt_that_a_processor_puts_in_front,
     text_that_a_hook_refuses,
     two_held_back_and_decided_otherwise,
 )
@@ -92,6 +94,16 @@ def test_what_cannot_be_recorded_whole_is_judged_beforehand(make: Callable[[], P
     assert result.verdict in ("unknown_from_step", "fixture_missing")
     assert result.divergence is not None
     assert result.divergence.step == step + 1
+
+
+@pytest.mark.parametrize("way", ["run", "run_stream", "run_stream_events"])
+@pytest.mark.parametrize(
+    "make", [hook_that_sends_more_than_the_loop_holds, system_prompt_that_a_processor_puts_in_front]
+)
+def test_words_that_code_puts_into_the_first_request_are_judged(make: Callable[[], Play], way: str):
+    record = recorded(make(), way)[-1]
+
+    assert [reason.code for reason in assert_promise_kept(record).reasons] == ["message_from_code"]
 
 
 def test_a_retry_from_outside_is_refused_in_words():

@@ -9,7 +9,13 @@ from collections.abc import Callable
 from typing import Any
 
 from pydantic_ai import Agent, ModelRetry, NativeOutput, RunContext, ToolReturn
-from pydantic_ai.capabilities import AbstractCapability, HandleDeferredToolCalls, ProcessHistory, ReinjectSystemPrompt
+from pydantic_ai.capabilities import (
+    AbstractCapability,
+    HandleDeferredToolCalls,
+    Hooks,
+    ProcessHistory,
+    ReinjectSystemPrompt,
+)
 from pydantic_ai.exceptions import (
     ApprovalRequired,
     CallDeferred,
@@ -113,6 +119,30 @@ def history_with_feedback_as_it_was_called_before() -> Play:
         feedback = RetryPromptPart("Say more.")
     asked = [*_earlier_turn(), ModelRequest(parts=[feedback]), says("Shipped today.")]
     return Play(support_agent(says(LOOKUP), says("Fine.")), "And?", message_history=asked)
+
+
+def hook_that_sends_more_than_the_loop_holds() -> Play:
+    async def hurry(ctx: RunContext[None], asked: Any) -> Any:
+        asked.messages = [*asked.messages, ModelRequest(parts=[UserPromptPart("Hurry.")])]
+        return asked
+
+    agent = support_agent(says(LOOKUP), says("Fine."), capabilities=[Hooks(before_model_request=hurry)])
+    return Play(agent, "Where?")
+
+
+def hook_that_sends_more_behind_an_answer() -> Play:
+    async def hurry(ctx: RunContext[None], asked: Any) -> Any:
+        if ctx.run_step > 1:
+            asked.messages = [*asked.messages, ModelRequest(parts=[UserPromptPart("Hurry.")])]
+        return asked
+
+    agent = support_agent(says(LOOKUP), says("Fine."), capabilities=[Hooks(before_model_request=hurry)])
+    return Play(agent, "Where?")
+
+
+def system_prompt_that_a_processor_puts_in_front() -> Play:
+    kind = ProcessHistory(lambda messages: [ModelRequest(parts=[SystemPromptPart("Be kind.")]), *messages])
+    return Play(support_agent(says(LOOKUP), says("Fine."), capabilities=[kind]), "Where?")
 
 
 def history_with_a_call_that_was_never_answered() -> Play:
@@ -579,6 +609,7 @@ JUDGED: dict[Callable[[], Play], tuple[int, str]] = {
     answer_of_many_levels: (1, "value_cut"),
     arguments_of_many_levels: (1, "value_cut"),
     message_put_into_the_queue: (2, "message_from_code"),
+    hook_that_sends_more_behind_an_answer: (2, "message_from_code"),
     text_that_a_validator_changes: (1, "output_made_by_code"),
     output_call_that_a_hook_refuses: (2, "message_from_code"),
     request_that_a_hook_refuses: (2, "model_answer_missing"),

@@ -6,7 +6,15 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from sessions_app.core.judge.last_calls import kinds_said
-from sessions_app.core.judge.reading import is_of_recorder, main_models, object_of, own_tools, seen_message, step_name
+from sessions_app.core.judge.reading import (
+    first_requests,
+    is_of_recorder,
+    main_models,
+    object_of,
+    own_tools,
+    seen_message,
+    step_name,
+)
 from sessions_app.core.judge.reasons import Reason, reason_at
 from sessions_app.core.payload import JsonValue
 from sessions_app.core.run import EXCHANGES, ModelCall, Run, Step, ToolCall
@@ -14,6 +22,7 @@ from sessions_app.core.run import EXCHANGES, ModelCall, Run, Step, ToolCall
 
 def outside_messages(run: Run) -> Iterator[Reason]:
     if is_of_recorder(run):
+        yield from _added_at_once(run)
         yield from _queued(run)
         yield from _retries_from_outside(run)
         yield from _other_instructions(run)
@@ -75,6 +84,16 @@ def _behind_empty_answers(run: Run) -> Iterator[Reason]:
             message = f"The request of {step_name(step)} holds a message behind an answer that says nothing."
             yield reason_at(run, "message_from_code", message, step)
             return
+
+
+def _added_at_once(run: Run) -> Iterator[Reason]:
+    """By a hook that sends more than the loop holds, or by code that makes a message of its own beside the first one,
+    where the loop makes a single one."""
+    models = main_models(run)
+    first = [step for step, _ in models[:1] if "rewritten" not in step.extra and len(first_requests(run)) > 1]
+    for step in [*first, *(step for step, _ in models if "words_added" in step.extra)][:1]:
+        message = f"The request of {step_name(step)} was sent with words that code outside of the loop put there."
+        yield reason_at(run, "message_from_code", message, step)
 
 
 def _queued(run: Run) -> Iterator[Reason]:
