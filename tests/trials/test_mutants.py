@@ -90,12 +90,13 @@ def _share(chosen: list[tuple[RecordedRun, list[Mutant]]]) -> Bench:
 HARD_TO_PLACE = [
     ("model step said twice", "pydantic-ai/empty_response-run_stream", "step 2"),
     ("outcome of a tool", "pydantic-ai/multimodal_tool_results-run", "step 2: failed"),
+    ("step inside of a tool changed", "pydantic-ai/multimodal_tool_results-run_stream", "step 5, chunks"),
     ("tool no longer registered at a step", "pydantic-ai/approval_second-run", "step 3"),
     ("final messages, one added", "openai-agents/stop_on_first_tool-run", "a prompt"),
     ("final messages, one added", "openai-agents/too_many_turns", "a prompt"),
     ("saved: arguments, spelling of a number, in both", "session-file/output_tool", "call 0: .amount"),
 ]
-"""No sample need hold them: a refused output of a stream, what stands beside an answer, a loop that asks on."""
+"""No sample need hold them: what a search found, a refused output of a stream, what stands beside an answer, a loop that asks on."""
 
 
 @pytest.mark.parametrize(

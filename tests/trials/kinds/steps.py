@@ -69,7 +69,7 @@ def _among_equals(reader: RecordReader, index: int) -> Place:
 
 @kind("step inside of a tool changed")
 def _changed_inside(record: Json) -> Made:
-    """A replay reads it with the tool's answer, and must not claim it."""
+    """A replay reads it with the tool's answer, and must not claim it. What was found, the tool may say too."""
     reader = RecordReader(record)
     for index, step in enumerate(reader.steps, start=1):
         if step.get("parent") not in reader.tools:
@@ -82,6 +82,8 @@ def _changed_inside(record: Json) -> Made:
                 copy.step(index)[field] = [] if field == "chunks" else {"changed": 1}
 
             expected = Expected(by="comparison", compared=at(index))
+            if field == "chunks" and "chunks" in (reader.step(step["parent"]).get("metadata") or {}):
+                expected = Expected(by="judge", place=at(index, step["parent"]), compared=at(index))  # said twice
             yield f"step {index}, {field}", changed(record, change), expected
 
 
