@@ -96,7 +96,8 @@ HARD_TO_PLACE = [
     ("final messages, one added", "openai-agents/too_many_turns", "a prompt"),
     ("saved: arguments, spelling of a number, in both", "session-file/output_tool", "call 0: .amount"),
 ]
-"""No sample need hold them: what a search found, a refused output of a stream, what stands beside an answer, a loop that asks on."""
+"""No sample need hold them: what a search found, a refused output of a stream, what stands beside an answer, a loop
+that asks on."""
 
 
 @pytest.mark.parametrize(
