@@ -188,6 +188,31 @@ def test_a_tool_whose_request_was_not_recorded_has_no_answer(kind, ends):
         assert result.divergence.replayed == "GET https://shop.example/x"
 
 
+@pytest.mark.parametrize("times", [("2026-03-01T10:00:02Z", "2026-03-01T10:00:01Z"), (None, None)])
+def test_recorded_requests_of_a_call_are_listed_in_the_order_in_which_they_were_sent(times):
+    """The last one stands on the tool's own step."""
+    record = sdk_record()
+    on_call, before = (
+        {"method": method, "url": f"https://shop.example/{method.lower()}", "status": 200}
+        | ({"started_at": at} if at else {})
+        for method, at in zip(("GET", "DELETE"), times, strict=True)
+    )
+    record["steps"][1]["http"] = on_call
+    record["steps"].insert(2, {"kind": "other", "name": "HTTP DELETE", "parent": 2, "http": before})
+    record["final"]["after"] = 4
+    changed = copy.deepcopy(record)
+    error = {
+        "type": "RequestNotRecorded",
+        "message": "GET https://shop.example/x: no recorded exchange has this address",
+    }
+    changed["steps"][1] |= {"outcome": "crashed", "error": error}
+    del changed["steps"][1]["result"], changed["steps"][2:], changed["final"], changed["output"]
+
+    result, _ = judged(bytes_of(record), bytes_of(changed), "run")
+
+    assert result.divergence.recorded == ["DELETE https://shop.example/delete", "GET https://shop.example/get"]
+
+
 def test_an_output_that_was_not_observed_is_not_the_recorded_one():
     result, _ = observed_and(lambda record: record.pop("output"))
 

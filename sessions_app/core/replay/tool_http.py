@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sessions_app.core.payload import JsonObject, JsonValue
@@ -75,27 +75,32 @@ def _words(said: JsonValue) -> list[str] | None:
 
 def observed_miss(observed: Step, recorded: Run, call: Step) -> RequestMiss | None:
     """What ended a tool that ran on a person's own machine, where that was a request without a recorded exchange."""
-    of_call = (step.http for step in recorded.steps if step is call or step.parent == call.index)
-    return _miss_in(observed, of_call)
+    return _miss_in(observed, [step for step in recorded.steps if call.index in (step.index, step.parent)])
 
 
 def observed_output_miss(observed: Run, recorded: Run) -> RequestMiss | None:
     """The same for a function that made the output."""
     functions = {step.index for step in recorded.steps if step.extra.get("of_output_function") is True}
-    return _miss_in(observed, (step.http for step in recorded.steps if {step.index, step.parent} & functions))
+    return _miss_in(observed, [step for step in recorded.steps if {step.index, step.parent} & functions])
 
 
-def _miss_in(observed: Step | Run, exchanges: Iterable[HttpExchange | None]) -> RequestMiss | None:
+def _miss_in(observed: Step | Run, sent_by: Sequence[Step]) -> RequestMiss | None:
     error = observed.error
     said = _IN_WORDS.fullmatch(error.message or "") if error is not None and error.type == _OBSERVED else None
     if said is None:
         return None
-    words = tuple(f"{http.method} {http.url}" for http in exchanges if http is not None)
     return RequestMiss(
         method=said["method"],
         url=said["url"],
         body=b"",
         reason=said["reason"],
-        recorded=words,
+        recorded=tuple(f"{http.method} {http.url}" for http in _in_order(sent_by)),
         other=_other(observed),
     )
+
+
+def _in_order(sent_by: Sequence[Step]) -> list[HttpExchange]:
+    """As they were sent: the last exchange of a tool stands on its own step, in front of the steps of earlier ones."""
+    last_on_top = [*sent_by[1:], *sent_by[:1]]
+    exchanges = [step.http for step in last_on_top if step.http is not None]
+    return sorted(exchanges, key=lambda http: str(http.extra.get("started_at") or ""))
