@@ -11,10 +11,10 @@ from sessions_app.core.fork.order import read_order
 from sessions_app.core.fork.sampling import Outcome, Samples, differing_in, estimate, outcome_of, prove_samples
 from sessions_app.core.payload import JsonObject
 from sessions_app.core.run import Run as RecordedRun
-from sessions_app.mapping.load import load_facts, load_run
+from sessions_app.mapping.load import load_run
 from sessions_app.mapping.rows import storable
 from sessions_app.models import Replay, Run
-from sessions_app.models.replays import ReplayMode, ReplayState
+from sessions_app.models.replays import ReplayState
 from sessions_app.services import leases
 from sessions_app.services.replay_results import produced_run_id, store_produced
 
@@ -51,7 +51,7 @@ class Sampling:
         self._asked = asked
         self._live_calls, self._live_requests = self._live_calls + result["live_calls"], live_requests
         self._refused_calls += result["refused_calls"]
-        self._around |= {name: result["facts"][name] for name in _AROUND if result["facts"].get(name) is not None}
+        self._around |= {name: result["facts"][name] for name in _AROUND if name in result["facts"]}
         self._refused += [event for event in result["facts"].get("refused") or () if event not in self._refused]
         if result["verdict"] in ("could_not_run", "unknown_from_step", "paused"):
             self._samples = self._samples.fail(result.get("error") or "It stopped where nothing knew an answer.")
@@ -64,9 +64,6 @@ class Sampling:
         self._samples = self._samples.add(self._outcome(row, (facts.get("expectation") or {}).get("met")))
 
     def _outcome(self, row: Run, met: bool | None) -> Outcome:
-        """Of what a change made of a run, nobody asks whether it is the same again."""
-        if self._replay.mode != ReplayMode.LIVE:
-            return outcome_of(load_facts(row), met)
         made = load_run(row)
         return replace(outcome_of(made, met), differs=differing_in(self._run, made))
 
@@ -89,7 +86,7 @@ class Sampling:
         }
 
     def _proof(self) -> JsonObject:
-        return {} if self._samples.again is None else {"proof": prove_samples(self._samples, self._run).to_json()}
+        return {"proof": prove_samples(self._samples, self._run).to_json()} if self._samples.outcomes else {}
 
     def finish(self) -> None:
         """Nothing was sampled when every sample failed."""

@@ -175,7 +175,7 @@ def test_samples_say_how_many_met_what_was_expected():
         "done": 3,
         "met": 2,
         "unjudged": 0,
-        "again": None,
+        "again": 3,
         "interval": list(wilson(2, 3)),
         "groups": [
             {"words": "yes", "count": 2, "run_ids": ["a", "c"]},

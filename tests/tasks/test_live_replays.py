@@ -235,6 +235,25 @@ def test_own_code_is_answered_by_a_live_model(project):
     assert provider.requests == len(recorded)
 
 
+def test_a_sampling_of_own_code_that_goes_as_recorded_is_reproduced_by_the_code_that_ran(project, monkeypatch):
+    """Also where nobody knows the commit of the code. Its last answer is asked for anew."""
+    monkeypatch.setattr(replay_work, "commit_of", lambda target, env: None)
+    run = make_run(project)
+    step, last = load_run(run).model_calls[-1]
+    assert last.response is not None
+    answer, order = _said(last.response.parsed), {"at_step": step.index, "agent": "order_desk", "samples": 2}
+    with live_model(lambda body: answer):
+        said = {"hypothesis": "h", "expect": "It does the same."}
+        replay = work(request_fork(run=run, order={**order, **said}, mode="sampling"))
+
+    told = report_of(replay)
+    assert told.replay is not None
+    assert (replay.verdict, told.replay.agent, told.next_action) == ("reproduced", "order_desk", "Read the outcomes.")
+    assert told.replay.proof is not None
+    assert told.replay.proof.is_reproduction
+    assert [step.words for step in told.harness if step.title == "diff output"] == ["diff output"]
+
+
 def _said(answer: Any) -> Answer:
     call = next((part for part in answer["parts"] if part["part_kind"] == "tool-call"), None)
     if call is None:

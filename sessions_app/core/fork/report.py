@@ -42,7 +42,7 @@ class Samples:
     done: int = 0
     """Those that came to an outcome."""
     again: int | None = None
-    """Those that did the same again, calls and outcome; None where something was changed."""
+    """Those that did the same again, calls and outcome; None where none came to an outcome."""
     outcomes: tuple[tuple[str, int], ...] = ()
     """How often which outcome came, the most frequent first."""
 

@@ -78,8 +78,8 @@ class Outcome:
     words: str
     met: bool | None = None
     """None when only a person can say."""
-    differs: frozenset[PartName] | None = None
-    """In what it is not what was recorded once more, of calls and outcome; None where something was changed."""
+    differs: frozenset[PartName] = frozenset()
+    """In what it is not what was recorded once more, of calls and outcome."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -139,7 +139,7 @@ def group_outcomes(outcomes: Iterable[Outcome]) -> list[Group]:
 
 
 def prove_samples(samples: Samples, recorded: Run) -> Proof:
-    """Of an unchanged scene. The requests of another model's course are no requests of the recording."""
+    """The requests of another model's course are no requests of the recording."""
     live = not_comparable("a live model answered")
     parts: dict[PartName, Part] = {
         "requests": live,
@@ -153,7 +153,7 @@ def prove_samples(samples: Samples, recorded: Run) -> Proof:
 
 
 def _held(samples: Samples, part: PartName) -> Part:
-    others = sum(part in (outcome.differs or ()) for outcome in samples.outcomes)
+    others = sum(part in outcome.differs for outcome in samples.outcomes)
     if not others:
         return PROVEN
     return Part(state="not_proven", reason=f"differs in {others} of {len(samples.outcomes)} samples")
@@ -179,9 +179,8 @@ class Samples:
 
     @property
     def again(self) -> int | None:
-        """How many are what was recorded once more; None where that is not asked."""
-        told = [not outcome.differs for outcome in self.outcomes if outcome.differs is not None]
-        return sum(told) if told else None
+        """How many are what was recorded once more; None while there is no outcome."""
+        return sum(not outcome.differs for outcome in self.outcomes) if self.outcomes else None
 
     @property
     def came_again_each_time(self) -> bool:

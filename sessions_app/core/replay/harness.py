@@ -59,8 +59,6 @@ def _model_answered(replay: ReplayFacts) -> str | None:
 
 
 def _nothing_to_compare(replay: ReplayFacts) -> str | None:
-    if replay.fork is not None and replay.fork.samples is not None:
-        return "samples are not compared with the recording"
     compared = replay.proof is not None and replay.proof.has_same_outcome is not None
     return None if compared else "the outcomes were not compared"
 

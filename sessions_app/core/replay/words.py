@@ -333,6 +333,8 @@ def next_action(replay: ReplayFacts | None, *, has_odd_step: bool = False) -> st
         return "Queue a replay."
     if is_in_part(replay.verdict, replay.limit):
         return replay.limit_fix or "Read the run as it was recorded; a new attempt would end in the same place."
+    if replay.is_sampled and replay.verdict in ("reproduced", "diverged"):
+        return "Read the outcomes."
     if (
         replay.fork is not None
         and replay.verdict == "reproduced"
@@ -341,8 +343,6 @@ def next_action(replay: ReplayFacts | None, *, has_odd_step: bool = False) -> st
         return "Read the outcome: it was not compared with that of the run."
     if replay.fork is not None and replay.verdict in NEXT_ACTIONS_OF_FORKS:
         return NEXT_ACTIONS_OF_FORKS[replay.verdict]
-    if replay.samples is not None and replay.verdict in ("reproduced", "diverged"):
-        return "Read the outcomes."
     if replay.verdict == "reproduced" and has_odd_step:
         return _FIRST_ODD_STEP
     if replay.verdict == "could_not_run" and replay.is_cold:
