@@ -8,6 +8,10 @@ from __future__ import annotations
 import re
 
 _NAME = re.compile(r"[A-Za-z0-9_][\w.-]{0,99}")
+IGNORES_STATE = (
+    "The registered agent does not say how its dependencies are made of a state (deps_of_state), so nothing would read "
+    "the changed one."
+)
 _TARGET = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
 
 

@@ -21,6 +21,7 @@ from sessions_app.core.fork.changes import (
 )
 from sessions_app.core.fork.order import Order
 from sessions_app.core.payload import JsonValue, compact_json
+from sessions_app.core.registrations import IGNORES_STATE
 from sessions_app.core.run import (
     Run,
     ToolCall,
@@ -33,6 +34,7 @@ from sessions_app.models.replays import ReplayMode
 from sessions_app.queries.decisions import decision_on
 from sessions_app.queries.run_shapes import shape_of
 from sessions_app.queries.steps import chain_of
+from sessions_app.services.registered_agents import ignores_state
 
 _SHOWN_STEPS = 10
 _MAX_STATE_BYTES = 64 * 1024 * 1024
@@ -102,7 +104,7 @@ def check_fork(row: models.Run, order: Order, mode: str) -> None:
 
 
 def _check_reader(parent: Parent, order: Order, change: NewState, at_step: int, field: str) -> None:
-    """A registered agent says in its own process whether it reads a state. It begins with one, at a request."""
+    """A registered agent begins with a state, at a request."""
     if not _reads_state(order):
         raise ForkError(_UNREAD_STATE, field=field)
     if order.agent is None:
@@ -113,6 +115,13 @@ def _check_reader(parent: Parent, order: Order, change: NewState, at_step: int, 
     if change.step > at_step:
         words = f"Your own code is given the changed state where the fork begins; set at_step to {change.step}"
         raise ForkError(f"{words}.", field=f"{field}.step")
+
+
+def check_code_reads_state(order: Order) -> None:
+    """Asks the team's code, where it can be loaded here; its process is started for a changed state alone."""
+    changed = [position for position, change in enumerate(order.changes) if isinstance(change, NewState)]
+    if changed and order.agent is not None and ignores_state(order.agent):
+        raise ForkError(IGNORES_STATE, field=f"changes[{changed[0]}]")
 
 
 def _reads_state(order: Order) -> bool:

@@ -11,7 +11,7 @@ from sessions_app.core.fork.order import Order
 from sessions_app.core.payload import JsonObject
 from sessions_app.models import Replay, Run
 from sessions_app.models.replays import FORK_MODES, ReplayMode, ReplayState
-from sessions_app.services.fork_checks import check_fork
+from sessions_app.services.fork_checks import check_code_reads_state, check_fork
 from sessions_app.services.hand_answers import read_hand_answer
 from sessions_app.services.replays import check_code, check_live_model, queue_replay, read_wanted
 from sessions_app.services.typed_json import without_secrets
@@ -38,6 +38,7 @@ def request_fork(
     wanted, read = read_wanted(run.project, order)
     check_fork(run, read, mode)
     check_code(read)
+    check_code_reads_state(read)
     _check_samples(read, mode)
     check_live_model(read, field="samples" if mode == ReplayMode.SAMPLING else "on_difference")
     wanted["at_step"] = read.at_step

@@ -8,6 +8,7 @@ from django.conf import settings
 
 from sessions_app.agents.process.code_fence import CodeLimits
 from sessions_app.agents.process.code_sandbox import CodeCrashed, LoadChild
+from sessions_app.core.payload import JsonObject
 
 
 def code_limits() -> CodeLimits:
@@ -26,16 +27,22 @@ def problems_of_agents() -> Iterator[tuple[str, str | None]]:
     """
     waiting = list(settings.REPLAY_AGENTS.items())
     while waiting:
-        for problem in _loaded([target for _, target in waiting]):
-            yield waiting.pop(0)[0], problem
+        for loaded in _loaded([target for _, target in waiting]):
+            yield waiting.pop(0)[0], loaded["problem"]
 
 
-def _loaded(targets: list[str]) -> Iterator[str | None]:
+def ignores_state(name: str) -> bool:
+    """Whether the agent says that it makes nothing of a recorded state. One that cannot be loaded here, as on a machine
+    without the team's code, says nothing."""
+    return next(_loaded([settings.REPLAY_AGENTS[name]]))["reads_state"] is False
+
+
+def _loaded(targets: list[str]) -> Iterator[JsonObject]:
     child = LoadChild(targets[0], code_limits(), settings.REPLAY_AGENT_ENV)
     try:
-        yield from child.problems(targets)
+        yield from child.loaded(targets)
     except CodeCrashed as crash:
-        yield str(crash)
+        yield {"problem": str(crash), "reads_state": None}
     finally:
         child.end()
 

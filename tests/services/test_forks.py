@@ -18,6 +18,12 @@ from tests.web.making import make_user
 
 pytestmark = pytest.mark.django_db
 CODE = {"REPLAY_AGENTS": {"orders": "shop.agents:orders"}}
+STATELY = """
+from pydantic_ai import Agent
+
+ignores = {"agent": Agent("test")}
+reads = {"agent": Agent("test"), "deps_of_state": dict}
+"""
 ANSWER = {"text": "Done."}
 SECRET = "sk-proj-" + "a1B2c3D4e5F6g7H8i9J0" * 2
 
@@ -241,6 +247,21 @@ def test_a_changed_state_is_given_to_the_code_where_the_fork_begins(run, setting
 
     assert refused(run, changed_state(3, 5))[0] == "changes[0].step"
     assert make_fork(run, **changed_state(5, 5)).queue == "code"
+
+
+@pytest.mark.parametrize(("agent", "is_refused"), [("reads", False), ("ignores", True)])
+def test_a_changed_state_that_the_code_does_not_read_is_refused_before_it_is_queued(
+    run, settings, tmp_path, agent, is_refused
+):
+    (tmp_path / "stately.py").write_text(STATELY)
+    settings.REPLAY_AGENTS = {"orders": f"stately:{agent}"}
+    settings.REPLAY_AGENT_ENV = {"PYTHONPATH": str(tmp_path)}
+
+    if is_refused:
+        field, words = refused(run, changed_state(3, 3))
+        assert (field, "(deps_of_state)" in words) == ("changes[0]", True)
+    else:
+        assert make_fork(run, **changed_state(3, 3)).queue == "code"
 
 
 def test_a_tool_that_writes_cannot_be_asked_for(run, settings):

@@ -27,6 +27,7 @@ from sessions_app.core.fork.plan import CannotFork, ForkPlan, plan_fork
 from sessions_app.core.fork.state import ForkState
 from sessions_app.core.fork.stops import Stopped, Stops
 from sessions_app.core.payload import JsonObject, JsonValue
+from sessions_app.core.registrations import IGNORES_STATE
 from sessions_app.core.replay.fixture_book import FixtureMiss, sayable
 from sessions_app.core.replay.observed import Observations, Result
 from sessions_app.core.replay.plan import PlannedAnswer
@@ -100,7 +101,7 @@ def _plan(run: Run, own: OwnAgent, order: Order) -> ForkPlan:
     if not _changes_state(order):
         return plan_fork(run, replace(order, at_step=1))
     if own.deps_of_state is None:
-        raise CannotFork(_UNREAD_STATE)
+        raise CannotFork(IGNORES_STATE)
     plan = plan_fork(run, order)
     if plan.history.message.value.get("kind") != "request":
         raise CannotFork(_WITHIN_AN_ANSWER)
@@ -118,10 +119,6 @@ _WITHIN_AN_ANSWER = (
 _OVERRULED = (
     "The agent's own code decided on the call after the fork had: its handler of deferred calls answers for calls that "
     "it is not asked about. Let it answer for those in `requests.approvals` alone."
-)
-_UNREAD_STATE = (
-    "The registered agent does not say how its dependencies are made of a state (deps_of_state), so nothing would read "
-    "the changed one."
 )
 
 

@@ -124,12 +124,12 @@ class LoadChild(CodeProcess):
 
     module = "sessions_app.agents.process.load_child"
 
-    def problems(self, targets: Sequence[str]) -> Iterator[str | None]:
-        """Of each target in turn what keeps it from being loaded. Raises `CodeCrashed` at the one that ends the
-        process."""
+    def loaded(self, targets: Sequence[str]) -> Iterator[JsonObject]:
+        """Of each target in turn the `problem` that keeps it from being loaded, and whether it `reads_state`. Raises
+        `CodeCrashed` at the one that ends the process."""
         self.begin({"id": "load", "targets": list(targets)})
         told = (answer for answer in self.answers(poll_seconds=60) if answer and "target" in answer)
-        yield from (answer["problem"] for _, answer in zip(targets, told, strict=False))
+        yield from (answer for _, answer in zip(targets, told, strict=False))
 
 
 class CodeChild(CodeProcess):

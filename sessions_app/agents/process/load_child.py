@@ -1,7 +1,8 @@
 """Loads registered agents to see whether a replay could: `python -m …process.load_child LIFELINE SETUP`.
 
-SETUP is that of `code_child`. A request holds `targets`; each has an answer as soon as it was loaded, with `target` and
-`problem`, None when it is an agent. The world is off as in a replay, for this imports the team's code too.
+SETUP is that of `code_child`. A request holds `targets`; each has an answer as soon as it was loaded, with `target`,
+`problem`, None when it is an agent, and `reads_state`. The world is off as in a replay, for this imports the team's
+code too.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from sessions_app.agents.process.code_fence import CodeLimits, fence_code
 from sessions_app.agents.process.loading import loading_for_good
 from sessions_app.agents.process.pipe import Pipe
 from sessions_app.agents.process.world_off import Fence
+from sessions_app.core.payload import JsonObject
 
 
 def main() -> None:
@@ -33,18 +35,18 @@ def main() -> None:
     for request in pipe.requests():
         with sub_agents.every_run_frozen():
             for target in request["targets"]:
-                pipe.say({"target": target, "problem": _problem(target, limits, fence)})
+                pipe.say({"target": target, **_loaded(target, limits, fence)})
 
 
-def _problem(target: str, limits: CodeLimits, fence: Fence) -> str | None:
+def _loaded(target: str, limits: CodeLimits, fence: Fence) -> JsonObject:
     from sessions_app.agents.own_code.registry import load_team_agent
 
     fence.attempts.clear()
     try:
-        load_team_agent(target)
+        own = load_team_agent(target)
     except BaseException as error:
-        return crash_words(error, limits, fence)
-    return None
+        return {"problem": crash_words(error, limits, fence), "reads_state": None}
+    return {"problem": None, "reads_state": own.deps_of_state is not None}
 
 
 if __name__ == "__main__":
