@@ -17,7 +17,7 @@ class KeyHolder(HttpBearer):
     """Any key that is not revoked; without one the answer is 401."""
 
     openapi_bearerFormat = "rpk_…"
-    openapi_description = "Any key of a project, as Set up makes them."
+    openapi_description = "Any key of a project, as the page Send data makes them."
 
     def authenticate(self, request: HttpRequest, token: str) -> ApiKey | None:
         return find_key(token)
@@ -31,7 +31,7 @@ class FullKeyHolder(KeyHolder):
     def authenticate(self, request: HttpRequest, token: str) -> ApiKey | None:
         key = find_key(token)
         if key is not None and key.scope == KeyScope.INGEST:
-            words = "This key may only send recordings; Set up makes keys that also read and replay."
+            words = "This key may only send recordings; the page Send data makes keys that also read and replay."
             raise Refused(403, "wrong_scope", words)
         return key
 

@@ -177,7 +177,8 @@ def list_replays_of_run(
 def post_replay(request: HttpRequest, run_id: str, wanted: ReplayRequest | None = None) -> Status[JsonObject]:
     """Queue a replay with the world off; see `replays` for its state. The body may be left out.
 
-    Mode `recording` rebuilds the agent and proves the recording; mode `code` runs a registered agent.
+    Mode `recording` rebuilds the agent and proves the recording; `code` runs a registered agent with frozen tools,
+    `code_and_tools` its tools as well; `live` asks a live model.
     """
     run, wanted = find_run(request, run_id), wanted or ReplayRequest()
     replay = request_replay(run=run, mode=wanted.mode, request_key=wanted.request_key, order=order_in(wanted))

@@ -224,8 +224,9 @@ RequestKey = Annotated[
 Tools = Annotated[
     Any,
     Field(
-        description='`{"run": true}`: the tools of the registered agent run, with the world off (a replay says so by '
-        'its mode). `{"live": [name]}`: tools that only read and run where there is a network. Others stay frozen.'
+        description='`{"live": [name]}`: tools that only read and run where there is a network. Others stay frozen. '
+        '`{"run": true}`, of a fork: the tools of the registered agent run, with the world off; a replay says so by '
+        "its mode."
     ),
 ]
 Breakpoints = Annotated[

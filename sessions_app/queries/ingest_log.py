@@ -1,4 +1,4 @@
-"""What the page Set up shows of the doors: refusals, and when something arrived last."""
+"""What the page Send data shows of the doors: refusals, and when something arrived last."""
 
 from __future__ import annotations
 

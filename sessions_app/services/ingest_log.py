@@ -1,4 +1,4 @@
-"""A short log, for people, of what arrived and what was refused: the page Set up shows it.
+"""A short log, for people, of what arrived and what was refused: the page Send data shows it.
 
 Nothing waits for it and nothing fails because of it. Words are redacted like recordings, and of a key that
 nobody knows only the beginning is kept.

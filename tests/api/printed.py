@@ -123,8 +123,8 @@ def _row(printed: Printed) -> str:
 _HEAD = """\
 # Files of your own
 
-Many teams save what their agents do with a few lines of their own. `POST /api/v1/runs`, the upload on the page *Set
-up* and `manage.py import FILE …` take these files as they are; each is known by what it holds. Every row was made
+Many teams save what their agents do with a few lines of their own. `POST /api/v1/runs`, the upload on the page *Send
+data* and `manage.py import FILE …` take these files as they are; each is known by what it holds. Every row was made
 from a file in `tests/records/printed`, and a test compares this page with what the server answers.
 
 | file | known by | replay | the file in the tests gives, or why it is refused |
@@ -158,7 +158,7 @@ A file of vcrpy, betamax, nock or WireMock becomes a run of its own, unless it i
     curl -H "Authorization: Bearer $REPLAY_KEY" --data-binary @cassettes/prices.yaml \\
         http://127.0.0.1:8000/api/v1/runs/r_8821/exchanges
 
-or by the upload on *Set up*, with the run's id beside the file. Each exchange goes to the tool call whose answer or
+or by the upload on *Send data*, with the run's id beside the file. Each exchange goes to the tool call whose answer or
 arguments it holds, or during which it was recorded; one that fits no call is left out, and the answer says which.
 Headers that hold secrets are left out. nock and WireMock may keep a JSON body as a value: the exchange then says
 `respelled`, for its bytes are not those that went over the wire. Runs that are made of spans take no exchanges, for
