@@ -9,7 +9,7 @@ import pytest
 
 from sessions_app.core.payload import JsonObject
 from sessions_app.core.replay.agreement import produced
-from sessions_app.core.run import Run
+from sessions_app.core.run import Run, answered
 from tests.agents.forking import forked
 from tests.agents.own_agents import fork_made_by, own, place, recorded_run, replayed_by
 from tests.agents.test_code_fork_tools import order_of
@@ -92,6 +92,35 @@ def test_a_snapshot_of_the_code_that_ran_says_so(run: Run):
 
     assert snapshots(runs_tools=True) == {"own_code"}
     assert snapshots(runs_tools=False) == {"recorded"}
+
+
+@pytest.mark.parametrize(("value", "source"), [(2, "by_hand"), (1, "recorded")])
+def test_snapshots_of_a_state_that_was_never_recorded_are_of_the_change(run: Run, value: int, source: str):
+    """Control: a change to what was recorded leaves the recorded snapshots."""
+    change = {"kind": "state", "step": 5, "patch": [{"op": "add", "path": "/n", "value": value}]}
+
+    _, made = forked(run, 5, change)
+
+    assert made is not None
+    sources = [(step.index, step.source) for step in made.steps if step.kind == "other"]
+    assert sources == [(2, "recorded"), (4, "recorded"), *((index, source) for index, _ in sources[2:])]
+    assert len(sources) > 3
+    assert {step.source for step in made.steps if step.kind != "other"} == {"recorded"}
+
+
+@pytest.mark.parametrize("of_code", [False, True], ids=["rebuilt", "own code"])
+def test_a_fork_that_stops_at_its_model_names_the_answer_that_was_recorded_there(run: Run, of_code: bool):
+    failed = {"kind": "tool_result", "step": 7, "error": {"type": "Timeout", "message": "late"}}
+    if of_code:
+        result, _ = fork_made_by(run, own(desk()), order_of(7, failed, tools={}))
+    else:
+        result, _ = forked(run, 7, failed)
+
+    then = answered(run.steps[8])
+    assert then is not None
+    assert place(result)[::2] == ("unknown_from_step", "response")
+    assert result.divergence is not None
+    assert result.divergence.recorded == then.parsed
 
 
 @pytest.mark.parametrize(("at", "change"), [(at, change) for at, change, _ in CASES if change is not ELSE])

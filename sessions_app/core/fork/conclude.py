@@ -20,7 +20,7 @@ from sessions_app.core.replay.fixture_book import FixtureMiss, recorded_argument
 from sessions_app.core.replay.model_part import model_of_fork
 from sessions_app.core.replay.observed import Divergence, Observations, Result
 from sessions_app.core.replay.proof import part_of
-from sessions_app.core.run import Run, Step, ToolCall
+from sessions_app.core.run import Run, Step, ToolCall, answered
 
 
 def conclude_fork(
@@ -78,23 +78,32 @@ def _stopped(
         return Result(verdict="paused", facts=facts, observations=seen, stopped=stopped.to_json())
     return Result(
         verdict="unknown_from_step",
-        divergence=_unknown(plan, stopped) if miss is None else _missed(miss, stopped.stop.step),
+        divergence=_unknown(plan, stopped, seen) if miss is None else _missed(miss, stopped.stop.step),
         facts=facts,
         observations=seen,
         stopped=stopped.to_json(),
     )
 
 
-def _unknown(plan: ForkPlan, stopped: Stopped) -> Divergence:
-    """What was asked for, against the recorded call of the same tool that comes nearest."""
+def _unknown(plan: ForkPlan, stopped: Stopped, seen: Observations) -> Divergence:
+    """What was asked for, against the recorded call of the same tool that comes nearest; of a request to the model,
+    against the answer that was recorded in its place."""
     stop = stopped.stop
     if stop.kind == "model":
-        return Divergence(step=stop.step, path="response", recorded=None, replayed="no recorded answer to this request")
+        then, now = _answer_in_place(plan.run, seen), "no recorded answer to this request"
+        return Divergence(step=stop.step, path="response", recorded=then, replayed=now)
     nearest = _nearest(plan.run, stop.name, stop.arguments)
     if nearest is None:
         return Divergence(step=stop.step, path="args", recorded=None, replayed=stop.arguments)
     path, left, right = nearest
     return Divergence(step=stop.step, path=path, recorded=left, replayed=right)
+
+
+def _answer_in_place(run: Run, seen: Observations) -> JsonValue:
+    """None where the recording asked its model no more."""
+    index = seen.requests[-1].step if seen.requests else 0
+    answer = answered(run.steps[index - 1]) if index else None
+    return None if answer is None else answer.parsed
 
 
 def _missed(miss: FixtureMiss, step: int) -> Divergence:

@@ -11,7 +11,7 @@ from sessions_app.core.fork.changes import NewState
 from sessions_app.core.fork.order import Order
 from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.core.run import Run, StateChange, Step
-from sessions_app.core.state import PatchError, apply_patch, state_after
+from sessions_app.core.state import PatchError, after_steps, apply_patch, state_after
 
 
 class ForkState:
@@ -30,6 +30,8 @@ class ForkState:
         self.digest = state_digest(self.value)
         """Of the state that the fork started from, SHA-256."""
         self.notes: list[str] = []
+        self._recorded: frozenset[str | None] = frozenset()
+        """Of the states that the recorded snapshots hold."""
 
     def reach(self, step: int) -> None:
         """The fork comes to this step of its own: what is to be changed up to here is changed."""
@@ -46,10 +48,11 @@ class ForkState:
 
     def fitted(self, made: Run) -> Run:
         """The run of the fork. Snapshots that were played back say what happened to the recorded state; of that the
-        changed one takes what fits."""
+        changed one takes what fits. A snapshot of a state that was never recorded is one of the change."""
         if not self._is_changed:
             return made
         self.value = _state_after(made, self._kept)
+        self._recorded = _snapshot_digests(self._run)
         return replace(made, steps=(*made.steps[: self._kept], *map(self._fitted, made.steps[self._kept :])))
 
     def _fitted(self, step: Step) -> Step:
@@ -57,7 +60,9 @@ class ForkState:
         if change is None:
             return step
         before, after = (tuple(self._applied(list(each), step.index)) for each in (change.before, change.after))
-        return replace(step, state=StateChange(before=before, after=after) if before or after else None)
+        fitted = replace(step, state=StateChange(before=before, after=after) if before or after else None)
+        is_recorded = step.kind != "other" or step.source != "recorded" or state_digest(self.value) in self._recorded
+        return fitted if is_recorded else replace(fitted, source="by_hand")
 
     def _applied(self, operations: list[JsonObject], step: int | None) -> list[JsonObject]:
         """Those that fit the state as it is now."""
@@ -70,6 +75,15 @@ class ForkState:
             else:
                 fitting.append(operation)
         return fitting
+
+
+def _snapshot_digests(run: Run) -> frozenset[str | None]:
+    value, found = _state_after(run, 0), set()
+    for step in run.steps:
+        value = after_steps(value, [step])
+        if step.kind == "other" and step.state is not None:
+            found.add(state_digest(value))
+    return frozenset(found)
 
 
 def _state_after(run: Run, step: int) -> JsonValue:
