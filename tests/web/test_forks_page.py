@@ -290,7 +290,7 @@ def test_the_page_has_the_same_number_of_queries_for_one_fork_and_for_three(shop
 
 
 def test_hostile_forks_are_text(shop, parent, bob):
-    order = ORDER | {"hypothesis": HOSTILE, "expect": HOSTILE, "changes": [{"kind": HOSTILE}]}
+    order = ORDER | {"hypothesis": HOSTILE, "expect": HOSTILE, "changes": [{"kind": "instructions", "value": HOSTILE}]}
     replay = make_fork(parent, order=order, facts=FACTS | {"lint": [HOSTILE]}, expectation_met=None)
     pages = page_of(bob, replay) + forks_of(bob, parent) + bob.get(reverse("replays", args=["shop"])).content.decode()
 
