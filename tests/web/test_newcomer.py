@@ -11,7 +11,7 @@ from tests.instances import Instance
 from tests.web.browsing import press
 
 REPRODUCED = "Reproduced: same 3 steps, same answer"
-NO_DIFFERENCE = re.compile(r"No difference in 5 steps, \d+ fields")
+NO_DIFFERENCE = re.compile(r"No difference in 3 steps, \d+ fields")
 
 
 @pytest.fixture
