@@ -82,7 +82,8 @@ def test_the_order_desk_is_the_recorded_one():
     assert place(with_example("cancel_bug", "order_desk")) == ("reproduced", None, None)
 
 
-def test_the_repaired_order_desk_refuses_at_the_tool_that_cancelled():
+def test_the_repaired_order_desk_refuses_at_the_tool_that_cancelled(monkeypatch):
+    monkeypatch.setattr(registered_agents, "cancelled", [])  # others may have run the tools of the examples here
     result = with_example("cancel_bug", "order_desk_fixed")
 
     assert place(result) == ("diverged", 4, "result")

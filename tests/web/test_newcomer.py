@@ -41,7 +41,7 @@ def test_by_keyboard_alone(page: Page, running_instance: Instance, problems: lis
     expect(page.get_by_text("world off: 0 network calls, 0 writes")).to_be_visible()
 
     press(page, "c")
-    expect(page.get_by_text(NO_DIFFERENCE)).to_be_visible()
+    expect(page.locator(".story").get_by_text(NO_DIFFERENCE)).to_be_visible()
     assert problems == []
 
 
@@ -65,7 +65,7 @@ def test_with_scripts_off(browser: Browser, running_instance: Instance):
     expect(page.get_by_text("world off: 0 network calls, 0 writes")).to_be_visible()
 
     page.get_by_role("link", name=re.compile("diff", re.IGNORECASE)).first.click()
-    expect(page.get_by_text(NO_DIFFERENCE)).to_be_visible()
+    expect(page.locator(".story").get_by_text(NO_DIFFERENCE)).to_be_visible()
     context.close()
 
 
