@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import threading
@@ -214,7 +215,7 @@ def test_requests_inside_of_a_tool_are_no_steps_of_the_agent():
     answers = (says(call("reserve", {}, "a")), says(call("reserve", {}, "b")), says("Done."))
     agent = Agent(Scripted(*answers), tools=[reserve])
     with local_server() as server:
-        run = only_run_of(lambda: agent.run_sync("Two"), state=lambda: {}, snapshot_every=2, http=True)
+        run = only_run_of(lambda: asyncio.run(agent.run("Two")), state=lambda: {}, snapshot_every=2, http=True)
 
     assert sum(isinstance(step.call, OtherCall) and step.http is not None for step in run.steps) == 4
     assert [state["step_number"] for state in states(run)] == [2, 4]
