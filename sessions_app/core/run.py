@@ -404,7 +404,11 @@ SKIPPED = "Tool not executed"
 
 def counted_steps(run: Run) -> list[Step]:
     """Those that lists show and every count of steps counts: without inner steps of a framework and snapshots."""
-    return [step for step in run.steps if not isinstance(step.call, OtherCall)]
+    return [step for step in run.steps if is_counted(step)]
+
+
+def is_counted(step: Step) -> bool:
+    return not isinstance(step.call, OtherCall)
 
 
 def main_steps(run: Run) -> list[Step]:

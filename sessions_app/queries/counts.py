@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -78,20 +77,14 @@ def _oldest(replays: QuerySet[Replay]) -> Counted:
 
 def _lasted(name: str, about: str, replays: QuerySet[Replay], begin: str, end: str) -> Lasted:
     took = ExpressionWrapper(F(end) - F(begin), output_field=DurationField())
-    up_to = [Count("pk", filter=Q(took__lte=timedelta(seconds=each))) for each in SECONDS]
+    up_to = {f"up_to_{each}": Count("pk", filter=Q(took__lte=timedelta(seconds=each))) for each in SECONDS}
     found = (
-        replays.annotate(took=took)
-        .filter(took__isnull=False)
-        .aggregate(count=Count("pk"), total=Sum("took"), **_named(up_to))
+        replays.annotate(took=took).filter(took__isnull=False).aggregate(count=Count("pk"), total=Sum("took"), **up_to)
     )
     return Lasted(
         name=name,
         about=about,
-        up_to=tuple(found[each] for each in _named(up_to)),
+        up_to=tuple(found[name] for name in up_to),
         count=found["count"],
         seconds=(found["total"] or timedelta()).total_seconds(),
     )
-
-
-def _named(counts: Sequence[Count]) -> dict[str, Count]:
-    return {f"up_to_{place}": each for place, each in enumerate(counts)}

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from django.db.models import QuerySet
 
-from sessions_app.core.fork.order import OnDifference, read_order
+from sessions_app.core.fork.order import OnDifference, Order, read_order
 from sessions_app.core.formats.fields import Fields
 from sessions_app.core.judge.anomalies import find_anomalies
 from sessions_app.core.judge.kit import audit_kit
@@ -97,7 +97,7 @@ def _attempt(replay: Replay, output: Payload | None) -> Attempt:
         tool_calls=replay.produced_run.tool_call_count if replay.produced_run else 0,
         error=_error(replay),
         replay_id=replay.replay_id,
-        parts=_parts(replay),
+        parts=_parts(replay, read_order(replay.order)),
         state=_state(replay),
     )
 
@@ -148,7 +148,7 @@ def replay_facts(replay: Replay, run: RecordedRun, output: Payload | None) -> Re
 
 def plain_facts(replay: Replay) -> ReplayFacts:
     """As far as the row alone holds them: without what a fork was asked for, and what its run came to."""
-    facts, found = replay.facts, replay.divergence
+    facts, found, order = replay.facts, replay.divergence, read_order(replay.order)
     return ReplayFacts(
         verdict=replay.verdict or "could_not_run",  # type: ignore[arg-type]  # one of ours, from a column
         steps=replay.produced_run.step_count if replay.produced_run else 0,
@@ -172,8 +172,8 @@ def plain_facts(replay: Replay) -> ReplayFacts:
         agent=agent_of(replay) if "commit" in facts else None,
         commit=facts.get("commit"),
         clock=facts.get("clock"),
-        parts=_parts(replay),
-        runs_tools=read_order(replay.order).tools.run,
+        parts=_parts(replay, order),
+        runs_tools=order.tools.run,
         samples=samples_of(replay) if replay.mode == ReplayMode.LIVE else None,
         effect=_effect(replay),
         request=_request(replay),
@@ -185,10 +185,9 @@ def _request(replay: Replay) -> str | None:
     return f"{sent['method']} {sent['url']}" if sent else None
 
 
-def _parts(replay: Replay) -> Parts | None:
+def _parts(replay: Replay, order: Order) -> Parts | None:
     if replay.mode in FORK_MODES or not _has_run(replay):
         return None
-    order = read_order(replay.order)
     own_machine = is_own_machine(replay.facts)
     model = _live_model(replay)
     part: ModelPart = "live" if order.samples is not None else _MODELS[order.on_difference]

@@ -3,19 +3,33 @@
 from __future__ import annotations
 
 from sessions_app.agents.live_model.endpoint import ModelUnavailable
-from sessions_app.core.errors import StoredBytesMissing
 from sessions_app.core.fork.sampling import Budget, estimate
-from sessions_app.mapping.load import load_run
-from sessions_app.models import Run
+from sessions_app.core.run import ModelCall, Run, Step
+from sessions_app.models import Run as RunRow
+from sessions_app.services.fork_checks import Parent
 from sessions_app.services.replay_questions import live_endpoint
 
 
-def whole_run_in_words(run: Run, n: int) -> str:
-    """Of `n` samples of the whole run; empty where no model can be asked or the recording is gone."""
+def whole_run_in_words(run: RunRow, n: int) -> str:
+    """Of `n` samples of the whole run; empty where no model can be asked."""
     try:
-        return budget_words(estimate(load_run(run), 1, n), n, live_endpoint().max_requests)
-    except (ModelUnavailable, StoredBytesMissing):
+        return budget_words(budget_of(Parent(run), 1, n), n, live_endpoint().max_requests)
+    except ModelUnavailable:
         return ""
+
+
+def budget_of(parent: Parent, at_step: int, n: int) -> Budget:
+    """Of the main model calls alone, without their payloads."""
+    steps = [
+        Step(index=row.index, name="", call=_call(row.input_tokens, row.output_tokens))
+        for row in parent.row.steps[at_step - 1 :]
+        if row.kind == "model" and row.index in parent.main
+    ]
+    return estimate(Run(run_id=parent.row.run_id, session_id="", status="ok", steps=tuple(steps)), at_step, n)
+
+
+def _call(sent: int | None, answered: int | None) -> ModelCall:
+    return ModelCall(history=None, response=None, input_tokens=sent, output_tokens=answered)
 
 
 def budget_words(budget: Budget, n: int, most: int) -> str:

@@ -386,15 +386,23 @@ def reading(*script: Any) -> Agent[Search, str]:
     return agent
 
 
-@pytest.mark.parametrize("runs_tools", [False, True], ids=["frozen", "tools run"])
-def test_a_step_that_stops_unknown_began_with_the_changed_state(runs_tools: bool):
+def searched_once(make: Any) -> tuple[Run, int]:
+    """A run with a snapshot behind each step, and the step of its second request."""
     kept = Search(retrieved_docs=["doc 0"])
     script = says(call("search_docs", {"query": "refund policy"}, "c")), says("I found nothing.")
-    run = recorded_run(lambda: Play(reading(*script), "Go", deps=kept), state=lambda: asdict(kept), snapshot_every=1)
-    at = [step.index for step, _ in run.model_calls][1]
+    run = recorded_run(lambda: Play(make(*script), "Go", deps=kept), state=lambda: asdict(kept), snapshot_every=1)
+    return run, [step.index for step, _ in run.model_calls][1]
+
+
+def without_docs(at: int) -> dict[str, Any]:
     patch = [{"op": "replace", "path": "/retrieved_docs", "value": []}]
-    change = {"kind": "state", "step": at, "patch": patch}
-    order = read_order({"at_step": at, "agent": "s", "tools": {"run": runs_tools}, "changes": [change]})
+    return {"at_step": at, "agent": "s", "changes": [{"kind": "state", "step": at, "patch": patch}]}
+
+
+@pytest.mark.parametrize("runs_tools", [False, True], ids=["frozen", "tools run"])
+def test_a_step_that_stops_unknown_began_with_the_changed_state(runs_tools: bool):
+    run, at = searched_once(reading)
+    order = read_order({**without_docs(at), "tools": {"run": runs_tools}})
 
     result, made = fork_made_by(run, registered(agent=reading()), order)
 
@@ -407,13 +415,8 @@ def test_a_step_that_stops_unknown_began_with_the_changed_state(runs_tools: bool
 @pytest.mark.parametrize(("agent", "verdict"), [(searcher, "reproduced"), (reading, "diverged")])
 def test_a_changed_state_that_nobody_reads_makes_no_difference(agent: Any, verdict: str):
     """The person's own change is no difference by itself. Control: of an agent whose instructions read it."""
-    kept = Search(retrieved_docs=["doc 0"])
-    script = says(call("search_docs", {"query": "refund policy"}, "c")), says("I found nothing.")
-    run = recorded_run(lambda: Play(agent(*script), "Go", deps=kept), state=lambda: asdict(kept), snapshot_every=1)
-    at = [step.index for step, _ in run.model_calls][1]
-    patch = [{"op": "replace", "path": "/retrieved_docs", "value": []}]
-    change = {"kind": "state", "step": at, "patch": patch}
-    order = read_order({"at_step": at, "agent": "s", "on_difference": "play_on", "changes": [change]})
+    run, at = searched_once(agent)
+    order = read_order({**without_docs(at), "on_difference": "play_on"})
 
     result, made = fork_made_by(run, registered(agent=agent()), order)
 

@@ -133,10 +133,10 @@ def _answer(http: HttpExchange) -> JsonValue:
     have said."""
     if (http.status or 0) >= _FAILED:
         return None
-    body = body_value(http.response_body)
-    events = events_in(body) if isinstance(body, str) else None
     if not is_whole(http):
         return None
+    body = body_value(http.response_body)
+    events = events_in(body) if isinstance(body, str) else None
     return body if events is None else [*events]
 
 

@@ -30,7 +30,7 @@ from sessions_app.core.compare.volatile import (
 )
 from sessions_app.core.payload import JsonValue
 from sessions_app.core.ran_with import is_told
-from sessions_app.core.run import Run, Step, asked
+from sessions_app.core.run import Run, Step, asked, is_counted
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -48,8 +48,8 @@ class StepPair:
 
     @property
     def is_counted(self) -> bool:
-        """Whether it is a step to those who count: no inner step of a framework and no snapshot."""
-        return any(step is not None and step.kind != "other" for step in (self.left, self.right))
+        """Whether one of the two is a step to those who count."""
+        return any(step is not None and is_counted(step) for step in (self.left, self.right))
 
     @property
     def is_unplayed(self) -> bool:

@@ -91,9 +91,9 @@ def _is_known(known: Mapping[str, list[JsonValue]], raw: JsonObject, said: JsonV
 def _other_returns(run: Run) -> Iterator[Reason]:
     """The SDK tells the model what Python prints for an object or a list that a tool returned."""
     for step, call in run.tool_calls:
-        returned = _as_recorded(step.extra.get("returned"))
         printed = _printed(call.result.value) if call.result is not None and call.result.is_text else None
-        if isinstance(returned, dict | list) and printed is not None and not same_json(printed, returned):
+        returned = None if printed is None else _as_recorded(step.extra.get("returned"))
+        if isinstance(returned, dict | list) and not same_json(printed, returned):
             message = f"What {step_name(step)} returned is not what the model was told of it."
             yield reason_at(run, "answer_contradicted", message, step)
 

@@ -59,10 +59,13 @@ def named_though_not_found(run: Run, is_empty: set[int]) -> Iterator[tuple[Step,
     answer = text_of(run.output) or ""
     if _SAYS_NOTHING.search(answer.lower()):
         return
-    for step, call in own_tools(run):
-        name = _name_in(answer, call) if step.index in is_empty and _is_listing(call) else None
-        if name is not None and not any(name in (text_of_result(other) or "") for _, other in own_tools(run)):
-            yield step, name
+    asked = [
+        (step, _name_in(answer, call)) for step, call in own_tools(run) if step.index in is_empty and _is_listing(call)
+    ]
+    named = {name for _, name in asked if name is not None}
+    told = [call.result.as_text() for _, call in own_tools(run) if call.result is not None] if named else []
+    untold = {name for name in named if not any(name in text for text in told)}
+    yield from ((step, name) for step, name in asked if name in untold)
 
 
 def _is_listing(call: ToolCall) -> bool:
@@ -72,10 +75,6 @@ def _is_listing(call: ToolCall) -> bool:
 def _name_in(answer: str, call: ToolCall) -> str | None:
     words = {str(item) for _, item in leaves(value_of(call.arguments)) if re.search(r"\d{2}", str(item))}
     return next((word for word in sorted(words) if re.search(rf"(?<!\w){re.escape(word)}(?!\w)", answer)), None)
-
-
-def text_of_result(call: ToolCall) -> str | None:
-    return None if call.result is None else call.result.as_text()
 
 
 # --- another sum than was told -----------------------------------------------------------------

@@ -6,14 +6,12 @@ from typing import Any
 
 from sessions_app.agents.live_model.endpoint import Endpoint, ModelUnavailable
 from sessions_app.core.fork.order import MAX_SAMPLES
-from sessions_app.core.fork.sampling import Budget, estimate
-from sessions_app.core.run import ModelCall, Run, Step
 from sessions_app.services.fork_checks import Parent
 from sessions_app.services.replay_questions import live_endpoint
 from sessions_app.web.forks.form import SAMPLES
 from sessions_app.web.forks.inputs import Typed, number_of, text_of
 from sessions_app.web.forks.recorded import Recorded
-from sessions_app.web.live_budget import budget_words
+from sessions_app.web.live_budget import budget_of, budget_words
 
 
 def live_context(parent: Parent, recorded: Recorded, typed: Typed) -> dict[str, Any]:
@@ -28,7 +26,7 @@ def live_context(parent: Parent, recorded: Recorded, typed: Typed) -> dict[str, 
         "is_sampling": bool(typed.get("sampling")),
         "live_host": host,
         "live_name": _model(endpoint, recorded, typed),
-        "live_budget": budget_words(_budget(parent, recorded.start.row.index, n), n, endpoint.max_requests),
+        "live_budget": budget_words(budget_of(parent, recorded.start.row.index, n), n, endpoint.max_requests),
         "most_samples": MAX_SAMPLES,
     }
 
@@ -43,17 +41,3 @@ def _model(endpoint: Endpoint, recorded: Recorded, typed: Typed) -> str | None:
     """The server's settings go before the fork's change, and that before what was recorded."""
     changed = text_of(typed, "model").strip() if typed.get("use_model") else ""
     return endpoint.model or changed or recorded.request.model
-
-
-def _budget(parent: Parent, at_step: int, n: int) -> Budget:
-    """Of the main model calls alone, without their payloads."""
-    steps = [
-        Step(index=row.index, name="", call=_call(row.input_tokens, row.output_tokens))
-        for row in parent.row.steps[at_step - 1 :]
-        if row.kind == "model" and row.index in parent.main
-    ]
-    return estimate(Run(run_id=parent.row.run_id, session_id="", status="ok", steps=tuple(steps)), at_step, n)
-
-
-def _call(sent: int | None, answered: int | None) -> ModelCall:
-    return ModelCall(history=None, response=None, input_tokens=sent, output_tokens=answered)

@@ -6,7 +6,7 @@ Works on rows alone: equal keys are equal calls, so nothing has to be loaded to 
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
@@ -217,8 +217,7 @@ def outline(
 ) -> list[Entry]:
     """`asked` is the step that is shown beside the list; `unfolded` holds first steps of open loops; `hidden` has the
     steps that are left out, each with its parent; `called` has the runs that steps called."""
-    lines = _lines(rows, started_at, hits or {}, hidden or {})
-    lines = [replace(line, called=tuple((called or {}).get(line.step.index, ()))) for line in lines]
+    lines = _lines(rows, started_at, hits or {}, hidden or {}, called or {})
     marks = [_signature(line) for line in lines]
     entries: list[Entry] = []
     at = 0
@@ -244,16 +243,27 @@ def _fold(lines: list[Line], cycle: int, times: int, asked: int | None, unfolded
 
 
 def _lines(
-    rows: Sequence[StepSummary], started_at: datetime | None, hits: Mapping[int, int], hidden: Mapping[int, int | None]
+    rows: Sequence[StepSummary],
+    started_at: datetime | None,
+    hits: Mapping[int, int],
+    hidden: Mapping[int, int | None],
+    called: Mapping[int | None, Sequence[Run]],
 ) -> list[Line]:
     depths: dict[int, int] = {}
     lines = []
     for i, row in enumerate(rows):
         parent = _shown_parent(row, hidden)
         depths[row.index] = 0 if parent is None else min(depths.get(parent, 0) + 1, DEEPEST)
-        offset = offset_ms(row, started_at)
-        depth, found = depths[row.index], hits.get(row.index, 0)
-        lines.append(Line(step=row, depth=depth, brace=_brace(rows, i), offset_ms=offset, hits=found))
+        lines.append(
+            Line(
+                step=row,
+                depth=depths[row.index],
+                brace=_brace(rows, i),
+                offset_ms=offset_ms(row, started_at),
+                hits=hits.get(row.index, 0),
+                called=tuple(called.get(row.index, ())),
+            )
+        )
     return lines
 
 
