@@ -175,3 +175,51 @@ def test_a_sampling_asks_the_live_model_from_its_step_on(run: Run, at: int):
     sources = [(step.index, step.source) for step in made.steps]
     assert sources == [*((index, "recorded") for index in range(1, at)), (at, "live")]
     assert [question["what"] for question in asked] == ["live"]
+
+
+# --- breakpoints
+
+
+@pytest.mark.parametrize("point", [{"tool": "cancel_order"}, {"step": 4}, {"when": 'tool = "cancel_order"'}])
+def test_a_fork_pauses_before_the_body_of_a_tool_and_goes_on(run: Run, point: JsonObject):
+    ran: list[str] = []
+    agent, order = own(desk(body=noting(ran))), order_of(1, breakpoints=[point])
+
+    result, made = fork_made_by(run, agent, order)
+    assert result.stopped is not None
+    assert [result.stopped[name] for name in ("step", "kind", "name", "why")] == [
+        4,
+        "tool",
+        "cancel_order",
+        "breakpoint",
+    ]
+    assert (result.verdict, sources(made)[-1], ran) == ("paused", "unknown", [])
+
+    passed = read_course({"passed": result.stopped["at"]})
+    assert fork_made_by(run, agent, order, passed)[0].verdict == "reproduced"
+    assert ran == ["delivered"]
+
+
+def test_an_answer_by_hand_at_a_breakpoint_stands_in_the_place_of_the_body(run: Run):
+    ran: list[str] = []
+    agent = own(desk(body=noting(ran)))
+    order = order_of(1, breakpoints=[{"tool": "cancel_order"}], on_difference="play_on")
+    stopped = forked_by(run, agent, order).stopped
+    assert stopped is not None
+    course = read_course(
+        {"passed": stopped["at"], "answers": [{"at": stopped["at"], "asked": stopped["asked"], "value": "No."}]}
+    )
+
+    _, made = fork_made_by(run, agent, order, course)
+
+    assert (answer_of(made, 4), ran) == ("No.", [])
+
+
+def test_stepping_comes_to_the_body_of_each_tool(run: Run):
+    stops = []
+    course = read_course({"passed": 0, "is_stepping": True})
+    while (stopped := fork_made_by(run, own(desk()), order_of(1), course)[0].stopped) is not None:
+        stops.append((stopped["step"], stopped["kind"]))
+        course = read_course({"passed": stopped["at"], "is_stepping": True})
+
+    assert stops == [(1, "model"), (2, "tool"), (3, "model"), (4, "tool"), (5, "model")]

@@ -57,6 +57,8 @@ class ForkStage:
         self._look: Look = lambda: ([], {})
         self._given: dict[str, Any] = {"source": "unknown"}
         self._tool_given: dict[int, ToolGiven] = {}
+        self._begun: dict[str | None, Stopped] = {}
+        """Where the fork stands if a tool that began comes to something that nothing knows, by the call's id."""
         self._keys = RequestKeys()
         self._recorded = {step.index: call for step, call in plan.run.model_calls}
         _set(clock, plan, order)
@@ -160,12 +162,22 @@ class ForkStage:
         ask = ToolAsk(at=self._stops.at + 1, name=name, call_id=call_id, arguments=arguments, key=key)
         return self._answering.is_by_hand(ask)
 
-    def stop_within(self, name: str, call_id: str | None, arguments: JsonObject) -> Stopped:
-        """The tool's own function ran and came to something that nothing knows: somebody may answer in its place."""
+    def runs(self, name: str, call_id: str | None, arguments: JsonObject) -> None:
+        """Before the tool's own function: a place to pause."""
         stop = self._tool_stop(name, call_id, arguments)
-        self._stops.reach(stop)
-        self._left_open(stop)
-        return self._stops.unknown(stop)
+        stopped = self._stops.reach(stop)
+        self._begun[call_id] = self._stops.unknown(stop)
+        if stopped is not None:
+            self._left_open(stop)
+            raise Paused(stopped)
+
+    def stop_within(self, call_id: str | None) -> Stopped | None:
+        """The tool's own function came to something that nothing knows: somebody may answer in its place. None where no
+        tool began."""
+        stopped = self._begun.get(call_id)
+        if stopped is not None:
+            self._left_open(stopped.stop)
+        return stopped
 
     def called(
         self,

@@ -25,10 +25,10 @@ from sessions_app.core.fork.conclude import conclude_fork
 from sessions_app.core.fork.order import Course, Order
 from sessions_app.core.fork.plan import CannotFork, ForkPlan, plan_fork
 from sessions_app.core.fork.state import ForkState
-from sessions_app.core.fork.stops import Stopped, Stops
+from sessions_app.core.fork.stops import Stops
 from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.core.registrations import IGNORES_STATE
-from sessions_app.core.replay.fixture_book import FixtureMiss, sayable
+from sessions_app.core.replay.fixture_book import sayable
 from sessions_app.core.replay.observed import Observations, Result
 from sessions_app.core.replay.plan import PlannedAnswer
 from sessions_app.core.run import Fixture, Run
@@ -51,7 +51,7 @@ class OwnForkStage(OwnStage):
         return self.fork.is_by_hand(call.tool_name, call.tool_call_id, sayable(raw_arguments(call)))
 
     def runs(self, call: ToolCallPart) -> None:
-        """What the tool comes to is the stop."""
+        self.fork.runs(call.tool_name, call.tool_call_id, sayable(raw_arguments(call)))
 
     def fixture(self, name: str, call_id: str | None, arguments: JsonObject) -> Fixture:
         return self.fork.fixture(name, call_id, arguments)
@@ -165,18 +165,12 @@ class _OwnFork(OwnReplay):
             return replace(seen, states=self.state.states, first_state=self.state.first)
         return replace(seen, states="changed", first_state=self.state.first) if self.state.states == "taken" else seen
 
-    def _stop_within_tool(self, miss: FixtureMiss) -> Stopped | None:
-        """None where no call can be answered in its place: a function that makes the output came to it, or a hook."""
-        call = next((each for each in reversed(self.gate.ran) if each.tool_call_id == miss.call_id), None)
-        if call is None:
-            return None
-        return self.stage.fork.stop_within(call.tool_name, call.tool_call_id, sayable(raw_arguments(call)))
-
     async def fork(self, run_id: str) -> tuple[Result, Run]:
         with every_run_frozen() as misses:
             ending, messages = await self.loop(start_of_fork(self._plan, self.transcript), misses)
         if ending.miss is not None:
-            ending = replace(ending, stopped=self._stop_within_tool(ending.miss))
+            # A function that makes the output, or a hook, is no call that somebody could answer.
+            ending = replace(ending, stopped=self.stage.fork.stop_within(ending.miss.call_id))
         final = self.transcript.end(None, messages, step=0)
         seen = self._observed(observations_of(self.transcript, final, ending))
         result, made = conclude_fork(self._plan, self._order, seen, ending, self._state, run_id=run_id)

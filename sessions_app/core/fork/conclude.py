@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 
 from sessions_app.core.compare.json_diff import MISSING, differences
-from sessions_app.core.compare.runs import Comparison, compare_runs
+from sessions_app.core.compare.runs import Comparison, compare_runs, rules_for
 from sessions_app.core.fork.order import Order
 from sessions_app.core.fork.plan import ForkPlan
 from sessions_app.core.fork.produce import forked_run
 from sessions_app.core.fork.proof import prove_fork
-from sessions_app.core.fork.state import ForkState
+from sessions_app.core.fork.state import ForkState, rules_of
 from sessions_app.core.fork.stops import Stopped
 from sessions_app.core.judge.verdict import judge
 from sessions_app.core.payload import JsonObject, JsonValue
@@ -35,10 +34,8 @@ def conclude_fork(
     if ending.miss is not None:
         found = _missed(ending.miss, len(made.steps) + 1)
         return Result(verdict="fixture_missing", divergence=found, facts=facts, observations=seen), made
-    comparison = compare_runs(plan.run, made)
+    comparison = compare_runs(plan.run, made, (*rules_for(plan.run, made), *rules_of(order)))
     divergence = _first_difference(comparison)
-    if seen.states == "carried" and _differs_in_state_alone(comparison, divergence):
-        divergence = None
     limit = judge(plan.run).limit
     model = model_of_fork(plan.replay.answers, seen.requests)
     proof = prove_fork(comparison, divergence, ending, limit, model=model, states=seen.states)
@@ -50,17 +47,6 @@ def conclude_fork(
     if not proof.is_reproduction:
         return _not_compared(plan, f"{(proof.outcome.reason or '').capitalize()}.", facts, seen), made
     return Result(verdict="reproduced", facts=facts, observations=seen), made
-
-
-def _differs_in_state_alone(comparison: Comparison, divergence: Divergence | None) -> bool:
-    """Whether all that differs is a state that was carried over, as where nobody read what the order changed in it."""
-    if divergence is None or "state" not in divergence.path.partition(".")[0]:
-        return False
-    return compare_runs(_without_state(comparison.left), _without_state(comparison.right)).divergence is None
-
-
-def _without_state(run: Run) -> Run:
-    return replace(run, initial_state=None, steps=tuple(replace(step, state=None) for step in run.steps))
 
 
 def _not_compared(plan: ForkPlan, reason: str, facts: JsonObject, seen: Observations) -> Result:

@@ -3,10 +3,12 @@ that happened again changed it."""
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from dataclasses import replace
 
 from sessions_app.core.checkpoints import state_digest
+from sessions_app.core.compare.volatile import VolatileRule, VolatileRules
 from sessions_app.core.fork.changes import NewState
 from sessions_app.core.fork.order import Order
 from sessions_app.core.payload import JsonObject, JsonValue
@@ -91,3 +93,18 @@ def _state_after(run: Run, step: int) -> JsonValue:
         return state_after(run, step)
     except PatchError:
         return None
+
+
+CHANGED_STATE = VolatileRule(
+    key="changed-by-the-fork",
+    name="state of a fork that changes it",
+    why="The order changed it, and what became of it since belongs to the change.",
+    ending="",
+    place=re.compile(r"^(?:input_)?state\b"),
+)
+
+
+def rules_of(order: Order) -> VolatileRules:
+    """With a state that somebody changed, no recorded one is left to hold another against: where the change takes
+    effect, the model or a tool is asked for something else."""
+    return (CHANGED_STATE,) if any(isinstance(change, NewState) for change in order.changes) else ()

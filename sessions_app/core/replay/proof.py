@@ -127,10 +127,10 @@ def part_of(path: str) -> PartName | None:
 
 
 _BEGINNINGS: dict[PartName, tuple[str, ...]] = {
+    "state": ("state", "input_state", "initial_state"),
     "requests": ("messages", "request", "instructions", "prior", "input"),
     "parameters": ("parameters", "tools"),
     "model": ("model", "settings"),
-    "state": ("state", "initial_state"),
     "tool_arguments": ("arguments", "args", "ran_with", "call_id", "tool_name"),
     "outcome": ("output", "error", "status", "open_calls", "final"),
 }
