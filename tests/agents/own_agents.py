@@ -53,8 +53,10 @@ def replayed_by(
     live: Iterable[str] = (),
     runs_tools: bool = False,
     on_difference: OnDifference = "stop",
+    progress: list[tuple[int, int]] | None = None,
 ) -> Result:
-    """`live` names tools, as an order does. They run in this process unless `ask` does otherwise."""
+    """`live` names tools, as an order does. They run in this process unless `ask` does otherwise. `progress` takes the
+    steps that were done and their number."""
     tools = ToolPolicy(run=runs_tools, live=frozenset(live))
     order = Order(tools=tools, on_difference=on_difference)
     ask = ask or (run_here(own) if tools.live else never_asked)
@@ -62,6 +64,8 @@ def replayed_by(
 
     def on_progress(done: int, total: int) -> None:
         assert done <= total
+        if progress is not None:
+            progress.append((done, total))
 
     replay = replay_with_own_agent(run, own, order=order, ask=ask, on_progress=on_progress, clock=clock, stops=stops)
     try:

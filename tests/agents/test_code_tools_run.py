@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -99,6 +100,20 @@ def test_the_tool_runs_and_says_so(run: Run):
 
     assert place(result) == ("reproduced", None, None)
     assert result.facts["sources"] == {"recorded": 3, "own_code": 2}
+
+
+def test_each_tool_runs_at_its_recorded_time_and_counts_as_a_step(run: Run):
+    progress: list[tuple[int, int]] = []
+    began: list[datetime] = []
+
+    def body(status: str) -> str:
+        began.append(datetime.now(UTC))
+        return "Order ORD-5521 cancelled."
+
+    replayed_by(run, own(desk(body=body)), runs_tools=True, progress=progress)
+
+    assert began == [run.steps[3].started_at]
+    assert progress == [(done, 5) for done in range(1, 6)]
 
 
 @pytest.mark.parametrize("body", [refuses, fails, asks_again, crashes])

@@ -86,6 +86,7 @@ PRINTED = (
     Printed(name="checkpoint_delta.json", what="What changed between two checkpoints"),
     Printed(name="golden_trace.json", what="A golden trace"),
     Printed(name="attempt.json", what="The result of an attempt"),
+    Printed(name="attempts.json", what="A list of attempts"),
     Printed(name="analysis.json", what="The analysis of a trace"),
     Printed(name="report.txt", what="A reproduction report"),
     Printed(name="tool_results.txt", what="A value that Python printed"),

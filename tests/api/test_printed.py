@@ -44,6 +44,7 @@ REFUSED = {
     "checkpoint_delta.json": "Send the checkpoints whole",
     "golden_trace.json": "Send the recording of that run",
     "attempt.json": "Send the recording of the run",
+    "attempts.json": "Send the recording of the run",
     "analysis.json": "Send the session file",
     "report.txt": "Send the session file",
     "tool_results.txt": "Write it with json.dump",

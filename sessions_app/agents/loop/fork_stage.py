@@ -170,6 +170,7 @@ class ForkStage:
         if stopped is not None:
             self._left_open(stop)
             raise Paused(stopped)
+        self._on_progress()
 
     def stop_within(self, call_id: str | None) -> Stopped | None:
         """The tool's own function came to something that nothing knows: somebody may answer in its place. None where no

@@ -92,11 +92,13 @@ class OwnReplay:
         clock: PinnedClock,
         stops: Stops,
     ) -> None:
-        ticker = Ticker(plan.total, on_progress)
+        ticker, reached = Ticker(plan.total, on_progress), set[int]()
 
         def on_step(step: int) -> None:
             clock.move_to(plan.run.steps[step - 1].started_at)
-            ticker.step()
+            if step not in reached:  # a tool that began may still give its recorded answer
+                reached.add(step)
+                ticker.step()
 
         self.plan, self.own, self.clock = plan, own, clock
         self.transcript = Transcript(plan.run)

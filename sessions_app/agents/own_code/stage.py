@@ -72,11 +72,14 @@ class OwnStage(RecordedStage):
         return False
 
     def runs(self, call: ToolCallPart) -> None:
-        """Before a tool's own function: a place to pause, at the step of the call then, or at the request before it."""
+        """Before a tool's own function: a place to pause, at the step of the call then, or at the request before it.
+        It runs at the time that was recorded for it."""
         arguments = raw_arguments(call)
         fixture = self._book.look_up(call.tool_name, call.tool_call_id, arguments)
         step = fixture.step if fixture else self._asked_at
         self._pause(tool_stop(step, call.tool_name, call.tool_call_id, sayable(arguments)))
+        if fixture is not None:
+            self._on_step(step)
 
     def chose(self, model: str | None) -> None:
         """The id of the model that the team's code sends its next request to."""

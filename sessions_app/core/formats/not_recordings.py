@@ -29,8 +29,13 @@ def refusal_of(value: JsonValue) -> str | None:
     """Why this is no recording, and what to send instead; None where nothing is known of it."""
     if isinstance(value, dict):
         return next((words for keys, words in _BY_KEYS if keys <= value.keys()), None)
-    is_calls = isinstance(value, list) and bool(value) and all(map(_is_bare_call, value))
-    return _CALLS if is_calls else None
+    if not isinstance(value, list) or not value:
+        return None
+    return _CALLS if all(map(_is_bare_call, value)) else _refusal_of_first(value[0])
+
+
+def _refusal_of_first(value: JsonValue) -> str | None:
+    return refusal_of(value) if isinstance(value, dict) else None
 
 
 def _is_bare_call(value: JsonValue) -> bool:
