@@ -44,14 +44,17 @@ class Played:
     """What a golden came to with an agent."""
 
     judged: Sequence[Judged]
+    error: str | None = None
+    """What ended the run, where an error did."""
 
     @property
     def passed(self) -> bool:
-        """Only if every check holds: what cannot be judged is no success."""
-        return all_passed(self.judged) is True
+        """Only if every check holds and no error ended the run: what cannot be judged is no success."""
+        return all_passed(self.judged) is True and self.error is None
 
     def __str__(self) -> str:
-        return "\n".join(f"{_SIGNS[each.seen.passed]} {each.check.words}: {each.seen.words}" for each in self.judged)
+        lines = [f"{_SIGNS[each.seen.passed]} {each.check.words}: {each.seen.words}" for each in self.judged]
+        return "\n".join(lines if self.error is None else [*lines, f"FAIL It ended with an error: {self.error}"])
 
 
 _SIGNS = {True: "ok  ", False: "FAIL", None: "?   "}
@@ -94,7 +97,9 @@ def play(golden: ExportedGolden, *, agent: str | None = None) -> Played:
     Raises `ValueError` where no agent is named, and what `replay_recorder` raises where the agent cannot be run.
     """
     scene = read_recording(golden.recording).record
-    return Played(judge(read_checks(golden.checks), trace_of(played_record(golden, agent=agent), scene)))
+    trace = trace_of(played_record(golden, agent=agent), scene)
+    error = (trace.error or "not recorded") if trace.has_failed else None
+    return Played(judge(read_checks(golden.checks), trace), error)
 
 
 def played_record(golden: ExportedGolden, *, agent: str | None = None) -> Record:

@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 import zipfile
+from dataclasses import replace
 from xml.etree import ElementTree
 
 import pytest
@@ -218,6 +219,21 @@ def test_an_exported_golden_without_an_agent_says_what_is_missing(client, tmp_pa
     exported(client, keep(client, "cancel_bug"), tmp_path)
 
     assert "Say whose code runs: --golden-agent module:attribute" in run_pytest(tmp_path, "").stdout
+
+
+def test_code_that_breaks_does_not_pass_in_an_exported_golden(tmp_path, monkeypatch):
+    """Its only check has held by then. Control: the same golden with an agent that does not break."""
+    body = "also.asked = getattr(also, 'asked', 0) + 1; assert also.asked < 3, 'down'"
+    (tmp_path / "breaks_off.py").write_text(BROKEN.replace("BODY", body))
+    monkeypatch.syspath_prepend(tmp_path)
+    golden = golden_of("cancel_5521", PROJECT_ROOT / "examples" / "goldens")
+    golden = replace(golden, checks=[{"kind": "result", "tool": "lookup_order", "contains": "delivered"}])
+
+    broken = play(golden, agent="breaks_off:make")
+
+    assert play(golden).passed
+    assert ([each.seen.passed for each in broken.judged], broken.passed) == ([True], False)
+    assert "FAIL It ended with an error: AssertionError: down" in str(broken)
 
 
 def test_playing_an_exported_golden_starts_no_program(monkeypatch):
