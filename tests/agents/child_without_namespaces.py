@@ -11,6 +11,6 @@ class ChildWithoutNamespaces(CodeChild):
     module = "tests.agents.child_without_namespaces"
 
 
-if __name__ == "__main__":
+def main() -> None:
     refuse_namespaces()
     code_child.main()

@@ -47,7 +47,3 @@ def main() -> None:
 
     replaying.replay_requested = replay_requested
     child.main()
-
-
-if __name__ == "__main__":
-    main()

@@ -32,7 +32,3 @@ def main() -> None:
 
     replaying.replay = replay  # type: ignore[assignment]  # it takes whatever the real one takes
     child.main()
-
-
-if __name__ == "__main__":
-    main()

@@ -58,12 +58,16 @@ def test_nobody_answers_what_the_code_asks():
     assert (result["verdict"], result["error"]) == ("could_not_run", "EOFError: EOF when reading a line")
 
 
-def test_what_cannot_start_says_why(tmp_path: Path):
-    (tmp_path / "pydantic_ai.py").write_text("raise ImportError('no such library here')")
+class UnknownChild(CodeChild):
+    module = "tests.agents.no_such_module"
 
-    result = replay_in_child("sessions_app.examples.agents:order_desk", environment={"PYTHONPATH": str(tmp_path)})
 
-    assert result["error"] == "crashed: could not start: ImportError: no such library here"
+def test_what_cannot_start_says_why():
+    result = replay_in_child("sessions_app.examples.agents:order_desk", child_type=UnknownChild)
+
+    assert result["error"] == (
+        "crashed: could not start: ModuleNotFoundError: No module named 'tests.agents.no_such_module'"
+    )
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
+from pydantic_ai import Agent
 
+from sessions_app.core.fork.order import read_course
 from sessions_app.core.payload import JsonObject
 from sessions_app.core.replay.agreement import produced
 from sessions_app.core.run import Run, answered
@@ -14,6 +17,7 @@ from tests.agents.forking import forked
 from tests.agents.own_agents import fork_made_by, own, place, recorded_run, replayed_by
 from tests.agents.test_code_fork_tools import order_of
 from tests.agents.test_code_tools_run import cancelled, desk
+from tests.recorder.scenarios import Play, Scripted, call, says
 
 STATE = {"n": 1}
 KINDS = ["model", "other", "tool", "other", "model", "other", "tool", "other", "model"]
@@ -147,3 +151,75 @@ def test_a_rule_at_a_step_counts_snapshots(run: Run, of_code: bool):
         _, made = forked(run, 3, rule)
 
     assert labels(made)[8] == ("model", "rule")
+
+
+# --- where a fork stops, in its own count
+
+
+def three_lookups(*script: Any) -> Play:
+    agent: Agent[None, str] = Agent(Scripted(*script), name="desk")
+
+    @agent.tool_plain
+    def lookup(number: int) -> int:
+        """Look one up."""
+        return number
+
+    return Play(agent, "Go")
+
+
+def looked_up(every: int) -> Run:
+    script = (
+        says(call("lookup", {"number": 1}, "a")),
+        says(call("lookup", {"number": 2}, "b"), call("lookup", {"number": 3}, "c")),
+        says(call("lookup", {"number": 4}, "d")),
+        says("Done."),
+    )
+    return recorded_run(lambda: three_lookups(*script), state=lambda: STATE, snapshot_every=every)
+
+
+HOW = {"rebuilt": None, "frozen": {}, "tools run": {"run": True}}
+
+
+@pytest.mark.parametrize("every", [1, 2, 3, 5])
+@pytest.mark.parametrize("how", HOW)
+@pytest.mark.parametrize("position", range(4))
+def test_a_fork_stops_at_the_step_that_its_run_ends_with(every: int, how: str, position: int):
+    run = looked_up(every)
+    at = [step.index for step, _ in run.tool_calls][position]
+    change = {"kind": "tool_result", "step": at, "value": 99}
+    if how == "rebuilt":
+        result, made = forked(run, at, change)
+    else:
+        result, made = fork_made_by(run, own(three_lookups()), order_of(at, change, tools=HOW[how]))
+
+    assert made is not None
+    assert result.stopped is not None
+    assert (result.stopped["kind"], made.steps[-1].source) == ("model", "unknown")
+    assert (result.stopped["step"], result.divergence.step) == (len(made.steps), len(made.steps))
+
+
+@pytest.mark.parametrize("every", [1, 2, 3, 5])
+@pytest.mark.parametrize("how", HOW)
+def test_a_fork_that_goes_step_by_step_counts_as_its_run_does(every: int, how: str):
+    run = looked_up(every)
+    at = [step.index for step, _ in run.tool_calls][1]
+    change, seen, passed = {"kind": "tool_result", "step": at, "value": 99}, [], 0
+    while True:
+        course = {"passed": passed, "is_stepping": True}
+        if how == "rebuilt":
+            result, made = forked(run, at, change, course=course)
+        else:
+            result, made = fork_made_by(
+                run, own(three_lookups()), order_of(at, change, tools=HOW[how]), read_course(course)
+            )
+        assert made is not None
+        assert result.stopped is not None
+        if result.stopped["why"] == "unknown":
+            break
+        passed = result.stopped["at"]
+        waits = [step.index for step in made.steps if step.source == "unknown"]
+        seen.append((result.stopped["step"], waits))
+
+    behind = [(step, waits) for step, waits in seen if step > at]
+    assert all(step in waits for step, waits in behind), behind
+    assert len(behind) > 0

@@ -10,12 +10,14 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from replay_web.supervisor.processes import wait_gone
 from sessions_app.agents.process import sandbox
+from sessions_app.agents.process.forking import ForkedProcess, ForkServer, bare_environment
 from sessions_app.agents.process.sandbox import ChildDied, ChildPool, ReplayChild
 from tests.agents.probing_child import ProbingChild
 from tests.agents.talking import ask, example, probe, running
@@ -109,6 +111,35 @@ def test_the_pool_replaces_a_child_that_died_while_it_waited():
     assert not second.is_alive
 
 
+def parent_of(pid: int | None) -> int:
+    return int(Path(f"/proc/{pid}/stat").read_text().split()[3])
+
+
+def test_a_fork_server_that_died_is_started_again():
+    server = ForkServer()
+
+    def started() -> ForkedProcess:
+        return server.fork(
+            "tests.agents.probing_child", [json.dumps({"hidden": []})], bare_environment(), with_stderr=False
+        )
+
+    first = started()
+    assert json.loads(first.stdout.readline()) == {"ready": True}
+    died = parent_of(parent_of(first.pid))  # behind the keeper
+    os.kill(died, signal.SIGKILL)
+    wait_gone([died], 5)
+    second = started()
+
+    assert json.loads(second.stdout.readline()) == {"ready": True}
+    assert first.poll() is None, "it lives on: its keeper is another process"
+    for each in (first, second):
+        each.kill()
+        assert each.wait(5) == -signal.SIGKILL
+        each.stdout.close()
+        each.close()
+    server.close()
+
+
 def test_a_child_is_let_go_after_its_share():
     pool = ChildPool()
     child = pool.take()
@@ -167,6 +198,7 @@ def test_children_leave_no_descriptors_behind():
     def used() -> int:
         return len(os.listdir("/proc/self/fd"))
 
+    ReplayChild().end()  # the fork server is there
     before = used()
     for _ in range(3):
         child = ReplayChild()

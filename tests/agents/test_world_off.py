@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from sessions_app.agents.process import sandbox
+from sessions_app.agents.process.forking import bare_environment
 from sessions_app.agents.process.sandbox import ReplayChild
 from sessions_app.core.replay.isolation import HOOK_ONLY
 from tests.agents import probes
@@ -141,7 +141,8 @@ def test_the_child_knows_no_secrets_and_no_addresses(child):
     environment = Path(f"/proc/{child.pid}/environ").read_bytes()
 
     names = {entry.partition(b"=")[0].decode() for entry in environment.split(b"\0") if entry}
-    assert names <= {*sandbox._KEPT, "PYDANTIC_AI_NO_BANNER", "TZ"}
+    assert names <= bare_environment().keys()
+    assert SECRETS.isdisjoint(names)
     values = [os.environ[name].encode() for name in SECRETS & set(os.environ)]
     assert not [value for value in values if value in environment]
     assert SECRETS.isdisjoint(probe(child, "look_around")["facts"]["found"]["environment"])

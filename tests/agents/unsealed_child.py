@@ -11,6 +11,6 @@ class UnsealedChild(CodeChild):
     module = "tests.agents.unsealed_child"
 
 
-if __name__ == "__main__":
+def main() -> None:
     world_off.seal = lambda *arguments, **named: Seal()
     code_child.main()

@@ -18,11 +18,13 @@ from sessions_app.core.fork.answering import Answering, ModelAsk, ModelGiven, To
 from sessions_app.core.fork.changes import NewClock
 from sessions_app.core.fork.order import Order
 from sessions_app.core.fork.plan import ForkPlan
+from sessions_app.core.fork.produce import gave_the_same
 from sessions_app.core.fork.state import ForkState
 from sessions_app.core.fork.stops import Stop, Stopped, Stops
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.replay.fixture_book import FixtureMiss, is_same_call, was_never_answered
 from sessions_app.core.replay.matching import Mismatch
+from sessions_app.core.replay.observed import ObservedCall
 from sessions_app.core.replay.plan import PlannedAnswer
 from sessions_app.core.replay.request_key import RequestKeys
 from sessions_app.core.run import REPEATED, Fixture, ModelCall, ToolCall, main_steps
@@ -230,7 +232,7 @@ class ForkStage:
         """The number in the fork of what comes next. As long as it repeats the recording it is the recorded one, for
         snapshots and other work beside the loop are played back between; behind that, steps are counted."""
         made = [(each.step or 0, each.source in REPEATED) for each in self._transcript.requests]
-        made += [(each.step, each.source in REPEATED) for each in self._transcript.calls]
+        made += [(each.step, self._is_repeated(each)) for each in self._transcript.calls]
         told = sorted((step, is_repeated) for step, is_repeated in made if step)
         same = [step for step, _ in takewhile(lambda each: each[1], told)]
         last, more = same[-1] if same else self._plan.kept, self._transcript.count - len(same)
@@ -239,6 +241,10 @@ class ForkStage:
         elif not more and (recorded := self._recorded_step(kind, call_id, behind=last)) is not None:
             return recorded
         return last + more + 1 + (self._denied(behind=last) if kind == "model" else 0)
+
+    def _is_repeated(self, call: ObservedCall) -> bool:
+        recorded = self._plan.run.steps[call.step - 1] if call.step else None
+        return call.source in REPEATED or gave_the_same(recorded, call.answer)
 
     def _recorded_step(self, kind: str, call_id: str | None, *, behind: int) -> int | None:
         if kind == "model":

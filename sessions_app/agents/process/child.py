@@ -1,12 +1,11 @@
-"""The process in which replays run: `python -m sessions_app.agents.process.child LIFELINE SETUP`.
+"""The process in which replays run: `main` is told LIFELINE and SETUP.
 
 It talks as `pipe` says. A request holds `run_id` (of the run to produce), `record` (text of a native record), `order`
 and `course` (`core/fork/order.py`); a result `verdict`, `divergence`, `facts`, `error`, `stopped` and `record`, with
 `live_calls`, which happened, and `refused_calls`, which the fence kept from happening. SETUP is JSON: `hidden`, places
 that cannot be read in here.
 
-It has no database, no secrets and no network, and serves one replay after the other, because importing the library
-costs most of a second.
+It has no database, no secrets and no network, and serves one replay after the other.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from dataclasses import asdict
 from functools import partial
 from typing import Any
 
-from sessions_app.agents.process.loading import loading_for_good
+from sessions_app.agents.loop import replaying
 from sessions_app.agents.process.pipe import Pipe, to_nowhere
 from sessions_app.agents.process.world_off import Fence, switch_off
 from sessions_app.core.payload import JsonObject
@@ -33,9 +32,6 @@ _NAMED = 20
 
 def main() -> None:
     pipe = Pipe(lifeline=int(sys.argv[1]))
-    with loading_for_good():
-        from sessions_app.agents.loop import replaying  # the library loads before the world goes off
-
     hidden = json.loads(sys.argv[2])["hidden"]
     fence = switch_off(hidden, memory_bytes=MEMORY_BYTES, cpu_seconds=CPU_SECONDS)
     silence_stderr()
@@ -92,7 +88,3 @@ def silence_stderr() -> None:
     """Up to here it may say why it cannot start. What is replayed may print payloads, which no log may hold."""
     sys.stderr.flush()
     to_nowhere(2)
-
-
-if __name__ == "__main__":
-    main()

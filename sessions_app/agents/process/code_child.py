@@ -1,4 +1,4 @@
-"""The process of code replays: `python -m sessions_app.agents.process.code_child LIFELINE SETUP`.
+"""The process of code replays: `main` is told LIFELINE and SETUP.
 
 It talks as `pipe` says, and its requests and results are those of `child`. SETUP is JSON: `target` of the agent
 (`package.module:attribute`), `limits` (`CodeLimits`), `folder` in which it may write, `hidden`, places that
@@ -12,14 +12,14 @@ import json
 import os
 import sys
 from collections.abc import Callable
-from contextlib import suppress
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from sessions_app.agents.loop import sub_agents
+from sessions_app.agents.own_code.registry import CannotLoadAgent, load_team_agent
+from sessions_app.agents.own_code.replaying import replay_with_code
 from sessions_app.agents.process.child import attempt, result_body
 from sessions_app.agents.process.code_fence import CodeLimits, fence_code
-from sessions_app.agents.process.loading import loading_for_good
 from sessions_app.agents.process.pipe import Pipe
 from sessions_app.agents.process.world_off import Fence
 from sessions_app.core.fork.order import read_order
@@ -29,13 +29,6 @@ from sessions_app.core.replay.observed import Result
 
 def main() -> None:
     setup = json.loads(sys.argv[2])
-    with loading_for_good():  # the library loads before the world goes off
-        from sessions_app.agents.loop import sub_agents
-        from sessions_app.agents.own_code import replaying as own_replaying
-
-        with suppress(ImportError):
-            import_module("urllib3")  # it tries a socket while it is imported, which would count as reaching out
-
     limits = CodeLimits(**setup["limits"])
     pipe = Pipe(lifeline=int(sys.argv[1]))
     fence = fence_code(limits, Path(setup["folder"]), setup["hidden"])
@@ -45,16 +38,12 @@ def main() -> None:
     requests = pipe.requests()
     request = next(requests)
     with sub_agents.every_run_frozen():
-        body = _serve(request, setup["target"], fence, limits, pipe, own_replaying)
+        body = _serve(request, setup["target"], fence, limits, pipe)
     pipe.say({"id": request["id"], "result": body})
     next(requests)
 
 
-def _serve(
-    request: JsonObject, target: str, fence: Fence, limits: CodeLimits, pipe: Pipe, own_replaying: Any
-) -> JsonObject:
-    from sessions_app.agents.own_code.registry import load_team_agent
-
+def _serve(request: JsonObject, target: str, fence: Fence, limits: CodeLimits, pipe: Pipe) -> JsonObject:
     of_tools: JsonObject = {}
 
     def replay(request: JsonObject, on_progress: Any, ask: Callable[[JsonObject], JsonValue]) -> Any:
@@ -66,7 +55,7 @@ def _serve(
                 _note_fence(of_tools, fence, dict(reply or {}))
             return reply
 
-        return own_replaying.replay_with_code(request, load_team_agent(target), on_progress, asked)
+        return replay_with_code(request, load_team_agent(target), on_progress, asked)
 
     if read_order(request.get("order") or {}).tools.run and not fence.holds_all:
         words = f"Tools run only where the kernel keeps the world out. Here there is {fence.words}."
@@ -101,15 +90,9 @@ def _of_limit(kind: str | None, limits: CodeLimits, fence: Fence) -> str | None:
 
 
 def crash_words(error: BaseException, limits: CodeLimits, fence: Fence) -> str:
-    from sessions_app.agents.own_code.registry import CannotLoadAgent
-
     if isinstance(error, SystemExit):
         return f"crashed: sys.exit({'' if error.code is None else error.code})"
     if isinstance(error, CannotLoadAgent):
         return f"could not be loaded: {error}"
     words = _of_limit(type(error).__name__, limits, fence)
     return words or f"crashed: {type(error).__name__}: {error}"
-
-
-if __name__ == "__main__":
-    main()

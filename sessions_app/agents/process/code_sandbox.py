@@ -12,7 +12,8 @@ from contextlib import suppress
 from dataclasses import asdict
 
 from sessions_app.agents.process.code_fence import CodeLimits
-from sessions_app.agents.process.sandbox import ChildDied, ReplayChild, bare_environment
+from sessions_app.agents.process.forking import bare_environment
+from sessions_app.agents.process.sandbox import ChildDied, ReplayChild
 from sessions_app.core.payload import JsonObject
 
 _FIRST_WORDS = 4000
@@ -43,7 +44,7 @@ class CodeProcess(ReplayChild):
         super().__init__(
             {"target": target, "limits": asdict(limits), "folder": self._folder.name},
             environment=_of_code(environment, self._folder.name),
-            stderr=subprocess.PIPE,
+            with_stderr=True,
         )
         self._counting = threading.Thread(target=self._count_output, daemon=True)
         self._counting.start()
@@ -73,8 +74,7 @@ class CodeProcess(ReplayChild):
 
     def _kill(self, reason: str) -> None:
         self._reason = self._reason or reason
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.kill()
 
     def _count_output(self) -> None:
         assert self._process.stderr is not None
@@ -173,6 +173,6 @@ class CodeChild(CodeProcess):
 
 
 def _of_code(declared: Mapping[str, str], folder: str) -> dict[str, str]:
-    """Nothing of ours; folders of its own; one arena, for memory that is only reserved counts against its limit."""
-    own = {"HOME": folder, "TMPDIR": folder, "MALLOC_ARENA_MAX": "1", "REPLAY_RECORD": "off"}
+    """Nothing of ours; folders of its own."""
+    own = {"HOME": folder, "TMPDIR": folder, "REPLAY_RECORD": "off"}
     return {**bare_environment(), **own, **declared}

@@ -1,4 +1,4 @@
-"""Loads registered agents to see whether a replay could: `python -m …process.load_child LIFELINE SETUP`.
+"""Loads registered agents to see whether a replay could: `main` is told LIFELINE and SETUP.
 
 SETUP is that of `code_child`. A request holds `targets`; each has an answer as soon as it was loaded, with `target`,
 `problem`, None when it is an agent, and `reads_state`. The world is off as in a replay, for this imports the team's
@@ -13,9 +13,10 @@ import os
 import sys
 from pathlib import Path
 
+from sessions_app.agents.loop import sub_agents
+from sessions_app.agents.own_code.registry import load_team_agent
 from sessions_app.agents.process.code_child import crash_words
 from sessions_app.agents.process.code_fence import CodeLimits, fence_code
-from sessions_app.agents.process.loading import loading_for_good
 from sessions_app.agents.process.pipe import Pipe
 from sessions_app.agents.process.world_off import Fence
 from sessions_app.core.payload import JsonObject
@@ -23,9 +24,6 @@ from sessions_app.core.payload import JsonObject
 
 def main() -> None:
     setup = json.loads(sys.argv[2])
-    with loading_for_good():
-        from sessions_app.agents.loop import sub_agents  # the library loads before the world goes off
-
     limits = CodeLimits(**setup["limits"])
     pipe = Pipe(lifeline=int(sys.argv[1]))
     fence = fence_code(limits, Path(setup["folder"]), setup["hidden"])
@@ -39,15 +37,9 @@ def main() -> None:
 
 
 def _loaded(target: str, limits: CodeLimits, fence: Fence) -> JsonObject:
-    from sessions_app.agents.own_code.registry import load_team_agent
-
     fence.attempts.clear()
     try:
         own = load_team_agent(target)
     except BaseException as error:
         return {"problem": crash_words(error, limits, fence), "reads_state": None}
     return {"problem": None, "reads_state": own.deps_of_state is not None}
-
-
-if __name__ == "__main__":
-    main()

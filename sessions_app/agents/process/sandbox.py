@@ -5,23 +5,16 @@ from __future__ import annotations
 import json
 import os
 import queue
-import signal
 import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from sessions_app.agents.process.forking import bare_environment, fork_server
 from sessions_app.core.payload import JsonObject, compact_json
 
 _ROOT = Path(__file__).resolve().parents[3]
-_KEPT = (
-    *("PATH", "LANG", "LC_ALL", "VIRTUAL_ENV", "LD_LIBRARY_PATH"),
-    *("PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX"),
-)
-"""The child gets no secrets and no addresses: only what Python needs to start."""
-
 _SECRET_FILES = tuple(f"{name}_FILE" for name in ("SECRET_KEY", "DATABASE_URL", "REDIS_URL", "REPLAY_MODEL_KEY"))
 
 _SERVES = 100
@@ -42,37 +35,27 @@ class ReplayChild:
         setup: JsonObject | None = None,
         *,
         environment: Mapping[str, str] | None = None,
-        stderr: int | None = None,
+        with_stderr: bool = False,
     ) -> None:
         """`setup` is what this kind of child is told on its command line; `environment` stands in for the little that
         is given by default."""
-        other_end, own_end = os.pipe()
-        self._lifeline = os.fdopen(own_end, "wb")
-        """Nothing is ever written to it; the kernel closes it when we die, and tells the child."""
-        self._process = subprocess.Popen(
-            [
-                sys.executable,
-                "-m",
-                self.module,
-                str(other_end),
-                json.dumps({"hidden": hidden_places(), **(setup or {})}),
-            ],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=stderr,
-            cwd=_ROOT,
-            env=bare_environment() if environment is None else dict(environment),
-            start_new_session=True,
-            pass_fds=(other_end,),
+        self._process = fork_server.fork(
+            self.module,
+            [json.dumps({"hidden": hidden_places(), **(setup or {})})],
+            bare_environment() if environment is None else environment,
+            with_stderr=with_stderr,
         )
-        os.close(other_end)
         self.served = 0
         self._answers: queue.SimpleQueue[JsonObject | None] = queue.SimpleQueue()
         threading.Thread(target=self._read, daemon=True).start()
 
     @property
     def pid(self) -> int:
-        return self._process.pid
+        """Raises `ChildDied` where it could not be started."""
+        pid = self._process.pid
+        if pid is None:
+            raise ChildDied("it could not be started")
+        return pid
 
     @property
     def is_alive(self) -> bool:
@@ -101,22 +84,16 @@ class ReplayChild:
 
     def end(self) -> None:
         """Kill the child and whatever it may have started; safe to call twice."""
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.kill()
         self._process.wait()
-        for pipe in (self._process.stdin, self._lifeline):
-            if pipe is not None:
-                with suppress(OSError):
-                    pipe.close()
+        self._process.close()
 
     def _write(self, line: bytes) -> None:
-        assert self._process.stdin is not None
         with suppress(BrokenPipeError, ValueError):  # it ended; the reader sees the end of the answers and says so
             self._process.stdin.write(line)
             self._process.stdin.flush()
 
     def _read(self) -> None:
-        assert self._process.stdout is not None
         with suppress(ValueError), self._process.stdout as lines:
             for line in lines:
                 self._answers.put(json.loads(line))
@@ -132,7 +109,7 @@ class ReplayChild:
 
 
 class ChildPool:
-    """Idle children, kept for the next replay: starting one costs most of a second."""
+    """Idle children, kept for the next replay: they are behind their fence already."""
 
     def __init__(self, start: Callable[[], ReplayChild] = ReplayChild) -> None:
         self._start = start
@@ -140,7 +117,7 @@ class ChildPool:
         self._lock = threading.Lock()
 
     def warm_up(self) -> None:
-        """Start one child ahead of the first replay; it loads while the worker waits."""
+        """Start one child ahead of the first replay: the library loads while the worker waits."""
         self.give_back(self._start())
 
     def take(self) -> ReplayChild:
@@ -171,9 +148,3 @@ def hidden_places() -> list[str]:
     home = os.environ.get("REPLAY_HOME") or str(_ROOT / ".replay")
     named = [os.environ.get(name) for name in ("REPLAY_BLOBS", *_SECRET_FILES)]
     return [os.path.abspath(place) for place in (home, *named) if place]
-
-
-def bare_environment() -> dict[str, str]:
-    """What Python needs to start, and nothing of ours."""
-    kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
-    return {**kept, "PYDANTIC_AI_NO_BANNER": "1", "TZ": "UTC"}

@@ -104,8 +104,11 @@ class _Builder:
         """Recorded work that is no part of the loop, such as building a prompt, up to the recorded step in whose place
         the next one stands. It did not run again and goes with the steps before it, as long as these are the recorded
         ones."""
-        last, self._repeated = self._repeated, recorded
-        if last is None or recorded is None:
+        last = self._repeated
+        if last is None:
+            return
+        self._repeated = recorded
+        if recorded is None:
             return
         between = self._plan.run.steps[last : recorded - 1]
         if not any(step.kind in ("model", "tool") for step in between):
@@ -177,7 +180,7 @@ class _Builder:
             return
         recorded = self._recorded_step(observed.step) if observed else None
         call = _tool_call(part, observed, answer, recorded, is_output=name in self._output_tools())
-        is_repeated = observed is not None and (observed.source in REPEATED or _gave_the_same(recorded, call))
+        is_repeated = observed is not None and (observed.source in REPEATED or gave_the_same(recorded, call))
         yield from self._beside(recorded.index if recorded else None)
         self._repeated = self._repeated if is_repeated else None
         if observed is None:
@@ -292,10 +295,12 @@ def _name(call: ModelCall | ToolCall) -> str:
     return call.tool_name if isinstance(call, ToolCall) else "model"
 
 
-def _gave_the_same(recorded: Step | None, call: ToolCall) -> bool:
+def gave_the_same(recorded: Step | None, call: ToolCall | None) -> bool:
     """Whether a tool that ran did what it did then, so that the fork is still on the recorded course."""
     then = recorded.call if recorded else None
-    return isinstance(then, ToolCall) and (then.result, then.outcome) == (call.result, call.outcome)
+    if not isinstance(then, ToolCall) or call is None:
+        return False
+    return (then.result, then.outcome) == (call.result, call.outcome)
 
 
 def _is_same(recorded: ToolCall, call: ToolCall) -> bool:
