@@ -188,6 +188,31 @@ def test_a_tool_whose_request_was_not_recorded_has_no_answer(kind, ends):
         assert result.divergence.replayed == "GET https://shop.example/x"
 
 
+@pytest.mark.parametrize(
+    ("beside", "ends"),
+    [
+        ({"outcome": "interrupted", "result": None}, ("fixture_missing", 3)),
+        ({"result": {"id": 1}}, ("fixture_missing", 3)),
+        ({"result": "another"}, ("diverged", 2)),
+    ],
+    ids=["cut off", "not put into words yet", "another answer"],
+)
+def test_what_was_cut_off_beside_a_request_that_was_not_recorded_is_no_difference(beside, ends):
+    """Control: a call that came to its end, and to another answer."""
+    script = [calls("lookup", '{"order": "A"}', "c1"), calls("lookup", '{"order": "B"}', "c2")], [message("Shipped.")]
+    record = one_record(lambda: run(agent(*script, tools=[lookup])))
+    changed = copy.deepcopy(record)
+    error = {"type": "RequestNotRecorded", "message": "GET https://shop.example/x: no HTTP was recorded for this call"}
+    changed["steps"][1] |= beside
+    changed["steps"][2] |= {"outcome": "crashed", "error": error}
+    del changed["steps"][2]["result"], changed["steps"][3:], changed["final"], changed["output"]
+    changed["steps"][1] = {name: value for name, value in changed["steps"][1].items() if value is not None}
+
+    result, _ = judged(bytes_of(record), bytes_of(changed), "run")
+
+    assert (result.verdict, result.divergence.step) == ends
+
+
 @pytest.mark.parametrize("times", [("2026-03-01T10:00:02Z", "2026-03-01T10:00:01Z"), (None, None)])
 def test_recorded_requests_of_a_call_are_listed_in_the_order_in_which_they_were_sent(times):
     """The last one stands on the tool's own step."""

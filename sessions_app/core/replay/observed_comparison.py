@@ -17,7 +17,7 @@ from sessions_app.core.replay.matching import Mismatch, Tally, first_mismatch, n
 from sessions_app.core.replay.observed import Divergence
 from sessions_app.core.replay.observed_pairs import Pair, Pairs, Tools, same_error
 from sessions_app.core.replay.observed_states import ObservedStates
-from sessions_app.core.replay.observed_stops import is_paused
+from sessions_app.core.replay.observed_stops import cut_off, is_paused
 from sessions_app.core.replay.plan import PlannedAnswer
 from sessions_app.core.replay.projection import in_shape_of
 from sessions_app.core.replay.ran_with import first_other as first_given
@@ -47,9 +47,11 @@ class ObservedComparison:
     """Whether a request was not the recorded one: what is asked for behind it belongs to another run."""
     _last: int = 0
     """The recorded step that stood beside the newest one."""
+    _cut_off: frozenset[int] = field(init=False)
 
     def __post_init__(self) -> None:
         self.states = ObservedStates(self.pairs) if self.tools == "run" else None
+        self._cut_off = cut_off(self.pairs)
 
     @property
     def is_same(self) -> bool:
@@ -72,7 +74,7 @@ class ObservedComparison:
         self._compare_end()
 
     def _compare(self, pair: Pair) -> None:
-        if not self.is_same or is_paused(pair):
+        if not self.is_same or is_paused(pair) or pair.observed.index in self._cut_off:
             return
         call = pair.observed.call
         if isinstance(call, ModelCall):

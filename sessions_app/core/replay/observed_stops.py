@@ -5,7 +5,10 @@ Those errors are in the observed run by their names, as the errors of the agent 
 
 from __future__ import annotations
 
+from itertools import takewhile
+
 from sessions_app.core.replay.observed_pairs import Pair, Pairs, same_error
+from sessions_app.core.run import ToolCall
 
 _PAUSED = "ReplayPaused"
 _STOPS = frozenset({"RequestDiffers", "NoAnswerRecorded", "RecordingExhausted", "RequestNotRecorded", _PAUSED})
@@ -29,3 +32,22 @@ def is_stop(pair: Pair) -> bool:
 def is_paused(pair: Pair) -> bool:
     """Whether the replay waits before this step is answered."""
     return is_stop(pair) and pair.observed.error is not None and pair.observed.error.type == _PAUSED
+
+
+def cut_off(pairs: Pairs) -> frozenset[int]:
+    """Observed steps, by index, of calls beside the one at which the replay stopped: those that ended with it, and
+    those whose answer was not yet put into the words that the model is told. What they came to is not known."""
+    calls = list(takewhile(lambda pair: isinstance(pair.observed.call, ToolCall), reversed(pairs.steps)))
+    if not any(map(is_stop, calls)):
+        return frozenset()
+    return frozenset(pair.observed.index for pair in calls if not is_stop(pair) and _is_unfinished(pair))
+
+
+def _is_unfinished(pair: Pair) -> bool:
+    recorded, call = pair.recorded.call if pair.recorded else None, pair.observed.call
+    if not isinstance(recorded, ToolCall) or not isinstance(call, ToolCall):
+        return False
+    if call.outcome == "interrupted":
+        return True
+    then, now = recorded.result, call.result
+    return then is not None and now is not None and then.is_text and not now.is_text
