@@ -38,6 +38,18 @@ CHROMIUM_ARGUMENTS = (
 BROWSER_FIXTURES = {"browser", "page"}
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Once: of several processes by the one that starts the others."""
+    if not hasattr(config, "workerinput") and shutil.which("git"):
+        refresh_index()
+
+
+def refresh_index() -> None:
+    """The recorder asks git for changes many hundreds of times. Until the index of a fresh checkout is written again,
+    git reads the files themselves, which takes four to seven times as long."""
+    subprocess.run(["git", "update-index", "-q", "--refresh"], cwd=PROJECT_ROOT, capture_output=True)
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Iterator[None]:
     """What is loaded and collected stays until the end: the garbage collector need not look through it every time."""
