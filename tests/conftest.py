@@ -3,6 +3,7 @@
 import gc
 import os
 import shutil
+import ssl
 import subprocess
 import sys
 import time
@@ -59,6 +60,15 @@ def pytest_collection() -> Iterator[None]:
     finally:
         gc.enable()
         settle()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_authorities() -> Iterator[None]:
+    """HTTP clients trust nobody here: reading the certificates of all authorities takes each new one 20 ms."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("load_verify_locations", "set_default_verify_paths"):
+            patch.setattr(ssl.SSLContext, name, lambda *_, **__: None)
+        yield
 
 
 @pytest.fixture(scope="session")
