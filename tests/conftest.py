@@ -8,12 +8,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from functools import cache
 from urllib.parse import urlsplit
 
 import pytest
 from django.db import connection
 from hypothesis import settings as hypothesis_settings
 
+from replay_recorder.writing import code_facts
 from replay_web.celery import app
 from replay_web.garbage import settle
 from replay_web.supervisor.home import PROJECT_ROOT
@@ -68,6 +70,16 @@ def no_authorities() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         for name in ("load_verify_locations", "set_default_verify_paths"):
             patch.setattr(ssl.SSLContext, name, lambda *_, **__: None)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def git_asked_once() -> Iterator[None]:
+    """In each folder: no test changes the commit under the recorders of its own process."""
+    ask = code_facts._git
+    answers = cache(lambda folder, *arguments: ask(*arguments))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(code_facts, "_git", lambda *arguments: answers(os.getcwd(), *arguments))
         yield
 
 
