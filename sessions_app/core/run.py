@@ -234,6 +234,13 @@ class Step:
             return None
 
     @property
+    def first_token_ms(self) -> float | None:
+        """Since the start of the step."""
+        if self.started_at is None or self.first_token_at is None:
+            return None
+        return (self.first_token_at - self.started_at).total_seconds() * 1000
+
+    @property
     def kind(self) -> StepKind:
         return _KINDS[type(self.call)]
 

@@ -35,6 +35,8 @@ class StepSummary(msgspec.Struct, array_like=True, kw_only=True, gc=False):
     has_error: bool = False
     started_at: datetime | None = None
     duration_ms: float | None = None
+    first_token_ms: float | None = None
+    """Of a model step, since its start."""
     input_tokens: int | None = None
     output_tokens: int | None = None
     arguments_preview: str | None = None

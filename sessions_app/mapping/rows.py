@@ -159,6 +159,7 @@ def _step_row(step: Step, into: Collector, request_key: bytes | None) -> StepSum
         has_error=has_failed(step),
         started_at=step.started_at,
         duration_ms=step.duration_ms,
+        first_token_ms=step.first_token_ms,
         input_tokens=model.input_tokens if model else None,
         output_tokens=model.output_tokens if model else None,
         arguments_preview=None if model else preview(arguments, STEP_PREVIEW),

@@ -44,6 +44,7 @@ function pick(index) {
   row.classList.add("is-picked");
   row.querySelector("a[data-step]")?.setAttribute("aria-current", "true");
   row.scrollIntoView({ block: "nearest" });
+  if (row.dataset.x) document.getElementById("playhead")?.setAttribute("x", row.dataset.x);
 }
 
 function addressOf(index) {

@@ -12,7 +12,7 @@ def pages_of(run: Run, *, step: int) -> list[str]:
     """Their addresses; `step` is the one that is looked at."""
     session, shop = run.session.session_id, run.project.slug
     page = reverse("session", args=[shop, session])
-    of_the_run = [f"{page}?view={view}&step={step}" for view in ("steps", "messages", "state", "raw")]
+    of_the_run = [f"{page}?view={view}&step={step}" for view in ("steps", "timeline", "messages", "state", "raw")]
     names = ("replay_options", "forks", "workflow", "record", "otlp", "case_file")
     return [
         *of_the_run,

@@ -124,7 +124,7 @@ def test_hostile_text_stays_text(shop, bob):
         ],
     )
 
-    for view in ("steps", "messages", "raw"):
+    for view in ("steps", "timeline", "messages", "raw"):
         page = page_of(bob, run, view=view)
         assert "<script>alert" not in page
         assert "<img src=x" not in page

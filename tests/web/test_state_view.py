@@ -425,7 +425,7 @@ LATER = (
 )
 
 
-@pytest.mark.parametrize("view", ["steps", "messages", "state", "raw"])
+@pytest.mark.parametrize("view", ["steps", "timeline", "messages", "state", "raw"])
 @pytest.mark.parametrize("more", [{}, {"step": 5}, {"step": 1, "inner": "show"}, {"find": "cancelled", "step": 2}])
 def test_nothing_of_what_came_later_is_on_a_restored_page(shop, bob, view, more):
     run = load_example(shop, "cancel_bug")
@@ -439,7 +439,7 @@ def test_nothing_of_what_came_later_is_on_a_restored_page(shop, bob, view, more)
 def test_the_whole_page_has_what_a_restored_one_leaves_out(shop, bob):
     run = load_example(shop, "cancel_bug")
 
-    whole = "".join(page_of(bob, run, view=view, step=5) for view in ("steps", "messages", "state", "raw"))
+    whole = "".join(page_of(bob, run, view=view, step=5) for view in ("steps", "timeline", "messages", "state", "raw"))
 
     assert {"Order ORD-5521 cancelled", "ve cancelled order", "cancel_reason", "ORD-5521: cancelled"} <= {
         words for words in LATER if words in whole
@@ -449,7 +449,7 @@ def test_the_whole_page_has_what_a_restored_one_leaves_out(shop, bob):
 def test_every_link_of_a_restored_page_keeps_the_mode_but_the_way_out(shop, bob):
     run = load_example(shop, "cancel_bug")
 
-    for view in ("steps", "messages", "state"):
+    for view in ("steps", "timeline", "messages", "state"):
         page = page_of(bob, run, at_step=2, view=view)
         leaving = [href for href in re.findall(r'href="(\?[^"]*)"', page) if "at_step=2" not in href]
         assert set(leaving) == {f"?view={view}&amp;step=2"}
@@ -459,7 +459,7 @@ def test_restoring_changes_nothing_that_is_stored(shop, bob):
     run = load_example(shop, "cancel_bug")
     before, rows = run_digest(load_run(run)), row_counts()
 
-    for view in ("steps", "messages", "state"):
+    for view in ("steps", "timeline", "messages", "state"):
         page_of(bob, run, at_step=2, view=view)
 
     assert (run_digest(load_run(run)), row_counts()) == (before, rows)
@@ -582,7 +582,7 @@ def test_keys_lead_through_the_states_and_a_restored_run(signed_in, live_server,
     load_example(shop, "cancel_bug")
     signed_in.goto(f"{live_server.url}/p/shop/s/chat_2071_1116?step=3")
 
-    press(signed_in, "3")
+    press(signed_in, "4")
     expect(signed_in.locator("h2", has_text="State after step 3")).to_be_visible()
     press(signed_in, "J")
     expect(signed_in.locator("h2", has_text="State after step 4")).to_be_visible()

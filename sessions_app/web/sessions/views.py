@@ -1,9 +1,8 @@
-"""A session: one run of it at a time, as steps, as messages, as states, and as it arrived."""
+"""A session: one run of it at a time, as steps, in time, as messages, as states, and as it arrived."""
 
 from __future__ import annotations
 
 import shlex
-from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
 
@@ -13,12 +12,11 @@ from django.views.decorators.http import require_GET
 
 from sessions_app.core.errors import StoredBytesMissing
 from sessions_app.core.formats.native import encode_native
-from sessions_app.core.judge.anomalies import Anomaly, first_odd_step
+from sessions_app.core.judge.anomalies import Anomaly
 from sessions_app.core.payload import TEXT, Payload
 from sessions_app.mapping.load import load_run
 from sessions_app.models import Project, Replay, Run
 from sessions_app.models.replays import FORK_MODES
-from sessions_app.queries import steps
 from sessions_app.queries.access import SEES_RAW, has_role
 from sessions_app.queries.payloads import read_payload
 from sessions_app.queries.run_ends import ends_of
@@ -30,28 +28,23 @@ from sessions_app.web.downloads import attachment
 from sessions_app.web.render.payloads import show
 from sessions_app.web.run_pages import RunPlace, place_of, run_address, session_of, whole_number
 from sessions_app.web.sessions.arrival import arrival_of, arriving_context
-from sessions_app.web.sessions.find import folds_inner, kept, search
+from sessions_app.web.sessions.find import kept
 from sessions_app.web.sessions.messages import messages_context
 from sessions_app.web.sessions.oddities import folded_anomalies
-from sessions_app.web.sessions.outline import Fold, outline
 from sessions_app.web.sessions.restored import (
-    cut_anomalies,
     cut_messages,
-    cut_rows,
-    cut_step,
-    last_shown,
     restored_context,
     restored_place,
     step_to_go_to,
     until_of,
 )
-from sessions_app.web.sessions.ruler import ruler_of
 from sessions_app.web.sessions.run_ends import shown_ends, shown_instructions
+from sessions_app.web.sessions.step_list import steps_context
 from sessions_app.web.states.view import state_context
-from sessions_app.web.steps.views import step_context
+from sessions_app.web.timeline.view import timeline_context
 from sessions_app.web.traces.views import spans_context
 
-VIEWS = ("steps", "messages", "state", "raw")
+VIEWS = ("steps", "timeline", "messages", "state", "raw")
 REPLAYS = 10
 ANOMALIES = 6
 
@@ -145,73 +138,6 @@ def replays_of(run: Run) -> list[Replay]:
     return list(found.order_by("-pk")[:REPLAYS])
 
 
-# --- steps -------------------------------------------------------------------------------------
-
-
-def steps_context(request: HttpRequest, project: Project, place: RunPlace) -> dict[str, Any]:
-    run, last = place.run, last_shown(place)
-    if not last:
-        return {"rows": [], "entries": []}
-    is_whole = until_of(place) is None
-    found = search(request, place) if is_whole else None
-    hits = found.hits.counts if found else {}
-    anomalies = cut_anomalies(place, run.anomalies)
-    first = next(iter(hits), None) or first_odd_step([Anomaly.from_json(item) for item in anomalies])
-    hides = folds_inner(request) and steps.has_outer(run)
-    first = first or (steps.first_listed(run) if hides else None)
-    shown = min(max(whole_number(request.GET.get("step"), first or 1), 1), last)
-    at = min(whole_number(request.GET.get("at"), shown), last)
-    page = steps.row_page(steps.listed_steps(run, shown, without_inner=hides), at)
-    page = cut_rows(place, page, hides_inner=hides)
-    rows, unfolded = page.rows, _unfolded(request)
-    hidden = steps.inner_steps(run, shown) if hides else {}
-    called = _called(place, last)
-    entries = outline(
-        rows, started_at=run.started_at, asked=shown, unfolded=unfolded, hits=hits, hidden=hidden, called=called
-    )
-    folds = [entry.first for entry in entries if isinstance(entry, Fold)]
-    query = place.query + kept(request, place)
-    return {
-        "entries": entries,
-        "called_elsewhere": called.get(None),
-        "find": replace(found, shown=shown) if found else None,
-        "can_find": is_whole and not place.token,
-        "fold_count": len(folds),
-        "all_folds": ",".join(map(str, folds)),
-        "q_list": query + (f"unfold={','.join(map(str, sorted(unfolded)))}&" if unfolded else ""),
-        "rows": rows,
-        "shown": shown,
-        "rows_last": rows[-1].index,
-        "rows_before": page.before,
-        "rows_after": page.after,
-        "rows_next": page.following,
-        "hides_inner": hides,
-        "q_without_inner": query.replace("inner=show&", ""),
-        "inner_count": steps.inner_count(run, last),
-        "ruler": ruler_of(_failed(run, last), anomalies, last, rows, hits),
-        **cut_step(place, step_context(project, place, shown, for_panel=True, hides_inner=hides)),
-        "q_session": place.session_address(project) + kept(request, place),
-    }
-
-
-def _called(place: RunPlace, last: int) -> dict[int | None, list[Run]]:
-    """The runs of sub-agents by the step that called them; None for those that do not say which."""
-    found: dict[int | None, list[Run]] = {}
-    for run in place.called:
-        step = run.parent_step if (run.parent_step or 0) <= last else None
-        found.setdefault(step, []).append(run)
-    return found
-
-
-def _failed(run: Run, last: int) -> list[int]:
-    return [index for index in steps.failed_indices(run) if index <= last]
-
-
-def _unfolded(request: HttpRequest) -> set[int]:
-    """First steps of the loops that the address wants open."""
-    return {whole_number(part, 0) for part in request.GET.get("unfold", "").split(",")[:50]} - {0}
-
-
 # --- raw ---------------------------------------------------------------------------------------
 
 
@@ -234,7 +160,13 @@ def _messages(request: HttpRequest, project: Project, place: RunPlace) -> dict[s
     return cut_messages(place, messages_context(request, project, place))
 
 
-_VIEWS = {"steps": steps_context, "messages": _messages, "state": state_context, "raw": _raw}
+_VIEWS = {
+    "steps": steps_context,
+    "timeline": timeline_context,
+    "messages": _messages,
+    "state": state_context,
+    "raw": _raw,
+}
 
 
 @require_GET

@@ -22,8 +22,10 @@ from sessions_app.web.htmx import HtmxHttpRequest
 from sessions_app.web.render.payloads import guess, show
 from sessions_app.web.run_pages import RunPlace
 from sessions_app.web.sessions.messages import messages_context
-from sessions_app.web.sessions.views import above_steps, replays_of, steps_context
+from sessions_app.web.sessions.step_list import steps_context
+from sessions_app.web.sessions.views import above_steps, replays_of
 from sessions_app.web.steps.views import step_context
+from sessions_app.web.timeline.view import timeline_context
 
 HEADERS = {
     "X-Robots-Tag": "noindex, nofollow",
@@ -31,7 +33,7 @@ HEADERS = {
     "Cache-Control": "private, no-store",
 }
 """The address is the secret: it must not travel on, and a revoked page must not come back from a cache."""
-VIEWS = {"steps": steps_context, "messages": messages_context}
+VIEWS = {"steps": steps_context, "timeline": timeline_context, "messages": messages_context}
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 View = Callable[..., HttpResponse]

@@ -95,7 +95,6 @@ def step_context(
         "sections": sections(body, _model_input(project, run, row, body.call), Asked(form=form)),
         "asked_by": run.step(row.parent) if row.parent else None,
         "offset_ms": offset_ms(row, run.started_at),
-        "first_token_ms": _first_token(body),
         "last_index": run.content.length,
         "spans_address": spans_address(project, place),
         "q_session": place.session_address(project),
@@ -158,9 +157,3 @@ def _model_input(project: Project, run: Run, row: StepSummary, call: object) -> 
         has_earlier=tail.has_earlier,
         rewritten=before is not None and not tail.reached_stop and not tail.was_cut,
     )
-
-
-def _first_token(step: core.Step) -> float | None:
-    if step.started_at is None or step.first_token_at is None:
-        return None
-    return (step.first_token_at - step.started_at).total_seconds() * 1000

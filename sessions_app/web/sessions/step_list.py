@@ -1,0 +1,84 @@
+"""The steps of a run as a list, a part of it at a time, beside the step that is shown."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from django.http import HttpRequest
+
+from sessions_app.core.judge.anomalies import Anomaly, first_odd_step
+from sessions_app.models import Project, Run
+from sessions_app.queries import steps
+from sessions_app.web.run_pages import RunPlace, whole_number
+from sessions_app.web.sessions.find import folds_inner, kept, search
+from sessions_app.web.sessions.outline import Fold, outline
+from sessions_app.web.sessions.restored import cut_anomalies, cut_rows, cut_step, last_shown, until_of
+from sessions_app.web.sessions.ruler import ruler_of
+from sessions_app.web.steps.views import step_context
+
+
+def steps_context(request: HttpRequest, project: Project, place: RunPlace, *, shown_as: str = "") -> dict[str, Any]:
+    """`shown_as` is the part of an address that keeps the view, where that is not the list itself."""
+    run, last = place.run, last_shown(place)
+    if not last:
+        return {"rows": [], "entries": []}
+    is_whole = until_of(place) is None
+    found = search(request, place) if is_whole else None
+    hits = found.hits.counts if found else {}
+    anomalies = cut_anomalies(place, run.anomalies)
+    first = next(iter(hits), None) or first_odd_step([Anomaly.from_json(item) for item in anomalies])
+    hides = folds_inner(request) and steps.has_outer(run)
+    first = first or (steps.first_listed(run) if hides else None)
+    shown = min(max(whole_number(request.GET.get("step"), first or 1), 1), last)
+    at = min(whole_number(request.GET.get("at"), shown), last)
+    page = steps.row_page(steps.listed_steps(run, shown, without_inner=hides), at)
+    page = cut_rows(place, page, hides_inner=hides)
+    rows, unfolded = page.rows, _unfolded(request)
+    hidden = steps.inner_steps(run, shown) if hides else {}
+    called = _called(place, last)
+    entries = outline(
+        rows, started_at=run.started_at, asked=shown, unfolded=unfolded, hits=hits, hidden=hidden, called=called
+    )
+    folds = [entry.first for entry in entries if isinstance(entry, Fold)]
+    query = place.query + kept(request, place) + shown_as
+    return {
+        "entries": entries,
+        "called_elsewhere": called.get(None),
+        "find": replace(found, shown=shown) if found else None,
+        "can_find": is_whole and not place.token,
+        "fold_count": len(folds),
+        "all_folds": ",".join(map(str, folds)),
+        "q_rows": query,
+        "q_list": query + (f"unfold={','.join(map(str, sorted(unfolded)))}&" if unfolded else ""),
+        "rows": rows,
+        "shown": shown,
+        "rows_last": rows[-1].index,
+        "rows_before": page.before,
+        "rows_after": page.after,
+        "rows_next": page.following,
+        "hides_inner": hides,
+        "q_without_inner": query.replace("inner=show&", ""),
+        "inner_count": steps.inner_count(run, last),
+        "ruler": ruler_of(_failed(run, last), anomalies, last, rows, hits),
+        **cut_step(place, step_context(project, place, shown, for_panel=True, hides_inner=hides)),
+        "q_session": place.session_address(project) + kept(request, place) + shown_as,
+    }
+
+
+def _called(place: RunPlace, last: int) -> dict[int | None, list[Run]]:
+    """The runs of sub-agents by the step that called them; None for those that do not say which."""
+    found: dict[int | None, list[Run]] = {}
+    for run in place.called:
+        step = run.parent_step if (run.parent_step or 0) <= last else None
+        found.setdefault(step, []).append(run)
+    return found
+
+
+def _failed(run: Run, last: int) -> list[int]:
+    return [index for index in steps.failed_indices(run) if index <= last]
+
+
+def _unfolded(request: HttpRequest) -> set[int]:
+    """First steps of the loops that the address wants open."""
+    return {whole_number(part, 0) for part in request.GET.get("unfold", "").split(",")[:50]} - {0}
