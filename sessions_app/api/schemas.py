@@ -457,6 +457,27 @@ class ColdCaseRequest(OrderBody):
     reason: str = Field(max_length=2000, pattern=NO_NUL)
 
 
+class NoteRequest(OrderBody):
+    model_config = shown(examples.NOTE)
+
+    text: str = Field(max_length=4000, pattern=NO_NUL)
+    step: int | None = Field(None, ge=1, description="Left out for a note on the whole run.")
+
+
+class NoteBody(Answer):
+    note_id: int
+    run_id: str
+    step: int | None
+    text: str
+    author: str
+    created_at: Moment
+
+
+class NoteList(Answer):
+    items: list[NoteBody]
+    next_cursor: str | None
+
+
 class ColdCaseGroups(Answer):
     items: list[dict[str, Any]] = Field(description="missing, count, first_at, last_at, runs")
     total: int

@@ -13,7 +13,7 @@ from sessions_app.core.json_text import load_strict
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.run import ErrorInfo, ModelCall, Step, ToolCall, asked
 from sessions_app.mapping.rows import model_preview, shown_answer
-from sessions_app.models import Replay, Run, Session
+from sessions_app.models import Note, Replay, Run, Session
 from sessions_app.models.replays import ReplayState
 from sessions_app.queries.forks import ForkRow, agent_of, expectation_words, sources_of
 
@@ -67,6 +67,17 @@ def verdict_body(row: Run) -> JsonObject:
 def cold_case_body(row: Run) -> JsonObject | None:
     case = getattr(row, "cold_case", None)
     return None if case is None else {"reason": case.reason, "marked_at": moment(case.marked_at)}
+
+
+def note_body(note: Note) -> JsonObject:
+    return {
+        "note_id": note.pk,
+        "run_id": note.run.run_id,
+        "step": note.step,
+        "text": note.text,
+        "author": note.by,
+        "created_at": moment(note.created_at),
+    }
 
 
 def error_body(error: ErrorInfo | None) -> JsonObject | None:

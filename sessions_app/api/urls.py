@@ -20,6 +20,7 @@ from sessions_app.api import (
     exports,
     forks,
     goldens,
+    notes,
     observed,
     projects,
     reads,
@@ -51,6 +52,7 @@ api.add_router("", goldens.router)
 api.add_router("", datasets.router)
 api.add_router("", checkpoints.router)
 api.add_router("", observed.router)
+api.add_router("", notes.router)
 api.add_router("", runs.router)
 api.add_router("", session_replays.router)  # before that of a session, for the same reason
 api.add_router("", reads.router)

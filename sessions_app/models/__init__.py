@@ -3,6 +3,7 @@
 from sessions_app.models.contents import ContentBlock, RunContent
 from sessions_app.models.goldens import Golden, GoldenBatch, GoldenRun
 from sessions_app.models.ingest_log import IngestNote
+from sessions_app.models.notes import Note
 from sessions_app.models.payloads import HistoryNode, StoredPayload
 from sessions_app.models.projects import ApiKey, Invitation, Membership, Project
 from sessions_app.models.recordings import ColdCase, Run, Session
@@ -22,6 +23,7 @@ __all__ = [
     "IngestNote",
     "Invitation",
     "Membership",
+    "Note",
     "Project",
     "Replay",
     "Run",

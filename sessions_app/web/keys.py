@@ -78,6 +78,8 @@ SHEET = (
             Key("f", "fork from this step"),
             Key("c", "diff with"),
             Key("s", "share"),
+            Key("m", "note on the step"),
+            Key("M", "note on the run"),
             Key("o", "open or fold"),
             Key("[", "fold all"),
             Key("]", "unfold all"),

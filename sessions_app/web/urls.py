@@ -13,6 +13,7 @@ from sessions_app.web.forks import views as fork_views
 from sessions_app.web.goldens import batch_views as golden_batch_views
 from sessions_app.web.goldens import new_views as new_golden_views
 from sessions_app.web.goldens import views as golden_views
+from sessions_app.web.notes import views as note_views
 from sessions_app.web.projects import invitation_views
 from sessions_app.web.projects import views as project_views
 from sessions_app.web.recorded_ids import RecordedId, ReportSuffix, Signal
@@ -65,6 +66,8 @@ of_a_project: list[URLPattern | URLResolver] = [
     path("s/<recorded_id:session_id>/share/<int:link>/revoke", share_views.revoke, name="revoke_share"),
     path("s/<recorded_id:session_id>/cold", cold_views.mark, name="mark_cold"),
     path("s/<recorded_id:session_id>/cold/take-back", cold_views.take_back, name="take_back_cold"),
+    path("s/<recorded_id:session_id>/notes", note_views.write, name="write_note"),
+    path("notes/<int:note>/delete", note_views.delete, name="delete_note"),
     path("traces", raw_spans.unread, name="unread_traces"),
     path("traces/<slug:trace_id>", raw_spans.trace, name="trace"),
     path("traces/<slug:trace_id>/<signal:signal>.json", raw_spans.spans_file, name="spans_file"),

@@ -41,7 +41,7 @@ function use(control) {
   if (control.matches("input, textarea, select")) {
     control.focus();
     control.select?.();
-  } else if (control.matches("details, details.menu > summary")) {
+  } else if (control.matches("details, summary")) {
     toggle(control.closest("details"));
   } else {
     control.click();
@@ -51,7 +51,7 @@ function use(control) {
 // The focus goes into the menu: whoever opens it by a key goes on by keys, and the next Tab stays in it.
 function toggle(details) {
   details.open = !details.open;
-  const controls = details.open ? [...details.querySelectorAll("a, button, input")] : [details.querySelector("summary")];
+  const controls = details.open ? [...details.querySelectorAll("a, button, input, textarea")] : [details.querySelector("summary")];
   controls.find(isVisible)?.focus();
 }
 

@@ -176,6 +176,9 @@ def take_back(api):
     assert marked.marked_at.tzinfo is not None
     assert api("list_cold_cases").total >= 1
     api("delete_cold_case", "client-weather-2")
+    note = api("post_note", "client-weather-2", body=api.body("NoteRequest", examples.NOTE))
+    assert [each.text for each in api("list_notes", "client-weather-2").items] == [examples.NOTE["text"]]
+    api("delete_note", "client-weather-2", note.note_id)
     api("delete_run", "client-weather-2")
     assert api("get_run", "client-weather-2", status=404).error.code == "not_found"
 

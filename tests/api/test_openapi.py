@@ -105,6 +105,7 @@ def test_the_server_takes_the_examples():
     assert ask("runs/weather-1/resume", "post_resume") == 202
     assert ask("runs/weather-1/forks", "post_fork") == 202
     assert ask("runs/weather-1/cold-case", "post_cold_case") == 200
+    assert ask("runs/weather-1/notes", "post_note") == 201
     assert ask("goldens", "post_golden") == 201
     golden = client.get("/api/v1/goldens").json()["items"][0]["golden_id"]
     assert ask(f"goldens/{golden}/quarantine", "post_quarantine") == 200

@@ -71,6 +71,9 @@ TABLE = {
     ("POST", f"{RUN}/samples"): (403, 400, 404),
     ("POST", f"{RUN}/cold-case"): (403, 200, 404),
     ("DELETE", f"{RUN}/cold-case"): (403, 204, 404),
+    ("GET", f"{RUN}/notes"): (403, 200, 404),
+    ("POST", f"{RUN}/notes"): (403, 201, 404),
+    ("DELETE", f"{RUN}/notes/{{int:note_id}}"): (403, 404, 404),  # none is there: tests/api/test_notes.py deletes one
     ("GET", "/api/v1/payloads/{digest}"): (403, 200, 404),
     ("GET", "/api/v1/replays/{replay_id}"): (403, 200, 404),
     ("POST", "/api/v1/replays/{replay_id}/cancel"): (403, 202, 404),
@@ -101,6 +104,7 @@ OPEN = {"/api/v1/docs", "/api/v1/openapi.json"}
 BODIES = {
     "/api/v1/runs": make_record("r", make_tool_step(result="one")),
     "cold-case": {"reason": "x"},
+    "notes": {"text": "x"},
     "quarantine": {"reason": "x"},
     "/api/v1/goldens": {"name": "n", "run_id": "r", "checks": [{"kind": "no_write"}]},
     "replays": {},
@@ -137,7 +141,7 @@ CONVERTED = {
     f"{{{name}}}": f"{{{kind}:{name}}}"
     for kind, names in {
         "path": ("run_id", "session_id"),
-        "int": ("invitation_id", "key_id"),
+        "int": ("invitation_id", "key_id", "note_id"),
         "slug": ("project",),
     }.items()
     for name in names

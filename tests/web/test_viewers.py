@@ -33,6 +33,7 @@ EXAMPLE = {
     "invitation": 1,
     "key": 1,
     "link": 1,
+    "note": 1,
 }
 RAW = {"payload", "record", "otlp", "case_file", "trace", "spans_file", "span_value", "export_golden"}
 RAW |= {"golden_dataset"}

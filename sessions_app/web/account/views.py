@@ -17,6 +17,7 @@ from sessions_app.services.sign_ins import end_sign_ins, own_sign_ins
 from sessions_app.web.access import signed_in
 from sessions_app.web.frame import THEMES
 from sessions_app.web.keys import SHEET, keys_are_on
+from sessions_app.web.link_preview import preview_of
 
 YEAR = 365 * 24 * 3600
 
@@ -33,7 +34,8 @@ def sign_in(request: HttpRequest) -> HttpResponse:
         login(request, form.get_user())
         return redirect(target)
     status = 422 if form.is_bound else 200
-    return render(request, "account/sign_in.html", {"form": form, "next": target}, status=status)
+    facts = {"form": form, "next": target, "preview": preview_of(target)}
+    return render(request, "account/sign_in.html", facts, status=status)
 
 
 def safe_next(request: HttpRequest) -> str:

@@ -18,6 +18,7 @@ from sessions_app.mapping.load import load_run
 from sessions_app.models import Project, Replay, Run
 from sessions_app.models.replays import FORK_MODES
 from sessions_app.queries.access import SEES_RAW, has_role
+from sessions_app.queries.notes import notes_of_session
 from sessions_app.queries.payloads import read_payload
 from sessions_app.queries.run_ends import ends_of
 from sessions_app.queries.session_replays import newest_of
@@ -25,6 +26,7 @@ from sessions_app.queries.trace_facts import trace_facts
 from sessions_app.web.access import project_page
 from sessions_app.web.diff.partners import diff_partners
 from sessions_app.web.downloads import attachment
+from sessions_app.web.notes.lines import note_lines
 from sessions_app.web.render.payloads import show
 from sessions_app.web.run_pages import RunPlace, place_of, run_address, session_of, whole_number
 from sessions_app.web.sessions.arrival import arrival_of, arriving_context
@@ -83,6 +85,7 @@ def _frame(request: HttpRequest, project: Project, place: RunPlace, view: str) -
         "fork_count": _forks_among(replays),
         "diff_partners": diff_partners(place, replays),
         "session_replay": newest_of(run.session) if place.is_one_of_many else None,
+        "note_lines": note_lines(request.user, project, notes_of_session(run.session)),
         "may_change": has_role(request.user, project, "member"),
         "asked_step": whole_number(request.GET.get("step"), 0),
         "asked_at_step": request.GET.get("at_step"),

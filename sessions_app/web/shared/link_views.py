@@ -20,7 +20,7 @@ from sessions_app.models.sharing import LASTS
 from sessions_app.queries.sharing import links_of
 from sessions_app.services.sharing import create_link, revoke_link
 from sessions_app.web.access import project_page
-from sessions_app.web.run_pages import place_of, run_address, session_of
+from sessions_app.web.run_pages import place_of, run_address, session_of, whole_number
 
 _DAYS = ((1, "1 day"), (7, "7 days"), (30, "30 days"))
 
@@ -36,19 +36,23 @@ def share(request: HttpRequest, project: Project, session_id: str) -> HttpRespon
     """The answer to a post is the page itself: the link is shown in it once, and kept nowhere."""
     asked = request.POST if request.method == "POST" else request.GET
     run = place_of(session_of(project, session_id), asked.get("run", "")).run
+    facts = _facts(project, run, step=whole_number(asked.get("step"), 0))
     if request.method == "GET":
-        return render(request, "shared/share.html", _facts(project, run))
+        return render(request, "shared/share.html", facts)
     form = LinkForm(request.POST)
     if not form.is_valid():
-        return render(request, "shared/share.html", _facts(project, run) | {"form": form}, status=422)
+        return render(request, "shared/share.html", facts | {"form": form}, status=422)
     assert request.user.is_authenticated
     made, token = create_link(run=run, user=request.user, lasts=timedelta(days=int(form.cleaned_data["days"])))
-    address = request.build_absolute_uri(reverse("shared", args=[token]))
-    return render(request, "shared/share.html", _facts(project, run) | {"made": made, "address": address})
+    step = f"?step={facts['step']}" if facts["step"] else ""
+    address = request.build_absolute_uri(reverse("shared", args=[token]) + step)
+    return render(request, "shared/share.html", facts | {"made": made, "address": address})
 
 
-def _facts(project: Project, run: Run) -> dict[str, Any]:
+def _facts(project: Project, run: Run, *, step: int) -> dict[str, Any]:
+    """`step` is the one that the link opens at; 0, or one that is not there, for the whole run."""
     return {
+        "step": step if run.step(step) else 0,
         "project": project,
         "section": "sessions",
         "run": run,

@@ -19,6 +19,7 @@ from sessions_app.queries.sharing import run_holds
 from sessions_app.services.sharing import find_link, note_view
 from sessions_app.web.errors.views import gone, not_found
 from sessions_app.web.htmx import HtmxHttpRequest
+from sessions_app.web.link_preview import preview_of_shared
 from sessions_app.web.render.payloads import guess, show
 from sessions_app.web.run_pages import RunPlace
 from sessions_app.web.sessions.messages import messages_context
@@ -101,6 +102,7 @@ def payload(request: HttpRequest, link: ShareLink, place: RunPlace, digest: str)
 def _frame(link: ShareLink, place: RunPlace) -> dict[str, Any]:
     return {
         "project": link.project,
+        "preview": preview_of_shared(place.run, link.expires_at),
         "share": link,
         "share_token": place.token,
         "shared_by": link.created_by.get_username() if link.created_by else "a former member",

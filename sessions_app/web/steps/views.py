@@ -16,6 +16,7 @@ from sessions_app.models import Project, Run
 from sessions_app.queries import steps
 from sessions_app.web.access import project_page
 from sessions_app.web.htmx import HtmxHttpRequest
+from sessions_app.web.notes.lines import notes_on_step
 from sessions_app.web.render.payloads import Form
 from sessions_app.web.run_pages import RunPlace, place_of, session_of
 from sessions_app.web.sessions.find import folds_inner
@@ -26,7 +27,7 @@ from sessions_app.web.steps.states import states_around
 
 __all__ = ["payload", "step", "step_context"]
 
-LAYOUT = "3"
+LAYOUT = "4"
 """Part of the ETag: grows when the panel is drawn in another way."""
 TAIL = 12
 """New messages that a step shows; all are in the messages view."""
@@ -43,17 +44,19 @@ def step(request: HtmxHttpRequest, project: Project, session_id: str, n: int) ->
         return _panel(request, project, place, n)
     form = request.GET.get("as", "pretty")
     context = step_context(project, place, n, form=form if form in forms_for(project) else "pretty")
-    return render(request, "steps/step.html", context)
+    return render(request, "steps/step.html", context | notes_on_step(request.user, project, place, n))
 
 
 def _panel(request: HttpRequest, project: Project, place: RunPlace, n: int) -> HttpResponse:
-    """Recorded steps do not change: the browser may keep the panel and ask whether it is still right."""
-    etag = f'"{bytes(place.run.content_digest).hex()[:24]}-{n}-{LAYOUT}{project.sees_raw:d}"'
+    """Steps do not change, but notes on them do: the browser may keep the panel and ask whether it is still right."""
+    notes = notes_on_step(request.user, project, place, n)
+    noted = ".".join(str(line.note.pk) for line in notes["step_notes"])
+    etag = f'"{bytes(place.run.content_digest).hex()[:24]}-{n}-{LAYOUT}{project.sees_raw:d}-{noted}"'
     is_known = request.headers.get("If-None-Match") == etag
     response = (
         HttpResponse(status=304)
         if is_known
-        else render(request, "steps/_panel.html", _panel_context(request, project, place, n))
+        else render(request, "steps/_panel.html", _panel_context(request, project, place, n) | notes)
     )
     response.headers["ETag"] = etag
     response.headers["Cache-Control"] = "private, no-cache"
