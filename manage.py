@@ -10,7 +10,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent
 VENV = ROOT / ".venv"
-NEEDED = ("django", "celery", "granian", "ninja", "msgspec", "psycopg", "pydantic_ai", "zstandard")
+NEEDED = ("django", "celery", "granian", "mcp", "ninja", "msgspec", "psycopg", "pydantic_ai", "zstandard")
 NEEDED_BY_RUNNERS = ("axes", "celery", "django", "msgspec", "psycopg", "pydantic_ai", "redis", "time_machine", "vcr")
 
 
@@ -54,7 +54,8 @@ def is_installed(lock: Path) -> bool:
 
 def install(lock: Path) -> None:
     """Make .venv, or bring it up to date. A half-made one, left by an interruption, is made anew."""
-    print(f"Installing the packages of {lock.name} into .venv (this is done once) ...", flush=True)
+    # Not to where a command writes its answers: clients of `mcp` read those.
+    print(f"Installing the packages of {lock.name} into .venv (this is done once) ...", file=sys.stderr, flush=True)
     python, half_made = VENV / "bin/python", VENV / "half-made"
     if half_made.exists() or not python.exists() or subprocess.run([python, "-c", "import pip"]).returncode:
         subprocess.run([sys.executable, "-m", "venv", "--clear", str(VENV)], check=True)

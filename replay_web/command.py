@@ -16,6 +16,7 @@ COMMANDS = {
     "resume": "go on from a recorded checkpoint",
     "goldens": "run goldens and report for CI",
     "agents": "load each registered agent and say which cannot be",
+    "mcp": "serve a coding agent over stdio, by the Model Context Protocol",
     "runner": "run replays with the team's own agents, in the team's environment",
     "verify": "compare everything that is stored with its digests",
     "migrate": "bring the database up to date",

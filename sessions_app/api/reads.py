@@ -29,7 +29,7 @@ from sessions_app.core.compare.as_json import to_json
 from sessions_app.core.errors import PayloadMissing
 from sessions_app.core.payload import JsonObject
 from sessions_app.core.search.query import parse_query
-from sessions_app.models import Replay, Run, Session
+from sessions_app.models import Project, Replay, Run, Session
 from sessions_app.queries.cold_cases import ColdGroup, MissingThing, cold_board
 from sessions_app.queries.payloads import read_payload
 from sessions_app.queries.replays import has_ended
@@ -119,7 +119,12 @@ def post_cancel(request: HttpRequest, replay_id: str) -> Status[JsonObject]:
 
 
 def find_replay(request: HttpRequest, replay_id: str) -> Replay:
-    replays = Replay.objects.filter(project=project_of(request))
+    return replay_in(project_of(request), replay_id)
+
+
+def replay_in(project: Project, replay_id: str) -> Replay:
+    """Raises `Refused`."""
+    replays = Replay.objects.filter(project=project)
     replays = replays.select_related("run", "produced_run", "session_replay")
     replay = replays.filter(replay_id=replay_id).first() if "\x00" not in replay_id else None
     if replay is None:

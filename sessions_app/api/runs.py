@@ -48,7 +48,7 @@ from sessions_app.core.payload import JsonObject, compact_json
 from sessions_app.core.reports.run_report import ReproductionReport, as_json, as_markdown, as_text
 from sessions_app.core.search.query import parse_query
 from sessions_app.mapping.load import load_facts, load_run, load_steps
-from sessions_app.models import Run
+from sessions_app.models import Project, Run
 from sessions_app.queries.run_lists import Page, replays_of_run, runs_page
 from sessions_app.services.cold_cases import mark_cold, take_back
 from sessions_app.services.deletion import RunInUse, delete_run
@@ -244,19 +244,23 @@ def whole_run(row: Run) -> JsonObject:
 
 
 def find_run(request: HttpRequest, run_id: str) -> Run:
-    """Also one whose spans have come and of which no run was made so far."""
+    return run_in(project_of(request), run_id)
+
+
+def run_in(project: Project, run_id: str) -> Run:
+    """Also one whose spans have come and of which no run was made so far. Raises `Refused`."""
     if "\x00" in run_id:
         raise not_found("run")
-    run = first_or_made(runs_of(request).filter(run_id=run_id), project_of(request), run_id)
+    runs = _runs_of(project)
     # A run that its spans give a name of its own is found by the id of its trace too.
-    run = run or runs_of(request).filter(trace__trace_id=run_id).first()
+    run = first_or_made(runs.filter(run_id=run_id), project, run_id) or runs.filter(trace__trace_id=run_id).first()
     if run is None:
         raise not_found("run")
     return run
 
 
-def runs_of(request: HttpRequest) -> QuerySet[Run]:
-    return Run.objects.filter(project=project_of(request)).select_related("session", "project", "cold_case")
+def _runs_of(project: Project) -> QuerySet[Run]:
+    return Run.objects.filter(project=project).select_related("session", "project", "cold_case")
 
 
 def _as_page(report: ReproductionReport) -> str:

@@ -52,10 +52,11 @@ def test_lock_holds_what_the_product_imports():
 
 
 def test_a_runner_has_what_it_imports_and_none_of_the_team_s_versions_pinned():
-    """A runner serves no page and no API, and starts no service."""
+    """A runner serves no page, no API and no coding agent, and starts no service."""
     written = (PROJECT_ROOT / "requirements-runner.in").read_text()
     named = {name.lower() for name in re.findall(r"^([\w-]+)", written, re.MULTILINE)}
-    rooms = [folder for folder in (PROJECT_ROOT / "sessions_app").iterdir() if folder.name not in ("web", "api")]
+    served = ("web", "api", "mcp")
+    rooms = [folder for folder in (PROJECT_ROOT / "sessions_app").iterdir() if folder.name not in served]
     imported = {name for room in rooms for file in room.rglob("*.py") for name in imported_by(file)}
     modules = imported - OURS - BESIDE - OF_THE_TEAM - sys.stdlib_module_names
     assert {"django", "pydantic_ai", "time_machine"} <= modules

@@ -1,0 +1,1 @@
+"""What coding agents are offered by the Model Context Protocol."""
