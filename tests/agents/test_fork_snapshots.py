@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import httpx
 import pytest
 from pydantic_ai import Agent
 
@@ -17,6 +19,7 @@ from tests.agents.forking import forked
 from tests.agents.own_agents import fork_made_by, own, place, recorded_run, replayed_by
 from tests.agents.test_code_fork_tools import order_of
 from tests.agents.test_code_tools_run import cancelled, desk
+from tests.recorder.local_server import Answer, local_server
 from tests.recorder.scenarios import Play, Scripted, call, says
 
 STATE = {"n": 1}
@@ -223,3 +226,35 @@ def test_a_fork_that_goes_step_by_step_counts_as_its_run_does(every: int, how: s
     behind = [(step, waits) for step, waits in seen if step > at]
     assert all(step in waits for step, waits in behind), behind
     assert len(behind) > 0
+
+
+def test_what_ran_inside_of_parallel_tools_comes_once_and_loses_no_snapshot():
+    """The requests of the first call lie behind the second call."""
+    with local_server() as shop:
+        shop.answer("/first", Answer(b"1"), Answer(b"2"))
+        shop.answer("/second", Answer(b"3"), Answer(b"4"))
+
+        def make(*script: Any) -> Play:
+            agent: Agent[None, str] = Agent(Scripted(*script), name="shop")
+
+            async def ask(place: str) -> str:
+                async with httpx.AsyncClient() as client:
+                    await client.get(f"{shop.url}/{place}")
+                    await asyncio.sleep(0.05)
+                    return (await client.get(f"{shop.url}/{place}")).text
+
+            agent.tool_plain(ask)
+            return Play(agent, "Go")
+
+        both = says(call("ask", {"place": "first"}, "a"), call("ask", {"place": "second"}, "b"))
+        run = recorded_run(lambda: make(both, says("Done.")), http=True, state=lambda: STATE, snapshot_every=1)
+    patch = [{"op": "add", "path": "/m", "value": 1}]
+    change = {"kind": "state", "step": 1, "patch": patch}
+    code = replace(own(make()), deps_of_state=lambda state: None, state_of_deps=lambda deps: STATE)
+
+    result, made = fork_made_by(run, code, order_of(1, change))
+
+    assert made is not None
+    assert sum(step.name.startswith("HTTP GET") for step in run.steps) == 2
+    assert [(step.kind, step.name) for step in made.steps] == [(step.kind, step.name) for step in run.steps]
+    assert place(result) == ("reproduced", None, None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import takewhile
 
 from sessions_app.core.fork.order import Order
 from sessions_app.core.fork.plan import ForkPlan
@@ -76,6 +77,8 @@ class _Builder:
         """The source of the step that was made last."""
         self._repeated: int | None = plan.kept
         """The recorded step that was repeated last; None once the fork goes its own way."""
+        self._moved: dict[int, int] = {}
+        """Where repeated tools, and what ran inside of them, stand now, by their recorded steps."""
 
     def steps(self) -> Iterator[Step]:
         if not self._asks_first():
@@ -111,8 +114,8 @@ class _Builder:
         if recorded is None:
             return
         between = self._plan.run.steps[last : recorded - 1]
-        if not any(step.kind in ("model", "tool") for step in between):
-            yield from (self._played_back(step) for step in between)
+        if not any(step.kind in ("model", "tool") and not self._is_inner(step) for step in between):
+            yield from (self._inner(step) if self._is_inner(step) else self._played_back(step) for step in between)
 
     def _played_back(self, step: Step) -> Step:
         self._next += 1
@@ -165,6 +168,7 @@ class _Builder:
             called.sort(key=lambda each: each[1].step if each[1] else 0)
         for part, observed in called:
             yield from self._tool_step(part, observed, parent)
+        yield from self._left_inside()
 
     def _observed(self, part: JsonObject) -> ObservedCall | None:
         waiting = self._calls.get((part.get("tool_call_id"), part.get("tool_name", ""))) or []
@@ -197,14 +201,29 @@ class _Builder:
                 yield self._played_back(recorded)
 
     def _inside(self, index: int) -> Iterator[Step]:
-        """What ran inside a recorded tool comes with its answer."""
-        moved = {index: self._next - 1}
-        for step in self._plan.run.steps[index:]:
-            if step.parent in moved:
-                moved[step.index] = self._next
-                yield replace(played_back(step, self._newest), index=self._next, parent=moved[step.parent])
-                self._next += 1
-                self._repeated = max(self._repeated or 0, step.index)
+        """What ran inside a recorded tool comes with its answer, as far as no other step stands before it."""
+        self._moved[index] = self._next - 1
+        for step in takewhile(self._is_inner, self._plan.run.steps[index:]):
+            self._repeated = step.index
+            yield self._inner(step)
+
+    def _left_inside(self) -> Iterator[Step]:
+        """What stands behind a call of the same answer that the fork answers otherwise."""
+        if self._repeated is None:
+            for step in self._plan.run.steps:
+                if self._is_inner(step) and step.index not in self._moved:
+                    yield self._inner(step)
+
+    def _is_inner(self, step: Step) -> bool:
+        while step.parent is not None and step.parent not in self._moved:
+            step = self._plan.run.steps[step.parent - 1]
+        return step.parent is not None
+
+    def _inner(self, step: Step) -> Step:
+        assert step.parent is not None
+        self._moved[step.index] = self._next
+        self._next += 1
+        return replace(played_back(step, self._newest), index=self._next - 1, parent=self._moved[step.parent])
 
     def _numbered(
         self,
