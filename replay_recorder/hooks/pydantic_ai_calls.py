@@ -15,9 +15,9 @@ from replay_recorder.hooks.pydantic_ai_reading import (
     arguments_value,
     calls_in,
     failure,
-    requests_at_the_end,
     retry_value,
 )
+from replay_recorder.hooks.pydantic_ai_sent import requests_at_the_end
 from replay_recorder.raw_http.tee import http_fields
 from replay_recorder.tools.retrieval import record_retrieval
 from replay_recorder.writing.json_text import jsonable, name

@@ -151,16 +151,6 @@ def has_other_prompt(prompt: Any, messages: Sequence[Any]) -> bool:
     return isinstance(prompt, str) and len(asked) == 1 and isinstance(asked[0], str) and asked[0] != prompt
 
 
-def has_words_beside(sent: Sequence[Any], held: Sequence[Any]) -> bool:
-    """Whether code in front of a request sent a prompt that the loop does not hold: `held` are its requests since the
-    last answer. Of other parts than prompts and answers the library makes prompts itself, which nothing tells apart."""
-    own = [part for message in held for part in message.parts]
-    if not sent or any(part.part_kind not in ("user-prompt", "tool-return") for part in own):
-        return False
-    said = [part.content for part in own if part.part_kind == "user-prompt"]
-    return any(part.part_kind == "user-prompt" and part.content not in said for part in sent[-1].parts)
-
-
 # --- what is new -------------------------------------------------------------------------------
 
 

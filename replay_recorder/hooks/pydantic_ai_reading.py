@@ -146,14 +146,6 @@ def history_value(after: int | None, new: list[Any]) -> JsonText:
     return JsonText(f'{{{start}"messages":[{messages}]}}')
 
 
-def requests_at_the_end(messages: list[Any]) -> list[Any]:
-    """What came after the last answer."""
-    end = len(messages)
-    while end and messages[end - 1].kind == "request":
-        end -= 1
-    return messages[end:]
-
-
 # --- calls of tools ----------------------------------------------------------------------------
 
 

@@ -18,7 +18,6 @@ from replay_recorder.hooks.pydantic_ai_calls import CallLog
 from replay_recorder.hooks.pydantic_ai_messages import (
     History,
     has_other_prompt,
-    has_words_beside,
     message_text,
     prompt_value,
 )
@@ -31,10 +30,10 @@ from replay_recorder.hooks.pydantic_ai_reading import (
     is_structured_dict,
     limits,
     output_value,
-    requests_at_the_end,
     version,
     was_stopped,
 )
+from replay_recorder.hooks.pydantic_ai_sent import requests_at_the_end, sent_otherwise
 from replay_recorder.hooks.pydantic_ai_surroundings import Surroundings
 from replay_recorder.raw_http.tee import first_byte_at, http_fields, patch_transports
 from replay_recorder.recorder import Recorder, active
@@ -246,8 +245,7 @@ class RunLog:
             fields["rewritten"] = rewritten
         if is_first and has_other_prompt(ctx.prompt, ctx.messages):
             fields["prompt_rewritten"] = True
-        if has_words_beside(request_context.messages, requests_at_the_end(ctx.messages)):
-            fields["words_added"] = True
+        fields |= dict.fromkeys(sent_otherwise(request_context.messages, ctx.messages), True)
         if self._recorder.settings.http:
             fields |= http_fields(self.run, self._step)
         if response is not None:

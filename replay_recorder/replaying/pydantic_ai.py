@@ -20,6 +20,7 @@ from pydantic_ai.messages import (
     ToolCallPart,
     ToolReturn,
     UserPromptPart,
+    repair_messages,
 )
 from pydantic_ai.models import CompletedStreamedResponse, Model, ModelRequestParameters, StreamedResponse
 from pydantic_ai.profiles import ModelProfile
@@ -137,8 +138,9 @@ class ReplayModel(Model[Any]):
     def _check(
         self, recorded: RecordedAnswer, messages: list[ModelMessage], parameters: ModelRequestParameters, settings: Any
     ) -> None:
+        told = None if recorded.was_sent_otherwise else recorded.messages
         found = (
-            self._conversation.difference(recorded.messages, messages)
+            self._conversation.difference(told, messages)
             or _parameter_difference(recorded.parameters, parameters)
             or settings_difference(recorded.settings, json.loads(settings_value(settings)))
         )
@@ -181,10 +183,13 @@ class _Conversation:
         self._agreed: list[tuple[Json, ModelMessage]] = []
 
     def difference(self, recorded: list[Json] | None, now: list[ModelMessage]) -> Difference | None:
-        """None also where the recording does not hold the request."""
+        """None also where the recording does not hold what was sent."""
         if recorded is None:
             return None
-        recorded = _as_sent(recorded)
+        found = self._first(_as_sent(recorded), now)
+        return found and self._first(_repaired(recorded), now) and found
+
+    def _first(self, recorded: list[Json], now: list[ModelMessage]) -> Difference | None:
         same = 0
         for (one, other), left, right in zip(self._agreed, recorded, now, strict=False):
             if one is not left or other is not right:
@@ -210,6 +215,11 @@ def _as_sent(messages: list[Json]) -> list[Json]:
 
 
 _RETURNS = ("tool-return", "retry-prompt")
+
+
+def _repaired(messages: list[Json]) -> list[Json]:
+    """Calls and answers without each other are left out or made up by the library before it asks."""
+    return [_dumped(message) for message in repair_messages(_loaded(messages))]
 
 
 def _message_difference(recorded: list[Json], now: list[ModelMessage], path: str) -> Difference | None:
@@ -303,12 +313,15 @@ class FrozenTools(AbstractCapability[Any]):
     async def wrap_output_process(self, ctx: RunContext[Any], *, output_context: Any, output: Any, handler: Any) -> Any:
         if not output_context.has_function or ctx.partial_output:
             return await handler(output)
-        return self._recorded_output(output_context.tool_call)
+        return self._recorded_output(output_context.tool_call, ctx.run_step)
 
-    def _recorded_output(self, call: ToolCallPart | None) -> Any:
+    def _recorded_output(self, call: ToolCallPart | None, request: int) -> Any:
         refused = next((each for each in self._recording.calls if _is_refused_output(each, call)), None)
         if refused is not None:
             raise ModelRetry(str(refused.result))
+        said = self._recording.feedback_behind(request) if call is None else None
+        if said is not None:
+            raise ModelRetry(said)
         if self._recording.output is None and self._recording.record.get("error") is not None:
             raise recorded_failure(self._recording.record["error"], "the output was not recorded")
         return self._recording.output

@@ -25,6 +25,7 @@ _FORMAT = "agent-replay.run"
 _ENCLOSING = ("tool", "agent")
 _BY_FRAMEWORK = ("unknown_tool", "unavailable_tool")
 _WAITING = ("deferred", "unapproved")
+_FEEDBACK = ("retry-feedback", "retry-prompt")
 _SKIPPED = "Tool not executed"
 """How Pydantic AI begins its answer to a call that a final result made superfluous."""
 
@@ -40,6 +41,8 @@ class RecordedAnswer:
     settings: Any
     response: Json | None
     error: Json | None
+    was_sent_otherwise: bool = False
+    """Whether a hook sent other messages than these."""
 
 
 @dataclass(frozen=True)
@@ -144,6 +147,14 @@ class Recording:
         steps = enumerate(self.record.get("steps") or [], start=1)
         return [(index, step.get("parent")) for index, step in steps if step.get("of_output_function") is True]
 
+    def feedback_behind(self, request: int) -> str | None:
+        """With which words code refused the text that answered the request of this number; None where it did not."""
+        messages = self.answers[request].messages if request < len(self.answers) else None
+        for part in (messages or [{}])[-1].get("parts") or []:
+            if part.get("part_kind") in _FEEDBACK and (part.get("retry") or {}).get("cause") == "model_retry":
+                return str(part.get("content"))
+        return None
+
     @cached_property
     def http_steps(self) -> list[HttpStep]:
         """All steps, with the exchange that each of them has."""
@@ -234,6 +245,7 @@ def _answer(record: Json, index: int, step: Json, histories: dict[int, list[Json
         settings=plain_value(step.get("settings")),
         response=plain_value(step.get("response")),
         error=_error(step),
+        was_sent_otherwise=any(step.get(name) for name in ("words_added", "words_left_out")),
     )
 
 

@@ -98,12 +98,16 @@ def test_what_cannot_be_recorded_whole_is_judged_beforehand(make: Callable[[], P
 
 @pytest.mark.parametrize("way", ["run", "run_stream", "run_stream_events"])
 @pytest.mark.parametrize(
-    "make", [hook_that_sends_more_than_the_loop_holds, system_prompt_that_a_processor_puts_in_front]
+    ("make", "code"),
+    [
+        (hook_that_sends_more_than_the_loop_holds, "sent_otherwise"),
+        (system_prompt_that_a_processor_puts_in_front, "past_rewritten"),
+    ],
 )
-def test_words_that_code_puts_into_the_first_request_are_judged(make: Callable[[], Play], way: str):
+def test_words_that_code_puts_into_the_first_request_are_judged(make: Callable[[], Play], code: str, way: str):
     record = recorded(make(), way)[-1]
 
-    assert [reason.code for reason in assert_promise_kept(record).reasons] == ["message_from_code"]
+    assert [reason.code for reason in assert_promise_kept(record).reasons] == [code]
 
 
 def test_a_retry_from_outside_is_refused_in_words():

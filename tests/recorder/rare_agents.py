@@ -609,7 +609,7 @@ JUDGED: dict[Callable[[], Play], tuple[int, str]] = {
     answer_of_many_levels: (1, "value_cut"),
     arguments_of_many_levels: (1, "value_cut"),
     message_put_into_the_queue: (2, "message_from_code"),
-    hook_that_sends_more_behind_an_answer: (2, "message_from_code"),
+    hook_that_sends_more_behind_an_answer: (2, "sent_otherwise"),
     text_that_a_validator_changes: (1, "output_made_by_code"),
     output_call_that_a_hook_refuses: (2, "message_from_code"),
     request_that_a_hook_refuses: (2, "model_answer_missing"),

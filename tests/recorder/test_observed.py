@@ -11,7 +11,7 @@ import pytest
 
 import replay_recorder
 from sessions_app.core.formats.native import encode_native, parse_native
-from sessions_app.core.judge.verdict import judge
+from sessions_app.core.judge.verdict import judge_code
 from sessions_app.core.replay.observed import Result
 from sessions_app.core.replay.observed_pairs import Tools
 from sessions_app.core.replay.own_machine import judge_observed
@@ -55,7 +55,7 @@ def test_an_agent_that_is_as_it_was_ends_as_the_judge_says(scenario):
 
     result, made = judged(record, observed_again(scenario, record))
 
-    limit = judge(parse_native(record)).limit_of_code(runs_tools=False)
+    limit = judge_code(parse_native(record), runs_tools=False).limit
     if limit is None:
         assert (result.verdict, result.divergence) == ("reproduced", None)
         assert_same_run(parse_native(record), made)
@@ -105,7 +105,7 @@ CHANGES = {"result": tool_answers, "response": model_answers, "messages": reques
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=str)
 def test_one_changed_letter_is_found_where_it_was_observed(scenario):
     content = last_record(scenario, "run")
-    limit = judge(parse_native(content)).limit_of_code(runs_tools=False)
+    limit = judge_code(parse_native(content), runs_tools=False).limit
     for path, changes in CHANGES.items():
         for step, changed in changes(json.loads(content)):
             if limit is not None and step >= (limit.step or 0):

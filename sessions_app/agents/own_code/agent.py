@@ -14,7 +14,7 @@ from pydantic_ai.run import AgentRunResultEvent
 from pydantic_ai.tools import DeferredToolRequests, RunContext, ToolApproved
 
 from sessions_app.agents.loop.clock import PinnedClock
-from sessions_app.agents.loop.library import dump_output
+from sessions_app.agents.loop.library import dump_output, load_messages, load_prompt
 from sessions_app.agents.loop.observer import Observer
 from sessions_app.agents.loop.rebuild import Start, decided_before, recorded_start
 from sessions_app.agents.loop.recording_replay import (
@@ -42,9 +42,11 @@ from sessions_app.agents.own_code.state import NoStateToBeginWith, OwnState
 from sessions_app.agents.own_code.turns import Turns
 from sessions_app.core.fork.order import Order
 from sessions_app.core.fork.stops import Stops
+from sessions_app.core.history import messages
 from sessions_app.core.judge.reasons import Reason
-from sessions_app.core.judge.verdict import judge
+from sessions_app.core.judge.verdict import judge_code
 from sessions_app.core.payload import JsonObject, JsonValue
+from sessions_app.core.ran_with import is_told
 from sessions_app.core.replay.budgets import Budgets
 from sessions_app.core.replay.ending import Ending, Played, cannot_begin, conclude
 from sessions_app.core.replay.fixture_book import FixtureBook
@@ -65,12 +67,12 @@ async def replay_with_own_agent(
 ) -> Result:
     """Nothing is made up: where today's code leads elsewhere, the replay ends with what is known, or plays on with
     answers that say for what they were recorded."""
-    judged = judge(run)
+    judged = judge_code(run, runs_tools=order.tools.run)
     if judged.verdict == "cold":
         return cannot_begin(judged)
     try:
         replay = OwnReplay(make_plan(run), own, order, ask, on_progress, clock, stops or Stops())
-        return await replay.run(judged.limit_of_code(runs_tools=order.tools.run))
+        return await replay.run(judged.limit)
     except ValidationError as error:
         return Result(verdict="could_not_run", error=unreadable(error))
     except (ToolCannotRun, NoStateToBeginWith) as refusal:
@@ -125,7 +127,7 @@ class OwnReplay:
         return None if recorded is None else recorded.value
 
     async def run(self, limit: Reason | None) -> Result:
-        start = _as_approved(recorded_start(self.plan), self.plan.run)
+        start = _as_approved(_as_asked(recorded_start(self.plan), self.plan.run), self.plan.run)
         with every_run_frozen() as misses:
             ending, messages = await self.loop(start, misses)
         if ending.error is not None and not self.transcript.requests:
@@ -220,6 +222,13 @@ class OwnReplay:
             "stopped_before": self.stage.stopped_before,
             "lint": [_kept_frozen(name) for name in sorted(self.gate.kept_frozen)],
         }
+
+
+def _as_asked(start: Start, run: Run) -> Start:
+    """With the prompt that the run was started with: of what else is in the first request the code makes its own."""
+    if start.prompt is not None or start.deferred is not None or run.input is None or not is_told(run):
+        return start
+    return replace(start, prompt=load_prompt(run.input.value), history=load_messages(messages(run.prior)))
 
 
 def _as_approved(start: Start, run: Run) -> Start:

@@ -3,6 +3,7 @@ the change."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart
@@ -39,8 +40,8 @@ class OwnForkStage(OwnStage):
 
     fork: ForkStage
 
-    def watch(self, look: Look) -> None:
-        super().watch(look)
+    def watch(self, look: Look, sent: Callable[[], Iterable[str]] = frozenset) -> None:
+        super().watch(look, sent)
         self.fork.watch(look)
 
     def answer(self, planned: PlannedAnswer | None, cursor: int) -> ModelGiven:

@@ -15,6 +15,7 @@ from pydantic_ai.models import Model, ModelRequestContext
 from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults, RunContext, ToolDefinition
 from pydantic_ai.toolsets import AbstractToolset
 
+from replay_recorder.hooks.pydantic_ai_sent import sent_otherwise
 from sessions_app.agents.loop.decisions import Decisions, decided_by_hand
 from sessions_app.agents.loop.frozen_tools import give_recorded
 from sessions_app.agents.loop.library import dump_parameters
@@ -80,7 +81,7 @@ class FrozenPolicy(AbstractCapability[Any]):
                 return provider_request.as_sent(seen, parameters, planned)
             return seen, dump_parameters(parameters)
 
-        self._stage.watch(look)
+        self._stage.watch(look, lambda: sent_otherwise(request_context.messages, ctx.messages))
         try:
             response = cast(ModelResponse, await handler(request_context))
         except SkipModelRequest as skipped:

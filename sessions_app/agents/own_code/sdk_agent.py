@@ -24,7 +24,7 @@ from sessions_app.agents.own_code.registry import OwnAgent
 from sessions_app.core.fork.order import Order, read_course, read_order
 from sessions_app.core.fork.stops import Stop, Stopped, Stops
 from sessions_app.core.formats.native import parse_native
-from sessions_app.core.judge.verdict import judge
+from sessions_app.core.judge.verdict import judge_code
 from sessions_app.core.payload import JsonObject
 from sessions_app.core.replay.ending import cannot_begin
 from sessions_app.core.replay.observed import Replayed, Result
@@ -39,7 +39,7 @@ def replay_with_sdk(request: JsonObject, own: OwnAgent, on_progress: Progress) -
     """The result is `observed`, with the observed run as its record, or says why there is none."""
     order, course = read_order(request.get("order") or {}), read_course(request.get("course") or {})
     run = parse_native(request["record"].encode())
-    judged = judge(run)
+    judged = judge_code(run, runs_tools=order.tools.run)
     if judged.verdict == "cold":
         return cannot_begin(judged), None
     if order.is_fork or order.tools.live:

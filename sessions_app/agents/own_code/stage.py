@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart
@@ -55,6 +55,7 @@ class OwnStage(RecordedStage):
         self._asked_at = 0
         """The step of the request that was answered last."""
         self._model: str | None = None
+        self._sent: Callable[[], Iterable[str]] = frozenset
 
     @property
     def divergence(self) -> Divergence | None:
@@ -64,8 +65,9 @@ class OwnStage(RecordedStage):
             return acted or asked
         return acted if (acted.step or 0) <= (asked.step or 0) else asked
 
-    def watch(self, look: Look) -> None:
-        self._look, self._was_asked = look, False
+    def watch(self, look: Look, sent: Callable[[], Iterable[str]] = frozenset) -> None:
+        """`sent` says how hooks made other messages of the loop's."""
+        self._look, self._sent, self._was_asked = look, sent, False
 
     def is_by_hand(self, call: ToolCallPart) -> bool:
         """A replay changes no answer."""
@@ -86,7 +88,8 @@ class OwnStage(RecordedStage):
         self._model = model
 
     def asks(self, planned: PlannedAnswer | None, settings: Any) -> None:
-        self._transcript.asks(planned, AskedModel(name=self._model, settings=plain(dict(settings or {}))))
+        given, sent = plain(dict(settings or {})), frozenset(self._sent())
+        self._transcript.asks(planned, AskedModel(name=self._model, settings=given, sent_otherwise=sent))
 
     def answer(self, planned: PlannedAnswer | None, cursor: int) -> ModelGiven:
         self._was_asked, self._asked_at = True, planned.step if planned else self._asked_at

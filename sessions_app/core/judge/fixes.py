@@ -113,7 +113,13 @@ FIXES: dict[str, Fix] = {
         sentence="Record one outcome: `output` with the status ok, `error` with error, neither for a run that waits."
     ),
     "call_contradicted": Fix(sentence="Record each call once, under the name that the model asked for."),
-    "message_from_code": Fix(sentence="Replay this run with your registered agent, whose code puts the message there."),
+    "message_from_code": Fix(
+        sentence="Replay this run with your registered agent and let its tools run: its code puts the message there."
+    ),
+    "past_rewritten": Fix(sentence="Replay this run with your registered agent, whose code rewrites the messages."),
+    "sent_otherwise": Fix(
+        sentence="Put the words into the agent's history (`ctx.enqueue`, a history processor), which is recorded."
+    ),
     "retry_contradicted": Fix(sentence="Record as `retry` of a step what the message that tells of it holds."),
     "retry_from_outside": Fix(sentence="Replay this run with your registered agent, or fork it behind this call."),
     "value_cut": Fix(sentence="Let tools take and give values of at most 100 levels and 200,000 entries."),

@@ -28,7 +28,12 @@ from sessions_app.core.run import (
 
 OF_THE_LOOP = frozenset({"UsageLimitExceeded", "UnexpectedModelBehavior"})
 """Errors by which Pydantic AI's loop ends a run by itself."""
-OF_OTHER_CODE = frozenset({"output_made_by_code", "output_differs", "error_outside_loop", "last_message_taken"})
+OF_OTHER_CODE = frozenset(
+    {
+        "output_made_by_code", "output_differs", "error_outside_loop", "last_message_taken",
+        "past_rewritten", "answer_contradicted",
+    }
+)  # fmt: skip
 """Reasons that do not hold where the team's own code is replayed: then it does run."""
 OF_TOOLS = frozenset({"output_function", "message_from_code"})
 """Reasons that do not hold where its tools run as well."""

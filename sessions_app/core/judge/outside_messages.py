@@ -17,6 +17,7 @@ from sessions_app.core.judge.reading import (
 )
 from sessions_app.core.judge.reasons import Reason, reason_at
 from sessions_app.core.payload import JsonValue
+from sessions_app.core.replay.rewriting import read_rewriting, sent_otherwise
 from sessions_app.core.run import EXCHANGES, ModelCall, Run, Step, ToolCall
 
 
@@ -91,9 +92,14 @@ def _added_at_once(run: Run) -> Iterator[Reason]:
     where the loop makes a single one."""
     models = main_models(run)
     first = [step for step, _ in models[:1] if "rewritten" not in step.extra and len(first_requests(run)) > 1]
-    for step in [*first, *(step for step, _ in models if "words_added" in step.extra)][:1]:
+    for step in first:
         message = f"The request of {step_name(step)} was sent with words that code outside of the loop put there."
-        yield reason_at(run, "message_from_code", message, step)
+        yield reason_at(run, "past_rewritten", message, step)
+    for step in [step for step, _ in models if "words_added" in sent_otherwise(step)][:1]:
+        message = (
+            f"A hook sent more with the request of {step_name(step)} than the loop holds, and that was not recorded."
+        )
+        yield reason_at(run, "sent_otherwise", message, step)
 
 
 def _queued(run: Run) -> Iterator[Reason]:
@@ -106,8 +112,13 @@ def _queued(run: Run) -> Iterator[Reason]:
         parts = seen_message(call.history.message, step=0).parts_of("user-prompt") if call.history else []
         if len(parts) > len(_given_along(run, asking)) + prompts or _is_refused_whole(run, asking, call):
             message = f"The request of {step_name(step)} holds a message that code outside of the loop put there."
-            yield reason_at(run, "message_from_code", message, step)
+            yield reason_at(run, _who_put_it(step), message, step)
             return
+
+
+def _who_put_it(step: Step) -> str:
+    """A history processor, where the recorder tells that it made another past; else a tool may have been it."""
+    return "message_from_code" if read_rewriting(step) is None else "past_rewritten"
 
 
 def _is_refused_whole(run: Run, asking: Step | None, call: ModelCall) -> bool:

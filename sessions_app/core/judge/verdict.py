@@ -60,11 +60,6 @@ class Verdict:
         """The first thing that ends a replay from the recording."""
         return next(iter(self.reasons), None)
 
-    def limit_of_code(self, *, runs_tools: bool) -> Reason | None:
-        """The first thing that ends a replay of the team's own code."""
-        without = OF_OTHER_CODE | OF_TOOLS if runs_tools else OF_OTHER_CODE
-        return next((reason for reason in self.reasons if reason.code not in without), None)
-
     @property
     def words(self) -> str:
         return " ".join(reason.message for reason in self.reasons)
@@ -83,6 +78,15 @@ def judge(run: Run) -> Verdict:
     if not gaps:
         return Verdict(verdict="replayable")
     return _up_to_gap(run, tuple(gaps))
+
+
+def judge_code(run: Run, *, runs_tools: bool) -> Verdict:
+    """The same of a replay of the team's own code, which does itself what a rebuilt agent lacks."""
+    judged, without = judge(run), OF_OTHER_CODE | OF_TOOLS if runs_tools else OF_OTHER_CODE
+    gaps = tuple(reason for reason in judged.reasons if reason.code not in without)
+    if gaps == judged.reasons:
+        return judged
+    return _up_to_gap(run, gaps) if gaps else Verdict(verdict="replayable")
 
 
 def _up_to_gap(run: Run, gaps: tuple[Reason, ...]) -> Verdict:

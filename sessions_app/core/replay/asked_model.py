@@ -10,7 +10,8 @@ from sessions_app.core.compare.strict import same_json
 from sessions_app.core.payload import JsonObject, JsonValue, Payload, compact_json
 from sessions_app.core.replay.matching import Mismatch, Tally
 from sessions_app.core.replay.plan import PlannedAnswer
-from sessions_app.core.run import ModelCall
+from sessions_app.core.replay.rewriting import sent_otherwise
+from sessions_app.core.run import ModelCall, Step
 
 _WRITTEN_WHOLE = frozenset({"temperature", "top_p", "seed"})
 """A recording that holds these, be it as null, holds every setting; others hold those that their producer knows of."""
@@ -26,6 +27,8 @@ class AskedModel:
     name: str | None
     """The id of the model; None where the code leaves it to whoever starts the run."""
     settings: JsonObject
+    sent_otherwise: frozenset[str] = frozenset()
+    """How hooks made other messages of the loop's (`rewriting.SENT_OTHERWISE`)."""
 
     def as_recorded(self, call: ModelCall) -> ModelCall:
         """The recorded call, asking for this; what says the same stays as it was written."""
@@ -39,15 +42,19 @@ class AskedModel:
         )
 
 
-def asked_in(call: ModelCall) -> AskedModel:
+def asked_in(step: Step, call: ModelCall) -> AskedModel:
     """What a recorder saw."""
-    settings = call.settings.value if call.settings else None
-    return AskedModel(name=call.model or None, settings=settings if isinstance(settings, dict) else {})
+    value = call.settings.value if call.settings else None
+    settings = value if isinstance(value, dict) else {}
+    return AskedModel(name=call.model or None, settings=settings, sent_otherwise=sent_otherwise(step))
 
 
 def first_other(planned: PlannedAnswer, asked: AskedModel, tally: Tally) -> Mismatch | None:
     """Where the code asks another model, or with other settings, than was recorded; what cannot be compared is tallied
-    under `model` and `settings`."""
+    under `model` and `settings`. A hook that sends other messages than the loop's, and did not then, comes first."""
+    new = sorted(asked.sent_otherwise - planned.sent_otherwise) if planned.sent_otherwise is not None else []
+    if new:
+        return Mismatch(path=new[0], recorded=None, rebuilt=True)
     if planned.model is None or asked.name is None:
         tally.note_missing("model")
     elif not _is_same_model(planned.model, asked.name):

@@ -37,7 +37,7 @@ from sessions_app.core.replay.proof import (
     up_to,
 )
 from sessions_app.core.replay.ran_with import arguments_part
-from sessions_app.core.replay.rewriting import Rewriting, in_words
+from sessions_app.core.replay.rewriting import Rewriting, in_words, unrecorded_words
 from sessions_app.core.replay.told_twice import (
     arguments_told_otherwise,
     results_told_otherwise,
@@ -395,7 +395,7 @@ def _requests(played: Played) -> Part:
     told = results_told_otherwise(run)
     ours = kept_turns(run), _not_made_again(run), played.taken_instructions, _of_checks(played), told
     unsaid = "instructions were not recorded" if _INSTRUCTIONS in played.not_captured else None
-    reasons = (unsaid, *ours, _behind_tools(hooks), _saved_order(played.plan))
+    reasons = (unsaid, unrecorded_words(run), *ours, _behind_tools(hooks), _saved_order(played.plan))
     untold = [each for each in reasons if each is not None]
     return found if found != PROVEN or not untold else not_comparable("; ".join(["the requests agree", *untold]))
 

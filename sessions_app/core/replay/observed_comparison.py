@@ -89,16 +89,16 @@ class ObservedComparison:
         if planned is None:
             self.ran_past = len(self.pairs.plan.answers)
             return
-        found = self._of_request(planned, call, self.tally)
+        found = self._of_request(planned, pair.observed, call, self.tally)
         if found is None and call.response is not None and not is_same_answer(planned.response, call.response):
             found = Mismatch(path="response", recorded=_value(planned.response), rebuilt=call.response.value)
         self._diverged(planned.step, found)
 
-    def _of_request(self, planned: PlannedAnswer, call: ModelCall, tally: Tally) -> Mismatch | None:
+    def _of_request(self, planned: PlannedAnswer, step: Step, call: ModelCall, tally: Tally) -> Mismatch | None:
         return (
             self._of_messages(planned.history, call.history, tally)
             or _of_parameters(planned, call, tally)
-            or first_other(planned, asked_in(call), tally)
+            or first_other(planned, asked_in(step, call), tally)
         )
 
     def _of_messages(self, recorded: History | None, observed: History | None, tally: Tally) -> Mismatch | None:
@@ -256,7 +256,7 @@ class ObservedComparison:
         """Whether this very request or call is the recorded one, whatever differed before."""
         call, recorded = pair.observed.call, pair.recorded.call if pair.recorded else None
         if isinstance(call, ModelCall):
-            return pair.planned is not None and self._of_request(pair.planned, call, Tally()) is None
+            return pair.planned is not None and self._of_request(pair.planned, pair.observed, call, Tally()) is None
         if not isinstance(call, ToolCall) or not isinstance(recorded, ToolCall):
             return False
         assert pair.recorded is not None

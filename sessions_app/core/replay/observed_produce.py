@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from sessions_app.core.compare.strict import same_json
-from sessions_app.core.payload import Payload
+from sessions_app.core.payload import JsonObject, Payload
 from sessions_app.core.ran_with import TOLD, is_told, said_of
 from sessions_app.core.replay.asked_model import asked_in
 from sessions_app.core.replay.fixture_book import recorded_arguments
@@ -15,6 +15,7 @@ from sessions_app.core.replay.observed_pairs import Pair, Pairs, Tools
 from sessions_app.core.replay.observed_stops import is_stop, is_stopped
 from sessions_app.core.replay.produce import parameters_in_shape, played_back, spelled_as, spelled_output
 from sessions_app.core.replay.projection import Projection, in_shape_of
+from sessions_app.core.replay.rewriting import sent_otherwise
 from sessions_app.core.run import ModelCall, ParentLink, Run, StateChange, Step, StepSource, ToolCall
 from sessions_app.core.unplayed import loop_steps
 
@@ -92,7 +93,7 @@ class _Produced:
         step, source = pair.observed, self._seen.sources[pair.observed.index]
         error = None if is_stop(pair) else step.error
         if pair.recorded is None:
-            return replace(step, source=source, error=error, state=self._state(pair), extra=said_of(step))
+            return replace(step, source=source, error=error, state=self._state(pair), extra=_said(step))
         return replace(
             pair.recorded,
             index=step.index,
@@ -107,7 +108,7 @@ class _Produced:
             state=self._state(pair),
             http=step.http if self._tools == "run" else pair.recorded.http,
             source=pair.recorded.source if source == "recorded" else source,
-            extra=said_of(step),
+            extra=_said(step),
         )
 
     def _state(self, pair: Pair) -> StateChange | None:
@@ -120,7 +121,7 @@ class _Produced:
         assert pair.recorded is not None
         recorded, call = pair.recorded.call, pair.observed.call
         if isinstance(recorded, ModelCall) and isinstance(call, ModelCall):
-            return self._model_call(recorded, call)
+            return self._model_call(recorded, pair.observed, call)
         assert isinstance(recorded, ToolCall)
         assert isinstance(call, ToolCall)
         return replace(
@@ -132,10 +133,10 @@ class _Produced:
             content=spelled_as(recorded.content, call.content),
         )
 
-    def _model_call(self, recorded: ModelCall, call: ModelCall) -> ModelCall:
+    def _model_call(self, recorded: ModelCall, step: Step, call: ModelCall) -> ModelCall:
         is_recorded = call.response is None or is_same_answer(recorded.response, call.response)
         kept = recorded if is_recorded else call
-        asking = asked_in(call).as_recorded(recorded)
+        asking = asked_in(step, call).as_recorded(recorded)
         return replace(
             kept,
             history=self._projection.pair(recorded.history, call.history),
@@ -146,6 +147,11 @@ class _Produced:
             provider=recorded.provider,
             tools=recorded.tools if _have_same_names(recorded.tools, call.tools) else call.tools,
         )
+
+
+def _said(step: Step) -> JsonObject:
+    """What a recorder says beside the messages."""
+    return said_of(step) | dict.fromkeys(sorted(sent_otherwise(step)), True)
 
 
 def _have_same_names(recorded: Sequence[Payload] | None, now: Sequence[Payload] | None) -> bool:

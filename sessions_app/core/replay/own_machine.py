@@ -12,7 +12,7 @@ from dataclasses import asdict, replace
 
 from sessions_app.core.formats.native import encode_native
 from sessions_app.core.judge.last_calls import waiting
-from sessions_app.core.judge.verdict import Verdict, judge
+from sessions_app.core.judge.verdict import Verdict, judge_code
 from sessions_app.core.payload import JsonObject, Payload
 from sessions_app.core.ran_with import is_told, said_of
 from sessions_app.core.replay.agreement import agreeing
@@ -25,6 +25,7 @@ from sessions_app.core.replay.observed_comparison import ObservedComparison
 from sessions_app.core.replay.observed_pairs import Pair, Pairs, Tools, pair_steps
 from sessions_app.core.replay.observed_produce import observed_run
 from sessions_app.core.replay.observed_stops import is_stopped
+from sessions_app.core.replay.plan import ReplayPlan
 from sessions_app.core.run import ModelCall, Run, ToolCall
 
 
@@ -33,7 +34,7 @@ def judge_observed(
 ) -> tuple[Result, Run | None]:
     """What the replay proved, and the run that it produced, under this id; none of a recording that cannot be
     replayed. `is_sealed` says that it ran in the sealed process, which has a fence of its own to tell of."""
-    judged = judge(recorded)
+    judged = judge_code(recorded, runs_tools=tools == "run")
     if judged.verdict == "cold":
         return replace(cannot_begin(judged), facts={} if is_sealed else {"isolation": OWN_MACHINE}), None
     pairs = pair_steps(recorded, without_new_marks(recorded, observed))
@@ -70,16 +71,24 @@ def _without_states(run: Run) -> Run:
 def _concluded(judged: Verdict, pairs: Pairs, seen: ObservedComparison, tools: Tools) -> Result:
     played = Played(
         plan=pairs.plan,
-        limit=judged.limit_of_code(runs_tools=tools == "run"),
+        limit=judged.limit,
         observations=_observations(pairs, seen, tools),
         ending=_ending(pairs, seen),
         divergence=seen.divergence,
         unused=pairs.unused,
         left_over=pairs.left_over,
         not_captured=frozenset(seen.tally.not_captured or ()),
+        has_taken_feedback=tools == "frozen" and _has_refused_text(pairs.plan),
         state=None if seen.states is None else seen.states.part(is_whole=seen.is_same and not pairs.unused),
     )
     return conclude(played, {})
+
+
+def _has_refused_text(plan: ReplayPlan) -> bool:
+    """Whether a function that makes the output refused a text: what it said is given again where it does not run."""
+    parts = (part for answer in plan.answers for part in (answer.newest or {}).get("parts") or [])
+    has_function = plan.run.agent.output_function is not None
+    return has_function and any(part.get("part_kind") == "retry-feedback" for part in parts)
 
 
 def _ending(pairs: Pairs, seen: ObservedComparison) -> Ending:
@@ -133,7 +142,7 @@ def _request(pair: Pair, seen: ObservedComparison) -> ObservedRequest:
         response=call.response,
         source=seen.sources[pair.observed.index],
         error=pair.observed.error,
-        asked=asked_in(call),
+        asked=asked_in(pair.observed, call),
     )
 
 

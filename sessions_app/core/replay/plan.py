@@ -10,8 +10,9 @@ from itertools import pairwise
 from sessions_app.core.history import History, messages
 from sessions_app.core.partial_histories import with_whole_histories
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
+from sessions_app.core.ran_with import is_told
 from sessions_app.core.replay.awaited import with_awaited
-from sessions_app.core.replay.rewriting import Rewriting, read_rewriting
+from sessions_app.core.replay.rewriting import Rewriting, read_rewriting, sent_otherwise
 from sessions_app.core.replay.told_answers import as_told
 from sessions_app.core.run import (
     ErrorInfo,
@@ -55,6 +56,8 @@ class PlannedAnswer:
     """Which of several agents asked; None where the recording does not say."""
     after: History | None = None
     """The history of the next request, or that with which the run ended."""
+    sent_otherwise: frozenset[str] | None = None
+    """How hooks sent other messages than the loop's (`rewriting.SENT_OTHERWISE`); None where nobody would say so."""
     has_refused_text: bool = False
     """Whether the text beside its calls was tried as the output, and refused, for the calls were made: with
     `end_strategy="early"` they would not have been otherwise."""
@@ -228,6 +231,7 @@ def _planned(run: Run, step: Step, call: ModelCall, definitions: _Definitions) -
         settings=call.settings.value if call.settings else None,
         model=call.model or run.model,
         rewriting=read_rewriting(step),
+        sent_otherwise=sent_otherwise(step) if is_told(run) else None,
         agent=agent if isinstance(agent := step.extra.get("agent"), str) else None,
     )
 

@@ -128,7 +128,7 @@ def part_of(path: str) -> PartName | None:
 
 _BEGINNINGS: dict[PartName, tuple[str, ...]] = {
     "state": ("state", "input_state", "initial_state"),
-    "requests": ("messages", "request", "instructions", "prior", "input"),
+    "requests": ("messages", "request", "instructions", "prior", "input", "words_"),
     "parameters": ("parameters", "tools"),
     "model": ("model", "settings"),
     "tool_arguments": ("arguments", "args", "ran_with", "call_id", "tool_name"),

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from sessions_app.core.clipping import shortened
 from sessions_app.core.judge.reading import count
 from sessions_app.core.payload import JsonObject
-from sessions_app.core.run import Step
+from sessions_app.core.run import Run, Step
 
 _SHOWN = 3
 """Requests that a sentence names; facts hold all."""
@@ -50,6 +50,27 @@ def read_rewriting(step: Step) -> Rewriting | None:
     made, cut = told.get("made"), told.get("cut")
     positions = [each for each in made if type(each) is int] if isinstance(made, list) else []
     return Rewriting(made=tuple(positions), cut=cut if type(cut) is int else 0)
+
+
+SENT_OTHERWISE = ("words_added", "words_left_out")
+"""Fields of a model step in which the recorder tells that hooks sent other messages than the loop's, which alone are
+recorded."""
+
+
+def sent_otherwise(step: Step) -> frozenset[str]:
+    return frozenset(name for name in SENT_OTHERWISE if step.extra.get(name) is True)
+
+
+def unrecorded_words(run: Run) -> str | None:
+    """Which requests were sent otherwise than recorded, so that nothing is shown of what the model was told."""
+    steps = [str(step.index) for step in run.steps if sent_otherwise(step)]
+    shown = ", ".join(steps[:_SHOWN]) + (f" and {count(len(steps) - _SHOWN, 'more step')}" if steps[_SHOWN:] else "")
+    said = f"what was sent at step {shown} is not what the loop holds, which alone was recorded" if steps else None
+    in_place = "messages were changed after they had been recorded" if run.extra.get(_IN_PLACE) is True else None
+    return "; ".join(each for each in (said, in_place) if each is not None) or None
+
+
+_IN_PLACE = "recorder.rewritten_in_place"
 
 
 def in_words(rewritten: Mapping[int, Rewriting]) -> str:

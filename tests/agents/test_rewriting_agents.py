@@ -1,0 +1,199 @@
+"""Agents whose own code rewrites what the model is told: history processors, hooks, functions that refuse an output."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from pydantic_ai.capabilities import Hooks, ProcessHistory
+from pydantic_ai.exceptions import ModelRetry
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    SystemPromptPart,
+    TextPart,
+    ToolReturnPart,
+    UserPromptPart,
+)
+from pydantic_ai.output import TextOutput
+from pydantic_ai.tools import RunContext
+
+from sessions_app.core.judge.verdict import judge
+from sessions_app.core.replay.observed import Result
+from sessions_app.core.replay.observed_pairs import Tools
+from sessions_app.core.run import Run
+from tests.agents.own_agents import observed_by, own, place, recorded_run, replayed_by
+from tests.recorder.rare_agents import LOOKUP
+from tests.recorder.scenarios import Play, call, says, support_agent
+
+Messages = list[ModelMessage]
+Rewrite = Callable[[Messages], Messages]
+REPRODUCED = ("reproduced", None, None)
+SECOND = call("lookup_order", {"order_id": "ORD-2"}, "b")
+
+
+def unchanged(messages: Messages) -> Messages:
+    return messages
+
+
+def newest(more_than: int) -> Rewrite:
+    return lambda messages: messages[-1:] if len(messages) > more_than else messages
+
+
+def first(more_than: int) -> Rewrite:
+    return lambda messages: messages[:1] if len(messages) > more_than else messages
+
+
+def without_second(messages: Messages) -> Messages:
+    return [*messages[:1], *messages[3:]] if len(messages) > 4 else messages
+
+
+def without_first_answer(messages: Messages) -> Messages:
+    return [*messages[:2], *messages[3:]] if len(messages) > 4 else messages
+
+
+def in_front(words: str) -> Rewrite:
+    return lambda messages: [ModelRequest(parts=[SystemPromptPart(words)]), *messages]
+
+
+def example(messages: Messages) -> Messages:
+    return [ModelRequest(parts=[UserPromptPart("Hello.")]), ModelResponse(parts=[TextPart("Hi.")]), *messages]
+
+
+def masked(words: str, *, keeps: int) -> Rewrite:
+    """Answers of tools in other words, but for the last messages."""
+
+    def rewrite(messages: Messages) -> Messages:
+        end = len(messages) - keeps
+        return [*(_masked(message, words) for message in messages[:end]), *messages[end:]]
+
+    return rewrite
+
+
+def _masked(message: Any, words: str) -> Any:
+    if message.kind == "response":
+        return message
+    parts = [replace(part, content=words) if isinstance(part, ToolReturnPart) else part for part in message.parts]
+    return replace(message, parts=parts)
+
+
+def with_processor(rewrite: Rewrite) -> Play:
+    return _play(ProcessHistory(rewrite))
+
+
+def with_hook(rewrite: Rewrite) -> Play:
+    async def before(ctx: RunContext[None], asked: Any) -> Any:
+        asked.messages = rewrite(asked.messages)
+        return asked
+
+    return _play(Hooks(before_model_request=before))
+
+
+def _play(capability: Any) -> Play:
+    return Play(support_agent(says(LOOKUP), says(SECOND), says("Fine."), capabilities=[capability]), "Where?")
+
+
+def results(run: Run, make: Callable[[], Play], tools: Tools = "frozen") -> Iterator[Result]:
+    """In the server's process, and as seen on a person's own machine."""
+    yield replayed_by(run, own(make()), runs_tools=tools == "run")
+    yield observed_by(run, make(), tools=tools)
+
+
+PROCESSED: dict[str, tuple[Rewrite, Rewrite, tuple[int, str]]] = {
+    "the newest alone": (newest(2), newest(3), (3, "messages[0].parts[0].tool_name")),
+    "the first alone": (first(2), first(3), (3, "messages[1]")),
+    "words in front": (in_front("Be kind."), in_front("Be brief."), (1, "messages[0].parts[0].content")),
+    "a call without its answer": (without_first_answer, unchanged, (5, "messages[2]")),
+    "answers masked": (masked("…", keeps=0), masked("?", keeps=0), (3, "messages[2].parts[0].content")),
+    "older answers masked": (masked("…", keeps=1), masked("?", keeps=1), (5, "messages[2].parts[0].content")),
+}
+
+
+@pytest.mark.parametrize("tools", ["frozen", "run"])
+@pytest.mark.parametrize("name", PROCESSED)
+def test_code_that_rewrites_its_history_reproduces_it_and_a_change_of_it_is_found(name: str, tools: Tools):
+    rewrite, changed, found = PROCESSED[name]
+    run = recorded_run(lambda: with_processor(rewrite))
+
+    for result in results(run, lambda: with_processor(rewrite), tools):
+        assert place(result) == REPRODUCED
+        assert result.facts["proof"]["requests"]["state"] == "proven"
+    for result in results(run, lambda: with_processor(changed), tools):
+        verdict, step, path = place(result)
+        assert (verdict, step) == ("diverged", found[0])
+        assert path is not None
+        assert path.startswith(found[1])
+
+
+SHORTENING: dict[str, Rewrite] = {
+    "the newest alone": newest(2),
+    "without the second": without_second,
+    "answers masked": masked("…", keeps=1),
+}
+
+
+@pytest.mark.parametrize("name", SHORTENING)
+def test_of_requests_that_a_hook_sent_without_words_of_the_loop_nothing_is_claimed(name: str):
+    run = recorded_run(lambda: with_hook(SHORTENING[name]))
+
+    assert judge(run).verdict == "replayable"
+    for result in results(run, lambda: with_hook(SHORTENING[name])):
+        assert place(result) == REPRODUCED
+        requests = result.facts["proof"]["requests"]
+        assert requests["state"] == "not_comparable"
+        assert "is not what the loop holds" in requests["reason"]
+
+
+ADDED = {**SHORTENING, "an example in front": example}
+
+
+@pytest.mark.parametrize("name", ADDED)
+def test_a_hook_that_is_new_is_a_difference(name: str):
+    run = recorded_run(lambda: with_hook(unchanged))
+    path = "words_added" if ADDED[name] is example else "words_left_out"
+
+    for result in results(run, lambda: with_hook(ADDED[name])):
+        found = result.divergence
+        assert (result.verdict, found.path if found else None) == ("diverged", path)
+        assert result.facts["proof"]["requests"]["state"] == "not_proven"
+
+
+def test_words_that_a_hook_adds_are_not_recorded_and_so_no_replay_goes_beyond_them():
+    run = recorded_run(lambda: with_hook(example))
+
+    assert [reason.code for reason in judge(run).reasons] == ["sent_otherwise"]
+    for tools in ("frozen", "run"):
+        assert {result.verdict for result in results(run, lambda: with_hook(example), tools)} == {"could_not_run"}
+
+
+def test_messages_that_a_hook_changed_after_they_were_recorded_are_not_claimed():
+    def change(messages: Messages) -> Messages:
+        if len(messages) > 4:
+            prompt: Any = messages[0].parts[0]
+            prompt.content = "Whence?"
+        return messages
+
+    run = recorded_run(lambda: with_hook(change))
+
+    for result in results(run, lambda: with_hook(change)):
+        assert result.facts["proof"]["requests"]["state"] == "not_comparable"
+
+
+def asked_again(words: str) -> Play:
+    def upper(said: str) -> str:
+        if said == "No.":
+            raise ModelRetry(words)
+        return said.upper()
+
+    return Play(support_agent(says("No."), says("Fine."), output_type=TextOutput(upper)), "Where?")
+
+
+def test_a_function_that_refused_a_text_is_not_run_and_its_words_are_given_again():
+    run = recorded_run(lambda: asked_again("Be kind."))
+
+    for result in results(run, lambda: asked_again("Be kind.")):
+        assert place(result) == ("unknown_from_step", 3, "steps[3]")
+        assert result.facts["proof"]["requests"]["state"] == "not_comparable"
+    for result in results(run, lambda: asked_again("Be brief."), "run"):
+        assert place(result) == ("diverged", 2, "messages[2].parts[0].content")
