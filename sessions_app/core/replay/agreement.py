@@ -38,10 +38,13 @@ def agreeing(recorded: Run, result: Result, made: Run) -> Result:
 
 
 def _is_before_end(recorded: Run, found: Difference, end: Divergence | None) -> bool:
-    """Of a replay that ended with its recording, only calls before that place whose answers the model was told."""
+    """Of a replay that ended with its recording, only what was said before that place: answers of the model, and calls
+    whose answers it was told."""
     step = found.left_step or found.right_step
     if end is None or step is None:
         return end is None
+    if step.kind == "model":
+        return found.path.startswith("response.") and step.index < (end.step or 0)
     last = max((each.index for each, _ in recorded.model_calls), default=0)
     return step.kind == "tool" and step.index < min(end.step or 0, last)
 

@@ -173,7 +173,8 @@ class _Rebuilt:
         # How its stream ended was given as recorded; the loop marks what it was busy with when something else failed.
         held = {key for key in given.value if key != "state" and recorded.value.get(key) is not None}
         unstamped = {key: value for key, value in given.value.items() if key in held}
-        return in_shape_of(recorded, Payload.of_json({**recorded.value, **unstamped}))
+        taken = {key: value for key, value in recorded.value.items() if value is None or key in given.value}
+        return in_shape_of(recorded, Payload.of_json({**taken, **unstamped}))
 
     def _tool_step(self, step: Step, call: ToolCall) -> Step | None:
         """A call that the loop made, or that it was asked for and left open; each once."""

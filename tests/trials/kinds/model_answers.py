@@ -171,3 +171,16 @@ def _field_unreadable(record: Json) -> Made:
 
 def _set(copy: RecordReader, *, index: int, field: str, value: Any) -> None:
     copy.step(index)["response"][field] = value
+
+
+@kind("field that nobody knows, in an answer")
+def _unknown_field(record: Json) -> Made:
+    for index in RecordReader(record).models:
+        if record["steps"][index - 1].get("response"):
+
+            def change(copy: RecordReader, index: int = index) -> None:
+                copy.step(index)["response"]["of_tomorrow"] = 1
+                without_items(copy)
+
+            place = at(index, paths="response.of_tomorrow")
+            yield f"step {index}", changed(record, change), Expected(by="replay", place=place, compared=place)
