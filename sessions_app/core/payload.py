@@ -37,6 +37,11 @@ class SpelledFloat(float):
         return self.text
 
 
+def spelled_int(text: str) -> int | SpelledFloat:
+    """Of whole numbers only `-0` has another value than its digits say; Python has it as a float alone."""
+    return SpelledFloat(text) if text == "-0" else int(text)
+
+
 def sha256_hex(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
@@ -141,7 +146,7 @@ def _finite(text: str) -> float:
 
 
 _finite_decoder = json.JSONDecoder(parse_constant=_refuse, parse_float=_finite)
-_spelling_decoder = json.JSONDecoder(parse_float=SpelledFloat)
+_spelling_decoder = json.JSONDecoder(parse_float=SpelledFloat, parse_int=spelled_int)
 
 
 _compact = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode

@@ -12,7 +12,7 @@ from math import isfinite
 from typing import Any
 
 from sessions_app.core.compare.partial import is_truncated
-from sessions_app.core.payload import JsonValue, SpelledFloat
+from sessions_app.core.payload import JsonValue, SpelledFloat, spelled_int
 
 
 def read_json(text: str | bytes) -> JsonValue:
@@ -37,7 +37,9 @@ def _object(pairs: list[tuple[str, JsonValue]]) -> dict[str, JsonValue]:
     return value
 
 
-_DECODER = json.JSONDecoder(parse_float=SpelledFloat, parse_constant=_refuse, object_pairs_hook=_object)
+_DECODER = json.JSONDecoder(
+    parse_float=SpelledFloat, parse_int=spelled_int, parse_constant=_refuse, object_pairs_hook=_object
+)
 
 
 def read_json_text(text: str) -> JsonValue | None:

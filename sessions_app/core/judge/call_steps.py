@@ -17,6 +17,7 @@ from sessions_app.core.judge.last_calls import calls_in
 from sessions_app.core.judge.reading import (
     LOOP_CAUSES,
     is_of_recorder,
+    is_respelled,
     main_models,
     object_of,
     seen_message,
@@ -35,6 +36,7 @@ from sessions_app.core.run import (
     SKIPPED,
     TOLD_TO_THE_MODEL,
     WAITING,
+    ModelCall,
     Run,
     Step,
     ToolCall,
@@ -67,7 +69,8 @@ def _steps_of_other_calls(run: Run) -> Iterator[Reason]:
     asked = _asked_for(run)
     told: Counter[tuple[int | None, str | None]] = Counter()
     for step, call in run.tool_calls:
-        parts = asked.get((_answer_before(run, step, call, asked), call.call_id)) or []
+        answer = _answer_before(run, step, call, asked)
+        parts = asked.get((answer, call.call_id)) or []
         if _was_never_begun(run, step, call):  # its place among calls of the same id is the one of the answer
             number = told[step.parent, call.call_id]
             parts = parts[number : number + 1]
@@ -81,6 +84,15 @@ def _steps_of_other_calls(run: Run) -> Iterator[Reason]:
             if len(others) == len(parts):
                 message = f"The arguments of {step_name(step)} are not those that the model gave: {others[0].path}."
                 yield reason_at(run, "call_contradicted", message, step)
+            elif len(parts) == 1 and _is_respelled(run, answer, call.arguments, parts[0]):
+                message = f"The arguments of {step_name(step)} spell a number otherwise than the model did."
+                yield reason_at(run, "spelling_contradicted", message, step)
+
+
+def _is_respelled(run: Run, answer: int | None, arguments: Payload, part: JsonObject) -> bool:
+    asking = run.steps[answer - 1].call if answer and run.source_format == "native" else None
+    response = asking.response if isinstance(asking, ModelCall) else None
+    return response is not None and is_respelled(arguments, part.get("args"), response, part, "args")
 
 
 def _answer_before(run: Run, step: Step, call: ToolCall, asked: Container[tuple[int | None, JsonValue]]) -> int | None:

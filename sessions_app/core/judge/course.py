@@ -17,6 +17,7 @@ from sessions_app.core.judge.last_calls import calls_in, kinds_said
 from sessions_app.core.judge.reading import (
     is_framework_written,
     is_of_recorder,
+    is_respelled,
     main_models,
     object_of,
     seen_message,
@@ -258,7 +259,7 @@ def _other_answers(run: Run) -> Iterator[Reason]:
                 due = [(pair, part) for pair, part in due if pair[0].index <= began_at]
             for pair, part in due:
                 is_told = pair[0].index <= step.index and part.get("outcome") in (None, _outcome_of(pair[1]))
-                if is_told and _is_other(pair[1], part):
+                if is_told and (_is_other(pair[1], part) or _is_respelled(run, pair[1], node, part)):
                     yield _told_otherwise(run, step, pair, part)
                     return
             goes_on = node.parent is None or node.parent.digest in settled
@@ -301,11 +302,22 @@ def _is_other(call: ToolCall, part: JsonObject) -> bool:
     return call.result is not None and answers_differ(call.result, part["content"])
 
 
+def _is_respelled(run: Run, call: ToolCall, node: History, part: JsonObject) -> bool:
+    """Of spans each exporter spells numbers as it does."""
+    told = part["content"]
+    if call.result is None or run.source_format != "native":
+        return False
+    return is_respelled(call.result, told, node.message, part, "content")
+
+
 def _told_otherwise(run: Run, step: Step, pair: tuple[Step, ToolCall], part: JsonObject) -> Reason:
     tool, call = pair
     if call.result is not None and _is_cut_short(call.result.as_text(), part.get("content")):
         message = f"The request of {step_name(step)} shows the answer of {step_name(tool)} cut short."
         return reason_at(run, "answer_cut_short", message, step)
+    if not _is_other(call, part):
+        message = f"The request of {step_name(step)} spells a number in the answer of {step_name(tool)} otherwise."
+        return reason_at(run, "spelling_contradicted", message, step)
     message = f"The answer of {step_name(tool)} is not what the request of {step_name(step)} told the model."
     return reason_at(run, "answer_contradicted", message, step)
 

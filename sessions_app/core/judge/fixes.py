@@ -100,6 +100,9 @@ FIXES: dict[str, Fix] = {
     "tool_not_offered": Fix(sentence="Record with each request all tools that the model was offered."),
     "answer_cut_short": Fix(sentence="Send requests with the whole answers of tools; raise the limit that cuts them."),
     "answer_contradicted": Fix(sentence="Record what each tool gave as it was told to the model."),
+    "spelling_contradicted": Fix(
+        sentence="Record a number with the same digits wherever it stands: 1.0 and 1.00 are two texts to a model."
+    ),
     "http_contradicted": Fix(sentence="Record with each answer of a model the HTTP of its own request."),
     "instructions_changed": Fix(sentence="Record the instructions of each request, and whether code makes them."),
     "instructions_contradicted": Fix(sentence="Record as `instructions` what the first request was sent with."),

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from sessions_app.core.compare.strict import same_json
 from sessions_app.core.history import History, nodes
 from sessions_app.core.payload import JsonObject, JsonValue, Payload, canonical_json
 from sessions_app.core.run import PYDANTIC_AI, SKIPPED, ModelCall, Run, Step, ToolCall, main_model_calls, main_steps
@@ -31,6 +32,18 @@ def value_of(payload: Payload | None) -> JsonValue:
         return payload.parsed
     except (ValueError, RecursionError):
         return payload.as_text()
+
+
+def is_respelled(one: Payload, value: JsonValue, message: Payload, part: JsonObject, key: str) -> bool:
+    """Whether a part of a message tells the same value with other digits in a number (`1.0` and `1.00`)."""
+    is_special = one.is_json and any(_SPELLED.search(each.content) for each in (one, message))
+    if not is_special or not same_json(one.value, value):
+        return False
+    parts = zip(object_of(message)["parts"], message.spelled["parts"], strict=True)
+    return not any(each is part and same_json(one.spelled, spelled[key]) for each, spelled in parts)
+
+
+_SPELLED = re.compile(rb"\d[.eE]|-0")
 
 
 def text_of(payload: Payload | None) -> str | None:
