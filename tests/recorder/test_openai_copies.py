@@ -12,9 +12,10 @@ from agents import function_tool
 
 from sessions_app.core.formats.native import parse_native
 from sessions_app.core.judge.verdict import judge
+from sessions_app.core.replay.proof import GIVEN_TURNS
 from tests.recorder import openai_playing as playing
 from tests.recorder.openai_playing import Record, bytes_of
-from tests.recorder.replaying import assert_promise_kept
+from tests.recorder.replaying import assert_promise_kept, replayed
 
 Change = Callable[[Record], None]
 STATUS: dict[str, Any] = {"x": 1.0, "tags": ["a", None, True], "big": 10**20, "é": "😀 'quoted'"}
@@ -91,3 +92,33 @@ def test_what_a_tool_returned_is_held_against_what_the_model_was_told(returned: 
 )
 def test_what_python_prints_of_other_values_is_no_contradiction(given: Any):
     assert judge(parse_native(bytes_of(_looked_up(given)))).reasons == ()
+
+
+# --- what a run was started with -----------------------------------------------------------------
+
+
+def _goes_on() -> Record:
+    made = playing.agent([playing.says("At sea.")])
+    given = [
+        {"role": "user", "content": "Hello."},
+        {"role": "assistant", "content": "Hi."},
+        {"role": "user", "content": [{"type": "input_text", "text": "Where is it?"}]},
+    ]
+    return playing.one_record(lambda: playing.run(made, given))
+
+
+@pytest.mark.parametrize("position", range(3))
+def test_items_that_a_run_was_started_with_say_what_its_first_request_says(position: int):
+    record = _goes_on()
+    assert assert_promise_kept(bytes_of(record)).verdict == "replayable"
+
+    record["input_items"][position]["content"] = "Goodbye."
+
+    judged = assert_promise_kept(bytes_of(record))
+    assert [(reason.code, reason.step) for reason in judged.reasons] == [("items_contradicted", 2)]
+
+
+def test_the_proof_says_that_earlier_turns_are_those_of_the_recording():
+    result, _ = replayed(bytes_of(_goes_on()))
+
+    assert result.facts["proof"]["requests"] == {"state": "proven", "reason": GIVEN_TURNS}

@@ -11,7 +11,8 @@ from itertools import islice
 from sessions_app.core.compare.strict import same_json
 from sessions_app.core.errors import RecordError
 from sessions_app.core.formats.values import read_value
-from sessions_app.core.judge.reading import seen_messages, step_name, value_of
+from sessions_app.core.history import nodes
+from sessions_app.core.judge.reading import main_models, seen_message, seen_messages, step_name, value_of
 from sessions_app.core.judge.reasons import Reason, reason_at, reason_at_end
 from sessions_app.core.payload import JsonObject, JsonValue, compact_json
 from sessions_app.core.replay.hand_overs import is_openai_agents
@@ -20,11 +21,32 @@ from sessions_app.core.run import Run
 
 def copy_gaps(run: Run) -> Iterator[Reason]:
     if run.source_format == "native" and is_openai_agents(run):
+        yield from islice(_other_input(run), 1)
         yield from islice(_other_items(run), 1)
         yield from islice(_other_returns(run), 1)
 
 
 # --- items -------------------------------------------------------------------------------------
+
+
+def _other_input(run: Run) -> Iterator[Reason]:
+    """The items that a run was started with stand in its first request, behind those of its session."""
+    items = run.extra.get("input_items")
+    node = main_models(run)[0][1].history if main_models(run) else None
+    parts = [part for each in nodes(node) for part in seen_message(each.message, step=0).parts]
+    said = {text for part in parts for text in _words(part.get("content"))}
+    for position, item in enumerate(items if isinstance(items, list) and node is not None else ()):
+        if isinstance(item, dict) and not said.issuperset(_words(item.get("output", item.get("content")))):
+            message = f"The run's input_items[{position}] says something else than its first request."
+            yield reason_at_end(run, "items_contradicted", message)
+
+
+def _words(content: JsonValue) -> Iterator[str]:
+    """The texts of an item, or of a message's part."""
+    for piece in content if isinstance(content, list) else [content]:
+        text = piece.get("text", piece.get("refusal")) if isinstance(piece, dict) else piece
+        if isinstance(text, str):
+            yield text
 
 
 def _other_items(run: Run) -> Iterator[Reason]:
@@ -63,20 +85,12 @@ class _Messages:
         """Whether they say what this item says, as far as they tell of it."""
         match raw.get("type"):
             case "message":
-                return not self._is_whole or self._texts.issuperset(_texts_in(raw))
+                return not self._is_whole or self._texts.issuperset(_words(raw.get("content")))
             case "function_call":
                 return _is_known(self._calls, raw, [raw.get("name"), raw.get("arguments")])
             case "function_call_output":
                 return _is_known(self._answers, raw, raw.get("output"))
         return True
-
-
-def _texts_in(raw: JsonObject) -> Iterator[str]:
-    content = raw.get("content")
-    for piece in content if isinstance(content, list) else ():
-        text = piece.get("text", piece.get("refusal")) if isinstance(piece, dict) else None
-        if isinstance(text, str):
-            yield text
 
 
 def _is_known(known: Mapping[str, list[JsonValue]], raw: JsonObject, said: JsonValue) -> bool:

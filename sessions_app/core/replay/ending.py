@@ -23,6 +23,7 @@ from sessions_app.core.replay.observed import Divergence, Observations, Result
 from sessions_app.core.replay.outputs import same_output
 from sessions_app.core.replay.plan import PlannedAnswer, ReplayPlan, played_steps, repeated_requests
 from sessions_app.core.replay.proof import (
+    GIVEN_TURNS,
     PROVEN,
     TAKEN,
     OutcomeKind,
@@ -397,7 +398,9 @@ def _requests(played: Played) -> Part:
     unsaid = "instructions were not recorded" if _INSTRUCTIONS in played.not_captured else None
     reasons = (unsaid, unrecorded_words(run), *ours, _behind_tools(hooks), _saved_order(played.plan))
     untold = [each for each in reasons if each is not None]
-    return found if found != PROVEN or not untold else not_comparable("; ".join(["the requests agree", *untold]))
+    if found == PROVEN and untold:
+        return not_comparable("; ".join(["the requests agree", *untold]))
+    return replace(found, reason=GIVEN_TURNS) if found == PROVEN and run.prior is not None else found
 
 
 def _of_checks(played: Played) -> str | None:

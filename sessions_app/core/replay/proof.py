@@ -59,6 +59,9 @@ TAKEN = "taken from the recording"
 """Why something of a rebuilt agent cannot differ."""
 
 
+GIVEN_TURNS = "the messages of earlier turns are those of the recording, with which the replay began"
+
+
 def equal_by(rule: str) -> Part:
     """Proven by a rule that a comparison of the two runs counts."""
     return Part(state="proven", reason=f"equal by the rule {rule}")

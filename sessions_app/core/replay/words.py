@@ -13,7 +13,7 @@ from sessions_app.core.judge.reading import count
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.place_words import place_in_words
 from sessions_app.core.replay.parts import Parts
-from sessions_app.core.replay.proof import PART_WORDS, STATE_WORDS, TAKEN, PartName, Proof
+from sessions_app.core.replay.proof import GIVEN_TURNS, PART_WORDS, STATE_WORDS, TAKEN, PartName, Proof
 from sessions_app.core.replay.ran_with import NO_CALL, NOT_TOLD
 from sessions_app.core.unplayed import unplayed_in_words
 
@@ -239,7 +239,7 @@ def _reproduced(facts: ReplayFacts) -> str:
     return "; ".join([f"Reproduced: {same}", *unsaid, *([not_played] if not_played else [])])
 
 
-_OF_THE_PROOF_ALONE = (TAKEN, NO_CALL, NOT_TOLD)
+_OF_THE_PROOF_ALONE = (TAKEN, GIVEN_TURNS, NO_CALL, NOT_TOLD)
 """What holds for most replays of its kind, and would make each sentence longer."""
 
 
