@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from pydantic_ai import Agent, BinaryContent, ModelRetry, ToolOutput
+from pydantic import BaseModel
+from pydantic_ai import Agent, BinaryContent, ModelRetry, NativeOutput, PromptedOutput, ToolOutput
 from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel
 from pydantic_ai.providers.openai import OpenAIProvider
 
@@ -296,7 +297,9 @@ BESIDE: list[tuple[int, Callable[[Record], object], str, str]] = [
     (4, other_arguments, "request_body", "another call of add"),
     (4, lambda body: body["choices"][0].update(finish_reason="length"), "response_body", "ends with length"),
     (4, lambda body: body.update(model="gpt-4.1"), "response_body", "is the answer of gpt-4.1"),
-    (4, lambda body: body["usage"].update(completion_tokens=99), "response_body", "counts 99 tokens"),
+    (1, lambda body: body.update(response_format={"type": "json_object"}), "request_body", "or as JSON"),
+    (4, lambda body: body["usage"].update(completion_tokens=99), "response_body", "counts 99 tokens of the answer"),
+    (4, lambda body: body["usage"].update(prompt_tokens=99), "response_body", "counts 99 tokens of the request"),
 ]
 
 
@@ -334,3 +337,30 @@ def test_what_was_sent_beside_the_words_is_held_against_the_step(
     assert (reason.code, reason.step) == ("http_contradicted", step)
     assert words in reason.message
     assert reasons_of(record) == [("http_contradicted", step)]
+
+
+class Refund(BaseModel):
+    order: str
+    amount: float
+
+
+def refunded(protocol: str, output: Any, server: Provider) -> Record:
+    server.will_answer(says('{"order": "A", "amount": 2.5}'))
+    model = PROTOCOLS[protocol]("gpt-4o", provider=OpenAIProvider(openai_client=server.client))
+    record: Record = json.loads(recorded(Play(Agent(model, output_type=output), "go"), http=True)[0])
+    return record
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_an_output_as_json_is_that_of_the_step(protocol: str, server: Provider):
+    assert reasons_of(refunded(protocol, PromptedOutput(Refund), server)) == []
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_an_output_by_a_schema_has_the_fields_of_the_step(protocol: str, server: Provider):
+    record = refunded(protocol, NativeOutput(Refund), server)
+    assert reasons_of(record) == []
+
+    replaced("request_body", '"amount":', '"total":')(record["steps"][0]["http"])
+
+    assert ("http_contradicted", 1) in reasons_of(record)

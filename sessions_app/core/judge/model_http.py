@@ -82,6 +82,8 @@ def _other_end(call: ModelCall, wire: WireAnswer) -> str | None:
         return f"is the answer of {wire.model}, that of the step of {call.answered_model}"
     if None not in (call.output_tokens, wire.output_tokens) and call.output_tokens != wire.output_tokens:
         return f"counts {wire.output_tokens} tokens of the answer, the step {call.output_tokens}"
+    if None not in (call.input_tokens, wire.input_tokens) and call.input_tokens != wire.input_tokens:
+        return f"counts {wire.input_tokens} tokens of the request, the step {call.input_tokens}"
     return None
 
 

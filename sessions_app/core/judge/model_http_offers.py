@@ -42,11 +42,24 @@ def _other_setting(settings: JsonObject, wire: WireRequest) -> str | None:
 
 
 def _other_format(parameters: JsonObject, wire: WireRequest) -> str | None:
-    """An output by a schema, in a request that the step says has none."""
+    """An output as JSON, in a request that the step says has none, or by a schema of other fields."""
     asked = wire.settings.get("response_format") or _object_in(wire.settings, "text").get("format")
-    by_schema = isinstance(asked, dict) and asked.get("type") == "json_schema"
-    has_none = "output_object" in parameters and parameters["output_object"] is None
-    return "asks for an output by a schema, the request of the step does not" if by_schema and has_none else None
+    if not isinstance(asked, dict) or asked.get("type") not in _AS_JSON or "output_object" not in parameters:
+        return None
+    if parameters["output_object"] is None:
+        return "asks for an output by a schema or as JSON, the request of the step does not"
+    said, sent = (_fields_of(each) for each in (parameters["output_object"], asked))
+    return "asks for an output of other fields than the request of the step" if sent and said != sent else None
+
+
+_AS_JSON = ("json_schema", "json_object")
+
+
+def _fields_of(asked: JsonObject) -> set[str]:
+    """Of the schema, which protocols put at different depths; none where there is no schema."""
+    inner = _object_in(asked, "json_schema")
+    schema = _object_in(inner, "schema") or inner or _object_in(asked, "schema")
+    return set(_object_in(schema, "properties"))
 
 
 # --- tools -------------------------------------------------------------------------------------

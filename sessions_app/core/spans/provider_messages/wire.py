@@ -43,8 +43,9 @@ class WireAnswer:
     has_thoughts: bool
     model: str | None
     finish_reason: str | None
+    input_tokens: int | None
     output_tokens: int | None
-    """None of a stream: libraries add up what providers count in its pieces, each in its own way."""
+    """Both are None of a stream: libraries add up what providers count in its pieces, each in its own way."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -139,5 +140,6 @@ def wire_answer(body: Payload) -> WireAnswer | None:
         has_thoughts=any(_parts_of([found.answer], ThinkingPart)),
         model=found.model,
         finish_reason=found.finish_reason,
+        input_tokens=found.input_tokens if events is None else None,
         output_tokens=found.output_tokens if events is None else None,
     )
