@@ -439,6 +439,26 @@ def test_arguments_that_are_spelled_otherwise_are_counted_and_can_be_shown():
     assert (shown.divergence.path if shown.divergence else None) == "args"
 
 
+@pytest.mark.parametrize(
+    ("change", "rule", "path"),
+    [
+        ({"source": "by_hand"}, "answer-source", "source"),
+        ({"extra": {"tool_kind": "write"}}, "other-fields", "extra.tool_kind"),
+        ({"extra": {"of_tomorrow": {"a": 1}}}, "other-fields", "extra.of_tomorrow"),
+    ],
+)
+def test_what_a_comparison_leaves_out_is_counted_and_can_be_shown(change: dict[str, Any], rule: str, path: str):
+    one = make_run(tool("look"))
+    other = replace(one, steps=(replace(one.steps[0], **change),))
+
+    comparison, shown = compare_runs(one, other), compare_runs(one, other, without([rule]))
+
+    assert comparison.identical
+    assert {each.rule.key: each.count for each in comparison.ignored} == {rule: 1}
+    assert (shown.divergence.path if shown.divergence else None) == path
+    assert compare_runs(one, one).ignored == ()
+
+
 def test_ids_of_nested_runs_are_counted_and_can_be_shown():
     one, other, untold = (make_run(AgentCall(run_id=run_id)) for run_id in ("r1", "r2", None))
 

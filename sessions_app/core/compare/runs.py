@@ -206,6 +206,7 @@ def _comparer(left: Run, right: Run, rules: VolatileRules, alignment: Alignment)
         left_states=RunStates(left),
         right_states=RunStates(right),
         are_of_one_recorder=_are_of_one_recorder(left, right),
+        are_recordings=all(run.origin == "recorded" for run in (left, right)),
         are_told_of_arguments=is_told(left) and is_told(right),
         partners=partners,
     )

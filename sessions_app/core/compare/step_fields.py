@@ -1,11 +1,12 @@
 """The fields of two steps that stand beside each other, in the order in which they came about.
 
-Not compared: token counts (a captured answer carries its own), where an answer came from, HTTP headers, and fields
-that the format does not know. States are compared where both runs recorded any: the state that a step left, wherever
-the two changed it otherwise. Parents, handoffs, the agent of a step, whether a tool itself began, with what it was
-approved, and what it gave before it was made a text are compared where both steps have them, for few producers tell
-of these, and a replay not of all; in two runs that one recorder wrote, what one step has and the other lacks is a
-difference too. What a tool was given in place of what the model sent is compared where both recorders heard it.
+Not compared: token counts (a captured answer carries its own) and HTTP headers. Where an answer came from, and in two
+recordings fields that the format does not know, are left out by rules, which count them. States are compared where both
+runs recorded any: the state that a step left, wherever the two changed it otherwise. Parents, handoffs, the agent of a
+step, whether a tool itself began, with what it was approved, and what it gave before it was made a text are compared
+where both steps have them, for few producers tell of these, and a replay not of all; in two runs that one recorder
+wrote, what one step has and the other lacks is a difference too. What a tool was given in place of what the model sent
+is compared where both recorders heard it.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from sessions_app.core.compare.requests import NewMessages, RunMessages
 from sessions_app.core.compare.strict import Interner, same_json
 from sessions_app.core.history import messages
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
+from sessions_app.core.ran_with import FIELDS as GIVEN
 from sessions_app.core.ran_with import both_given, said_of
 from sessions_app.core.run import (
     AgentCall,
@@ -101,6 +103,8 @@ class StepComparer:
     right_states: RunStates
     are_of_one_recorder: bool
     """Both were recorded as they ran, and of the same framework: what a step does not say did not happen."""
+    are_recordings: bool
+    """Neither was made by a replay."""
     are_told_of_arguments: bool
     """The recorders of both heard what tools were given: where a step says nothing, it is what the model sent."""
     partners: Mapping[int, int]
@@ -214,6 +218,18 @@ class StepComparer:
             if sides == 2 or (sides == 1 and self.are_of_one_recorder):
                 yield from self.fields.present(name, one, other)
         yield from self._given(left, right)
+        yield from self._left_out(left, right)
+
+    def _left_out(self, left: Step, right: Step) -> Iterator[Difference]:
+        """What rules leave out, which thereby is counted."""
+        if left.source != right.source:
+            yield from self.fields.present("source", left.source, right.source)
+        known = {*_SAID, *(GIVEN if self.are_told_of_arguments else ())}
+        names = sorted({*left.extra, *right.extra} - known) if self.are_recordings else ()
+        for name in names:
+            one, other = left.extra.get(name, MISSING), right.extra.get(name, MISSING)
+            if one is MISSING or other is MISSING or not same_json(one, other):
+                yield from self.fields.present(f"extra.{name}", one, other)
 
     def _given(self, left: Step, right: Step) -> Iterator[Difference]:
         """What tools were given whose model asked with the same."""

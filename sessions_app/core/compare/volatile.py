@@ -140,6 +140,20 @@ VOLATILE_RULES: VolatileRules = (
         place=re.compile(r"^run_id$"),
     ),
     VolatileRule(
+        key="answer-source",
+        name="where an answer came from",
+        why="What was answered is compared; a replay gives the same answer from another source.",
+        ending="source",
+        place=re.compile(r"^source$"),
+    ),
+    VolatileRule(
+        key="other-fields",
+        name="fields of a step that are not compared",
+        why="The record format does not know them, or they say nothing of what the step did, such as tool_kind.",
+        ending="",
+        place=re.compile(r"^extra\."),
+    ),
+    VolatileRule(
         key="step-time",
         name="start and duration of a step",
         why="No two executions take the same time.",
