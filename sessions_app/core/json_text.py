@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections import Counter
 from dataclasses import dataclass
 from typing import NoReturn
 
@@ -95,8 +96,7 @@ def _parse(text: str) -> JsonValue:
 def _object(pairs: list[tuple[str, JsonValue]]) -> dict[str, JsonValue]:
     value = dict(pairs)
     if len(value) != len(pairs):
-        keys = [key for key, _ in pairs]
-        twice = next(key for key in keys if keys.count(key) > 1)
+        ((twice, _),) = Counter(key for key, _ in pairs).most_common(1)
         raise RecordError(f"The key {twice[:80]!r} stands twice in one object.", field=twice[:80])
     return value
 

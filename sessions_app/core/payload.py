@@ -91,7 +91,7 @@ class Payload:
     def value(self) -> JsonValue:
         """The JSON value, or the text; None for opaque bytes."""
         if self.is_json:
-            return json.loads(self.content)
+            return json_value(self.content)
         return self.content.decode() if self.is_text else None
 
     @cached_property
@@ -109,6 +109,17 @@ class Payload:
             return value
 
     @cached_property
+    def canonical(self) -> bytes:
+        """One spelling for equal values, or the bytes themselves when they are no value, or one that has no UTF-8, as
+        half a surrogate pair."""
+        if not (self.is_json or self.is_text):
+            return self.content
+        try:
+            return canonical_json(self.parsed)
+        except (ValueError, RecursionError):
+            return self.content
+
+    @cached_property
     def spelled(self) -> JsonValue:
         """Like `parsed`, with numbers that remember their spelling: for comparing two documents. A loop that read a
         number remembers none, so what it is held against is `parsed`."""
@@ -122,6 +133,11 @@ class Payload:
     def as_text(self) -> str:
         """The bytes as text for display; what is not UTF-8 becomes U+FFFD."""
         return self.content.decode("utf-8", errors="replace")
+
+
+def json_value(text: bytes) -> JsonValue:
+    """As `json.loads`, which would guess at the encoding of each of very many short texts."""
+    return _decoder.decode(text.decode())
 
 
 def _load_exactly(text: str) -> JsonValue:
@@ -145,6 +161,7 @@ def _finite(text: str) -> float:
     return number if math.isfinite(number) else _refuse(text)
 
 
+_decoder = json.JSONDecoder()
 _finite_decoder = json.JSONDecoder(parse_constant=_refuse, parse_float=_finite)
 _spelling_decoder = json.JSONDecoder(parse_float=SpelledFloat, parse_int=spelled_int)
 
@@ -166,4 +183,4 @@ def compact_json(value: JsonValue) -> bytes:
 
 def canonical_json(value: JsonValue) -> bytes:
     """One spelling for equal values: sorted keys, no spaces. For digests and matching only."""
-    return _canonical(value).encode()
+    return _canonical(value).encode() if isinstance(value, dict | list) else compact_json(value)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from hashlib import sha256
 
 from sessions_app.core.clipping import clipped
 from sessions_app.core.formats.json_writer import object_text
 from sessions_app.core.formats.native import header_fields
 from sessions_app.core.formats.native_steps import write_step
 from sessions_app.core.history import History
-from sessions_app.core.payload import JsonValue, Payload, canonical_json, sha256_hex
+from sessions_app.core.payload import JsonValue, Payload
 from sessions_app.core.replay.request_key import RequestKeys
 from sessions_app.core.run import (
     ErrorInfo,
@@ -196,17 +197,7 @@ def has_failed(step: Step) -> bool:
 
 def value_key(payload: Payload | None) -> bytes | None:
     """Equal for equal values however they were spelled; None when nothing was captured."""
-    return None if payload is None else bytes.fromhex(sha256_hex(_canonical(payload)))[:KEY_BYTES]
-
-
-def _canonical(payload: Payload) -> bytes:
-    """The bytes themselves when they are no value, or one that has no UTF-8, as half a surrogate pair."""
-    if not (payload.is_json or payload.is_text):
-        return payload.content
-    try:
-        return canonical_json(payload.parsed)
-    except (ValueError, RecursionError):
-        return payload.content
+    return None if payload is None else sha256(payload.canonical).digest()[:KEY_BYTES]
 
 
 def model_preview(call: ModelCall) -> str | None:

@@ -5,6 +5,7 @@ import django.db.models.deletion
 from django.conf import settings
 from django.db import migrations, models
 
+import sessions_app.models.contents
 import sessions_app.models.goldens
 import sessions_app.models.packed
 import sessions_app.models.projects
@@ -511,7 +512,7 @@ class Migration(migrations.Migration):
                 ("change_count", models.IntegerField()),
                 (
                     "keys",
-                    django.contrib.postgres.fields.ArrayField(
+                    sessions_app.models.contents.NumbersField(
                         base_field=models.BigIntegerField(), default=list, size=None
                     ),
                 ),

@@ -12,6 +12,7 @@ import msgspec
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
 from django.db import connection, models
+from django.db.backends.base.base import BaseDatabaseWrapper
 
 from sessions_app.core.errors import HeaderMissing, RecordError
 from sessions_app.core.formats.fields import as_object
@@ -29,6 +30,13 @@ class Part(NamedTuple):
     base_steps: int
     first_piece: int
     first_node: int
+
+
+class NumbersField(ArrayField):  # type: ignore[type-arg]  # at run time it takes none
+    """Whole numbers as they are: `ArrayField` prepares each by itself, and a run may have tens of thousands."""
+
+    def get_db_prep_value(self, value: object, connection: BaseDatabaseWrapper, prepared: bool = False) -> object:
+        return value
 
 
 class RunContent(models.Model):
@@ -51,7 +59,7 @@ class RunContent(models.Model):
     """How many these are."""
     change_count = models.IntegerField()
     """How many of them changed the state."""
-    keys = ArrayField(models.BigIntegerField(), default=list)
+    keys = NumbersField(models.BigIntegerField(), default=list)
     """Of what is looked for in it: calls, answers, requests, spans, payloads (mapping/content_keys.py)."""
     prior_node = models.IntegerField(null=True)
     final_node = models.IntegerField(null=True)

@@ -74,6 +74,7 @@ SPANS: dict[str, Callable[[], bytes]] = {
 RUNS: dict[str, Callable[[], bytes]] = {
     "parts": lambda: run(asking({"kind": "request", "parts": [{}] * 100_000})),
     "steps": lambda: run(*[make_tool_step(arguments={"n": n}, result=n) for n in range(20_000)]),
+    "sums": lambda: run(*[make_tool_step(arguments={"id": "A", "amount": n + 0.1}, result=n) for n in range(20_000)]),
     "lists": lambda: run(input=[[]] * 300_000),
     "a long text": lambda: run(input="x y " * 2_000_000),
     "cookies": lambda: run(input="cookie: a=b; " * 80_000),

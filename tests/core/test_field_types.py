@@ -16,13 +16,30 @@ from sessions_app.core.formats.detect import parser_of
 from sessions_app.core.formats.native import encode_native, parse_native
 from sessions_app.core.json_text import Limits
 from sessions_app.core.replay.plan import make_plan
+from sessions_app.core.step_summary import write_summaries
 from sessions_app.mapping.rows import content_columns, run_columns, step_rows
 from sessions_app.mapping.stored import Collector
 from sessions_app.services.judgement import judgement_columns
 from tests.builders import EXAMPLES
 
 OUT_OF_RANGE = [10**30, "9999-12-31T23:59:59Z", "0001-01-01T00:00:00Z"]
-VALUES: list[Any] = [None, True, -1, 1.5, "", "x", [], {}, [None], [[]], [{}], {"a": []}, {"kind": "x"}, *OUT_OF_RANGE]
+VALUES: list[Any] = [
+    None,
+    True,
+    -1,
+    1.5,
+    "",
+    "x",
+    '{"a":',
+    [],
+    {},
+    [None],
+    [[]],
+    [{}],
+    {"a": []},
+    {"kind": "x"},
+    *OUT_OF_RANGE,
+]
 Path = tuple[str | int, ...]
 
 SAID = {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": "Where is it?"}]}
@@ -147,7 +164,7 @@ def is_taken(document: Any) -> bool:
     judgement_columns(run)
     run_columns(run)
     content_columns(run, collector)
-    step_rows(run, collector)
+    write_summaries(step_rows(run, collector))
     assert compare_runs(run, parse_native(encode_native(run))).identical in (True, None)
     with suppress(ReplayProductError):
         make_plan(run)

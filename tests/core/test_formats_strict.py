@@ -96,6 +96,14 @@ def test_unterminated_text_is_refused_in_linear_time():
     assert growth(refuse, 20_000, 80_000) < LINEAR
 
 
+def test_a_key_that_stands_twice_among_many_is_found_in_linear_time():
+    def refuse(keys: int) -> None:
+        with pytest.raises(RecordError, match="stands twice"):
+            load_strict(b"{%s}" % b",".join(b'"%d":0' % min(n, keys - 2) for n in range(keys)))
+
+    assert growth(refuse, 5_000, 20_000) < LINEAR
+
+
 def test_too_many_values_are_refused_before_they_become_objects():
     limits = Limits(max_values=10)
 

@@ -18,6 +18,7 @@ from sessions_app.core.judge.anomalies import (
 from sessions_app.core.payload import JSON, Payload
 from sessions_app.core.run import ErrorInfo, HttpExchange, Run, StateChange, Step, ToolCall
 from tests.core.test_judge_runs import NOON, codes, make_run, make_step, model, other, payload, tool
+from tests.growth import LINEAR, growth
 
 FAILED = ErrorInfo(type="Timeout", message="30 s")
 
@@ -384,3 +385,25 @@ def test_first_odd_step_is_the_repeat_and_no_remark():
 
 def test_nothing_is_odd_about_a_run_of_other_work():
     assert find_anomalies(make_run(other(), model())) == []
+
+
+# --- another sum than was told -----------------------------------------------------------------
+
+MADE = (90, 97, 110, 300, 103, 33.33, 400)
+SUMS = [*((amount, []) for amount in MADE), (55, ["other_sum"]), (33.3, ["other_sum"])]
+
+
+@pytest.mark.parametrize(("amount", "found"), SUMS)
+def test_another_sum_than_was_told_is_found_unless_a_recorded_number_makes_it(amount, found):
+    told = tool("order", {"id": "A-1", "n": 3, "less": 10}, {"amount": 100})
+    run = make_run(told, tool("refund", {"id": "A-1", "amount": amount}, "done"))
+
+    assert [code for code in codes(find_anomalies(run)) if code == "other_sum"] == found
+
+
+def test_sums_of_many_calls_cost_no_more_than_their_number():
+    def judge(calls: int) -> None:
+        told = [tool("pay", {"id": "A", "amount": n + 0.123}, {"amount": n + 1_000_000.5}) for n in range(calls)]
+        assert "other_sum" in codes(find_anomalies(make_run(*told)))
+
+    assert growth(judge, 100, 400) < LINEAR

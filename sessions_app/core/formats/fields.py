@@ -13,7 +13,7 @@ from typing import Any, TypeVar, get_args
 import msgspec
 
 from sessions_app.core.errors import RecordError
-from sessions_app.core.payload import JsonObject, JsonValue, Payload
+from sessions_app.core.payload import JsonObject, JsonValue, json_value
 
 T = TypeVar("T")
 _OBJECT = msgspec.json.Decoder(dict[str, msgspec.Raw])
@@ -74,7 +74,7 @@ class Fields:
 
     def value(self, name: str) -> JsonValue:
         raw = self.slice(name)
-        return None if raw is None else Payload(content=raw).value
+        return None if raw is None else json_value(raw)
 
     def text(self, name: str, *, limit: int | None = None) -> str | None:
         value = self._typed(name, str, "a string")
@@ -107,7 +107,7 @@ class Fields:
             return None
         if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) > 1e300:
             raise self.error(name, "must be a number")
-        return value
+        return value if abs(value) <= _MAX_INTEGER else float(value)
 
     def integer(self, name: str, *, low: int = 0, high: int = _MAX_INTEGER) -> int | None:
         value = self.value(name)
@@ -157,8 +157,7 @@ class Fields:
 
     def rest(self) -> JsonObject:
         """The fields that nobody asked for."""
-        unknown = self._raw.keys() - self._read
-        return {key: Payload(content=self._raw[key]).value for key in self._raw if key in unknown}
+        return {key: json_value(raw) for key, raw in self._raw.items() if key not in self._read}
 
     def refuse_rest(self) -> None:
         """For small objects that have no place to keep what is unknown: better refused than lost."""

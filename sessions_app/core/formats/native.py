@@ -363,8 +363,8 @@ def _json_text(payload: Payload) -> bytes:
 
 
 def _check_object(value: Payload | None, shape: Shape, path: str) -> None:
-    """Another value than an object stands for itself."""
-    if value is not None and value.content.startswith(b"{"):
+    """Another value than an object, or the text of one, stands for itself."""
+    if value is not None and isinstance(value.parsed, dict):
         check_shape(value.content, shape, path)
 
 

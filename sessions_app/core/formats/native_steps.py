@@ -30,6 +30,7 @@ from sessions_app.core.run import (
     ToolCall,
 )
 
+_KINDS, _SOURCES = names_of(StepKind), names_of(StepSource)
 Table = str
 """`parameters` or `tools`: values that many steps share are written once."""
 
@@ -76,7 +77,7 @@ def write_step(step: Step, into: Embedding) -> bytes:
 
 
 def read_step(fields: Fields, index: int, resolve: Resolver) -> Step:
-    kind: StepKind = fields.required("kind", lambda name: fields.choice(name, names_of(StepKind)))
+    kind: StepKind = fields.required("kind", lambda name: fields.choice(name, _KINDS))
     call = _READERS[kind](fields, resolve)
     step = Step(
         index=index,
@@ -91,7 +92,7 @@ def read_step(fields: Fields, index: int, resolve: Resolver) -> Step:
         tenant_id=fields.name("tenant_id"),
         state=_read_state(fields),
         http=_read_http(fields.child("http"), resolve),
-        source=fields.choice("source", names_of(StepSource)) or "recorded",
+        source=fields.choice("source", _SOURCES) or "recorded",
         extra=fields.rest(),
     )
     resolve.step_read(step)

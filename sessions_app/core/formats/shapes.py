@@ -66,7 +66,7 @@ def check_shape(content: bytes, shape: Shape, path: str) -> None:
     """Raises `RecordError` naming the field that holds something else."""
     try:
         shape.decode(content)
-    except msgspec.ValidationError as error:
+    except msgspec.DecodeError as error:
         raise _in_words(str(error), path) from None
 
 

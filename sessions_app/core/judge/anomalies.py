@@ -458,7 +458,7 @@ def _names_owner(run: Run, call: ToolCall) -> bool:
 def other_identity(run: Run, rules: Rules) -> Iterator[Anomaly]:
     """A tool was called for somebody else than the run's user or tenant."""
     owners = {"user_id": run.user_id, "tenant_id": run.tenant_id}
-    for step, call in own_tools(run):
+    for step, call in own_tools(run) if any(owners.values()) else ():
         for key, item in leaves(value_of(call.arguments)):
             owner = owners.get(key or "")
             if owner and item not in (None, "") and str(item) != owner:

@@ -63,9 +63,9 @@ def identity(run: Run) -> Finding:
     if strangers:
         return contradictory(f"{name_steps(strangers)} carries another user or tenant than the run.")
     on_run = {"user_id": bool(run.user_id), "tenant_id": bool(run.tenant_id)}
-    tools = [_carried(run, step, call) for step, call in own_tools(run)]
-    facts = [_on_run_words(on_run), *_on_tools_words(run)]
-    have = sum(on_run.values()) + sum(sum(carried.values()) for carried in tools)
+    tools = [(step, _carried(run, step, call)) for step, call in own_tools(run)]
+    facts = [_on_run_words(on_run), *_on_tools_words(tools)]
+    have = sum(on_run.values()) + sum(sum(carried.values()) for _, carried in tools)
     return graded("; ".join(facts) + ".", have=have, total=2 + 2 * len(tools))
 
 
@@ -76,7 +76,7 @@ def _contradicts(run: Run, step: Step) -> bool:
 
 def _carried(run: Run, step: Step, call: ToolCall) -> dict[str, bool]:
     """Which of the two a tool step carries, on itself or in its arguments."""
-    arguments = list(leaves(value_of(call.arguments)))
+    arguments = [(key, item) for key, item in leaves(value_of(call.arguments)) if item not in (None, "")]
     return {
         "user_id": bool(step.user_id) or _says(arguments, USER_KEYS, run.user_id),
         "tenant_id": bool(step.tenant_id) or _says(arguments, TENANT_KEYS, run.tenant_id),
@@ -84,8 +84,7 @@ def _carried(run: Run, step: Step, call: ToolCall) -> dict[str, bool]:
 
 
 def _says(arguments: list[tuple[str | None, JsonValue]], keys: frozenset[str], owner: str | None) -> bool:
-    said = [(key, item) for key, item in arguments if item not in (None, "")]
-    return any(key in keys or (owner is not None and str(item) == owner) for key, item in said)
+    return any(key in keys or (owner is not None and str(item) == owner) for key, item in arguments)
 
 
 def _on_run_words(on_run: dict[str, bool]) -> str:
@@ -97,11 +96,11 @@ def _on_run_words(on_run: dict[str, bool]) -> str:
     return f"{there} {verb} on the run" + (f", {absent} is not" if absent else "")
 
 
-def _on_tools_words(run: Run) -> list[str]:
+def _on_tools_words(tools: list[tuple[Step, dict[str, bool]]]) -> list[str]:
     """What the tool steps lack; steps that lack the same are named together."""
     lacking: dict[str, list[Step]] = {}
-    for step, call in own_tools(run):
-        absent = [name for name, has in _carried(run, step, call).items() if not has]
+    for step, carried in tools:
+        absent = [name for name, has in carried.items() if not has]
         if absent:
             lacking.setdefault(" and no ".join(absent), []).append(step)
     return [

@@ -7,13 +7,13 @@ import re
 from sessions_app.core.judge.reading import main_models
 from sessions_app.core.run import Run
 
-_VERSION = r"[-@](\d{4}-?\d{2}-?\d{2}|\d{3,4}|latest)"
+_VERSION = re.compile(r"([-@](\d{4}-?\d{2}-?\d{2}|\d{3,4}|latest))?")
 
 
 def is_same_model(asked: str, answered: str) -> bool:
     """`openai:gpt-4o` and `gpt-4o-2024-08-06` are one model: an alias and a dated version."""
     asked, answered = (re.split(r"[:/]", name)[-1].lower() for name in (asked, answered))
-    return answered == asked or re.fullmatch(re.escape(asked) + _VERSION, answered) is not None
+    return answered.startswith(asked) and _VERSION.fullmatch(answered, len(asked)) is not None
 
 
 def could_be_same_model(left: str | None, right: str | None) -> bool:

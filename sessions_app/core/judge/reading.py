@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from sessions_app.core.compare.strict import same_json
 from sessions_app.core.history import History, nodes
-from sessions_app.core.payload import JsonObject, JsonValue, Payload, canonical_json
+from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.run import PYDANTIC_AI, SKIPPED, ModelCall, Run, Step, ToolCall, main_model_calls, main_steps
 from sessions_app.core.shared_values import once_each
 
@@ -85,10 +85,9 @@ def leaves(value: JsonValue) -> Iterator[tuple[str | None, JsonValue]]:
 @once_each
 def argument_key(call: ToolCall) -> bytes:
     """One spelling for equal arguments: key order, spaces and a JSON string do not count."""
-    value = value_of(call.arguments)
-    if value in (None, "", {}):
+    if call.arguments is None or value_of(call.arguments) in (None, "", {}):
         return b"{}"
-    return canonical_json(value)
+    return call.arguments.canonical
 
 
 def result_key(call: ToolCall) -> bytes | None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, insort
 from collections.abc import Iterator
-from math import isclose
+from itertools import islice
 
 from sessions_app.core.judge.reading import is_number, leaves, own_tools, text_of, value_of
 from sessions_app.core.payload import JsonObject, JsonValue
@@ -53,16 +54,22 @@ _SAYS_NOTHING = re.compile(
 )
 
 
+_ANSWER = 20_000
+"""Characters; longer ones are documents, and each name is looked for in all of it."""
+_NAMED = 50
+"""Steps that speak of what was not found; each is looked for in all that tools told."""
+
+
 def named_though_not_found(run: Run, is_empty: set[int]) -> Iterator[tuple[Step, str]]:
     """Steps whose call found nothing, with the number or id that it asked for and the answer speaks of. What another
     tool told of it, or an answer that says that there is nothing, is in order; so is a tool that answers nobody."""
-    answer = text_of(run.output) or ""
+    answer = (text_of(run.output) or "")[:_ANSWER]
     if _SAYS_NOTHING.search(answer.lower()):
         return
-    asked = [
-        (step, _name_in(answer, call)) for step, call in own_tools(run) if step.index in is_empty and _is_listing(call)
-    ]
-    named = {name for _, name in asked if name is not None}
+    listings = ((step, call) for step, call in own_tools(run) if step.index in is_empty and _is_listing(call))
+    found = ((step, name) for step, call in listings if (name := _name_in(answer, call)) is not None)
+    asked = list(islice(found, _NAMED))
+    named = {name for _, name in asked}
     told = [call.result.as_text() for _, call in own_tools(run) if call.result is not None] if named else []
     untold = {name for name in named if not any(name in text for text in told)}
     yield from ((step, name) for step, name in asked if name in untold)
@@ -74,7 +81,11 @@ def _is_listing(call: ToolCall) -> bool:
 
 def _name_in(answer: str, call: ToolCall) -> str | None:
     words = {str(item) for _, item in leaves(value_of(call.arguments)) if re.search(r"\d{2}", str(item))}
-    return next((word for word in sorted(words) if re.search(rf"(?<!\w){re.escape(word)}(?!\w)", answer)), None)
+    return next((word for word in sorted(words) if word in answer and _stands_in(answer, word)), None)
+
+
+def _stands_in(answer: str, word: str) -> bool:
+    return re.search(rf"(?<!\w){re.escape(word)}(?!\w)", answer) is not None
 
 
 # --- another sum than was told -----------------------------------------------------------------
@@ -83,8 +94,10 @@ def _name_in(answer: str, call: ToolCall) -> str | None:
 def other_sums(run: Run) -> Iterator[tuple[Step, str, float, float]]:
     """Steps that go on with another sum than was told of the same thing: step, key, its number, the one that was told.
     A number that was recorded anywhere, or that one recorded number makes of the told one, is in order."""
+    if not any(_sums(value_of(call.arguments)) for _, call in own_tools(run)):
+        return
     told: dict[str, tuple[float, set[str]]] = {}
-    known, alone = _numbers_in(text_of(run.input) or ""), set[float]()
+    known, alone = _numbers_in(text_of(run.input) or ""), list[float]()
     for step, call in own_tools(run):
         arguments, result = value_of(call.arguments), value_of(call.result)
         about = {item for _, item in leaves(arguments) if isinstance(item, str)}
@@ -93,7 +106,8 @@ def other_sums(run: Run) -> Iterator[tuple[Step, str, float, float]]:
             if of & about and number not in known and not _made_of(number, before, alone):
                 yield step, key, number, before
         known |= {item for _, item in leaves([arguments, result]) if is_number(item)}
-        alone |= {item for value in (arguments, result) for item in _fields(value).values() if is_number(item)}
+        for item in (item for value in (arguments, result) for item in _fields(value).values() if is_number(item)):
+            insort(alone, item)
         told |= {key: (number, about) for key, number in _sums(result)}
 
 
@@ -105,14 +119,20 @@ def _sums(value: JsonValue) -> list[tuple[str, float]]:
     return [(key, item) for key, item in _fields(value).items() if key in SUM_KEYS and is_number(item)]
 
 
-def _made_of(number: float, told: float, others: set[float]) -> bool:
-    """By adding, taking away, multiplying, dividing or a percentage."""
-    return any(isclose(made, number, abs_tol=0.006) for other in others for made in _makings(told, other))
+def _made_of(number: float, told: float, others: list[float]) -> bool:
+    """By adding, taking away, multiplying, dividing or a percentage. The others are in order: of very many, those that
+    would make it are looked up and not tried one after the other."""
+    near = max(0.006, abs(number) * 1e-9)
+    low, high = number - near, number + near
+    makings = ((told, 1), (told, -1), (told, told / 100), (told, -told / 100), (told, told), (0, told))
+    if any(_has_between(others, (low - start) / step, (high - start) / step) for start, step in makings if step):
+        return True
+    return low * high > 0 and _has_between(others, told / low, told / high)
 
 
-def _makings(told: float, n: float) -> tuple[float, ...]:
-    share = told * n
-    return told + n, told - n, told + share / 100, told - share / 100, told + share, share, told / n if n else told
+def _has_between(ordered: list[float], *ends: float) -> bool:
+    at = bisect_left(ordered, min(ends))
+    return at < len(ordered) and ordered[at] <= max(ends)
 
 
 def _numbers_in(text: str) -> set[float]:
