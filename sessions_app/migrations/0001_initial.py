@@ -44,6 +44,7 @@ class Migration(migrations.Migration):
                 ("slug", models.SlugField(max_length=64, unique=True)),
                 ("name", models.CharField(max_length=120)),
                 ("redaction_secret", models.BinaryField(default=sessions_app.models.projects.new_redaction_secret)),
+                ("redaction", models.TextField(blank=True, default="")),
                 ("created_at", models.DateTimeField(auto_now_add=True)),
                 ("members", models.ManyToManyField(through="sessions_app.Membership", to=settings.AUTH_USER_MODEL)),
             ],

@@ -19,6 +19,8 @@ class Project(models.Model):
     name = models.CharField(max_length=120)
     redaction_secret = models.BinaryField(default=new_redaction_secret)
     """Makes redaction placeholders stable within the project and different between projects."""
+    redaction = models.TextField(default="", blank=True)
+    """Its own rules of redaction as JSON (core/redaction/own_rules.py); empty until somebody changes them."""
     created_at = models.DateTimeField(auto_now_add=True)
     members = models.ManyToManyField(settings.AUTH_USER_MODEL, through="Membership")
     sees_raw = False

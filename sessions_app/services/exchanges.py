@@ -9,11 +9,11 @@ from sessions_app.core.errors import RecordError
 from sessions_app.core.importers.attaching import Attached, attach
 from sessions_app.core.importers.cassette import matches, read_interactions
 from sessions_app.core.importers.documents import read_document
-from sessions_app.core.redaction import Redactor
 from sessions_app.core.run import SPANS
 from sessions_app.mapping.load import load_run
 from sessions_app.services.deadlocks import again_after_deadlock
 from sessions_app.services.ingest import limits
+from sessions_app.services.redaction import redactor_of
 from sessions_app.services.run_store import lock_name, store_assembled
 
 
@@ -28,7 +28,7 @@ def attach_exchanges(row: models.Run, content: bytes) -> Attached:
     document = read_document(content, limits())
     if not matches(document.value):
         raise RecordError("This is no recorded HTTP: expected a file of vcrpy, betamax, nock or WireMock.")
-    redacted = Redactor(bytes(row.project.redaction_secret)).redact(document.content).content
+    redacted = redactor_of(row.project).redact(document.content).content
     _, interactions = read_interactions(redacted, limits())
     with transaction.atomic():
         lock_name(row.project, row.run_id)

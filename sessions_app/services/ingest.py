@@ -19,9 +19,9 @@ from sessions_app.core.formats.detect import parser_of
 from sessions_app.core.history import nodes
 from sessions_app.core.json_text import Limits, load_strict
 from sessions_app.core.payload import JsonValue, compact_json
-from sessions_app.core.redaction import Redactor
 from sessions_app.core.run import Run
 from sessions_app.services.deadlocks import again_after_deadlock
+from sessions_app.services.redaction import redactor_of
 from sessions_app.services.run_store import Ingested, lock_name, store_run
 
 _MAX_STATE_BYTES = 64 * 1024 * 1024
@@ -75,7 +75,7 @@ def _read_nth(project: models.Project, document: bytes, position: int) -> tuple[
 
 def _read(project: models.Project, content: bytes, value: JsonValue) -> tuple[Run, bytes]:
     """The run, and the redacted document that it was read from."""
-    redacted = Redactor(bytes(project.redaction_secret)).redact(content).content
+    redacted = redactor_of(project).redact(content).content
     run = with_conversation(parser_of(value)(redacted, limits()))
     check_growth(run)
     check_messages(run, limits().max_messages)

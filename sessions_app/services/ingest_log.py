@@ -16,9 +16,9 @@ from django.db.models import F
 from django.utils import timezone
 
 from sessions_app.core.clipping import clipped
-from sessions_app.core.redaction import Redactor
 from sessions_app.mapping.rows import clean
 from sessions_app.models import IngestNote, Project
+from sessions_app.services.redaction import redactor_of
 
 logger = logging.getLogger(__name__)
 
@@ -76,7 +76,7 @@ def _safe(project: Project | None, words: str) -> str:
     """One line that may be stored. Redacted before it is cut, for half a secret is not recognized."""
     line = " ".join(clean(words).split())
     if project is not None and line:
-        line = Redactor(bytes(project.redaction_secret)).redact_text(line)
+        line = redactor_of(project).redact_text(line)
     return clipped(line, _LONGEST)
 
 

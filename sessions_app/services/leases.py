@@ -20,9 +20,9 @@ from django.utils import timezone
 from sessions_app.core.errors import LeaseLost
 from sessions_app.core.formats.json_writer import iso
 from sessions_app.core.payload import compact_json
-from sessions_app.core.redaction import Redactor
 from sessions_app.models import Replay
 from sessions_app.models.replays import HELD_STATES, ReplayState
+from sessions_app.services.redaction import redactor_of
 
 _UNHEARD = timedelta(seconds=10)
 """A queued replay that nobody took up within this time is announced again."""
@@ -84,7 +84,7 @@ def without_secrets(replay: Replay, result: Mapping[str, Any]) -> dict[str, Any]
     """The columns of an outcome as they may be stored: what code says, an exception's text above all, may hold what no
     recording may."""
     told = {name: result[name] for name in _TOLD if result.get(name)}
-    redacted = Redactor(bytes(replay.project.redaction_secret)).redact(compact_json(told)).content
+    redacted = redactor_of(replay.project).redact(compact_json(told)).content
     return {**result, **json.loads(redacted)}
 
 

@@ -13,7 +13,6 @@ from sessions_app.core.errors import RunConflict
 from sessions_app.core.formats.native import encode_native, parse_native
 from sessions_app.core.json_text import Limits
 from sessions_app.core.payload import JsonObject, sha256_hex
-from sessions_app.core.redaction import Redactor
 from sessions_app.core.replay.observed import Result
 from sessions_app.core.replay.observed_pairs import Tools
 from sessions_app.core.replay.own_machine import judge_observed
@@ -24,6 +23,7 @@ from sessions_app.models.replays import ReplayMode, ReplayQueue, ReplayState
 from sessions_app.services import leases
 from sessions_app.services.deadlocks import again_after_deadlock
 from sessions_app.services.ingest import check_growth, limits
+from sessions_app.services.redaction import redactor_of
 from sessions_app.services.replay_results import produced_run_id
 from sessions_app.services.replays import next_number
 from sessions_app.services.run_store import store_assembled
@@ -68,7 +68,7 @@ def take_in_observed(
 
 def _read(project: models.Project, record: bytes) -> tuple[Run, str]:
     """The run, redacted before anything else looks at it, and the digest of what was sent."""
-    redacted = Redactor(bytes(project.redaction_secret)).redact(record).content
+    redacted = redactor_of(project).redact(record).content
     observed = parse_native(redacted, limits())
     check_growth(observed)
     return observed, sha256_hex(redacted)

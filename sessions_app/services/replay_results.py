@@ -9,7 +9,6 @@ from django.db import transaction
 from sessions_app.core.formats.native import parse_native
 from sessions_app.core.json_text import Limits
 from sessions_app.core.payload import JsonObject
-from sessions_app.core.redaction import Redactor
 from sessions_app.core.run import Origin
 from sessions_app.mapping.rows import storable
 from sessions_app.models import Replay, Run
@@ -17,6 +16,7 @@ from sessions_app.models.replays import FORK_MODES, ReplayQueue, ReplayState
 from sessions_app.queries.borrowing import nearest_calls
 from sessions_app.services import leases
 from sessions_app.services.deadlocks import again_after_deadlock
+from sessions_app.services.redaction import redactor_of
 from sessions_app.services.run_store import store_assembled
 
 _STATES = {"could_not_run": ReplayState.FAILED, "paused": ReplayState.PAUSED}
@@ -69,7 +69,7 @@ def store_produced(replay: Replay, record: str | None, *, made_before: Run | Non
         return None
     text = record.encode()
     if replay.queue == ReplayQueue.CODE or replay.asks_live_model:
-        text = Redactor(bytes(replay.project.redaction_secret)).redact(text).content
+        text = redactor_of(replay.project).redact(text).content
     origin: Origin = "fork" if replay.mode in FORK_MODES else "replay"
     run = replace(parse_native(text, Limits(max_bytes=len(text))), origin=origin)
     before = replay.produced_run_id if made_before is None else made_before.pk

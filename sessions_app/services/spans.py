@@ -12,12 +12,13 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 from sessions_app.core.payload import compact_json, sha256_hex
-from sessions_app.core.redaction import Redactor
+from sessions_app.core.redaction import Redactor, Rule, rules_of
 from sessions_app.core.spans.batch import write_batch
 from sessions_app.core.spans.packing import Packer
 from sessions_app.core.spans.remembered import RememberedPieces, key_of
 from sessions_app.core.spans.span import LogRecord, Span
 from sessions_app.models import Project, Trace
+from sessions_app.services.redaction import own_rules, redactor_of
 from sessions_app.services.span_store import Arrival, store
 from sessions_app.services.trace_runs import make_run
 from sessions_app.services.wakeups import wake_for_spans
@@ -91,11 +92,12 @@ class _Redact:
     """The project's redaction, as the packer asks for it."""
 
     def __init__(self, project: Project) -> None:
-        self._secret = bytes(project.redaction_secret)
-        self._redactor = Redactor(self._secret)
+        self._redactor = redactor_of(project)
+        self._rules = rules_of(own_rules(project))
+        self._memory = bytes(project.redaction_secret) + project.redaction.encode()
 
     def __call__(self, content: bytes, is_json: bool) -> bytes:
-        key = key_of(self._secret, content, is_json=is_json)
+        key = key_of(self._memory, content, is_json=is_json)
         known = _REMEMBERED.get(key)
         if known is None:
             known = self._redacted(content, is_json)
@@ -108,7 +110,8 @@ class _Redact:
         return self._redactor.redact_text(content.decode()).encode()
 
     def is_secret(self, name: str) -> bool:
-        return _is_secret(name) if len(name) <= _LONGEST_NAME else _is_secret.__wrapped__(name)
+        look = _is_secret if len(name) <= _LONGEST_NAME else _is_secret.__wrapped__
+        return look(name, self._rules)
 
 
 _LONGEST_NAME = 200
@@ -116,10 +119,10 @@ _LONGEST_NAME = 200
 
 
 @lru_cache(maxsize=4096)
-def _is_secret(name: str) -> bool:
+def _is_secret(name: str, rules: tuple[Rule, ...]) -> bool:
     """Whether a value is a secret for the name of its attribute alone."""
     probe = compact_json({name: "a word"})
-    return Redactor(b"any").redact(probe).content != probe
+    return Redactor(b"any", rules).redact(probe).content != probe
 
 
 def _is_due(trace: Trace, arrival: Arrival) -> bool:

@@ -8,8 +8,8 @@ from sessions_app.core.errors import RecordError
 from sessions_app.core.fork.changes import ForkError
 from sessions_app.core.json_text import Limits, load_strict
 from sessions_app.core.payload import JsonObject, JsonValue, compact_json
-from sessions_app.core.redaction import Redactor
 from sessions_app.models import Project
+from sessions_app.services.redaction import redactor_of
 
 _LIMITS = Limits(max_bytes=4 * 1024 * 1024)
 
@@ -18,7 +18,7 @@ def without_secrets(project: Project, typed: JsonObject) -> JsonObject:
     """Raises `ForkError` naming the member that cannot be stored, and `RedactionFailed`."""
     for name, value in typed.items():
         _check(name, value)
-    redacted: JsonObject = json.loads(Redactor(bytes(project.redaction_secret)).redact(compact_json(typed)).content)
+    redacted: JsonObject = json.loads(redactor_of(project).redact(compact_json(typed)).content)
     return redacted
 
 

@@ -14,7 +14,7 @@ from sessions_app.web.goldens import batch_views as golden_batch_views
 from sessions_app.web.goldens import new_views as new_golden_views
 from sessions_app.web.goldens import views as golden_views
 from sessions_app.web.notes import views as note_views
-from sessions_app.web.projects import invitation_views
+from sessions_app.web.projects import invitation_views, redaction_views
 from sessions_app.web.projects import views as project_views
 from sessions_app.web.recorded_ids import RecordedId, ReportSuffix, Signal
 from sessions_app.web.replays import options as replay_options
@@ -74,6 +74,8 @@ of_a_project: list[URLPattern | URLResolver] = [
     path("traces/<slug:trace_id>/<slug:span_id>/<int:number>", raw_spans.span_value, name="span_value"),
     path("settings", project_views.settings, name="project_settings"),
     path("settings/name", project_views.rename, name="rename_project"),
+    path("settings/redaction", redaction_views.rules, name="redaction"),
+    path("settings/redaction/try", redaction_views.tried, name="try_redaction"),
     path("settings/members/<int:member>/role", project_views.change_role, name="change_role"),
     path("settings/members/<int:member>/remove", project_views.remove, name="remove_member"),
     path("settings/invitations", project_views.invite, name="invite"),

@@ -58,7 +58,7 @@ class QuickLook:
         )
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=64)
 def quick_look(rules: tuple[Rule, ...]) -> QuickLook:
     """The same one for the same rules, as it takes longer to make than a document to look at."""
     return QuickLook(rules)

@@ -161,7 +161,7 @@ class FieldMeanings:
         return Meaning(ROLES.get(name.lower(), Role.PLAIN), "")
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=64)
 def field_meanings(rules: tuple[FieldRule, ...]) -> FieldMeanings:
     """The same one for the same rules: the keys of one document are those of the next."""
     return FieldMeanings(rules)
