@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import requests
-from pydantic_ai import Agent
+from pydantic_ai import Agent, ToolOutput
 
 from sessions_app.core.fork.order import Order, read_course, read_order
 from sessions_app.core.payload import JsonObject
@@ -223,3 +223,21 @@ def test_stepping_comes_to_the_body_of_each_tool(run: Run):
         course = read_course({"passed": stopped["at"], "is_stepping": True})
 
     assert stops == [(1, "model"), (2, "tool"), (3, "model"), (4, "tool"), (5, "model")]
+
+
+def test_an_output_tool_that_an_answer_for_another_request_calls_is_labelled_as_that_answer_is():
+    """Control: the same fork without a change."""
+
+    def make(*script: Any) -> Play:
+        agent = Agent(Scripted(*script), output_type=ToolOutput(bool, name="done"), name="counter")
+        agent.tool_plain(lambda: 3, name="count")
+        return Play(agent, "Count")
+
+    script = says(call("count", {}, "a")), says(call("done", {"response": True}, "b"))
+    run = recorded_run(lambda: make(*script))
+
+    def labels(*changes: JsonObject) -> list[str]:
+        return sources(fork_made_by(run, own(make()), order_of(2, *changes, on_difference="play_on"))[1])
+
+    assert labels(answers(2, value=4))[2:] == ["recorded_for_another_request"] * 2
+    assert labels()[2:] == ["recorded"] * 2

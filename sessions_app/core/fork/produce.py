@@ -75,6 +75,8 @@ class _Builder:
         self._next = plan.kept + 1
         self._newest: StepSource = "recorded"
         """The source of the step that was made last."""
+        self._asked: StepSource = "recorded"
+        """The source of the answer whose calls are made."""
         self._repeated: int | None = plan.kept
         """The recorded step that was repeated last; None once the fork goes its own way."""
         self._moved: dict[int, int] = {}
@@ -89,6 +91,7 @@ class _Builder:
             yield from self._beside(request.step)
             self._repeated = request.step if request.source in REPEATED else None
             step = self._model_step(request)
+            self._asked = step.source
             yield step
             if request.response is not None:
                 yield from self._tool_steps(request.response, parent=step.index)
@@ -268,7 +271,8 @@ class _Builder:
             return step
         recorded, known = again
         call = replace(call, is_output=known.is_output)
-        return replace(step, name=recorded.name, call=call, source=recorded.source)
+        source = self._asked if self._asked in REPEATED else recorded.source
+        return replace(step, name=recorded.name, call=call, source=source)
 
     def _recorded_step(self, index: int | None) -> Step | None:
         return self._plan.run.steps[index - 1] if index else None
