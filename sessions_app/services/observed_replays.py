@@ -24,7 +24,7 @@ from sessions_app.services import leases
 from sessions_app.services.deadlocks import again_after_deadlock
 from sessions_app.services.ingest import check_growth, limits
 from sessions_app.services.redaction import redactor_of
-from sessions_app.services.replay_results import produced_run_id
+from sessions_app.services.replay_results import produced_run_id, steps_answered
 from sessions_app.services.replays import next_number
 from sessions_app.services.run_store import store_assembled
 
@@ -109,7 +109,7 @@ def _finish(replay: models.Replay, result: Result, made: Run | None) -> None:
     for name, value in leases.without_secrets(replay, told).items():
         setattr(replay, name, storable(value))
     replay.produced_run = None if made is None else _stored(replay, made)
-    replay.progress_done = sum((result.facts.get("sources") or {}).values())
+    replay.progress_done = steps_answered(result.facts)
     replay.finished_at = timezone.now()
     replay.save()
 

@@ -87,4 +87,9 @@ def _stopped(replay: Replay, stopped: JsonObject | None) -> JsonObject | None:
 def _done(replay: Replay, facts: JsonObject) -> int:
     if replay.mode in FORK_MODES:
         return int(facts.get("steps_after") or 0)
-    return int((facts.get("sources") or {}).get("recorded", 0))
+    return steps_answered(facts)
+
+
+def steps_answered(facts: JsonObject) -> int:
+    """By whomever; a step that nobody answered is where the replay stopped."""
+    return sum(count for source, count in (facts.get("sources") or {}).items() if source != "unknown")

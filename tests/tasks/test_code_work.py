@@ -57,6 +57,18 @@ def test_the_repaired_agent_diverges_where_it_refuses_and_writes_nothing(project
     assert replay.live_calls == 0
 
 
+def test_steps_of_tools_that_ran_count_as_done(project):
+    """The fifth step is where nobody knows what the model would say."""
+    same, mended = (
+        work(
+            request_replay(run=make_run(project), mode="code_and_tools", order={"agent": agent, "tools": {"run": True}})
+        )
+        for agent in ("order_desk", "order_desk_repaired")
+    )
+
+    assert [(each.progress_done, each.progress_total) for each in (same, mended)] == [(5, 5), (4, 5)]
+
+
 def test_what_code_says_when_it_fails_is_stored_without_secrets(project, settings):
     settings.REPLAY_AGENTS = {**settings.REPLAY_AGENTS, "complaining": "tests.agents.misbehaving:complaining"}
 
