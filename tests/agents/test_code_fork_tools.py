@@ -230,7 +230,7 @@ def test_an_output_tool_that_an_answer_for_another_request_calls_is_labelled_as_
 
     def make(*script: Any) -> Play:
         agent = Agent(Scripted(*script), output_type=ToolOutput(bool, name="done"), name="counter")
-        agent.tool_plain(lambda: 3, name="count")
+        agent.tool_plain(name="count")(lambda: 3)
         return Play(agent, "Count")
 
     script = says(call("count", {}, "a")), says(call("done", {"response": True}, "b"))
