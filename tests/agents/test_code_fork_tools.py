@@ -229,8 +229,11 @@ def test_an_output_tool_that_an_answer_for_another_request_calls_is_labelled_as_
     """Control: the same fork without a change."""
 
     def make(*script: Any) -> Play:
+        def three() -> int:
+            return 3
+
         agent = Agent(Scripted(*script), output_type=ToolOutput(bool, name="done"), name="counter")
-        agent.tool_plain(name="count")(lambda: 3)
+        agent.tool_plain(name="count")(three)
         return Play(agent, "Count")
 
     script = says(call("count", {}, "a")), says(call("done", {"response": True}, "b"))
