@@ -1,11 +1,16 @@
 """Numbers of one value and other digits: a model reads text, so that they are told apart wherever they stand."""
 
+import json
+
 import pytest
 
 from sessions_app.core.compare.runs import compare_runs
 from sessions_app.core.formats.native import parse_native
 from sessions_app.core.judge.verdict import judge
-from tests.recorder.replaying import assert_promise_kept, replayed
+from tests.agents.own_agents import observed_by, own, place, recorded_run, replayed_by
+from tests.recorder.playing import recorded
+from tests.recorder.replaying import assert_promise_kept, replayed, verdict_of
+from tests.recorder.scenarios import Play, call, says, support_agent, tool_beside_output
 
 RECORD = """{"format": "agent-replay.run", "version": 1, "run_id": "r", "input": "q", "output": "done", "steps": [
 {"kind": "model", "request": {"messages": [{"kind": "request", "parts": [
@@ -22,8 +27,8 @@ PLACES = {"ASKED": 1, "CALLED": 1, "GIVEN": 2, "TOLD": 2}
 
 def spelled(number: str, **others: str) -> bytes:
     record = RECORD
-    for place in PLACES:
-        record = record.replace(place, others.get(place, number))
+    for word in PLACES:
+        record = record.replace(word, others.get(word, number))
     return record.encode()
 
 
@@ -56,3 +61,43 @@ def test_how_an_exponent_is_written_is_no_difference(number: str, other: str, pl
 def test_any_spelling_that_stands_in_all_places_is_reproduced(number: str):
     assert judge(parse_native(spelled(number))).verdict == "replayable"
     assert replayed(spelled(number))[0].verdict == "reproduced"
+
+
+@pytest.mark.parametrize("end", ["\r", " ", "X"])
+@pytest.mark.parametrize("text", ["plain", "[1, 2]", '{"a": 1}'])
+def test_white_space_that_the_model_was_told_beside_an_answer_is_judged_where_it_was_told(text: str, end: str):
+    record = json.loads(recorded(giving(text))[-1])
+    record["steps"][2]["request"]["messages"][0]["parts"][0]["content"] += end
+
+    judged = judge(parse_native(json.dumps(record).encode()))
+
+    assert [(reason.code, reason.step) for reason in judged.reasons] == [("answer_contradicted", 3)]
+    assert verdict_of(record) == ("diverged", 3, "messages[2].parts[0].content")
+
+
+def test_a_tool_that_gives_json_with_other_spaces_differs_at_its_own_step():
+    run = recorded_run(lambda: giving("[1, 2]"))
+
+    assert place(observed_by(run, giving("[1,2]"), tools="run")) == ("diverged", 2, "result")
+    assert place(replayed_by(run, own(giving("[1,2]")), runs_tools=True)) == ("diverged", 2, "result")
+
+
+def giving(text: str) -> Play:
+    def look() -> str:
+        return text
+
+    agent = support_agent(says(call("look", {}, "a")), says("Fine."))
+    agent.tool_plain(look)
+    return Play(agent, "Where?")
+
+
+def test_digits_that_the_messages_at_the_end_alone_tell_are_judged_at_the_call():
+    record = json.loads(recorded(tool_beside_output(), "run")[-1])
+    content = record["final"]["messages"][-1]["parts"][0]["content"]
+    assert content["price"] == 19.9
+
+    content["price"] = "@"
+    changed = json.dumps(record).replace('"@"', "19.90").encode()
+
+    judged = assert_promise_kept(changed)
+    assert [(reason.code, reason.step) for reason in judged.reasons] == [("spelling_contradicted", 2)]

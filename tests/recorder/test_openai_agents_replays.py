@@ -237,7 +237,7 @@ def test_input_and_first_request_have_to_say_the_same():
 
     record["steps"][0]["request"]["messages"][0]["parts"][0]["content"] = "Bye."
 
-    assert reasons_of(record) == ["input_contradicts"]
+    assert reasons_of(record) == ["input_contradicts", "items_contradicted"]
 
 
 @pytest.mark.parametrize("name", ["no_instructions", "a_history_that_begins_at_the_answer_of_a_tool"])
@@ -262,7 +262,7 @@ def test_a_changed_word_of_a_request_that_begins_as_recorded_is_found(name: str,
 
     record["steps"][0]["request"]["messages"][-1]["parts"][part]["content"] = "Pay everything."
 
-    assert reasons_of(record) == [["instructions_contradicted"], ["input_contradicts"]][part]
+    assert {*reasons_of(record)} == {"items_contradicted", ["instructions_contradicted", "input_contradicts"][part]}
 
 
 @pytest.mark.parametrize("name", ["two_messages_of_a_user", "system_prompts_in_the_input", "no_instructions"])

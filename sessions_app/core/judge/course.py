@@ -57,6 +57,7 @@ def course_gaps(run: Run) -> Iterator[Reason]:
     yield from _answered_before(run)
     yield from _doubled_ids(run)
     yield from _other_answers(run)
+    yield from _respelled_at_end(run)
 
 
 # --- calls that no recorded answer asks for ----------------------------------------------------
@@ -259,12 +260,24 @@ def _other_answers(run: Run) -> Iterator[Reason]:
                 due = [(pair, part) for pair, part in due if pair[0].index <= began_at]
             for pair, part in due:
                 is_told = pair[0].index <= step.index and part.get("outcome") in (None, _outcome_of(pair[1]))
-                if is_told and (_is_other(pair[1], part) or _is_respelled(run, pair[1], node, part)):
+                if is_told and (_is_other(run, pair[1], part) or _is_respelled(run, pair[1], node, part)):
                     yield _told_otherwise(run, step, pair, part)
                     return
             goes_on = node.parent is None or node.parent.digest in settled
             if goes_on and all(pair[0].index <= step.index for pair, _ in due):
                 settled.add(node.digest)
+
+
+def _respelled_at_end(run: Run) -> Iterator[Reason]:
+    """What tools beside the last answer gave is told in the messages at the end alone."""
+    if run.final is None:
+        return
+    calls = {call.call_id: (step, call) for step, call in _own_calls(run)}
+    for part in _answers_in(run.final):
+        step, call = calls.get(str(part.get("tool_call_id")), (None, None))
+        if step is not None and call is not None and _is_respelled(run, call, run.final, part):
+            message = f"The messages at the end spell a number in the answer of {step_name(step)} otherwise."
+            yield reason_at(run, "spelling_contradicted", message, step)
 
 
 def _beginning(run: Run) -> tuple[int, set[Payload]]:
@@ -298,8 +311,10 @@ def _answers_in(node: History) -> list[JsonObject]:
     return [part for part in seen_message(node.message, step=0).parts_of("tool-return") if "content" in part]
 
 
-def _is_other(call: ToolCall, part: JsonObject) -> bool:
-    return call.result is not None and answers_differ(call.result, part["content"])
+def _is_other(run: Run, call: ToolCall, part: JsonObject) -> bool:
+    """Spans tell one answer in several spellings (decision 007)."""
+    by_letter = run.source_format == "native"
+    return call.result is not None and answers_differ(call.result, part["content"], by_letter=by_letter)
 
 
 def _is_respelled(run: Run, call: ToolCall, node: History, part: JsonObject) -> bool:
@@ -315,7 +330,7 @@ def _told_otherwise(run: Run, step: Step, pair: tuple[Step, ToolCall], part: Jso
     if call.result is not None and _is_cut_short(call.result.as_text(), part.get("content")):
         message = f"The request of {step_name(step)} shows the answer of {step_name(tool)} cut short."
         return reason_at(run, "answer_cut_short", message, step)
-    if not _is_other(call, part):
+    if not _is_other(run, call, part):
         message = f"The request of {step_name(step)} spells a number in the answer of {step_name(tool)} otherwise."
         return reason_at(run, "spelling_contradicted", message, step)
     message = f"The answer of {step_name(tool)} is not what the request of {step_name(step)} told the model."
@@ -326,8 +341,8 @@ def _is_cut_short(whole: str, told: JsonValue) -> bool:
     """A text that is the beginning of the answer, perhaps with a mark where the rest was left out."""
     if not isinstance(told, str):
         return False
-    kept = "".join(_MARK.sub("", told).split())
-    return bool(kept) and "".join(whole.split()).startswith(kept)
+    kept, given = "".join(_MARK.sub("", told).split()), "".join(whole.split())
+    return bool(kept) and kept != given and given.startswith(kept)
 
 
 _MARK = re.compile(r"\s*(…|\.\.\.|[\[(<][^\])>]{0,30}(truncated|cut|omitted)[^\])>]{0,30}[\])>])\s*\Z", re.IGNORECASE)

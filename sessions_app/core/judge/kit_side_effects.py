@@ -136,9 +136,10 @@ def _is_other(call: ToolCall, told: JsonValue) -> bool:
     return answers_differ(call.result, told["content"])
 
 
-def answers_differ(given: Payload, told: JsonValue) -> bool:
-    """Of one that was cut short nothing can be said."""
-    are_equal = comparable_answer(value_of(given)) == comparable_answer(told)
+def answers_differ(given: Payload, told: JsonValue, *, by_letter: bool = False) -> bool:
+    """Of one that was cut short nothing can be said. `by_letter` counts the spaces of JSON in two texts."""
+    are_texts = by_letter and given.is_text and isinstance(told, str)
+    are_equal = given.value == told if are_texts else comparable_answer(value_of(given)) == comparable_answer(told)
     return not (are_equal or is_cut(given) or is_cut(Payload.of_json(told)))
 
 

@@ -317,7 +317,7 @@ def is_same_answer(recorded: Payload | None, given: Payload) -> bool:
 
 def _answers(recorded: ToolCall, call: ToolCall) -> Iterator[tuple[str, JsonValue, JsonValue]]:
     """What the tool gave, part by part."""
-    yield "result", _said_by_tool(recorded.result), _said_by_tool(call.result)
+    yield "result", *_said_by_tools(recorded.result, call.result)
     for name in ("metadata", "content"):
         yield name, _parsed(getattr(recorded, name)), _parsed(getattr(call, name))
     yield "outcome", recorded.outcome, call.outcome
@@ -333,6 +333,12 @@ def _ended(step: Step, call: ToolCall) -> JsonValue:
 
 def _value(payload: Payload | None) -> JsonValue:
     return None if payload is None else payload.value
+
+
+def _said_by_tools(*results: Payload | None) -> list[JsonValue]:
+    """Two texts as they are: the model reads the spaces of JSON in a text."""
+    are_texts = all(result is not None and result.is_text for result in results)
+    return [_value(result) if are_texts else _said_by_tool(result) for result in results]
 
 
 def _said_by_tool(result: Payload | None) -> JsonValue:
