@@ -187,9 +187,13 @@ def contents_of(message: Any) -> list[Any]:
 
 
 def holds_still(message: Any, contents: Sequence[Any]) -> bool:
-    """Whether `contents_of` the message are these very objects."""
+    """Whether `contents_of` the message are these very objects, or texts that say the same."""
     now = contents_of(message)
-    return len(now) == len(contents) and all(map(is_, now, contents))
+    return len(now) == len(contents) and all(map(_is_still, now, contents))
+
+
+def _is_still(one: Any, other: Any) -> bool:
+    return one is other or (isinstance(one, str) and isinstance(other, str) and one == other)
 
 
 class History:

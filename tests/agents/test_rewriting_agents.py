@@ -180,6 +180,38 @@ def test_messages_that_a_hook_changed_after_they_were_recorded_are_not_claimed()
         assert result.facts["proof"]["requests"]["state"] == "not_comparable"
 
 
+@pytest.mark.parametrize("place_of", ["hook", "instructions"])
+def test_code_that_is_new_and_changes_an_older_message_in_its_place_is_a_difference(place_of: str):
+    """Control: the same code, which leaves the message as it is."""
+
+    def making(words: str) -> Callable[[], Play]:
+        def change(messages: Messages) -> Messages:
+            if len(messages) > 4:
+                prompt: Any = messages[0].parts[0]
+                prompt.content = words
+            return messages
+
+        def with_instructions() -> Play:
+            agent = support_agent(says(LOOKUP), says(SECOND), says("Fine."))
+
+            @agent.instructions
+            def told(ctx: RunContext[Any]) -> str:
+                change(ctx.messages)
+                return "Help."
+
+            return Play(agent, "Where?")
+
+        return with_instructions if place_of == "instructions" else lambda: with_hook(change)
+
+    run = recorded_run(making("Where?"))
+
+    for result in results(run, making("Where?")):
+        assert place(result) == REPRODUCED
+    here, observed = results(run, making("Whence?"))
+    assert place(here) == ("diverged", 5, "messages[0].parts[0].content")
+    assert place(observed)[::2] == ("diverged", "messages")
+
+
 def asked_again(words: str) -> Play:
     def upper(said: str) -> str:
         if said == "No.":

@@ -41,7 +41,12 @@ class Transcript:
     """What is known of the agent's own state whenever a request or a call has ended."""
     heard: Callable[[], JsonObject | None] = lambda: None
     """What is to be said of the arguments with which the call under way came to its tool."""
+    watches_changes: bool = False
+    """Code of the team's may change a message that was written down; a rebuilt agent has none, and a recording of such
+    code does not hold the change."""
     _seen: list[ModelMessage] = field(default_factory=list)
+    _marks: list[list[Any]] = field(default_factory=list)
+    """What each of these held when it was written down, as far as it can be seen at a glance."""
     _chain: list[History] = field(default_factory=list)
     _checked: History | None = None
     """How far the recorded history is known to agree."""
@@ -164,6 +169,7 @@ class Transcript:
     def begin(self, loaded: list[ModelMessage], history: History, *, checked: History | None) -> None:
         """The loop goes on from these messages; `checked` is how much of them is as recorded."""
         self._seen, self._chain = list(loaded), list(nodes(history))[::-1]
+        self._marks = list(map(_mark, loaded)) if self.watches_changes else []
         self._checked = checked
 
     def end(self, recorded: History | None, rebuilt: list[ModelMessage], *, step: int) -> History | None:
@@ -263,17 +269,26 @@ class Transcript:
 
     def extend(self, rebuilt: list[ModelMessage]) -> History | None:
         """Dumps only what is new: comparing object identities is cheap, writing histories is not."""
-        same = 0
-        for old, new in zip(self._seen, rebuilt, strict=False):
-            if old is not new:
-                break
-            same += 1
-        del self._seen[same:], self._chain[same:]
+        same = self._same(rebuilt)
+        if same < len(self._seen) and self._checked is not None and same < self._checked.length:
+            self._checked = None  # what agreed before says nothing of the messages that are there now
+        del self._seen[same:], self._chain[same:], self._marks[same:]
+        if self.watches_changes:
+            self._marks.extend(map(_mark, rebuilt[same:]))
         for message in rebuilt[same:]:
             payload = Payload.of_json(dump_message(message))
             self._chain.append(History(self._chain[-1] if self._chain else None, payload))
             self._seen.append(message)
         return self._chain[-1] if self._chain else None
+
+    def _same(self, rebuilt: list[ModelMessage]) -> int:
+        """How many of the messages are those that were written down."""
+        pairs = enumerate(zip(self._seen, rebuilt, strict=False))
+        changed = (at for at, (old, new) in pairs if old is not new or self._is_changed(at, new))
+        return next(changed, min(len(self._seen), len(rebuilt)))
+
+    def _is_changed(self, at: int, message: ModelMessage) -> bool:
+        return at < len(self._marks) and self._marks[at] != _mark(message)
 
     def _first_other(self, recorded: History, tally: Tally) -> Mismatch | None:
         """Where the messages that there are now differ from the recorded ones."""
@@ -300,6 +315,11 @@ class Transcript:
             self._agreed = (recorded, rebuilt, own)
             self.parts(planned, mismatch)
         tally.add(self._agreed[2])
+
+
+def _mark(message: ModelMessage) -> list[Any]:
+    """What the parts hold, without looking into it: equal lists hold the same objects, or equal ones."""
+    return [value for part in (message, *message.parts) for name, value in vars(part).items() if name != "parts"]
 
 
 def _compare(expected: list[Payload], actual: list[JsonValue], offset: int, path: str, tally: Tally) -> Mismatch | None:

@@ -52,6 +52,7 @@ from sessions_app.core.replay.ending import Ending, Played, cannot_begin, conclu
 from sessions_app.core.replay.fixture_book import FixtureBook
 from sessions_app.core.replay.observed import Result
 from sessions_app.core.replay.plan import ReplayPlan, make_plan
+from sessions_app.core.replay.rewriting import was_rewritten_in_place
 from sessions_app.core.run import SPANS, Run
 
 
@@ -103,7 +104,7 @@ class OwnReplay:
                 ticker.step()
 
         self.plan, self.own, self.clock = plan, own, clock
-        self.transcript = Transcript(plan.run)
+        self.transcript = Transcript(plan.run, watches_changes=not was_rewritten_in_place(plan.run))
         self.book = FixtureBook(plan.fixtures, plan.asked, plan.refused_outputs, plan.held_back)
         self.stage = self.stage_type(self.transcript, self.book, stops, on_step, order.on_difference)
         self.model = replay_model(plan, self.stage, name=own.model_id or "", settings=own.model_settings)

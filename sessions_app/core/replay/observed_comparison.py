@@ -21,6 +21,7 @@ from sessions_app.core.replay.observed_stops import cut_off, is_paused
 from sessions_app.core.replay.plan import PlannedAnswer
 from sessions_app.core.replay.projection import in_shape_of
 from sessions_app.core.replay.ran_with import first_other as first_given
+from sessions_app.core.replay.rewriting import was_rewritten_in_place
 from sessions_app.core.replay.tool_http import observed_http, observed_miss, observed_output_miss
 from sessions_app.core.run import Fixture, ModelCall, Step, StepSource, ToolCall, is_answered_by_tool, tool_ran
 
@@ -230,6 +231,15 @@ class ObservedComparison:
         is_whole = self.is_same and not self.pairs.unused
         if is_whole and recorded is not None and observed is not None:
             self._diverged(len(self.pairs.recorded.steps), self._of_messages(recorded, observed, self.tally))
+        self._compare_changes_in_place()
+
+    def _compare_changes_in_place(self) -> None:
+        """The recorder sees at the end that they happened, and not where; code of then did none."""
+        runs = self.pairs.recorded, self.pairs.observed
+        was, is_now = map(was_rewritten_in_place, runs)
+        if is_now and not was and self.is_same:
+            found = Mismatch(path="messages", recorded="as they were", rebuilt="changed after they had been sent")
+            self._diverged(len(self.pairs.recorded.steps), found)
 
     def _diverged(self, step: int, found: Mismatch | None) -> None:
         if found is not None and self.divergence is None:

@@ -66,11 +66,13 @@ def unrecorded_words(run: Run) -> str | None:
     steps = [str(step.index) for step in run.steps if sent_otherwise(step)]
     shown = ", ".join(steps[:_SHOWN]) + (f" and {count(len(steps) - _SHOWN, 'more step')}" if steps[_SHOWN:] else "")
     said = f"what was sent at step {shown} is not what the loop holds, which alone was recorded" if steps else None
-    in_place = "messages were changed after they had been recorded" if run.extra.get(_IN_PLACE) is True else None
+    in_place = "messages were changed after they had been recorded" if was_rewritten_in_place(run) else None
     return "; ".join(each for each in (said, in_place) if each is not None) or None
 
 
-_IN_PLACE = "recorder.rewritten_in_place"
+def was_rewritten_in_place(run: Run) -> bool:
+    """Whether code changed messages that the recorder had written down: the record does not hold the change."""
+    return run.extra.get("recorder.rewritten_in_place") is True
 
 
 def in_words(rewritten: Mapping[int, Rewriting]) -> str:
