@@ -159,7 +159,7 @@ def _step_row(step: Step, into: Collector, request_key: bytes | None) -> StepSum
         source=step.source,
         has_error=has_failed(step),
         started_at=step.started_at,
-        duration_ms=step.duration_ms,
+        duration_ms=_storable_number(step.duration_ms),
         first_token_ms=step.first_token_ms,
         input_tokens=model.input_tokens if model else None,
         output_tokens=model.output_tokens if model else None,
@@ -170,6 +170,11 @@ def _step_row(step: Step, into: Collector, request_key: bytes | None) -> StepSum
         has_state=step.state is not None,
         span_ids=tuple(map(bytes.fromhex, span_ids_of_step(step))),
     )
+
+
+def _storable_number(number: float | None) -> float | None:
+    """A summary holds whole numbers of 64 bits; the step itself keeps the number as it was sent."""
+    return float(number) if number is not None and abs(number) > _MAX_BIGINT else number
 
 
 def _other_name(step: Step) -> str | None:

@@ -6,7 +6,7 @@ parser did not ask for is handed back by `rest`, so that unknown fields are kept
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar, get_args
 
@@ -107,7 +107,7 @@ class Fields:
             return None
         if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) > 1e300:
             raise self.error(name, "must be a number")
-        return value if abs(value) <= _MAX_INTEGER else float(value)
+        return value
 
     def integer(self, name: str, *, low: int = 0, high: int = _MAX_INTEGER) -> int | None:
         value = self.value(name)
@@ -149,11 +149,12 @@ class Fields:
         raw = self.slice(name)
         return None if raw is None else as_array(raw, self.at(name))
 
-    def children(self, name: str) -> list[Fields] | None:
+    def children(self, name: str) -> Iterator[Fields] | None:
+        """One after the other: each takes some kilobytes, and a list may hold very many."""
         items = self.items(name)
         if items is None:
             return None
-        return [Fields(raw, f"{self.at(name)}[{i}]") for i, raw in enumerate(items)]
+        return (Fields(raw, f"{self.at(name)}[{i}]") for i, raw in enumerate(items))
 
     def rest(self) -> JsonObject:
         """The fields that nobody asked for."""

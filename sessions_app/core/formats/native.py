@@ -43,11 +43,11 @@ def parse_native(content: bytes, limits: Limits = Limits()) -> Run:
     fields = Fields(content)
     _check_version(fields)
     resolve = _InlineResolver(fields, limits.max_messages)
-    raw_steps = fields.children("steps") or []
-    if len(raw_steps) > limits.max_steps:
-        raise RecordTooLarge(f"The run has {len(raw_steps)} steps; the limit is {limits.max_steps}.")
+    count = len(fields.items("steps") or [])
+    if count > limits.max_steps:
+        raise RecordTooLarge(f"The run has {count} steps; the limit is {limits.max_steps}.")
     prior = resolve.start(fields.items("prior"))
-    steps = tuple(read_step(raw, i, resolve) for i, raw in enumerate(raw_steps, start=1))
+    steps = tuple(read_step(raw, i, resolve) for i, raw in enumerate(fields.children("steps") or (), start=1))
     final = resolve.history(fields.slice("final"), "final")
     return read_header(fields, resolve, prior=prior, steps=steps, final=final)
 

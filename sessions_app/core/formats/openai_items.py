@@ -93,7 +93,7 @@ def _whole(fields: Fields) -> JsonObject:
 
 
 def _limited(fields: Fields, limits: Limits) -> list[Fields]:
-    children = fields.children("items") or []
+    children = list(fields.children("items") or [])
     if len(children) > limits.max_steps:
         raise RecordTooLarge(f"items has {len(children)} items; the limit is {limits.max_steps}.", field="items")
     return children

@@ -101,7 +101,7 @@ def _text_payload(fields: Fields, name: str) -> Payload | None:
 
 
 def _limited(fields: Fields, name: str, limits: Limits) -> list[Fields]:
-    children = fields.children(name) or []
+    children = list(fields.children(name) or [])
     if len(children) > limits.max_steps:
         raise RecordTooLarge(f"{name} has {len(children)} items; the limit is {limits.max_steps}.", field=name)
     return children

@@ -78,7 +78,7 @@ class _Writer:
 
     def _add_results(self, fields: Fields) -> None:
         """Those that the snapshot before did not hold."""
-        rows = fields.children("tool_results") or []
+        rows = fields.children("tool_results") or ()
         results: list[JsonValue] = fields.value("tool_results") or []
         known = 0
         while known < min(len(self._results), len(results)) and self._results[known] == results[known]:

@@ -80,7 +80,7 @@ def _check_version(fields: Fields) -> None:
 
 def _rows(fields: Fields, limits: Limits) -> list[Fields]:
     name = next((name for name in _LISTS if fields.has(name)), _LISTS[0])
-    rows = fields.required(name, fields.children)
+    rows = list(fields.required(name, fields.children))
     if len(rows) > limits.max_steps:
         raise RecordTooLarge(f"{name} has {len(rows)} items; the limit is {limits.max_steps}.", field=name)
     return rows
