@@ -769,7 +769,7 @@ def test_a_list_of_items_gives_the_earlier_turns():
     assert (second["input"], len(second["prior"]), len(second["input_items"])) == ("Again?", 4, 5)
     assert_reproduced(second)
     second["prior"][2]["parts"][0]["content"] = "A is lost"
-    assert verdict_of(second) == ("reproduced", None, None)
+    assert [reason.code for reason in judge(parse_native(bytes_of(second))).reasons] == ["items_contradicted"]
     second["steps"][0]["request"]["messages"][0]["parts"][0]["content"] = "And?"
     assert verdict_of(second) == ("could_not_run", None, None)
 

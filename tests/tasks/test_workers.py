@@ -187,7 +187,7 @@ def test_a_worker_tells_its_processes_no_secret_and_leaves_none_behind(project, 
     request_replay(run=make_run(project))
     with working(Worker(redis.url, settings={"SECRET_KEY": "canary-of-the-worker"})) as worker:
         wait_for(1)
-        children = worker.children()
+        children = worker.every_process()
         environments = [Path(f"/proc/{pid}/environ").read_bytes() for pid in children]
         worker.stop()
 

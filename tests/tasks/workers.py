@@ -54,8 +54,16 @@ class Worker:
         self.process.wait()
 
     def children(self) -> list[int]:
-        """The replay processes; each leads a session of its own."""
-        return [pid for pid in all_pids() if stat_fields(pid)[1:2] == [str(self.process.pid)]]
+        """The replay processes: the fork server's keepers have one each."""
+        keepers = children_of(children_of([self.process.pid]))
+        return children_of(keepers)
+
+    def every_process(self) -> list[int]:
+        """All that it has started, and what these have."""
+        found = newest = children_of([self.process.pid])
+        while newest := children_of(newest):
+            found = found + newest
+        return found
 
     def stop(self) -> None:
         self.process.terminate()
@@ -123,3 +131,7 @@ def wait_until(is_so: Callable[[], object], seconds: float) -> float:
         assert time.monotonic() < started + seconds, "it did not happen in time"
         time.sleep(0.02)
     return time.monotonic() - started
+
+
+def children_of(parents: list[int]) -> list[int]:
+    return [pid for pid in all_pids() if stat_fields(pid)[1:2] and int(stat_fields(pid)[1]) in parents]
