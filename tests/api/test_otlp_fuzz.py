@@ -170,3 +170,12 @@ def test_a_record_with_deep_json_in_an_attribute_is_taken_in_again():
     record = client.get(f"/api/v1/runs/{TRACE_ID.hex()}/record").content
 
     assert post_run(project_client("other"), record).status_code == 201
+
+
+@pytest.mark.django_db
+def test_a_run_of_the_year_9999_is_exported_as_spans_that_are_taken():
+    client = project_client()
+    record = {"format": "agent-replay.run", "version": 1, "run_id": "r", "started_at": "9999-12-31T23:59:59Z"}
+    assert post_run(client, record | {"steps": [{"kind": "other"}]}).status_code == 201
+
+    assert decode_traces(client.get("/api/v1/runs/r/otlp").content, is_json=True).reasons == ()

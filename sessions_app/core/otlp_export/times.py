@@ -13,6 +13,8 @@ from sessions_app.core.spans.span import nanoseconds_of
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LATEST = 2**63 - 1
+_LATEST_START = _LATEST - 1_000_000
+"""With room for steps that begin one nanosecond after another."""
 
 Times = tuple[int, int]
 """Start and end."""
@@ -31,8 +33,8 @@ def times_of(run: Run) -> tuple[Times, list[Times]]:
 
 
 def _nanoseconds(at: datetime) -> int:
-    """At least 1, as 0 stands for an unknown time."""
-    return max(1, nanoseconds_of(at))
+    """At least 1, as 0 stands for an unknown time, and no later than a span can say: in the year 2262."""
+    return min(_LATEST_START, max(1, nanoseconds_of(at)))
 
 
 def _end(start: int, duration_ms: float | None) -> int:
