@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import httpx
 import pytest
 from pydantic_ai import Agent
 
+from sessions_app.agents.own_code.registry import OwnAgent
 from sessions_app.core.fork.order import read_course
 from sessions_app.core.payload import JsonObject
 from sessions_app.core.replay.agreement import produced
@@ -228,8 +229,15 @@ def test_a_fork_that_goes_step_by_step_counts_as_its_run_does(every: int, how: s
     assert len(behind) > 0
 
 
-def test_what_ran_inside_of_parallel_tools_comes_once_and_loses_no_snapshot():
-    """The requests of the first call lie behind the second call."""
+@dataclass(frozen=True)
+class Shop:
+    """Two tools that were called at once, each of which sent two requests; recorded, and again."""
+
+    run: Run
+    code: OwnAgent
+
+
+def parallel_shop() -> Shop:
     with local_server() as shop:
         shop.answer("/first", Answer(b"1"), Answer(b"2"))
         shop.answer("/second", Answer(b"3"), Answer(b"4"))
@@ -248,13 +256,35 @@ def test_what_ran_inside_of_parallel_tools_comes_once_and_loses_no_snapshot():
 
         both = says(call("ask", {"place": "first"}, "a"), call("ask", {"place": "second"}, "b"))
         run = recorded_run(lambda: make(both, says("Done.")), http=True, state=lambda: STATE, snapshot_every=1)
+    code = replace(own(make()), deps_of_state=lambda state: None, state_of_deps=lambda deps: STATE)
+    assert sum(step.name.startswith("HTTP GET") for step in run.steps) == 2
+    return Shop(run, code)
+
+
+def test_what_ran_inside_of_parallel_tools_comes_once_and_loses_no_snapshot():
+    """The requests of the first call lie behind the second call."""
+    shop = parallel_shop()
     patch = [{"op": "add", "path": "/m", "value": 1}]
     change = {"kind": "state", "step": 1, "patch": patch}
-    code = replace(own(make()), deps_of_state=lambda state: None, state_of_deps=lambda deps: STATE)
 
-    result, made = fork_made_by(run, code, order_of(1, change))
+    result, made = fork_made_by(shop.run, shop.code, order_of(1, change))
 
     assert made is not None
-    assert sum(step.name.startswith("HTTP GET") for step in run.steps) == 2
-    assert [(step.kind, step.name) for step in made.steps] == [(step.kind, step.name) for step in run.steps]
+    assert [(step.kind, step.name) for step in made.steps] == [(step.kind, step.name) for step in shop.run.steps]
     assert place(result) == ("reproduced", None, None)
+
+
+@pytest.mark.parametrize("how", HOW)
+@pytest.mark.parametrize("position", [0, 1])
+def test_what_ran_inside_of_a_tool_counts_where_a_fork_stops(how: str, position: int):
+    shop = parallel_shop()
+    at = [step.index for step, _ in shop.run.tool_calls][position]
+    change = {"kind": "tool_result", "step": at, "value": "99"}
+    if how == "rebuilt":
+        result, made = forked(shop.run, at, change)
+    else:
+        result, made = fork_made_by(shop.run, shop.code, order_of(at, change, tools=HOW[how]))
+
+    assert made is not None
+    assert result.stopped is not None
+    assert (result.stopped["step"], made.steps[-1].source) == (len(made.steps), "unknown")

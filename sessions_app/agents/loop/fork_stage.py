@@ -27,7 +27,7 @@ from sessions_app.core.replay.matching import Mismatch
 from sessions_app.core.replay.observed import ObservedCall
 from sessions_app.core.replay.plan import PlannedAnswer
 from sessions_app.core.replay.request_key import RequestKeys
-from sessions_app.core.run import REPEATED, Fixture, ModelCall, ToolCall, main_steps
+from sessions_app.core.run import REPEATED, Fixture, ModelCall, Step, ToolCall, main_steps
 
 Look = Callable[[], tuple[list[ModelMessage], JsonObject]]
 
@@ -240,7 +240,14 @@ class ForkStage:
             last, more = told[len(same)][0], more - 1
         elif not more and (recorded := self._recorded_step(kind, call_id, behind=last)) is not None:
             return recorded
+        more += self._inside(behind=last)
         return last + more + 1 + (self._denied(behind=last) if kind == "model" else 0)
+
+    def _inside(self, *, behind: int) -> int:
+        """How many recorded steps behind this one ran inside of tools whose answers were repeated."""
+        inside = {call.step for call in self._transcript.calls if call.step and self._is_repeated(call)}
+        inner = [step.index for step in self._plan.run.steps if _comes_with(step, inside)]
+        return sum(index > behind for index in inner)
 
     def _is_repeated(self, call: ObservedCall) -> bool:
         recorded = self._plan.run.steps[call.step - 1] if call.step else None
@@ -271,6 +278,14 @@ class ForkStage:
             "calls": dict(self._calls),
             **more,
         }
+
+
+def _comes_with(step: Step, inside: set[int]) -> bool:
+    """Steps are asked in their order: what ran inside of this one comes as well."""
+    if step.parent not in inside:
+        return False
+    inside.add(step.index)
+    return True
 
 
 def _set(clock: PinnedClock, plan: ForkPlan, order: Order) -> None:

@@ -207,7 +207,7 @@ class _Builder:
         """What ran inside a recorded tool comes with its answer, as far as no other step stands before it."""
         self._moved[index] = self._next - 1
         for step in takewhile(self._is_inner, self._plan.run.steps[index:]):
-            self._repeated = step.index
+            self._repeated = self._repeated and step.index
             yield self._inner(step)
 
     def _left_inside(self) -> Iterator[Step]:
