@@ -233,6 +233,7 @@ def test_a_pause_shows_what_comes_and_why(paused, bob):
 
     assert "Paused before step 4: cancel_order" in page
     assert '<code class="recorded">tool cancel_order</code>' in page
+    assert '<dt>messages</dt><dd><a href="' in page, "of a call there is no number of messages"
     assert "view=messages" in page
     assert "parent_fork_0a1b2c3d" in page
     assert "hx-trigger" not in page
