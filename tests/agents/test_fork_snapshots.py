@@ -15,7 +15,7 @@ from sessions_app.agents.own_code.registry import OwnAgent
 from sessions_app.core.fork.order import read_course
 from sessions_app.core.payload import JsonObject
 from sessions_app.core.replay.agreement import produced
-from sessions_app.core.run import Run, answered
+from sessions_app.core.run import Run, Step, ToolCall, answered
 from tests.agents.forking import forked
 from tests.agents.own_agents import fork_made_by, own, place, recorded_run, replayed_by
 from tests.agents.test_code_fork_tools import order_of
@@ -224,9 +224,8 @@ def test_a_fork_that_goes_step_by_step_counts_as_its_run_does(every: int, how: s
         waits = [step.index for step in made.steps if step.source == "unknown"]
         seen.append((result.stopped["step"], waits))
 
-    behind = [(step, waits) for step, waits in seen if step > at]
-    assert all(step in waits for step, waits in behind), behind
-    assert len(behind) > 0
+    assert all(step in waits for step, waits in seen), seen
+    assert max(step for step, _ in seen) > at
 
 
 @dataclass(frozen=True)
@@ -288,3 +287,20 @@ def test_what_ran_inside_of_a_tool_counts_where_a_fork_stops(how: str, position:
     assert made is not None
     assert result.stopped is not None
     assert (result.stopped["step"], made.steps[-1].source) == (len(made.steps), "unknown")
+
+
+def test_a_call_that_stops_beside_one_that_runs_has_its_own_number():
+    shop = parallel_shop()
+    calls = [{"name": "ask", "arguments": {"place": place}} for place in ("first", "nowhere")]
+    change = {"kind": "model_answer", "step": 1, "value": {"text": None, "tool_calls": calls}}
+
+    result, made = fork_made_by(shop.run, shop.code, order_of(1, change))
+
+    assert made is not None
+    assert result.stopped is not None
+    [waits] = [step for step in made.steps if step.source == "unknown" and asked_for(step) == "nowhere"]
+    assert (result.stopped["step"], result.divergence.step if result.divergence else None) == (waits.index, waits.index)
+
+
+def asked_for(step: Step) -> Any:
+    return step.call.arguments.parsed["place"] if isinstance(step.call, ToolCall) and step.call.arguments else None

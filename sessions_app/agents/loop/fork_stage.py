@@ -222,9 +222,13 @@ class ForkStage:
         )
 
     def _left_open(self, stop: Stop) -> None:
-        """The state that the call found may be a changed one."""
+        """The state that the call found may be a changed one. As long as the fork repeats the recording, what was
+        recorded before the call stands before it."""
         state = self._state.change(None, is_repeated=False)
-        self._transcript.call(stop.call_id, stop.name, stop.arguments, 0, source="unknown", state=state)
+        there = self._plan.run.steps[stop.step - 1 : stop.step]
+        is_recorded = any(isinstance(each.call, ToolCall) and each.call.call_id == stop.call_id for each in there)
+        step = stop.step if is_recorded else 0
+        self._transcript.call(stop.call_id, stop.name, stop.arguments, step, source="unknown", state=state)
 
     # --- both
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 from sessions_app.core.compare.json_diff import MISSING, differences
 from sessions_app.core.compare.runs import Comparison, compare_runs, rules_for
@@ -11,7 +12,7 @@ from sessions_app.core.fork.plan import ForkPlan
 from sessions_app.core.fork.produce import forked_run
 from sessions_app.core.fork.proof import prove_fork
 from sessions_app.core.fork.state import ForkState, rules_of
-from sessions_app.core.fork.stops import Stopped
+from sessions_app.core.fork.stops import Stop, Stopped
 from sessions_app.core.judge.verdict import judge
 from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.core.replay.ending import Ending, missed_facts, missed_field
@@ -26,6 +27,7 @@ def conclude_fork(
     plan: ForkPlan, order: Order, seen: Observations, ending: Ending, state: ForkState, *, run_id: str
 ) -> tuple[Result, Run]:
     made = state.fitted(forked_run(plan, order, seen, run_id=run_id))
+    ending = replace(ending, stopped=_placed(ending.stopped, made))
     facts = _facts(plan, order, made, state, ending.stopped)
     if ending.miss is not None:
         facts = {**facts, **missed_facts(ending.miss)}
@@ -47,6 +49,21 @@ def conclude_fork(
     if not proof.is_reproduction:
         return _not_compared(plan, f"{(proof.outcome.reason or '').capitalize()}.", facts, seen), made
     return Result(verdict="reproduced", facts=facts, observations=seen), made
+
+
+def _placed(stopped: Stopped | None, made: Run) -> Stopped | None:
+    """By the number that the step has in the fork's run. While the loop runs, calls of one answer come in any order."""
+    if stopped is None:
+        return None
+    stop = stopped.stop
+    waits = (step.index for step in reversed(made.steps) if step.source == "unknown" and _is_of(step, stop))
+    return replace(stopped, stop=replace(stop, step=next(waits, stop.step)))
+
+
+def _is_of(step: Step, stop: Stop) -> bool:
+    if isinstance(step.call, ToolCall):
+        return (stop.kind, stop.name, stop.call_id) == ("tool", step.call.tool_name, step.call.call_id)
+    return step.kind == stop.kind
 
 
 def _not_compared(plan: ForkPlan, reason: str, facts: JsonObject, seen: Observations) -> Result:
