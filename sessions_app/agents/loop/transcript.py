@@ -270,7 +270,7 @@ class Transcript:
     def extend(self, rebuilt: list[ModelMessage]) -> History | None:
         """Dumps only what is new: comparing object identities is cheap, writing histories is not."""
         same = self._same(rebuilt)
-        if same < len(self._seen) and self._checked is not None and same < self._checked.length:
+        if self.watches_changes and self._checked is not None and same < min(len(self._seen), self._checked.length):
             self._checked = None  # what agreed before says nothing of the messages that are there now
         del self._seen[same:], self._chain[same:], self._marks[same:]
         if self.watches_changes:

@@ -104,7 +104,7 @@ class OwnReplay:
                 ticker.step()
 
         self.plan, self.own, self.clock = plan, own, clock
-        self.transcript = Transcript(plan.run, watches_changes=not was_rewritten_in_place(plan.run))
+        self.transcript = Transcript(plan.run, watches_changes=_holds_what_was_sent(plan.run))
         self.book = FixtureBook(plan.fixtures, plan.asked, plan.refused_outputs, plan.held_back)
         self.stage = self.stage_type(self.transcript, self.book, stops, on_step, order.on_difference)
         self.model = replay_model(plan, self.stage, name=own.model_id or "", settings=own.model_settings)
@@ -230,6 +230,12 @@ def _as_asked(start: Start, run: Run) -> Start:
     if start.prompt is not None or start.deferred is not None or run.input is None or not is_told(run):
         return start
     return replace(start, prompt=load_prompt(run.input.value), history=load_messages(messages(run.prior)))
+
+
+def _holds_what_was_sent(run: Run) -> bool:
+    """Whether older messages of a request can be held against the loop's: of spans only the newest is put into the form
+    in which it was sent, and what code changed in its place was not recorded."""
+    return run.source_format != SPANS and not was_rewritten_in_place(run)
 
 
 def _as_approved(start: Start, run: Run) -> Start:

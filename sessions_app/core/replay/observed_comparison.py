@@ -346,9 +346,10 @@ def _value(payload: Payload | None) -> JsonValue:
 
 
 def _said_by_tools(*results: Payload | None) -> list[JsonValue]:
-    """Two texts as they are: the model reads the spaces of JSON in a text."""
+    """Two texts that are the same JSON as they are: the model reads its spaces."""
+    said = [_said_by_tool(result) for result in results]
     are_texts = all(result is not None and result.is_text for result in results)
-    return [_value(result) if are_texts else _said_by_tool(result) for result in results]
+    return [_value(result) for result in results] if are_texts and same_json(*said) else said
 
 
 def _said_by_tool(result: Payload | None) -> JsonValue:
