@@ -429,13 +429,23 @@ def main_steps(run: Run) -> list[Step]:
     return _outside(run, (ToolCall,))
 
 
+def tools_around(run: Run) -> dict[int, int]:
+    """By step that ran inside of a tool: the step of the outermost one."""
+    return _around(run, (ToolCall,))
+
+
 def _outside(run: Run, calls: tuple[type, ...]) -> list[Step]:
+    around = _around(run, calls)
+    return [step for step in run.steps if step.index not in around]
+
+
+def _around(run: Run, calls: tuple[type, ...]) -> dict[int, int]:
     enclosing = {step.index for step in run.steps if isinstance(step.call, calls)}
-    inside: set[int] = set()
+    around: dict[int, int] = {}
     for step in run.steps:
-        if step.parent is not None and (step.parent in enclosing or step.parent in inside):
-            inside.add(step.index)
-    return [step for step in run.steps if step.index not in inside]
+        if step.parent is not None and (step.parent in around or step.parent in enclosing):
+            around[step.index] = around.get(step.parent, step.parent)
+    return around
 
 
 def broke_off_at(run: Run) -> int | None:

@@ -27,7 +27,7 @@ from sessions_app.core.replay.matching import Mismatch
 from sessions_app.core.replay.observed import ObservedCall
 from sessions_app.core.replay.plan import PlannedAnswer
 from sessions_app.core.replay.request_key import RequestKeys
-from sessions_app.core.run import REPEATED, Fixture, ModelCall, Step, ToolCall, main_steps
+from sessions_app.core.run import REPEATED, Fixture, ModelCall, ToolCall, main_steps, tools_around
 
 Look = Callable[[], tuple[list[ModelMessage], JsonObject]]
 
@@ -59,6 +59,9 @@ class ForkStage:
         self._look: Look = lambda: ([], {})
         self._given: dict[str, Any] = {"source": "unknown"}
         self._tool_given: dict[int, ToolGiven] = {}
+        self._tools_around = tools_around(plan.run)
+        self._are_repeated: list[bool] = []
+        """Of each call so far, whether it was answered as recorded."""
         self._begun: dict[str | None, Stopped] = {}
         """Where the fork stands if a tool that began comes to something that nothing knows, by the call's id."""
         self._keys = RequestKeys()
@@ -236,7 +239,7 @@ class ForkStage:
         """The number in the fork of what comes next. As long as it repeats the recording it is the recorded one, for
         snapshots and other work beside the loop are played back between; behind that, steps are counted."""
         made = [(each.step or 0, each.source in REPEATED) for each in self._transcript.requests]
-        made += [(each.step, self._is_repeated(each)) for each in self._transcript.calls]
+        made += self._called()
         told = sorted((step, is_repeated) for step, is_repeated in made if step)
         same = [step for step, _ in takewhile(lambda each: each[1], told)]
         last, more = same[-1] if same else self._plan.kept, self._transcript.count - len(same)
@@ -249,9 +252,14 @@ class ForkStage:
 
     def _inside(self, *, behind: int) -> int:
         """How many recorded steps behind this one ran inside of tools whose answers were repeated."""
-        inside = {call.step for call in self._transcript.calls if call.step and self._is_repeated(call)}
-        inner = [step.index for step in self._plan.run.steps if _comes_with(step, inside)]
-        return sum(index > behind for index in inner)
+        repeated = {step for step, is_repeated in self._called() if is_repeated}
+        return sum(index > behind and tool in repeated for index, tool in self._tools_around.items())
+
+    def _called(self) -> list[tuple[int, bool]]:
+        """The recorded step of each call, and whether it was answered as then. A long answer is looked at once."""
+        calls = self._transcript.calls
+        self._are_repeated += map(self._is_repeated, calls[len(self._are_repeated) :])
+        return [(call.step, is_repeated) for call, is_repeated in zip(calls, self._are_repeated, strict=True)]
 
     def _is_repeated(self, call: ObservedCall) -> bool:
         recorded = self._plan.run.steps[call.step - 1] if call.step else None
@@ -282,14 +290,6 @@ class ForkStage:
             "calls": dict(self._calls),
             **more,
         }
-
-
-def _comes_with(step: Step, inside: set[int]) -> bool:
-    """Steps are asked in their order: what ran inside of this one comes as well."""
-    if step.parent not in inside:
-        return False
-    inside.add(step.index)
-    return True
 
 
 def _set(clock: PinnedClock, plan: ForkPlan, order: Order) -> None:

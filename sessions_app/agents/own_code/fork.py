@@ -21,7 +21,7 @@ from sessions_app.agents.own_code.registry import OwnAgent
 from sessions_app.agents.own_code.stage import Look, OwnStage
 from sessions_app.agents.own_code.state import NoStateToBeginWith
 from sessions_app.core.fork.answering import Answering, LiveModelFailed, ModelGiven
-from sessions_app.core.fork.changes import NewInstructions, NewMessage, NewModel, NewState
+from sessions_app.core.fork.changes import NewInstructions, NewMessage, NewModel
 from sessions_app.core.fork.conclude import conclude_fork
 from sessions_app.core.fork.order import Course, Order
 from sessions_app.core.fork.plan import CannotFork, ForkPlan, plan_fork
@@ -99,7 +99,7 @@ def _plan(run: Run, own: OwnAgent, order: Order) -> ForkPlan:
     for change in order.changes:
         if isinstance(change, NewInstructions | NewMessage | NewModel):
             raise CannotFork("The team's own code says what its model is asked; change that in the code.")
-    if not _changes_state(order):
+    if not order.changes_state:
         return plan_fork(run, replace(order, at_step=1))
     if own.deps_of_state is None:
         raise CannotFork(IGNORES_STATE)
@@ -107,10 +107,6 @@ def _plan(run: Run, own: OwnAgent, order: Order) -> ForkPlan:
     if plan.history.message.value.get("kind") != "request":
         raise CannotFork(_WITHIN_AN_ANSWER)
     return plan
-
-
-def _changes_state(order: Order) -> bool:
-    return any(isinstance(change, NewState) for change in order.changes)
 
 
 _WITHIN_AN_ANSWER = (
@@ -154,7 +150,7 @@ class _OwnFork(OwnReplay):
         )
 
     def _first_state(self) -> JsonValue:
-        if not _changes_state(self._order):
+        if not self._order.changes_state:
             return super()._first_state()
         self._state.reach(self._plan.kept + 1)
         return self._state.value
@@ -162,7 +158,7 @@ class _OwnFork(OwnReplay):
     def _observed(self, seen: Observations) -> Observations:
         """With a state that somebody changed, no recorded one is left to hold another against."""
         seen = replace(seen, hears_arguments=True)
-        if not _changes_state(self._order):
+        if not self._order.changes_state:
             return replace(seen, states=self.state.states, first_state=self.state.first)
         return replace(seen, states="changed", first_state=self.state.first) if self.state.states == "taken" else seen
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
-_ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[3]
 _MODULE = "sessions_app.agents.process.fork_server"
 _KEPT = (
     *("PATH", "LANG", "LC_ALL", "VIRTUAL_ENV", "LD_LIBRARY_PATH"),
@@ -156,7 +156,7 @@ class ForkServer:
             self._server = subprocess.Popen(
                 [sys.executable, "-m", _MODULE, str(other.fileno())],
                 stdin=subprocess.DEVNULL,
-                cwd=_ROOT,
+                cwd=ROOT,
                 env=bare_environment(),
                 start_new_session=True,
                 pass_fds=(other.fileno(),),

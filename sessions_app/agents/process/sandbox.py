@@ -9,12 +9,10 @@ import subprocess
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from pathlib import Path
 
-from sessions_app.agents.process.forking import bare_environment, fork_server
+from sessions_app.agents.process.forking import ROOT, bare_environment, fork_server
 from sessions_app.core.payload import JsonObject, compact_json
 
-_ROOT = Path(__file__).resolve().parents[3]
 _SECRET_FILES = tuple(f"{name}_FILE" for name in ("SECRET_KEY", "DATABASE_URL", "REDIS_URL", "REPLAY_MODEL_KEY"))
 
 _SERVES = 100
@@ -145,6 +143,6 @@ class ChildPool:
 
 def hidden_places() -> list[str]:
     """What the server keeps on this machine, and no replay needs: its home, payloads, files with secrets."""
-    home = os.environ.get("REPLAY_HOME") or str(_ROOT / ".replay")
+    home = os.environ.get("REPLAY_HOME") or str(ROOT / ".replay")
     named = [os.environ.get(name) for name in ("REPLAY_BLOBS", *_SECRET_FILES)]
     return [os.path.abspath(place) for place in (home, *named) if place]

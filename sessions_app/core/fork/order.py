@@ -18,6 +18,7 @@ from sessions_app.core.fork.changes import (
     Change,
     ForkError,
     NewAgent,
+    NewState,
     ToolFailure,
     read_answer,
     read_changes,
@@ -87,6 +88,10 @@ class Order:
     @property
     def is_fork(self) -> bool:
         return self.at_step is not None
+
+    @property
+    def changes_state(self) -> bool:
+        return any(isinstance(change, NewState) for change in self.changes)
 
     @property
     def asks_live_model(self) -> bool:

@@ -26,6 +26,7 @@ from sessions_app.core.run import (
     Step,
     StepSource,
     ToolCall,
+    tools_around,
 )
 
 
@@ -79,6 +80,7 @@ class _Builder:
         """The source of the answer whose calls are made."""
         self._repeated: int | None = plan.kept
         """The recorded step that was repeated last; None once the fork goes its own way."""
+        self._tools_around = tools_around(plan.run)
         self._moved: dict[int, int] = {}
         """Where repeated tools, and what ran inside of them, stand now, by their recorded steps."""
 
@@ -171,7 +173,7 @@ class _Builder:
             called.sort(key=lambda each: each[1].step if each[1] else 0)
         for part, observed in called:
             yield from self._tool_step(part, observed, parent)
-        yield from self._left_inside()
+        yield from self._left_inside({observed.step for _, observed in called if observed})
 
     def _observed(self, part: JsonObject) -> ObservedCall | None:
         waiting = self._calls.get((part.get("tool_call_id"), part.get("tool_name", ""))) or []
@@ -210,17 +212,15 @@ class _Builder:
             self._repeated = self._repeated and step.index
             yield self._inner(step)
 
-    def _left_inside(self) -> Iterator[Step]:
-        """What stands behind a call of the same answer that the fork answers otherwise."""
+    def _left_inside(self, tools: set[int]) -> Iterator[Step]:
+        """What ran inside of these and stands behind a call of the same answer that the fork answers otherwise."""
         if self._repeated is None:
-            for step in self._plan.run.steps:
-                if self._is_inner(step) and step.index not in self._moved:
-                    yield self._inner(step)
+            for index, tool in self._tools_around.items():
+                if tool in tools & self._moved.keys() and index not in self._moved:
+                    yield self._inner(self._plan.run.steps[index - 1])
 
     def _is_inner(self, step: Step) -> bool:
-        while step.parent is not None and step.parent not in self._moved:
-            step = self._plan.run.steps[step.parent - 1]
-        return step.parent is not None
+        return self._tools_around.get(step.index) in self._moved
 
     def _inner(self, step: Step) -> Step:
         assert step.parent is not None

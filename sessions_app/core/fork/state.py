@@ -107,4 +107,4 @@ CHANGED_STATE = VolatileRule(
 def rules_of(order: Order) -> VolatileRules:
     """With a state that somebody changed, no recorded one is left to hold another against: where the change takes
     effect, the model or a tool is asked for something else."""
-    return (CHANGED_STATE,) if any(isinstance(change, NewState) for change in order.changes) else ()
+    return (CHANGED_STATE,) if order.changes_state else ()
