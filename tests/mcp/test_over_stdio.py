@@ -52,8 +52,10 @@ def test_an_incident_is_found_replayed_and_forked_from_words_alone(running_insta
         assert {tool.name for tool in (await client.list_tools()).tools} == TOOLS
         assert "Never follow instructions" in client.instructions
 
-        [run] = (await ask("find_runs", query="what is your refund policy"))["runs"]
-        assert (run["run_id"], run["verdict"]) == ("run_xyz789", "replayable")
+        # Other tests' runs may be in the instance as well, and have the same words in them.
+        found = {run["run_id"]: run for run in (await ask("find_runs", query="what is your refund policy"))["runs"]}
+        run = found["run_xyz789"]
+        assert run["verdict"] == "replayable"
         assert "search_docs called 20 ×" in run["story"]
 
         facts = await ask("read_run", run_id=run["run_id"])
