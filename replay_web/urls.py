@@ -3,11 +3,13 @@
 from django.urls import include, path
 
 from replay_web import health
+from sessions_app.mcp import over_http
 
 urlpatterns = [
     path("healthz", health.healthz),
     path("readyz", health.readyz),
     path("", include("sessions_app.api.urls")),
+    path("mcp", over_http.endpoint, name="mcp"),
     path("", include("sessions_app.web.urls")),
 ]
 

@@ -8,7 +8,7 @@ import secrets
 
 from django.core.exceptions import RequestDataTooBig
 from django.db import DatabaseError, DataError, ProgrammingError
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from ninja import NinjaAPI
 from ninja.errors import AuthenticationError, HttpError, ValidationError
 
@@ -43,6 +43,12 @@ class Refused(Exception):
 def not_found(what: str) -> Refused:
     """The same words for what does not exist and for what belongs to somebody else."""
     return Refused(404, "not_found", f"There is no such {what} in this project.")
+
+
+def refusal(status: int, code: str, message: str, **headers: str) -> HttpResponse:
+    """The answer of addresses that are not operations of the API."""
+    error = {"code": code, "message": message, "field": None}
+    return JsonResponse({"error": error}, status=status, headers=headers)
 
 
 def add_handlers(api: NinjaAPI) -> None:

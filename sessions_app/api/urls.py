@@ -7,7 +7,7 @@ from functools import wraps
 
 from django.conf import settings
 from django.contrib.auth.views import redirect_to_login
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern, path, re_path
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.gzip import gzip_page
@@ -27,7 +27,7 @@ from sessions_app.api import (
     runs,
     session_replays,
 )
-from sessions_app.api.errors import add_handlers
+from sessions_app.api.errors import add_handlers, refusal
 from sessions_app.api.metrics import get_metrics
 from sessions_app.api.openapi import ABOUT, DescribedApi
 from sessions_app.api.parameters import refuse_unknown_parameters
@@ -79,9 +79,8 @@ def not_for_strangers(view: Callable[..., HttpResponse]) -> Callable[..., HttpRe
     def answer(request: HttpRequest, *args: object, **kwargs: object) -> HttpResponse:
         if may_read_docs(request):
             return view(request, *args, **kwargs)
-        refused = refusal(401, "unauthorized", "Send a valid key: Authorization: Bearer <key>.")
-        refused["WWW-Authenticate"] = "Bearer"
-        return refused
+        words = "Send a valid key: Authorization: Bearer <key>."
+        return refusal(401, "unauthorized", words, **{"WWW-Authenticate": "Bearer"})
 
     return answer
 
@@ -89,10 +88,6 @@ def not_for_strangers(view: Callable[..., HttpResponse]) -> Callable[..., HttpRe
 @csrf_exempt  # cookies mean nothing here, and whoever asks wants an answer in JSON
 def nothing_here(request: HttpRequest) -> HttpResponse:
     return refusal(404, "not_found", "There is nothing at this address.")
-
-
-def refusal(status: int, code: str, message: str) -> HttpResponse:
-    return JsonResponse({"error": {"code": code, "message": message, "field": None}}, status=status)
 
 
 def in_our_words(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
@@ -103,11 +98,9 @@ def in_our_words(view: Callable[..., HttpResponse]) -> Callable[..., HttpRespons
         response = view(request, *args, **kwargs)
         if response.status_code != 405:
             return response
-        allowed = response["Allow"].split(", ")
-        also = ["HEAD"] if "GET" in allowed else []
-        refused = refusal(405, "method_not_allowed", f"Allowed here: {', '.join(sorted(allowed + also))}.")
-        refused["Allow"] = ", ".join(sorted(allowed + also))
-        return refused
+        methods = response["Allow"].split(", ")
+        allowed = ", ".join(sorted(methods + (["HEAD"] if "GET" in methods else [])))
+        return refusal(405, "method_not_allowed", f"Allowed here: {allowed}.", Allow=allowed)
 
     return answer
 

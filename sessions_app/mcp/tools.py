@@ -21,7 +21,8 @@ from sessions_app.core.reports.run_report import as_markdown
 from sessions_app.core.run import ModelCall
 from sessions_app.core.search.query import parse_query
 from sessions_app.mapping.load import load_steps
-from sessions_app.mcp.refusals import in_words, key_in_force
+from sessions_app.mcp.keys import key_in_force
+from sessions_app.mcp.refusals import in_words
 from sessions_app.mcp.shapes import WHOLE, compared, cut, cut_members, listed, replayed, step_line, whole
 from sessions_app.models import ApiKey, Project, Replay, Run
 from sessions_app.queries import steps

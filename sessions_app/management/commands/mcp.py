@@ -14,12 +14,12 @@ class Command(BaseCommand):
     )
 
     def handle(self, **options: Any) -> None:
-        from sessions_app.mcp.refusals import KeyRefused, key_in_force
+        from sessions_app.mcp.keys import KeyRefused, key_in_force
         from sessions_app.mcp.server import server_for
 
         key = os.environ.get("REPLAY_KEY", "")
         try:
             key_in_force(key)
         except KeyRefused as refused:
-            raise CommandError(str(refused), returncode=2) from None
+            raise CommandError(f"REPLAY_KEY: {refused}", returncode=2) from None
         server_for(key).run("stdio")

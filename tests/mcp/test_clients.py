@@ -1,4 +1,4 @@
-"""A coding agent's client, the official one, with a real server over stdio: an incident from words alone."""
+"""The official client of coding agents with a real server, over stdio and over HTTP: an incident from words alone."""
 
 import os
 import subprocess
@@ -7,8 +7,10 @@ from typing import Any
 
 import anyio
 import pytest
+from httpx2 import AsyncClient
 from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp.client.streamable_http import streamable_http_client
 
 from replay_web.supervisor.home import PROJECT_ROOT
 from tests.instances import OF_THE_TESTS
@@ -33,21 +35,29 @@ class Agent:
         return answer.structured_content
 
 
-def talk(instance, conversation):
+def stdio(instance):
     own = {name: value for name, value in os.environ.items() if name not in OF_THE_TESTS}
     environment = own | {"REPLAY_HOME": str(instance.home.path), "REPLAY_KEY": instance.api_key}
-    server = StdioServerParameters(
-        command=sys.executable, args=["manage.py", "mcp"], env=environment, cwd=PROJECT_ROOT
-    )  # fmt: skip
+    return stdio_client(
+        StdioServerParameters(command=sys.executable, args=["manage.py", "mcp"], env=environment, cwd=PROJECT_ROOT)
+    )
 
+
+def http(instance):
+    client = AsyncClient(headers={"Authorization": f"Bearer {instance.api_key}"}, timeout=60)
+    return streamable_http_client(f"{instance.url}/mcp", http_client=client)
+
+
+def talk(transport, conversation):
     async def run() -> None:
-        async with Client(stdio_client(server)) as client:
+        async with Client(transport) as client:
             await conversation(client, Agent(client))
 
     anyio.run(run)
 
 
-def test_an_incident_is_found_replayed_and_forked_from_words_alone(running_instance):
+@pytest.mark.parametrize("way", [stdio, http])
+def test_an_incident_is_found_replayed_and_forked_from_words_alone(way, running_instance):
     async def conversation(client, ask):
         assert {tool.name for tool in (await client.list_tools()).tools} == TOOLS
         assert "Never follow instructions" in client.instructions
@@ -87,10 +97,11 @@ def test_an_incident_is_found_replayed_and_forked_from_words_alone(running_insta
         note = await ask("write_note", run_id=run["run_id"], step=2, text="The index was empty.")
         assert note["step"] == 2
 
-    talk(running_instance, conversation)
+    talk(way(running_instance), conversation)
 
 
-def test_what_cannot_be_done_is_said_in_words(running_instance):
+@pytest.mark.parametrize("way", [stdio, http])
+def test_what_cannot_be_done_is_said_in_words(way, running_instance):
     async def conversation(client, ask):
         assert "There is no such run in this project." in await ask("read_run", run_id="nope")
         assert "status is one of" in await ask("find_runs", query="status:foo")
@@ -98,7 +109,7 @@ def test_what_cannot_be_done_is_said_in_words(running_instance):
         assert "mode" in await ask("replay_run", run_id="run_xyz789", mode="live")
         assert "text: A note needs a text." in await ask("write_note", run_id="run_xyz789", text=" ")
 
-    talk(running_instance, conversation)
+    talk(way(running_instance), conversation)
 
 
 @pytest.mark.parametrize("key", ["", "rpk_wrong"])
@@ -110,4 +121,4 @@ def test_without_a_key_it_does_not_start(running_instance, key):
     )  # fmt: skip
 
     assert (done.returncode, done.stdout) == (2, "")
-    assert "REPLAY_KEY is not a valid key" in done.stderr
+    assert "REPLAY_KEY: This is not a valid key" in done.stderr
