@@ -206,10 +206,10 @@ def test_a_rebuilt_replay_does_not_claim_what_code_made_of_the_arguments():
 
 
 def test_a_recording_without_the_arguments_proves_nothing_of_them():
-    def look() -> str:
+    def look(place: str) -> str:
         return "found"
 
-    model = Scripted(says(call("look", {}, "1")), says("Done."))
+    model = Scripted(says(call("look", {"place": "Lisbon"}, "1")), says("Done."))
     record = json.loads(encode_native(recorded_run(lambda: Play(Agent(model, name="shop", tools=[look]), "Look."))))
     whole = replayed(json.dumps(record).encode())[0]
     del record["steps"][1]["arguments"]

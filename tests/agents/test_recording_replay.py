@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic_ai import NativeOutput, StructuredDict
+from pydantic_ai import Agent, NativeOutput, StructuredDict, ToolOutput
 
 from sessions_app.agents.loop.stage import RecordedStage
 from sessions_app.core.compare.runs import compare_runs
@@ -17,11 +17,13 @@ from sessions_app.core.judge.verdict import judge
 from sessions_app.core.replay.proof import read_proof
 from sessions_app.core.replay.words import ReplayFacts, verdict_in_words
 from sessions_app.core.run import SPANS, Run, Step, ToolCall
+from tests.agents.own_agents import place, recorded_run
 from tests.recorder.playing import last_record
 from tests.recorder.replaying import assert_promise_kept, assert_reproduced, replayed, verdict_of
 from tests.recorder.scenarios import (
     Play,
     Scenario,
+    Scripted,
     call,
     model_retry,
     native_output,
@@ -418,6 +420,22 @@ def test_an_outcome_of_a_call_that_the_limit_kept_from_running_is_judged(outcome
 ADDED = {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": "And then?"}]}
 
 
+@pytest.mark.parametrize("changed", ["Something else.", None])
+def test_the_loop_s_words_to_an_output_are_compared_although_its_function_does_not_run(changed):
+    def book(seats: int) -> str:
+        return f"Booked {seats}."
+
+    agent = Agent(Scripted(says(call("final_result", {"seats": 3}, "1"))), name="shop", output_type=ToolOutput(book))
+    record = json.loads(encode_native(recorded_run(lambda: Play(agent, "Book."))))
+    untouched, _ = replayed(json.dumps(record).encode())
+    record["steps"][1]["result"] = changed
+    result, _ = replayed(json.dumps(record).encode())
+
+    assert place(untouched) == ("unknown_from_step", 3, "output")
+    assert place(result) == ("diverged", 2, "result")
+    assert result.facts["proof"]["same_steps"] == 1
+
+
 @pytest.mark.parametrize(("output_function", "code"), [(None, None), ("book", "output_function")])
 def test_a_message_added_at_the_end_is_found_behind_all_steps_with_and_without_a_limit(
     output_function: str | None, code: str | None
@@ -669,3 +687,30 @@ def test_arguments_that_the_model_did_not_give_are_judged_with_their_field(recor
     verdict, place, where = verdict_of(record)
     assert (verdict in ("diverged", "fixture_missing"), place) == (True, index)
     assert str(where).startswith("arguments")
+
+
+def test_a_last_answer_that_cannot_be_loaded_leaves_what_was_before_it_to_be_compared(recorded: Run):
+    record = record_of(recorded)
+    record["steps"][4]["response"]["metadata"] = "no object"
+
+    assert_promise_kept(json.dumps(record).encode())
+    result, _ = replayed(json.dumps(record).encode())
+
+    assert (result.verdict, result.divergence and result.divergence.step) == ("unknown_from_step", 5)
+    assert result.facts["proof"]["same_steps"] == 4
+    assert result.facts["proof"]["requests"]["state"] == "proven"
+
+
+@pytest.mark.parametrize("make", [one_tool, parallel_tools])
+@pytest.mark.parametrize("entry", ["run", "run_stream"])
+def test_a_final_message_that_cannot_be_loaded_is_named_at_the_end_alone(make: Any, entry: str):
+    recorded = parse_native(last_record(Scenario(make), entry))
+    record, steps = record_of(recorded), len(recorded.steps)
+    record["final"]["messages"].append({"kind": "request", "parts": [{"part_kind": "tool-return", "tool_kind": 0}]})
+
+    result, made_run = replayed(json.dumps(record).encode())
+
+    assert (result.verdict, result.divergence and result.divergence.step) == ("unknown_from_step", steps + 1)
+    assert result.facts["proof"]["same_steps"] == steps
+    assert made_run is not None
+    assert [pair.status for pair in compare_runs(recorded, made_run).steps] == ["same"] * steps

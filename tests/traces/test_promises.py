@@ -131,6 +131,31 @@ def test_a_list_of_calls_beside_the_messages_that_says_otherwise_is_named():
     assert broken_promise(run, said) is None
 
 
+def _with_an_earlier_turn(record: dict[str, Any]) -> dict[str, Any]:
+    """The same turn before, with ids of its own, in the messages and in the list."""
+    earlier = json.loads(json.dumps(record))
+    for message in earlier["messages"]:
+        for part in message["parts"]:
+            if "tool_call_id" in part:
+                part["tool_call_id"] += "-before"
+    both = {name: earlier[name] + record[name] for name in ("messages", "tool_calls")}
+    return {**record, **both}
+
+
+@pytest.mark.parametrize("changed", [False, True])
+def test_a_list_of_calls_may_hold_those_of_earlier_turns(changed: bool):
+    record = _with_an_earlier_turn(json.loads(SESSION_FILE.read_bytes()))
+    if changed:
+        record["tool_calls"][0]["args"] = {"other": True}
+    run = parse_document(json.dumps(record).encode())
+
+    said = judge(run)
+
+    assert len(run.tool_calls) == len(record["tool_calls"]) / 2
+    assert ("calls_contradicted" in [reason.code for reason in said.reasons]) == changed
+    assert broken_promise(run, said) is None
+
+
 @pytest.mark.parametrize("where", ["the list", "the message"])
 def test_a_list_of_calls_with_keys_in_another_order_than_the_messages_is_named(where: str):
     record = json.loads(SESSION_FILE.read_bytes())

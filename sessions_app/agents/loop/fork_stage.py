@@ -195,7 +195,7 @@ class ForkStage:
         is_given_otherwise: bool = False,
     ) -> None:
         given = self._tool_given.get(id(fixture)) or ToolGiven(source="recorded", fixture=fixture)
-        is_asked_again = not is_given_otherwise and is_same_call(fixture, arguments)
+        is_asked_again = not is_given_otherwise and is_same_call(fixture.call, arguments)
         again = self._transcript.repeated_call(is_asked_again=is_asked_again)
         self._calls[name] += 1
         self._newest_tool = _as_seen(fixture.call)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import takewhile
 from typing import Any
 
@@ -56,9 +57,15 @@ async def replay_recording(run: Run, on_progress: Progress, clock: PinnedClock, 
     if judged.verdict == "cold":
         return cannot_begin(judged)
     try:
-        return await _replay(make_plan(run), judged, on_progress, clock, stops or Stops())
+        return await _replay(make_plan(_readable(run, judged)), judged, on_progress, clock, stops or Stops())
     except ValidationError as error:
         return _unreadable_from(judged, error)
+
+
+def _readable(run: Run, judged: Verdict) -> Run:
+    """The recording up to what the library would refuse to load, and with it all messages of the run."""
+    step = next((reason.step for reason in judged.reasons if reason.code in UNREADABLE and reason.step), None)
+    return run if step is None else replace(run, steps=run.steps[: step - 1], final=None)
 
 
 def _unreadable_from(judged: Verdict, error: ValidationError) -> Result:

@@ -87,7 +87,7 @@ class RecordedStage:
             self._transcript.diverged(
                 found.step, Mismatch(path="call_id", recorded=found.call.call_id, rebuilt=call_id)
             )
-        elif not same_json(recorded, arguments):
+        elif found.call.arguments is not None and not same_json(recorded, arguments):
             self._transcript.diverged(found.step, Mismatch(path="arguments", recorded=recorded, rebuilt=arguments))
 
     def called(self, name: str, call_id: str | None, arguments: JsonValue, fixture: Fixture) -> None:
@@ -96,7 +96,7 @@ class RecordedStage:
         self._on_step(fixture.step)
 
     def _is_asked_again(self, fixture: Fixture, arguments: JsonValue) -> bool:
-        return is_same_call(fixture, arguments)
+        return is_same_call(fixture.call, arguments)
 
     def watch(self, look: Callable[[], Any]) -> None:
         """What is asked for is checked afterwards."""

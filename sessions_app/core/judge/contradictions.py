@@ -16,6 +16,7 @@ from sessions_app.core.judge.reading import (
     main_models,
     object_of,
     seen_message,
+    seen_messages,
     step_name,
     value_of,
 )
@@ -241,7 +242,7 @@ def _listed_calls(run: Run) -> Iterator[Reason]:
     listed = run.extra.get("tool_calls")
     if run.source_format != SESSION_FILE or not isinstance(listed, list) or not run.tool_calls:
         return
-    said = [_key(_call(row)) for row in listed if isinstance(row, dict)]
+    said = _of_this_turn(run, [_key(_call(row)) for row in listed if isinstance(row, dict)])
     made = [(step, call) for step, call in run.tool_calls if not call.is_output or len(said) == len(run.tool_calls)]
     for pair, key in zip_longest(made, said):
         if pair is None:
@@ -254,11 +255,22 @@ def _listed_calls(run: Run) -> Iterator[Reason]:
             return
 
 
+def _of_this_turn(run: Run, said: list[_Key]) -> list[_Key]:
+    """A run that began with the messages of earlier turns may list the calls of those as well, in front."""
+    parts = (part for seen in seen_messages(run) if seen.step == 0 for part in seen.parts_of("tool-call"))
+    calls = (ToolCall(tool_name=str(part.get("tool_name")), arguments=Payload.of(part.get("args"))) for part in parts)
+    earlier = list(map(_key, calls))
+    return said[len(earlier) :] if said[: len(earlier)] == earlier else said
+
+
 def _call(row: dict[str, object]) -> ToolCall:
     arguments = None if "args" not in row else Payload.of_json(row["args"])
     return ToolCall(tool_name=str(row.get("tool")), arguments=arguments)
 
 
-def _key(call: ToolCall) -> tuple[str, bytes]:
+_Key = tuple[str, bytes]
+
+
+def _key(call: ToolCall) -> _Key:
     """With the keys in their order: the model wrote another text otherwise."""
     return call.tool_name, compact_json(value_of(call.arguments) or {})

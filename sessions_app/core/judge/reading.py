@@ -40,7 +40,7 @@ def is_respelled(one: Payload, value: JsonValue, message: Payload, part: JsonObj
     if not is_special or not same_json(one.value, value):
         return False
     parts = zip(object_of(message)["parts"], message.spelled["parts"], strict=True)
-    return not any(each is part and same_json(one.spelled, spelled[key]) for each, spelled in parts)
+    return not any(each is part and same_json(one.spelled, spelled.get(key)) for each, spelled in parts)
 
 
 _SPELLED = re.compile(rb"\d[.eE]|-0")

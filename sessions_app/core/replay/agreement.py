@@ -38,15 +38,16 @@ def agreeing(recorded: Run, result: Result, made: Run) -> Result:
 
 
 def _is_before_end(recorded: Run, found: Difference, end: Divergence | None) -> bool:
-    """Of a replay that ended with its recording, only what was said before that place: answers of the model, and calls
-    whose answers it was told."""
+    """Of a replay that ended with its recording, only what was said before that place: answers of the model, calls
+    whose answers it was told, and the loop's own words to a call that carries the output."""
     step = found.left_step or found.right_step
     if end is None or step is None:
         return end is None
     if step.kind == "model":
         return found.path.startswith("response.parts") and step.index < (end.step or 0)
-    last = max((each.index for each, _ in recorded.model_calls), default=0)
-    return step.kind == "tool" and step.index < min(end.step or 0, last)
+    told = max((each.index for each, _ in recorded.model_calls), default=0)
+    is_heard = step.index < told or any(each is step and call.is_output for each, call in recorded.tool_calls)
+    return step.kind == "tool" and is_heard and step.index < (end.step or 0)
 
 
 def _diverged(recorded: Run, result: Result, found: Difference) -> Result:

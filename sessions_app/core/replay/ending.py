@@ -12,12 +12,13 @@ from sessions_app.core.fork.stops import Stopped
 from sessions_app.core.judge.last_calls import waiting
 from sessions_app.core.judge.reading import join_words
 from sessions_app.core.judge.reasons import Reason
+from sessions_app.core.judge.unreadable import UNREADABLE
 from sessions_app.core.judge.verdict import Verdict
 from sessions_app.core.kept_turns import kept_turns
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.replay.awaited import are_told_in_saved_order
 from sessions_app.core.replay.call_places import place_without_step
-from sessions_app.core.replay.fixture_book import FixtureMiss, recorded_arguments
+from sessions_app.core.replay.fixture_book import FixtureMiss, is_same_call, recorded_arguments
 from sessions_app.core.replay.model_part import model_part, untold_fields
 from sessions_app.core.replay.observed import Divergence, Observations, Result
 from sessions_app.core.replay.outputs import same_output
@@ -169,7 +170,7 @@ def _first_trouble(played: Played) -> Trouble | None:
 
 def _says_more(found: Trouble, limit: Reason) -> bool:
     """Whether what the loop asked for, or came to, tells more than that the recording ends there."""
-    if limit.code == "broke_off":
+    if limit.code == "broke_off" or limit.code in UNREADABLE:
         return False
     if found.verdict in ("fixture_missing", "ran_past_recording"):
         return found.step == limit.step
@@ -272,10 +273,9 @@ def missed_field(miss: FixtureMiss) -> _Field:
     nearest = miss.nearest[0].call
     if nearest.tool_name != miss.tool_name:
         return "tool_name", nearest.tool_name, miss.tool_name
-    recorded = recorded_arguments(nearest.arguments)
-    if same_json(recorded, miss.arguments):
+    if is_same_call(nearest, miss.arguments):
         return "result", None, miss.arguments
-    return "arguments", recorded, miss.arguments
+    return "arguments", recorded_arguments(nearest.arguments), miss.arguments
 
 
 def _step_of_call(plan: ReplayPlan, call_id: str | None, *, behind: PlannedAnswer | None) -> int:

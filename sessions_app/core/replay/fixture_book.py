@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from sessions_app.core.compare.strict import same_json
 from sessions_app.core.payload import JsonValue, Payload, canonical_json, compact_json
 from sessions_app.core.replay.tool_http import RequestMiss
-from sessions_app.core.run import TOLD_TO_THE_MODEL, WAITING, Fixture
+from sessions_app.core.run import TOLD_TO_THE_MODEL, WAITING, Fixture, ToolCall
 
 _NEAREST = 3
 
@@ -133,17 +133,22 @@ def was_never_answered(fixture: Fixture) -> bool:
 
 
 def matches(fixture: Fixture, tool_name: str, arguments: JsonValue) -> bool:
-    return fixture.call.tool_name == tool_name and _canonical(fixture) == canonical_json(arguments)
+    """Arguments that were not captured can be any."""
+    if fixture.call.tool_name != tool_name:
+        return False
+    recorded = fixture.call.arguments
+    return recorded is None or _canonical(recorded) == canonical_json(arguments)
 
 
-def is_same_call(fixture: Fixture, arguments: JsonValue) -> bool:
-    """Whether the arguments of its call were these to the letter: `matches` takes other orders and numbers too."""
+def is_same_call(call: ToolCall, arguments: JsonValue) -> bool:
+    """Whether its arguments were these to the letter, as far as they were captured: `matches` takes other orders and
+    numbers too."""
     asked = recorded_arguments(Payload.of_json(arguments))
-    return same_json(recorded_arguments(fixture.call.arguments), asked)
+    return call.arguments is None or same_json(recorded_arguments(call.arguments), asked)
 
 
-def _canonical(fixture: Fixture) -> bytes:
-    return canonical_json(recorded_arguments(fixture.call.arguments))
+def _canonical(arguments: Payload) -> bytes:
+    return canonical_json(recorded_arguments(arguments))
 
 
 def recorded_arguments(arguments: Payload | None) -> JsonValue:

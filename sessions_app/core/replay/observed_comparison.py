@@ -12,7 +12,13 @@ from sessions_app.core.history import History, nodes
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.ran_with import has_run, is_told, said_of
 from sessions_app.core.replay.asked_model import asked_in, first_other
-from sessions_app.core.replay.fixture_book import FixtureMiss, missing, recorded_arguments, was_never_answered
+from sessions_app.core.replay.fixture_book import (
+    FixtureMiss,
+    is_same_call,
+    missing,
+    recorded_arguments,
+    was_never_answered,
+)
 from sessions_app.core.replay.matching import Mismatch, Tally, first_mismatch, note_untold_parameters
 from sessions_app.core.replay.observed import Divergence
 from sessions_app.core.replay.observed_pairs import Pair, Pairs, Tools, same_error
@@ -167,7 +173,9 @@ class ObservedComparison:
 
     def _of_call(self, step: Step, recorded: ToolCall, observed: Step, call: ToolCall) -> Mismatch | None:
         one, other = recorded_arguments(recorded.arguments), recorded_arguments(call.arguments)
-        found = first_mismatch(one, other, raw=one, path="arguments", tally=self.tally)
+        found = None
+        if recorded.arguments is not None:
+            found = first_mismatch(one, other, raw=one, path="arguments", tally=self.tally)
         found = found or self._of_given(step, observed, self.tally)
         if found is not None:
             return found
@@ -271,9 +279,7 @@ class ObservedComparison:
             return False
         assert pair.recorded is not None
         is_given_as_then = self._of_given(pair.recorded, pair.observed, Tally()) is None
-        return is_given_as_then and same_json(
-            recorded_arguments(recorded.arguments), recorded_arguments(call.arguments)
-        )
+        return is_given_as_then and is_same_call(recorded, recorded_arguments(call.arguments))
 
     def _source_of_answer(self, pair: Pair, call: ModelCall, again: StepSource) -> StepSource:
         if call.response is None:

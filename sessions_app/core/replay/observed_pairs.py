@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from sessions_app.core.compare.strict import same_json
-from sessions_app.core.replay.fixture_book import recorded_arguments
+from sessions_app.core.replay.fixture_book import is_same_call, recorded_arguments
 from sessions_app.core.replay.plan import PlannedAnswer, ReplayPlan, make_plan
 from sessions_app.core.run import ErrorInfo, Fixture, ModelCall, Run, Step, ToolCall, main_steps
 
@@ -83,8 +82,7 @@ def _is_call(recorded: object, call: ToolCall) -> bool:
     assert isinstance(recorded, ToolCall)
     if recorded.call_id is not None and call.call_id is not None:
         return (recorded.call_id, recorded.tool_name) == (call.call_id, call.tool_name)
-    same = same_json(recorded_arguments(recorded.arguments), recorded_arguments(call.arguments))
-    return recorded.tool_name == call.tool_name and same
+    return recorded.tool_name == call.tool_name and is_same_call(recorded, recorded_arguments(call.arguments))
 
 
 def same_error(recorded: ErrorInfo | None, now: ErrorInfo | None) -> bool:

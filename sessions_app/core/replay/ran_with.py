@@ -24,6 +24,8 @@ NOT_MADE_AGAIN = "what code in front of them made of the arguments was not made 
 def first_other(recorded: Step, now: JsonObject, tally: Tally) -> Mismatch | None:
     """Where a tool is given other arguments now, although the model asked with the same."""
     assert isinstance(recorded.call, ToolCall)
+    if recorded.call.arguments is None:
+        return None
     given = both_given(recorded_arguments(recorded.call.arguments), said_of(recorded), now)
     if given is None:
         return None
