@@ -35,9 +35,12 @@ def are_other_arguments(asked: JsonValue, said: JsonValue) -> bool:
 
 
 def _is_other(asked: JsonValue, said: JsonValue) -> bool:
-    """A tool's types may have filled what is nested, and read a text as a number."""
+    """A tool's types may have filled what is nested, and read a text as a number; that another text is the same nobody
+    knows."""
     if isinstance(asked, dict) and isinstance(said, dict):
         return are_other_arguments(asked, said)
+    if isinstance(asked, str) and isinstance(said, str):
+        return asked != said
     return not (same_value(asked, said) or _printed(asked) == _printed(said) or asked == said)
 
 
@@ -54,8 +57,12 @@ def _is_told_in(text: str, said: str) -> bool:
     """As it is, cut, or inside of something that was printed."""
     text, said = text.strip(), said.strip()
     beginning = text[:_BEGINNING].splitlines()[0] if text else ""
-    is_inside = not said.startswith(beginning) and beginning in said
-    return text == said or is_inside or _is_cut_of(said, text)
+    return text == said or _is_printed_in(beginning, said) or _is_cut_of(said, text)
+
+
+def _is_printed_in(beginning: str, said: str) -> bool:
+    """Behind a quote or an equals sign, as in `Answer(text='…')`: words around it make it another text."""
+    return re.search(rf"[\"'=>]{re.escape(beginning)}", said) is not None
 
 
 def _is_cut_of(said: str, text: str) -> bool:

@@ -104,6 +104,7 @@ def _goes_on_from(history: History, before: History) -> bool:
 
 
 def _errors(run: Run) -> Iterator[Reason]:
+    yield from _failures_with_answers(run)
     of_openai = run.source_format == "native" and is_openai_agents(run)
     if is_of_recorder(run) or of_openai or run.source_format == EXCHANGES:
         yield from _errors_of_no_failure(run)
@@ -128,12 +129,16 @@ def _outcomes_behind_the_limit(run: Run) -> Iterator[Reason]:
             yield reason_at(run, "answer_contradicted", message, step)
 
 
-def _errors_of_no_failure(run: Run) -> Iterator[Reason]:
-    """A recorder writes an error only of what failed."""
+def _failures_with_answers(run: Run) -> Iterator[Reason]:
+    """No replay gives both."""
     for step, model in main_models(run):
         if step.error is not None and model.response is not None and _is_whole(model):
-            message = f"{step_name(step).capitalize()} has a whole answer, and an error as well."
+            message = f"S{step_name(step)[1:]} has a whole answer, and an error as well."
             yield reason_at(run, "answer_contradicted", message, step)
+
+
+def _errors_of_no_failure(run: Run) -> Iterator[Reason]:
+    """A recorder writes an error only of what failed."""
     waits = {step.index for step, _ in waiting(run)}
     for step, call in run.tool_calls:
         came_to = _without_failure(call, waits=step.index in waits)

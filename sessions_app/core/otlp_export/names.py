@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import re
 
+OWN = "agent_replay."
+"""Begins all of them."""
 VERSION = "agent_replay.version"
 """On the span of the run: 1."""
 STEPS = "agent_replay.steps"

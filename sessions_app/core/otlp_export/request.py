@@ -85,13 +85,14 @@ def _root(run: Run, times: Times, writer: MessageWriter) -> JsonObject:
         name=f"invoke_agent {run.agent.name}" if run.agent.name else "invoke_agent",
         kind=INTERNAL,
         times=times,
-        attributes=_of_run(run, writer),
+        attributes=attributes_of_run(run, writer),
         error=run.error,
         has_failed=run.status == "error",
     )
 
 
-def _of_run(run: Run, writer: MessageWriter) -> dict[str, Value]:
+def attributes_of_run(run: Run, writer: MessageWriter) -> dict[str, Value]:
+    """All attributes of the run's span."""
     payloads = {"input": run.input, "output": run.output}
     types = {field: payload.media_type for field, payload in payloads.items() if payload is not None}
     return {

@@ -1,7 +1,7 @@
 """An export of ours as the run that it was made from.
 
 The texts are read from the GenAI attributes, the rest from those of ours. What is not wholly ours is left to the
-general way of reading spans: spans of another origin, a part of an export, an export that was changed beyond that.
+general way of reading spans: spans of another origin, a part of an export, an export that was changed.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from sessions_app.core.otlp_export.histories import Histories
 from sessions_app.core.otlp_export.messages import read_messages
 from sessions_app.core.otlp_export.said import Said
 from sessions_app.core.otlp_export.tools import read_definitions
+from sessions_app.core.otlp_export.unchanged import is_unchanged
 from sessions_app.core.payload import JSON
 from sessions_app.core.run import Run
 from sessions_app.core.spans.span import Span
@@ -51,15 +52,16 @@ def run_of_trace(spans: Sequence[Span], *, source_format: str) -> Run | None:
 def restored_run(spans: Sequence[Span], limits: Limits = Limits()) -> Run | None:
     """The exported run; None when these spans are not one whole export. Their order does not matter."""
     try:
-        record = _record(spans)
+        root, steps = _in_order(spans)
+        record = _record(root, steps)
         load_strict(record, limits)
-        return parse_native(record, limits)
+        run = parse_native(record, limits)
+        return run if is_unchanged(run, root, steps) else None
     except (RecordError, ValueError, RecursionError):
         return None
 
 
-def _record(spans: Sequence[Span]) -> bytes:
-    root, steps = _in_order(spans)
+def _record(root: Span, steps: Sequence[Span]) -> bytes:
     said, writer = Said(root), _StepWriter()
     prior, final = _conversation(said, names.PRIOR), _conversation(said, names.FINAL)
     if prior is not None:
@@ -78,7 +80,9 @@ def _record(spans: Sequence[Span]) -> bytes:
 
 
 def _in_order(spans: Sequence[Span]) -> tuple[Span, list[Span]]:
-    """The span of the run and those of its steps, each there once."""
+    """The span of the run and those of its steps, each there once, and none in two versions."""
+    if any(span.namesakes for span in spans):
+        raise RecordError("Two spans came with one id.")
     roots = [span for span in spans if names.VERSION in span.attributes]
     count = roots[0].attributes.get(names.STEPS) if len(roots) == 1 else None
     if not isinstance(count, int) or roots[0].attributes[names.VERSION] != 1 or len(spans) != count + 1:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from sessions_app.core.compare.strict import same_json
 from sessions_app.core.embedded_json import parsed
 from sessions_app.core.history import History
 from sessions_app.core.judge.reading import is_of_recorder, main_models, step_name
-from sessions_app.core.payload import JsonValue
+from sessions_app.core.payload import JsonValue, Payload
 from sessions_app.core.ran_with import is_told
 from sessions_app.core.replay.hand_overs import is_openai_agents
-from sessions_app.core.run import Run
+from sessions_app.core.replay.proof import TAKEN
+from sessions_app.core.run import Run, Step
 
 
 def other_instructions(run: Run) -> int:
@@ -38,9 +40,27 @@ def results_told_otherwise(run: Run) -> str | None:
 
 
 def tools_told_otherwise(run: Run) -> str | None:
-    """The first request whose span defines one tool twice."""
+    """The first request whose span defines one tool twice, or that defines one otherwise than those before it."""
     step = next((step for step, _ in main_models(run) if "tools_told" in step.extra), None)
-    return None if step is None else f"the span of {step_name(step)} defines a tool in two ways"
+    if step is not None:
+        return f"the span of {step_name(step)} defines a tool in two ways"
+    changed = _redefined(run) if run.is_told_by_others else None
+    if changed is None:
+        return None
+    name, step = changed
+    return f"{step_name(step)} defines {name} otherwise than the requests before it, and was {TAKEN}"
+
+
+def _redefined(run: Run) -> tuple[str, Step] | None:
+    """Spans and HTTP tell what was sent, and nothing of the agent that it was made of: a replay offers the same."""
+    first: dict[str, Payload] = {}
+    for step, call in main_models(run):
+        for tool in call.tools or ():
+            name = str(tool.value.get("name"))
+            before = first.setdefault(name, tool)
+            if before is not tool and not same_json(before.value, tool.value):
+                return name, step
+    return None
 
 
 def arguments_told_otherwise(run: Run) -> str | None:
@@ -56,9 +76,7 @@ def arguments_told_otherwise(run: Run) -> str | None:
 
 
 def _are_told(given: JsonValue, said: JsonValue) -> bool:
-    """Values of one name were held against each other when the run was put together."""
-    if not isinstance(given, dict):
-        return False
-    if isinstance(said, dict):
-        return given.keys() == said.keys()
+    """Frameworks print what they were given, and cut it."""
+    if not isinstance(given, dict) or isinstance(said, dict):
+        return same_json(given, said)
     return bool(given) and all(str(value) in str(said) for value in given.values())

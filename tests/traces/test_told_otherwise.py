@@ -1,0 +1,168 @@
+"""One thing of one span changed: spans tell many things twice, and a replay must not call proven what one of the two
+denies. The spans are those of an export, with and without the attributes of ours."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from pydantic_ai import Agent
+
+from sessions_app.core.assembly.run import assemble
+from sessions_app.core.formats.native import encode_native
+from sessions_app.core.judge.verdict import judge
+from sessions_app.core.otlp.decode import decode_traces
+from sessions_app.core.otlp_export import names
+from sessions_app.core.otlp_export.request import export_run
+from sessions_app.core.payload import Payload
+from sessions_app.core.replay.observed import Result
+from sessions_app.core.replay.proof import read_proof
+from sessions_app.core.run import Run
+from sessions_app.core.spans.merging import merge
+from sessions_app.core.spans.span import Span
+from tests.agents.own_agents import recorded_run
+from tests.recorder.replaying import replayed
+from tests.recorder.scenarios import Play, Scripted, call, says
+
+ROOT, CHAT, TOOL, SECOND = range(4)
+
+
+def _played() -> Run:
+    def stock(sku: str, site: int) -> str:
+        """How many are left."""
+        return "12 left"
+
+    model = Scripted(says(call("stock", {"sku": "A", "site": 2}, "c1")), says("done all"))
+    return recorded_run(lambda: Play(Agent(model, name="shop", instructions="Be brief.", tools=[stock]), "check"))
+
+
+@pytest.fixture(scope="module", params=["whole", "plain"])
+def spans(request: pytest.FixtureRequest) -> list[Span]:
+    """Of the run, the first answer, the tool and the second answer."""
+    found = list(decode_traces(export_run(_played()), is_json=True).spans)
+    return found if request.param == "whole" else [_plain(span) for span in found]
+
+
+def _plain(span: Span) -> Span:
+    """As others export it."""
+    kept = {name: value for name, value in span.attributes.items() if not name.startswith(names.OWN)}
+    return replace(span, attributes=kept)
+
+
+def changed(spans: list[Span], at: int, name: str, was: str, becomes: str) -> list[Span]:
+    text = str(spans[at].attributes[name])
+    assert was in text
+    other = replace(spans[at], attributes={**spans[at].attributes, name: text.replace(was, becomes)})
+    return [*spans[:at], other, *spans[at + 1 :]]
+
+
+def failed(spans: list[Span], at: int) -> list[Span]:
+    return [*spans[:at], replace(spans[at], status="error", status_message="boom"), *spans[at + 1 :]]
+
+
+def replayed_of(spans: list[Span]) -> tuple[Run, Result]:
+    run = assemble(spans, is_closed=True)
+    return run, replayed(encode_native(run))[0]
+
+
+def proven(result: Result) -> set[str]:
+    proof = read_proof(result.facts["proof"])
+    assert proof is not None
+    return {name for name, part in proof.parts.items() if part.state == "proven"}
+
+
+def text(payload: Payload | None) -> Any:
+    return payload and payload.value
+
+
+def test_untouched_it_is_reproduced(spans: list[Span]) -> None:
+    run, result = replayed_of(spans)
+
+    assert (judge(run).verdict, result.verdict) == ("replayable", "reproduced")
+    assert {"requests", "parameters", "outcome"} <= proven(result)
+    assert text(run.output) == "done all"
+
+
+@pytest.mark.parametrize("said", ["PREFIX: done all", "I have done all of it", "done all and more", "DONE ALL"])
+def test_another_output_than_the_last_answer_is_the_output_and_is_not_proven(spans: list[Span], said: str) -> None:
+    run, result = replayed_of(changed(spans, ROOT, "gen_ai.output.messages", "done all", said))
+
+    assert text(run.output) == said
+    assert result.verdict != "reproduced"
+
+
+def test_another_input_than_the_prompt_is_the_input(spans: list[Span]) -> None:
+    run, _ = replayed_of(changed(spans, ROOT, "gen_ai.input.messages", "check", "Please check it"))
+
+    assert text(run.input) == "Please check it"
+    assert judge(run).verdict != "replayable"
+
+
+@pytest.mark.parametrize("said", ["a", " A", "A\\n", "AB"])
+def test_a_tool_that_was_given_another_text_than_the_model_gave_is_contradicted(spans: list[Span], said: str) -> None:
+    run, result = replayed_of(changed(spans, TOOL, "gen_ai.tool.call.arguments", '"A"', f'"{said}"'))
+
+    assert judge(run).verdict != "replayable"
+    assert result.verdict != "reproduced"
+
+
+@pytest.mark.parametrize("said", ['"2"', "2.0"])
+def test_a_tool_that_was_given_another_number_has_arguments_that_are_not_proven(spans: list[Span], said: str) -> None:
+    _, result = replayed_of(changed(spans, TOOL, "gen_ai.tool.call.arguments", '"site":2', f'"site":{said}'))
+
+    part = result.facts["proof"]["tool_arguments"]
+    assert part["state"] != "proven"
+    assert result.verdict != "reproduced" or "tells of other arguments than the model gave" in part["reason"]
+
+
+@pytest.mark.parametrize("at", [CHAT, SECOND])
+def test_a_tool_that_one_request_defines_otherwise_is_not_proven(spans: list[Span], at: int) -> None:
+    _, result = replayed_of(changed(spans, at, "gen_ai.tool.definitions", "How many", "How few"))
+
+    part = result.facts["proof"]["parameters"]
+    assert part["state"] != "proven"
+    assert result.verdict != "reproduced" or "defines stock otherwise" in part["reason"]
+
+
+def test_other_instructions_of_one_request_are_not_proven(spans: list[Span]) -> None:
+    _, result = replayed_of(changed(spans, SECOND, "gen_ai.system_instructions", "brief", "long"))
+
+    assert "requests" not in proven(result)
+
+
+@pytest.mark.parametrize("at", [ROOT, CHAT, SECOND])
+def test_what_failed_and_has_an_answer_is_not_reproduced(spans: list[Span], at: int) -> None:
+    run, result = replayed_of(failed(spans, at))
+
+    assert judge(run).verdict != "replayable"
+    assert result.verdict != "reproduced"
+
+
+def test_what_is_no_tool_any_more_is_not_reproduced(spans: list[Span]) -> None:
+    run, result = replayed_of(changed(spans, TOOL, "gen_ai.operation.name", "execute_tool", "chat"))
+
+    assert (judge(run).verdict, result.verdict) != ("replayable", "reproduced")
+
+
+@pytest.mark.parametrize(
+    ("at", "name", "was"),
+    [
+        (TOOL, "gen_ai.tool.call.result", "12"),
+        (TOOL, "gen_ai.tool.call.arguments", "A"),
+        (SECOND, "gen_ai.output.messages", "done all"),
+        (SECOND, "gen_ai.response.model", "script"),
+    ],
+)
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_second_span_of_the_same_id_is_kept_and_said(
+    spans: list[Span], at: int, name: str, was: str, is_first: bool
+) -> None:
+    if name not in spans[at].attributes:
+        pytest.skip("the export does not say it")
+    other = changed(spans, at, name, was, "ZZ")[at]
+    both: list[Any] = [other, *spans] if is_first else [*spans, other]
+
+    run = assemble(merge(both, ()), is_closed=True)
+
+    assert run.extra["trace"]["contradicted_spans"] == [spans[at].span_id]
