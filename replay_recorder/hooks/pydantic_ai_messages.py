@@ -14,6 +14,7 @@ from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.tools import ToolDefinition
 from pydantic_core import to_json
 
+from replay_recorder.hooks.pydantic_ai_held import held
 from replay_recorder.redaction import safe_settings
 from replay_recorder.writing.json_text import (
     JsonText,
@@ -160,11 +161,11 @@ class Known:
 
     message: Any
     parts: tuple[Any, ...]
-    contents: list[Any]
+    held: list[Any]
 
     @classmethod
     def of(cls, message: Any) -> Known:
-        return cls(message, tuple(message.parts), contents_of(message))
+        return cls(message, tuple(message.parts), list(map(held, contents_of(message))))
 
     def is_same(self, message: Any) -> bool:
         """Whether this is the message, or the loop's copy of it with its stamps."""
@@ -175,11 +176,11 @@ class Known:
 
     def is_unchanged(self) -> bool:
         """False when somebody changed the message in place after it had been written."""
-        return holds_still(self.message, self.contents)
+        return self.held == list(map(held, contents_of(self.message)))
 
 
 def contents_of(message: Any) -> list[Any]:
-    """What may be put into a message later; not what changes inside of these, which would be a look at everything."""
+    """What may be put into a message later."""
     said = [getattr(message, "instructions", None)]
     for part in message.parts:
         said += (getattr(part, "content", None), getattr(part, "args", None))

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -209,6 +210,100 @@ def test_code_that_is_new_and_changes_an_older_message_in_its_place_is_a_differe
         assert place(result) == REPRODUCED
     here, observed = results(run, making("Whence?"))
     assert place(here) == ("diverged", 5, "messages[0].parts[0].content")
+    assert place(observed)[::2] == ("diverged", "messages")
+
+
+def _in_arguments(messages: Any) -> None:
+    messages[1].parts[0].args["order_id"] = "ORD-9"
+
+
+def _in_answer(messages: Any) -> None:
+    messages[2].parts[0].content["status"] = "lost"
+
+
+def _number_in_answer(messages: Any) -> None:
+    messages[2].parts[0].content["paid"] = True
+
+
+def _order_in_answer(messages: Any) -> None:
+    content = messages[2].parts[0].content
+    content["id"] = content.pop("id")
+
+
+def _in_list(messages: Any) -> None:
+    messages[2].parts[0].content["lines"][0]["n"] = 3
+
+
+def _in_parts(messages: Any) -> None:
+    messages[0].parts.append(UserPromptPart("Now."))
+
+
+IN_PLACE: dict[str, tuple[Callable[[Any], None], str]] = {
+    "arguments of a call": (_in_arguments, "messages[1].parts[0].args.order_id"),
+    "an answer": (_in_answer, "messages[2].parts[0].content.status"),
+    "an answer, to an equal value": (_number_in_answer, "messages[2].parts[0].content.paid"),
+    "an answer, in its order": (_order_in_answer, "messages[2].parts[0].content"),
+    "a list in an answer": (_in_list, "messages[2].parts[0].content.lines[0].n"),
+    "the list of parts": (_in_parts, "messages[0].parts[1]"),
+}
+
+
+def _with_answers_of_dicts(change: Callable[[Any], None]) -> Play:
+    script = says(call("order", {"order_id": "1"}, "a")), says(call("order", {"order_id": "2"}, "b")), says("Fine.")
+
+    def rewrite(messages: Messages) -> Messages:
+        if len(messages) > 4:
+            change(messages)
+        return messages
+
+    agent = support_agent(*script, capabilities=[ProcessHistory(rewrite)])
+
+    @agent.tool_plain
+    def order(order_id: str) -> dict[str, Any]:
+        return {"id": order_id, "status": "shipped", "paid": 1, "lines": [{"n": 1}]}
+
+    return Play(agent, "Where?")
+
+
+@pytest.mark.parametrize("tools", ["frozen", "run"])
+@pytest.mark.parametrize("name", IN_PLACE)
+def test_a_change_inside_of_what_a_message_holds_is_seen(name: str, tools: Tools):
+    change, path = IN_PLACE[name]
+    before, after = (lambda: _with_answers_of_dicts(lambda messages: None)), lambda: _with_answers_of_dicts(change)
+    run, changed = recorded_run(before), recorded_run(after)
+
+    for result in results(run, before, tools):
+        assert place(result) == REPRODUCED
+    for result in results(changed, after, tools):
+        assert place(result) == REPRODUCED
+        assert result.facts["proof"]["requests"]["state"] == "not_comparable"
+    here, observed = results(run, after, tools)
+    assert place(here) == ("diverged", 5, path)
+    assert place(observed)[::2] == ("diverged", "messages")
+
+
+def _with_a_cart(*, is_kept: bool) -> Play:
+    """A tool that gives its own list, to which it adds later."""
+    script = says(call("put", {"item": "pen"}, "a")), says(call("put", {"item": "ink"}, "b")), says("Fine.")
+    agent, cart = support_agent(*script), list[str]()
+
+    @agent.tool_plain
+    def put(item: str) -> list[str]:
+        cart.append(item)
+        return cart if is_kept else list(cart)
+
+    return Play(agent, "Both.")
+
+
+def test_a_tool_that_gives_its_own_list_changes_what_the_model_was_told():
+    run, changed = (recorded_run(partial(_with_a_cart, is_kept=is_kept)) for is_kept in (False, True))
+
+    for result in results(run, lambda: _with_a_cart(is_kept=False), "run"):
+        assert place(result) == REPRODUCED
+    for result in results(changed, lambda: _with_a_cart(is_kept=True), "run"):
+        assert place(result) == REPRODUCED
+    here, observed = results(run, lambda: _with_a_cart(is_kept=True), "run")
+    assert place(here) == ("diverged", 5, "messages[2].parts[0].content[1]")
     assert place(observed)[::2] == ("diverged", "messages")
 
 

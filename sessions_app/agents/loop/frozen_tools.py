@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from copy import copy
+from copy import copy, deepcopy
 from typing import Any
 
 from pydantic import ValidationError
@@ -161,13 +161,13 @@ def reenact(fixture: Fixture) -> Any:
     if call.metadata is None and call.content is None:
         return value
     content = load_prompt(call.content.value) if call.content else None
-    metadata = call.metadata.value if call.metadata else None
+    metadata = deepcopy(call.metadata.value) if call.metadata else None
     return ToolReturn(return_value=value, content=content, metadata=metadata)
 
 
 def _value(result: Payload) -> Any:
-    """What the tool gave: JSON, a text, or bytes."""
-    return result.value if result.is_json or result.is_text else result.content
+    """What the tool gave: JSON, a text, or bytes. The team's code may change what it gets, and not the recording."""
+    return deepcopy(result.value) if result.is_json or result.is_text else result.content
 
 
 def validation_error(title: str, content: JsonValue) -> ValidationError:

@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic_ai.messages import ModelMessage
 
+from replay_recorder.hooks.pydantic_ai_held import held
 from sessions_app.agents.loop.library import dump_message, load_messages
 from sessions_app.core.history import History, messages, nodes
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
@@ -18,7 +19,7 @@ from sessions_app.core.replay.matching import Mismatch, Tally, first_mismatch, n
 from sessions_app.core.replay.observed import Divergence, ObservedCall, ObservedRequest
 from sessions_app.core.replay.plan import PlannedAnswer
 from sessions_app.core.replay.rewriting import Rewriting
-from sessions_app.core.run import REPEATED, Run, StateChange, StepSource
+from sessions_app.core.run import REPEATED, ModelCall, Run, StateChange, StepSource
 
 
 @dataclass
@@ -46,7 +47,7 @@ class Transcript:
     code does not hold the change."""
     _seen: list[ModelMessage] = field(default_factory=list)
     _marks: list[list[Any]] = field(default_factory=list)
-    """What each of these held when it was written down, as far as it can be seen at a glance."""
+    """What each of these held when it was written down."""
     _chain: list[History] = field(default_factory=list)
     _checked: History | None = None
     """How far the recorded history is known to agree."""
@@ -201,7 +202,7 @@ class Transcript:
     def _put_at_call(self, history: History, *, before: int | None = None) -> None:
         """A difference in how a call ended is one of the call's own step, not of the request that tells it. Where the
         loop tells of another call at that place, nothing is known of how this one ended."""
-        if self.divergence is None or self.recorded is None:
+        if self.divergence is None or self.recorded is None or self._was_told_before(history):
             return
         path = self.divergence.path
         found = answer_at(self.recorded, history, path, before=before)
@@ -210,6 +211,17 @@ class Transcript:
             return
         if before is None or is_how_it_ended(found, self.divergence.replayed):
             self.divergence = replace(self.divergence, step=found.step.index)
+
+    def _was_told_before(self, history: History) -> bool:
+        """Whether the request before this one told the message that differs, and agreed: somebody has changed it since,
+        and not the call."""
+        last = self.requests[-1].step if self.requests else None
+        found = self.divergence and MESSAGE.match(self.divergence.path)
+        call = self.recorded.steps[last - 1].call if self.recorded and last else None
+        if not found or not isinstance(call, ModelCall):
+            return False
+        differs = (node for node in nodes(history) if node.length == int(found[1]) + 1)
+        return next(differs, None) in set(nodes(call.history))
 
     def _take_late_answer(self) -> None:
         """A streamed answer whose reader left reaches the history after the request was given up."""
@@ -318,8 +330,12 @@ class Transcript:
 
 
 def _mark(message: ModelMessage) -> list[Any]:
-    """What the parts hold, without looking into it: equal lists hold the same objects, or equal ones."""
-    return [value for part in (message, *message.parts) for name, value in vars(part).items() if name != "parts"]
+    """What the message and its parts hold. Use is none of what the model is told."""
+    fields = (field for part in (message, *message.parts) for field in vars(part).items())
+    return [held(value) for name, value in fields if name not in _UNTOLD]
+
+
+_UNTOLD = ("parts", "usage")
 
 
 def _compare(expected: list[Payload], actual: list[JsonValue], offset: int, path: str, tally: Tally) -> Mismatch | None:

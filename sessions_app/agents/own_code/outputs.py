@@ -4,6 +4,7 @@ and what they send is answered from the recording."""
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from copy import deepcopy
 from typing import Any
 
 from sessions_app.agents.loop.observer import Observer
@@ -34,7 +35,7 @@ class OwnOutputs:
         self._observer._retry_as_recorded(output_context)
         if self._run.output is None:
             raise FixtureNotFound(missing(name, call.tool_call_id if call else None, arguments, ()))
-        return self._run.output.value
+        return deepcopy(self._run.output.value)
 
     async def made_now(self, ctx: Any, output_context: Any, run: Callable[[], Awaitable[Any]]) -> Any:
         """The function runs."""
