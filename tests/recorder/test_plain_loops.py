@@ -405,3 +405,46 @@ def test_an_exported_run_that_says_two_things_is_judged_at_the_step(what, change
 
     assert [(each.code, each.step) for each in judge(changed).reasons] == [reason]
     assert replayed(encode_native(changed))[0].verdict != "reproduced"
+
+
+def streamed_chat_that_counts() -> Run:
+    asks = events(piece("", id="c1"), piece('{"order_id": "ORD-5521"}') | {"usage": counted(12, 7)})
+    answers = events(chunk(content="It was "), chunk(content="delivered.") | {"usage": counted(22, 9)})
+    with fake_provider(in_turn(asks, answers)) as provider:
+        return only_record(lambda: plain_loops.streamed_chat(provider.url)(ASKED))
+
+
+def counted(prompt: int, completion: int) -> dict[str, int]:
+    return {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
+
+
+def streamed_messages_that_count() -> Run:
+    def whole(block: dict[str, Any], delta: dict[str, Any], out: int) -> Answer:
+        return events(
+            {"type": "message_start", "message": {**MESSAGE, "content": [], "usage": {"input_tokens": 12}}},
+            {"type": "content_block_start", "index": 0, "content_block": block},
+            {"type": "content_block_delta", "index": 0, "delta": delta},
+            {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": out}},
+            {"type": "message_stop"},
+            end="",
+        )
+
+    with local_server() as server:
+        asks = whole({**USE, "input": {}}, {"type": "input_json_delta", "partial_json": '{"order_id": "ORD-5521"}'}, 7)
+        said = whole({"type": "text", "text": ""}, {"type": "text_delta", "text": ANSWER}, 9)
+        server.answer("/v1/messages", asks, said)
+        return only_record(lambda: plain_loops.anthropic_messages(f"{server.url}/v1", is_streamed=True)(ASKED))
+
+
+@pytest.mark.parametrize("make", [streamed_chat_that_counts, streamed_messages_that_count])
+@pytest.mark.parametrize(("step", "old", "new"), [(2, 'tokens": 9', 'tokens": 90'), (0, 'tokens": 12', 'tokens": 120')])
+def test_tokens_that_a_stream_counts_otherwise_than_its_step_are_judged_at_the_step(make, step, old, new):
+    run = make()
+    exported = json.loads(encode_native(run))
+    wire(exported["steps"][step], "response_body", old, new)
+
+    changed = parse_native(json.dumps(exported).encode())
+
+    assert_reproduced(run)
+    assert [(each.code, each.step) for each in judge(changed).reasons] == [("http_contradicted", step + 1)]
+    assert replayed(encode_native(changed))[0].verdict != "reproduced"

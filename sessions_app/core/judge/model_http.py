@@ -80,11 +80,15 @@ def _other_end(call: ModelCall, wire: WireAnswer) -> str | None:
         return f"ends with {wire.finish_reason}, the answer of the step with {call.finish_reason}"
     if not could_be_same_model(call.answered_model, wire.model):
         return f"is the answer of {wire.model}, that of the step of {call.answered_model}"
-    if None not in (call.output_tokens, wire.output_tokens) and call.output_tokens != wire.output_tokens:
-        return f"counts {wire.output_tokens} tokens of the answer, the step {call.output_tokens}"
-    if None not in (call.input_tokens, wire.input_tokens) and call.input_tokens != wire.input_tokens:
-        return f"counts {wire.input_tokens} tokens of the request, the step {call.input_tokens}"
-    return None
+    return _other_count("answer", call.output_tokens, wire.output_tokens) or _other_count(
+        "request", call.input_tokens, wire.input_tokens
+    )
+
+
+def _other_count(whose: str, said: int | None, counted: frozenset[int]) -> str | None:
+    if said is None or not counted or said in counted:
+        return None
+    return f"counts {' or '.join(map(str, sorted(counted)))} tokens of the {whose}, the step {said}"
 
 
 _CUT = {

@@ -145,6 +145,13 @@ def _usage(said: JsonObject) -> JsonObject:
     return entry(said, *_USAGES) or {name: said[name] for name in ("prompt_eval_count", "eval_count") if name in said}
 
 
+def tokens_of_event(event: JsonValue) -> tuple[int | None, int | None]:
+    """What one event of a stream counts of the input and of the output."""
+    value = parsed(event)
+    said = value if isinstance(value, dict) else {}
+    return usage_of(_usage(said) or _usage(entry(said, "message", "response")))
+
+
 def _filled(found: ProviderResponse, other: ProviderResponse | None) -> ProviderResponse:
     """What the first does not say, the second may."""
     if other is None:

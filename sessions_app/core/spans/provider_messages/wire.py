@@ -10,7 +10,7 @@ from sessions_app.core.embedded_json import parsed
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.run import HttpExchange
 from sessions_app.core.spans.provider_messages.requests import request_of
-from sessions_app.core.spans.provider_messages.responses import response_of
+from sessions_app.core.spans.provider_messages.responses import response_of, tokens_of_event
 from sessions_app.core.spans.provider_messages.streams import events_in, is_ended
 from sessions_app.core.spans.reading import (
     CallPart,
@@ -43,9 +43,10 @@ class WireAnswer:
     has_thoughts: bool
     model: str | None
     finish_reason: str | None
-    input_tokens: int | None
-    output_tokens: int | None
-    """Both are None of a stream: libraries add up what providers count in its pieces, each in its own way."""
+    input_tokens: frozenset[int]
+    output_tokens: frozenset[int]
+    """What a library may make of the counts, none where there are none: of those in a stream, which may come with
+    several events, some take the newest and some the sum."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -134,12 +135,18 @@ def wire_answer(body: Payload) -> WireAnswer | None:
     found = response_of(value if events is None else [*events])
     if found is None or not found.answer.parts:
         return None
+    counts = list(map(tokens_of_event, events or ()))
     return WireAnswer(
         words=found.answer.words(),
         calls=tuple(_call(part) for part in _parts_of([found.answer], CallPart) if not part.is_builtin),
         has_thoughts=any(_parts_of([found.answer], ThinkingPart)),
         model=found.model,
         finish_reason=found.finish_reason,
-        input_tokens=found.input_tokens if events is None else None,
-        output_tokens=found.output_tokens if events is None else None,
+        input_tokens=_counted(found.input_tokens, [count for count, _ in counts]),
+        output_tokens=_counted(found.output_tokens, [count for _, count in counts]),
     )
+
+
+def _counted(newest: int | None, each: list[int | None]) -> frozenset[int]:
+    known = [count for count in each if count is not None]
+    return frozenset([*([] if newest is None else [newest]), *([sum(known)] if known else [])])
