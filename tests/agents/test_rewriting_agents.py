@@ -127,6 +127,49 @@ def test_code_that_rewrites_its_history_reproduces_it_and_a_change_of_it_is_foun
         assert path.startswith(found[1])
 
 
+def behind(words: str, *, more_than: int = 0) -> Rewrite:
+    note = ModelRequest(parts=[UserPromptPart(words)])
+    return lambda messages: [*messages, note] if len(messages) > more_than else messages
+
+
+def beside(words: str) -> Rewrite:
+    def rewrite(messages: Messages) -> Messages:
+        newest: Any = messages[-1]
+        return [*messages[:-1], replace(newest, parts=[*newest.parts, UserPromptPart(words)])]
+
+    return rewrite
+
+
+APPENDED: dict[str, tuple[Rewrite, Rewrite, tuple[int, str]]] = {
+    "behind each request": (behind("Be kind."), behind("Be brief."), (1, "messages[1].parts[0].content")),
+    "behind later requests": (
+        behind("Be kind.", more_than=2), behind("Be brief.", more_than=2), (3, "messages[3].parts[0].content"),
+    ),
+    "behind the last request": (
+        behind("Be kind.", more_than=4), behind("Be brief.", more_than=4), (5, "messages[5].parts[0].content"),
+    ),
+    "in each request": (beside("Be kind."), beside("Be brief."), (1, "messages[0].parts[1].content")),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("tools", ["frozen", "run"])
+@pytest.mark.parametrize("name", APPENDED)
+def test_code_that_appends_messages_reproduces_them_whether_tools_run_or_not(name: str, tools: Tools):
+    """Where tools do not run, a request without the message may lack what a tool put there: nothing is known then."""
+    appends, changed, found = APPENDED[name]
+    run = recorded_run(lambda: with_processor(appends))
+
+    for result in results(run, lambda: with_processor(appends), tools):
+        assert place(result) == REPRODUCED
+        assert result.facts["proof"]["requests"]["state"] == "proven"
+        assert result.facts["proof"]["outcome"]["state"] == "proven"
+    for result in results(run, lambda: with_processor(changed), tools):
+        verdict, step, path = place(result)
+        is_of_tools = tools == "frozen" and found[0] > 1
+        expected = ("unknown_from_step", found[0], f"steps[{found[0]}]") if is_of_tools else ("diverged", *found)
+        assert (verdict, step, path) == expected
+
+
 SHORTENING: dict[str, Rewrite] = {
     "the newest alone": newest(2),
     "without the second": without_second,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
@@ -43,12 +43,13 @@ from sessions_app.agents.own_code.turns import Turns
 from sessions_app.core.fork.order import Order
 from sessions_app.core.fork.stops import Stops
 from sessions_app.core.history import messages
+from sessions_app.core.judge.outcome import MESSAGE_FROM_CODE
 from sessions_app.core.judge.reasons import Reason
 from sessions_app.core.judge.verdict import judge_code
 from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.core.ran_with import is_told
 from sessions_app.core.replay.budgets import Budgets
-from sessions_app.core.replay.ending import Ending, Played, cannot_begin, conclude
+from sessions_app.core.replay.ending import Ending, Played, cannot_begin, conclude_code
 from sessions_app.core.replay.fixture_book import FixtureBook
 from sessions_app.core.replay.observed import Result
 from sessions_app.core.replay.plan import ReplayPlan, make_plan
@@ -73,7 +74,7 @@ async def replay_with_own_agent(
         return cannot_begin(judged)
     try:
         replay = OwnReplay(make_plan(run), own, order, ask, on_progress, clock, stops or Stops())
-        return await replay.run(judged.limit)
+        return await replay.run(judged.reasons)
     except ValidationError as error:
         return Result(verdict="could_not_run", error=unreadable(error))
     except (ToolCannotRun, NoStateToBeginWith) as refusal:
@@ -127,7 +128,7 @@ class OwnReplay:
         recorded = self.plan.run.initial_state
         return None if recorded is None else recorded.value
 
-    async def run(self, limit: Reason | None) -> Result:
+    async def run(self, limits: Sequence[Reason]) -> Result:
         start = _as_approved(_as_asked(recorded_start(self.plan), self.plan.run), self.plan.run)
         with every_run_frozen() as misses:
             ending, messages = await self.loop(start, misses)
@@ -135,6 +136,7 @@ class OwnReplay:
             words = f"{ending.error.type}: {ending.error.message}"
             return Result(verdict="could_not_run", error=words, facts=self.facts())  # it never came to a request
         unused, left_over = self.plan.answers[self.model.cursor :], self.book.left_over
+        limit = next((each for each in limits if each.code != MESSAGE_FROM_CODE), None)
         expected = None if unused or left_over else expected_end(self.plan, limit, ending)
         final = self.transcript.end(expected, messages, step=self._last_step())
         seen = replace(
@@ -150,7 +152,7 @@ class OwnReplay:
             return Result(verdict="paused", facts=self.facts(), observations=seen, stopped=stopped)
         played = Played(
             plan=self.plan,
-            limit=limit,
+            limit=None,
             observations=seen,
             ending=ending,
             divergence=self.stage.divergence,
@@ -159,7 +161,7 @@ class OwnReplay:
             not_captured=frozenset(self.transcript.tally.not_captured or ()),
             has_taken_feedback=self.transcript.has_taken_feedback,
         )
-        result = conclude(played, self.facts())
+        result = conclude_code(played, limits, self.facts())
         return replace(result, facts={**result.facts, "sources": self._sources()})
 
     async def loop(self, start: Start, misses: Misses) -> tuple[Ending, list[Any]]:

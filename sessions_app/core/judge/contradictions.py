@@ -60,10 +60,11 @@ def _prompts(run: Run) -> Iterator[Reason]:
     before = run.prior.length if run.prior else 0
     added = [seen_message(node.message, step=0) for node in nodes(first) if node.length > before]
     is_reworded = "prompt_rewritten" in models[0][0].extra
-    code = "past_rewritten" if is_reworded or len(first_requests(run)) > 1 else "input_contradicts"
-    if added and (is_reworded or sum(len(seen.parts_of("user-prompt")) for seen in added) != 1):
+    prompts = sum(len(seen.parts_of("user-prompt")) for seen in added)
+    is_rewritten = is_reworded or prompts > 1 or len(first_requests(run)) > 1
+    if added and (is_reworded or prompts != 1):
         message = "The first request does not hold the input as its one prompt."
-        yield reason_at(run, code, message, models[0][0])
+        yield reason_at(run, "past_rewritten" if is_rewritten else "input_contradicts", message, models[0][0])
 
 
 def _saved_input(run: Run) -> Iterator[Reason]:

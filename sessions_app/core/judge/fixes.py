@@ -117,7 +117,7 @@ FIXES: dict[str, Fix] = {
     ),
     "call_contradicted": Fix(sentence="Record each call once, under the name that the model asked for."),
     "message_from_code": Fix(
-        sentence="Replay this run with your registered agent and let its tools run: its code puts the message there."
+        sentence="Replay this run with your registered agent, and let its tools run where one of them put it there."
     ),
     "past_rewritten": Fix(sentence="Replay this run with your registered agent, whose code rewrites the messages."),
     "sent_otherwise": Fix(

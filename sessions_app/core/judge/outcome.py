@@ -35,7 +35,8 @@ OF_OTHER_CODE = frozenset(
     }
 )  # fmt: skip
 """Reasons that do not hold where the team's own code is replayed: then it does run."""
-OF_TOOLS = frozenset({"output_function", "message_from_code"})
+MESSAGE_FROM_CODE = "message_from_code"
+OF_TOOLS = frozenset({"output_function", MESSAGE_FROM_CODE})
 """Reasons that do not hold where its tools run as well."""
 
 

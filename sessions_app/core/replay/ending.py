@@ -10,6 +10,7 @@ from sessions_app.core.compare.strict import same_json
 from sessions_app.core.compare.volatile import OUTPUT_TEXT
 from sessions_app.core.fork.stops import Stopped
 from sessions_app.core.judge.last_calls import waiting
+from sessions_app.core.judge.outcome import MESSAGE_FROM_CODE
 from sessions_app.core.judge.reading import join_words
 from sessions_app.core.judge.reasons import Reason
 from sessions_app.core.judge.unreadable import UNREADABLE
@@ -147,6 +148,19 @@ def conclude(played: Played, facts: JsonObject) -> Result:
         facts={**facts, **_source_facts(played.plan, played.observations), **more, "proof": proof.to_json()},
         observations=played.observations,
     )
+
+
+def conclude_code(played: Played, limits: Sequence[Reason], facts: JsonObject) -> Result:
+    """The same of the team's own code. A message that code put there, be it a tool or not, its code of today may have
+    put there again: where the loop came past that place, it is no limit."""
+    past = [limit for limit in limits if limit.code == MESSAGE_FROM_CODE and _came_past(played, limit)]
+    left = (limit for limit in limits if limit not in past)
+    return conclude(replace(played, limit=next(left, None)), facts)
+
+
+def _came_past(played: Played, limit: Reason) -> bool:
+    found = _trouble(played)
+    return found is None or (found.step or 0) > (limit.step or 0)
 
 
 def _snapshots_before(run: Run, step: int | None) -> JsonObject:

@@ -17,7 +17,7 @@ from sessions_app.core.payload import JsonObject, Payload
 from sessions_app.core.ran_with import is_told, said_of
 from sessions_app.core.replay.agreement import agreeing
 from sessions_app.core.replay.asked_model import asked_in
-from sessions_app.core.replay.ending import Ending, Played, cannot_begin, conclude
+from sessions_app.core.replay.ending import Ending, Played, cannot_begin, conclude_code
 from sessions_app.core.replay.isolation import OWN_MACHINE
 from sessions_app.core.replay.marks import without_new_marks
 from sessions_app.core.replay.observed import Observations, ObservedCall, ObservedRequest, Result
@@ -71,7 +71,7 @@ def _without_states(run: Run) -> Run:
 def _concluded(judged: Verdict, pairs: Pairs, seen: ObservedComparison, tools: Tools) -> Result:
     played = Played(
         plan=pairs.plan,
-        limit=judged.limit,
+        limit=None,
         observations=_observations(pairs, seen, tools),
         ending=_ending(pairs, seen),
         divergence=seen.divergence,
@@ -81,7 +81,7 @@ def _concluded(judged: Verdict, pairs: Pairs, seen: ObservedComparison, tools: T
         has_taken_feedback=tools == "frozen" and _has_refused_text(pairs.plan),
         state=None if seen.states is None else seen.states.part(is_whole=seen.is_same and not pairs.unused),
     )
-    return conclude(played, {})
+    return conclude_code(played, judged.reasons, {})
 
 
 def _has_refused_text(plan: ReplayPlan) -> bool:
