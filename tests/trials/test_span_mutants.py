@@ -17,13 +17,6 @@ from tests.trials.test_mutants import FULL, PROCESSES
 
 RUNS_OF_A_KIND = 1_000_000 if FULL else 3
 MUTANTS_OF_A_RUN = 3 if FULL else 1
-LOST = "spans: a span is lost"
-OPEN = {
-    (LOST, "export/pydantic-ai/tool_beside_output_early-run"),
-    (LOST, "export/pydantic-ai/output_union-run"),
-}
-"""Judged as if the lost span had never been: their replays stop where the judge did not say that they will. None is
-said to be reproduced."""
 BROKEN_BEFORE = {
     "pydantic-ai/text_output_function-run",
     "pydantic-ai/results_of_bytes-run",
@@ -66,7 +59,7 @@ def _tried(runs: list[SpanRun]) -> Bench:
         for name in SPAN_KINDS:
             left = RUNS_OF_A_KIND
             for run in Random(name).sample(runs, len(runs)):
-                mutants = list(mutants_of(name, run)) if left and (name, run.name) not in OPEN else []
+                mutants = list(mutants_of(name, run)) if left else []
                 chosen = Random(f"{name} {run.name}").sample(mutants, min(MUTANTS_OF_A_RUN, len(mutants)))
                 left -= bool(chosen)
                 if chosen:

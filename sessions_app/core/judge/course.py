@@ -50,6 +50,7 @@ _LOOK_BACK = 8
 def course_gaps(run: Run) -> Iterator[Reason]:
     yield from _unasked(run)
     yield from _not_offered(run)
+    yield from _output_not_offered(run)
     yield from _begins_elsewhere(run)
     yield from _ends_elsewhere(run)
     yield from _other_course(run)
@@ -106,6 +107,21 @@ def _not_offered(run: Run) -> Iterator[Reason]:
         ):
             name = step_name(step)
             message = f"{name[0].upper()}{name[1:]} was answered, and the request before it offered no such tool."
+            yield reason_at(run, "tool_not_offered", message, _first_skipped(run, step) or step)
+            return
+
+
+def _output_not_offered(run: Run) -> Iterator[Reason]:
+    """The last answer asks for a tool that nobody ran, and the run has an output: of spans nobody knows that the call
+    carries it, where the request offered no such output and the span may be lost that tells."""
+    if not run.is_told_by_others:
+        return
+    offered = {step.index: object_of(call.parameters).get("output_tools") for step, call in main_models(run)}
+    for step, call in run.tool_calls:
+        tools = offered.get(step.parent or 0)
+        if call.is_output and isinstance(tools, list) and not any(tool.get("name") == call.tool_name for tool in tools):
+            name = step_name(step)
+            message = f"{name[0].upper()}{name[1:]} seems to carry the output, and the request offered no such tool."
             yield reason_at(run, "tool_not_offered", message, _first_skipped(run, step) or step)
             return
 
