@@ -417,6 +417,7 @@ def test_a_replay_pauses_and_goes_on_from_its_beginning(run: Run):
     result = replayed_by(run, agent_with(), stops=passed)
 
     assert (paused.verdict, paused.stopped["at"], paused.stopped["step"]) == ("paused", 2, 2)
+    assert paused.facts["sources"] == {"recorded": 1}
     assert place(result) == ("reproduced", None, None)
 
 

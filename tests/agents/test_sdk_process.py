@@ -8,6 +8,7 @@ import pytest
 
 from sessions_app.core.replay.parts import NOT_WITH_SDK
 from sessions_app.core.replay.proof import PROVEN
+from sessions_app.services.replay_results import steps_answered
 from tests.agents import sdk_agents
 from tests.agents.code_talking import replay_in_child
 from tests.agents.unsealed_child import UnsealedChild
@@ -92,6 +93,7 @@ def test_it_pauses_where_it_is_told_to(make: Any, tools: dict[str, Any], breakpo
     assert told["verdict"] == "paused"
     assert (stopped["kind"], stopped["step"], stopped["name"], stopped["at"]) == stop
     assert told["divergence"] is None
+    assert steps_answered(told["facts"]) == stopped["step"] - 1
 
 
 def test_a_tool_that_reaches_for_the_world_is_told_in_words(record):

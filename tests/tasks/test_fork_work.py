@@ -178,6 +178,7 @@ def test_a_replay_pauses_without_a_worker_and_ends_as_if_it_had_not(project, chi
     assert (replay.state, replay.verdict, replay.lease_until, replay.finished_at) == ("paused", None, None, None)
     assert (replay.stopped_at["step"], replay.stopped_at["name"]) == (4, "cancel_order")
     assert replay.stopped_at["arguments"]["order_id"] == "ORD-5521"
+    assert (replay.progress_done, replay.progress_total) == (3, 5)
     assert not replay_work.work_on(replay.pk, worker="b", children=children), "nobody takes up what is paused"
 
     replay = work(continue_replay(replay=replay), children)
@@ -192,6 +193,7 @@ def test_one_step_at_a_time(project, children):
     seen = []
     while work(replay, children).state == "paused":
         seen.append(replay.stopped_at["step"])
+        assert replay.progress_done == seen[-1] - 1
         replay = step_once(replay=replay)
 
     assert (seen, replay.verdict) == ([1, 2, 3, 4, 5], "reproduced")

@@ -101,6 +101,7 @@ async def _replay(plan: ReplayPlan, judged: Verdict, on_progress: Progress, cloc
     facts = {**_facts(transcript), "clock": clock.told}
     if ending.stopped is not None:
         stopped = ending.stopped.to_json()
+        facts["sources"] = {"recorded": model.cursor + len(observations.calls)}
         return Result(verdict="paused", facts=facts, observations=observations, stopped=stopped)
     played = Played(
         plan=plan,

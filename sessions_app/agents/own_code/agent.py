@@ -149,7 +149,9 @@ class OwnReplay:
         )
         if ending.stopped is not None:
             stopped = ending.stopped.to_json()
-            return Result(verdict="paused", facts=self.facts(), observations=seen, stopped=stopped)
+            return Result(
+                verdict="paused", facts={**self.facts(), "sources": self._sources()}, observations=seen, stopped=stopped
+            )
         played = Played(
             plan=self.plan,
             limit=None,

@@ -53,7 +53,7 @@ def judge_sealed(recorded: Run, observed: Run, told: JsonObject, *, tools: Tools
     found, made = judge_observed(recorded, observed, tools=tools, run_id=run_id, is_sealed=True)
     told = {**told, "record": None if made is None else encode_native(made).decode()}
     if told["stopped"]:
-        return {**told, "verdict": "paused"}
+        return {**told, "verdict": "paused", "facts": {**told["facts"], "sources": found.facts["sources"]}}
     return {
         **told,
         "verdict": found.verdict,
