@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 import pytest
 from pydantic_ai import Agent
 from pydantic_ai.exceptions import ModelRetry, ToolFailed
+from pydantic_ai.messages import ToolReturn
 from pydantic_ai.tools import RunContext
 
 from sessions_app.agents.own_code.registry import OwnAgent
@@ -22,9 +24,9 @@ from sessions_app.core.replay.observed import Result
 from sessions_app.core.replay.produce import produced_run
 from sessions_app.core.run import Run, StateChange
 from sessions_app.core.state import state_after
-from tests.agents.own_agents import forked_by, own, recorded_run, replayed_by
+from tests.agents.own_agents import forked_by, observed_by, own, recorded_run, replayed_by
 from tests.recorder.replaying import assert_same_run
-from tests.recorder.scenarios import SCENARIOS, Play, Scenario, Scripted, call, says
+from tests.recorder.scenarios import SCENARIOS, Play, Scenario, Scripted, call, says, support_agent
 
 
 def place(result: Result) -> tuple[str, int | None, str | None]:
@@ -325,6 +327,43 @@ def test_a_fork_of_the_code_begins_with_the_state_that_is_wanted(with_state: Run
         "could_not_run",
         "The registered agent does not say how its dependencies are made of a state",
     )
+
+
+# --- what a tool gives along
+
+
+def giving(content: Any, metadata: Any) -> Play:
+    agent = support_agent(says(call("look", {}, "a")), says("Fine."))
+
+    @agent.tool_plain
+    def look() -> ToolReturn:
+        return ToolReturn(return_value={"a": 1}, content=content, metadata=metadata)
+
+    return Play(agent, "Where?")
+
+
+ALONG = (["See this."], {"m": 1})
+
+
+@pytest.mark.parametrize(
+    ("then", "now", "path"),
+    [
+        (ALONG, ALONG, None),
+        (ALONG, (["See that."], {"m": 1}), "content[0]"),
+        (ALONG, ("See this.", {"m": 1}), "content"),
+        (ALONG, (None, {"m": 1}), "content"),
+        (ALONG, (["See this."], {"m": 2}), "metadata.m"),
+        (ALONG, (["See this."], None), "metadata"),
+        ((None, None), (["See this."], None), "content"),
+        ((None, None), (None, {"m": 1}), "metadata"),
+    ],
+)
+def test_what_a_tool_gives_along_with_its_result_is_compared_at_its_step(then: Any, now: Any, path: str | None):
+    run = recorded_run(partial(giving, *then))
+    expected = ("reproduced", None, None) if path is None else ("diverged", 2, path)
+
+    assert place(replayed_by(run, own(giving(*now)), runs_tools=True)) == expected
+    assert place(observed_by(run, giving(*now), tools="run")) == expected
 
 
 # --- stops

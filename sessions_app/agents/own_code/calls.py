@@ -15,17 +15,18 @@ from pydantic_ai.exceptions import (
     ToolFailedError,
     ToolRetryError,
 )
-from pydantic_ai.messages import ToolCallPart, ToolReturn
+from pydantic_ai.messages import ModelRequest, ToolCallPart, ToolReturn, ToolReturnPart, UserPromptPart
 from pydantic_ai.tools import RunContext
 
 from sessions_app.agents.loop.frozen_tools import hold_back
+from sessions_app.agents.loop.library import dump_message
 from sessions_app.agents.loop.transcript import Transcript
 from sessions_app.agents.own_code.gate import Gate, plain, raw_arguments
 from sessions_app.agents.own_code.recorded_http import RecordedHttp
 from sessions_app.agents.own_code.stage import OwnStage
 from sessions_app.core.fork.answering import ToolAsk, tool_call_of
 from sessions_app.core.payload import JsonObject, JsonValue
-from sessions_app.core.ran_with import code_behind, has_run
+from sessions_app.core.ran_with import code_behind, has_run, is_told
 from sessions_app.core.replay.fixture_book import FixtureBook
 from sessions_app.core.replay.matching import Mismatch, Tally, first_mismatch
 from sessions_app.core.run import REPEATED, WAITING, ErrorInfo, Fixture, Run, StepSource
@@ -99,11 +100,14 @@ class OwnCalls:
         now = plain(value.return_value if isinstance(value, ToolReturn) else value)
         denied = self._book.denied(call.tool_name, call.tool_call_id, raw_arguments(call))
         ran, fixture = self._gate.is_live(call), denied or self._take(call)
-        self._write_down(call, fixture, "live" if ran else "own_code", {"result": now, "outcome": "success"})
+        beside = _beside(value)
+        self._write_down(call, fixture, "live" if ran else "own_code", {"result": now, "outcome": "success", **beside})
         if fixture is None:
             return
         self._stage.is_given_otherwise(fixture)
         found = _difference(fixture, now)
+        if found is None and (other := self._other_beside(fixture, beside)) is not None:
+            self._stage.differed(fixture.step, other)
         if found is not None and ran:
             place = {"tool": call.tool_name, "step": fixture.step, "path": found.path}
             self.drift.append({**place, "recorded": found.recorded, "now": found.rebuilt})
@@ -113,6 +117,17 @@ class OwnCalls:
         if denied is None:
             self._check_whether_it_ran(call, fixture)
         self._check_http(fixture)
+
+    def _other_beside(self, fixture: Fixture, beside: JsonObject) -> Mismatch | None:
+        """What stands beside a result then or now; our recorder alone says that there was nothing."""
+        for name in ("metadata", "content"):
+            given = getattr(fixture.call, name)
+            recorded, now = None if given is None else given.value, beside.get(name)
+            if given is not None or is_told(self._run):
+                found = first_mismatch(recorded, now, raw=recorded, path=name, tally=Tally())
+                if found is not None:
+                    return found
+        return None
 
     def ended_before_tool(self, fixture: Fixture) -> bool:
         """A check or a hook ended the call then, and today it comes to the tool, whose answer is not known."""
@@ -203,6 +218,17 @@ def _result(fixture: Fixture) -> JsonValue:
         # Bytes as `plain` writes them.
         return result.value if result.is_json or result.is_text else urlsafe_b64encode(result.content).decode()
     return fixture.error.message if fixture.error else None
+
+
+def _beside(value: Any) -> JsonObject:
+    """What a tool gives along with its result, as messages hold it."""
+    if not isinstance(value, ToolReturn):
+        return {}
+    prompt = UserPromptPart(content=value.content or "")
+    told = ToolReturnPart(tool_name="-", content="-", tool_call_id="-", metadata=value.metadata)
+    first, second = dump_message(ModelRequest(parts=[prompt, told]))["parts"]
+    said = {"content": value.content and first["content"], "metadata": second["metadata"]}
+    return {name: each for name, each in said.items() if each is not None}
 
 
 def _difference(fixture: Fixture, now: JsonValue) -> Mismatch | None:

@@ -182,7 +182,8 @@ class ObservedComparison:
         if call.outcome == "crashed" and not same_error(step.error, observed.error):
             return Mismatch(path="result", recorded=_ended(step, recorded), rebuilt=_ended(observed, call))
         for path, left, right in _answers(recorded, call):
-            if left is not None and right is not None:
+            is_said = left is not None and right is not None
+            if is_said or (path in _BESIDE and self._are_told_whole):
                 found = first_mismatch(left, right, raw=left, path=path, tally=self.tally)
                 if found is not None:
                     return found
@@ -200,9 +201,13 @@ class ObservedComparison:
 
     def _of_given(self, step: Step, observed: Step, tally: Tally) -> Mismatch | None:
         """Where the tool began on both sides, and both recorders heard with what."""
-        are_told = is_told(self.pairs.recorded) and is_told(self.pairs.observed)
         have_begun = tool_ran(step) is not False and tool_ran(observed) is not False
-        return first_given(step, said_of(observed), tally) if are_told and have_begun else None
+        return first_given(step, said_of(observed), tally) if self._are_told_whole and have_begun else None
+
+    @property
+    def _are_told_whole(self) -> bool:
+        """Whether what both runs do not say of a call was not there."""
+        return is_told(self.pairs.recorded) and is_told(self.pairs.observed)
 
     def _knows(self, step: Step) -> bool:
         """Whether the recording would say with what a call waits for somebody, and the tool ran again."""
@@ -331,10 +336,13 @@ def is_same_answer(recorded: Payload | None, given: Payload) -> bool:
     return first_mismatch(raw, now, raw=raw, path="messages[0]", tally=Tally()) is None
 
 
+_BESIDE = ("metadata", "content")
+
+
 def _answers(recorded: ToolCall, call: ToolCall) -> Iterator[tuple[str, JsonValue, JsonValue]]:
     """What the tool gave, part by part."""
     yield "result", *_said_by_tools(recorded.result, call.result)
-    for name in ("metadata", "content"):
+    for name in _BESIDE:
         yield name, _parsed(getattr(recorded, name)), _parsed(getattr(call, name))
     yield "outcome", recorded.outcome, call.outcome
     yield "retry", recorded.retry, call.retry
