@@ -1,7 +1,6 @@
 """Goldens: recorded scenes that the agent of today has to pass. This file is the same in every export.
 
-    pip install pytest ./replay_recorder ./replay_goldens     # folders of the server's checkout
-    pytest --golden-agent shop:agent
+    pytest --golden-agent shop:agent     # README.md says what to install
 
 No server, no key and no network is needed: the model's answers come from the recordings beside this file.
 """

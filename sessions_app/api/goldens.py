@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Annotated
 
 from django.http import HttpRequest, HttpResponse
-from ninja import Router, Status
+from ninja import Query, Router, Status
 
 from sessions_app.api.auth import FullKeyHolder, project_of
 from sessions_app.api.bodies import read_body
@@ -33,7 +34,7 @@ from sessions_app.api.waiting import WaitSeconds, wait_for_end
 from sessions_app.core.goldens.report import Outcome, as_json, as_junit, as_markdown
 from sessions_app.core.payload import JsonObject, compact_json
 from sessions_app.models import Golden, GoldenBatch, GoldenRun
-from sessions_app.queries.goldens import batch_by_id, golden_by_id, golden_run_by_id, goldens_of
+from sessions_app.queries.goldens import batch_by_id, exportable_goldens, golden_by_id, golden_run_by_id, goldens_of
 from sessions_app.queries.replays import has_ended
 from sessions_app.queries.run_lists import page_of
 from sessions_app.services.golden_batches import begin_batch, cancel_batch, outcomes_of, run_batch
@@ -132,8 +133,24 @@ def get_golden_run(request: HttpRequest, golden_run_id: str, wait: WaitSeconds =
 )
 def export_golden(request: HttpRequest, golden_id: str) -> HttpResponse:
     """A zip for your own tests: one constant test file, the golden and its recording as JSON."""
+    return _exported([find_golden(request, golden_id)], "golden.zip")
+
+
+@router.get(
+    "/exports/goldens",
+    response={404: ErrorAnswer, 409: ErrorAnswer, 410: ErrorAnswer},
+    openapi_extra=answers_file(*ZIP_TYPES),
+)
+def export_many(request: HttpRequest, golden: Annotated[list[str], Query(default_factory=list)]) -> HttpResponse:
+    """The same zip for several goldens: those that are named (`golden=…&golden=…`), else all that run without the
+    server."""
+    chosen = _named(request, golden) if golden else [*exportable_goldens(project_of(request))]
+    return _exported(chosen, "goldens.zip")
+
+
+def _exported(goldens: list[Golden], name: str) -> HttpResponse:
     try:
-        return zip_answer(export_goldens([find_golden(request, golden_id)]), "golden.zip")
+        return zip_answer(export_goldens(goldens), name)
     except NotExportable as error:
         raise Refused(409, "not_exportable", str(error)) from None
 

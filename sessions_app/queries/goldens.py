@@ -46,6 +46,11 @@ def goldens_of(project: Project) -> QuerySet[Golden]:
     return rows.annotate(newest_run_id=Subquery(newest)).order_by("-pk")
 
 
+def exportable_goldens(project: Project) -> QuerySet[Golden]:
+    """Those that run without the server."""
+    return goldens_of(project).exclude(mode=ReplayMode.LIVE)
+
+
 def deploys_of(project: Project) -> QuerySet[GoldenBatch]:
     """What was noted as deployed, newest first."""
     return project.golden_batches.filter(is_deploy=True).order_by("-pk")

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 RECORDER = "replay_recorder"
-PACKAGES = (RECORDER, "replay_goldens")
+GOLDENS = "replay_goldens"
 _ROOT = Path(__file__).resolve().parents[2]
 _TAG = "py3-none-any"
 
@@ -24,7 +24,12 @@ _TAG = "py3-none-any"
 @cache
 def wheel_names() -> dict[str, str]:
     """The names of the files, and which package each holds."""
-    return {f"{_stem(package)}-{_TAG}.whl": package for package in PACKAGES}
+    return {wheel_name(package): package for package in (RECORDER, GOLDENS)}
+
+
+def wheel_name(package: str) -> str:
+    """With the version that this server brings."""
+    return f"{_stem(package)}-{_TAG}.whl"
 
 
 @cache

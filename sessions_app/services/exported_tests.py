@@ -4,8 +4,7 @@ from __future__ import annotations
 
 TEST_FILE = '''"""Goldens: recorded scenes that the agent of today has to pass. This file is the same in every export.
 
-    pip install pytest ./replay_recorder ./replay_goldens     # folders of the server's checkout
-    pytest --golden-agent shop:agent
+    pytest --golden-agent shop:agent     # README.md says what to install
 
 No server, no key and no network is needed: the model's answers come from the recordings beside this file.
 """
@@ -25,9 +24,10 @@ READ_ME = """# Goldens
 
 Each is a recorded scene with checks (`goldens.json`, `recordings/`). In the environment of the agent:
 
-    pip install pytest
-    pip install ./replay_recorder ./replay_goldens     # folders of the server's checkout
+    pip install pytest SERVER/packages/RECORDER SERVER/packages/GOLDENS
     pytest --golden-agent shop:agent
+
+`SERVER` is the address of the server that this folder comes from; it is not needed any more once these are installed.
 
 `shop:agent` is a module and a name in it, as for `replay-recorder replay --agent`. Leave it out where the goldens name
 theirs. Tools run only in goldens that say so (`"tools": "run"`); then their HTTP is answered from the recording.

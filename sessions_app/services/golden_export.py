@@ -15,6 +15,7 @@ from sessions_app.core.payload import JsonObject, compact_json
 from sessions_app.mapping.load import load_run
 from sessions_app.models import Golden
 from sessions_app.models.replays import ReplayMode
+from sessions_app.services.client_wheels import GOLDENS, RECORDER, wheel_name
 from sessions_app.services.exported_tests import READ_ME, TEST_FILE
 
 _BEGINNING = (1980, 1, 1, 0, 0, 0)
@@ -30,17 +31,22 @@ class NotExportable(ReplayProductError):
 
 def export_goldens(goldens: Sequence[Golden]) -> bytes:
     """One zip for all of them. Raises `NotExportable`."""
-    for golden in goldens:
-        if golden.mode == ReplayMode.LIVE:
-            raise NotExportable("A golden with a live model runs on the server alone; it cannot be exported.")
+    if any(golden.mode == ReplayMode.LIVE for golden in goldens):
+        raise NotExportable("A golden with a live model runs on the server alone; it cannot be exported.")
+    if not goldens:
+        raise NotExportable("There is no golden to export: those with a live model run on the server alone.")
     rows = {"format": "agent-replay.goldens", "version": 1, "goldens": [_row(golden) for golden in goldens]}
     files = {
         "test_goldens.py": TEST_FILE.encode(),
-        "README.md": READ_ME.encode(),
+        "README.md": _read_me().encode(),
         "goldens.json": compact_json(rows),
         **{_recording(golden): encode_native(load_run(golden.run)) for golden in goldens},
     }
     return _zipped(files)
+
+
+def _read_me() -> str:
+    return READ_ME.replace("RECORDER", wheel_name(RECORDER)).replace("GOLDENS", wheel_name(GOLDENS))
 
 
 def _recording(golden: Golden) -> str:

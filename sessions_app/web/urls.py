@@ -84,6 +84,7 @@ of_a_project: list[URLPattern | URLResolver] = [
     path("settings/keys/<int:key>/revoke", project_views.revoke, name="revoke_key"),
     path("goldens", golden_views.goldens, name="goldens"),
     path("goldens/dataset.jsonl", golden_views.dataset, name="golden_dataset"),
+    path("goldens/export", golden_views.export_many, name="export_goldens"),
     path("goldens/run", golden_views.run_all, name="run_goldens"),
     path("goldens/<slug:golden_id>", golden_views.golden, name="golden"),
     path("goldens/<slug:golden_id>/run", golden_views.run_one, name="run_golden"),

@@ -2,10 +2,12 @@
 
 import io
 import json
+import re
 import zipfile
 from xml.etree import ElementTree
 
 import pytest
+from django.test import Client
 
 from sessions_app.models import Golden, GoldenRun, Project, Replay, Run
 from tests.builders import make_record, make_tool_step, post_run, project_client
@@ -324,6 +326,47 @@ def test_an_export_is_a_folder_of_a_constant_test_and_json(shop):
     assert (row["agent"], row["tools"], row["on_difference"]) == ("shop:new", "frozen", "play_on")
     assert json.loads(second["goldens.json"])["goldens"][0]["tools"] == "run"
     assert json.loads(first["recordings/bad.json"])["run_id"] == "bad"
+
+
+def test_several_goldens_are_exported_as_one_folder(shop):
+    named = [keep(shop, name=name).json()["golden_id"] for name in ("first", "second", "third")]
+    other = keep(shop, run_id="good", name="other").json()["golden_id"]
+
+    everything, two = (exported(shop, query) for query in ("", f"?golden={named[0]}&golden={other}"))
+
+    assert [row["golden_id"] for row in json.loads(everything["goldens.json"])["goldens"]] == [other, *named[::-1]]
+    assert [row["golden_id"] for row in json.loads(two["goldens.json"])["goldens"]] == [named[0], other]
+    assert {name for name in everything if name.startswith("recordings/")} == {
+        "recordings/bad.json",
+        "recordings/good.json",
+    }
+    assert shop.get("/api/v1/exports/goldens?golden=gd_nothing").status_code == 404
+
+
+def test_an_export_of_all_leaves_out_what_needs_the_server(shop, settings):
+    settings.REPLAY_MODEL_ENDPOINT = "https://models.example.org/v1"
+    live = keep(shop, name="live", replay={"mode": "live", "samples": 2}).json()["golden_id"]
+    refused = shop.get("/api/v1/exports/goldens").json()["error"]
+    assert (refused["code"], "There is no golden to export" in refused["message"]) == ("not_exportable", True)
+    keep(shop, name="frozen")
+
+    [row] = json.loads(exported(shop, "")["goldens.json"])["goldens"]
+
+    assert row["name"] == "frozen"
+    assert shop.get(f"/api/v1/exports/goldens?golden={live}").status_code == 409
+
+
+def test_an_export_says_what_to_install_from_this_server(shop):
+    keep(shop)
+
+    wheels = re.findall(r"SERVER(/packages/\S+)", exported(shop, "")["README.md"].decode())
+
+    assert len(wheels) == 2
+    assert [Client().get(address).status_code for address in wheels] == [200, 200]
+
+
+def exported(client, query):
+    return files_of(client.get(f"/api/v1/exports/goldens{query}").content)
 
 
 def files_of(content):

@@ -91,6 +91,7 @@ TABLE = {
     ("DELETE", f"{GOLDEN}/quarantine"): (403, 204, 404),
     ("GET", "/api/v1/golden-runs/{golden_run_id}"): (403, 200, 404),
     ("POST", "/api/v1/golden-batches"): (403, 202, 400),
+    ("GET", "/api/v1/exports/goldens"): (403, 200, 409),
     ("GET", "/api/v1/datasets/goldens"): (403, 200, 200),
     ("GET", "/api/v1/datasets/runs"): (403, 200, 200),
     ("GET", BATCH): (403, 200, 404),

@@ -1,6 +1,8 @@
 """The pages of goldens: keeping one by ticks, trying it first, running it, all at once, and who may."""
 
+import io
 import json
+import zipfile
 
 import pytest
 from django.db import connection
@@ -404,6 +406,17 @@ def test_goldens_and_failing_runs_are_downloaded_as_datasets(bob, bad, shop):
 
     assert ids == [[golden.golden_id], [golden.golden_id], ["lost"], ["lost"]]
     assert bob.get("/p/shop/goldens/dataset.jsonl?format=csv").status_code == 404
+
+
+def test_ticked_goldens_or_all_are_downloaded_for_ones_own_tests(bob, bad):
+    golden, other = keep(bad), keep(bad)
+    assert f'formaction="{reverse("export_goldens", args=["shop"])}"' in bob.get("/p/shop/goldens").content.decode()
+
+    for ticked, expected in (([other.golden_id], [other]), ([], [other, golden])):
+        answer = bob.post(reverse("export_goldens", args=["shop"]), {"golden": ticked})
+        with zipfile.ZipFile(io.BytesIO(answer.content)) as archive:
+            rows = json.loads(archive.read("goldens.json"))["goldens"]
+        assert [row["golden_id"] for row in rows] == [each.golden_id for each in expected]
 
 
 def test_viewers_are_offered_no_dataset(shop, bad):

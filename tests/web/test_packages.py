@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import pytest
 from django.test import Client
 
-from sessions_app.services.client_wheels import PACKAGES, wheel, wheel_names
+from sessions_app.services.client_wheels import wheel, wheel_names
 from tests.recorder import test_install_package
 
 pytestmark = pytest.mark.django_db
@@ -60,5 +60,5 @@ def test_pip_installs_both(tmp_path):
     subprocess.run([sys.executable, "-m", *install], check=True)
 
     subprocess.run([tmp_path / "env/bin/replay-recorder", "--version"], check=True)
-    code = f"import {', '.join(PACKAGES)}"
+    code = f"import {', '.join(wheel_names().values())}"
     subprocess.run([tmp_path / "env/bin/python", "-I", "-c", code], check=True)

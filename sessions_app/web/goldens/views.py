@@ -21,6 +21,7 @@ from sessions_app.models.replays import ReplayMode
 from sessions_app.queries.access import SEES_RAW, has_role
 from sessions_app.queries.goldens import (
     deploys_of,
+    exportable_goldens,
     golden_by_id,
     golden_run_by_id,
     golden_runs,
@@ -183,6 +184,19 @@ def export(request: HttpRequest, project: Project, golden_id: str) -> HttpRespon
     except NotExportable as problem:
         messages.warning(request, str(problem))
         return redirect("golden", project.slug, golden_id)
+
+
+@require_POST
+@project_page(SEES_RAW)
+def export_many(request: HttpRequest, project: Project) -> HttpResponse:
+    """The goldens that are ticked, or all that run without the server."""
+    named = request.POST.getlist("golden")
+    chosen = goldens_of(project).filter(golden_id__in=named) if named else exportable_goldens(project)
+    try:
+        return attachment(export_goldens(list(chosen)), "goldens.zip")
+    except NotExportable as problem:
+        messages.warning(request, str(problem))
+        return redirect("goldens", project.slug)
 
 
 @require_GET

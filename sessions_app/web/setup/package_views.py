@@ -6,7 +6,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
-from sessions_app.services.client_wheels import RECORDER, wheel, wheel_names
+from sessions_app.services.client_wheels import RECORDER, wheel, wheel_name, wheel_names
 from sessions_app.web.downloads import attachment
 
 
@@ -20,4 +20,4 @@ def package(request: HttpRequest, name: str) -> HttpResponse:
 
 def recorder_address() -> str:
     """Its path, with the version that this server brings."""
-    return reverse("package", args=[next(name for name, held in wheel_names().items() if held == RECORDER)])
+    return reverse("package", args=[wheel_name(RECORDER)])
