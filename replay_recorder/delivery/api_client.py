@@ -15,6 +15,7 @@ from replay_recorder.settings import VERSION
 
 _TIMEOUT = 60.0
 _BUSY = (429, 503)
+_LONGEST_REASON = 2000
 
 
 class ServerError(OSError):
@@ -80,6 +81,12 @@ class ApiClient:
     def observed_golden(self, golden_id: str, batch: str, body: bytes) -> dict[str, Any]:
         """Hand in what a run of the golden did here; what the server says of it."""
         address = f"/api/v1/goldens/{quote(golden_id)}/runs/observed?batch={quote(batch)}"
+        return dict(json.loads(self._ask("POST", address, body)))
+
+    def golden_not_run(self, golden_id: str, batch: str, *, agent: str, reason: str) -> dict[str, Any]:
+        """Hand in that a run of the golden did not begin here; what the server says of it."""
+        address = f"/api/v1/goldens/{quote(golden_id)}/runs/not-run?batch={quote(batch)}"
+        body = json.dumps({"agent": agent, "reason": reason[:_LONGEST_REASON]}).encode()
         return dict(json.loads(self._ask("POST", address, body)))
 
     def golden_batch(self, batch: str) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from replay_recorder.replaying.own_agent import CannotLoadAgent, OwnAgent, load_
 from replay_recorder.replaying.recording import read_recording
 from replay_recorder.server_commands import add_address
 from replay_recorder.settings import Settings, settings_from
+from replay_recorder.writing.code_facts import commit_facts
 
 _DESCRIPTION = """Runs the goldens of your code with your agent of today, in its own environment: each is a recorded
 scene that is played again, and the server judges what the agent did. Without ids, those of agents of this name. Exit
@@ -24,7 +26,7 @@ code 0: all passed, 1: behaviour changed, 2: one could not run, 3: nothing was c
 _TOOLS: dict[str, Tools] = {"code": "frozen", "code_and_tools": "run"}
 """By the mode of goldens that run code; others run on the server alone."""
 _RESULTS = {"pass": "Passed", "fail": "Failed", "could_not_run": "Could not run", "nothing_covered": "Not judged"}
-_CHANGED, _COULD_NOT_RUN, _NOTHING_COVERED = 1, 2, 3
+_COULD_NOT_RUN, _NOTHING_COVERED = 2, 3
 
 
 def add_to(commands: Any) -> None:
@@ -65,8 +67,11 @@ def _run(given: argparse.Namespace, settings: Settings, server: ApiClient) -> in
     if runs_tools and not may_run_tools(given.agent, http="recorded", yes=given.yes):
         return _COULD_NOT_RUN
     batch = server.begin_golden_batch(given.label, is_deploy=given.deploy)
-    ran = [_ran(golden, own, given.agent, batch, settings, server) for golden in goldens]
-    return _tell(given, server, batch, ran.count(False))
+    runner = _Runner(own, given.agent, settings, server, batch, commit_facts())
+    for golden in goldens:
+        answer = runner.run(golden)
+        print(printable(f"{_RESULTS[answer['result']]}  {golden['name']}: {answer['words']}"))
+    return _tell(given, server, batch)
 
 
 def _chosen(goldens: list[dict[str, Any]], names: list[str], agent: str | None) -> list[dict[str, Any]]:
@@ -80,33 +85,40 @@ def _chosen(goldens: list[dict[str, Any]], names: list[str], agent: str | None) 
     return [golden for golden in chosen if golden["replay"]["mode"] in _TOOLS]
 
 
-def _ran(golden: dict[str, Any], own: OwnAgent, agent: str, batch: str, settings: Settings, server: ApiClient) -> bool:
-    """Whether it could be run; what came of it, the server says."""
-    tools = _TOOLS[golden["replay"]["mode"]]
-    on_difference: OnDifference = "play_on" if golden["replay"].get("on_difference") == "play_on" else "stop"
-    try:
-        recording = read_recording(golden["run_id"], url=settings.url, key=settings.key)
-        record = observe(Replay(recording, own, tools, on_difference=on_difference))
-        body = observed_body(agent=agent, tools=tools, on_difference=on_difference, record=record)
-        answer = server.observed_golden(golden["golden_id"], batch, body)
-    except (NothingObserved, CannotLoadAgent, ValueError, ServerError) as error:
-        return _could_not_run(golden, str(error))
-    except SystemExit as end:
-        return _could_not_run(golden, f"the agent's code ended the process with {end.code!r}")
-    print(printable(f"{_RESULTS[answer['result']]}  {golden['name']}: {answer['words']}"))
-    return True
+@dataclass(frozen=True)
+class _Runner:
+    """Runs goldens and hands in what came of each."""
+
+    own: OwnAgent
+    agent: str
+    settings: Settings
+    server: ApiClient
+    batch: str
+    code: dict[str, Any]
+    """Which commit runs: git is asked once for all of them."""
+
+    def run(self, golden: dict[str, Any]) -> dict[str, Any]:
+        """What the server says of it."""
+        try:
+            return self.server.observed_golden(golden["golden_id"], self.batch, self._observed(golden))
+        except (NothingObserved, CannotLoadAgent, ValueError, ServerError) as error:
+            reason = str(error)
+        except SystemExit as end:
+            reason = f"the agent's code ended the process with {end.code!r}"
+        return self.server.golden_not_run(golden["golden_id"], self.batch, agent=self.agent, reason=reason)
+
+    def _observed(self, golden: dict[str, Any]) -> bytes:
+        tools = _TOOLS[golden["replay"]["mode"]]
+        on_difference: OnDifference = "play_on" if golden["replay"].get("on_difference") == "play_on" else "stop"
+        recording = read_recording(golden["run_id"], url=self.settings.url, key=self.settings.key)
+        record = observe(Replay(recording, self.own, tools, on_difference=on_difference, code=self.code))
+        return observed_body(agent=self.agent, tools=tools, on_difference=on_difference, record=record)
 
 
-def _could_not_run(golden: dict[str, Any], reason: str) -> bool:
-    print(printable(f"Could not run  {golden['name']}: {reason}"))
-    return False
-
-
-def _tell(given: argparse.Namespace, server: ApiClient, batch: str, not_run: int) -> int:
+def _tell(given: argparse.Namespace, server: ApiClient, batch: str) -> int:
     for place, form in ((given.junit, "junit"), (given.markdown, "md")):
         if place is not None:
             place.write_bytes(server.golden_report(batch, form))
     found = server.golden_batch(batch)
-    print(printable(f"{found['words']}; {not_run} could not run" if not_run else str(found["words"])))
-    code = int(found["exit_code"])
-    return _COULD_NOT_RUN if not_run and code != _CHANGED else code
+    print(printable(str(found["words"])))
+    return int(found["exit_code"])

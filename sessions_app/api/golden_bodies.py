@@ -64,6 +64,13 @@ class GoldenRunRequest(OrderBody):
     agent: str | None = Field(default=None, description="In place of the agent that the golden names.")
 
 
+class GoldenNotRun(OrderBody):
+    model_config = shown(examples.GOLDEN_NOT_RUN)
+
+    agent: str = Field(max_length=200, pattern=NO_NUL, description="Whose code was to run.")
+    reason: str = Field(max_length=2000, pattern=NO_NUL, description="Why it could not.")
+
+
 class GoldenRunQueued(Answer):
     golden_run_id: str
     replay_id: str

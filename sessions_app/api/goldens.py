@@ -18,6 +18,7 @@ from sessions_app.api.golden_bodies import (
     BatchRequest,
     GoldenBody,
     GoldenList,
+    GoldenNotRun,
     GoldenRequest,
     GoldenRunBody,
     GoldenRunQueued,
@@ -39,7 +40,7 @@ from sessions_app.queries.replays import has_ended
 from sessions_app.queries.run_lists import page_of
 from sessions_app.services.golden_batches import begin_batch, cancel_batch, outcomes_of, run_batch
 from sessions_app.services.golden_export import NotExportable, export_goldens
-from sessions_app.services.golden_runs import run_golden, settle, take_in_golden_run
+from sessions_app.services.golden_runs import run_golden, settle, take_in_golden_run, take_in_unrun
 from sessions_app.services.goldens import create_golden, end_quarantine, quarantine
 
 router = Router(auth=FullKeyHolder(), tags=["goldens"])
@@ -114,6 +115,16 @@ def post_observed_golden_run(request: HttpRequest, golden_id: str, batch: str | 
     belongs_to = find_batch(request, batch) if batch else None
     taken = take_in_golden_run(golden, record, order, batch=belongs_to)
     return Status(201 if taken.created else 200, golden_run_body(taken.run))
+
+
+@router.post("/goldens/{golden_id}/runs/not-run", response={201: GoldenRunBody})
+def post_golden_not_run(
+    request: HttpRequest, golden_id: str, wanted: GoldenNotRun, batch: str | None = None
+) -> Status[JsonObject]:
+    """Hand in that the golden could not be run on your own machine, so that reports count it."""
+    golden = find_golden(request, golden_id)
+    belongs_to = find_batch(request, batch) if batch else None
+    return Status(201, golden_run_body(take_in_unrun(golden, **wanted.model_dump(), batch=belongs_to)))
 
 
 @router.get("/golden-runs/{golden_run_id}", response={200: GoldenRunBody, 410: ErrorAnswer, 429: ErrorAnswer})

@@ -11,15 +11,13 @@ from django.urls import reverse
 from sessions_app.core.fork.changes import ForkError
 from sessions_app.core.goldens.report import Outcome
 from sessions_app.models import Golden, GoldenBatch, GoldenRun, Project, Replay
-from sessions_app.models.replays import ReplayMode
 from sessions_app.queries.forks import agent_of
 from sessions_app.queries.replays import took_ms
-from sessions_app.services.golden_runs import run_golden, settle
+from sessions_app.services.golden_runs import OF_CODE, run_golden, settle
 from sessions_app.services.replays import cancel_all
 
 MOST_RUNS = 5_000
 """Runs that one batch may ask for."""
-_OF_CODE = (ReplayMode.CODE, ReplayMode.CODE_AND_TOOLS)
 
 
 def run_batch(
@@ -41,7 +39,7 @@ def run_batch(
     with transaction.atomic():
         batch = begin_batch(project, label, is_deploy=is_deploy, user=user)
         for golden in goldens:
-            for agent in agents if agents and golden.mode in _OF_CODE else (None,):
+            for agent in agents if agents and golden.mode in OF_CODE else (None,):
                 _run_one(golden, agent, user, batch)
     return batch
 

@@ -10,6 +10,7 @@ from django.db import transaction
 
 from replay_goldens.checks import Judged, read_checks
 from replay_goldens.judged import Check
+from sessions_app.core.fork.changes import ForkError
 from sessions_app.core.goldens.results import GoldenResult, Played, result_of
 from sessions_app.core.payload import JsonObject
 from sessions_app.core.replay.words import verdict_in_words
@@ -17,9 +18,12 @@ from sessions_app.mapping.load import load_content
 from sessions_app.models import Golden, GoldenBatch, GoldenRun, Replay, Run
 from sessions_app.models.replays import ReplayMode, ReplayState
 from sessions_app.services.goldens import judge_run, note_evidence, outcome_of
-from sessions_app.services.observed_replays import take_in_observed
+from sessions_app.services.observed_replays import take_in_observed, take_in_unobserved
 from sessions_app.services.replays import checked_order, queue_replay
 from sessions_app.services.reports import plain_facts
+
+OF_CODE = (ReplayMode.CODE, ReplayMode.CODE_AND_TOOLS)
+"""Modes in which code of the team runs."""
 
 
 def run_golden(
@@ -57,6 +61,17 @@ def take_in_golden_run(
     run, created = GoldenRun.objects.get_or_create(replay=taken.replay, defaults={"golden": golden, "batch": batch})
     settle([run])
     return TakenRun(run=run, created=created)
+
+
+def take_in_unrun(golden: Golden, *, agent: str, reason: str, batch: GoldenBatch | None = None) -> GoldenRun:
+    """That a run could not begin on a person's own machine. Raises `ForkError` for a golden that runs no code."""
+    if golden.mode not in OF_CODE:
+        raise ForkError("This golden runs on the server alone.", field="golden")
+    order = {"agent": agent, "tools": {"run": golden.mode == ReplayMode.CODE_AND_TOOLS}}
+    replay = take_in_unobserved(golden.run, reason, order)
+    run = GoldenRun.objects.create(golden=golden, batch=batch, replay=replay)
+    settle([run])
+    return run
 
 
 def settle(runs: Iterable[GoldenRun]) -> None:

@@ -66,6 +66,16 @@ def take_in_observed(
     return Taken(replay=replay, created=True)
 
 
+@again_after_deadlock
+def take_in_unobserved(run: models.Run, reason: str, order: JsonObject) -> models.Replay:
+    """A run of a golden that could not begin on that machine, for this reason."""
+    with transaction.atomic():
+        models.Project.objects.select_for_update(no_key=True).get(pk=run.project_id)
+        replay = _begin(run, order, None, None, is_golden=True)
+        _finish(replay, Result(verdict="could_not_run", error=reason), None)
+    return replay
+
+
 def _read(project: models.Project, record: bytes) -> tuple[Run, str]:
     """The run, redacted before anything else looks at it, and the digest of what was sent."""
     redacted = redactor_of(project).redact(record).content
@@ -80,7 +90,7 @@ def _same(known: models.Replay, run: models.Run, digest: str, run_id: str) -> mo
     return known
 
 
-def _begin(run: models.Run, order: JsonObject, key: str, user: User | None, *, is_golden: bool) -> models.Replay:
+def _begin(run: models.Run, order: JsonObject, key: str | None, user: User | None, *, is_golden: bool) -> models.Replay:
     mode = ReplayMode.CODE_AND_TOOLS if order["tools"]["run"] else ReplayMode.CODE
     return models.Replay.objects.create(
         project_id=run.project_id,

@@ -87,6 +87,7 @@ TABLE = {
     ("GET", f"{GOLDEN}/export"): (403, 200, 404),
     ("POST", f"{GOLDEN}/runs"): (403, 202, 404),
     ("POST", f"{GOLDEN}/runs/observed"): (403, 201, 404),
+    ("POST", f"{GOLDEN}/runs/not-run"): (403, 400, 404),  # its golden runs no code: tests/goldens has one that does
     ("POST", f"{GOLDEN}/quarantine"): (403, 200, 404),
     ("DELETE", f"{GOLDEN}/quarantine"): (403, 204, 404),
     ("GET", "/api/v1/golden-runs/{golden_run_id}"): (403, 200, 404),
@@ -107,6 +108,7 @@ BODIES = {
     "cold-case": {"reason": "x"},
     "notes": {"text": "x"},
     "quarantine": {"reason": "x"},
+    "not-run": {"agent": "shop:agent", "reason": "x"},
     "/api/v1/goldens": {"name": "n", "run_id": "r", "checks": [{"kind": "no_write"}]},
     "replays": {},
     "observed": {"mode": "code", "agent": "shop:agent", "record": make_record("seen", make_tool_step(result="one"))},

@@ -16,6 +16,7 @@ import pytest
 
 from replay_goldens.playing import golden_of, play
 from replay_recorder.cli import main
+from replay_recorder.replaying import golden_command
 from replay_web.supervisor.home import PROJECT_ROOT
 from sessions_app.examples import agents as registered_agents
 from sessions_app.models import GoldenRun, Replay
@@ -171,11 +172,46 @@ def test_code_that_breaks_does_not_pass(client, tmp_path, body, code, words):
 
 def test_a_golden_in_quarantine_runs_and_does_not_count(client):
     golden = keep(client, "cancel_bug")
-    address = f"/api/v1/goldens/{golden['golden_id']}/quarantine"
-    client.post(address, json.dumps({"reason": "known"}), content_type="application/json")
+    put_into_quarantine(client, golden)
 
     assert run("--agent", f"{AGENTS}:order_desk") == 3
     assert GoldenRun.objects.get().result == "fail"
+
+
+def put_into_quarantine(client, golden):
+    address = f"/api/v1/goldens/{golden['golden_id']}/quarantine"
+    client.post(address, json.dumps({"reason": "known"}), content_type="application/json")
+
+
+def test_what_could_not_run_stands_in_every_report(client, tmp_path, monkeypatch, capsys):
+    (tmp_path / "leaving.py").write_text(BROKEN.replace("BODY", "sys.exit(3)"))
+    monkeypatch.syspath_prepend(tmp_path)
+    golden = keep(client, "cancel_bug")
+    junit = tmp_path / "junit.xml"
+
+    assert run("--agent", "leaving:make", "--junit", str(junit), "--label", "v2", "--deploy") == 2
+
+    said = "Could not run  cancel_bug: Could not run: the agent's code ended the process with 3"
+    assert said in capsys.readouterr().out
+    suite = ElementTree.parse(junit).getroot()
+    assert (suite.get("tests"), suite.get("errors"), suite.get("failures")) == ("1", "1", "0")
+    [found] = GoldenRun.objects.select_related("replay", "batch")
+    assert (found.result, found.batch.label, found.replay.state) == ("could_not_run", "v2", "failed")
+
+    put_into_quarantine(client, golden)
+    assert run("--agent", "leaving:make") == 3
+
+
+def test_git_is_asked_once_for_all_goldens(client, monkeypatch):
+    commits_of_today = iter([{"commit": "a1b2c3"}])
+    monkeypatch.setattr(golden_command, "commit_facts", lambda: next(commits_of_today))
+    monkeypatch.setattr(subprocess, "run", lambda command, **options: pytest.fail(f"started {command}"))
+    keep(client, "cancel_bug")
+    keep(client, "cancel_bug", checks=[{"kind": "ends_within", "n": 9}])
+
+    assert run("--agent", f"{AGENTS}:order_desk_repaired") == 0
+    found = [replay.produced_run.commit for replay in Replay.objects.select_related("produced_run")]
+    assert found == ["a1b2c3", "a1b2c3"]
 
 
 # --- exported ----------------------------------------------------------------------------------

@@ -33,7 +33,7 @@ from sessions_app.queries.run_lists import Page, runs_page
 from sessions_app.services.datasets import goldens_as_jsonl, runs_as_jsonl
 from sessions_app.services.golden_batches import run_batch
 from sessions_app.services.golden_export import NotExportable, export_goldens
-from sessions_app.services.golden_runs import run_golden, settle
+from sessions_app.services.golden_runs import OF_CODE, run_golden, settle
 from sessions_app.services.goldens import end_quarantine, quarantine, warnings_of
 from sessions_app.services.replays import registered_agents
 from sessions_app.web.access import project_page
@@ -51,7 +51,6 @@ DEPLOYS = 5
 """The newest, which the list shows."""
 MOST_RUNS = 500
 """Failing runs in one dataset; the API has all of them, a page at a time."""
-_OF_CODE = ("code", "code_and_tools")
 
 
 @require_GET
@@ -96,7 +95,7 @@ def _context(request: HttpRequest, project: Project, row: Golden) -> dict[str, A
         "scene": row.run,
         "scene_link": run_address(row.run, project),
         "preset": PRESET_WORDS[row.mode],  # type: ignore[index]  # one of ours, from a column
-        "runs_code": row.mode in _OF_CODE,
+        "runs_code": row.mode in OF_CODE,
         "agents": registered_agents(),
         "default_agent": row.order.get("agent") or row.run.agent_name,
         "warnings": warnings_of(row),
