@@ -88,6 +88,7 @@ GOLDEN: JsonObject = {
     "checks": [{"kind": "at_most_calls", "tool": "get_weather", "n": 1}],
 }
 GOLDEN_RUN: JsonObject = {"agent": "weather_desk"}
+FAILURE_REPLAYS: JsonObject = {"agents": ["weather_desk"], "q": "tool:search_docs"}
 GOLDEN_NOT_RUN: JsonObject = {"agent": "shop:agent", "reason": "ModuleNotFoundError: No module named 'shop'"}
 PROJECT: JsonObject = {"name": "Support agent"}
 ROLE: JsonObject = {"role": "viewer"}

@@ -18,6 +18,7 @@ from sessions_app.api import (
     datasets,
     docs,
     exports,
+    failure_groups,
     forks,
     goldens,
     notes,
@@ -49,6 +50,7 @@ api.add_router("", projects.router)
 api.add_router("", exports.router)  # first, for the address of a run takes all that follows it
 api.add_router("", forks.router)
 api.add_router("", goldens.router)
+api.add_router("", failure_groups.router)
 api.add_router("", datasets.router)
 api.add_router("", checkpoints.router)
 api.add_router("", observed.router)

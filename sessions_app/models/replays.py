@@ -55,6 +55,8 @@ class ReplayMode(models.TextChoices):
     """A fork that a live model answers, several times."""
 
 
+OF_CODE = (ReplayMode.CODE, ReplayMode.CODE_AND_TOOLS)
+"""In which code of the team runs, in an unchanged scene."""
 FORK_MODES = (ReplayMode.FORK, ReplayMode.RESUME, ReplayMode.SAMPLING)
 """All others are attempts at reproducing a run."""
 

@@ -11,9 +11,10 @@ from django.urls import reverse
 from sessions_app.core.fork.changes import ForkError
 from sessions_app.core.goldens.report import Outcome
 from sessions_app.models import Golden, GoldenBatch, GoldenRun, Project, Replay
+from sessions_app.models.replays import OF_CODE
 from sessions_app.queries.forks import agent_of
 from sessions_app.queries.replays import took_ms
-from sessions_app.services.golden_runs import OF_CODE, run_golden, settle
+from sessions_app.services.golden_runs import run_golden, settle
 from sessions_app.services.replays import cancel_all
 
 MOST_RUNS = 5_000

@@ -16,14 +16,11 @@ from sessions_app.core.payload import JsonObject
 from sessions_app.core.replay.words import verdict_in_words
 from sessions_app.mapping.load import load_content
 from sessions_app.models import Golden, GoldenBatch, GoldenRun, Replay, Run
-from sessions_app.models.replays import ReplayMode, ReplayState
+from sessions_app.models.replays import OF_CODE, ReplayMode, ReplayState
 from sessions_app.services.goldens import judge_run, note_evidence, outcome_of
 from sessions_app.services.observed_replays import take_in_observed, take_in_unobserved
 from sessions_app.services.replays import checked_order, queue_replay
 from sessions_app.services.reports import plain_facts
-
-OF_CODE = (ReplayMode.CODE, ReplayMode.CODE_AND_TOOLS)
-"""Modes in which code of the team runs."""
 
 
 def run_golden(

@@ -16,13 +16,20 @@ from sessions_app.core.fork.changes import ForkError, NewModel, read_model
 from sessions_app.core.fork.order import Order, read_order
 from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.models import Project, Replay, Run
-from sessions_app.models.replays import FORK_MODES, HELD_STATES, OPEN_STATES, ReplayMode, ReplayQueue, ReplayState
+from sessions_app.models.replays import (
+    FORK_MODES,
+    HELD_STATES,
+    OF_CODE,
+    OPEN_STATES,
+    ReplayMode,
+    ReplayQueue,
+    ReplayState,
+)
 from sessions_app.queries.code_places import why_not_replayed
 from sessions_app.services.typed_json import without_secrets
 from sessions_app.services.wakeups import wake
 
 MODES = (ReplayMode.RECORDING, ReplayMode.CODE, ReplayMode.CODE_AND_TOOLS, ReplayMode.LIVE)
-_OF_CODE = (ReplayMode.CODE, ReplayMode.CODE_AND_TOOLS)
 _LONGEST_RUN_ID = 512
 HOW_TO_REGISTER = (
     "To register it, set REPLAY_AGENTS=name=package.module:attribute for the server and for the worker or runner that "
@@ -63,7 +70,7 @@ def checked_order(
         raise NotReplayable(f"Mode {mode!r} is not available here; this server replays: {', '.join(MODES)}.")
     _check_unchanged(mode, order)
     wanted, read = read_wanted(project, _as_stored(mode, order))
-    if mode in _OF_CODE and read.agent is None and not agent_is_named_later:
+    if mode in OF_CODE and read.agent is None and not agent_is_named_later:
         raise ForkError(f"Mode {mode} needs the name of a registered agent.", field="agent")
     if read.agent is not None or not agent_is_named_later:
         check_code(read)
@@ -90,7 +97,7 @@ def _as_stored(mode: str, order: JsonObject) -> JsonObject:
         return {"samples": 1, **kept, "at_step": 1, "changes": changes}
     if mode == ReplayMode.CODE_AND_TOOLS and isinstance(tools, dict):
         order = {**order, "tools": {**tools, "run": True}}
-    return {**order, "at_step": 1} if order.get("on_difference") == "live" and mode in _OF_CODE else order
+    return {**order, "at_step": 1} if order.get("on_difference") == "live" and mode in OF_CODE else order
 
 
 def _pinned(wanted: JsonValue) -> JsonObject:

@@ -105,8 +105,16 @@ CHECK_RESULTS = {
     "fail": State(word="fails", icon="x", css="error"),
     "nothing_covered": State(word="cannot be judged", icon="circle-dashed", css="unknown"),
 }
+FAILURE_OUTCOMES = {
+    "fixed": State(word="fixed", icon="check", css="reproduced"),
+    "still_fails": State(word="still fails", icon="x", css="error"),
+    "fails_otherwise": State(word="fails otherwise", icon="x", css="error"),
+    "could_not_run": State(word="could not run", icon="minus", css="stopped"),
+    "not_known": State(word="came to no end", icon="circle-dashed", css="unknown"),
+}
 
 TABLES = {
+    "failure": FAILURE_OUTCOMES,
     "golden": GOLDEN_RESULTS,
     "check": CHECK_RESULTS,
     "run": RUN_STATES,

@@ -11,6 +11,7 @@ from sessions_app.web.find import views as find_views
 from sessions_app.web.forks import tree_views as forks_views
 from sessions_app.web.forks import views as fork_views
 from sessions_app.web.goldens import batch_views as golden_batch_views
+from sessions_app.web.goldens import failure_views
 from sessions_app.web.goldens import new_views as new_golden_views
 from sessions_app.web.goldens import views as golden_views
 from sessions_app.web.notes import views as note_views
@@ -85,6 +86,8 @@ of_a_project: list[URLPattern | URLResolver] = [
     path("goldens", golden_views.goldens, name="goldens"),
     path("goldens/dataset.jsonl", golden_views.dataset, name="golden_dataset"),
     path("goldens/export", golden_views.export_many, name="export_goldens"),
+    path("goldens/failures", failure_views.failures, name="failure_groups"),
+    path("goldens/failures/replay", failure_views.replay_failures, name="replay_failures"),
     path("goldens/run", golden_views.run_all, name="run_goldens"),
     path("goldens/<slug:golden_id>", golden_views.golden, name="golden"),
     path("goldens/<slug:golden_id>/run", golden_views.run_one, name="run_golden"),

@@ -93,6 +93,8 @@ TABLE = {
     ("GET", "/api/v1/golden-runs/{golden_run_id}"): (403, 200, 404),
     ("POST", "/api/v1/golden-batches"): (403, 202, 400),
     ("GET", "/api/v1/exports/goldens"): (403, 200, 409),
+    ("GET", "/api/v1/failure-groups"): (403, 200, 200),
+    ("POST", "/api/v1/failure-groups/replays"): (403, 400, 400),  # none is there: tests/api/test_failure_groups.py has
     ("GET", "/api/v1/datasets/goldens"): (403, 200, 200),
     ("GET", "/api/v1/datasets/runs"): (403, 200, 200),
     ("GET", BATCH): (403, 200, 404),
@@ -108,6 +110,7 @@ BODIES = {
     "cold-case": {"reason": "x"},
     "notes": {"text": "x"},
     "quarantine": {"reason": "x"},
+    "/api/v1/failure-groups/replays": {"agents": ["new"]},
     "not-run": {"agent": "shop:agent", "reason": "x"},
     "/api/v1/goldens": {"name": "n", "run_id": "r", "checks": [{"kind": "no_write"}]},
     "replays": {},

@@ -17,7 +17,7 @@ from sessions_app.core.goldens.dataset import FORMATS
 from sessions_app.core.replay.parts import PRESET_WORDS
 from sessions_app.core.search.query import parse_query
 from sessions_app.models import Golden, GoldenRun, Project, Run
-from sessions_app.models.replays import ReplayMode
+from sessions_app.models.replays import OF_CODE, ReplayMode
 from sessions_app.queries.access import SEES_RAW, has_role
 from sessions_app.queries.goldens import (
     deploys_of,
@@ -33,7 +33,7 @@ from sessions_app.queries.run_lists import Page, runs_page
 from sessions_app.services.datasets import goldens_as_jsonl, runs_as_jsonl
 from sessions_app.services.golden_batches import run_batch
 from sessions_app.services.golden_export import NotExportable, export_goldens
-from sessions_app.services.golden_runs import OF_CODE, run_golden, settle
+from sessions_app.services.golden_runs import run_golden, settle
 from sessions_app.services.goldens import end_quarantine, quarantine, warnings_of
 from sessions_app.services.replays import registered_agents
 from sessions_app.web.access import project_page

@@ -1,0 +1,67 @@
+"""The page of failure groups."""
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from sessions_app.models import Replay
+from tests.web.making import HOSTILE, client_of, make_user
+from tests.web.records import load_record
+
+pytestmark = pytest.mark.django_db
+PAGE = "/p/shop/goldens/failures"
+
+
+@pytest.fixture(autouse=True)
+def agents(settings):
+    settings.REPLAY_AGENTS = {"old": "shop:old", "new": "shop:new"}
+
+
+@pytest.fixture
+def failed(shop):
+    error = {"type": "TimeoutError", "message": f"late {HOSTILE}"}
+    return load_record(shop, run_id="late", session_id="chat", status="error", error=error)
+
+
+def test_a_group_is_replayed_by_ticks_and_its_outcome_shown(bob, failed, shop):
+    assert "TimeoutError: late" in (page := bob.get(PAGE).content.decode())
+    assert "<script>alert(1)" not in page
+    assert PAGE in bob.get("/p/shop/goldens").content.decode()
+
+    bob.post(reverse("replay_failures", args=["shop"]), {"group": ["late"], "agent": ["new"], "mode": "code"})
+
+    queued = Replay.objects.get()
+    assert (queued.mode, queued.order["agent"], queued.order["on_difference"]) == ("code", "new", "play_on")
+    live = bob.get(PAGE, HTTP_HX_REQUEST="true")
+    assert "queued" in live.content.decode()
+    assert bob.get(PAGE, HTTP_HX_REQUEST="true", HTTP_IF_NONE_MATCH=live["ETag"]).status_code == 304
+    made = load_record(shop, run_id="now", session_id="chat", output="Found.", origin="replay")
+    Replay.objects.update(state="done", verdict="diverged", produced_run=made)
+    page = bob.get(PAGE).content.decode()
+    assert ("fixed" in page, "hx-get" in page.partition('id="failure-groups"')[2].partition(">")[0]) == (True, False)
+
+
+def test_what_cannot_be_asked_for_is_said(bob, failed):
+    assert "Name at least one" in bob.post(f"{PAGE}/replay", {"group": ["late"]}, follow=True).content.decode()
+    assert bob.get(PAGE, {"q": "steps:x"}).status_code == 400
+    assert "No failed run matches" in bob.get(PAGE, {"q": "run:other"}).content.decode()
+
+
+def test_viewers_see_groups_and_replay_none(shop, failed):
+    vera = client_of(make_user("vera", shop, "viewer"))
+
+    assert "replay-failures" not in vera.get(PAGE).content.decode()
+    assert vera.post(f"{PAGE}/replay", {"agent": ["new"]}).status_code in (403, 404)
+    assert not Replay.objects.exists()
+
+
+def test_many_groups_take_as_many_queries_as_one(bob, shop, failed):
+    with CaptureQueriesContext(connection) as one:
+        bob.get(PAGE)
+    for name in ("PermissionError", "KeyError", "OSError"):
+        load_record(shop, run_id=name, session_id=name, status="error", error={"type": name, "message": "no"})
+    with CaptureQueriesContext(connection) as four:
+        bob.get(PAGE)
+
+    assert len(four) == len(one)
