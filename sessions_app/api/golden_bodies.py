@@ -124,6 +124,7 @@ class BatchBody(Answer):
     golden_batch_id: str
     label: str
     is_deploy: bool
+    baseline: str | None = Field(description="Id of the last deploy before it, which `before` and `change` are of.")
     result: Literal["pass", "fail", "could_not_run", "nothing_covered"] | None = Field(description="The worst of all.")
     words: str
     exit_code: int

@@ -35,10 +35,17 @@ from sessions_app.api.waiting import WaitSeconds, wait_for_end
 from sessions_app.core.goldens.report import Outcome, as_json, as_junit, as_markdown
 from sessions_app.core.payload import JsonObject, compact_json
 from sessions_app.models import Golden, GoldenBatch, GoldenRun
-from sessions_app.queries.goldens import batch_by_id, exportable_goldens, golden_by_id, golden_run_by_id, goldens_of
+from sessions_app.queries.goldens import (
+    batch_by_id,
+    deploy_before,
+    exportable_goldens,
+    golden_by_id,
+    golden_run_by_id,
+    goldens_of,
+)
 from sessions_app.queries.replays import has_ended
 from sessions_app.queries.run_lists import page_of
-from sessions_app.services.golden_batches import begin_batch, cancel_batch, outcomes_of, run_batch
+from sessions_app.services.golden_batches import begin_batch, cancel_batch, outcomes_of, resume_batch, run_batch
 from sessions_app.services.golden_export import NotExportable, export_goldens
 from sessions_app.services.golden_runs import run_golden, settle, take_in_golden_run, take_in_unrun
 from sessions_app.services.goldens import create_golden, end_quarantine, quarantine
@@ -193,12 +200,13 @@ def _named(request: HttpRequest, names: list[str]) -> list[Golden]:
 def get_golden_batch(request: HttpRequest, golden_batch_id: str) -> JsonObject:
     """Every run of it with its result, and the worst of them."""
     batch = find_batch(request, golden_batch_id)
-    outcomes = outcomes_of(batch)
+    outcomes, deploy = outcomes_of(batch), deploy_before(batch)
     over = sum(outcome.result is not None for outcome in outcomes)
     return {
         "golden_batch_id": batch.golden_batch_id,
         "label": batch.label,
         "is_deploy": batch.is_deploy,
+        "baseline": deploy.golden_batch_id if deploy else None,
         "progress": {"done": over, "total": len(outcomes)},
         **as_json(outcomes),
     }
@@ -222,6 +230,13 @@ def get_golden_batch_report(
 def cancel_golden_batch(request: HttpRequest, golden_batch_id: str) -> Status[JsonObject]:
     """Cancel what waits, and ask what runs to stop. What is over stays as it is."""
     cancel_batch(find_batch(request, golden_batch_id))
+    return Status(202, get_golden_batch(request, golden_batch_id))
+
+
+@router.post("/golden-batches/{golden_batch_id}/resume", response={202: BatchBody, 410: ErrorAnswer})
+def resume_golden_batch(request: HttpRequest, golden_batch_id: str) -> Status[JsonObject]:
+    """Queue again what was cancelled or could not run. What was judged stays as it is."""
+    resume_batch(find_batch(request, golden_batch_id))
     return Status(202, get_golden_batch(request, golden_batch_id))
 
 

@@ -51,9 +51,22 @@ def exportable_goldens(project: Project) -> QuerySet[Golden]:
     return goldens_of(project).exclude(mode=ReplayMode.LIVE)
 
 
+def live_goldens(project: Project) -> QuerySet[Golden]:
+    """Those that ask a live model, with what their scenes took."""
+    rows = Golden.objects.filter(project=project, mode=ReplayMode.LIVE).select_related("run")
+    return rows.only(
+        "order", "run", *(f"run__{name}" for name in ("model_call_count", "input_tokens", "output_tokens"))
+    )
+
+
 def deploys_of(project: Project) -> QuerySet[GoldenBatch]:
     """What was noted as deployed, newest first."""
     return project.golden_batches.filter(is_deploy=True).order_by("-pk")
+
+
+def deploy_before(batch: GoldenBatch) -> GoldenBatch | None:
+    """What was deployed last when these were asked for."""
+    return deploys_of(batch.project).filter(pk__lt=batch.pk).first()
 
 
 def goldens_about(run: Run) -> QuerySet[Golden]:

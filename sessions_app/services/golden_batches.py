@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from django.contrib.auth.models import User
 from django.db import transaction
@@ -10,11 +10,13 @@ from django.urls import reverse
 
 from sessions_app.core.fork.changes import ForkError
 from sessions_app.core.goldens.report import Outcome
+from sessions_app.core.replay.isolation import is_own_machine
 from sessions_app.models import Golden, GoldenBatch, GoldenRun, Project, Replay
 from sessions_app.models.replays import OF_CODE
 from sessions_app.queries.forks import agent_of
+from sessions_app.queries.goldens import deploy_before, golden_runs
 from sessions_app.queries.replays import took_ms
-from sessions_app.services.golden_runs import run_golden, settle
+from sessions_app.services.golden_runs import run_again, run_golden, settle
 from sessions_app.services.replays import cancel_all
 
 MOST_RUNS = 5_000
@@ -64,25 +66,56 @@ def cancel_batch(batch: GoldenBatch) -> None:
     cancel_all(Replay.objects.filter(golden_run__batch=batch))
 
 
+def resume_batch(batch: GoldenBatch, *, user: User | None = None) -> None:
+    """Run again what was cancelled or could not run; what was judged stays. Runs that were handed in are left to the
+    machine that they came from. Raises as `run_golden`."""
+    with transaction.atomic():
+        GoldenBatch.objects.select_for_update(no_key=True).get(pk=batch.pk)
+        runs = list(golden_runs(batch.runs.order_by("pk")))
+        settle(runs)
+        for run in runs:
+            if can_resume(run):
+                run_again(run, user=user)
+
+
+def can_resume(run: GoldenRun) -> bool:
+    """Of one that has been settled."""
+    return run.result == "could_not_run" and not is_own_machine(run.replay.facts)
+
+
 def outcomes_of(batch: GoldenBatch) -> list[Outcome]:
     """In the order in which they were asked for; those that are over are judged first."""
-    runs = list(batch.runs.all())
+    runs, deploy = list(batch.runs.all()), deploy_before(batch)
     settle(runs)
-    return [outcome_of(run) for run in runs]
+    before = _results_by_golden(deploy) if deploy else {}
+    return [_outcome_of(run, before.get(run.golden_id, {})) for run in runs]
 
 
-def outcome_of(run: GoldenRun) -> Outcome:
-    """Of one that has been settled."""
+def _results_by_golden(deploy: GoldenBatch) -> dict[int, dict[str | None, str]]:
+    """And by agent."""
+    settle(golden_runs(deploy.runs.filter(result=None)))
+    found: dict[int, dict[str | None, str]] = {}
+    judged = deploy.runs.filter(result__isnull=False).select_related("replay")
+    for run in judged.only("golden_id", "result", "replay", "replay__order"):
+        found.setdefault(run.golden_id, {})[agent_of(run.replay)] = run.result or ""
+    return found
+
+
+def _outcome_of(run: GoldenRun, before: Mapping[str | None, str]) -> Outcome:
+    """Of one that has been settled. `before` has the results of its golden at the last deploy; a version that was not
+    there is held against the one that was."""
     golden, took = run.golden, took_ms(run.replay)
+    agent, only = agent_of(run.replay), next(iter(before.values())) if len(before) == 1 else None
     return Outcome(
         golden_id=golden.golden_id,
         name=golden.name,
         golden_run_id=run.golden_run_id,
-        agent=agent_of(run.replay),
+        agent=agent,
         result=run.result,  # type: ignore[arg-type]  # one of ours, from a column
         words=run.words,
         checks=run.checks,
         seconds=None if took is None else took / 1000,
         quarantine=golden.quarantine_reason if golden.quarantined_at else None,
         address=reverse("golden_run", args=[golden.project.slug, run.golden_run_id]),
+        before=before.get(agent, only),  # type: ignore[arg-type]  # likewise
     )

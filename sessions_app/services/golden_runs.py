@@ -17,6 +17,7 @@ from sessions_app.core.replay.words import verdict_in_words
 from sessions_app.mapping.load import load_content
 from sessions_app.models import Golden, GoldenBatch, GoldenRun, Replay, Run
 from sessions_app.models.replays import OF_CODE, ReplayMode, ReplayState
+from sessions_app.queries.forks import agent_of
 from sessions_app.services.goldens import judge_run, note_evidence, outcome_of
 from sessions_app.services.observed_replays import take_in_observed, take_in_unobserved
 from sessions_app.services.replays import checked_order, queue_replay
@@ -27,19 +28,29 @@ def run_golden(
     golden: Golden, *, agent: str | None = None, user: User | None = None, batch: GoldenBatch | None = None
 ) -> GoldenRun:
     """Queue a replay of the scene. `agent` stands in for the one that the golden names. Raises as `request_replay`."""
+    with transaction.atomic():
+        return GoldenRun.objects.create(golden=golden, batch=batch, replay=_queued(golden, agent, user))
+
+
+def run_again(run: GoldenRun, *, user: User | None = None) -> None:
+    """In place of a replay that came to nothing; that one stays in the list of replays. Raises as `run_golden`."""
+    golden = run.golden
+    replay = _queued(golden, agent_of(run.replay) if golden.mode in OF_CODE else None, user)
+    GoldenRun.objects.filter(pk=run.pk).update(replay=replay, result=None, words="", checks=[])
+
+
+def _queued(golden: Golden, agent: str | None, user: User | None) -> Replay:
     order = golden.order if agent is None else {**golden.order, "agent": agent}
     wanted, read_agent = checked_order(golden.project, golden.mode, order)
-    with transaction.atomic():
-        replay = queue_replay(
-            run=golden.run,
-            user=user,
-            mode=golden.mode,
-            request_key=None,
-            order=wanted,
-            agent=read_agent,
-            is_golden=True,
-        )
-        return GoldenRun.objects.create(golden=golden, batch=batch, replay=replay)
+    return queue_replay(
+        run=golden.run,
+        user=user,
+        mode=golden.mode,
+        request_key=None,
+        order=wanted,
+        agent=read_agent,
+        is_golden=True,
+    )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -13,6 +13,7 @@ from sessions_app.core.errors import RunConflict
 from sessions_app.core.formats.native import encode_native, parse_native
 from sessions_app.core.json_text import Limits
 from sessions_app.core.payload import JsonObject, sha256_hex
+from sessions_app.core.replay.isolation import OWN_MACHINE
 from sessions_app.core.replay.observed import Result
 from sessions_app.core.replay.observed_pairs import Tools
 from sessions_app.core.replay.own_machine import judge_observed
@@ -72,7 +73,7 @@ def take_in_unobserved(run: models.Run, reason: str, order: JsonObject) -> model
     with transaction.atomic():
         models.Project.objects.select_for_update(no_key=True).get(pk=run.project_id)
         replay = _begin(run, order, None, None, is_golden=True)
-        _finish(replay, Result(verdict="could_not_run", error=reason), None)
+        _finish(replay, Result(verdict="could_not_run", error=reason, facts={"isolation": OWN_MACHINE}), None)
     return replay
 
 

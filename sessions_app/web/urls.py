@@ -96,6 +96,7 @@ of_a_project: list[URLPattern | URLResolver] = [
     path("goldens/<slug:golden_id>/export", golden_views.export, name="export_golden"),
     path("golden-runs/<slug:golden_run_id>", golden_views.golden_run, name="golden_run"),
     path("golden-batches/<slug:golden_batch_id>", golden_batch_views.batch, name="golden_batch"),
+    path("golden-batches/<slug:golden_batch_id>/resume", golden_batch_views.resume, name="resume_golden_batch"),
     path("golden-batches/<slug:golden_batch_id>/cancel", golden_batch_views.cancel, name="cancel_golden_batch"),
     path(
         "golden-batches/<slug:golden_batch_id>/report.<slug:suffix>",

@@ -431,6 +431,68 @@ def test_a_deploy_is_noted_with_the_goldens_that_run_after_it(shop):
     assert (body["label"], body["is_deploy"], len(asked["runs"])) == ("v2", True, 1)
 
 
+def judged(client, *produced, **body):
+    """A batch whose runs were produced in this order."""
+    asked = batch(client, **body).json()["golden_batch_id"]
+    for run_id in produced:
+        end(run_id)
+    return client.get(f"/api/v1/golden-batches/{asked}").json()
+
+
+def test_results_are_held_against_the_last_deploy(shop):
+    """Each golden by the same agent, or by the only one that was deployed."""
+    for name in ("breaks", "mended", "stays", "new"):
+        post_run(shop, run_of(f"{name} bad", "Order #4421 is shipped.", origin="fork", parent={"run_id": "bad"}))
+        post_run(shop, run_of(f"{name} good", "Order #4398 is shipped.", origin="fork", parent={"run_id": "bad"}))
+    named = [keep(shop, name=name).json()["golden_id"] for name in ("breaks", "mended", "stays")]
+    first = judged(
+        shop, "breaks good", "mended bad", "stays good", goldens=named, agents=["old"], label="v1", is_deploy=True
+    )
+    assert (first["baseline"], [run["before"] for run in first["runs"]]) == (None, [None] * 3)
+    named.append(keep(shop, name="new").json()["golden_id"])
+
+    second = judged(shop, "breaks bad", "mended good", "good", "new good", goldens=named, agents=["new"], label="v2")
+
+    assert second["baseline"] == first["golden_batch_id"]
+    assert [(run["before"], run["change"]) for run in second["runs"]] == [
+        ("pass", "broke"),
+        ("fail", "repaired"),
+        ("pass", None),
+        (None, None),
+    ]
+    assert second["words"] == "3 of 4 golden runs passed, 1 failed; since the last deploy 1 broke and 1 repaired"
+    report = shop.get(f"/api/v1/golden-batches/{second['golden_batch_id']}/report?format=md").content.decode()
+    assert "| Failed, broke |" in report
+
+
+def test_of_several_deployed_versions_the_same_one_is_the_measure(shop):
+    post_run(shop, run_of("other bad", "Order #4421 is shipped.", origin="fork", parent={"run_id": "bad"}))
+    post_run(shop, run_of("other good", "Order #4398 is shipped.", origin="fork", parent={"run_id": "bad"}))
+    golden = keep(shop).json()["golden_id"]
+    judged(shop, "bad", "good", goldens=[golden], agents=["old", "new"], label="v1", is_deploy=True)
+
+    found = judged(shop, "other bad", "other good", goldens=[golden], agents=["old", "new"])
+
+    assert [run["before"] for run in found["runs"]] == ["fail", "pass"]
+    assert found["words"].endswith("; since the last deploy none changed")
+
+
+def test_a_cancelled_batch_goes_on_and_keeps_what_was_judged(shop):
+    named = [keep(shop, name=name).json()["golden_id"] for name in ("first", "second", "third")]
+    asked = batch(shop, goldens=named, agents=["new"]).json()["golden_batch_id"]
+    end("good")
+    before = send(shop, f"/golden-batches/{asked}/cancel").json()
+    assert [run["result"] for run in before["runs"]] == ["pass", "could_not_run", "could_not_run"]
+
+    body = send(shop, f"/golden-batches/{asked}/resume").json()
+
+    assert [run["result"] for run in body["runs"]] == ["pass", None, None]
+    assert [run["golden_run_id"] for run in body["runs"]] == [run["golden_run_id"] for run in before["runs"]]
+    assert [replay.order["agent"] for replay in Replay.objects.filter(state="queued")] == ["new", "new"]
+    assert Replay.objects.filter(is_golden=True).count() == 5
+    assert send(shop, f"/golden-batches/{asked}/resume").json()["progress"] == {"done": 1, "total": 3}
+
+
 # --- datasets ----------------------------------------------------------------------------------
 
 

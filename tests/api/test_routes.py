@@ -100,6 +100,7 @@ TABLE = {
     ("GET", BATCH): (403, 200, 404),
     ("GET", f"{BATCH}/report"): (403, 200, 404),
     ("POST", f"{BATCH}/cancel"): (403, 202, 404),
+    ("POST", f"{BATCH}/resume"): (403, 202, 404),
     ("GET", "/api/v1/comparisons"): (403, 200, 404),
     ("GET", "/api/v1/cold-cases"): (403, 200, 200),
 }

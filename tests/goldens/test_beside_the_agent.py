@@ -198,6 +198,9 @@ def test_what_could_not_run_stands_in_every_report(client, tmp_path, monkeypatch
     [found] = GoldenRun.objects.select_related("replay", "batch")
     assert (found.result, found.batch.label, found.replay.state) == ("could_not_run", "v2", "failed")
 
+    resumed = client.post(f"/api/v1/golden-batches/{found.batch.golden_batch_id}/resume").json()
+    assert resumed["result"] == "could_not_run"  # it is this machine's
+
     put_into_quarantine(client, golden)
     assert run("--agent", "leaving:make") == 3
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 from xml.etree import ElementTree
 
 from sessions_app.core.clipping import one_line
@@ -29,10 +30,19 @@ class Outcome:
     quarantine: str | None = None
     """Why its result does not count; None where it does."""
     address: str | None = None
+    before: Result | None = None
+    """At the last deploy before it; None where it was not run then."""
 
     @property
     def counts(self) -> bool:
         return self.quarantine is None
+
+    @property
+    def change(self) -> Literal["broke", "repaired"] | None:
+        """Since the last deploy."""
+        if None in (self.before, self.result) or (self.before == "pass") is (self.result == "pass"):
+            return None
+        return "repaired" if self.result == "pass" else "broke"
 
     @property
     def title(self) -> str:
@@ -54,13 +64,22 @@ def exit_code(outcomes: Sequence[Outcome]) -> int:
 
 
 def summary(outcomes: Sequence[Outcome]) -> str:
-    """`3 of 4 goldens passed, 1 failed; 1 in quarantine`."""
+    """`3 of 4 goldens passed, 1 failed; 1 in quarantine; since the last deploy 1 broke`."""
     counted = Counter(outcome.result for outcome in outcomes if outcome.counts)
     total, held = sum(counted.values()), len(outcomes) - sum(counted.values())
     parts = [f"{counted['pass']} of {total} golden run{'' if total == 1 else 's'} passed"]
     for result, words in _OTHERS:
         parts += [f"{counted[result]} {words}"] if counted[result] else []
-    return ", ".join(parts) + (f"; {held} in quarantine" if held else "")
+    return ", ".join(parts) + (f"; {held} in quarantine" if held else "") + _since_the_deploy(outcomes)
+
+
+def _since_the_deploy(outcomes: Sequence[Outcome]) -> str:
+    counted = [outcome for outcome in outcomes if outcome.counts]
+    if all(outcome.before is None for outcome in counted):
+        return ""
+    changes = Counter(outcome.change for outcome in counted)
+    told = [f"{changes[change]} {change}" for change in ("broke", "repaired") if changes[change]]
+    return f"; since the last deploy {' and '.join(told) or 'none changed'}"
 
 
 _OTHERS: tuple[tuple[Result | None, str], ...] = (
@@ -132,6 +151,7 @@ def as_markdown(outcomes: Sequence[Outcome], *, site: str | None = None) -> str:
 def _row(outcome: Outcome, site: str | None) -> str:
     result = RESULT_WORDS[outcome.result] if outcome.result else "Running"
     shown = result if outcome.counts else f"{result} (in quarantine)"
+    shown += f", {outcome.change}" if outcome.change else ""
     name = _cell(outcome.name)
     linked = f"[{name}]({site}{outcome.address})" if outcome.address and site is not None else name
     agent = _cell(outcome.agent) if outcome.agent else ""
@@ -162,4 +182,6 @@ def _to_json(outcome: Outcome) -> JsonObject:
         "quarantine": outcome.quarantine,
         "checks": list(outcome.checks),
         "url": outcome.address,
+        "before": outcome.before,
+        "change": outcome.change,
     }

@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET, require_POST
 
+from sessions_app.core.fork.changes import ForkError
 from sessions_app.core.goldens.report import Outcome, as_junit, as_markdown, overall, summary
 from sessions_app.models import GoldenBatch, Project
 from sessions_app.queries.access import has_role
-from sessions_app.queries.goldens import batch_by_id
+from sessions_app.queries.goldens import batch_by_id, deploy_before
 from sessions_app.queries.replays import queue_of
-from sessions_app.services.golden_batches import cancel_batch, outcomes_of
+from sessions_app.services.golden_batches import can_resume, cancel_batch, outcomes_of, resume_batch
 from sessions_app.web.access import project_page
 from sessions_app.web.downloads import shown_file
 from sessions_app.web.htmx import HtmxHttpRequest
@@ -46,6 +48,8 @@ def _context(request: HttpRequest, project: Project, asked: GoldenBatch, outcome
         "words": summary(outcomes),
         "over": over,
         "total": len(outcomes),
+        "deploy_before": deploy_before(asked),
+        "left": sum(map(can_resume, asked.runs.all())),
         "agents": agents,
         "rows": _matrix(outcomes, agents),
         "is_live": is_live,
@@ -66,6 +70,16 @@ def _matrix(outcomes: list[Outcome], agents: list[str | None]) -> list[tuple[Out
 @project_page("member")
 def cancel(request: HttpRequest, project: Project, golden_batch_id: str) -> HttpResponse:
     cancel_batch(_found(project, golden_batch_id))
+    return redirect("golden_batch", project.slug, golden_batch_id)
+
+
+@require_POST
+@project_page("member")
+def resume(request: HttpRequest, project: Project, golden_batch_id: str) -> HttpResponse:
+    try:
+        resume_batch(_found(project, golden_batch_id), user=request.user)  # type: ignore[arg-type]  # signed in: project_page
+    except ForkError as problem:
+        messages.warning(request, problem.message)
     return redirect("golden_batch", project.slug, golden_batch_id)
 
 
