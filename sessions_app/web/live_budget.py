@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from sessions_app.agents.live_model.endpoint import ModelUnavailable
 from sessions_app.core.fork.sampling import Budget, estimate
 from sessions_app.core.run import ModelCall, Run, Step
+from sessions_app.models import Golden
 from sessions_app.models import Run as RunRow
 from sessions_app.services.fork_checks import Parent
 from sessions_app.services.replay_questions import live_endpoint
@@ -16,6 +19,25 @@ def whole_run_in_words(run: RunRow, n: int) -> str:
         return budget_words(budget_of(Parent(run), 1, n), n, live_endpoint().max_requests)
     except ModelUnavailable:
         return ""
+
+
+def goldens_in_words(goldens: Iterable[Golden]) -> str:
+    """Of one run of each; empty where none of them asks a model, or no model can be asked."""
+    counted = [(golden.run, golden.order.get("samples") or 1) for golden in goldens]
+    try:
+        most = live_endpoint().max_requests * len(counted)
+    except ModelUnavailable:
+        return ""
+    budget = Budget(
+        requests=sum(run.model_call_count * n for run, n in counted),
+        input_tokens=_sum([(run.input_tokens, n) for run, n in counted]),
+        output_tokens=_sum([(run.output_tokens, n) for run, n in counted]),
+    )
+    return budget_words(budget, sum(n for _, n in counted), most) if counted else ""
+
+
+def _sum(counted: list[tuple[int | None, int]]) -> int | None:
+    return None if any(tokens is None for tokens, _ in counted) else sum((tokens or 0) * n for tokens, n in counted)
 
 
 def budget_of(parent: Parent, at_step: int, n: int) -> Budget:

@@ -244,10 +244,30 @@ def test_the_ticked_goldens_run_with_the_ticked_agents(bob, bad):
     assert second.runs.count() == 0
 
     bob.post(reverse("cancel_golden_batch", args=["shop", batch.golden_batch_id]))
-    assert bob.get(answer.headers["Location"]).context["result"] == "could_not_run"
+    page = bob.get(answer.headers["Location"])
+    assert (page.context["result"], "Run the 2 that did not run" in page.content.decode()) == ("could_not_run", True)
     for suffix, words in (("md", "## Goldens"), ("xml", "<testsuite")):
         report = bob.get(reverse("golden_batch_report", args=["shop", batch.golden_batch_id, suffix]))
         assert words in report.content.decode()
+
+    bob.post(reverse("resume_golden_batch", args=["shop", batch.golden_batch_id]))
+    page = bob.get(answer.headers["Location"])
+    assert (page.context["over"], page.context["left"], "that did not run" in page.content.decode()) == (0, 0, False)
+
+
+def test_the_table_says_what_broke_since_the_last_deploy(bob, bad, shop):
+    keep(bad)
+    good = run_of(shop, "good", "Order #4398 is shipped.", origin="fork", parent={"run_id": "bad"})
+    pages = []
+    for label, produced, fields in (("v1", good, {"deploy": "1"}), ("v2", bad, {})):
+        answer = bob.post(reverse("run_goldens", args=["shop"]), {"agent": ["new"], "label": label, **fields})
+        Replay.objects.filter(state="queued").update(state="done", verdict="diverged", produced_run=produced)
+        pages.append(bob.get(answer.headers["Location"]).content.decode())
+        Replay.objects.update(produced_run=None)
+
+    assert ["broke" in page for page in pages] == [False, True]
+    assert "0 of 1 golden run passed, 1 failed; since the last deploy 1 broke" in pages[1]
+    assert ">v1</a>" in pages[1]
 
 
 def test_a_deploy_is_noted_by_a_tick_and_listed(bob, bad):
@@ -426,6 +446,19 @@ def test_viewers_are_offered_no_dataset(shop, bad):
     assert vera.get(reverse("golden_dataset", args=["shop"])).status_code in (403, 404)
 
 
+@pytest.mark.parametrize(("typed", "kept"), [("7", 7), ("", 5)])
+def test_a_golden_with_a_live_model_is_asked_as_often_as_the_form_says(bob, bad, settings, typed, kept):
+    settings.REPLAY_MODEL_ENDPOINT = "https://models.example.org/v1"
+    assert 'name="samples"' in bob.get(form_of(bad)).content.decode()
+    ticked = ticks(bob, bad, "no tool is called that changes something")
+
+    assert post(bob, bad, **ticked, mode="live", samples="0").status_code == 422
+    post(bob, bad, **ticked, mode="live", samples=typed)
+
+    golden = Golden.objects.get()
+    assert (golden.mode, golden.order["samples"]) == ("live", kept)
+
+
 def test_a_golden_with_a_live_model_shows_its_budget_before_it_runs(bob, shop, settings):
     settings.REPLAY_MODEL_ENDPOINT = "https://models.example.org/v1"
     answer = model_step(1, input_tokens=300, output_tokens=20)
@@ -438,4 +471,9 @@ def test_a_golden_with_a_live_model_shows_its_budget_before_it_runs(bob, shop, s
     options = bob.get(f"{reverse('replay_options', args=['shop', 'chat'])}?run=asked").content.decode()
 
     assert "4 samples: about 4 requests, 1,200 tokens in, 80 out; at most 200 requests." in page
+    create_golden(run=run, wanted={**wanted, "name": "live too", "replay": {"mode": "live", "samples": 2}})
+    listed = bob.get(reverse("goldens", args=["shop"])).content.decode()
+
+    assert "6 samples: about 6 requests, 1,800 tokens in, 120 out; at most 400 requests." in listed
+    assert "Shows how often a model of today does the same again" in page
     assert "1 sample: about 1 request, 300 tokens in, 20 out; at most 200 requests." in options

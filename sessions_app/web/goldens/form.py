@@ -9,6 +9,7 @@ from typing import Any
 
 from django import forms
 
+from sessions_app.core.fork.order import MAX_SAMPLES
 from sessions_app.core.goldens.proposals import Proposal
 from sessions_app.core.payload import JsonObject, JsonValue
 
@@ -19,6 +20,8 @@ MODES = (
     ("live", "Same scene, live model"),
 )
 ON_DIFFERENCE = (("play_on", "play on with the recorded answer"), ("stop", "stop there"))
+SAMPLES = 5
+"""So often a live model is asked, unless somebody says otherwise."""
 _NUMBERS = ("n", "usd", "more_than", "less_than")
 
 
@@ -31,6 +34,7 @@ class GoldenForm(forms.Form):
     mode = forms.ChoiceField(choices=MODES)
     agent = forms.CharField(max_length=100, required=False)
     on_difference = forms.ChoiceField(choices=ON_DIFFERENCE, required=False)
+    samples = forms.IntegerField(min_value=1, max_value=MAX_SAMPLES, initial=SAMPLES, required=False)
     more_checks = forms.CharField(max_length=20_000, required=False)
 
     def clean_more_checks(self) -> list[JsonValue]:
@@ -49,6 +53,8 @@ class GoldenForm(forms.Form):
     def replay(self) -> JsonObject:
         """As the API takes it."""
         kept = self.cleaned_data
+        if kept["mode"] == "live":
+            return {"mode": "live", "samples": kept["samples"] or SAMPLES}
         if kept["mode"] not in ("code", "code_and_tools"):
             return {"mode": kept["mode"]}
         return {

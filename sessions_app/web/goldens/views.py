@@ -14,7 +14,7 @@ from replay_goldens.checks import read_checks
 from sessions_app.core.errors import NotReplayable
 from sessions_app.core.fork.changes import ForkError
 from sessions_app.core.goldens.dataset import FORMATS
-from sessions_app.core.replay.parts import PRESET_WORDS
+from sessions_app.core.replay.parts import PRESET_WORDS, Parts
 from sessions_app.core.search.query import parse_query
 from sessions_app.models import Golden, GoldenRun, Project, Run
 from sessions_app.models.replays import OF_CODE, ReplayMode
@@ -26,6 +26,7 @@ from sessions_app.queries.goldens import (
     golden_run_by_id,
     golden_runs,
     goldens_of,
+    live_goldens,
     newest_runs,
 )
 from sessions_app.queries.replays import queue_of
@@ -41,7 +42,7 @@ from sessions_app.web.downloads import attachment
 from sessions_app.web.goldens.evidence import by_check, columns_of
 from sessions_app.web.htmx import HtmxHttpRequest
 from sessions_app.web.live import live_part_of
-from sessions_app.web.live_budget import whole_run_in_words
+from sessions_app.web.live_budget import goldens_in_words, whole_run_in_words
 from sessions_app.web.run_pages import run_address, whole_number
 
 PAGE = 50
@@ -69,6 +70,7 @@ def goldens(request: HttpRequest, project: Project) -> HttpResponse:
         "agents": registered_agents(),
         "deploys": deploys_of(project)[:DEPLOYS],
         "presets": PRESET_WORDS,
+        "live_budget": goldens_in_words(live_goldens(project)),
         "may_change": has_role(request.user, project, "member"),
     }
     return render(request, "goldens/list.html", context)
@@ -96,11 +98,18 @@ def _context(request: HttpRequest, project: Project, row: Golden) -> dict[str, A
         "scene_link": run_address(row.run, project),
         "preset": PRESET_WORDS[row.mode],  # type: ignore[index]  # one of ours, from a column
         "runs_code": row.mode in OF_CODE,
+        "proves": _parts(row).proves,
         "agents": registered_agents(),
         "default_agent": row.order.get("agent") or row.run.agent_name,
         "warnings": warnings_of(row),
         "may_change": has_role(request.user, project, "member"),
     }
+
+
+def _parts(row: Golden) -> Parts:
+    is_code, is_live = row.mode in OF_CODE, row.mode == ReplayMode.LIVE
+    agent, tools = "yours" if is_code else "rebuilt", "run" if row.mode == ReplayMode.CODE_AND_TOOLS else "frozen"
+    return Parts(agent=agent, tools=tools, model="live" if is_live else "recorded")  # type: ignore[arg-type]
 
 
 def _live_budget(row: Golden) -> str:
