@@ -473,8 +473,8 @@ def test_of_several_deployed_versions_the_same_one_is_the_measure(shop):
 
     found = judged(shop, "other bad", "other good", goldens=[golden], agents=["old", "new"])
 
-    assert [run["before"] for run in found["runs"]] == ["fail", "pass"]
-    assert found["words"].endswith("; since the last deploy none changed")
+    assert [(run["before"], run["change"]) for run in found["runs"]] == [("fail", None), ("pass", None)]
+    assert found["words"] == "1 of 2 golden runs passed, 1 failed"
 
 
 def test_a_cancelled_batch_goes_on_and_keeps_what_was_judged(shop):
@@ -491,6 +491,17 @@ def test_a_cancelled_batch_goes_on_and_keeps_what_was_judged(shop):
     assert [replay.order["agent"] for replay in Replay.objects.filter(state="queued")] == ["new", "new"]
     assert Replay.objects.filter(is_golden=True).count() == 5
     assert send(shop, f"/golden-batches/{asked}/resume").json()["progress"] == {"done": 1, "total": 3}
+
+
+def test_what_was_cancelled_did_not_break(shop):
+    golden = keep(shop).json()["golden_id"]
+    judged(shop, "good", goldens=[golden], agents=["new"], label="v1", is_deploy=True)
+    asked = batch(shop, goldens=[golden], agents=["new"]).json()["golden_batch_id"]
+
+    body = send(shop, f"/golden-batches/{asked}/cancel").json()
+
+    assert (body["runs"][0]["before"], body["runs"][0]["change"]) == ("pass", None)
+    assert body["words"] == "0 of 1 golden run passed, 1 could not run"
 
 
 # --- datasets ----------------------------------------------------------------------------------

@@ -39,14 +39,18 @@ class Outcome:
 
     @property
     def change(self) -> Literal["broke", "repaired"] | None:
-        """Since the last deploy."""
-        if None in (self.before, self.result) or (self.before == "pass") is (self.result == "pass"):
-            return None
-        return "repaired" if self.result == "pass" else "broke"
+        """Since the last deploy; what could not run or be judged tells of none."""
+        return _CHANGES.get((self.before, self.result))
 
     @property
     def title(self) -> str:
         return self.name if self.agent is None else f"{self.name} [{self.agent}]"
+
+
+_CHANGES: dict[tuple[Result | None, Result | None], Literal["broke", "repaired"]] = {
+    ("pass", "fail"): "broke",
+    ("fail", "pass"): "repaired",
+}
 
 
 def overall(outcomes: Sequence[Outcome]) -> Result | None:
@@ -74,12 +78,9 @@ def summary(outcomes: Sequence[Outcome]) -> str:
 
 
 def _since_the_deploy(outcomes: Sequence[Outcome]) -> str:
-    counted = [outcome for outcome in outcomes if outcome.counts]
-    if all(outcome.before is None for outcome in counted):
-        return ""
-    changes = Counter(outcome.change for outcome in counted)
+    changes = Counter(outcome.change for outcome in outcomes if outcome.counts)
     told = [f"{changes[change]} {change}" for change in ("broke", "repaired") if changes[change]]
-    return f"; since the last deploy {' and '.join(told) or 'none changed'}"
+    return f"; since the last deploy {' and '.join(told)}" if told else ""
 
 
 _OTHERS: tuple[tuple[Result | None, str], ...] = (
