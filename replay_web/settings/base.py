@@ -131,9 +131,12 @@ STORAGES = {
 # --- PostgreSQL
 
 DATABASES: dict[str, dict[str, Any]] = {}
+# A network that swallows packets is noticed in seconds; otherwise it takes TCP a quarter of an hour.
+_LOST_NETWORK = {"connect_timeout": "5", "tcp_user_timeout": "10000", "keepalives_idle": "10"}
 DATABASE_URL = env.secret("DATABASE_URL", OF_HOME.get("DATABASE_URL", ""))
 if DATABASE_URL:
     DATABASES["default"] = addresses.database(DATABASE_URL)
+    DATABASES["default"]["OPTIONS"] = {**_LOST_NETWORK, **DATABASES["default"]["OPTIONS"]}
     # Web and worker threads come and go; a pool bounds their connections and keeps them warm.
     # 0 is for commands that end soon, and for those who run a pool of their own.
     if _pool_size := env.number("DATABASE_POOL_SIZE", 10):
@@ -142,7 +145,7 @@ if DATABASE_URL:
         DATABASES["default"]["OPTIONS"]["pool"] = {
             "min_size": 1,
             "max_size": _pool_size,
-            "timeout": 5,
+            "timeout": 2,
             "reconnect_timeout": 1,
         }
         # Connections of our own pool stay, and with them what PostgreSQL has planned. `server_side_binding` would plan

@@ -49,7 +49,7 @@ class Postgres:
             folder=self.data,
             stop_signal=signal.SIGINT,  # "fast": ends sessions and closes the files properly
             grace=20,
-            longest_pause=2,  # others wait for it, and a start costs little
+            longest_pause=1,  # others wait for it, and a start costs little
             is_ready=self.is_ready,
         )
 

@@ -7,6 +7,7 @@ from urllib.parse import unquote
 
 import pytest
 from django.conf import settings
+from django.db import OperationalError
 from django.template import Context, Template
 from django.test import Client, RequestFactory
 from django.urls import resolve, reverse
@@ -103,6 +104,16 @@ def test_a_failure_shows_a_reference_that_stands_in_the_log(caplog):
     assert response.status_code == 500
     assert reference in caplog.text
     assert "secret" not in response.content.decode()
+
+
+def test_a_page_whose_database_does_not_answer_says_to_come_back():
+    try:
+        raise OperationalError
+    except OperationalError:
+        response = server_error(RequestFactory().get("/"))
+
+    assert (response.status_code, response["Retry-After"]) == (503, "2")
+    assert "The database does not answer." in response.content.decode()
 
 
 # --- ids in addresses

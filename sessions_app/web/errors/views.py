@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 import secrets
+import sys
 
+from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.template.loader import render_to_string
@@ -49,6 +51,12 @@ def csrf_failed(request: HttpRequest, reason: str = "") -> HttpResponse:
 
 def server_error(request: HttpRequest) -> HttpResponse:
     """A reference that stands in the log as well; the page needs neither the database nor a user."""
+    if isinstance(sys.exc_info()[1], OperationalError | InterfaceError):
+        return unavailable()
     reference = secrets.token_hex(4)
     logger.error("Reference %s: the page %s failed; see the traceback above or below.", reference, request.path)
     return HttpResponse(render_to_string("errors/500.html", {"reference": reference}), status=500)
+
+
+def unavailable() -> HttpResponse:
+    return HttpResponse(render_to_string("errors/503.html"), status=503, headers={"Retry-After": "2"})
