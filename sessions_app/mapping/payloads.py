@@ -35,16 +35,18 @@ class _Row(NamedTuple):
 
 
 _KNOWN = """
-SELECT digest FROM sessions_app_storedpayload WHERE project_id = %(project)s AND digest = ANY(%(wanted)b)
+SELECT digest FROM sessions_app_storedpayload
+WHERE project_id = %(project)s AND digest = ANY(%(wanted)b) AND NOT is_doomed
 """
 _ADD = """
-INSERT INTO sessions_app_storedpayload (project_id, digest, size, stored_size, is_compressed, data)
-SELECT %(project)s, row.* FROM unnest(
+INSERT INTO sessions_app_storedpayload (project_id, digest, size, stored_size, is_compressed, data, is_doomed)
+SELECT %(project)s, row.*, false FROM unnest(
     %(digest)b::bytea[], %(size)b::int[], %(stored_size)b::int[], %(is_compressed)b::bool[], %(data)b::bytea[]
 ) AS row
 ORDER BY 2
-ON CONFLICT DO NOTHING
+ON CONFLICT (project_id, digest) DO UPDATE SET is_doomed = false WHERE sessions_app_storedpayload.is_doomed
 """
+"""Nothing that is stored goes by itself. What was doomed is needed again."""
 
 
 def write_many(project_id: int, contents: Mapping[str, bytes]) -> None:
@@ -53,7 +55,7 @@ def write_many(project_id: int, contents: Mapping[str, bytes]) -> None:
 
 
 def missing(project_id: int, contents: Mapping[str, bytes]) -> dict[str, bytes]:
-    """Those that are not stored; one query, none for nothing. What is stored stays, so this may be asked beforehand."""
+    """Those that are not stored to stay; one query, none for nothing. So this may be asked beforehand."""
     known = _known(project_id, contents)
     return {digest: content for digest, content in contents.items() if digest not in known}
 
@@ -117,3 +119,28 @@ def _content(project_id: int, digest: str, data: bytes | None, is_compressed: bo
         return None if kept is None else unpack(bytes(kept), is_compressed=is_compressed)
     except ZstdError:
         return None
+
+
+# --- what may go -------------------------------------------------------------------------------
+
+_MARK = """
+UPDATE sessions_app_storedpayload SET is_doomed = %(is_doomed)s
+WHERE project_id = %(project)s AND digest = ANY(%(wanted)b)
+"""
+
+
+def doom(project_id: int, digests: Iterable[str]) -> None:
+    """What referred to them is being replaced: they go once it is seen that nothing else does. Who writes one of them
+    again keeps it."""
+    _mark(project_id, digests, is_doomed=True)
+
+
+def keep(project_id: int, digests: Iterable[str]) -> None:
+    """Something refers to them."""
+    _mark(project_id, digests, is_doomed=False)
+
+
+def _mark(project_id: int, digests: Iterable[str], *, is_doomed: bool) -> None:
+    wanted = [bytes.fromhex(digest) for digest in sorted(digests)]
+    with binary_cursor() as cursor:
+        cursor.execute(_MARK, {"project": project_id, "wanted": wanted, "is_doomed": is_doomed})

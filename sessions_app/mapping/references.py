@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 
 from sessions_app.core.packed_nodes import Reference
 from sessions_app.mapping.payloads import read_many
-from sessions_app.mapping.pieces import open_pieces
+from sessions_app.mapping.pieces import open_pieces, step_texts
+from sessions_app.mapping.run_contents import own_links
 from sessions_app.models import RunContent
 
 _REFERENCE = re.compile(rb'"piece": (\d+)|"sha256": "([0-9a-f]{64})"')
@@ -35,3 +36,11 @@ def read_references_of(wanted: Sequence[tuple[RunContent, Set[Reference]]]) -> l
 def _found(content: RunContent, wanted: Set[Reference], rows: Mapping[str, bytes]) -> dict[Reference, bytes]:
     pairs = ((each, content.opened.get(each) if isinstance(each, int) else rows.get(each)) for each in wanted)
     return {each: found for each, found in pairs if found is not None}
+
+
+def stored_apart(content: RunContent) -> set[str]:
+    """Digests of the payloads that its own part refers to and does not hold. Raises `StepMissing`."""
+    texts = [content.intact_header, *step_texts(content, content.own_steps)]
+    every = {each for text in texts for each in payload_references(text)}
+    every.update(message for _, message in own_links(content).values())
+    return {each for each in every if isinstance(each, str)}

@@ -252,6 +252,74 @@ class Migration(migrations.Migration):
             ],
         ),
         migrations.CreateModel(
+            name="RedactionJob",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("rules", models.TextField(blank=True)),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[
+                            ("counting", "Counting"),
+                            ("counted", "Counted"),
+                            ("applying", "Applying"),
+                            ("done", "Done"),
+                            ("cancelled", "Cancelled"),
+                        ],
+                        default="counting",
+                        max_length=10,
+                    ),
+                ),
+                (
+                    "phase",
+                    models.CharField(
+                        choices=[
+                            ("traces", "Traces"),
+                            ("contents", "Contents"),
+                            ("words", "Words"),
+                            ("remains", "Remains"),
+                        ],
+                        default="contents",
+                        max_length=10,
+                    ),
+                ),
+                ("position", models.BigIntegerField(default=0)),
+                ("looked_at", models.IntegerField(default=0)),
+                ("counts", models.JSONField(default=dict)),
+                ("changed", models.JSONField(default=dict)),
+                ("unchanged", models.JSONField(default=list)),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                ("started_at", models.DateTimeField(null=True)),
+                ("finished_at", models.DateTimeField(null=True)),
+                (
+                    "project",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="redaction_jobs",
+                        to="sessions_app.project",
+                    ),
+                ),
+                (
+                    "requested_by",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "started_by",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+            ],
+        ),
+        migrations.CreateModel(
             name="Replay",
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
@@ -470,6 +538,33 @@ class Migration(migrations.Migration):
             field=models.ForeignKey(
                 on_delete=django.db.models.deletion.CASCADE, related_name="replays", to="sessions_app.run"
             ),
+        ),
+        migrations.CreateModel(
+            name="Note",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("step", models.IntegerField(null=True)),
+                ("text", models.TextField()),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                (
+                    "author",
+                    models.ForeignKey(
+                        null=True, on_delete=django.db.models.deletion.SET_NULL, to=settings.AUTH_USER_MODEL
+                    ),
+                ),
+                (
+                    "key",
+                    models.ForeignKey(
+                        null=True, on_delete=django.db.models.deletion.SET_NULL, to="sessions_app.apikey"
+                    ),
+                ),
+                (
+                    "run",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="notes", to="sessions_app.run"
+                    ),
+                ),
+            ],
         ),
         migrations.AddField(
             model_name="golden",
@@ -706,6 +801,34 @@ class Migration(migrations.Migration):
             ],
         ),
         migrations.CreateModel(
+            name="SignIn",
+            fields=[
+                (
+                    "session_key",
+                    models.CharField(max_length=40, primary_key=True, serialize=False, verbose_name="session key"),
+                ),
+                ("session_data", models.TextField(verbose_name="session data")),
+                ("expire_date", models.DateTimeField(db_index=True, verbose_name="expire date")),
+                ("signed_in_at", models.DateTimeField(null=True)),
+                ("browser", models.CharField(blank=True, max_length=200)),
+                ("address", models.GenericIPAddressField(null=True)),
+                (
+                    "user",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="sign_ins",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+            ],
+            options={
+                "verbose_name": "session",
+                "verbose_name_plural": "sessions",
+                "abstract": False,
+            },
+        ),
+        migrations.CreateModel(
             name="StoredPayload",
             fields=[
                 (
@@ -719,6 +842,7 @@ class Migration(migrations.Migration):
                 ("stored_size", models.IntegerField()),
                 ("data", models.BinaryField(null=True)),
                 ("is_compressed", models.BooleanField()),
+                ("is_doomed", models.BooleanField(default=False)),
                 (
                     "project",
                     models.ForeignKey(
@@ -726,11 +850,6 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
-            options={
-                "indexes": [
-                    models.Index(condition=models.Q(("data", None)), fields=["digest"], name="payload_in_folder"),
-                ],
-            },
         ),
         migrations.CreateModel(
             name="Trace",
@@ -791,6 +910,14 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name="ingestnote",
             index=models.Index(fields=["project", "-last_at"], name="ingest_notes_newest"),
+        ),
+        migrations.AddConstraint(
+            model_name="redactionjob",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("state__in", ["counting", "counted", "applying"])),
+                fields=("project",),
+                name="one_open_redaction_a_project",
+            ),
         ),
         migrations.AddIndex(
             model_name="golden",
@@ -911,6 +1038,14 @@ class Migration(migrations.Migration):
             constraint=models.UniqueConstraint(fields=("project", "request_key"), name="one_replay_a_request_key"),
         ),
         migrations.AddIndex(
+            model_name="storedpayload",
+            index=models.Index(condition=models.Q(("data", None)), fields=["digest"], name="payload_in_folder"),
+        ),
+        migrations.AddIndex(
+            model_name="storedpayload",
+            index=models.Index(condition=models.Q(("is_doomed", True)), fields=["project"], name="payloads_doomed"),
+        ),
+        migrations.AddIndex(
             model_name="trace",
             index=models.Index(
                 condition=models.Q(("batches_assembled__lt", models.F("batches_received"))),
@@ -946,61 +1081,6 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name="spanbatch",
             constraint=models.UniqueConstraint(fields=("trace", "digest"), name="one_batch_a_digest"),
-        ),
-        migrations.CreateModel(
-            name="SignIn",
-            fields=[
-                (
-                    "session_key",
-                    models.CharField(max_length=40, primary_key=True, serialize=False, verbose_name="session key"),
-                ),
-                ("session_data", models.TextField(verbose_name="session data")),
-                ("expire_date", models.DateTimeField(db_index=True, verbose_name="expire date")),
-                ("signed_in_at", models.DateTimeField(null=True)),
-                ("browser", models.CharField(blank=True, max_length=200)),
-                ("address", models.GenericIPAddressField(null=True)),
-                (
-                    "user",
-                    models.ForeignKey(
-                        null=True,
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="sign_ins",
-                        to=settings.AUTH_USER_MODEL,
-                    ),
-                ),
-            ],
-            options={
-                "verbose_name": "session",
-                "verbose_name_plural": "sessions",
-                "abstract": False,
-            },
-        ),
-        migrations.CreateModel(
-            name="Note",
-            fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                ("step", models.IntegerField(null=True)),
-                ("text", models.TextField()),
-                ("created_at", models.DateTimeField(auto_now_add=True)),
-                (
-                    "author",
-                    models.ForeignKey(
-                        null=True, on_delete=django.db.models.deletion.SET_NULL, to=settings.AUTH_USER_MODEL
-                    ),
-                ),
-                (
-                    "key",
-                    models.ForeignKey(
-                        null=True, on_delete=django.db.models.deletion.SET_NULL, to="sessions_app.apikey"
-                    ),
-                ),
-                (
-                    "run",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="notes", to="sessions_app.run"
-                    ),
-                ),
-            ],
         ),
         # zstd's frames and digests get no smaller by PostgreSQL's own compression.
         migrations.RunSQL(

@@ -7,6 +7,7 @@ from sessions_app.models.notes import Note
 from sessions_app.models.payloads import HistoryNode, StoredPayload
 from sessions_app.models.projects import ApiKey, Invitation, Membership, Project
 from sessions_app.models.recordings import ColdCase, Run, Session
+from sessions_app.models.redaction_jobs import RedactionJob
 from sessions_app.models.replays import Replay, SessionReplay
 from sessions_app.models.sharing import ShareLink
 from sessions_app.models.sign_ins import SignIn
@@ -25,6 +26,7 @@ __all__ = [
     "Membership",
     "Note",
     "Project",
+    "RedactionJob",
     "Replay",
     "Run",
     "RunContent",

@@ -21,10 +21,13 @@ class StoredPayload(models.Model):
     data = models.BinaryField(null=True)
     """Compressed with zstd when `is_compressed`; null when they lie in the blob folder."""
     is_compressed = models.BooleanField()
+    is_doomed = models.BooleanField(default=False)
+    """Whether it goes as soon as nothing refers to it: what did refer to it was redacted."""
 
     class Meta:
         indexes: ClassVar = [
             models.Index(fields=["digest"], condition=models.Q(data=None), name="payload_in_folder"),
+            models.Index(fields=["project"], condition=models.Q(is_doomed=True), name="payloads_doomed"),
         ]
 
     def __str__(self) -> str:

@@ -54,10 +54,25 @@ def try_rules(project: Project, rules: OwnRules) -> Tried:
 def _counts(rows: Iterable[Run], project: Project, rules: OwnRules) -> Iterable[dict[str, int]]:
     room = _ENOUGH
     for row in rows:
-        try:
-            record = encode_native(load_run(row))
-        except ReplayProductError:
-            continue  # damaged; its own page says so
-        if (room := room - len(record)) < 0:
+        record = _record_of(row)
+        if (room := room - len(record or b"")) < 0:
             return
-        yield dict(Redactor(bytes(project.redaction_secret), rules_of(rules)).redact(record).counts)
+        if record is not None:
+            yield _found(record, project, rules)
+
+
+def counts_of(row: Run, project: Project) -> dict[str, int]:
+    """How many values the project's rules would take out of a stored run, by rule."""
+    record = _record_of(row)
+    return {} if record is None else _found(record, project, own_rules(project))
+
+
+def _found(record: bytes, project: Project, rules: OwnRules) -> dict[str, int]:
+    return dict(Redactor(bytes(project.redaction_secret), rules_of(rules)).redact(record).counts)
+
+
+def _record_of(row: Run) -> bytes | None:
+    try:
+        return encode_native(load_run(row))
+    except ReplayProductError:
+        return None  # damaged; its own page says so

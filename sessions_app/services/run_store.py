@@ -87,6 +87,18 @@ def store_assembled(project: models.Project, run: Run, *, source: bytes | None, 
         return before
 
 
+def rewrite(row: models.Run, run: Run, *, source: bytes | None) -> None:
+    """Write it over with what was made of it; what people and replays said of it stays."""
+    _write_over(row, row.project, run, run_digest(run), source)
+
+
+def rewrite_content(content: models.RunContent, run: Run) -> models.RunContent:
+    """The same of a content that no run has, and that replays need."""
+    written = _content(content.project, run, run_digest(run), None)
+    release(models.RunContent.objects.filter(pk__in=[content.pk, written.pk]))
+    return written
+
+
 def _made(key: int | None) -> models.Run | None:
     return None if key is None else models.Run.objects.filter(pk=key).only(*_TO_WRITE_OVER).first()
 

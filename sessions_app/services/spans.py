@@ -57,7 +57,7 @@ def receive(
 
 
 def _arrivals(project: Project, spans: Sequence[Span], logs: Sequence[LogRecord]) -> list[Arrival]:
-    redact = _Redact(project)
+    redact = Redact(project)
     spans_of, logs_of = defaultdict(list), defaultdict(list)
     for span in spans:
         spans_of[span.trace_id].append(span)
@@ -65,12 +65,12 @@ def _arrivals(project: Project, spans: Sequence[Span], logs: Sequence[LogRecord]
         if log.trace_id is not None:
             logs_of[log.trace_id].append(log)
     return [
-        _arrival(trace_id, spans_of[trace_id], logs_of[trace_id], Packer(redact, redact.is_secret))
+        arrival_of(trace_id, spans_of[trace_id], logs_of[trace_id], Packer(redact, redact.is_secret))
         for trace_id in sorted({*spans_of, *logs_of})
     ]
 
 
-def _arrival(trace_id: str, spans: Sequence[Span], logs: Sequence[LogRecord], packer: Packer) -> Arrival:
+def arrival_of(trace_id: str, spans: Sequence[Span], logs: Sequence[LogRecord], packer: Packer) -> Arrival:
     batch = write_batch(spans, logs, packer)
     has_end = any(span.parent_id is None and span.end_ns for span in spans)
     known = {span.span_id for span in spans}
@@ -88,13 +88,15 @@ def _arrival(trace_id: str, spans: Sequence[Span], logs: Sequence[LogRecord], pa
 _REMEMBERED = RememberedPieces(16 * 1024 * 1024)
 
 
-class _Redact:
+class Redact:
     """The project's redaction, as the packer asks for it."""
 
     def __init__(self, project: Project) -> None:
         self._redactor = redactor_of(project)
         self._rules = rules_of(own_rules(project))
         self._memory = bytes(project.redaction_secret) + project.redaction.encode()
+        self.has_hit = False
+        """Whether something was taken out."""
 
     def __call__(self, content: bytes, is_json: bool) -> bytes:
         key = key_of(self._memory, content, is_json=is_json)
@@ -102,6 +104,7 @@ class _Redact:
         if known is None:
             known = self._redacted(content, is_json)
             _REMEMBERED.put(key, known)
+        self.has_hit = self.has_hit or known != content
         return known
 
     def _redacted(self, content: bytes, is_json: bool) -> bytes:

@@ -139,9 +139,14 @@ def _spans(trace_id: str, contents: list[bytes], pieces: Pieces, *, exact: bool)
     return merge(spans, logs)
 
 
+def contents_of(trace: Trace) -> tuple[list[bytes], Pieces]:
+    """Its batches, and what they refer to."""
+    return _contents(trace, None)
+
+
 def spans_of(trace: Trace) -> list[Span]:
     """The spans of a trace as they arrived, after redaction, with every text to the letter."""
-    contents, pieces = _contents(trace, None)
+    contents, pieces = contents_of(trace)
     return _spans(trace.trace_id, contents, pieces, exact=True)
 
 

@@ -6,9 +6,11 @@ import json
 
 import pytest
 from django.urls import reverse
+from django.utils import timezone
 
 from sessions_app.core.redaction.own_rules import KINDS, ON_AT_FIRST
-from sessions_app.models import Run
+from sessions_app.models import RedactionJob, Run
+from sessions_app.services import redaction_jobs
 from tests.builders import make_client, make_key, make_record, make_tool_step, post_run, row_counts
 from tests.otlp_requests import PROTOBUF, as_protobuf, make_span, make_traces
 from tests.web.making import client_of, make_user
@@ -92,6 +94,49 @@ def test_rules_are_tried_on_the_last_runs_and_nothing_is_kept(shop, ann, sender)
     assert (shop.redaction, row_counts()) == ("", stored)
 
 
+def test_a_path_is_taken_out_where_it_leads_alone(ann, sender):
+    ann.post(RULES, {"fields_taken": "customer.street"})
+
+    post_run(sender, make_record("r", make_tool_step(result={"customer": [{"street": "Elm"}], "street": "Oak"})))
+
+    result = result_of(sender, "r")
+    assert result["customer"][0]["street"].startswith("[own_field:")
+    assert result["street"] == "Oak"
+
+
+def test_rules_are_applied_to_what_is_stored_once_somebody_has_seen_the_counts(shop, ann, sender):
+    post_run(sender, make_record("before", make_tool_step(result=ANSWER)))
+    ann.post(RULES, SAID)
+    change = f"{RULES}/stored/change"
+
+    ann.post(change, {"do": "count"})
+    while redaction_jobs.go_on():
+        pass
+    counted = " ".join(ann.get(f"{RULES}/stored").content.decode().split())
+    assert "<code>customer</code></td> <td>1</td> <td>1</td>" in counted
+    assert result_of(sender, "before")["note"].startswith("CUST-123456")
+
+    ann.post(change, {"do": "start"})
+    while redaction_jobs.go_on():
+        pass
+
+    assert result_of(sender, "before")["note"].startswith("[customer:")
+    RedactionJob.objects.update(state="done", finished_at=timezone.now())
+    assert "started by ann; changed 1 recording," in " ".join(ann.get(RULES).content.decode().split())
+
+
+def test_a_count_of_other_rules_is_not_applied(shop, ann):
+    ann.post(f"{RULES}/stored/change", {"do": "count"})
+    redaction_jobs.go_on()
+    ann.post(RULES, SAID)
+
+    page = ann.post(f"{RULES}/stored/change", {"do": "start"}, follow=True).content.decode()
+
+    assert "The rules were changed after the count; count again." in page
+    ann.post(f"{RULES}/stored/change", {"do": "cancel"})
+    assert RedactionJob.objects.get().state == "cancelled"
+
+
 @pytest.mark.parametrize(
     ("said", "words"),
     [
@@ -116,7 +161,9 @@ def test_a_bad_rule_is_refused_in_words_and_what_was_typed_stays(shop, ann, said
 def test_only_administrators_see_and_change_the_rules(shop):
     member = client_of(make_user("mia", shop, "member"))
 
-    assert [member.get(RULES).status_code, member.post(RULES, SAID).status_code] == [403, 403]
+    asked = [member.get(RULES), member.post(RULES, SAID), member.post(f"{RULES}/stored/change", {"do": "count"})]
+
+    assert [answer.status_code for answer in asked] == [403, 403, 403]
 
 
 def test_all_kinds_are_on_the_page_and_those_of_persons_are_off_at_first(ann):

@@ -43,7 +43,7 @@ class OwnRules:
     """One project's."""
 
     fields: tuple[str, ...] = ()
-    """Names of fields whose values are taken out, wherever they stand."""
+    """Names of fields whose values are taken out wherever they stand, and paths such as `customer.address`."""
     patterns: tuple[tuple[str, str], ...] = ()
     """Names, which the placeholders carry, with their regular expressions (RE2)."""
     kinds: tuple[str, ...] = ON_AT_FIRST
@@ -62,10 +62,15 @@ class OwnRules:
 @lru_cache(maxsize=64)
 def rules_of(own: OwnRules) -> tuple[Rule, ...]:
     """All that apply; the project's own come first, so their names stand where they overlap with others."""
-    fields = FieldRule(name=OWN_FIELD, fields=frozenset(map(fold_name, own.fields)))
+    paths = frozenset(path for path in map(_path, own.fields) if len(path) > 1)
+    fields = FieldRule(name=OWN_FIELD, fields=frozenset(map(fold_name, own.fields)), paths=paths)
     patterns = [_pattern_rule(name, pattern) for name, pattern in own.patterns]
     others = [rule for rule in _RULES if rule.name not in KINDS or rule.name in own.kinds]
     return (*([fields] if own.fields else []), *patterns, *others)
+
+
+def _path(field: str) -> tuple[str, ...]:
+    return tuple(fold_name(name) for name in field.split("."))
 
 
 def _pattern_rule(name: str, pattern: str) -> TextRule:
@@ -89,7 +94,7 @@ def read_fields(text: str) -> tuple[str, ...]:
     """One on each line. Raises `BadRule`."""
     names = _lines(text)
     for name in names:
-        if not fold_name(name) or len(name) > 100:
+        if not all(_path(name)) or len(name) > 100:
             raise BadRule(f"{name[:40]!r} is no name of a field.")
     return names
 

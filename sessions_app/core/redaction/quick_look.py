@@ -14,7 +14,7 @@ from string import ascii_lowercase, ascii_uppercase
 import msgspec
 
 from .rare_signs import finder
-from .rules import FieldRule, Rule, Spelled, TextRule, always
+from .rules import Rule, Spelled, TextRule, always
 
 _FOLDED = bytes.maketrans(f"{ascii_uppercase}123456789".encode(), f"{ascii_lowercase}000000000".encode())
 _LEFT_OUT = b"-_. \\"
@@ -65,7 +65,9 @@ def quick_look(rules: tuple[Rule, ...]) -> QuickLook:
 
 
 def _names_of(rule: Rule) -> frozenset[str]:
-    return rule.fields | rule.token_fields if isinstance(rule, FieldRule) else rule.names
+    if isinstance(rule, TextRule):
+        return rule.names
+    return rule.fields.union(rule.token_fields, (path[-1] for path in rule.paths))
 
 
 def _folded(content: bytes) -> str:

@@ -33,6 +33,8 @@ class FieldRule:
     """Names in snake_case. `x-api-key`, `xApiKey` and `openai_api_key` all match `api_key`."""
     token_fields: frozenset[str] = frozenset()
     """Names that count only as a whole and with a value that looks like a token: `token`."""
+    paths: frozenset[tuple[str, ...]] = frozenset()
+    """Names in snake_case, each of a field below the one before it; lists between them do not count."""
 
 
 # Equal only to itself: a hash of the patterns would go over all their code.

@@ -74,6 +74,10 @@ class Meaning(NamedTuple):
 
     role: Role
     rule: str
+    name: str = ""
+    """In snake_case, where a path of a rule has it."""
+    paths: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """The rules for which it is secret below these names, the nearest first."""
 
 
 PLAIN = Meaning(Role.PLAIN, "")
@@ -158,7 +162,10 @@ class FieldMeanings:
                 return Meaning(Role.TOKEN, rule.name)
             if is_secret_field(rule, folded):
                 return Meaning(Role.SECRET, rule.name)
-        return Meaning(ROLES.get(name.lower(), Role.PLAIN), "")
+        role = ROLES.get(name.lower(), Role.PLAIN)
+        paths = [(rule.name, path[::-1]) for rule in self._rules for path in rule.paths if folded in path]
+        ends = tuple((rule, path[1:]) for rule, path in paths if path[0] == folded)
+        return Meaning(role, "", folded, ends) if paths else Meaning(role, "")
 
 
 @lru_cache(maxsize=64)
@@ -194,7 +201,9 @@ class Scanner:
             if token == KEY:
                 raw = match[1]
                 frame.meaning = meaning = self._meaning_of(raw)
-                if meaning.role is Role.LOGPROB:
+                if meaning.paths:
+                    frame.meaning = _meaning_below(stack, meaning)
+                elif meaning.role is Role.LOGPROB:
                     frame.has_logprob = True
                 elif meaning.role is Role.SCHEMA:
                     frame.looks_like_schema = True
@@ -233,7 +242,7 @@ class Scanner:
                 elif frame.count == 2:
                     frame.second = start, end, raw
             return
-        role, rule = frame.meaning
+        role, rule, *_ = frame.meaning
         if role is Role.VALUE:
             frame.value = start, end, raw
         elif role is Role.NAME and raw is not None:
@@ -262,8 +271,17 @@ class Scanner:
             self.late.append(Region(start, end, name.rule))
 
 
+def _meaning_below(stack: Sequence[Frame], meaning: Meaning) -> Meaning:
+    """Of a key of the last of these frames: secret where a path of a rule leads to it."""
+    above = tuple(frame.meaning.name for frame in reversed(stack[:-1]) if frame.is_object)
+    for rule, names in meaning.paths:
+        if above[: len(names)] == names:
+            return meaning._replace(role=Role.SECRET, rule=rule)
+    return meaning
+
+
 def _secret_here(frame: Frame) -> str:
-    role, rule = frame.meaning
+    role, rule, *_ = frame.meaning
     if role is Role.SECRET:
         return rule
     return frame.schema_rule if role is Role.SCHEMA_VALUE else ""
