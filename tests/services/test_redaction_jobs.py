@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 from django.contrib.auth.models import User
@@ -15,8 +13,6 @@ from sessions_app.agents.process.sandbox import ChildPool
 from sessions_app.core.redaction import OwnRules
 from sessions_app.core.redaction.own_rules import ON_AT_FIRST
 from sessions_app.mapping.load import load_run
-from sessions_app.mapping.payloads import read_many
-from sessions_app.mapping.pieces import read_pieces
 from sessions_app.models import (
     ColdCase,
     HistoryNode,
@@ -27,19 +23,17 @@ from sessions_app.models import (
     Run,
     RunContent,
     SpanBatch,
-    StoredPayload,
-    Trace,
 )
 from sessions_app.services import redacted_runs, redaction_jobs, replay_work
 from sessions_app.services.contents import sweep_contents
 from sessions_app.services.ingest import ingest_document
 from sessions_app.services.redaction import save_rules
 from sessions_app.services.replays import request_replay
-from sessions_app.services.span_batches import open_batches
 from sessions_app.services.verification import problems
 from tests.agents.talking import example
-from tests.builders import all_stored_bytes, make_client, make_key, make_project, make_record, make_tool_step
+from tests.builders import make_client, make_key, make_project, make_record, make_tool_step
 from tests.otlp_requests import PROTOBUF, as_protobuf, make_span, make_traces
+from tests.stored_bytes import everything
 
 pytestmark = pytest.mark.django_db(transaction=True)
 SECRET = "CUST-123456"
@@ -107,45 +101,29 @@ def applied(project: Project, user: User) -> RedactionJob:
     return RedactionJob.objects.get()
 
 
-def everything(settings) -> Iterator[tuple[str, bytes]]:
-    """All columns, and what is compressed in them, unpacked."""
-    yield from all_stored_bytes()
-    for content in RunContent.objects.all():
-        yield "header", bytes(content.header)
-        yield "steps", repr(content.own_steps).encode()
-        pieces = read_pieces(content, range(content.first_piece, content.next_piece))
-        yield from (("piece", piece) for piece in pieces.values())
-    for row in StoredPayload.objects.all():
-        yield from (("payload", content) for content in read_many(row.project_id, [str(row)]).values())
-    for trace in Trace.objects.all():
-        yield from (("spans", content or b"") for _, content in open_batches(trace.batches.all()))
-    files = {file.name for file in Path(settings.REPLAY_BLOBS).glob("*/*/*")}
-    assert files == {str(row) for row in StoredPayload.objects.filter(data=None)}, "a blob without its row"
+def places_of(secret: str) -> set[str]:
+    return {place for place, content in everything() if secret.encode() in content}
 
 
-def places_of(secret: str, settings) -> set[str]:
-    return {place for place, content in everything(settings) if secret.encode() in content}
-
-
-def test_what_is_redacted_is_gone_from_everything_that_is_stored(project, user, settings):
+def test_what_is_redacted_is_gone_from_everything_that_is_stored(project, user):
     run = fill(project)
     assert replayed(run) == "reproduced"
-    before = places_of(SECRET, settings)
+    before = places_of(SECRET)
     assert {"piece", "payload", "spans", "sessions_app_note.text", "sessions_app_run.input_preview"} <= before
     count = Run.objects.count()
 
     job = applied(project, user)
 
     assert (job.state, job.unchanged) == ("done", [])
-    assert places_of(SECRET, settings) - {"sessions_app_project.redaction"} == set()
-    assert places_of("Elm Row 7", settings) == set()
+    assert places_of(SECRET) - {"sessions_app_project.redaction"} == set()
+    assert places_of("Elm Row 7") == set()
     assert list(problems()) == []
     assert Run.objects.count() == count
     assert replayed(Run.objects.get(pk=run.pk)) == "reproduced"
     assert [job.requested_by, job.started_by] == [user, user]
 
 
-def test_a_count_says_what_would_change_and_changes_nothing(project, user, settings):
+def test_a_count_says_what_would_change_and_changes_nothing(project, user):
     fill(project)
     stored = [bytes(run.content_digest) for run in Run.objects.order_by("pk")]
     save_rules(project, RULES)
@@ -172,7 +150,7 @@ def test_nothing_is_applied_that_was_not_counted(project, user):
     assert RedactionJob.objects.filter(state="cancelled").count() == 1
 
 
-def test_a_worker_that_dies_in_the_middle_loses_nothing_and_another_goes_on(project, user, settings, monkeypatch):
+def test_a_worker_that_dies_in_the_middle_loses_nothing_and_another_goes_on(project, user, monkeypatch):
     fill(project)
     rewrite, times = redacted_runs.rewrite, []
 
@@ -190,11 +168,11 @@ def test_a_worker_that_dies_in_the_middle_loses_nothing_and_another_goes_on(proj
     work_to_the_end()
 
     assert RedactionJob.objects.get().state == "done"
-    assert places_of(SECRET, settings) - {"sessions_app_project.redaction"} == set()
+    assert places_of(SECRET) - {"sessions_app_project.redaction"} == set()
     assert list(problems()) == []
 
 
-def test_done_again_it_changes_nothing(project, user, settings):
+def test_done_again_it_changes_nothing(project, user):
     fill(project)
     applied(project, user)
     digests = [bytes(run.content_digest) for run in Run.objects.order_by("pk")]
@@ -210,7 +188,7 @@ def test_done_again_it_changes_nothing(project, user, settings):
     assert [bytes(run.content_digest) for run in Run.objects.order_by("pk")] == digests
 
 
-def test_a_payload_that_another_run_needs_stays(project, user, settings):
+def test_a_payload_that_another_run_needs_stays(project, user):
     """It was doomed with a run that was changed, and is the same in both."""
     common = "".join(f"row {n * 7919 % 10007} of a catalogue; " for n in range(400))
     for name, more in (("a", SECRET), ("b", "nothing")):

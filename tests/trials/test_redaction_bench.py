@@ -1,4 +1,4 @@
-"""Generated secrets of some seventy kinds, put into a record in sixteen ways: none is in what is kept or shown.
+"""Generated secrets of some seventy kinds, put into records and spans in many ways: none is in what is kept or shown.
 
 What the redactor finds of real agents' traces, in which there is none, is counted too. Both figures are printed.
 """
@@ -8,15 +8,34 @@ from __future__ import annotations
 import json
 import string
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from random import Random
 from typing import Any
 
 import pytest
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
+from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 
 from sessions_app.core.redaction import Redactor
+from sessions_app.core.spans.remembered import RememberedPieces
+from sessions_app.services import spans
+from sessions_app.services.spans import Redact
 from tests.builders import make_client, make_key, make_project, make_record, make_tool_step
 from tests.core.test_redaction_shapes import in_base64, readable_parts
+from tests.otlp_requests import (
+    PROTOBUF,
+    SPAN_ID,
+    TRACE_ID,
+    as_protobuf,
+    make_attributes,
+    make_logs,
+    make_span,
+    make_traces,
+    make_value,
+)
+from tests.stored_bytes import everything
 from tests.trials.mutations import Fuzzer
 
 HEX, UPPER, DIGITS = "0123456789abcdef", string.ascii_uppercase + string.digits, string.digits
@@ -247,3 +266,108 @@ def test_nothing_that_is_given_out_holds_a_secret():
 
     print(f"{len(KINDS)} kinds: {len(found)} are in an answer of the API: {found}")
     assert found == []
+
+
+# --- spans -------------------------------------------------------------------------------------
+
+
+def chat(text: str) -> str:
+    return json.dumps([{"role": "user", "parts": [{"type": "text", "content": text}]}, {"role": "user", "parts": []}])
+
+
+def with_event(text: str) -> Span:
+    made = make_span()
+    made.events.add(name="gen_ai.choice", attributes=make_attributes({"message": text}))
+    return made
+
+
+def with_link(text: str) -> Span:
+    made = make_span()
+    made.links.add(trace_id=b"\7" * 16, span_id=b"\7" * 8, attributes=make_attributes({"why": text}))
+    return made
+
+
+def in_resource(text: str) -> ExportTraceServiceRequest:
+    return make_traces(make_span(), resource={"note": text})
+
+
+def in_scope(text: str) -> ExportTraceServiceRequest:
+    request = make_traces(make_span())
+    request.resource_spans[0].scope_spans[0].scope.attributes.extend(make_attributes({"note": text}))
+    return request
+
+
+def as_log(**fields: Any) -> ExportLogsServiceRequest:
+    return make_logs(LogRecord(trace_id=TRACE_ID, span_id=SPAN_ID, time_unix_nano=5, event_name="e", **fields))
+
+
+SPAN_WAYS: dict[str, Callable[[str], Any]] = {
+    "attribute": lambda text: make_span({"input.value": text}),
+    "unknown attribute": lambda text: make_span({"x.more": f"see {text}"}),
+    "long attribute": lambda text: make_span({"output.value": "a word, " * 100 + text}),
+    "name of an attribute": lambda text: make_span({text: 1}),
+    "list": lambda text: make_span({"x": ["a", text]}),
+    "map": lambda text: make_span({"x": {"a": [{"b": text}]}}),
+    "messages": lambda text: make_span({"gen_ai.operation.name": "chat", "gen_ai.input.messages": chat(text)}),
+    "numbered messages": lambda text: make_span(
+        {"openinference.span.kind": "LLM", "llm.input_messages.0.message.content": text, "llm.input_messages.1.x": 1}
+    ),
+    "arguments": lambda text: make_span(
+        {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.call.arguments": json.dumps({"q": text})}
+    ),
+    "span name": lambda text: make_span(name=f"look {text}"),
+    "status": lambda text: make_span(status=Status(code=Status.STATUS_CODE_ERROR, message=text)),
+    "event": with_event,
+    "link": with_link,
+    "resource": in_resource,
+    "scope": in_scope,
+    "log body": lambda text: as_log(body=make_value({"content": text})),
+    "log attribute": lambda text: as_log(attributes=make_attributes({"content": text})),
+}
+
+
+def request_of(made: Any, trace_id: bytes) -> tuple[str, bytes]:
+    """The address and the body; each secret goes into a trace of its own."""
+    request = make_traces(made) if isinstance(made, Span) else made
+    for each in (*spans_in(request), *logs_in(request)):
+        each.trace_id = trace_id
+    return ("/v1/logs" if isinstance(request, ExportLogsServiceRequest) else "/v1/traces"), as_protobuf(request)
+
+
+def spans_in(request: Any) -> Iterator[Any]:
+    return (s for block in getattr(request, "resource_spans", ()) for scope in block.scope_spans for s in scope.spans)
+
+
+def logs_in(request: Any) -> Iterator[Any]:
+    return (r for b in getattr(request, "resource_logs", ()) for s in b.scope_logs for r in s.log_records)
+
+
+def kept_secrets(way: str, kinds: Sequence[str] = tuple(KINDS)) -> list[str]:
+    """The kinds that are in clear somewhere in the store after one secret of each was sent this way."""
+    client, random = make_client(make_key(make_project())), Random(25)
+    secrets: dict[str, str] = {}
+    for number, kind in enumerate(kinds, start=1):
+        text, secrets[kind] = KINDS[kind](random)
+        address, body = request_of(SPAN_WAYS[way](text), number.to_bytes(16, "big"))
+        assert client.post(address, body, content_type=PROTOBUF).status_code == 200
+    stored = b"\n".join(content for _, content in everything())
+    return [kind for kind, secret in secrets.items() if secret.encode() in stored]
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("way", SPAN_WAYS)
+def test_spans_keep_no_secret(way):
+    kept = kept_secrets(way)
+
+    print(f"{len(KINDS)} kinds as {way}: {len(kept)} are stored in clear: {kept}")
+    assert len(kept) <= len(KINDS) * 0.01
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("way", SPAN_WAYS)
+def test_without_redaction_spans_keep_them(way, monkeypatch):
+    """The control of the test above."""
+    monkeypatch.setattr(Redact, "_redacted", lambda self, content, is_json: content)
+    monkeypatch.setattr(spans, "_REMEMBERED", RememberedPieces(0))
+
+    assert kept_secrets(way, ("openai", "card")) == ["openai", "card"]
