@@ -49,6 +49,7 @@ from sessions_app.core.reports.run_report import ReproductionReport, as_json, as
 from sessions_app.core.search.query import parse_query
 from sessions_app.mapping.load import load_facts, load_run, load_steps
 from sessions_app.models import Project, Run
+from sessions_app.queries.find_spans import in_traces
 from sessions_app.queries.run_lists import Page, replays_of_run, runs_page
 from sessions_app.services.cold_cases import mark_cold, take_back
 from sessions_app.services.deletion import RunInUse, delete_run
@@ -252,8 +253,8 @@ def run_in(project: Project, run_id: str) -> Run:
     if "\x00" in run_id:
         raise not_found("run")
     runs = _runs_of(project)
-    # A run that its spans give a name of its own is found by the id of its trace too.
-    run = first_or_made(runs.filter(run_id=run_id), project, run_id) or runs.filter(trace__trace_id=run_id).first()
+    # Spans may give their run a name of its own, and be in a run that has the id of another trace.
+    run = first_or_made(runs.filter(run_id=run_id), project, run_id) or runs.filter(in_traces([run_id])).first()
     if run is None:
         raise not_found("run")
     return run

@@ -48,6 +48,8 @@ class StepSummary(msgspec.Struct, array_like=True, kw_only=True, gc=False):
     """Whether it says something of the state."""
     span_ids: tuple[bytes, ...] = ()
     """Of the spans that told of this step; only runs made of spans have them."""
+    answer_key: bytes | None = None
+    """Of a model step, 8 bytes: of the provider's id of the answer (core/assembly/lone_calls.py)."""
 
 
 _READER = msgspec.msgpack.Decoder(list[list[Any]])

@@ -1,6 +1,7 @@
 """What is looked for in the contents of runs, as numbers of 64 bits; whoever finds one looks at the thing itself.
 
-Of answered calls SHA-256 of the tool and the arguments, of requests their key, of spans their id, of payloads and of
+Of answered calls SHA-256 of the tool and the arguments, of requests their key, of spans their id, of answers the
+key of the id that the provider gave them, of payloads and of
 the history that the run ended with their digest: the first 8 bytes.
 """
 
@@ -32,6 +33,11 @@ def told_by(span_id: bytes) -> int:
     return _number(span_id)
 
 
+def answered_as(response: bytes) -> int:
+    """A model's answer that has this id at its provider."""
+    return _number(response)
+
+
 def holding(digest: str) -> int:
     """A payload, or the node that the final history ends with; SHA-256 in hex."""
     return _number(bytes.fromhex(digest))
@@ -49,6 +55,8 @@ def is_response(step: StepSummary) -> bool:
 
 def _keys(step: StepSummary) -> Iterator[int]:
     yield from map(told_by, step.span_ids)
+    if step.answer_key is not None:
+        yield answered_as(step.answer_key)
     if step.request_key is not None and is_response(step):
         yield requested(step.request_key)
     if step.kind == "tool" and step.arguments_key is not None and is_answer(step):

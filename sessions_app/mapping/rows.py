@@ -27,7 +27,7 @@ from sessions_app.core.run import (
 from sessions_app.core.state import changed_keys
 from sessions_app.core.step_summary import StepSummary
 from sessions_app.core.strip import strip_of
-from sessions_app.mapping.span_ids import span_id_of_run, span_ids_of_step
+from sessions_app.mapping.span_ids import answer_key, span_id_of_run, span_ids_of_step
 from sessions_app.mapping.stored import Collector
 
 PREVIEW = 240
@@ -169,6 +169,7 @@ def _step_row(step: Step, into: Collector, request_key: bytes | None) -> StepSum
         state_changes=clean(" ".join(changed_keys(step))) or None,
         has_state=step.state is not None,
         span_ids=tuple(map(bytes.fromhex, span_ids_of_step(step))),
+        answer_key=answer_key(step),
     )
 
 

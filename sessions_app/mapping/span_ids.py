@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 
+from sessions_app.core.assembly.lone_calls import response_key
 from sessions_app.core.payload import JsonValue
 from sessions_app.core.run import Run, Step
 
@@ -20,6 +21,11 @@ def span_ids_of_step(step: Step) -> list[str]:
     twins = told.get("twins")
     spans = [told, *map(_object, twins[:_TWINS] if isinstance(twins, list) else [])]
     return list(dict.fromkeys(found for span in spans if (found := _span_id(span))))
+
+
+def answer_key(step: Step) -> bytes | None:
+    key = response_key(_object(step.extra.get("span")).get("response_id"))
+    return None if key is None else key[:8]
 
 
 def span_id_of_run(run: Run) -> str | None:

@@ -1082,6 +1082,140 @@ class Migration(migrations.Migration):
             model_name="spanbatch",
             constraint=models.UniqueConstraint(fields=("trace", "digest"), name="one_batch_a_digest"),
         ),
+        migrations.CreateModel(
+            name="SignIn",
+            fields=[
+                (
+                    "session_key",
+                    models.CharField(max_length=40, primary_key=True, serialize=False, verbose_name="session key"),
+                ),
+                ("session_data", models.TextField(verbose_name="session data")),
+                ("expire_date", models.DateTimeField(db_index=True, verbose_name="expire date")),
+                ("signed_in_at", models.DateTimeField(null=True)),
+                ("browser", models.CharField(blank=True, max_length=200)),
+                ("address", models.GenericIPAddressField(null=True)),
+                (
+                    "user",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="sign_ins",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+            ],
+            options={
+                "verbose_name": "session",
+                "verbose_name_plural": "sessions",
+                "abstract": False,
+            },
+        ),
+        migrations.CreateModel(
+            name="Note",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("step", models.IntegerField(null=True)),
+                ("text", models.TextField()),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                (
+                    "author",
+                    models.ForeignKey(
+                        null=True, on_delete=django.db.models.deletion.SET_NULL, to=settings.AUTH_USER_MODEL
+                    ),
+                ),
+                (
+                    "key",
+                    models.ForeignKey(
+                        null=True, on_delete=django.db.models.deletion.SET_NULL, to="sessions_app.apikey"
+                    ),
+                ),
+                (
+                    "run",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="notes", to="sessions_app.run"
+                    ),
+                ),
+            ],
+        ),
+        migrations.CreateModel(
+            name="LoneCall",
+            fields=[
+                (
+                    "trace",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        primary_key=True,
+                        related_name="lone_call",
+                        serialize=False,
+                        to="sessions_app.trace",
+                    ),
+                ),
+                ("continues", models.BinaryField(null=True)),
+                ("leaves", models.BinaryField(null=True)),
+                ("response", models.BinaryField(null=True)),
+                ("scope", models.TextField()),
+                ("is_answered", models.BooleanField()),
+                ("began_ns", models.BigIntegerField()),
+                ("ended_ns", models.BigIntegerField()),
+                ("is_told_again", models.BooleanField(default=False)),
+                ("is_settled", models.BooleanField(default=False)),
+            ],
+        ),
+        migrations.AddField(
+            model_name="trace",
+            name="joined",
+            field=models.ForeignKey(
+                db_index=False,
+                null=True,
+                on_delete=django.db.models.deletion.CASCADE,
+                related_name="others",
+                to="sessions_app.trace",
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="trace",
+            index=models.Index(condition=models.Q(("joined__isnull", False)), fields=["joined"], name="traces_joined"),
+        ),
+        migrations.AddField(
+            model_name="lonecall",
+            name="after",
+            field=models.ForeignKey(
+                null=True, on_delete=django.db.models.deletion.SET_NULL, related_name="+", to="sessions_app.trace"
+            ),
+        ),
+        migrations.AddField(
+            model_name="lonecall",
+            name="project",
+            field=models.ForeignKey(
+                db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name="+", to="sessions_app.project"
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="lonecall",
+            index=models.Index(
+                condition=models.Q(("continues", None), _negated=True),
+                fields=["project", "continues"],
+                name="calls_by_start",
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="lonecall",
+            index=models.Index(
+                condition=models.Q(("leaves", None), _negated=True), fields=["project", "leaves"], name="calls_by_end"
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="lonecall",
+            index=models.Index(
+                condition=models.Q(("response", None), _negated=True),
+                fields=["project", "response"],
+                name="calls_by_answer",
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="lonecall",
+            index=models.Index(condition=models.Q(("is_settled", False)), fields=["project"], name="calls_to_settle"),
+        ),
         # zstd's frames and digests get no smaller by PostgreSQL's own compression.
         migrations.RunSQL(
             [

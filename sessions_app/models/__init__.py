@@ -11,7 +11,7 @@ from sessions_app.models.redaction_jobs import RedactionJob
 from sessions_app.models.replays import Replay, SessionReplay
 from sessions_app.models.sharing import ShareLink
 from sessions_app.models.sign_ins import SignIn
-from sessions_app.models.traces import SpanBatch, Trace
+from sessions_app.models.traces import LoneCall, SpanBatch, Trace
 
 __all__ = [
     "ApiKey",
@@ -23,6 +23,7 @@ __all__ = [
     "HistoryNode",
     "IngestNote",
     "Invitation",
+    "LoneCall",
     "Membership",
     "Note",
     "Project",

@@ -56,16 +56,22 @@ def runs_of_spans(projects: QuerySet[Project], ids: Iterable[str]) -> list[Run]:
     return list(runs.select_related("project", "session").only("span_id", *_RUN).order_by("-pk")[:MOST])
 
 
+def in_traces(trace_ids: Iterable[str]) -> Q:
+    """Runs that hold spans of one of these traces."""
+    traces = Trace.objects.filter(trace_id__in=trace_ids)
+    return Q(trace__in=traces) | Q(trace__in=traces.exclude(joined=None).values("joined"))
+
+
 def runs_of_traces(projects: QuerySet[Project], ids: Iterable[str]) -> list[Run]:
     """Runs that were made of one of these traces and have another id than it."""
     wanted = [found for found in ids if len(found) == _TRACE_LENGTH]
     if not wanted:
         return []
-    runs = Run.objects.filter(trace__trace_id__in=wanted, project__in=projects).exclude(run_id__in=wanted)
+    runs = Run.objects.filter(in_traces(wanted), project__in=projects).exclude(run_id__in=wanted).distinct()
     return list(runs.select_related("project", "session").only(*_RUN).order_by("-pk")[:MOST])
 
 
 def traces_without_run(projects: QuerySet[Project], condition: Callable[[str], Q]) -> list[Trace]:
     """Of which no run was made, or not yet: their spans have a page of their own."""
-    traces = Trace.objects.filter(condition("trace_id"), run=None, project__in=projects)
+    traces = Trace.objects.filter(condition("trace_id"), run=None, joined=None, project__in=projects)
     return list(traces.select_related("project").order_by("-pk")[:MOST])

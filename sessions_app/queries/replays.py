@@ -9,7 +9,7 @@ from django.db.models import F, Min, Q, QuerySet
 from django.utils import timezone
 
 from sessions_app.core.replay.words import ENDS
-from sessions_app.models import Project, Replay, Run, SpanBatch
+from sessions_app.models import Project, Replay, Run, SpanBatch, Trace
 from sessions_app.models.replays import FORK_MODES, HELD_STATES, OPEN_STATES, ReplayState
 
 PAGE = 50
@@ -139,4 +139,5 @@ def run_by_id(project: Project, run_id: str) -> Run | None:
 
 def has_grown_since(replay: Replay) -> bool:
     """Whether spans of the run came after the replay was asked for: then it was of a run that was less."""
-    return SpanBatch.objects.filter(trace__run=replay.run_id, received_at__gt=replay.created_at).exists()
+    traces = Trace.objects.filter(Q(run=replay.run_id) | Q(joined__run=replay.run_id))
+    return SpanBatch.objects.filter(trace__in=traces, received_at__gt=replay.created_at).exists()

@@ -152,7 +152,9 @@ def storage_of(project: Project) -> Storage:
 
 _RECEIVED = """
 SELECT run.*, trace.id IS NULL AND run.origin = 'recorded' AS is_document,
-    CASE WHEN trace.id IS NOT NULL THEN trace.said_bytes ELSE (
+    CASE WHEN trace.id IS NOT NULL THEN trace.said_bytes + (
+        SELECT coalesce(sum(said_bytes), 0) FROM sessions_app_trace other WHERE other.joined_id = trace.id
+    ) ELSE (
         SELECT size FROM sessions_app_storedpayload payload
         WHERE payload.project_id = run.project_id AND payload.digest = run.source_digest
     ) END AS size

@@ -89,7 +89,7 @@ def unread_traces(project: Project, limit: int) -> UnreadTraces | None:
 
 def waiting_traces(project: Project, most: int) -> int:
     """How many have come of which no run was made so far; `most` when there are more."""
-    waiting = Trace.objects.filter(IS_BEHIND, project=project, run=None)
+    waiting = Trace.objects.filter(IS_BEHIND, project=project, run=None, joined=None)
     return waiting[:most].count()
 
 

@@ -25,7 +25,7 @@ def delete_run(run: Run) -> None:
     Forks that were made of it by themselves stay, with the steps that they share, and so does what later turns of its
     conversation go on from. Long payloads stay in the store: other runs may hold the same.
     """
-    for trace_id in Trace.objects.filter(run=run).values_list("trace_id", flat=True):
+    for trace_id in Trace.objects.filter(Q(run=run) | Q(joined__run=run)).values_list("trace_id", flat=True):
         # Whoever makes the run of it anew at this moment would write it once more behind us.
         lock_trace(run.project, trace_id)
     lock_name(run.project, run.run_id)

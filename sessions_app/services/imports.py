@@ -63,12 +63,13 @@ def _from_spans(project: Project, spans: Sequence[Span]) -> Imported:
     wanted = {span.trace_id for span in spans}
     known = set(_runs(project, wanted))
     receive(project, spans)
-    items = [Ingested(run=run, created=trace not in known) for trace, run in sorted(_runs(project, wanted).items())]
+    made = {run.pk: (trace, run) for trace, run in sorted(_runs(project, wanted).items())}
+    items = [Ingested(run=run, created=trace not in known) for trace, run in made.values()]
     return Imported(items=items, is_list=True)
 
 
 def _runs(project: Project, trace_ids: set[str]) -> dict[str, Run]:
     """The runs that were made of these traces, by the trace's id."""
-    traces = Trace.objects.filter(project=project, trace_id__in=trace_ids, run__isnull=False)
-    found = traces.select_related("run__session", "run__project")
-    return {trace.trace_id: trace.run for trace in found if trace.run is not None}
+    traces = Trace.objects.filter(project=project, trace_id__in=trace_ids)
+    found = traces.select_related("run__session", "run__project", "joined__run__session", "joined__run__project")
+    return {trace.trace_id: run for trace in found if (run := trace.held_by) is not None}

@@ -20,7 +20,7 @@ from sessions_app.core.spans.span import LogRecord, Span
 from sessions_app.models import Project, Trace
 from sessions_app.services.redaction import own_rules, redactor_of
 from sessions_app.services.span_store import Arrival, store
-from sessions_app.services.trace_runs import make_run
+from sessions_app.services.trace_runs import join_calls, make_run
 from sessions_app.services.wakeups import wake_for_spans
 
 logger = logging.getLogger(__name__)
@@ -52,7 +52,8 @@ def receive(
         if trace is not None and left > 0 and _is_due(trace, arrival):
             left -= trace.span_count
             make_run(trace, just_stored=arrival.batch)
-    if traces and left <= 0:
+    are_all_made = join_calls(project, longest=_SMALL)
+    if (traces and left <= 0) or not are_all_made:
         wake_for_spans()
 
 

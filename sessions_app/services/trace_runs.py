@@ -7,17 +7,18 @@ from __future__ import annotations
 
 import logging
 import random
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TypeVar
 
 from django.conf import settings
 from django.db import DatabaseError, transaction
-from django.db.models import Model, Q, QuerySet
+from django.db.models import Exists, Model, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from sessions_app import models
+from sessions_app.core.assembly.lone_calls import lone_call
 from sessions_app.core.assembly.run import assemble
 from sessions_app.core.errors import PayloadMissing, RunConflict
 from sessions_app.core.otlp_export.restore import is_export
@@ -30,8 +31,9 @@ from sessions_app.core.spans.packing import Pieces, Unpacker
 from sessions_app.core.spans.span import LogRecord, Span
 from sessions_app.mapping import payloads
 from sessions_app.mapping.history_nodes import read_nodes
-from sessions_app.models import Project, Trace
-from sessions_app.models.traces import IS_BEHIND
+from sessions_app.models import LoneCall, Project, Trace
+from sessions_app.models.traces import IS_BEHIND, WANTED
+from sessions_app.services.lone_calls import note, settle, unsettle_told_again
 from sessions_app.services.run_store import lock_name, lock_trace, store_assembled
 from sessions_app.services.span_batches import compact, read_batches
 
@@ -54,7 +56,9 @@ def make_run(
         with transaction.atomic():
             if not lock_trace(trace.project, trace.trace_id, waits=waits):
                 return False
-            _make_run(trace, just_stored, quiet_since)
+            run = _make_run(trace, just_stored, quiet_since)
+        if run is not None:
+            unsettle_told_again(trace, run)
     except (DatabaseError, OSError) as error:
         logger.warning("The run of a trace waits for the next round: %s", type(error).__name__)
         return False
@@ -68,26 +72,52 @@ def make_run(
     return True
 
 
-def _make_run(trace: Trace, just_stored: Batch | None, quiet_since: datetime | None) -> None:
-    trace.refresh_from_db(fields=["batches_received", "batches_assembled", "changed_at", "is_closed", "run"])
-    received = trace.batches_received
+def join_calls(project: Project, *, longest: int | None = None) -> bool:
+    """Settle the calls of models that wait for it, and make the runs that this changes. False where runs of more traces
+    than `longest` are left to a worker."""
+    are_all_made = True
+    while traces := settle(project):
+        for trace in traces:
+            trace.project = project
+            if longest is None or trace.others.count() < longest:
+                make_run(trace)
+            else:
+                are_all_made = False
+    return are_all_made
+
+
+def _make_run(trace: Trace, just_stored: Batch | None, quiet_since: datetime | None) -> Run | None:
+    """The run; None where none was made now."""
+    trace.refresh_from_db(fields=["batches_received", "batches_assembled", "changed_at", "is_closed", "run", "joined"])
+    received, is_wanted = trace.batches_received, trace.batches_assembled == WANTED
     is_closed = trace.is_closed or (quiet_since is not None and trace.changed_at < quiet_since)
     if trace.batches_assembled == received and is_closed == trace.is_closed:
-        return  # somebody else was faster
-    contents, pieces = _contents(trace, just_stored if received == 1 else None)
-    spans = _spans(trace.trace_id, contents, pieces, exact=False)
-    if is_export(spans):
-        # A run that was exported from here comes back to the letter.
-        spans = _spans(trace.trace_id, contents, pieces, exact=True)
-    if not spans:
-        Trace.objects.filter(pk=trace.pk).update(batches_assembled=received, is_closed=is_closed)
-        return
+        return None  # somebody else was faster
+    spans = _read_spans([trace], just_stored if received == 1 and not is_wanted else None)
+    is_lone = not is_wanted and note(trace, lone_call(spans))
+    if not spans or is_lone or trace.joined_id is not None:
+        Trace.objects.filter(pk=trace.pk).update(batches_assembled=received, is_closed=is_closed or is_lone)
+        return None
+    if others := _others(trace):
+        spans += _read_spans(others)
     with shared_values():
         run = assemble(spans, is_closed=is_closed)
     row, is_over = _stored(trace, run), is_closed or run.status != "running"
     Trace.objects.filter(pk=trace.pk).update(run=row, batches_assembled=received, is_closed=is_over, problem=None)
     if is_over and received > 1:
         compact(trace)
+    return run
+
+
+def _others(trace: Trace) -> list[Trace]:
+    return list(trace.others.prefetch_related("batches").order_by("pk"))
+
+
+def _read_spans(traces: Sequence[Trace], just_stored: Batch | None = None) -> list[Span]:
+    contents, pieces = _contents(traces, just_stored)
+    spans = _spans(contents, pieces, exact=False)
+    # A run that was exported from here comes back to the letter.
+    return _spans(contents, pieces, exact=True) if is_export(spans) else spans
 
 
 def _stored(trace: Trace, run: Run) -> models.Run:
@@ -105,15 +135,22 @@ def _under_trace_id(trace: Trace, run: Run) -> Run:
     return replace(run, run_id=trace.trace_id, session_id=session_id, extra={**run.extra, "trace": said})
 
 
-def _contents(trace: Trace, just_stored: Batch | None) -> tuple[list[bytes], Pieces]:
-    """All batches of a trace with what they refer to."""
+_Contents = list[tuple[str, list[bytes]]]
+"""The batches of each trace, by its id."""
+
+
+def _contents(traces: Sequence[Trace], just_stored: Batch | None) -> tuple[_Contents, Pieces]:
+    """All batches of traces of one project with what they refer to."""
     if just_stored is not None:
-        return [just_stored.content], just_stored.pieces
-    batches = [apart(content) for content in read_batches(trace)]
-    contents, pieces = [content for content, _ in batches], Pieces()
-    for _, carried in batches:
-        pieces.add(carried)
-    return contents, _with_stored(trace.project_id, contents, pieces)
+        return [(traces[0].trace_id, [just_stored.content])], just_stored.pieces
+    found: _Contents = []
+    pieces = Pieces()
+    for trace in traces:
+        batches = [apart(content) for content in read_batches(trace)]
+        found.append((trace.trace_id, [content for content, _ in batches]))
+        for _, carried in batches:
+            pieces.add(carried)
+    return found, _with_stored(traces[0].project_id, [each for _, own in found for each in own], pieces)
 
 
 def _with_stored(project_id: int, contents: Iterable[bytes], carried: Pieces) -> Pieces:
@@ -128,8 +165,12 @@ def _with_stored(project_id: int, contents: Iterable[bytes], carried: Pieces) ->
     return found
 
 
-def _spans(trace_id: str, contents: list[bytes], pieces: Pieces, *, exact: bool) -> list[Span]:
+def _spans(contents: _Contents, pieces: Pieces, *, exact: bool) -> list[Span]:
     unpacker = Unpacker(pieces)
+    return [span for trace_id, own in contents for span in _spans_of_trace(trace_id, own, unpacker, exact=exact)]
+
+
+def _spans_of_trace(trace_id: str, contents: list[bytes], unpacker: Unpacker, *, exact: bool) -> list[Span]:
     spans: list[Span] = []
     logs: list[LogRecord] = []
     for content in contents:
@@ -141,13 +182,15 @@ def _spans(trace_id: str, contents: list[bytes], pieces: Pieces, *, exact: bool)
 
 def contents_of(trace: Trace) -> tuple[list[bytes], Pieces]:
     """Its batches, and what they refer to."""
-    return _contents(trace, None)
+    [(_, contents)], pieces = _contents([trace], None)
+    return contents, pieces
 
 
 def spans_of(trace: Trace) -> list[Span]:
-    """The spans of a trace as they arrived, after redaction, with every text to the letter."""
-    contents, pieces = contents_of(trace)
-    return _spans(trace.trace_id, contents, pieces, exact=True)
+    """The spans of a trace, and of those that joined it, as they arrived, after redaction, with every text to the
+    letter."""
+    contents, pieces = _contents([trace, *_others(trace)], None)
+    return _spans(contents, pieces, exact=True)
 
 
 # --- what was left -----------------------------------------------------------------------------
@@ -162,7 +205,10 @@ def make_waiting_runs() -> int:
     waiting = IS_BEHIND | Q(is_closed=False, changed_at__lt=quiet)
     traces = list(Trace.objects.filter(waiting).select_related("project").order_by("changed_at")[:_A_SWEEP])
     random.shuffle(traces)
-    return sum(make_run(trace, quiet_since=quiet, waits=False) for trace in traces)
+    made = sum(make_run(trace, quiet_since=quiet, waits=False) for trace in traces)
+    for project in Project.objects.filter(Exists(LoneCall.objects.filter(project=OuterRef("pk"), is_settled=False))):
+        join_calls(project)
+    return made
 
 
 def first_or_made(asked: QuerySet[_Row], project: Project, trace_id: str) -> _Row | None:
@@ -186,4 +232,6 @@ def make_asked_runs(project_ids: Iterable[int], trace_ids: Iterable[str]) -> boo
     traces = list(asked.select_related("project"))
     for trace in traces:
         make_run(trace)
+    for project in {trace.project for trace in traces}:
+        join_calls(project)
     return bool(traces)

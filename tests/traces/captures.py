@@ -20,7 +20,9 @@ from typing import Any
 
 import zstandard
 
+from sessions_app.core.assembly.lone_calls import gone_on_from, lone_call, response_key
 from sessions_app.core.assembly.run import assemble
+from sessions_app.core.conventions.reading_order import read_span
 from sessions_app.core.importers import langsmith_multipart, openai_agents
 from sessions_app.core.otlp.decode import decode_logs, decode_traces
 from sessions_app.core.run import Run
@@ -95,15 +97,35 @@ class Capture:
 
     @cached_property
     def runs(self) -> list[Run]:
-        """One for each trace, in order of time."""
+        """In order of time: one for each trace, or for those that belong together."""
         traces: dict[str, list[Span]] = defaultdict(list)
         for span in self.spans:
             traces[span.trace_id].append(span)
-        runs = [assemble(spans, is_closed=True) for spans in traces.values()]
+        runs = [assemble(spans, is_closed=True) for spans in _together(traces)]
         return sorted(runs, key=lambda run: (str(run.started_at), run.run_id))
 
     def __str__(self) -> str:
         return self.name
+
+
+def _together(traces: dict[str, list[Span]]) -> list[list[Span]]:
+    """As the server puts them together: tests/services/test_lone_calls.py."""
+    calls = [call for spans in traces.values() if (call := lone_call(spans)) is not None]
+    answers = {
+        answer: trace_id
+        for trace_id in traces.keys() - {call.trace_id for call in calls}
+        for span in traces[trace_id]
+        if (answer := response_key(read_span(span).response_id)) is not None
+    }
+    heads: dict[str, str] = {}
+    for call in sorted(calls, key=lambda call: call.began_ns):
+        before = gone_on_from(call, calls)
+        first = answers.get(call.response or b"") or (before and heads.get(before.trace_id))
+        heads[call.trace_id] = first or call.trace_id
+    joined: dict[str, list[Span]] = defaultdict(list)
+    for trace_id in sorted(traces, key=lambda trace_id: trace_id in heads and heads[trace_id] != trace_id):
+        joined[heads.get(trace_id, trace_id)] += traces[trace_id]
+    return list(joined.values())
 
 
 def _of_trace(logs: list[LogRecord], trace_id: str) -> list[LogRecord]:

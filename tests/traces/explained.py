@@ -13,7 +13,6 @@ _CUT_SCHEMAS = "The length limit for values cut the definitions off in the middl
 _RESPONSES = "The SDK's own trace of a call of the Responses API holds its id and usage alone."
 _NO_SPAN = "The call that failed has no span."
 _FAILED_BARE = "The span of the failed call holds no settings."
-_OWN_TRACES = "The provider's SDK sends its own spans of the calls as traces of their own, which become runs."
 _NO_SEED = "No span holds the seed; the number stands elsewhere."
 _NO_REASON = "No span says why the answer ended; the word stands elsewhere."
 _ASKED_MODEL = "In streams the instrumentation names the model that was asked for as the one that answered."
@@ -31,9 +30,6 @@ EXPLAINED: dict[tuple[str, str], str] = {
     ("google-adk-default-nocontent/tool_exception", "calls of tools"): _NO_CONTENT,
     ("google-adk-default-nocontent", "tool schemas"): "Without contents tools are named without their schemas.",
     ("langgraph-langfuse-v3/loop", "seed"): _NO_SEED,
-    ("langgraph-openinference-anthropic", "input tokens"): _OWN_TRACES,
-    ("langgraph-openinference-anthropic", "model calls"): _OWN_TRACES,
-    ("langgraph-openinference-anthropic", "output tokens"): _OWN_TRACES,
     ("langgraph-traceloop/loop", "seed"): _NO_SEED,
     ("langgraph-traceloop/retrieval", "documents found"): "The documents stand there without their ids.",
     ("langgraph-traceloop/stream", "models"): _ASKED_MODEL,
@@ -65,11 +61,6 @@ EXPLAINED: dict[tuple[str, str], str] = {
     ("openai-sdk-otel-contrib/retrieval", "documents found"): _NO_DOCUMENTS,
     ("openai-sdk-otel-contrib/retrieval", "input"): _TEMPLATE,
     ("openai-sdk-otel-contrib/retrieval", "searches"): _NO_DOCUMENTS,
-    (
-        "openai-sdk-otel-contrib-legacy",
-        "tool answers",
-    ): "Each call of a model is a trace of its own, and the answers of "
-    "the tools stand in the next one, as what was said before.",
     ("openai-sdk-otel-genai/retrieval", "documents found"): _NO_DOCUMENTS,
     ("openai-sdk-otel-genai/retrieval", "input"): _TEMPLATE,
     ("openai-sdk-otel-genai/retrieval", "searches"): _NO_DOCUMENTS,

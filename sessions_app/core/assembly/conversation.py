@@ -117,7 +117,7 @@ class Conversations:
         """`apart` is the system prompt that the convention keeps apart, `model` the one that answered."""
         if messages is None:
             return self._answer_alone(answer, apart, model)
-        instructions, said = _without_system(messages, apart)
+        instructions, said = without_system(messages, apart)
         told = self._all_told(said)
         before = (self._number(["instructions", instructions]),) if self._is_exact else ()
         keys, texts = (*before, *told.keys), (*before, *told.texts)
@@ -167,7 +167,7 @@ class Conversations:
             before = _NOTHING_TOLD
         settled = before.turns[:-1]
         first = len(before.messages) - len(before.turns[-1].messages) if before.turns else 0
-        turns = _turns(messages[first:])
+        turns = turns_of(messages[first:])
         numbers = list(map(self._key_and_text, turns))
         told = self._told[key] = _Told(
             messages=messages,
@@ -262,7 +262,7 @@ def _part_key(part: Part) -> JsonValue:
 # --- turns -------------------------------------------------------------------------------------
 
 
-def _without_system(messages: Sequence[ChatMessage], apart: str | None) -> tuple[str | None, list[ChatMessage]]:
+def without_system(messages: Sequence[ChatMessage], apart: str | None) -> tuple[str | None, list[ChatMessage]]:
     """The system prompt that stands before everything else, and the messages after it."""
     count = 0
     while count < len(messages) and messages[count].role == "system":
@@ -273,7 +273,7 @@ def _without_system(messages: Sequence[ChatMessage], apart: str | None) -> tuple
     return "\n\n".join(texts) if texts else None, list(messages[count:])
 
 
-def _turns(messages: Sequence[ChatMessage]) -> list[Turn]:
+def turns_of(messages: Sequence[ChatMessage]) -> list[Turn]:
     groups = groupby(messages, key=lambda message: message.role == "assistant")
     return [Turn(is_answer=is_answer, messages=tuple(group)) for is_answer, group in groups]
 

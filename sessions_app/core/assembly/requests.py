@@ -188,7 +188,7 @@ _SIGNS: tuple[_Sign, ...] = (_same_call, _same_arguments, _same_name_and_result,
 def same_value(left: JsonValue, right: JsonValue) -> bool:
     """Whether both say the same, be it as JSON, as text that holds it, or as Python prints it; nothing and `{}` are
     the same."""
-    return _canonical(left) == _canonical(right) or _is_print_of(left, right) or _is_print_of(right, left)
+    return canonical(left) == canonical(right) or _is_print_of(left, right) or _is_print_of(right, left)
 
 
 def _is_print_of(text: JsonValue, value: JsonValue) -> bool:
@@ -202,7 +202,7 @@ def comparable(value: JsonValue) -> JsonValue:
     return {} if value in (None, "") else value
 
 
-def _canonical(value: JsonValue) -> bytes:
+def canonical(value: JsonValue) -> bytes:
     try:
         return canonical_json(comparable(value))
     except (ValueError, RecursionError):

@@ -392,7 +392,8 @@ def told_by(node: Node) -> JsonObject:
     """The span behind a step, with everything in it that no convention understood."""
     is_orphan = node.is_adopted or (node.parent is None and node.span.parent_id is not None)
     orphan = {"is_orphan": True} if is_orphan else {}
-    return {"span": {**span_facts(node.span, node.reading), **orphan, **_twins(node)}}
+    answer = {"response_id": node.reading.response_id} if node.reading.response_id else {}
+    return {"span": {**span_facts(node.span, node.reading), **answer, **orphan, **_twins(node)}}
 
 
 def _twins(node: Node) -> JsonObject:

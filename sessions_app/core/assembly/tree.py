@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -132,13 +133,36 @@ def in_order_of_time(roots: Sequence[Node]) -> list[Node]:
 _OWN_WORK = frozenset({"tool", "agent", "retrieval"})
 
 
-def join_twins(roots: Sequence[Node]) -> None:
-    """One call of a model may be told by several spans: an SDK's own and an instrumentation's around it."""
+def join_twins(roots: list[Node]) -> None:
+    """One call of a model may be told by several spans: an SDK's own and an instrumentation's around it, or beside it
+    in a trace of its own."""
+    _join_other_traces(roots)
     for node in list(walk(roots)):
         if node.kind == "model":
             other = _model_around(node) or _model_beside(node)
             if other is not None:
                 _join(other, node)
+
+
+def _join_other_traces(roots: list[Node]) -> None:
+    """What only the provider's id of the answer connects."""
+    others = [node for node in roots[1:] if node.kind == "model" and node.reading.response_id]
+    models = [node for node in walk(roots) if node.kind == "model" and node.reading.response_id] if others else []
+    by_response: dict[str | None, list[Node]] = defaultdict(list)
+    for node in models:
+        by_response[node.reading.response_id].append(node)
+    for node in others:
+        first = next(each for each in by_response[node.reading.response_id] if each is node or _is_told_by(each, node))
+        if first is not node:
+            roots.remove(node)
+            _join(first, node)
+
+
+def _is_told_by(first: Node, node: Node) -> bool:
+    """Whether it was told of at the same time in another trace."""
+    one, other = first.span, node.span
+    is_at_once = first.start <= (other.end_ns or _FAR) and node.start <= (one.end_ns or _FAR)
+    return one.trace_id != other.trace_id and is_at_once
 
 
 def _model_around(node: Node) -> Node | None:
@@ -195,9 +219,10 @@ def _join(kept: Node, twin: Node) -> None:
         # An attempt inside failed, and another one answered.
         kept.reading.error, kept.reading.is_error_harmless = error, is_harmless
     kept.twins += [twin.span, *twin.twins]
-    assert twin.parent is not None
-    twin.parent.children.remove(twin)
+    outer = kept if twin.parent is None else twin.parent
+    if twin.parent is not None:
+        outer.children.remove(twin)
     for child in twin.children:
-        child.parent = twin.parent
-    twin.parent.children += twin.children
-    twin.parent.children.sort(key=lambda node: (node.start, node.span.span_id))
+        child.parent = outer
+    outer.children += twin.children
+    outer.children.sort(key=lambda node: (node.start, node.span.span_id))
