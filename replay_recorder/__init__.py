@@ -4,7 +4,8 @@
 
     replay_recorder.install(url="http://127.0.0.1:8000", key="…")
 
-From then on every run of every Pydantic AI or OpenAI Agents SDK agent in this process is recorded and sent.
+From then on every run of every Pydantic AI, OpenAI Agents SDK, LangChain or LangGraph agent in this process is recorded
+and sent.
 """
 
 from __future__ import annotations

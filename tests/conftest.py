@@ -158,7 +158,11 @@ def uses_browser(item: pytest.Item) -> bool:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    skipped = [report for report in terminalreporter.stats.get("skipped", []) if "browser" in report.keywords]
+    reports = terminalreporter.stats.get("skipped", [])
+    whole_modules = {str(report.longrepr[2]) for report in reports if isinstance(report, pytest.CollectReport)}
+    for reason in sorted(whole_modules):
+        terminalreporter.write_line(f"NOT TESTED: {reason.removeprefix('Skipped: ')}.", red=True, bold=True)
+    skipped = [report for report in reports if "browser" in getattr(report, "keywords", ())]
     if skipped:
         terminalreporter.write_line(
             f"NOT TESTED IN A BROWSER: {len(skipped)} tests were skipped, for there is no Chromium on PATH "

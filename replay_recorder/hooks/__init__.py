@@ -12,6 +12,7 @@ def hook_frameworks() -> None:
     """Record every run of every framework that this process loads, now or later."""
     when_imported("pydantic_ai.agent", _pydantic_ai)
     when_imported("agents.run", _openai_agents)
+    when_imported("langchain_core.callbacks.manager", _langchain)
     warn_of_other_frameworks()
 
 
@@ -34,3 +35,10 @@ def _openai_agents(module: ModuleType) -> None:
         from replay_recorder.hooks import openai_agents
 
         openai_agents.patch(module)
+
+
+def _langchain(module: ModuleType) -> None:
+    if is_recorded("langchain-core"):
+        from replay_recorder.hooks import langchain
+
+        langchain.patch(module)

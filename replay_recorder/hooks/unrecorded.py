@@ -9,12 +9,14 @@ from types import ModuleType
 from replay_recorder.guard import logger
 from replay_recorder.lazy import when_imported
 
-NEEDED = {"pydantic-ai-slim": ("Pydantic AI", (2, 62)), "openai-agents": ("the OpenAI Agents SDK", (0, 8))}
+NEEDED = {
+    "pydantic-ai-slim": ("Pydantic AI", (2, 62)),
+    "openai-agents": ("the OpenAI Agents SDK", (0, 8)),
+    "langchain-core": ("LangChain", (1, 0)),
+}
 """By distribution: what it is called, and the oldest version whose runs are recorded."""
 
 OTHERS = {
-    "langgraph.graph": "LangGraph",
-    "langchain.agents": "LangChain",
     "llama_index.core": "LlamaIndex",
     "google.adk.agents": "Google ADK",
     "strands.agent": "Strands Agents",

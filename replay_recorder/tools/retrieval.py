@@ -43,15 +43,15 @@ def record_retrieval(
                 parent=place.step,
                 query=None if query is None else written(query),
                 # What an iterator holds can be read once, and that is for the agent.
-                chunks=None if isinstance(chunks, Iterator) else [_chunk(chunk) for chunk in chunks],
+                chunks=None if isinstance(chunks, Iterator) else [chunk_of(chunk) for chunk in chunks],
                 index_version=as_name(index_version),
                 embedding_version=as_name(embedding_version),
             )
 
 
-def _chunk(chunk: Any) -> dict[str, Any]:
+def chunk_of(chunk: Any) -> dict[str, Any]:
     if isinstance(chunk, tuple) and len(chunk) == 2 and _score(chunk[1]) is not None:
-        return {**_chunk(chunk[0]), "score": _score(chunk[1])}
+        return {**chunk_of(chunk[0]), "score": _score(chunk[1])}
     if isinstance(chunk, str | bytes):
         return {"content": written(chunk)}
     content = _first(chunk, _CONTENTS)

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.django_db
 built = test_install_package.wheel
 
 
-@pytest.mark.parametrize("way", ["pydantic-ai", "openai-agents", "recorder"])
+@pytest.mark.parametrize("way", ["pydantic-ai", "openai-agents", "langgraph", "recorder"])
 def test_setup_names_an_address_that_is_served_to_anybody(bob, way):
     page = bob.get(f"/p/shop/setup?tab={way}").content.decode()
 

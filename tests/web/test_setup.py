@@ -36,7 +36,7 @@ def test_a_key_is_shown_once_and_works(shop, ann):
     page = response.content.decode()
     key = match(r'id="new-key">(rpk_[\w-]+)<', page)
     assert find_key(key) == ApiKey.objects.get()
-    assert page.count(key) == 8
+    assert page.count(key) == 9
     assert "$REPLAY_KEY" not in page
     assert "no-store" in response["Cache-Control"]
     assert key not in ann.get(ADDRESS).content.decode()
@@ -69,7 +69,7 @@ def test_the_session_file_of_the_page_is_one_that_the_server_takes(shop, ann):
 
 
 SNIPPET = re.compile(r'<pre class="code" id="way-(\w+)"[^>]*>(.*?)</pre>', re.DOTALL)
-TABS = ["opentelemetry", "pydantic-ai", "openai-agents", "recorder", "curl"]
+TABS = ["opentelemetry", "pydantic-ai", "openai-agents", "langgraph", "recorder", "curl"]
 
 
 def snippets(page):
@@ -80,7 +80,7 @@ def test_every_way_to_send_is_short_and_has_a_tab(ann):
     pages = [ann.get(ADDRESS, {"tab": tab}).content.decode() for tab in TABS]
 
     found = {name: code for page in pages for name, code in snippets(page).items()}
-    assert len(found) == 7
+    assert len(found) == 8
     assert all(len(code.splitlines()) <= 8 for code in found.values())
     assert all(
         re.search(r'href="\?tab=(.*?)#part-send"\s+aria-current', page)[1] == tab
@@ -96,7 +96,7 @@ def test_with_a_new_key_every_way_is_there_with_it(shop, ann):
     page = ann.post(f"{ADDRESS}/keys?tab=curl", {"name": "production", "scope": "ingest"}).content.decode()
 
     key = match(r'id="new-key">(rpk_[\w-]+)<', page)
-    assert len(snippets(page)) == 7
+    assert len(snippets(page)) == 8
     assert all(key in code and len(code.splitlines()) <= 8 for code in snippets(page).values())
     assert page.count('<details class="way"') == len(TABS)
     assert re.search(r'<details class="way" name="way" open>\s*<summary>curl', page)
@@ -113,7 +113,7 @@ def test_the_variables_of_opentelemetry_are_those_that_exporters_read(ann):
     ]
 
 
-@pytest.mark.parametrize("tab", ["pydantic-ai", "openai-agents", "recorder"])
+@pytest.mark.parametrize("tab", ["pydantic-ai", "openai-agents", "langgraph", "recorder"])
 @pytest.mark.parametrize("with_key", [True, False])
 def test_code_in_python_is_python(ann, tab, with_key):
     asked = (

@@ -49,6 +49,7 @@ _WAYS: tuple[tuple[str, str, dict[str, str]], ...] = (
         },
     ),
     ("openai-agents", "OpenAI Agents SDK", {"openai_agents": "Every run, recorded whole."}),
+    ("langgraph", "LangGraph", {"langgraph": "Every run of LangChain and LangGraph, recorded whole."}),
     ("recorder", "Your own loop", {"recorder": "Over the client of openai or anthropic, or any other function."}),
     (
         "curl",

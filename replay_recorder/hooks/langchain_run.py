@@ -1,0 +1,359 @@
+"""What happens in one run of a LangChain or LangGraph agent, written down in the words of the record format."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from functools import cache
+from importlib import metadata
+from typing import Any
+
+from replay_recorder.agent_step import AgentStep
+from replay_recorder.context import Identity, Place, current_identity
+from replay_recorder.fork_lock import ForkLock
+from replay_recorder.guard import guard
+from replay_recorder.hooks.langchain_messages import (
+    Histories,
+    Json,
+    answer_of,
+    answered_model,
+    calls_of,
+    finish_reason,
+    prompt_of,
+    text_of,
+)
+from replay_recorder.raw_http.tee import http_fields
+from replay_recorder.recorder import Recorder
+from replay_recorder.tools.calls import error_of, written
+from replay_recorder.tools.recorded import REGISTRY
+from replay_recorder.tools.retrieval import chunk_of
+from replay_recorder.writing.json_text import JsonText, dumps, identifier, jsonable, name
+from replay_recorder.writing.run_writer import RunWriter, now
+
+_STEERING = ("GraphBubbleUp", "GraphInterrupt", "NodeInterrupt", "ParentCommand", "Command")
+"""Exceptions by which LangGraph goes elsewhere, and which are no failures."""
+_SETTINGS = (
+    *("temperature", "top_p", "top_k", "seed", "max_tokens", "max_completion_tokens", "stop", "tool_choice"),
+    *("parallel_tool_calls", "presence_penalty", "frequency_penalty", "reasoning_effort"),
+)
+_SESSIONS = ("thread_id", "session_id", "conversation_id")
+
+
+class RunLog:
+    """One run, from its start to its end. It is opened with its first step: not each chain asks a model.
+
+    Every method may raise; the callbacks guard them.
+    """
+
+    def __init__(
+        self, recorder: Recorder, run_id: str, called: str | None, inputs: Any, facts: Json, parent: Place | None
+    ) -> None:
+        """`facts` are the metadata of LangChain's config."""
+        self._recorder = recorder
+        self._run_id = run_id
+        self._called = called
+        self._inputs = inputs
+        self._facts = facts
+        self._parent = parent
+        self._identity = _identity(recorder, facts)
+        self._started_at, self._mark = now(), time.perf_counter()
+        self._lock = ForkLock()
+        self._run: RunWriter | None = None
+        self._is_over = False
+        self._agent_step: AgentStep | None = None
+        self._histories = Histories()
+        self._has_request = False
+        self._asked: dict[str, tuple[int, Json]] = {}
+        """Calls that answers asked for, by their id, with the step of the answer."""
+        self._steps: dict[str, int] = {}
+        """Tool steps by the id of the call that they answer."""
+        self._results: dict[str, Any] = {}
+        """What is written as the result of a call."""
+        self._last: tuple[int, Any] | None = None
+        """The newest answer, with its step."""
+
+    @property
+    def identity(self) -> Identity:
+        return self._identity
+
+    def begun(self, facts: Json) -> RunWriter | None:
+        """For a step with these facts. None above a limit, and when it is over."""
+        with self._lock:
+            if self._run is None and not self._is_over:
+                self._open("langgraph" if "langgraph_node" in facts else "langchain")
+            return self._run
+
+    @property
+    def run(self) -> RunWriter | None:
+        return self._run
+
+    def _open(self, framework: str) -> None:
+        run = self._recorder.begin(
+            self._run_id,
+            identity=self._identity,
+            parent=self._parent,
+            session_id=_session(self._facts),
+            started_at=self._started_at,
+        )
+        if run is None:
+            self._is_over = True
+            return
+        self._run = run
+        run.put_agent(name=name(self._called), framework=framework, framework_version=version(framework))
+        self._agent_step = AgentStep(self._parent, run, name=name(self._called), arguments=_given(self._inputs))
+
+    # --- requests to the model
+
+    def model_asked(self, messages: list[Any], params: Json, facts: Json) -> int | None:
+        run = self.begun(facts)
+        if run is None:
+            return None
+        model = name(params.get("model") or params.get("model_name") or facts.get("ls_model_name"))
+        provider = name(facts.get("ls_provider"))
+        with self._lock:
+            self._settle(run, messages)
+            node = facts.get("langgraph_node")
+            step = run.begin("model", name=model or "model", model=model, provider=provider, node=node)
+            asked = self._histories.ask(step, messages)
+            if not self._has_request:
+                self._has_request = True
+                if asked.prior is not None:
+                    run.put_prior(asked.prior)
+                said = {"model": model, "provider": provider, "instructions": asked.instructions or ""}
+                run.put(input=_input(self._inputs, messages), **said)
+            run.amend(step, request=asked.history, settings=_settings(params))
+            with guard("langchain_tools"):
+                _put_tools(run, step, params)
+        return step
+
+    def model_answered(self, step: int, message: Any) -> None:
+        run = self._run
+        if run is None:
+            return
+        response, usage = answer_of(message), message.usage_metadata or {}
+        with self._lock:
+            self._histories.answered(step, response)
+            self._asked.update({call["id"]: (step, call) for call in calls_of(message) if call["id"]})
+            self._last = step, message
+        run.end(
+            step,
+            response=response,
+            answered_model=answered_model(message),
+            finish_reason=finish_reason(message),
+            input_tokens=usage.get("input_tokens"),
+            output_tokens=usage.get("output_tokens"),
+            **http_fields(run, step),
+        )
+
+    def first_token(self, step: int) -> None:
+        if self._run is not None:
+            self._run.amend(step, first_token_at=now())
+
+    def step_failed(self, step: int, error: BaseException, **fields: Any) -> None:
+        if self._run is not None:
+            self._run.end(step, error=error_of(error), **fields, **http_fields(self._run, step))
+
+    # --- calls of tools
+
+    def tool_started(self, called: str | None, call_id: str | None, inputs: Any, facts: Json) -> int | None:
+        run = self.begun(facts)
+        if run is None:
+            return None
+        parent, call = self._asked.get(call_id or "", (None, {}))
+        step = run.begin(
+            "tool",
+            tool_name=name(called),
+            call_id=name(call_id),
+            arguments=written(call.get("args", inputs)),
+            parent=parent,
+            tool_kind=None if called is None else REGISTRY.kind(called),
+            **self._identity.step_fields(),
+        )
+        if call_id is not None:
+            self._steps[call_id] = step
+        return step
+
+    def tool_ended(self, step: int, call_id: str | None, output: Any) -> None:
+        """A message is what the model is told; other objects steer the graph, and the next request says what it is
+        told."""
+        if self._run is None:
+            return
+        is_message = getattr(output, "type", None) == "tool"
+        fields: Json = {"outcome": "success"}
+        if is_message:
+            fields |= {"result": written(output.content), "outcome": _outcome(output)}
+            fields["returned"] = None if output.artifact is None else written(output.artifact)
+            self._results[output.tool_call_id] = output.content
+        elif type(output).__name__ not in _STEERING:
+            fields["result"] = written(output)
+            if call_id is not None:
+                self._results[call_id] = output
+        self._run.end(step, **fields, **http_fields(self._run, step))
+
+    def tool_failed(self, step: int, error: BaseException) -> None:
+        """The graph may tell the model what it raised, and then it goes on."""
+        if type(error).__name__ in _STEERING and self._run is not None:
+            self._run.end(step, outcome="unapproved", **http_fields(self._run, step))
+        else:
+            outcome = "crashed" if isinstance(error, Exception) else "interrupted"
+            self.step_failed(step, error, outcome=outcome)
+
+    def _settle(self, run: RunWriter, messages: list[Any]) -> None:
+        """Answers as the model is told them, also those of calls for which no tool ran."""
+        for message in messages:
+            call_id = getattr(message, "tool_call_id", None)
+            if message.type != "tool" or call_id not in self._asked:
+                continue
+            if call_id not in self._steps:
+                parent, call = self._asked[call_id]
+                self._steps[call_id] = step = run.begin(
+                    "tool", tool_name=name(call["name"]), call_id=name(call_id), arguments=call["args"], parent=parent
+                )
+                run.end(step)
+            if call_id not in self._results or self._results[call_id] != message.content:
+                run.amend(self._steps[call_id], result=written(message.content), outcome=_outcome(message))
+                self._results[call_id] = message.content
+
+    # --- searches
+
+    def search_began(self, called: str | None, query: str, facts: Json) -> int | None:
+        run = self.begun(facts)
+        return None if run is None else run.begin("retrieval", name=name(called), query=written(query))
+
+    def search_ended(self, step: int, documents: Any) -> None:
+        if self._run is not None:
+            chunks = [chunk_of(document) for document in documents]
+            self._run.end(step, chunks=chunks, **http_fields(self._run, step))
+
+    # --- the end
+
+    def ended(self, outputs: Any) -> None:
+        """`outputs` are those of the outermost chain."""
+        run = self._run
+        if run is None:
+            self._is_over = True
+            return
+        with guard("langchain_end"):
+            self._put_end(run, outputs)
+        self._end("ok", output=_output(outputs))
+
+    def _put_end(self, run: RunWriter, outputs: Any) -> None:
+        messages = outputs.get("messages") if isinstance(outputs, Mapping) else None
+        if isinstance(messages, list):
+            self._settle(run, messages)
+        if self._last is None:
+            return
+        step, message = self._last
+        for call in calls_of(message):
+            if call["id"] not in self._steps:
+                fields = {"call_id": name(call["id"]), "arguments": call["args"], "parent": step}
+                run.end(run.begin("tool", tool_name=name(call["name"]), **fields), outcome="unapproved")
+        if not calls_of(message):
+            run.put(final={"after": step, "messages": []})
+
+    def failed(self, error: BaseException) -> None:
+        status = "error" if isinstance(error, Exception) else "cut_off"
+        self._end(status, error=None if isinstance(error, GeneratorExit) else error_of(error))
+
+    def _end(self, status: str, **fields: Any) -> None:
+        with self._lock:
+            run, self._run, self._is_over = self._run, None, True
+        if run is None:
+            return
+        duration = round((time.perf_counter() - self._mark) * 1000, 3)
+        with guard("langchain_parent"):
+            if self._agent_step is not None:
+                said = {"result": fields.get("output"), "error": fields.get("error")}
+                self._agent_step.end(duration_ms=duration, **said)
+        self._recorder.end(run, status, duration_ms=duration, **fields)
+
+
+# --- reading LangChain's objects -----------------------------------------------------------------
+
+
+@cache
+def version(framework: str) -> str | None:
+    try:
+        return metadata.version(framework)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _identity(recorder: Recorder, facts: Json) -> Identity:
+    """Who this is for, as the team's own callback reads it from the config's metadata."""
+    identity = current_identity()
+    if recorder.settings.context is not None:
+        with guard("context callback"):
+            identity = identity.with_facts(recorder.settings.context(facts) or {})
+    return identity
+
+
+def _session(facts: Json) -> str | None:
+    return next((found for key in _SESSIONS if (found := identifier(facts.get(key)))), None)
+
+
+def _given(inputs: Any) -> Any:
+    return written(jsonable(inputs))
+
+
+def _input(inputs: Any, messages: list[Any]) -> Any:
+    """The newest question, where a conversation was given; else what was given."""
+    if isinstance(inputs, str):
+        return inputs
+    is_conversation = isinstance(inputs, Mapping) and "messages" in inputs
+    prompt = next((each for each in reversed(messages) if each.type == "human"), None)
+    return prompt_of(prompt.content) if is_conversation and prompt is not None else _given(inputs)
+
+
+def _output(outputs: Any) -> Any:
+    """The last answer of a conversation, or what was made of it; else all that the chain gave."""
+    if isinstance(outputs, Mapping) and outputs.get("structured_response") is not None:
+        return written(outputs["structured_response"])
+    messages = outputs.get("messages") if isinstance(outputs, Mapping) else None
+    last = messages[-1] if isinstance(messages, list) and messages else outputs
+    if getattr(last, "type", None) in ("ai", "AIMessageChunk", "tool"):
+        return None if calls_of(last) else text_of(last.content)
+    return written(outputs)
+
+
+def _settings(params: Json) -> Json:
+    return {key: params[key] for key in _SETTINGS if params.get(key) is not None}
+
+
+def _outcome(message: Any) -> str:
+    return "failed" if getattr(message, "status", None) == "error" else "success"
+
+
+def _put_tools(run: RunWriter, step: int, params: Json) -> None:
+    definitions = [_definition(tool) for tool in params.get("tools") or params.get("functions") or []]
+    functions = [each for each in definitions if each is not None]
+    schema = _schema(params.get("response_format"))
+    parameters = {
+        "function_tools": functions,
+        "output_mode": "native" if schema else "text",
+        "output_object": schema,
+        "output_tools": [],
+        "allow_text_output": True,
+    }
+    run.amend(
+        step,
+        tools=[run.row("tools", JsonText(dumps(function))) for function in functions],
+        parameters=run.row("parameters", JsonText(dumps(parameters))),
+    )
+
+
+def _definition(tool: Any) -> Json | None:
+    """As providers of several kinds spell it; None for tools that they run themselves."""
+    said = tool.get("function", tool) if isinstance(tool, Mapping) else {}
+    if not isinstance(said, Mapping) or "name" not in said:
+        return None
+    schema = next((said[key] for key in ("parameters", "input_schema", "parametersJsonSchema") if key in said), None)
+    definition = {"name": said["name"], "description": said.get("description")}
+    return definition if schema is None else {**definition, "parameters_json_schema": jsonable(schema)}
+
+
+def _schema(response_format: Any) -> Json | None:
+    said = response_format.get("json_schema") if isinstance(response_format, Mapping) else None
+    if not isinstance(said, Mapping) or "schema" not in said:
+        return None
+    return {"json_schema": jsonable(said["schema"]), "name": said.get("name"), "strict": said.get("strict")}

@@ -1,0 +1,371 @@
+"""Runs of LangChain and LangGraph, recorded by `install()` alone: replayable, and reproduced."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+pytest.importorskip("langchain_openai", reason="langchain and langchain-openai are not installed here")
+pytest.importorskip("langgraph.prebuilt", reason="langgraph is not installed here")
+
+import replay_recorder
+from sessions_app.core.formats.native import encode_native, parse_native
+from sessions_app.core.judge.verdict import judge
+from sessions_app.core.payload import Payload
+from sessions_app.core.run import ModelCall, Retrieval, Run, ToolCall
+from tests.fake_provider import busy, fake_provider, in_turn, of_json, says
+from tests.recorder import graphs
+from tests.recorder.local_server import Answer
+from tests.recorder.recordings import records_of, value
+from tests.recorder.replaying import replayed
+
+ASKED = "Where is ORD-5521?"
+ANSWER = "It was delivered."
+
+
+def asks(*wanted: tuple[str, dict[str, Any]], start: int = 1, words: str | None = None) -> Answer:
+    """An answer that asks for several calls."""
+    calls = [
+        {"id": f"call_{number}", "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
+        for number, (name, arguments) in enumerate(wanted, start=start)
+    ]
+    message = {"role": "assistant", "content": words, "tool_calls": calls}
+    return completion(message, "tool_calls")
+
+
+def completion(message: dict[str, Any], reason: str) -> Answer:
+    return of_json(
+        {
+            "id": "chatcmpl-1",
+            "object": "chat.completion",
+            "created": 1,
+            "model": "gpt-4o-2024-11-20",
+            "choices": [{"index": 0, "message": message, "finish_reason": reason}],
+            "usage": {"prompt_tokens": 12, "completion_tokens": 3, "total_tokens": 15},
+        }
+    )
+
+
+ASKS = asks(("find_order", {"order_id": "ORD-5521"}))
+
+
+def recorded(*answers: Answer, work: Callable[[str], Any], **settings: Any) -> list[Run]:
+    with fake_provider(in_turn(*answers)) as provider:
+        return [parse_native(record) for record in records_of(lambda: work(provider.url), **settings)]
+
+
+def only(*answers: Answer, work: Callable[[str], Any], **settings: Any) -> Run:
+    (run,) = recorded(*answers, work=work, **settings)
+    return run
+
+
+def kinds(run: Run) -> list[str]:
+    return [step.kind for step in run.steps]
+
+
+def assert_reproduced(run: Run) -> None:
+    assert (judge(run).verdict, judge(run).reasons) == ("replayable", ())
+    result, _ = replayed(encode_native(run))
+    assert (result.verdict, result.divergence) == ("reproduced", None)
+
+
+def invoked(url: str) -> Any:
+    return graphs.shop(url).invoke(graphs.asked(ASKED))
+
+
+def awaited(url: str) -> Any:
+    return asyncio.run(graphs.shop(url).ainvoke(graphs.asked(ASKED)))
+
+
+def streamed(url: str) -> Any:
+    return list(graphs.shop(url).stream(graphs.asked(ASKED), stream_mode="updates"))
+
+
+async def _all(stream: Any) -> list[Any]:
+    return [item async for item in stream]
+
+
+def streamed_async(url: str) -> Any:
+    return asyncio.run(_all(graphs.shop(url).astream(graphs.asked(ASKED), stream_mode="values")))
+
+
+def by_nodes(url: str) -> Any:
+    return graphs.own_graph(url).invoke(graphs.asked(ASKED))
+
+
+@pytest.mark.parametrize("work", [invoked, awaited, streamed, streamed_async, by_nodes])
+def test_an_agent_is_replayed(work):
+    run = only(ASKS, says(ANSWER), work=work)
+
+    assert kinds(run) == ["model", "tool", "model"]
+    assert (value(run.input), value(run.output), run.instructions) == (ASKED, ANSWER, graphs.INSTRUCTIONS)
+    assert run.agent.framework == "langgraph"
+    assert_reproduced(run)
+
+
+def test_what_langchain_says_of_a_call_is_in_the_steps():
+    run = only(ASKS, says(ANSWER), work=invoked)
+
+    model, tool = run.steps[0].call, run.steps[1].call
+    assert isinstance(model, ModelCall)
+    assert isinstance(tool, ToolCall)
+    assert (run.agent.name, run.model, run.provider) == ("shop", "gpt-4o", "openai")
+    assert (model.answered_model, model.input_tokens, model.finish_reason) == ("gpt-4o-2024-11-20", 12, "tool_calls")
+    assert value(model.settings) == {"temperature": 0}
+    assert [each["name"] for each in map(value, model.tools or ())] == ["find_order", "find_customer"]
+    assert (tool.tool_name, tool.call_id, value(tool.arguments)) == ("find_order", "call_1", {"order_id": "ORD-5521"})
+    assert (value(tool.result), tool.outcome) == ("ORD-5521 was delivered.", "success")
+    assert run.steps[1].parent == 1
+
+
+def test_tools_that_run_at_once_are_answers_of_one_request():
+    both = asks(("find_order", {"order_id": "ORD-1"}), ("find_customer", {"name": "Ana"}), words="Let me see.")
+    run = only(both, says(ANSWER), work=invoked)
+
+    assert kinds(run) == ["model", "tool", "tool", "model"]
+    assert {step.parent for step in run.steps[1:3]} == {1}
+    assert_reproduced(run)
+
+
+def test_raw_http_stands_on_the_steps_that_sent_it():
+    run = only(ASKS, says(ANSWER), work=awaited, http=True)
+
+    assert [step.http is not None for step in run.steps] == [True, False, True]
+    assert_reproduced(run)
+
+
+def test_tokens_of_a_stream_are_heard():
+    def chunk(**delta: Any) -> dict[str, Any]:
+        choice = {"index": 0, "delta": delta, "finish_reason": None}
+        return {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "gpt-4o", "choices": [choice]}
+
+    lines = [chunk(role="assistant", content="It was "), chunk(content="delivered.")]
+    body = "".join(f"data: {json.dumps(each)}\n\n" for each in lines) + "data: [DONE]\n\n"
+    said = Answer(body=body.encode(), headers={"Content-Type": "text/event-stream"})
+
+    run = only(said, work=lambda url: list(graphs.shop(url).stream(graphs.asked(ASKED), stream_mode="messages")))
+
+    assert (kinds(run), value(run.output)) == (["model"], ANSWER)
+    assert run.steps[0].first_token_at is not None
+    assert_reproduced(run)
+
+
+def test_what_a_tool_raised_and_the_model_was_told_replays():
+    tools = (graphs.out_of_order,)
+    wanted = asks(("out_of_order", {"order_id": "ORD-1"}))
+    run = only(
+        wanted, says("The store is down."), work=lambda url: graphs.own_graph(url, tools).invoke(graphs.asked(ASKED))
+    )
+
+    tool = run.steps[1].call
+    assert isinstance(tool, ToolCall)
+    assert (tool.outcome, run.steps[1].error is not None, run.status) == ("failed", True, "ok")
+    assert "ConnectionError" in str(value(tool.result))
+    assert_reproduced(run)
+
+
+def test_a_tool_that_there_is_not_is_a_call_all_the_same():
+    run = only(asks(("find_ordre", {"order_id": "1"})), says(ANSWER), work=by_nodes)
+
+    assert kinds(run) == ["model", "tool", "model"]
+    assert "find_ordre" in str(value(run.steps[1].call.result))
+    assert judge(run).verdict in ("replayable", "replayable_to_step")
+
+
+def _failing(url: str) -> None:
+    with pytest.raises(ConnectionError):
+        graphs.shop(url, (graphs.out_of_order,)).invoke(graphs.asked(ASKED))
+
+
+def test_what_a_tool_raised_ends_the_run():
+    run = only(asks(("out_of_order", {"order_id": "ORD-1"})), work=_failing)
+
+    assert (run.status, run.error and run.error.type) == ("error", "ConnectionError")
+    assert run.steps[1].call.outcome == "crashed"
+    assert_reproduced(run)
+
+
+def _refused(url: str) -> None:
+    with pytest.raises(Exception, match="400"):
+        invoked(url)
+
+
+def test_what_a_provider_refused_is_an_error_of_its_step():
+    run = only(busy(status=400), work=_refused)
+
+    assert (run.status, kinds(run)) == ("error", ["model"])
+    assert run.steps[0].error is not None
+    assert judge(run).verdict == "replayable"
+
+
+def test_the_next_turn_of_a_thread_begins_where_the_last_one_ended():
+    from langgraph.checkpoint.memory import InMemorySaver
+
+    def two_turns(url: str) -> None:
+        agent = graphs.shop(url, checkpointer=InMemorySaver())
+        thread = {"configurable": {"thread_id": "t_301"}}
+        agent.invoke(graphs.asked(ASKED), thread)
+        agent.invoke(graphs.asked("Thank you."), thread)
+
+    first, second = recorded(ASKS, says(ANSWER), says("You are welcome."), work=two_turns)
+
+    assert (first.session_id, second.session_id) == ("t_301", "t_301")
+    assert (value(second.input), second.prior is not None and second.prior.length) == ("Thank you.", 4)
+    assert_reproduced(first)
+    assert_reproduced(second)
+
+
+def test_an_agent_that_a_tool_asks_is_a_run_inside():
+    from langchain_core.tools import tool
+
+    def supervised(url: str) -> Any:
+        expert = graphs.shop(url)
+
+        @tool
+        def ask_expert(question: str) -> str:
+            """Ask somebody who knows."""
+            return graphs.said(expert.invoke(graphs.asked(question)))
+
+        return graphs.own_graph(url, (ask_expert,)).invoke(graphs.asked(ASKED))
+
+    question = asks(("ask_expert", {"question": "And ORD-1?"}), start=9)
+    runs = recorded(question, ASKS, says(ANSWER), says("All is well."), work=supervised)
+
+    outer = next(run for run in runs if run.parent is None)
+    inner = next(run for run in runs if run.parent is not None)
+    assert kinds(outer) == ["model", "tool", "agent", "model"]
+    assert (inner.parent and inner.parent.run_id, inner.session_id) == (outer.run_id, outer.session_id)
+    assert_reproduced(inner)
+    assert_reproduced(outer)
+
+
+def test_a_graph_inside_of_a_graph_is_in_the_run():
+    from langgraph.graph import START, MessagesState, StateGraph
+
+    def nested(url: str) -> Any:
+        graph = StateGraph(MessagesState)
+        graph.add_node("shop", graphs.shop(url))
+        graph.add_edge(START, "shop")
+        return graph.compile().invoke(graphs.asked(ASKED))
+
+    run = only(ASKS, says(ANSWER), work=nested)
+
+    assert kinds(run) == ["model", "tool", "model"]
+    assert_reproduced(run)
+
+
+def test_models_behind_prompts_are_runs_too():
+    from langchain_core.prompts import ChatPromptTemplate
+
+    def chain(url: str) -> Any:
+        prompt = ChatPromptTemplate.from_messages([("system", "You are brief."), ("user", "Where is {order_id}?")])
+        return (prompt | graphs.model_at(url)).invoke({"order_id": "ORD-5521"})
+
+    run = only(says(ANSWER), work=chain)
+
+    assert (kinds(run), run.instructions, value(run.output)) == (["model"], "You are brief.", ANSWER)
+    assert run.agent.framework == "langchain"
+
+
+def test_what_asks_no_model_is_no_run():
+    from langchain_core.runnables import RunnableLambda
+
+    assert recorded(work=lambda url: RunnableLambda(str.upper).invoke("a")) == []
+
+
+def test_a_search_is_a_step():
+    from langchain_core.documents import Document
+    from langchain_core.retrievers import BaseRetriever
+    from langchain_core.runnables import RunnableLambda
+
+    class Shelf(BaseRetriever):  # type: ignore[misc, unused-ignore]
+        def _get_relevant_documents(self, query: str, *, run_manager: Any) -> list[Document]:
+            return [Document("Orders go out at noon.", id="d1")]
+
+    def rag(url: str) -> Any:
+        found = Shelf() | RunnableLambda(lambda documents: f"{documents[0].page_content} {ASKED}")
+        return (found | graphs.model_at(url)).invoke(ASKED)
+
+    run = only(says(ANSWER), work=rag)
+
+    search = run.steps[0].call
+    assert isinstance(search, Retrieval)
+    assert (kinds(run), value(search.query)) == (["retrieval", "model"], ASKED)
+    assert [(chunk.chunk_id, value(chunk.content)) for chunk in search.chunks or ()] == [
+        ("d1", "Orders go out at noon.")
+    ]
+
+
+def test_a_recorded_function_around_an_agent_has_no_run_of_its_own():
+    def around(url: str) -> None:
+        @replay_recorder.record(context={"user_id": "u_7"})
+        def support(question: str) -> str:
+            return graphs.said(graphs.shop(url).invoke(graphs.asked(question)))
+
+        support(ASKED)
+
+    run = only(ASKS, says(ANSWER), work=around)
+
+    assert (run.agent.name, run.user_id, kinds(run)) == ("shop", "u_7", ["model", "tool", "model"])
+    assert_reproduced(run)
+
+
+def test_a_model_that_a_recorded_function_asks_by_itself_is_its_step():
+    from langchain_core.messages import HumanMessage
+
+    def loop(url: str) -> None:
+        @replay_recorder.record
+        def support(question: str) -> str:
+            return str(graphs.model_at(url).invoke([HumanMessage(question)]).content)
+
+        support(ASKED)
+
+    run = only(says(ANSWER), work=loop)
+
+    assert (run.agent.name, kinds(run)) == ("support", ["model"])
+
+
+def test_a_stream_that_is_left_is_cut_off():
+    def left(url: str) -> None:
+        stream = graphs.shop(url).stream(graphs.asked(ASKED), stream_mode="updates")
+        next(stream)
+        stream.close()
+
+    run = only(ASKS, says(ANSWER), work=left)
+
+    assert (run.status, run.steps[0].kind) == ("cut_off", "model")
+
+
+def test_nothing_of_a_run_is_left_where_it_was_started():
+    from replay_recorder.context import current_place
+
+    places: list[Any] = []
+
+    def work(url: str) -> None:
+        invoked(url)
+        places.append(current_place())
+
+    only(ASKS, says(ANSWER), work=work)
+
+    assert places == [None]
+
+
+@pytest.mark.parametrize("step", [0, 1, 2])
+def test_a_changed_record_is_noticed(step):
+    run = only(ASKS, says(ANSWER), work=invoked)
+    call = run.steps[step].call
+    if isinstance(call, ToolCall):
+        changed: Any = replace(call, result=Payload.of_text("lost"))
+    else:
+        assert isinstance(call, ModelCall)
+        changed = replace(call, response=Payload.of_json({"kind": "response", "parts": []}))
+    steps = [replace(each, call=changed) if each is run.steps[step] else each for each in run.steps]
+
+    result, _ = replayed(encode_native(replace(run, steps=tuple(steps))))
+
+    assert result.verdict != "reproduced"
