@@ -293,7 +293,7 @@ class ForkRequest(ResumeRequest):
         description="A list of changes, each an object with `kind`: instructions, message, tool_result, approval, "
         "model_answer, state, model, clock, agent or rule.",
     )
-    hypothesis: Any = Field(default=None, description="Why the change should matter, in words; needed.")
+    hypothesis: Any = Field(default=None, description="Why the change should matter, in words.")
     expect: Expect = None
 
 

@@ -145,13 +145,13 @@ class Tools:
                 'Patch]} or {"kind": "clock", "value": seconds}.'
             ),
         ],
-        hypothesis: Annotated[str, Field(description="Why the change should matter, in one sentence.")],
+        hypothesis: Annotated[str, Field(description="Why the change should matter, in one sentence.")] = "",
         expect: Annotated[
             Any,
             Field(
                 description='The expected outcome: words, {"contains": text}, {"equals": value}, {"ends_within": n}.'
             ),
-        ],
+        ] = None,
         wait: Wait = 30,
     ) -> dict[str, Any]:
         """Ask "what if": go on from a step of a run with something changed, world off. Earlier steps stay as recorded;

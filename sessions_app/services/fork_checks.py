@@ -86,7 +86,7 @@ def check_fork(row: models.Run, order: Order, mode: str) -> None:
     if not parent.has_model_answers():
         raise ForkError("The run holds no answer of a model, so nothing can go on from it.", field="run_id")
     at_step = _check_step(parent, order, mode)
-    _check_words(order, mode)
+    _check_expectation(order, mode)
     if mode == ReplayMode.RESUME and order.changes:
         raise ForkError("A run that is resumed has no changes; ask for a fork.", field="changes")
     if mode == ReplayMode.FORK and not order.changes:
@@ -147,13 +147,10 @@ def _check_step(parent: Parent, order: Order, mode: str) -> int:
     return order.at_step
 
 
-def _check_words(order: Order, mode: str) -> None:
-    if mode == ReplayMode.RESUME:
-        return
-    if not order.hypothesis:
-        raise ForkError("hypothesis is needed: why the change should matter.", field="hypothesis")
-    if order.expect is None:
-        raise ForkError("expect is needed: the outcome that is expected.", field="expect")
+def _check_expectation(order: Order, mode: str) -> None:
+    """Only samples are counted by whether they ended as expected."""
+    if mode == ReplayMode.SAMPLING and order.expect is None:
+        raise ForkError("expect is needed: samples are counted by whether they end as expected.", field="expect")
 
 
 def _check_doubles(changes: tuple[Change, ...]) -> None:

@@ -77,7 +77,7 @@ def test_a_run_is_sampled_only_where_there_is_a_live_model(full, settings):
         ({"at_step": 9}, "at_step"),
         ({"changes": "all"}, "changes"),
         ({"changes": [{**EMPTY_ANSWER, "step": 3}]}, "changes[0].step"),
-        ({"hypothesis": None}, "hypothesis"),
+        ({"hypothesis": 3}, "hypothesis"),
         ({"expect": {"contains": 5}}, "expect.contains"),
         ({"tools": {"live": ["lookup_order"]}}, "tools"),
         ({"tools": {"write": ["cancel_order"]}}, "tools.write"),

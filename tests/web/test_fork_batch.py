@@ -113,7 +113,7 @@ def test_checking_says_every_fork_and_queues_none(bob, run):
 
 
 def test_ticked_presets_are_kept_in_the_draft(bob, run):
-    post(bob, run, 2, use_result="on", preset=["empty", "timeout"], hypothesis="")
+    post(bob, run, 2, use_result="on", preset=["empty", "timeout"], expect_kind="magic")
 
     assert ticked_in(page_of(bob, run, 2)) == ["empty", "timeout"]
 
@@ -179,7 +179,7 @@ def test_a_token_is_its_persons_alone(shop, bob, run):
 def test_errors_keep_the_token_and_a_draft_does_not(bob, run):
     token = token_in(page_of(bob, run, 2))
 
-    page = post(bob, run, 2, use_result="on", result="drafted", hypothesis="", token=token).content.decode()
+    page = post(bob, run, 2, use_result="on", result="drafted", expect_kind="magic", token=token).content.decode()
 
     assert token_in(page) == token
     assert typed_in(page_of(bob, run, 2), "result") == "drafted"

@@ -338,9 +338,12 @@ def test_json_errors_name_line_and_column(bob, run):
         ({"use_agent": "on"}, "agent", "Choose one of the registered agents."),
         ({"use_agent": "on", "agent": "ghost"}, "agent", "No agent 'ghost' is registered"),
         ({}, "changes", "Tick at least one change"),
-        ({"use_clock": "on", "clock": "1", "hypothesis": " "}, "hypothesis", "Say why"),
         ({"use_clock": "on", "clock": "1", "hypothesis": "x" * 2001}, "hypothesis", "at most 2000 characters"),
-        ({"use_clock": "on", "clock": "1", "expect_text": ""}, "expect_text", "Say which outcome"),
+        (
+            {"use_clock": "on", "clock": "1", "expect_kind": "contains", "expect_text": ""},
+            "expect_text",
+            "Say which outcome",
+        ),
         ({"use_clock": "on", "clock": "1", "expect_kind": "magic"}, "expect_kind", "Choose how"),
         ({"use_clock": "on", "clock": "1", "expect_kind": "ends_within", "expect_n": "few"}, "expect_n", "a number"),
         ({"use_clock": "on", "clock": "1", "expect_kind": "at_most_calls", "expect_n": "1"}, "expect_tool", "a tool"),
@@ -366,7 +369,7 @@ def test_all_errors_are_told_at_once_and_nothing_is_lost(bob, run):
 
     page = post(bob, run, 3, **typed).content.decode()
 
-    assert set(errors_in(page)) == {"patch", "clock", "result", "hypothesis", "break_value_1"}
+    assert set(errors_in(page)) == {"patch", "clock", "result", "break_value_1"}
     assert (typed_in(page, "patch"), typed_in(page, "instructions")) == ("[<", "typed and not ticked")
     assert typed_in(page, "result") == '\r\n{"x": '
     assert all(html.escape(typed[name]) in page for name in ("clock", "expect_text", "rule_when_2"))
@@ -404,7 +407,7 @@ def test_checking_says_the_fork_in_a_sentence_and_queues_nothing(bob, run):
 
 
 def test_a_draft_is_there_again_until_it_is_queued(bob, run):
-    post(bob, run, 2, use_result="on", result="drafted", hypothesis="")
+    post(bob, run, 2, use_result="on", result="drafted", expect_kind="magic")
 
     assert typed_in(page_of(bob, run, 2), "result") == "drafted"
     assert is_ticked(page_of(bob, run, 2), "use_result")
@@ -415,7 +418,7 @@ def test_a_draft_is_there_again_until_it_is_queued(bob, run):
 
 
 def test_a_draft_is_thrown_away_when_asked(bob, run):
-    post(bob, run, 2, use_result="on", result="drafted", hypothesis="")
+    post(bob, run, 2, use_result="on", result="drafted", expect_kind="magic")
 
     response = post(bob, run, 2, result="drafted", do="discard")
 
@@ -424,7 +427,7 @@ def test_a_draft_is_thrown_away_when_asked(bob, run):
 
 
 def test_a_draft_is_its_writers_alone(shop, bob, run):
-    post(bob, run, 2, use_result="on", result="drafted", hypothesis="")
+    post(bob, run, 2, use_result="on", result="drafted", expect_kind="magic")
 
     assert "drafted" not in page_of(client_of(make_user("ann", shop)), run, 2)
 
@@ -442,7 +445,7 @@ def test_the_last_few_drafts_are_kept(bob, shop):
 def test_secrets_are_not_kept_in_a_draft(bob, run):
     secret = "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCD"
 
-    page = post(bob, run, 2, use_result="on", result=f"key {secret}", hypothesis="").content.decode()
+    page = post(bob, run, 2, use_result="on", result=f"key {secret}", expect_kind="magic").content.decode()
 
     assert secret in page
     kept = str([session.get_decoded() for session in SignIn.objects.all()])

@@ -34,8 +34,8 @@ class Command(ReplayingCommand):
             help="With --agent: give the recorded answers of its tools, or run their functions with the world off.",
         )  # fmt: skip
         parser.add_argument("--instructions", metavar="TEXT", help="Another system prompt.")
-        parser.add_argument("--hypothesis", required=True, metavar="TEXT", help="Why it should matter.")
-        parser.add_argument("--expect", required=True, metavar="TEXT", help="Words, or a check as JSON.")
+        parser.add_argument("--hypothesis", metavar="TEXT", help="Why it should matter.")
+        parser.add_argument("--expect", metavar="TEXT", help="Words, or a check as JSON.")
 
     def handle(self, *, run_id: str, project: str | None, **options: Any) -> None:
         run = run_called(run_id, project)
@@ -69,7 +69,7 @@ def order_of(options: dict[str, Any]) -> JsonObject:
         "at_step": options["at"],
         "changes": changes,
         "hypothesis": options["hypothesis"],
-        "expect": typed_expectation(options["expect"]),
+        "expect": options["expect"] and typed_expectation(options["expect"]),
         "breakpoints": breakpoints(options["breakpoints"]),
         "tools": {**(live_tools(options["live"]) or {}), **({"run": True} if options["tools"] == "run" else {})},
         "on_difference": options["on_difference"],

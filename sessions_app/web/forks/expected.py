@@ -8,8 +8,14 @@ from sessions_app.web.forks.inputs import Refused, Typed, Written, json_of, numb
 EXPECTATIONS = ("words", "contains", "equals", "at_most_calls", "ends_within")
 
 
-def read_expected(typed: Typed, *, is_json: bool) -> Written:
-    """`is_json`: whether the recorded outcome is JSON, and one that equals it is written as JSON. Raises `Refused`."""
+def read_expected(typed: Typed, *, is_json: bool) -> Written | None:
+    """None where nothing is expected. Raises `Refused`.
+
+    `is_json`: whether the recorded outcome is JSON, and one that equals it is written as JSON.
+    """
+    is_left_out = typed.get("expect_kind", "words") == "words" and not text_of(typed, "expect_text").strip()
+    if is_left_out and not typed.get("sampling"):
+        return None
     inputs = {"": "expect_text", "at_most_calls.tool": "expect_tool", "at_most_calls.n": "expect_n"}
     return Written(value=_expected_value(typed, is_json), inputs=inputs | {"ends_within": "expect_n"})
 

@@ -130,15 +130,16 @@ class _Reader:
         self.order["changes"].append(written.value)
 
     def words(self) -> None:
-        self.order["hypothesis"] = text_of(self._typed, "hypothesis").strip()
-        if not self.order["hypothesis"]:
-            self._refuse("hypothesis", "Say why the change should matter.")
+        if hypothesis := text_of(self._typed, "hypothesis").strip():
+            self.order["hypothesis"] = hypothesis
 
     def expectation(self) -> None:
         self._try(self._expectation)
 
     def _expectation(self) -> None:
         written = read_expected(self._typed, is_json=self._recorded.output_is_json)
+        if written is None:
+            return
         self._check(written, "expect", lambda items: read_expectation(*items))
         self.order["expect"] = written.value
         self.places["expect"] = written

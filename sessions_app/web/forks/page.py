@@ -190,6 +190,6 @@ def forks_in_words(orders: list[JsonObject]) -> dict[str, Any]:
     """The orders of a form as the sentence that it asks for. Only for orders without errors."""
     return {
         "forks_in_words": [[describe(change) for change in order["changes"]] for order in orders],
-        "expected_in_words": read_expectation(orders[0]["expect"]).words,
+        "expected_in_words": read_expectation(expected).words if (expected := orders[0].get("expect")) else "",
         "samples_in_words": orders[0].get("samples"),
     }
