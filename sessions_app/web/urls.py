@@ -10,6 +10,7 @@ from sessions_app.web.diff import views as diff_views
 from sessions_app.web.find import views as find_views
 from sessions_app.web.forks import tree_views as forks_views
 from sessions_app.web.forks import views as fork_views
+from sessions_app.web.forks import what_if as what_if_views
 from sessions_app.web.goldens import batch_views as golden_batch_views
 from sessions_app.web.goldens import failure_views
 from sessions_app.web.goldens import new_views as new_golden_views
@@ -52,6 +53,7 @@ of_a_project: list[URLPattern | URLResolver] = [
     path("sessions/bulk", list_bulk_views.bulk, name="bulk"),
     path("s/<recorded_id:session_id>", session_views.session, name="session"),
     path("s/<recorded_id:session_id>/steps/<int:n>", step_views.step, name="step"),
+    path("s/<recorded_id:session_id>/steps/<int:n>/what-if", what_if_views.what_if, name="what_if"),
     path("s/<recorded_id:session_id>/replay", replay_views.replay_session, name="replay_session"),
     path("s/<recorded_id:session_id>/replay-all", session_replay_views.replay_all, name="replay_all"),
     path("s/<recorded_id:session_id>/fork", fork_views.fork, name="fork"),

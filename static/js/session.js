@@ -51,6 +51,7 @@ function addressOf(index) {
   const address = new URL(location.href);
   address.searchParams.set("step", index);
   address.searchParams.delete("at");
+  address.searchParams.delete("what_if");
   address.hash = "";
   return address;
 }
@@ -119,6 +120,15 @@ document.addEventListener("click", (event) => {
   }
   if (walk && !hits.length && walk.contains(link)) location.assign(addressOf(index));
   else showStep(index, { push: index !== shownStep() });
+});
+
+// What is asked of a step in place is part of the address, as everything that is shown.
+document.addEventListener("htmx:afterSwap", ({ detail: { elt } }) => {
+  if (elt.id !== "what-if") return;
+  const address = new URL(location.href);
+  address.searchParams.set("what_if", elt.dataset.whatIf);
+  if (panel) address.searchParams.set("step", shownStep());
+  history.replaceState(history.state, "", address);
 });
 
 // A press on the ruler goes to that part of the run.

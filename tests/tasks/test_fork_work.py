@@ -12,9 +12,12 @@ from django.test import override_settings
 from django.utils import timezone
 
 from sessions_app.agents.process.sandbox import ChildPool
+from sessions_app.core.fork.foretell import foretell
+from sessions_app.core.fork.order import read_order
 from sessions_app.mapping.load import load_run
 from sessions_app.models import Project, Replay, Run
 from sessions_app.services import replay_work
+from sessions_app.services.fork_checks import Parent
 from sessions_app.services.forks import answer_by_hand, request_fork
 from sessions_app.services.pauses import continue_replay, edit_and_continue, step_once
 from sessions_app.services.replay_questions import Questions
@@ -290,3 +293,18 @@ def test_the_interval_of_a_sampling_covers_how_often_the_provider_errs(project, 
     low, high = replay.facts["samples"]["interval"]
     assert low < 0.3 < high < 0.6
     assert Run.objects.filter(origin="fork").count() == 60
+
+
+@pytest.mark.parametrize("name", ["run_xyz789", "cancel_bug"])
+def test_a_fork_stops_where_it_was_foretold(project, children, name):
+    run = make_run(project, example(name))
+    parent = Parent(run)
+    tools = [step.index for step in run.steps if step.kind == "tool"]
+    assert tools
+
+    for index in tools:
+        change = {"kind": "tool_result", "step": index, "value": "edited"}
+        told = foretell(read_order({"at_step": index, "changes": [change]}), run.steps, parent.main)
+        stopped = work(fork(run, index, change), children).stopped_at
+        assert told is not None
+        assert (told.asks, stopped and stopped["kind"]) == (stopped and stopped["step"], stopped and "model")

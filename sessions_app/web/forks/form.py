@@ -29,7 +29,7 @@ NAMES = (
     *(f"rule_{part}_{row}" for row in RULES for part in ("when", "text")),
     *("hypothesis", "expect_kind", "expect_text", "expect_tool", "expect_n"),
     *(f"break_{part}_{row}" for row in BREAKPOINTS for part in ("kind", "value")),
-    *("sampling", "samples"),
+    *("sampling", "samples", "on_difference"),
 )
 
 
@@ -98,6 +98,7 @@ def read_form(typed: Typed, recorded: Recorded) -> Reading:
     reader.expectation()
     reader.breakpoints()
     reader.sampling()
+    reader.difference()
     return Reading(order=reader.order, errors=reader.errors, places=reader.places)
 
 
@@ -159,6 +160,13 @@ class _Reader:
         self._try(self._check, written, "samples", lambda items: read_order({"samples": items[0]}))
         self.order["samples"], self.places["samples"] = written.value, written
         self._refuse_beside_samples()
+
+    def difference(self) -> None:
+        """Who answers a request to the model that was not recorded; nobody unless it is said."""
+        if chosen := self._typed.get("on_difference"):
+            written = Written(value=chosen, inputs={"": "on_difference"})
+            self._try(self._check, written, "on_difference", lambda items: read_order({"on_difference": items[0]}))
+            self.order["on_difference"], self.places["on_difference"] = chosen, written
 
     def _refuse_beside_samples(self) -> None:
         """A sample cannot wait for anybody, and the team's own code would ask the live model from its beginning."""

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from sessions_app.core.fork.expectations import read_expectation
+from sessions_app.core.fork.foretell import Foretold, foretell
+from sessions_app.core.fork.order import read_order
 from sessions_app.core.fork.presets import Preset
 from sessions_app.core.fork.words import describe
 from sessions_app.core.payload import JsonObject
@@ -186,9 +188,16 @@ def outlook_context(parent: Parent, row: StepSummary, *, is_sampling: bool) -> d
     }
 
 
-def forks_in_words(orders: list[JsonObject]) -> dict[str, Any]:
-    """The orders of a form as the sentence that it asks for. Only for orders without errors."""
+def foretold(parent: Parent, order: JsonObject, *, is_edited: bool = True) -> Foretold | None:
+    """What the fork is going to do; only for an order without errors."""
+    return foretell(read_order(order), parent.row.steps, parent.main, is_edited=is_edited)
+
+
+def forks_in_words(parent: Parent, orders: list[JsonObject]) -> dict[str, Any]:
+    """The orders of a form as the sentence that it asks for, and where it will stop. Only for orders without errors."""
+    told = [words for order in orders if (words := foretold(parent, order))]
     return {
+        "foretold": list(dict.fromkeys(each.words for each in told)),
         "forks_in_words": [[describe(change) for change in order["changes"]] for order in orders],
         "expected_in_words": read_expectation(expected).words if (expected := orders[0].get("expect")) else "",
         "samples_in_words": orders[0].get("samples"),

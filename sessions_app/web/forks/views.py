@@ -89,7 +89,7 @@ def _answer(request: HttpRequest, desk: Desk, recorded: Recorded, shown: Shown) 
     read = replace(shown, errors=shown.errors | errors_of(forks))
     if request.POST.get("do") == "check":
         orders = [fork.reading.order for fork in forks]
-        return replace(read, order_words={} if read.errors else forks_in_words(orders))
+        return replace(read, order_words={} if read.errors else forks_in_words(desk.parent, orders))
     return replace(read, status=422) if read.errors else _queue(request, desk, read, forks)
 
 

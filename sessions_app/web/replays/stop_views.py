@@ -8,6 +8,7 @@ from collections.abc import Callable
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.views.decorators.http import require_POST
 
 from sessions_app.core.fork.changes import ForkError
@@ -19,6 +20,7 @@ from sessions_app.web.access import project_page
 from sessions_app.web.replays.answer_forms import AnswerForm, TwinAnswer, answer_form
 from sessions_app.web.replays.stops import stop_of
 from sessions_app.web.replays.views import replay_context, replay_or_404
+from sessions_app.web.run_pages import run_address, whole_number
 
 GONE_ON = "This replay does not wait for that any more; nothing was changed."
 
@@ -33,11 +35,18 @@ def answer(request: HttpRequest, project: Project, replay_id: str) -> HttpRespon
         return _back(request, project, row, GONE_ON)
     form = answer_form(stop.kind, request.POST)
     if form.is_valid() and (given := _give(request, row, form)):
-        return redirect("replay", project.slug, given.replay_id)
+        return redirect(_shown(request, project, given))
     if isinstance(form, TwinAnswer):
         return _back(request, project, row, " ".join(str(words) for found in form.errors.values() for words in found))
     context = replay_context(request, project, row) | {"form": form}
     return render(request, "replays/replay.html", context, status=422)
+
+
+def _shown(request: HttpRequest, project: Project, row: Replay) -> str:
+    """Where the answer was typed: on a step of the recorded run, or on the page of the replay."""
+    if step := whole_number(request.POST.get("what_if"), 0):
+        return run_address(row.run, project, step=step, what_if=row.replay_id) + "#what-if"
+    return reverse("replay", args=[project.slug, row.replay_id])
 
 
 def _give(request: HttpRequest, row: Replay, form: AnswerForm) -> Replay | None:

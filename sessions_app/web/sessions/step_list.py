@@ -10,6 +10,7 @@ from django.http import HttpRequest
 from sessions_app.core.judge.anomalies import Anomaly, first_odd_step
 from sessions_app.models import Project, Run
 from sessions_app.queries import steps
+from sessions_app.web.forks.what_if import what_if_part
 from sessions_app.web.notes.lines import notes_on_step
 from sessions_app.web.run_pages import RunPlace, whole_number
 from sessions_app.web.sessions.find import folds_inner, kept, search
@@ -63,6 +64,7 @@ def steps_context(request: HttpRequest, project: Project, place: RunPlace, *, sh
         "inner_count": steps.inner_count(run, last),
         "ruler": ruler_of(_failed(run, last), anomalies, last, rows, hits),
         **notes_on_step(request.user, project, place, shown),
+        **what_if_part(request, project, place, shown),
         **cut_step(place, step_context(project, place, shown, for_panel=True, hides_inner=hides)),
         "q_session": place.session_address(project) + kept(request, place) + shown_as,
     }

@@ -15,6 +15,7 @@ from sessions_app.core.step_summary import StepSummary
 from sessions_app.models import Project, Run
 from sessions_app.queries import steps
 from sessions_app.web.access import project_page
+from sessions_app.web.forks.what_if import what_if_part
 from sessions_app.web.htmx import HtmxHttpRequest
 from sessions_app.web.notes.lines import notes_on_step
 from sessions_app.web.render.payloads import Form
@@ -27,7 +28,7 @@ from sessions_app.web.steps.states import states_around
 
 __all__ = ["payload", "step", "step_context"]
 
-LAYOUT = "4"
+LAYOUT = "5"
 """Part of the ETag: grows when the panel is drawn in another way."""
 TAIL = 12
 """New messages that a step shows; all are in the messages view."""
@@ -44,7 +45,8 @@ def step(request: HtmxHttpRequest, project: Project, session_id: str, n: int) ->
         return _panel(request, project, place, n)
     form = request.GET.get("as", "pretty")
     context = step_context(project, place, n, form=form if form in forms_for(project) else "pretty")
-    return render(request, "steps/step.html", context | notes_on_step(request.user, project, place, n))
+    part = what_if_part(request, project, place, n)
+    return render(request, "steps/step.html", context | part | notes_on_step(request.user, project, place, n))
 
 
 def _panel(request: HttpRequest, project: Project, place: RunPlace, n: int) -> HttpResponse:

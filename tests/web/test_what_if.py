@@ -1,0 +1,156 @@
+"""What if a step had answered otherwise, asked on the step and answered there."""
+
+import html
+import re
+
+import pytest
+from django.urls import reverse
+from playwright.sync_api import expect
+
+from sessions_app.models import Replay
+from tests.web.browsing import arrive, press
+from tests.web.forked import make_fork, make_waiting
+from tests.web.making import client_of, make_user
+from tests.web.records import load_example, load_record, model_step, tool_step
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def run(shop):
+    """Steps: 1 model, 2 tool, 3 model, 4 tool, 5 model."""
+    return load_example(shop, "cancel_bug")
+
+
+def part(run, step):
+    return reverse("what_if", args=[run.project.slug, run.session.session_id, step])
+
+
+def page_of(client, run, step, shown="form"):
+    session = reverse("session", args=[run.project.slug, run.session.session_id])
+    return client.get(f"{session}?step={step}&what_if={shown}").content.decode()
+
+
+def text_of(page):
+    found = re.search(r'id="what-if".*?</section>', page, re.DOTALL)
+    return " ".join(html.unescape(re.sub("<[^>]+>", " ", found[0])).split()) if found else ""
+
+
+def test_a_step_holds_its_recorded_answer_to_edit_and_says_where_an_edit_stops(bob, run):
+    shown = page_of(bob, run, 2)
+
+    assert "Stops at step 3: nothing knows what the model answers." in text_of(shown)
+    assert 'id="in-result"' in shown
+    assert Replay.objects.count() == 0
+
+
+def test_an_edited_answer_is_queued_as_a_fork_without_more(bob, run):
+    response = bob.post(part(run, 2), {"result": "[]", "result_as": "json", "do": "queue"})
+
+    replay = Replay.objects.get()
+    assert (replay.mode, replay.order) == (
+        "fork",
+        {"at_step": 2, "changes": [{"kind": "tool_result", "step": 2, "value": []}]},
+    )
+    assert response["Location"].endswith(f"step=2&what_if={replay.replay_id}#what-if")
+
+
+def test_the_models_next_answer_can_be_written_beforehand(bob, run):
+    typed = {"result": "[]", "result_as": "json", "answer_text": "Nothing found."}
+
+    checked = bob.post(part(run, 2), typed | {"do": "check"}, headers={"HX-Request": "true"}).content.decode()
+    bob.post(part(run, 2), typed | {"do": "queue"})
+
+    assert "The run ends at step 3: an answer without tool calls is its outcome." in text_of(checked)
+    said = {"kind": "model_answer", "step": 3, "value": {"text": "Nothing found."}}
+    assert Replay.objects.get().order["changes"][1:] == [said]
+
+
+def test_who_answers_what_was_not_recorded_is_chosen_beforehand(bob, run):
+    bob.post(part(run, 2), {"result": "x", "result_as": "text", "on_difference": "play_on", "do": "queue"})
+
+    assert Replay.objects.get().order["on_difference"] == "play_on"
+
+
+def test_an_answer_of_the_model_is_edited_in_the_same_way(bob, run):
+    bob.post(part(run, 3), {"answer_text": "I asked first.", "do": "queue"})
+
+    said = {"kind": "model_answer", "step": 3, "value": {"text": "I asked first."}}
+    assert Replay.objects.get().order == {"at_step": 3, "changes": [said]}
+
+
+def test_what_is_wrong_is_said_in_place_and_nothing_is_queued(bob, run):
+    shown = bob.post(part(run, 2), {"result": "{", "result_as": "json", "do": "queue"})
+
+    assert shown.status_code == 422
+    assert "Not queued." in shown.content.decode()
+    assert Replay.objects.count() == 0
+
+
+def test_what_came_of_it_stands_beside_what_was_recorded(bob, run):
+    made = load_record(
+        run.project,
+        run_id="made",
+        session_id="chat_made",
+        origin="fork",
+        output="Which order?",
+        steps=[model_step(1), tool_step("lookup_order", result=[], source="by_hand")],
+    )
+    fork = make_fork(run, order={"at_step": 2, "changes": [{"kind": "tool_result", "step": 2, "value": []}]})
+    fork.produced_run = made
+    fork.save()
+
+    words = text_of(page_of(bob, run, 2, fork.replay_id))
+
+    assert "recorded what if" in words
+    assert "by hand" in words
+    assert words.index("Which order?") > words.index("lookup_order")
+
+
+def test_a_stop_is_answered_where_it_is_shown(bob, run):
+    fork = make_waiting(run)
+
+    shown = page_of(bob, run, 2, fork.replay_id)
+
+    assert '<input type="hidden" name="what_if" value="2">' in shown
+    assert "Stopped at step 4" in text_of(shown)
+
+
+def test_what_ran_inside_of_another_step_is_edited_there(bob, shop):
+    steps = [model_step(1), tool_step("outer"), tool_step("inner", parent=2), model_step(2, after=1)]
+    run = load_record(shop, steps=steps)
+
+    assert "This ran inside step 2" in text_of(page_of(bob, run, 3))
+
+
+def test_a_replay_of_another_run_is_not_shown_here(bob, run, shop):
+    other = make_fork(load_record(shop, run_id="other", session_id="other", steps=[model_step(1)]))
+    session = reverse("session", args=[run.project.slug, run.session.session_id])
+
+    assert bob.get(f"{session}?step=2&what_if={other.replay_id}").status_code == 404
+
+
+def test_viewers_are_not_asked(shop, run):
+    viewer = client_of(make_user("vera", shop, role="viewer"))
+
+    assert "in-result" not in page_of(viewer, run, 2)
+    assert viewer.post(part(run, 2), {"result": "x", "do": "queue"}).status_code == 403
+
+
+@pytest.mark.django_db(transaction=True)
+def test_by_keys_it_takes_three_actions(page, live_server, shop):
+    run = load_example(shop, "cancel_bug")
+    make_user("bob", shop)
+    arrive(page, f"{live_server.url}/p/shop/s/{run.session.session_id}?step=2")
+
+    press(page, "w")
+    expect(page.locator("#in-result")).to_be_focused()
+    page.keyboard.press("Control+a")
+    page.keyboard.type("[]")
+    press(page, "Control+Enter")
+
+    expect(page.locator("#what-if .state-queued")).to_be_visible()
+    replay = Replay.objects.get()
+    assert page.url.endswith(f"step=2&what_if={replay.replay_id}")
+    page.reload()
+    expect(page.locator("#what-if .state-queued")).to_be_visible()
