@@ -125,3 +125,19 @@ def test_hostile_runs_are_text(shop, bob):
 
     assert "<script>alert" not in page
     assert "\u202e" not in page
+
+
+def test_a_change_that_was_there_at_an_earlier_step_is_folded_under_it(shop, bob):
+    def run(run_id, status):
+        steps = [tool_step(result={"status": status}), tool_step("tell", arguments={"status": status}, result="ok")]
+        load_record(shop, run_id=run_id, session_id="s", steps=steps)
+
+    for run_id, status in (("a", "shipped"), ("b", "delivered"), ("c", "returned")):
+        run(run_id, status)
+
+    first, second = rows_of(diff_of(bob, "a", "b", third="c"))
+
+    assert "follows from" not in first
+    folded = match(r'<details class="follows">(.*?)</details>', second)
+    assert 'follows from <a href="#p0">A 1</a>: 1 place' in " ".join(folded.split())
+    assert "returned" in folded

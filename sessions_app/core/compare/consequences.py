@@ -16,25 +16,36 @@ TELLING = 6
 Causes = dict[tuple[int, int], int]
 
 
+Change = tuple[str, tuple[JsonValue, ...]]
+"""The path of a field, and what each run holds there."""
+
+
 def causes(pairs: Sequence[StepPair]) -> Causes:
     """(number of a pair, number of its difference) → number of the earlier pair where the same change stands first."""
+    return repeated([[_change(found) for found in pair.differences] for pair in pairs])
+
+
+def repeated(rows: Sequence[Sequence[Change | None]]) -> Causes:
+    """Likewise for rows of changes, of however many runs; None is one that is told each time."""
     first: dict[tuple[str, ...], int] = {}
     found: Causes = {}
-    for number, pair in enumerate(pairs):
-        for at, difference in enumerate(pair.differences):
-            if difference.status != "changed":
+    for number, row in enumerate(rows):
+        for at, change in enumerate(row):
+            if change is None:
                 continue
-            cause = first.setdefault(_change_of(difference), number)
+            cause = first.setdefault(_telling(*change), number)
             if cause != number:
                 found[number, at] = cause
     return found
 
 
-def _change_of(difference: Difference) -> tuple[str, ...]:
-    left, right = _spelled(difference.left), _spelled(difference.right)
-    if max(len(left), len(right)) >= TELLING:
-        return left, right
-    return left, right, _name_of(difference.path)
+def _change(found: Difference) -> Change | None:
+    return (found.path, (found.left, found.right)) if found.status == "changed" else None
+
+
+def _telling(path: str, values: tuple[JsonValue, ...]) -> tuple[str, ...]:
+    spelled = tuple(map(_spelled, values))
+    return spelled if max(map(len, spelled)) >= TELLING else (*spelled, _name_of(path))
 
 
 def _spelled(value: JsonValue) -> str:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 
+from sessions_app.core.compare.consequences import repeated
 from sessions_app.core.compare.json_diff import MISSING
 from sessions_app.core.compare.runs import Comparison, StepPair
 from sessions_app.core.compare.three import ThreeValues, Trio, join_differences, join_facts, join_steps
@@ -51,6 +52,19 @@ class ShownTrio:
     """What of B and C is not as in A."""
     fields: tuple[ThreeField, ...]
     more_fields: int
+    follows: tuple[FollowingFields, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FollowingFields:
+    """Differences of a step that were there at an earlier one: folded."""
+
+    row: int
+    """Number of the row where they stand first."""
+    step: str
+    """Letter and number of that step."""
+    fields: tuple[ThreeField, ...]
+    count: int
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -85,12 +99,13 @@ class _Row:
 
 def shown_three(second: Comparison, third: Comparison, chosen: Chosen) -> ShownThree:
     trios = join_steps(second.steps, third.steps)
+    told = _Told(trios)
     rows = [row for row in _rows(trios) if not (chosen.only_changes and row.is_same)]
     start = _start(rows, chosen)
     facts = [_field(values) for _, found in join_facts(second.facts, third.facts) for values in found]
     changed = [row.number for row in rows if not row.is_same]
     return ShownThree(
-        rows=tuple(_drawn(row) for row in rows[start : start + ROWS]),
+        rows=tuple(_drawn(row, told) for row in rows[start : start + ROWS]),
         facts=tuple(facts[:FIELDS]),
         same=sum(trio.is_same for trio in trios),
         different=len(changed),
@@ -121,24 +136,55 @@ def _left_steps(row: _Row) -> list[int]:
     return [trio.steps[0].index for trio in row.trios if trio.steps[0]]
 
 
-def _drawn(row: _Row) -> ShownTrio | SameSteps:
+class _Told:
+    """What differs at each trio, and which of it was there at an earlier one."""
+
+    def __init__(self, trios: list[Trio]) -> None:
+        self.trios = trios
+        self.values = [_values_of(trio) for trio in trios]
+        self._causes = repeated([[(v.path, (v.left, v.right, v.third)) for v in row] for row in self.values])
+
+    def again(self, number: int) -> dict[int | None, list[ThreeValues]]:
+        """By the number of the trio where they stand first; None for what is told at this one."""
+        found: dict[int | None, list[ThreeValues]] = {}
+        for at, values in enumerate(self.values[number]):
+            found.setdefault(self._causes.get((number, at)), []).append(values)
+        return found
+
+
+def _values_of(trio: Trio) -> list[ThreeValues]:
+    """A run without the step holds nothing in any of its fields."""
+    second, third = (pair.differences if pair else () for pair in (trio.second, trio.third))
+    _, right, last = trio.steps
+    found = join_differences(second, third)
+    found = (replace(values, right=MISSING) if right is None else values for values in found)
+    return [replace(values, third=MISSING) if last is None else values for values in found]
+
+
+def _drawn(row: _Row, told: _Told) -> ShownTrio | SameSteps:
     if row.is_same:
         steps = _left_steps(row)
         return SameSteps(number=row.number, count=len(steps), first=steps[0], last=steps[-1])
-    return _trio(row.number, row.trios[0])
+    return _trio(row.number, told)
 
 
-def _trio(number: int, trio: Trio) -> ShownTrio:
-    second, third = (pair.differences if pair else () for pair in (trio.second, trio.third))
-    has = [step is not None for step in trio.steps[1:]]
-    fields = list(join_differences(second, third))
+def _trio(number: int, told: _Told) -> ShownTrio:
+    trio, again = told.trios[number], told.again(number)
+    own = again.pop(None, [])
     return ShownTrio(
         number=number,
         sides=tuple((letter, side_of(step)) for letter, step in zip("ABC", trio.steps, strict=True)),
         words=tuple(_words(trio)),
-        fields=tuple(_field(values, has_right=has[0], has_third=has[1]) for values in fields[:FIELDS]),
-        more_fields=max(0, len(fields) - FIELDS),
+        fields=tuple(_field(values) for values in own[:FIELDS]),
+        more_fields=max(0, len(own) - FIELDS),
+        follows=tuple(_follows(cause, told.trios[cause], found) for cause, found in again.items() if cause is not None),
     )
+
+
+def _follows(cause: int, trio: Trio, found: list[ThreeValues]) -> FollowingFields:
+    letter, step = next((letter, step) for letter, step in zip("ABC", trio.steps, strict=True) if step is not None)
+    fields = tuple(_field(values) for values in found[:FIELDS])
+    return FollowingFields(row=cause, step=f"{letter} {step.index}", fields=fields, count=len(found))
 
 
 def _words(trio: Trio) -> list[str]:
@@ -146,9 +192,8 @@ def _words(trio: Trio) -> list[str]:
     return [_STATUS[pair.status].format(letter) for letter, pair in pairs if pair and pair.status != "same"]
 
 
-def _field(values: ThreeValues, *, has_right: bool = True, has_third: bool = True) -> ThreeField:
-    right = values.right if has_right else MISSING
-    third = values.third if has_third else MISSING
+def _field(values: ThreeValues) -> ThreeField:
+    right, third = values.right, values.third
     beside_right = field_of(values.path, values.left, right) if values.differs[0] else None
     beside_third = field_of(values.path, values.left, third) if values.differs[1] else None
     left = Column(letter="A", bits=_plain(values.left), is_missing=values.left is MISSING, differs=False)
