@@ -22,6 +22,10 @@ _MAGIC = (
 )
 
 
+PICTURES = ("image/png", "image/jpeg", "image/gif", "image/webp")
+"""What a browser draws and never runs: SVG, which may hold scripts, is none of them."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Folded:
     """Base64 that stands in a text."""
@@ -29,6 +33,10 @@ class Folded:
     media_type: str
     size: int
     """Bytes once decoded."""
+
+    @property
+    def is_picture(self) -> bool:
+        return self.media_type in PICTURES
 
 
 def folded(text: str, *, at_least: int = FOLDED_FROM) -> Folded | None:
@@ -77,7 +85,11 @@ def size_in_words(size: int) -> str:
 
 
 def _sniff(body: str) -> str:
-    head = decoded(body[:64]) or b""
+    return media_type_of(decoded(body[:64]) or b"")
+
+
+def media_type_of(head: bytes) -> str:
+    """By the first bytes, whatever anybody says of them."""
     if head[:4] == b"RIFF":
         return {b"WEBP": "image/webp", b"WAVE": "audio/wav"}.get(head[8:12], "application/octet-stream")
     return next((name for magic, name in _MAGIC if head.startswith(magic)), "application/octet-stream")

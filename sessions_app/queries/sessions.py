@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -21,9 +21,11 @@ from django.db.models import (
 from django.db.models.functions import Cast, Coalesce
 
 from sessions_app.core.search.query import Query
+from sessions_app.core.search.snippets import Snippet
 from sessions_app.models import Project, Replay, Run, Session
 from sessions_app.queries.cursors import bad_cursor, spelled_cursor, text_of_cursor
 from sessions_app.queries.search import matching_runs
+from sessions_app.queries.snippets import snippets_of
 
 PAGE = 50
 HEAVY = ("search", "content_digest", "source_digest", "kit", "verdict_reasons")
@@ -46,12 +48,16 @@ class SessionRow:
     """Recorded runs of the session, whether they match or not."""
     replay: Replay | None
     """The newest replay of the run."""
+    snippet: Snippet | None = None
+    """Where the run holds the words that were searched for."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Page:
     items: list[SessionRow]
     next_cursor: str | None
+    words: str = ""
+    """What was searched for without a key, first of all."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -118,13 +124,13 @@ def session_page(
     sort: str = NEWEST,
     span: Span = ALWAYS,
 ) -> Page:
-    """Three queries for any number of rows; none but the first when nothing matches."""
+    """Three queries for any number of rows, one more for snippets; none but the first when nothing matches."""
     order = ORDERS[sort]
     sessions = matching_sessions(project, query, span).annotate(shown_run=_newest(query), run_count=_run_count())
     if order.run_column:
         sessions = sessions.annotate(place=_place(query, order))
     shown, next_cursor = _cut(sessions, cursor, limit, sort)
-    return Page(items=_rows(shown), next_cursor=next_cursor)
+    return Page(items=_rows(shown, query.phrases), next_cursor=next_cursor, words=" ".join(query.phrases[:1]))
 
 
 def sessions_with_runs(
@@ -170,16 +176,18 @@ def session_row(project: Project, query: Query, session_id: str) -> SessionRow |
     return next(iter(_rows(found)), None)
 
 
-def _rows(shown: list[Any]) -> list[SessionRow]:
+def _rows(shown: list[Any], phrases: Sequence[str] = ()) -> list[SessionRow]:
     """`shown` are sessions with `shown_run` and `run_count`."""
     runs = _runs_by_pk(session.shown_run for session in shown)
     replays = _newest_replays(runs)
+    snippets = snippets_of(runs.values(), phrases)
     return [
         SessionRow(
             session=session,
             run=runs[session.shown_run],
             run_count=session.run_count or 0,
             replay=replays.get(session.shown_run),
+            snippet=snippets.get(session.shown_run),
         )
         for session in shown
         if session.shown_run in runs

@@ -6,6 +6,9 @@ import re
 
 from django.http import HttpResponse
 
+from sessions_app.core.base64_data import PICTURES, media_type_of
+
+LARGEST_PICTURE = 16 * 1024 * 1024
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+", re.ASCII)
 
 
@@ -13,6 +16,18 @@ def attachment(content: bytes, name: str) -> HttpResponse:
     """Whatever the bytes say they are, they are sent as bytes."""
     response = HttpResponse(content, content_type="application/octet-stream")
     response.headers["Content-Disposition"] = f'attachment; filename="{file_name(name)}"'
+    response.headers["X-Content-Type-Options"] = "nosniff"
+    response.headers["Content-Security-Policy"] = "sandbox; default-src 'none'"
+    return response
+
+
+def picture(content: bytes) -> HttpResponse | None:
+    """An image that a browser draws; None for bytes that are none, whatever they were said to be."""
+    media_type = media_type_of(content)
+    if media_type not in PICTURES or len(content) > LARGEST_PICTURE:
+        return None
+    response = HttpResponse(content, content_type=media_type)
+    response.headers["Content-Disposition"] = "inline"
     response.headers["X-Content-Type-Options"] = "nosniff"
     response.headers["Content-Security-Policy"] = "sandbox; default-src 'none'"
     return response

@@ -14,7 +14,7 @@ from sessions_app.models import Replay, Run
 from sessions_app.queries.sessions import PAGE, count_newer, make_cursor, read_cursor, session_page
 from sessions_app.services.cold_cases import mark_cold
 from tests.web.making import HOSTILE, another_run, make_project, make_session, match
-from tests.web.records import load_record
+from tests.web.records import load_record, tool_step
 
 pytestmark = pytest.mark.django_db
 ADDRESS = "/p/shop/sessions"
@@ -176,6 +176,45 @@ def test_load_more_answers_with_rows_alone(shop, bob):
     assert "<html" not in part
     assert whole.count("data-row-link") == 1
     assert "<html" in whole
+
+
+def test_a_row_that_matched_says_where_the_words_stand(shop, bob):
+    steps = [
+        tool_step("lookup", result={"note": "the kettle is lost"}),
+        tool_step("cancel", error={"message": "refused"}),
+    ]
+    load_record(shop, input="where is my order?", output=f"Sorry, {'it ' * 40} went to Oslo <b>today</b>.", steps=steps)
+
+    def snippet(words):
+        found = match(r'<span class="snippet cut small">(.*?)</td>', bob.get(ADDRESS, {"q": words}).content.decode())
+        return " ".join(re.sub("<(?!/?mark)[^>]+>", "", found).split())
+
+    assert snippet("order") == "asked: where is my <mark>order</mark>?"
+    assert snippet('"went to oslo"').endswith("<mark>went to Oslo</mark> &lt;b&gt;today&lt;/b&gt;.")
+    assert snippet('"went to oslo"').startswith("answered: …")
+    assert snippet("REFUSED") == "step 2: <mark>refused</mark>"
+    assert 'class="snippet' not in bob.get(ADDRESS).content.decode()
+
+
+def test_snippets_of_many_rows_cost_the_same_as_one(shop, bob):
+    def cost() -> int:
+        with CaptureQueriesContext(connection) as queries:
+            assert "<mark>order</mark>" in bob.get(ADDRESS, {"q": "order"}).content.decode()
+        return len(queries)
+
+    load_record(shop, input="an order")
+    cost()
+    one = cost()
+    for number in range(5):
+        load_record(shop, run_id=f"r{number}", session_id=f"s{number}", input="an order", steps=[tool_step()])
+
+    assert cost() == one
+
+
+def test_words_that_stand_further_on_are_said_to(shop, bob):
+    load_record(shop, output=f"{'far ' * 400} away")
+
+    assert "found further on in a long value" in bob.get(ADDRESS, {"q": "away"}).content.decode()
 
 
 @pytest.mark.parametrize("cursor", ["x", "====", "bm90IGEgdGltZS8x", "MjAyNi0xMS0yMVQwODowMDowMC85", "\u00e9"])

@@ -1,6 +1,8 @@
 """A step: the panel beside the list, a page of its own, and the bytes behind both."""
 
+import base64
 import hashlib
+import html
 import re
 
 import pytest
@@ -12,6 +14,9 @@ from tests.losing import lose_payload
 from tests.web.records import load_example, load_record, model_step, tool_step
 
 pytestmark = pytest.mark.django_db
+PIXEL = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
 
 
 def step_page(client, run, n, **query):
@@ -247,3 +252,33 @@ def test_a_place_inside_a_document_can_be_opened(shop, bob):
 @pytest.mark.parametrize("digest", ["0" * 64, "x" * 64, "abc", "A" * 64])
 def test_what_is_not_stored_is_not_found(shop, bob, digest):
     assert bob.get(reverse("payload", args=["shop", digest])).status_code == 404
+
+
+# --- images
+
+
+def picture_of(client, shop, text, run_id="run_1"):
+    run = load_record(shop, run_id=run_id, session_id=run_id, steps=[tool_step("draw", result={"image": text})])
+    page = step_page(client, run, 1)
+    found = re.search(r'<img src="([^"]+)"', page)
+    return html.unescape(found[1]) if found else None
+
+
+def test_a_recorded_image_is_drawn_on_a_click_from_this_server_alone(shop, bob):
+    content = PIXEL + bytes(range(256)) * 12
+
+    address = picture_of(bob, shop, base64.b64encode(content).decode())
+    answer = bob.get(address)
+
+    assert address.startswith("/p/shop/payloads/")
+    assert (answer.content, answer["Content-Type"]) == (content, "image/png")
+    assert answer["X-Content-Type-Options"] == "nosniff"
+    assert answer["Content-Security-Policy"] == "sandbox; default-src 'none'"
+
+
+def test_what_only_says_that_it_is_an_image_is_not_drawn(shop, bob):
+    svg = b"<svg xmlns='http://www.w3.org/2000/svg'><script>alert(1)</script></svg>" + bytes(range(256)) * 12
+    said = base64.b64encode(svg).decode()
+
+    assert picture_of(bob, shop, f"data:image/svg+xml;base64,{said}") is None
+    assert bob.get(picture_of(bob, shop, f"data:image/png;base64,{said}", "run_2")).status_code == 404

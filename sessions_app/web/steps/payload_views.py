@@ -17,7 +17,7 @@ from sessions_app.models import Project
 from sessions_app.queries.access import SEES_RAW
 from sessions_app.queries.payloads import kept_as, read_payload
 from sessions_app.web.access import project_page
-from sessions_app.web.downloads import attachment
+from sessions_app.web.downloads import attachment, picture
 from sessions_app.web.htmx import HtmxHttpRequest
 from sessions_app.web.render import spelled
 from sessions_app.web.render.payloads import Form, guess, show
@@ -32,11 +32,13 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 @require_GET
 @project_page(SEES_RAW)
 def payload(request: HtmxHttpRequest, project: Project, digest: str) -> HttpResponse:
-    """`as` chooses the form, `from` the first byte, `at` a place in JSON, `download` the file."""
+    """`as` chooses the form, `from` the first byte, `at` a place in JSON, `download` a file, `picture` an image."""
     found = _read(project, digest)
     pointer = request.GET.get("at", "")
     if "download" in request.GET:
         return _file(request, found, pointer)
+    if "picture" in request.GET:
+        return _picture(found, pointer)
     if pointer or request.GET.get("start"):
         return _branch(request, project, found, pointer)
     asked = request.GET.get("as", "pretty")
@@ -93,6 +95,16 @@ def _file(request: HttpRequest, found: Payload, pointer: str) -> HttpResponse:
     response.headers["ETag"] = f'"{found.digest}{pointer and "-part"}"'
     response.headers["Cache-Control"] = FOR_EVER
     return response
+
+
+def _picture(found: Payload, pointer: str) -> HttpResponse:
+    """For the page that shows it: only bytes that are an image by their beginning."""
+    content = found.content if not pointer else _decoded_at(found, pointer)
+    drawn = picture(decoded(content.decode()) or b"") if found.is_text and not pointer else picture(content)
+    if drawn is None:
+        raise Http404
+    drawn.headers["Cache-Control"] = FOR_EVER
+    return drawn
 
 
 def _decoded_at(found: Payload, pointer: str) -> bytes:
