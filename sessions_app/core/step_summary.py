@@ -50,6 +50,8 @@ class StepSummary(msgspec.Struct, array_like=True, kw_only=True, gc=False):
     """Of the spans that told of this step; only runs made of spans have them."""
     answer_key: bytes | None = None
     """Of a model step, 8 bytes: of the provider's id of the answer (core/assembly/lone_calls.py)."""
+    tells_failure: bool = False
+    """Whether its answer tells of a failure, as one with HTTP status 429 does, though it is no error."""
 
 
 _READER = msgspec.msgpack.Decoder(list[list[Any]])

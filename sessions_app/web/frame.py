@@ -19,6 +19,7 @@ SECTIONS = (
     ("replays", "Replays", "replays", "g r"),
     ("cold", "Cold cases", "cold", "g c"),
     ("goldens", "Goldens", "goldens", "g g"),
+    ("tools", "Tools", "tools", "g t"),
     ("setup", "Send data", "setup", "g d"),
 )
 

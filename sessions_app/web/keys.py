@@ -35,6 +35,7 @@ SHEET = (
             Key("g r", "replays"),
             Key("g c", "cold cases"),
             Key("g g", "goldens"),
+            Key("g t", "tools"),
             Key("g d", "send data"),
             Key("y", "copy menu"),
             Key("z", "times in my zone or UTC"),

@@ -33,6 +33,7 @@ from sessions_app.web.shared import link_views as share_views
 from sessions_app.web.shared import views as shared_views
 from sessions_app.web.steps import views as step_views
 from sessions_app.web.storage import views as storage_views
+from sessions_app.web.tools import views as tool_views
 from sessions_app.web.traces import views as raw_spans
 from sessions_app.web.workflow import views as workflow_views
 
@@ -108,6 +109,7 @@ of_a_project: list[URLPattern | URLResolver] = [
         name="golden_batch_report",
     ),
     path("cold", cold_views.cold, name="cold"),
+    path("tools", tool_views.tools, name="tools"),
     path("storage", storage_views.storage, name="storage"),
     path("replays", replay_views.replays, name="replays"),
     path("replays/<slug:replay_id>", replay_views.replay, name="replay"),

@@ -17,6 +17,8 @@ PAGES = [
     "/p/empty/sessions",
     "/p/shop/cold",
     "/p/empty/cold",
+    "/p/shop/tools",
+    "/p/empty/tools",
     "/p/shop/setup",
     "/p/empty/setup",
     "/find",

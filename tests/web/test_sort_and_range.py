@@ -175,7 +175,7 @@ def test_times_without_an_offset_are_utc(text, hour):
         ({"to": "2026-13-01"}, "to is a time as"),
         ({"from": "0001-01-01T00:00+14:00"}, "from is a time as"),
         ({"from": "2026-11-21", "to": "2026-11-20"}, "ends before it begins"),
-        ({"range": "3w"}, "range is one of 15m, 1h, 24h, 7d, all."),
+        ({"range": "3w"}, "range is one of 15m, 1h, 24h, 7d, 30d, all."),
     ],
 )
 def test_times_that_cannot_be_understood_are_refused(shop, bob, asked, words):

@@ -11,14 +11,7 @@ from django.http import QueryDict
 
 from sessions_app.core.errors import QueryError
 from sessions_app.queries.sessions import NEWEST, ORDERS, Span
-
-RANGES = {
-    "15m": ("15 min", timedelta(minutes=15)),
-    "1h": ("1 h", timedelta(hours=1)),
-    "24h": ("24 h", timedelta(hours=24)),
-    "7d": ("7 d", timedelta(days=7)),
-}
-"""Words and length of the ranges that end now; without one, all times."""
+from sessions_app.web.periods import RANGES
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

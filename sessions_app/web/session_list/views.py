@@ -22,7 +22,8 @@ from sessions_app.queries.sessions import Page, Span, count_matching, count_newe
 from sessions_app.web.access import project_page
 from sessions_app.web.htmx import HtmxHttpRequest
 from sessions_app.web.live import live_part
-from sessions_app.web.session_list.address import RANGES, ListAddress
+from sessions_app.web.periods import RANGES
+from sessions_app.web.session_list.address import ListAddress
 from sessions_app.web.session_list.bulk_views import MOST
 from sessions_app.web.session_list.panel import panel_context
 from sessions_app.web.session_list.recent_queries import recent_queries, remember_query

@@ -1,0 +1,102 @@
+"""Tools over runs: which were slow, failed, were made again, or answer differently now."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils import timezone
+from django.utils.http import urlencode
+from django.views.decorators.http import require_GET
+
+from sessions_app.core.search.query import quoted
+from sessions_app.core.tool_figures import Call, ToolFigures, tool_figures
+from sessions_app.models import Project, Run
+from sessions_app.queries.agents_seen import agents_seen
+from sessions_app.queries.steps_of_runs import MOST_RUNS, recorded_runs, with_steps
+from sessions_app.web.access import project_page
+from sessions_app.web.periods import Period
+
+SHOWN = 50
+"""Calls, or groups of them."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ToolRow:
+    """One tool in numbers; each leads to the calls that it counts."""
+
+    name: str
+    runs: int
+    calls: int
+    failed: int
+    retries: int
+    p50: float | None
+    p95: float | None
+    drifted: int
+    sessions: str
+    """The list of sessions whose runs called it."""
+    address: str
+    """Of its calls on this page; `show` is still to be named."""
+
+    @property
+    def failed_percent(self) -> float:
+        return 100 * self.failed / self.calls
+
+
+@require_GET
+@project_page()
+def tools(request: HttpRequest, project: Project) -> HttpResponse:
+    """Five queries, whatever is stored."""
+    period, now = Period.read(request.GET), timezone.now()
+    runs = recorded_runs(project, period.span(now), period.agent)
+    figures = tool_figures(with_steps(runs[:MOST_RUNS]))
+    rows = [_row(tool, period) for tool in figures]
+    name, show = request.GET.get("tool", ""), request.GET.get("show", "")
+    chosen = next((tool for tool in figures if tool.name == name), None)
+    context = {
+        "project": project,
+        "section": "tools",
+        **period.choices(agents_seen(project)),
+        "rows": rows,
+        "worst": max(rows, key=lambda row: row.failed, default=None),
+        "slowest": max(rows, key=lambda row: row.p95 or 0, default=None),
+        "runs": min(len(runs), MOST_RUNS),
+        "is_cut": len(runs) > MOST_RUNS,
+        "chosen": name,
+        "show": show if show in SHOWS else "failed",
+        "found": _found(chosen, show) if chosen else [],
+        "shown": SHOWN,
+        "shown_slice": f":{SHOWN}",
+        "shows": SHOWS.items(),
+        "chosen_address": period.address(tool=name),
+    }
+    return render(request, "tools/tools.html", context)
+
+
+def _row(tool: ToolFigures[Run], period: Period) -> ToolRow:
+    query = f"tool:{quoted(tool.name)}" + (f" agent:{quoted(period.agent)}" if period.agent else "")
+    parts = {"q": query, "range": period.range}
+    return ToolRow(
+        name=tool.name,
+        runs=tool.runs,
+        calls=len(tool.calls),
+        failed=len(tool.failed),
+        retries=len(tool.retries),
+        p50=tool.percentile(50),
+        p95=tool.percentile(95),
+        drifted=len(tool.drifted),
+        sessions=urlencode({key: value for key, value in parts.items() if value}),
+        address=period.address(tool=tool.name),
+    )
+
+
+SHOWS = {"failed": "errors", "retries": "retries", "slow": "slowest", "drift": "drift"}
+
+
+def _found(tool: ToolFigures[Run], show: str) -> list[list[Call[Run]]]:
+    """Groups of calls: each stands alone but for those whose answer changed."""
+    if show == "drift":
+        return tool.drifted
+    calls = {"retries": tool.retries, "slow": tool.slowest[:SHOWN]}.get(show, tool.failed)
+    return [[call] for call in calls]

@@ -1,0 +1,70 @@
+"""The page of tools: what each did over the project's runs, and the calls behind each number."""
+
+import json
+from typing import Any
+
+import pytest
+
+from sessions_app.models import Project
+from sessions_app.services.ingest import ingest_document
+from tests.builders import make_record, make_tool_step
+from tests.web.making import HOSTILE, client_of, make_project, make_user
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def shop() -> Project:
+    return make_project()
+
+
+@pytest.fixture
+def bob(shop):
+    return client_of(make_user("bob", shop))
+
+
+def send(project: Project, run_id: str, *steps: dict[str, Any]) -> None:
+    ingest_document(project, json.dumps(make_record(run_id, *steps)).encode())
+
+
+def test_an_empty_project_says_so(bob):
+    assert "No tool was called" in bob.get("/p/shop/tools").content.decode()
+
+
+def test_each_number_leads_to_what_it_counts(bob, shop):
+    send(shop, "r1", make_tool_step(arguments={"q": 1}, result="1"))
+    send(shop, "r2", make_tool_step(arguments={"q": 1}, result="2"))
+    page = bob.get("/p/shop/tools").content.decode()
+    name = bob.get("/p/shop/tools").context["rows"][0].name
+
+    drift = bob.get(f"/p/shop/tools?tool={name}&show=drift").content.decode()
+
+    assert f"?tool={name}&amp;show=drift#calls" in page
+    assert "/p/shop/s/r1?run=r1&amp;step=" in drift
+    assert "/p/shop/s/r2?run=r2&amp;step=" in drift
+
+
+def test_the_time_and_the_agent_narrow_what_is_counted(bob, shop):
+    record = make_record("r1", make_tool_step(result="1"), started_at="2026-01-02T03:04:05Z")
+    ingest_document(shop, json.dumps(record).encode())
+
+    assert "No tool was called" in bob.get("/p/shop/tools?agent=nobody").content.decode()
+    assert "No tool was called" in bob.get("/p/shop/tools?range=24h").content.decode()
+
+
+def test_ten_runs_take_as_many_queries_as_one(bob, shop, django_assert_num_queries):
+    send(shop, "r0", make_tool_step(result="0"))
+    bob.get("/p/shop/tools")
+    with django_assert_num_queries(8):
+        bob.get("/p/shop/tools")
+    for number in range(1, 10):
+        send(shop, f"r{number}", make_tool_step(result=str(number)))
+
+    with django_assert_num_queries(8):
+        bob.get("/p/shop/tools")
+
+
+def test_recorded_names_are_text(bob, shop):
+    send(shop, "r1", make_tool_step(HOSTILE, result="1"))
+
+    assert "<script>alert" not in bob.get("/p/shop/tools").content.decode()
