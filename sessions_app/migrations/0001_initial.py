@@ -45,6 +45,7 @@ class Migration(migrations.Migration):
                 ("name", models.CharField(max_length=120)),
                 ("redaction_secret", models.BinaryField(default=sessions_app.models.projects.new_redaction_secret)),
                 ("redaction", models.TextField(blank=True, default="")),
+                ("anomaly_rules", models.JSONField(blank=True, default=dict)),
                 ("created_at", models.DateTimeField(auto_now_add=True)),
                 ("members", models.ManyToManyField(through="sessions_app.Membership", to=settings.AUTH_USER_MODEL)),
             ],
@@ -510,6 +511,7 @@ class Migration(migrations.Migration):
                 ),
                 ("kit_captured", models.SmallIntegerField()),
                 ("story", models.TextField()),
+                ("failure_group", models.CharField(max_length=10, null=True)),
                 ("search", django.contrib.postgres.search.SearchVectorField(null=True)),
                 (
                     "project",
@@ -679,12 +681,40 @@ class Migration(migrations.Migration):
             ],
         ),
         migrations.CreateModel(
+            name="SavedQuery",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("name", models.CharField(max_length=80)),
+                ("address", models.TextField()),
+                (
+                    "created_by",
+                    models.ForeignKey(
+                        null=True, on_delete=django.db.models.deletion.SET_NULL, to=settings.AUTH_USER_MODEL
+                    ),
+                ),
+                (
+                    "project",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="saved_queries",
+                        to="sessions_app.project",
+                    ),
+                ),
+            ],
+        ),
+        migrations.CreateModel(
             name="Session",
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
                 ("session_id", models.CharField(max_length=512)),
                 ("started_at", models.DateTimeField()),
                 ("last_at", models.DateTimeField()),
+                (
+                    "tags",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.TextField(), db_default=[], default=list, size=None
+                    ),
+                ),
                 (
                     "project",
                     models.ForeignKey(
@@ -903,6 +933,29 @@ class Migration(migrations.Migration):
                 ),
             ],
         ),
+        migrations.CreateModel(
+            name="ModelPrice",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("model", models.CharField(max_length=200)),
+                ("since", models.DateField(null=True)),
+                ("input_price", models.DecimalField(decimal_places=6, max_digits=12)),
+                ("output_price", models.DecimalField(decimal_places=6, max_digits=12)),
+                (
+                    "project",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="prices", to="sessions_app.project"
+                    ),
+                ),
+            ],
+            options={
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("project", "model", "since"), name="one_price_a_model_and_day", nulls_distinct=False
+                    )
+                ],
+            },
+        ),
         migrations.AddConstraint(
             model_name="membership",
             constraint=models.UniqueConstraint(fields=("project", "user"), name="one_role_a_project"),
@@ -939,6 +992,14 @@ class Migration(migrations.Migration):
             model_name="runcontent",
             index=django.contrib.postgres.indexes.GinIndex(fields=["keys"], name="contents_by_key"),
         ),
+        migrations.AddConstraint(
+            model_name="savedquery",
+            constraint=models.UniqueConstraint(fields=("project", "name"), name="one_saved_query_a_name"),
+        ),
+        migrations.AddIndex(
+            model_name="session",
+            index=django.contrib.postgres.indexes.GinIndex(fields=["tags"], name="sessions_by_tag"),
+        ),
         migrations.AddIndex(
             model_name="session",
             index=models.Index(fields=["project", "-last_at", "-id"], name="sessions_newest_first"),
@@ -973,6 +1034,14 @@ class Migration(migrations.Migration):
             model_name="run",
             index=models.Index(
                 condition=models.Q(("status", "ok"), _negated=True), fields=["project", "-id"], name="runs_with_errors"
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="run",
+            index=models.Index(
+                condition=models.Q(("failure_group__isnull", False)),
+                fields=["project", "failure_group"],
+                name="runs_by_failure",
             ),
         ),
         migrations.AddIndex(

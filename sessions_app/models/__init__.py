@@ -5,10 +5,12 @@ from sessions_app.models.goldens import Golden, GoldenBatch, GoldenRun
 from sessions_app.models.ingest_log import IngestNote
 from sessions_app.models.notes import Note
 from sessions_app.models.payloads import HistoryNode, StoredPayload
+from sessions_app.models.prices import ModelPrice
 from sessions_app.models.projects import ApiKey, Invitation, Membership, Project
 from sessions_app.models.recordings import ColdCase, Run, Session
 from sessions_app.models.redaction_jobs import RedactionJob
 from sessions_app.models.replays import Replay, SessionReplay
+from sessions_app.models.saved_queries import SavedQuery
 from sessions_app.models.sharing import ShareLink
 from sessions_app.models.sign_ins import SignIn
 from sessions_app.models.traces import LoneCall, SpanBatch, Trace
@@ -25,12 +27,14 @@ __all__ = [
     "Invitation",
     "LoneCall",
     "Membership",
+    "ModelPrice",
     "Note",
     "Project",
     "RedactionJob",
     "Replay",
     "Run",
     "RunContent",
+    "SavedQuery",
     "Session",
     "SessionReplay",
     "ShareLink",

@@ -23,10 +23,13 @@ class Session(models.Model):
     session_id = models.CharField(max_length=512)
     started_at = models.DateTimeField()
     last_at = models.DateTimeField()
+    tags = ArrayField(models.TextField(), default=list, db_default=[])
+    """What people call it by, in the order of the alphabet (services/tags.py)."""
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["project", "session_id"], name="one_session_an_id")]
         indexes = [
+            GinIndex(fields=["tags"], name="sessions_by_tag"),
             models.Index(fields=["project", "-last_at", "-id"], name="sessions_newest_first"),
             models.Index(fields=["session_id"], name="session_prefix", opclasses=["text_pattern_ops"]),
         ]
@@ -95,6 +98,8 @@ class Run(models.Model):
     """Keys of the lines of the kit that were not captured, or not whole; in its order."""
     kit_captured = models.SmallIntegerField()
     story = models.TextField()
+    failure_group = models.CharField(max_length=10, null=True)
+    """The same for runs that failed the same way (core/judge/failure_group.py); None for one that did not."""
     search = SearchVectorField(null=True)
 
     class Meta:
@@ -105,6 +110,11 @@ class Run(models.Model):
             models.Index(fields=["project", "parent_run_id"], name="runs_of_a_parent"),
             models.Index(fields=["span_id"], name="runs_of_a_span", condition=models.Q(span_id__isnull=False)),
             models.Index(fields=["project", "-id"], name="runs_with_errors", condition=~models.Q(status="ok")),
+            models.Index(
+                fields=["project", "failure_group"],
+                name="runs_by_failure",
+                condition=models.Q(failure_group__isnull=False),
+            ),
             GinIndex(fields=["search"], name="runs_search"),
             GinIndex(fields=["tool_names"], name="runs_tools"),
         ]

@@ -199,6 +199,8 @@ CONDITIONS: dict[str, Condition] = {
     "cold": _cold,
     "reason": _reason,
     "missing": _missing,
+    "group": _text("failure_group"),
+    "tag": _one_of_array("session__tags"),
     "origin": _text("origin"),
     "steps": _number("step_count"),
     "took": _number("duration_ms"),

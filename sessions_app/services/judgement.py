@@ -7,6 +7,7 @@ from dataclasses import replace
 from django.conf import settings
 
 from sessions_app.core.judge.anomalies import Rules, find_anomalies
+from sessions_app.core.judge.failure_group import failure_group
 from sessions_app.core.judge.kit import audit_kit
 from sessions_app.core.judge.story import story
 from sessions_app.core.judge.verdict import judge
@@ -32,4 +33,5 @@ def judgement_columns(run: Run) -> dict[str, object]:
         "kit_captured": kit.captured,
         "kit_lacks": list(kit.lacks),
         "story": story(run, anomalies),
+        "failure_group": failure_group(run),
     }

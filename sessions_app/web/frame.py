@@ -15,11 +15,13 @@ THEMES = ("system", "light", "dark")
 
 SECTIONS = (
     # name of the section, words, name of the address, key
+    ("now", "Now", "project", "g n"),
     ("sessions", "Sessions", "sessions", "g s"),
     ("replays", "Replays", "replays", "g r"),
     ("cold", "Cold cases", "cold", "g c"),
     ("goldens", "Goldens", "goldens", "g g"),
     ("tools", "Tools", "tools", "g t"),
+    ("costs", "Cost", "costs", "g m"),
     ("setup", "Send data", "setup", "g d"),
 )
 

@@ -6,6 +6,7 @@ from django.urls import URLPattern, URLResolver, include, path, register_convert
 
 from sessions_app.web.account import views as account_views
 from sessions_app.web.cold import views as cold_views
+from sessions_app.web.costs import views as cost_views
 from sessions_app.web.diff import views as diff_views
 from sessions_app.web.find import views as find_views
 from sessions_app.web.forks import tree_views as forks_views
@@ -16,7 +17,8 @@ from sessions_app.web.goldens import failure_views
 from sessions_app.web.goldens import new_views as new_golden_views
 from sessions_app.web.goldens import views as golden_views
 from sessions_app.web.notes import views as note_views
-from sessions_app.web.projects import invitation_views, redaction_views
+from sessions_app.web.now import views as now_views
+from sessions_app.web.projects import invitation_views, price_views, redaction_views
 from sessions_app.web.projects import views as project_views
 from sessions_app.web.recorded_ids import RecordedId, ReportSuffix, Signal
 from sessions_app.web.replays import options as replay_options
@@ -42,7 +44,7 @@ register_converter(ReportSuffix, "suffix")
 register_converter(Signal, "signal")
 
 of_a_project: list[URLPattern | URLResolver] = [
-    path("", session_list_views.project_home, name="project"),
+    path("", now_views.now, name="project"),
     path("setup", setup_views.setup, name="setup"),
     path("setup/waiting", setup_views.waiting, name="setup_waiting"),
     path("setup/keys", setup_views.create_key, name="create_key"),
@@ -78,6 +80,8 @@ of_a_project: list[URLPattern | URLResolver] = [
     path("traces/<slug:trace_id>/<slug:span_id>/<int:number>", raw_spans.span_value, name="span_value"),
     path("settings", project_views.settings, name="project_settings"),
     path("settings/name", project_views.rename, name="rename_project"),
+    path("settings/prices", price_views.prices, name="prices"),
+    path("settings/prices/<int:price>/delete", price_views.delete, name="delete_price"),
     path("settings/redaction", redaction_views.rules, name="redaction"),
     path("settings/redaction/try", redaction_views.tried, name="try_redaction"),
     path("settings/redaction/stored", redaction_views.stored, name="stored_redaction"),
@@ -110,6 +114,7 @@ of_a_project: list[URLPattern | URLResolver] = [
     ),
     path("cold", cold_views.cold, name="cold"),
     path("tools", tool_views.tools, name="tools"),
+    path("costs", cost_views.costs, name="costs"),
     path("storage", storage_views.storage, name="storage"),
     path("replays", replay_views.replays, name="replays"),
     path("replays/<slug:replay_id>", replay_views.replay, name="replay"),

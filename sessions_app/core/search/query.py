@@ -95,6 +95,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 TEXTS = (
     "tool", "model", "provider", "agent", "user", "tenant", "session", "run", "version", "commit", "anomaly", "reason",
+    "group", "tag",
 )  # fmt: skip
 NUMBERS = ("steps", "tokens", "anomalies")
 DURATIONS = ("took",)
@@ -268,6 +269,8 @@ EXAMPLES: dict[str, str] = {
     "tokens": "tokens:>10000",
     "has": "has:anomaly",
     "reason": 'reason:"index was rebuilt"',
+    "group": "group:3f9c02ab17",
+    "tag": "tag:refund",
     "anomaly": "anomaly:duplicate_call",
     "anomalies": "anomalies:>2",
 }

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
-from django.shortcuts import redirect, render
+from django.shortcuts import render
 from django.utils import timezone
 from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_GET
@@ -45,14 +45,6 @@ SORTED_BY = ("started", "took", "steps")
 
 PARTS = {"more": "session_list/_rows.html", "peek-body": "session_list/_peek.html"}
 """What is sent alone when only this place of the page is asked for."""
-
-
-@require_GET
-@project_page()
-def project_home(request: HttpRequest, project: Project) -> HttpResponseBase:
-    """Where there is nothing to list yet, the way to send something."""
-    has_sessions = Session.objects.filter(project=project).exists()
-    return redirect("sessions" if has_sessions else "setup", project.slug)
 
 
 @require_GET

@@ -20,6 +20,7 @@ from sessions_app.models.replays import FORK_MODES
 from sessions_app.queries.access import SEES_RAW, has_role
 from sessions_app.queries.notes import notes_of_session
 from sessions_app.queries.payloads import read_payload
+from sessions_app.queries.prices import cost_of_run, price_list
 from sessions_app.queries.run_ends import ends_of
 from sessions_app.queries.session_replays import newest_of
 from sessions_app.queries.trace_facts import trace_facts
@@ -117,6 +118,7 @@ def above_steps(request: HttpRequest, project: Project, place: RunPlace, view: s
         "panel_address": place.panel_address(project),
         "ends": shown_ends(ends, run.status),
         "instructions": shown_instructions(ends.instructions),
+        "cost": cost_of_run(run, price_list(project)),
         "kit_lines": kit,
         "kit_folds": run.verdict == "replayable" and all(line["status"] != "contradictory" for line in kit),
         "kit_details": {line["key"]: line["detail"] for line in kit},

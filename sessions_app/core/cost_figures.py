@@ -1,0 +1,73 @@
+"""What many runs cost together: in all, in time, and by agent or model."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Generic, Literal, NamedTuple, TypeVar
+
+from sessions_app.core.pricing import NOTHING, Cost, PriceList
+from sessions_app.core.step_summary import StepSummary
+
+
+class Facts(NamedTuple):
+    """What has to be known of a run beside its steps."""
+
+    began: datetime
+    agent: str | None
+    model: str | None
+    """For calls that name none."""
+
+
+RunT = TypeVar("RunT")
+By = Literal["agent", "model"]
+
+
+@dataclass(slots=True)
+class CostFigures(Generic[RunT]):
+    """Names are None for what was not captured."""
+
+    total: Cost = NOTHING
+    of_runs: list[tuple[RunT, Cost]] = field(default_factory=list)
+    of_names: dict[str | None, Cost] = field(default_factory=lambda: defaultdict(lambda: NOTHING))
+    in_time: dict[tuple[datetime, str | None], Cost] = field(default_factory=lambda: defaultdict(lambda: NOTHING))
+    unpriced: dict[str | None, int] = field(default_factory=lambda: defaultdict(int))
+    """Calls by model, where its price or the tokens are unknown."""
+
+    @property
+    def names(self) -> list[str | None]:
+        """The most expensive first."""
+        return sorted(self.of_names, key=lambda name: (-self.of_names[name].dollars, name or ""))
+
+
+def cost_figures(
+    runs: Iterable[tuple[RunT, Facts, Sequence[StepSummary]]], prices: PriceList, by: By
+) -> CostFigures[RunT]:
+    """Linear in the steps."""
+    figures: CostFigures[RunT] = CostFigures()
+    for run, facts, steps in runs:
+        whole = NOTHING
+        for step in steps:
+            if step.kind != "model":
+                continue
+            cost, model = prices.cost_of(step, facts.model, facts.began.date()), step.model or facts.model
+            name = model if by == "model" else facts.agent
+            whole += cost
+            figures.of_names[name] += cost
+            figures.in_time[facts.began, name] += cost
+            figures.unpriced[model] += cost.unpriced
+        figures.of_runs.append((run, whole))
+        figures.total += whole
+    return figures
+
+
+_LENGTHS = (timedelta(hours=1), timedelta(hours=6), timedelta(days=1), timedelta(days=7), timedelta(days=30))
+MOST_BARS = 60
+
+
+def bar_length(first: datetime, last: datetime) -> timedelta:
+    """The shortest with which the time takes no more bars than are shown."""
+    fitting = (length for length in _LENGTHS if (last - first) / length < MOST_BARS - 1)
+    return next(fitting, (last - first) / (MOST_BARS - 2))

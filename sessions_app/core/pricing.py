@@ -1,0 +1,89 @@
+"""What the model calls of a run cost. A price that nobody gave, or tokens that were not captured, stay unknown."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from fnmatch import fnmatchcase
+from functools import cache
+
+from sessions_app.core.step_summary import StepSummary
+
+_MILLION = Decimal(1_000_000)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Price:
+    """US dollars for a million tokens, from a day on; None is always."""
+
+    model: str
+    since: date | None
+    input_price: Decimal
+    output_price: Decimal
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Cost:
+    """What is known of a cost, and how many model calls it leaves out."""
+
+    dollars: Decimal = Decimal(0)
+    priced: int = 0
+    unpriced: int = 0
+
+    def __add__(self, other: Cost) -> Cost:
+        return Cost(
+            dollars=self.dollars + other.dollars,
+            priced=self.priced + other.priced,
+            unpriced=self.unpriced + other.unpriced,
+        )
+
+    @property
+    def is_known(self) -> bool:
+        """At least in part."""
+        return self.priced > 0
+
+    @property
+    def is_whole(self) -> bool:
+        return self.is_known and not self.unpriced
+
+
+NOTHING = Cost()
+
+
+class PriceList:
+    """The prices of a project, found by name and day."""
+
+    def __init__(self, prices: Iterable[Price]) -> None:
+        self._by_model: dict[str, list[Price]] = defaultdict(list)
+        for price in sorted(prices, key=lambda price: price.since or date.min, reverse=True):
+            self._by_model[price.model].append(price)
+        self._matching = cache(self._names)
+
+    def __bool__(self) -> bool:
+        return bool(self._by_model)
+
+    def price_of(self, model: str, on: date) -> Price | None:
+        """That of the name itself before those of patterns, longer patterns first; the newest that holds on the day."""
+        listed = (price for name in self._matching(model) for price in self._by_model[name])
+        return next((price for price in listed if price.since is None or price.since <= on), None)
+
+    def _names(self, model: str) -> list[str]:
+        patterns = [name for name in self._by_model if "*" in name and fnmatchcase(model, name.replace("[", "[[]"))]
+        exact = [model] if model in self._by_model else []
+        return exact + sorted(patterns, key=lambda name: (-len(name), name))
+
+    def cost_of(self, step: StepSummary, model: str | None, on: date) -> Cost:
+        """Of one model call; `model` answers for calls that name none."""
+        name = step.model or model
+        price = self.price_of(name, on) if name else None
+        if price is None or step.input_tokens is None or step.output_tokens is None:
+            return Cost(unpriced=1)
+        dollars = (step.input_tokens * price.input_price + step.output_tokens * price.output_price) / _MILLION
+        return Cost(dollars=dollars, priced=1)
+
+    def cost_of_run(self, steps: Iterable[StepSummary], model: str | None, on: date) -> Cost:
+        calls = (self.cost_of(step, model, on) for step in steps if step.kind == "model")
+        return sum(calls, start=NOTHING)

@@ -1,0 +1,91 @@
+"""What needs somebody now: replays, loops, cold cases that can be looked into again, and whether recordings arrive."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db.models import Count, Max, Min, OuterRef, Q, QuerySet, Subquery
+from django.db.models.functions import Coalesce
+
+from sessions_app.models import IngestNote, Project, Replay, Run
+from sessions_app.models.replays import OPEN_STATES, ReplayState
+from sessions_app.queries.search import IS_COLD
+from sessions_app.queries.sessions import HEAVY
+
+SHOWN = 5
+DAY = timedelta(days=1)
+
+
+def finished_replays(project: Project, since: datetime) -> list[Replay]:
+    """Those that are over since then, newest first; one more than are shown where there are more."""
+    over = Replay.objects.filter(project=project, is_golden=False, finished_at__gt=since)
+    return list(over.select_related("run").order_by("-finished_at")[: SHOWN + 1])
+
+
+def open_replays(project: Project) -> list[Replay]:
+    found = Replay.objects.filter(project=project, state__in=list(OPEN_STATES)).select_related("run")
+    return list(found.order_by("pk")[: SHOWN + 1])
+
+
+def loops(project: Project, now: datetime) -> list[Run]:
+    """Runs of the last day in which a call was made again and again, the longest first."""
+    found = _recent(project, now).filter(anomalies__contains=[{"code": "many_tool_calls"}])
+    again = found.filter(anomalies__contains=[{"code": "duplicate_call"}])
+    return list(again.select_related("content").order_by("-tool_call_count", "-pk")[: SHOWN + 1])
+
+
+def _recent(project: Project, now: datetime) -> QuerySet[Run]:
+    runs = Run.objects.filter(project=project, origin="recorded", session__last_at__gt=now - DAY)
+    return runs.defer(*HEAVY).select_related("session")
+
+
+def thawed(project: Project) -> list[Run]:
+    """Cold cases whose failure came again in a run that can be replayed, as `twin`; newest first."""
+    alike = Run.objects.filter(
+        project=project, failure_group=OuterRef("failure_group"), origin="recorded", verdict="replayable"
+    )
+    cold = Run.objects.filter(IS_COLD, project=project, origin="recorded", failure_group__isnull=False)
+    with_twin = cold.annotate(twin=Subquery(alike.order_by("-pk").values("pk")[:1])).filter(twin__isnull=False)
+    return list(with_twin.defer(*HEAVY).select_related("session", "cold_case").order_by("-pk")[: SHOWN + 1])
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Pulse:
+    """Whether recordings arrive and replays are taken up."""
+
+    runs_today: int
+    last_run: datetime | None
+    last_failed: datetime | None
+    refused_today: int
+    last_spans: datetime | None
+    oldest_queued: datetime | None
+
+    @property
+    def last_arrival(self) -> datetime | None:
+        return max(filter(None, (self.last_run, self.last_spans)), default=None)
+
+
+STALLED = timedelta(minutes=1)
+
+
+def pulse(project: Project, now: datetime) -> Pulse:
+    """Three queries."""
+    runs = Run.objects.filter(project=project, origin="recorded").aggregate(
+        today=Count("pk", filter=Q(received_at__gt=now - DAY)),
+        last=Max("received_at"),
+        failed=Max(Coalesce("started_at", "received_at"), filter=Q(failure_group__isnull=False)),
+    )
+    notes = IngestNote.objects.filter(project=project).aggregate(
+        refused=Count("pk", filter=~Q(words="") & Q(last_at__gt=now - DAY)),
+        spans=Max("last_at", filter=Q(words="")),
+    )
+    queued = Replay.objects.filter(project=project, state=ReplayState.QUEUED).aggregate(at=Min("created_at"))
+    return Pulse(
+        runs_today=runs["today"],
+        last_run=runs["last"],
+        last_failed=runs["failed"],
+        refused_today=notes["refused"],
+        last_spans=notes["spans"],
+        oldest_queued=queued["at"],
+    )

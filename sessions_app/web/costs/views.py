@@ -1,0 +1,84 @@
+"""What the runs of a project cost, in time, by agent and by model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils import timezone
+from django.views.decorators.http import require_GET
+
+from sessions_app.core.cost_figures import By, CostFigures, Facts, cost_figures
+from sessions_app.core.pricing import Cost
+from sessions_app.models import Project, Run
+from sessions_app.queries.access import has_role
+from sessions_app.queries.agents_seen import agents_seen
+from sessions_app.queries.prices import price_list
+from sessions_app.queries.steps_of_runs import MOST_RUNS, recorded_runs, with_steps
+from sessions_app.web.access import project_page
+from sessions_app.web.costs.chart import Series, cost_chart
+from sessions_app.web.periods import Period
+
+SHOWN = 20
+"""The most expensive runs."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Unpriced:
+    """A model whose calls are left out."""
+
+    model: str | None
+    calls: int
+
+
+@require_GET
+@project_page()
+def costs(request: HttpRequest, project: Project) -> HttpResponse:
+    """Six queries, whatever is stored."""
+    period, now = Period.read(request.GET), timezone.now()
+    by: By = "model" if request.GET.get("by") == "model" else "agent"
+    prices = price_list(project)
+    runs = recorded_runs(project, period.span(now), period.agent)
+    figures = cost_figures(((run, _facts(run), steps) for run, steps in with_steps(runs[:MOST_RUNS])), prices, by)
+    context = {
+        "project": project,
+        "section": "costs",
+        **period.choices(agents_seen(project), by=by if by == "model" else ""),
+        "by": by,
+        "ways": [(way, period.address(by=way if way == "model" else ""), way == by) for way in ("agent", "model")],
+        "has_prices": bool(prices),
+        "figures": figures,
+        "chart": cost_chart(figures),
+        "series": _series(figures),
+        "unpriced": _unpriced(figures),
+        "dearest": _dearest(figures),
+        "runs": min(len(runs), MOST_RUNS),
+        "is_cut": len(runs) > MOST_RUNS,
+        "may_price": has_role(request.user, project, "admin"),
+    }
+    return render(request, "costs/costs.html", context)
+
+
+def _facts(run: Run) -> Facts:
+    return Facts(began=run.started_at or run.received_at, agent=run.agent_name, model=run.model)
+
+
+def _series(figures: CostFigures[Run]) -> list[Series]:
+    whole = figures.total.dollars or Decimal(1)
+    costs = ((name, figures.of_names[name]) for name in figures.names)
+    return [
+        Series(name=name, place=place, cost=cost, percent=100 * cost.dollars / whole)
+        for place, (name, cost) in enumerate(costs)
+    ]
+
+
+def _unpriced(figures: CostFigures[Run]) -> list[Unpriced]:
+    found = [Unpriced(model=model, calls=calls) for model, calls in figures.unpriced.items() if calls]
+    return sorted(found, key=lambda each: -each.calls)
+
+
+def _dearest(figures: CostFigures[Run]) -> list[tuple[Run, Cost]]:
+    known = [(run, cost) for run, cost in figures.of_runs if cost.is_known]
+    return sorted(known, key=lambda pair: -pair[1].dollars)[:SHOWN]

@@ -1,0 +1,66 @@
+"""The page that people keep open: what needs somebody now."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_GET
+
+from sessions_app.models import Project, Session
+from sessions_app.queries.failing_now import failing_now
+from sessions_app.queries.now import STALLED, finished_replays, loops, open_replays, pulse, thawed
+from sessions_app.queries.prices import cost_of_run, price_list
+from sessions_app.web.access import project_page
+
+_AWAY = timedelta(minutes=30)
+"""Whoever comes back later than this begins a new visit."""
+
+
+@require_GET
+@project_page()
+def now(request: HttpRequest, project: Project) -> HttpResponseBase:
+    """A fixed number of queries. Where nothing arrived yet there is nothing to see: the way to send something."""
+    if not Session.objects.filter(project=project).exists():
+        return redirect("setup", project.slug)
+    moment = timezone.now()
+    since = _last_visit(request, project, moment)
+    groups = failing_now(project, moment)
+    context = {
+        "project": project,
+        "section": "now",
+        "groups": groups,
+        "fresh": [group for group in groups if group.is_new or group.is_rising],
+        "running": open_replays(project),
+        "finished": finished_replays(project, since),
+        "since": since,
+        "loops": _with_costs(project, moment),
+        "thawed": thawed(project),
+        "pulse": (beat := pulse(project, moment)),
+        "is_stalled": beat.oldest_queued is not None and moment - beat.oldest_queued > STALLED,
+    }
+    return render(request, "now/now.html", context)
+
+
+def _last_visit(request: HttpRequest, project: Project, moment: datetime) -> datetime:
+    """When the person's last visit to this page ended; a day ago at the first one. Looking again within a visit
+    changes nothing, so that a reload does not empty the list of what is over."""
+    visits: dict[str, Any] = request.session.get("now", {})
+    seen = visits.get(project.slug)
+    if seen is None:
+        since, last = moment - timedelta(days=1), moment
+    else:
+        since, last = (datetime.fromisoformat(text) for text in seen)
+    if moment - last > _AWAY:
+        since = last
+    request.session["now"] = visits | {project.slug: [since.isoformat(), moment.isoformat()]}
+    return since
+
+
+def _with_costs(project: Project, moment: datetime) -> list[tuple[Any, Any]]:
+    prices = price_list(project)
+    return [(run, cost_of_run(run, prices)) for run in loops(project, moment)]

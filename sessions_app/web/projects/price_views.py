@@ -1,0 +1,72 @@
+"""What models cost: the table that a project keeps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_http_methods, require_POST
+
+from sessions_app.models import ModelPrice, Project
+from sessions_app.queries.access import has_role
+from sessions_app.queries.prices import prices_of
+from sessions_app.services.prices import list_price
+from sessions_app.web.access import project_page
+from sessions_app.web.errors.views import forbidden
+
+
+class PriceForm(forms.Form):
+    """One row; the same model and day again is written over."""
+
+    model = forms.CharField(max_length=200)
+    since = forms.DateField(required=False)
+    input_price = forms.DecimalField(min_value=0, max_digits=12, decimal_places=6)
+    output_price = forms.DecimalField(min_value=0, max_digits=12, decimal_places=6)
+
+
+@require_http_methods(["GET", "POST"])
+@project_page()
+def prices(request: HttpRequest, project: Project) -> HttpResponse:
+    is_admin = has_role(request.user, project, "admin")
+    if request.method == "POST" and not is_admin:
+        return forbidden(request)
+    form = PriceForm(request.POST if request.method == "POST" else None)
+    if form.is_bound and form.is_valid():
+        said = form.cleaned_data
+        amounts = {"input_price": said["input_price"], "output_price": said["output_price"]}
+        ModelPrice.objects.update_or_create(project=project, model=said["model"], since=said["since"], defaults=amounts)
+        messages.info(request, "Saved. Costs are counted with it from now on, also of older runs.")
+        return redirect("prices", project.slug)
+    facts = {
+        "project": project,
+        "section": "settings",
+        "prices": prices_of(project),
+        "is_admin": is_admin,
+        "errors": form.errors,
+        "typed": request.POST if form.is_bound else _offered(request.GET.get("model", "")[:200]),
+    }
+    return render(request, "projects/prices.html", facts, status=422 if form.is_bound else 200)
+
+
+def _offered(model: str) -> dict[str, Any]:
+    """The form for a model, filled in with its list price where one is known."""
+    found = list_price(model) if model else None
+    if found is None:
+        return {"model": model, "is_unlisted": bool(model)}
+    return {
+        "model": model,
+        "input_price": found.input_price.normalize(),
+        "output_price": found.output_price.normalize(),
+        "source": found.source,
+    }
+
+
+@require_POST
+@project_page("admin")
+def delete(request: HttpRequest, project: Project, price: int) -> HttpResponse:
+    get_object_or_404(ModelPrice, project=project, pk=price).delete()
+    messages.info(request, "Deleted. Calls that it priced have an unknown cost now, unless another row fits.")
+    return redirect("prices", project.slug)

@@ -1,0 +1,166 @@
+"""What needs somebody now, and what runs cost."""
+
+import json
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from sessions_app.models import ModelPrice, Project
+from sessions_app.queries.failing_now import failing_now
+from sessions_app.services.cold_cases import mark_cold
+from sessions_app.services.ingest import ingest_document
+from tests.builders import make_record
+from tests.web.making import client_of, make_project, make_user
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def shop() -> Project:
+    return make_project()
+
+
+@pytest.fixture
+def bob(shop):
+    return client_of(make_user("bob", shop, role="admin"))
+
+
+def model_step(model: str, tokens: int = 1_000_000) -> dict[str, Any]:
+    return {"kind": "model", "model": model, "input_tokens": tokens, "output_tokens": 0}
+
+
+def send(project: Project, run_id: str, *steps: dict[str, Any], at: datetime | None = None, **fields: Any) -> Any:
+    facts = {"status": "ok", "output": "Done.", "started_at": (at or timezone.now()).isoformat()} | fields
+    return ingest_document(project, json.dumps(make_record(run_id, *steps, **facts)).encode()).run
+
+
+def fail(project: Project, run_id: str, message: str, **fields: Any) -> Any:
+    return send(project, run_id, status="error", error={"type": "IOError", "message": message}, **fields)
+
+
+# --- failures
+
+
+def test_failures_are_grouped_with_their_first_and_last_time(shop):
+    now = timezone.now()
+    first, last = now - timedelta(days=3), now - timedelta(hours=1)
+    fail(shop, "r1", "order 1 is gone", at=first)
+    fail(shop, "r2", "order 2 is gone", at=last)
+    send(shop, "r3")
+
+    (group,) = failing_now(shop, now)
+
+    assert (group.count, group.today, group.first_at, group.last_at) == (2, 1, first, last)
+    assert (group.days[-1], group.days[-4], sum(group.days)) == (1, 1, 2)
+    assert group.newest.run_id == "r2"
+    assert group.is_rising
+    assert not group.is_new
+
+
+def test_a_group_opens_its_runs_in_the_list(bob, shop):
+    fail(shop, "r1", "order 1 is gone")
+    fail(shop, "r2", "connection reset")
+    group = next(each for each in failing_now(shop, timezone.now()) if each.newest.run_id == "r1")
+
+    page = bob.get("/p/shop/").content.decode()
+    listed = bob.get(f"/p/shop/sessions?q=group%3A{group.fingerprint}").content.decode()
+
+    assert f"/p/shop/sessions?q=group%3A{group.fingerprint}" in page
+    assert "2 failures are new or rising" in page
+    assert "/p/shop/s/r1" in listed
+    assert "/p/shop/s/r2" not in listed
+
+
+def test_a_quiet_project_says_so(bob, shop):
+    send(shop, "r1")
+
+    assert "Quiet. No recorded run has failed." in bob.get("/p/shop/").content.decode()
+
+
+def test_a_cold_case_that_failed_again_in_a_replayable_run_is_named(bob, shop):
+    cold, twin = fail(shop, "r1", "order 1 is gone"), fail(shop, "r2", "order 2 is gone")
+    mark_cold(run=cold, reason="no tool answers")
+    type(twin).objects.filter(pk=twin.pk).update(verdict="replayable")
+
+    assert "replayable ones" in bob.get("/p/shop/").content.decode()
+
+
+def test_many_groups_take_as_many_queries_as_one(bob, shop, django_assert_num_queries):
+    fail(shop, "r0", "order is gone")
+    bob.get("/p/shop/")
+    with django_assert_num_queries(QUERIES):
+        bob.get("/p/shop/")
+    for number, words in enumerate(("connection reset", "deadline passed", "out of memory")):
+        fail(shop, f"s{number}", words)
+
+    with django_assert_num_queries(QUERIES):
+        bob.get("/p/shop/")
+
+
+QUERIES = 21
+
+
+# --- costs
+
+
+def test_without_prices_costs_are_unknown(bob, shop):
+    send(shop, "r1", model_step("gpt-4o"))
+
+    page = bob.get("/p/shop/costs").content.decode()
+
+    assert "Unknown: no model has a price yet." in page
+    assert "/p/shop/settings/prices?model=gpt-4o" in page
+
+
+def test_a_price_gives_runs_a_cost_on_all_pages(bob, shop):
+    send(shop, "r1", model_step("gpt-4o"), agent={"name": "desk"})
+    send(shop, "r2", model_step("other"))
+
+    bob.post("/p/shop/settings/prices", {"model": "gpt-4o", "input_price": "2.5", "output_price": "10"})
+
+    page = bob.get("/p/shop/costs").content.decode()
+    assert "At least $2.50 for 2 runs" in page
+    assert "desk" in page
+    assert "<dt>cost</dt><dd>$2.50</dd>" in bob.get("/p/shop/s/r1").content.decode()
+
+
+def test_the_same_model_and_day_is_written_over(bob, shop):
+    for amount in ("1", "2"):
+        bob.post("/p/shop/settings/prices", {"model": "m", "since": "", "input_price": amount, "output_price": "3"})
+
+    assert [str(row) for row in ModelPrice.objects.filter(input_price=2)] == ["m since None"]
+    assert ModelPrice.objects.count() == 1
+
+
+@pytest.mark.parametrize("wrong", [{"model": ""}, {"input_price": "-1"}, {"output_price": "much"}, {"since": "soon"}])
+def test_a_price_that_cannot_be_is_refused_and_stays_typed(bob, shop, wrong):
+    typed = {"model": "gpt-typed", "since": "", "input_price": "1", "output_price": "7"}
+
+    answer = bob.post("/p/shop/settings/prices", typed | wrong)
+
+    assert answer.status_code == 422
+    assert 'value="7"' in answer.content.decode() or "much" in answer.content.decode()
+    assert not ModelPrice.objects.exists()
+
+
+def test_prices_are_changed_by_administrators_alone(shop):
+    row = ModelPrice.objects.create(project=shop, model="m", input_price=1, output_price=1)
+    ann = client_of(make_user("ann", shop))
+
+    answers = [
+        ann.post("/p/shop/settings/prices", {"model": "x", "input_price": "1", "output_price": "1"}),
+        ann.post(f"/p/shop/settings/prices/{row.pk}/delete"),
+    ]
+
+    assert [answer.status_code for answer in answers] == [403, 403]
+    assert list(ModelPrice.objects.all()) == [row]
+
+
+def test_a_known_model_is_offered_with_its_list_price(bob, shop):
+    page = bob.get("/p/shop/settings/prices?model=openai:gpt-4o").content.decode()
+
+    assert 'value="2.5"' in page
+    assert "Check it against your contract" in page
+    assert "No public list price" in bob.get("/p/shop/settings/prices?model=own-model-7").content.decode()
