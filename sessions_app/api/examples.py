@@ -80,6 +80,7 @@ FORK: JsonObject = {
 SAMPLES: JsonObject = {**FORK, "samples": 5}
 HAND_ANSWER: JsonObject = {"value": {"status": "delivered"}}
 NOTE: JsonObject = {"text": "The policy page was renamed on Monday; #2 searches under its old name.", "step": 2}
+TAGS: JsonObject = {"add": ["refund", "seen by support"], "remove": ["new"]}
 COLD_CASE: JsonObject = {"reason": "The tool's answers were not recorded."}
 OBSERVED: JsonObject = {"mode": "code", "agent": "shop.agents:weather_desk", "record": RECORD}
 GOLDEN: JsonObject = {

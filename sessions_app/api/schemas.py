@@ -137,6 +137,7 @@ class SessionBody(Answer):
     last_at: Moment
     user_id: str | None
     tenant_id: str | None
+    tags: list[str]
 
 
 class RunList(Answer):
@@ -462,6 +463,17 @@ class NoteRequest(OrderBody):
 
     text: str = Field(max_length=4000, pattern=NO_NUL)
     step: int | None = Field(None, ge=1, description="Left out for a note on the whole run.")
+
+
+class TagRequest(OrderBody):
+    model_config = shown(examples.TAGS)
+
+    add: list[str] = Field(default_factory=list, max_length=20)
+    remove: list[str] = Field(default_factory=list, max_length=20)
+
+
+class TagList(Answer):
+    tags: list[str]
 
 
 class NoteBody(Answer):

@@ -95,6 +95,7 @@ def session_body(session: Session, runs: list[JsonObject]) -> JsonObject:
         "last_at": moment(session.last_at),
         "user_id": newest.get("user_id"),
         "tenant_id": newest.get("tenant_id"),
+        "tags": session.tags,
     }
 
 

@@ -27,6 +27,7 @@ from sessions_app.api import (
     reads,
     runs,
     session_replays,
+    tags,
 )
 from sessions_app.api.errors import add_handlers, refusal
 from sessions_app.api.metrics import get_metrics
@@ -56,6 +57,7 @@ api.add_router("", checkpoints.router)
 api.add_router("", observed.router)
 api.add_router("", notes.router)
 api.add_router("", runs.router)
+api.add_router("", tags.router)
 api.add_router("", session_replays.router)  # before that of a session, for the same reason
 api.add_router("", reads.router)
 add_handlers(api)

@@ -1002,6 +1002,12 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name="session",
+            index=models.Index(
+                condition=models.Q(("tags", []), _negated=True), fields=["project"], name="tagged_sessions"
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="session",
             index=models.Index(fields=["project", "-last_at", "-id"], name="sessions_newest_first"),
         ),
         migrations.AddIndex(

@@ -30,6 +30,7 @@ class Session(models.Model):
         constraints = [models.UniqueConstraint(fields=["project", "session_id"], name="one_session_an_id")]
         indexes = [
             GinIndex(fields=["tags"], name="sessions_by_tag"),
+            models.Index(fields=["project"], name="tagged_sessions", condition=~models.Q(tags=[])),
             models.Index(fields=["project", "-last_at", "-id"], name="sessions_newest_first"),
             models.Index(fields=["session_id"], name="session_prefix", opclasses=["text_pattern_ops"]),
         ]

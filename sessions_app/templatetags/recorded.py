@@ -13,6 +13,7 @@ from django.utils.html import escape, format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
 from sessions_app.core.redaction.builtin import BUILT_IN_RULES
+from sessions_app.core.search.query import quoted
 
 register = template.Library()
 
@@ -76,6 +77,12 @@ def _label(character: str) -> str:
 def visible(value: object) -> str:
     """As `recorded`, for places that hold text only, such as titles: invisible characters by their names."""
     return _INVISIBLE.sub(lambda found: f"[{_label(found.group())}]", "" if value is None else str(value))
+
+
+@register.filter
+def tag_query(tag: str) -> str:
+    """The query that finds the sessions with the tag."""
+    return f"tag:{quoted(tag)}"
 
 
 @register.filter

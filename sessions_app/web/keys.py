@@ -84,6 +84,7 @@ SHEET = (
             Key("s", "share"),
             Key("m", "note on the step"),
             Key("M", "note on the run"),
+            Key("T", "tag"),
             Key("o", "open or fold"),
             Key("[", "fold all"),
             Key("]", "unfold all"),

@@ -35,6 +35,7 @@ from sessions_app.web.shared import link_views as share_views
 from sessions_app.web.shared import views as shared_views
 from sessions_app.web.steps import views as step_views
 from sessions_app.web.storage import views as storage_views
+from sessions_app.web.tags import views as tag_views
 from sessions_app.web.tools import views as tool_views
 from sessions_app.web.traces import views as raw_spans
 from sessions_app.web.workflow import views as workflow_views
@@ -72,6 +73,7 @@ of_a_project: list[URLPattern | URLResolver] = [
     path("s/<recorded_id:session_id>/share/<int:link>/revoke", share_views.revoke, name="revoke_share"),
     path("s/<recorded_id:session_id>/cold", cold_views.mark, name="mark_cold"),
     path("s/<recorded_id:session_id>/cold/take-back", cold_views.take_back, name="take_back_cold"),
+    path("s/<recorded_id:session_id>/tags", tag_views.tag, name="tag_session"),
     path("s/<recorded_id:session_id>/notes", note_views.write, name="write_note"),
     path("notes/<int:note>/delete", note_views.delete, name="delete_note"),
     path("traces", raw_spans.unread, name="unread_traces"),

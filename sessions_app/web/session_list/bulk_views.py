@@ -1,4 +1,4 @@
-"""What members do with several sessions at once: queue replays, compare, mark cold, export."""
+"""What members do with several sessions at once: queue replays, compare, mark cold, tag, export."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from sessions_app.mapping.load import load_run
 from sessions_app.models import Project, Run
 from sessions_app.services.cold_cases import mark_cold
 from sessions_app.services.replays import request_replay
+from sessions_app.services.tags import change_tags, read_tags
 from sessions_app.web.access import project_page
 from sessions_app.web.session_list.address import ListAddress
 
@@ -119,6 +120,25 @@ def _mark_cold(request: HttpRequest, project: Project, runs: list[Run]) -> HttpR
     return _back(request, project)
 
 
+# --- tags --------------------------------------------------------------------------------------
+
+
+def _tag(request: HttpRequest, project: Project, runs: list[Run]) -> HttpResponseBase:
+    """The tags that are typed go on all of them, or off."""
+    sessions = {run.session.pk: run.session for run in runs}.values()
+    way = "remove" if request.POST["do"] == "untag" else "add"
+    try:
+        tags = read_tags([request.POST.get("tags", "")])
+        change_tags(sessions, **{way: tags})
+    except RecordError as error:
+        return _back(request, project, error.message)
+    if not tags:
+        return _back(request, project, "Type a tag first.")
+    done = "tagged" if way == "add" else "no longer tagged"
+    messages.info(request, f"{len(sessions)} session{' is' if len(sessions) == 1 else 's are'} {done}.")
+    return _back(request, project)
+
+
 # --- export ------------------------------------------------------------------------------------
 
 
@@ -148,4 +168,11 @@ def _batch(pks: list[int]) -> Iterator[bytes]:
     yield b"]" + (b',"gone":' + compact_json(gone) if gone else b"") + b"}"
 
 
-_ACTIONS = {"compare": _compare, "replay": _queue_replays, "cold": _mark_cold, "export": _export}
+_ACTIONS = {
+    "compare": _compare,
+    "replay": _queue_replays,
+    "cold": _mark_cold,
+    "tag": _tag,
+    "untag": _tag,
+    "export": _export,
+}

@@ -23,6 +23,7 @@ from sessions_app.queries.payloads import read_payload
 from sessions_app.queries.prices import cost_of_run, price_list
 from sessions_app.queries.run_ends import ends_of
 from sessions_app.queries.session_replays import newest_of
+from sessions_app.queries.tags import tags_of
 from sessions_app.queries.trace_facts import trace_facts
 from sessions_app.web.access import project_page
 from sessions_app.web.diff.partners import diff_partners
@@ -118,6 +119,7 @@ def above_steps(request: HttpRequest, project: Project, place: RunPlace, view: s
         "panel_address": place.panel_address(project),
         "ends": shown_ends(ends, run.status),
         "instructions": shown_instructions(ends.instructions),
+        "known_tags": tags_of(project),
         "cost": cost_of_run(run, price_list(project)),
         "kit_lines": kit,
         "kit_folds": run.verdict == "replayable" and all(line["status"] != "contradictory" for line in kit),
