@@ -1,15 +1,34 @@
-// Times come in UTC; `z` shows them in the zone of this browser. Relative ones keep counting.
+// Times come in UTC; `z` shows them in the person's own zone. Relative ones keep counting.
 const button = document.querySelector(".bar-clock");
-const offset = -new Date().getTimezoneOffset();
-const MINE = offset ? `UTC${offset > 0 ? "+" : "−"}${Math.floor(Math.abs(offset) / 60)}${Math.abs(offset) % 60 ? `:${String(Math.abs(offset) % 60).padStart(2, "0")}` : ""}` : "UTC";
-let mode = /(?:^|; )clock=mine/.test(document.cookie) ? "mine" : "utc";
+const cookie = (name) => decodeURIComponent(document.cookie.match(`(?:^|; )${name}=([^;]*)`)?.[1] ?? "");
+const keep = (name, value) => {
+  document.cookie = `${name}=${encodeURIComponent(value)}; path=/; max-age=31536000; samesite=lax`;
+};
+const browserZone = Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC";
+// The server reads times that are typed without an offset in the zone that is shown (web/clock.py).
+if (cookie("browser_zone") !== browserZone) keep("browser_zone", browserZone);
+let mode = cookie("clock") === "mine" ? "mine" : "utc";
 
-const two = (number) => String(number).padStart(2, "0");
+const spell = (timeZone) => new Intl.DateTimeFormat("sv-SE", { timeZone, dateStyle: "short", timeStyle: "medium" });
+const mine = spellOrBrowser(cookie("zone") || browserZone);
+const utc = spell("UTC");
+
+function spellOrBrowser(zone) {
+  try {
+    return spell(zone);
+  } catch {
+    return spell(browserZone);
+  }
+}
 
 function inMode(date) {
-  const shifted = mode === "mine" ? new Date(date.getTime() + offset * 60000) : date;
-  const day = `${shifted.getUTCFullYear()}-${two(shifted.getUTCMonth() + 1)}-${two(shifted.getUTCDate())}`;
-  return `${day} ${two(shifted.getUTCHours())}:${two(shifted.getUTCMinutes())}:${two(shifted.getUTCSeconds())}`;
+  return (mode === "mine" ? mine : utc).format(date);
+}
+
+function zoneWords() {
+  if (mode !== "mine") return "UTC";
+  const parts = new Intl.DateTimeFormat("en", { timeZone: mine.resolvedOptions().timeZone, timeZoneName: "shortOffset" }).formatToParts();
+  return parts.find((part) => part.type === "timeZoneName").value.replace("GMT", "UTC").replace("-", "−");
 }
 
 const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
@@ -35,7 +54,8 @@ function showTimes(scope) {
     const words = "ago" in time.dataset ? relative(date) : inMode(date);
     if (time.textContent !== words) time.textContent = words;
   }
-  if (button) button.textContent = mode === "mine" ? MINE : "UTC";
+  for (const zone of scope.querySelectorAll("[data-zone]")) zone.textContent = zoneWords();
+  if (button) button.textContent = zoneWords();
 }
 
 if (button) {
@@ -43,7 +63,7 @@ if (button) {
   button.title = "Times in UTC or in my zone (z)";
   button.addEventListener("click", () => {
     mode = mode === "mine" ? "utc" : "mine";
-    document.cookie = `clock=${mode}; path=/; max-age=31536000; samesite=lax`;
+    keep("clock", mode);
     showTimes(document);
   });
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any
 from urllib.parse import urlencode
 
@@ -12,6 +12,7 @@ from django.http import QueryDict
 from sessions_app.core.errors import QueryError
 from sessions_app.queries.sessions import NEWEST, ORDERS, Span
 from sessions_app.web.periods import RANGES
+from sessions_app.web.session_list.typed_times import read_time, spelled_time
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -26,9 +27,11 @@ class ListAddress:
     cursor: str = ""
     peek: str = ""
     """The session in the side panel."""
+    zone: tzinfo = UTC
+    """Of times without an offset; it belongs to the person and stands in no address."""
 
     @classmethod
-    def read(cls, data: QueryDict) -> ListAddress:
+    def read(cls, data: QueryDict, zone: tzinfo = UTC) -> ListAddress:
         asked = data.get("range", "")
         return cls(
             q=data.get("q", "").strip(),
@@ -38,6 +41,7 @@ class ListAddress:
             sort=data.get("sort", "") or NEWEST,
             cursor=data.get("cursor", ""),
             peek=data.get("peek", "").replace("\x00", ""),
+            zone=zone,
         )
 
     def but(self, **changes: Any) -> ListAddress:
@@ -83,30 +87,18 @@ class ListAddress:
             if self.range not in RANGES:
                 raise QueryError(f"range is one of {', '.join(RANGES)}, all.", part=f"range={self.range}")
             return Span(since=now - RANGES[self.range][1])
-        span = Span(since=_time("from", self.since), until=_time("to", self.until))
+        since, until = (read_time(*typed, now, self.zone) for typed in (("from", self.since), ("to", self.until)))
+        span = Span(since=since, until=until)
         if span.since and span.until and span.since >= span.until:
             raise QueryError("The range ends before it begins.", part=f"from={self.since} to={self.until}")
         return span
 
     def absolute(self, now: datetime) -> ListAddress:
         """The same list with times that mean the same tomorrow."""
-        if self.range not in RANGES:
+        try:
+            span = self.span(now)
+        except QueryError:
             return self
-        since = now - RANGES[self.range][1]
-        return self.but(range="", since=_spelled(since), until=_spelled(now + timedelta(seconds=1)))
-
-
-def _time(name: str, text: str) -> datetime | None:
-    """ISO 8601; without an offset it is UTC."""
-    if not text:
-        return None
-    try:
-        read = datetime.fromisoformat(text)
-        return (read if read.tzinfo else read.replace(tzinfo=UTC)).astimezone(UTC)
-    except (ValueError, OverflowError):
-        example = "2026-11-21T08:30Z"
-        raise QueryError(f"{name} is a time as {example}, without an offset in UTC.", part=f"{name}={text}") from None
-
-
-def _spelled(at: datetime) -> str:
-    return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        if self.range:
+            return self.but(range="", since=spelled_time(span.since), until=spelled_time(now + timedelta(seconds=1)))
+        return self.but(since=spelled_time(span.since), until=spelled_time(span.until))

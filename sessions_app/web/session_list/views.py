@@ -15,16 +15,18 @@ from django.views.decorators.http import require_GET
 
 from sessions_app.core.errors import QueryError
 from sessions_app.core.search.query import EXAMPLES, Query, TextValue, parse_query, quoted
-from sessions_app.models import Project, Session
+from sessions_app.models import Project, SavedQuery, Session
 from sessions_app.queries.access import has_role
 from sessions_app.queries.seen_values import NEWEST, seen_values
 from sessions_app.queries.sessions import Page, Span, count_matching, count_newer, make_cursor, session_page
 from sessions_app.web.access import project_page
+from sessions_app.web.clock import shown_zone
 from sessions_app.web.htmx import HtmxHttpRequest
 from sessions_app.web.live import live_part
 from sessions_app.web.periods import RANGES
 from sessions_app.web.session_list.address import ListAddress
 from sessions_app.web.session_list.bulk_views import MOST
+from sessions_app.web.session_list.overview import overview_context
 from sessions_app.web.session_list.panel import panel_context
 from sessions_app.web.session_list.recent_queries import recent_queries, remember_query
 
@@ -50,12 +52,12 @@ PARTS = {"more": "session_list/_rows.html", "peek-body": "session_list/_peek.htm
 @require_GET
 @project_page()
 def sessions(request: HtmxHttpRequest, project: Project) -> HttpResponseBase:
-    address, now = ListAddress.read(request.GET), timezone.now()
+    address, now = ListAddress.read(request.GET, shown_zone(request)), timezone.now()
     frame = frame_of(request, project, address, now)
     try:
         address.check()
         query, span = parse_query(address.q), address.span(now)
-        response = answer(request, project, frame, query, span)
+        response = answer(request, project, frame, query, span, now)
     except QueryError as error:
         response = render(request, "session_list/list.html", frame | blocked(address.q, error), status=400)
     # A part and the whole page have one address; going back must never find the part.
@@ -64,7 +66,7 @@ def sessions(request: HtmxHttpRequest, project: Project) -> HttpResponseBase:
 
 
 def answer(
-    request: HtmxHttpRequest, project: Project, frame: dict[str, Any], query: Query, span: Span
+    request: HtmxHttpRequest, project: Project, frame: dict[str, Any], query: Query, span: Span, now: datetime
 ) -> HttpResponseBase:
     address: ListAddress = frame["address"]
     if "newer" in request.GET:
@@ -72,6 +74,10 @@ def answer(
     if "total" in request.GET:
         context = {"count": count_matching(project, query, COUNTED, span=span), "most": COUNTED}
         return render(request, "session_list/_total.html", context)
+    if "overview" in request.GET:
+        frame |= overview_context(project, address, query, span, now)
+        if request.htmx:
+            return render(request, "session_list/_overview.html", frame | {"is_part": True})
     part = PARTS.get(request.htmx.target or "")
     frame |= panel_context(project, query, address)
     if part == PARTS["peek-body"]:
@@ -95,6 +101,8 @@ def frame_of(request: HttpRequest, project: Project, address: ListAddress, now: 
         "ranges": ranges_of(address),
         "range_words": RANGES[address.range][0] if address.range in RANGES else "all times",
         "shared": request.build_absolute_uri(f"{request.path}{address.absolute(now)}".rstrip("?")),
+        "saved": list(SavedQuery.objects.filter(project=project).order_by("name")),
+        "zone": shown_zone(request),
         "recent": [(text, str(address.top.but(q=text))) for text in recent_queries(request, project)],
         "may_change": has_role(request.user, project, "member"),
         "all_selected": request.GET.get("select") == "page",

@@ -1,0 +1,136 @@
+"""The sessions of a list at a glance: how many in time by outcome, and how often each value of a field."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import NamedTuple
+
+from sessions_app.core.search.query import Query
+from sessions_app.models import Project, Run
+from sessions_app.queries.search import matching_runs
+from sessions_app.queries.sessions import Span
+
+MOST = 10_000
+"""Runs that are read, the newest ones; a page says when there are more."""
+BARS = 60
+OUTCOMES = ("ok", "error", "cut_off", "running")
+KEPT = 30
+"""Values of a field."""
+
+
+class _Seen(NamedTuple):
+    """The newest run of a session that matches."""
+
+    session: int
+    at: datetime
+    status: str
+    verdict: str
+    cold_case: int | None
+    agent: str | None
+    version: str | None
+    model: str | None
+    tenant: str | None
+    tools: list[str]
+    group: str | None
+    error: str | None
+    tags: list[str]
+
+    @property
+    def is_cold(self) -> bool:
+        return self.cold_case is not None or (self.verdict == "cold" and self.status != "running")
+
+
+_COLUMNS = (
+    "session", "session__last_at", "status", "verdict", "cold_case__pk", "agent_name", "agent_version", "model",
+    "tenant_id", "tool_names", "failure_group", "error_preview", "session__tags",
+)  # fmt: skip
+_READINESS = {"replayable": "ready", "replayable_to_step": "partial", "cold": "cold"}
+
+
+@dataclass(slots=True)
+class TimeBar:
+    begins: datetime
+    ends: datetime
+    outcomes: Counter[str] = field(default_factory=Counter)
+    cold: int = 0
+
+    @property
+    def count(self) -> int:
+        return self.outcomes.total()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Facet:
+    """A key of queries, and its values with how many sessions have each; the most frequent first."""
+
+    key: str
+    counts: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Overview:
+    bars: tuple[TimeBar, ...]
+    facets: tuple[Facet, ...]
+    sessions: int
+    is_cut: bool
+    """Whether there are older ones that were not read."""
+    errors: dict[str, str]
+    """Of each group of failures, what a person can read."""
+
+
+def session_overview(project: Project, query: Query, span: Span, now: datetime) -> Overview:
+    """One query; linear in what is read."""
+    runs = matching_runs(Run.objects.filter(project=project), query)
+    if span.since is not None:
+        runs = runs.filter(session__last_at__gte=span.since)
+    if span.until is not None:
+        runs = runs.filter(session__last_at__lt=span.until)
+    rows = list(runs.order_by("-pk").values_list(*_COLUMNS)[: MOST + 1])
+    newest: dict[int, _Seen] = {}
+    for row in rows[:MOST]:
+        newest.setdefault(row[0], _Seen(*row))
+    seen = list(newest.values())
+    is_cut = len(rows) > MOST
+    return Overview(
+        bars=_bars(seen, span if not is_cut else Span(until=span.until), now),
+        facets=tuple(Facet(key=key, counts=_counts(seen, values)) for key, values in _FACETS.items()),
+        sessions=len(seen),
+        is_cut=is_cut,
+        errors={one.group: one.error or "" for one in reversed(seen) if one.group},
+    )
+
+
+def _bars(seen: list[_Seen], span: Span, now: datetime) -> tuple[TimeBar, ...]:
+    """Over the time that was chosen, else over that of what was found."""
+    if not seen:
+        return ()
+    first = span.since or min(one.at for one in seen)
+    last = span.until or max(now, first)
+    length = max((last - first) / BARS, datetime.resolution)
+    bars = tuple(TimeBar(first + number * length, first + (number + 1) * length) for number in range(BARS))
+    for one in seen:
+        bar = bars[min(max(int((one.at - first) / length), 0), BARS - 1)]
+        bar.outcomes[one.status] += 1
+        bar.cold += one.is_cold
+    return bars
+
+
+_FACETS: dict[str, Callable[[_Seen], Iterable[str | None]]] = {
+    "status": lambda one: (one.status,),
+    "replay": lambda one: (_READINESS.get(one.verdict),),
+    "group": lambda one: (one.group,),
+    "tag": lambda one: one.tags,
+    "tool": lambda one: one.tools,
+    "agent": lambda one: (one.agent,),
+    "version": lambda one: (one.version,),
+    "model": lambda one: (one.model,),
+    "tenant": lambda one: (one.tenant,),
+}
+
+
+def _counts(seen: list[_Seen], values: Callable[[_Seen], Iterable[str | None]]) -> tuple[tuple[str, int], ...]:
+    counts = Counter(value for one in seen for value in set(values(one)) if value)
+    return tuple(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))[:KEPT])

@@ -1,0 +1,25 @@
+"""The zone that a person's times are shown and typed in."""
+
+from __future__ import annotations
+
+from datetime import UTC, tzinfo
+from zoneinfo import ZoneInfo, available_timezones
+
+from django.http import HttpRequest
+
+
+def known_zone(name: str) -> str:
+    """The name itself, or nothing."""
+    return name if name in available_timezones() else ""
+
+
+def own_zone(request: HttpRequest) -> str:
+    """What the person chose, else what their browser says (static/js/clock.js)."""
+    chosen = known_zone(request.COOKIES.get("zone", ""))
+    return chosen or known_zone(request.COOKIES.get("browser_zone", ""))
+
+
+def shown_zone(request: HttpRequest) -> tzinfo:
+    """That of the times on the page now: UTC, until the person switches to their own."""
+    name = own_zone(request) if request.COOKIES.get("clock") == "mine" else ""
+    return ZoneInfo(name) if name else UTC
