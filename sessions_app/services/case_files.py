@@ -12,7 +12,7 @@ from sessions_app.core.compare.runs import Comparison, Divergence, compare_runs
 from sessions_app.core.errors import RecordError, RecordTooLarge
 from sessions_app.core.formats.fields import Fields
 from sessions_app.core.formats.native import encode_native
-from sessions_app.core.judge.anomalies import find_anomalies
+from sessions_app.core.judge.anomalies import Rules, find_anomalies
 from sessions_app.core.judge.kit import audit_kit
 from sessions_app.core.judge.verdict import Verdict, judge
 from sessions_app.core.payload import JsonObject
@@ -48,7 +48,7 @@ def case_of(row: models.Run) -> bytes:
             room -= len(record)
             records[loaded.run_id] = record
             replays += [loaded] if other.parent_run_id == row.run_id else []
-    return make_case(records, _report(run, replays))
+    return make_case(records, _report(run, rules(row.project), replays))
 
 
 def _others(row: models.Run) -> Sequence[models.Run]:
@@ -65,9 +65,9 @@ def _replays(project: QuerySet[models.Run], row: models.Run) -> QuerySet[models.
     return replays.order_by("run_id")[:MAX_REPLAYS]
 
 
-def _report(run: Run, replays: Sequence[Run]) -> JsonObject:
+def _report(run: Run, odd: Rules, replays: Sequence[Run]) -> JsonObject:
     attempts = [_attempt(run, replay, number) for number, replay in enumerate(replays, start=1)]
-    return as_json(build_report(run, anomalies=find_anomalies(run, rules()), kit=audit_kit(run), attempts=attempts))
+    return as_json(build_report(run, anomalies=find_anomalies(run, odd), kit=audit_kit(run), attempts=attempts))
 
 
 def _attempt(run: Run, replay: Run, number: int) -> Attempt:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 from django.conf import settings
 
@@ -13,17 +13,33 @@ from sessions_app.core.judge.story import story
 from sessions_app.core.judge.verdict import judge
 from sessions_app.core.run import Run
 from sessions_app.core.shared_values import shared_values
+from sessions_app.models import Project
 
 
-def rules() -> Rules:
-    """The detectors' rules with what this installation set."""
+def rules(project: Project) -> Rules:
+    """The detectors' rules with what this installation set, and then what the project did."""
+    own = dict(project.anomaly_rules)
+    if "error_words" in own:
+        own["error_words"] = tuple(own["error_words"])
+    return replace(usual_rules(), **own)
+
+
+def usual_rules() -> Rules:
+    """Those of a project that has none of its own."""
     words = tuple(settings.REPLAY_ERROR_WORDS)
     return replace(Rules(), error_words=words) if words else Rules()
 
 
+def save_rules(project: Project, found: Rules) -> None:
+    """For what arrives from now on. What is as usual is not kept, and follows the installation's settings."""
+    usual, chosen = asdict(usual_rules()), asdict(found)
+    project.anomaly_rules = {name: value for name, value in chosen.items() if value != usual[name]}
+    project.save(update_fields=["anomaly_rules"])
+
+
 @shared_values()
-def judgement_columns(run: Run) -> dict[str, object]:
-    kit, verdict, anomalies = audit_kit(run), judge(run), find_anomalies(run, rules())
+def judgement_columns(run: Run, odd: Rules) -> dict[str, object]:
+    kit, verdict, anomalies = audit_kit(run), judge(run), find_anomalies(run, odd)
     return {
         "verdict": verdict.verdict,
         "verdict_step": verdict.step,

@@ -8,7 +8,7 @@ from django.db.models import QuerySet
 
 from sessions_app.core.fork.order import OnDifference, Order, read_order
 from sessions_app.core.formats.fields import Fields
-from sessions_app.core.judge.anomalies import find_anomalies
+from sessions_app.core.judge.anomalies import Rules, find_anomalies
 from sessions_app.core.judge.kit import audit_kit
 from sessions_app.core.payload import JsonObject, Payload, compact_json
 from sessions_app.core.replay.isolation import is_own_machine, refused_in_words, world_in_words
@@ -42,13 +42,13 @@ def report_of_run(run: Run) -> ReproductionReport:
     """
     replays = list(_attempts_at(run))
     finished = [replay for replay in replays if replay.is_over]
-    return _report(load_run(run), finished, finished[-1] if finished else None)
+    return _report(load_run(run), rules(run.project), finished, finished[-1] if finished else None)
 
 
 def report_of(replay: Replay) -> ReproductionReport:
     """The report of one replay, beside the other attempts at its run."""
     finished = [attempt for attempt in _attempts_at(replay.run) if attempt.is_over]
-    return _report(load_content(replay.content), finished, replay if replay.is_over else None)
+    return _report(load_content(replay.content), rules(replay.project), finished, replay if replay.is_over else None)
 
 
 def _attempts_at(run: Run) -> QuerySet[Replay]:
@@ -60,11 +60,11 @@ def _attempts_at(run: Run) -> QuerySet[Replay]:
     )
 
 
-def _report(run: RecordedRun, finished: list[Replay], told: Replay | None) -> ReproductionReport:
+def _report(run: RecordedRun, odd: Rules, finished: list[Replay], told: Replay | None) -> ReproductionReport:
     outputs = _outputs([*finished, told] if told else finished)
     return build_report(
         run,
-        anomalies=find_anomalies(run, rules()),
+        anomalies=find_anomalies(run, odd),
         kit=audit_kit(run),
         attempts=[_attempt(replay, outputs.get(replay.pk)) for replay in finished],
         replay=replay_facts(told, run, outputs.get(told.pk)) if told else None,

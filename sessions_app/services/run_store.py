@@ -23,7 +23,7 @@ from sessions_app.mapping.rows import clean, content_columns, digest_bytes, run_
 from sessions_app.mapping.run_contents import write_content
 from sessions_app.mapping.stored import Collector
 from sessions_app.services.contents import release
-from sessions_app.services.judgement import judgement_columns
+from sessions_app.services.judgement import judgement_columns, rules
 
 _TEXT = TextField()
 _SEARCH_CHARACTERS = 100_000
@@ -159,7 +159,7 @@ def _write_over(row: models.Run, project: models.Project, run: Run, digest: str,
 def _written(project: models.Project, run: Run, digest: str, source: bytes | None) -> dict[str, object]:
     """The columns of a run's row, with all that they refer to stored."""
     received = None if source is None else Payload(content=source)
-    columns = storable({**run_columns(run), **judgement_columns(run)})
+    columns = storable({**run_columns(run), **judgement_columns(run, rules(project))})
     facts = {
         "session": _session(project, run),
         "content": _content(project, run, digest, received),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from zoneinfo import available_timezones
+
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import login, logout, update_session_auth_hash
@@ -15,6 +17,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from sessions_app.services.sign_ins import end_sign_ins, own_sign_ins
 from sessions_app.web.access import signed_in
+from sessions_app.web.clock import known_zone
 from sessions_app.web.frame import THEMES
 from sessions_app.web.keys import SHEET, keys_are_on
 from sessions_app.web.link_preview import preview_of
@@ -70,21 +73,33 @@ def password(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 def me(request: HttpRequest) -> HttpResponse:
     """Kept in cookies: they belong to the browser, as its screen and its keyboard do."""
-    if request.method == "POST":
-        response = redirect("me")
-        theme = request.POST.get("theme", "")
-        remember(response, "theme", theme if theme in THEMES else "system")
-        remember(response, "keys", "on" if request.POST.get("keys") else "off")
-        return response
+    zone = request.POST.get("zone", "").strip()
+    if request.method == "POST" and (not zone or known_zone(zone)):
+        return _remembered(request, zone)
     assert request.user.is_authenticated
     facts = {
         "groups": SHEET,
         "themes": THEMES,
         "theme_now": request.COOKIES.get("theme", "system"),
         "keys_on": keys_are_on(request.COOKIES),
+        "is_mine": request.COOKIES.get("clock") == "mine",
+        "zone": zone or known_zone(request.COOKIES.get("zone", "")),
+        "browser_zone": known_zone(request.COOKIES.get("browser_zone", "")),
+        "zones": sorted(available_timezones()),
+        "zone_error": f"There is no time zone {zone!r}. Names are as Europe/Berlin." if zone else "",
         "sign_ins": own_sign_ins(request.user, request.session.session_key),
     }
-    return render(request, "account/me.html", facts)
+    return render(request, "account/me.html", facts, status=422 if zone else 200)
+
+
+def _remembered(request: HttpRequest, zone: str) -> HttpResponse:
+    response, theme = redirect("me"), request.POST.get("theme", "")
+    remember(response, "theme", theme if theme in THEMES else "system")
+    remember(response, "keys", "on" if request.POST.get("keys") else "off")
+    remember(response, "clock", "mine" if request.POST.get("clock") == "mine" else "utc")
+    remember(response, "zone", zone)
+    messages.info(request, "Kept.")
+    return response
 
 
 @require_POST

@@ -1,0 +1,61 @@
+"""What counts as odd in a project's runs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from django import forms
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods
+
+from sessions_app.core.judge.anomalies import Rules
+from sessions_app.models import Project
+from sessions_app.services.judgement import rules, save_rules, usual_rules
+from sessions_app.web.access import project_page
+
+MOST_WORDS = 50
+
+
+class OddForm(forms.Form):
+    max_tool_calls = forms.IntegerField(min_value=1, max_value=1_000_000)
+    slow_step_s = forms.FloatField(min_value=0.001, max_value=1_000_000)
+    error_words = forms.CharField(required=False, max_length=4_000, widget=forms.Textarea)
+
+    def clean_error_words(self) -> tuple[str, ...]:
+        words = tuple(
+            dict.fromkeys(word.strip() for word in self.cleaned_data["error_words"].splitlines() if word.strip())
+        )
+        if len(words) > MOST_WORDS or any(len(word) > 60 for word in words):
+            raise forms.ValidationError(f"At most {MOST_WORDS} words, each of at most 60 characters.")
+        return words
+
+    def rules(self) -> Rules:
+        said = self.cleaned_data
+        return replace(
+            usual_rules(),
+            max_tool_calls=said["max_tool_calls"],
+            slow_step_ms=said["slow_step_s"] * 1000,
+            error_words=said["error_words"],
+        )
+
+
+@never_cache
+@require_http_methods(["GET", "POST"])
+@project_page("admin")
+def anomalies(request: HttpRequest, project: Project) -> HttpResponse:
+    form = OddForm(request.POST if request.method == "POST" else _typed(rules(project)))
+    if request.method == "POST" and ("usual" in request.POST or form.is_valid()):
+        save_rules(project, usual_rules() if "usual" in request.POST else form.rules())
+        messages.info(request, "Saved. The rules apply to what arrives from now on.")
+        return redirect("anomaly_rules", project.slug)
+    facts = {"project": project, "section": "settings", "form": form, "has_own": bool(project.anomaly_rules)}
+    status = 422 if request.method == "POST" else 200
+    return render(request, "projects/anomalies.html", facts, status=status)
+
+
+def _typed(odd: Rules) -> dict[str, object]:
+    words = "\n".join(odd.error_words)
+    return {"max_tool_calls": odd.max_tool_calls, "slow_step_s": odd.slow_step_ms / 1000, "error_words": words}

@@ -1,0 +1,91 @@
+"""What counts as odd in a project, and what a person chooses for their own browser."""
+
+import json
+
+import pytest
+
+from sessions_app.models import Project
+from sessions_app.services.ingest import ingest_document
+from tests.builders import make_record, make_tool_step
+from tests.web.making import client_of, make_project, make_user
+
+pytestmark = pytest.mark.django_db
+ADDRESS = "/p/shop/settings/anomalies"
+TYPED = {"max_tool_calls": "2", "slow_step_s": "1.5", "error_words": "leider\n schade \n\nleider"}
+
+
+@pytest.fixture
+def shop() -> Project:
+    return make_project()
+
+
+@pytest.fixture
+def ann(shop):
+    return client_of(make_user("ann", shop, role="admin"))
+
+
+def codes(run_id: str) -> list[str]:
+    project = Project.objects.get(slug="shop")
+    steps = [make_tool_step("look", arguments={"n": n}, result="1", duration_ms=2_000) for n in range(3)]
+    record = make_record(run_id, *steps, output="Das geht leider nicht.")
+    run = ingest_document(project, json.dumps(record).encode()).run
+    return sorted(anomaly["code"] for anomaly in run.anomalies)
+
+
+def test_rules_of_the_project_judge_what_arrives_from_then_on(ann):
+    before = codes("r1")
+
+    ann.post(ADDRESS, TYPED)
+
+    assert {"many_tool_calls", "slow_step", "error_words"} <= set(codes("r2")) - set(before)
+    assert 'value="1.5"' in ann.get(ADDRESS).content.decode()
+
+
+def test_the_usual_limits_come_back(ann, shop):
+    before = codes("r1")
+    ann.post(ADDRESS, TYPED)
+
+    ann.post(ADDRESS, {"usual": "1"})
+
+    shop.refresh_from_db()
+    assert shop.anomaly_rules == {}
+    assert codes("r2") == before
+
+
+@pytest.mark.parametrize("wrong", [{"max_tool_calls": "0"}, {"slow_step_s": "soon"}, {"error_words": "x" * 61}])
+def test_limits_that_cannot_be_are_refused_and_stay_typed(ann, shop, wrong):
+    answer = ann.post(ADDRESS, TYPED | wrong)
+
+    shop.refresh_from_db()
+    assert answer.status_code == 422
+    assert next(iter(wrong.values())) in answer.content.decode()
+    assert shop.anomaly_rules == {}
+
+
+def test_members_change_no_rules(shop):
+    assert client_of(make_user("bob", shop)).post(ADDRESS, TYPED).status_code == 403
+
+
+def test_settings_lead_to_all_their_pages(ann):
+    page = ann.get("/p/shop/settings").content.decode()
+
+    for address in ("settings/redaction", "settings/anomalies", "settings/prices", "storage"):
+        assert f"/p/shop/{address}" in page
+    assert "/me" in page
+
+
+def test_the_zone_is_kept_in_the_browser(ann):
+    ann.post("/me", {"theme": "dark", "keys": "on", "clock": "mine", "zone": "Asia/Tokyo"})
+
+    page = ann.get("/p/shop/sessions")
+    assert ann.cookies["zone"].value == "Asia/Tokyo"
+    assert 'data-theme="dark"' in page.content.decode()
+    assert "<span data-zone>Asia/Tokyo</span>" in page.content.decode()
+
+
+def test_a_zone_that_does_not_exist_is_refused_in_words(ann):
+    answer = ann.post("/me", {"zone": "Mars/Olympus"})
+
+    assert answer.status_code == 422
+    assert "There is no time zone" in answer.content.decode()
+    assert "zone" not in ann.cookies
