@@ -23,6 +23,67 @@ class Migration(migrations.Migration):
 
     operations = [
         migrations.CreateModel(
+            name="Run",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("run_id", models.CharField(max_length=512)),
+                ("origin", models.CharField(max_length=8)),
+                ("parent_run_id", models.CharField(max_length=512, null=True)),
+                ("parent_step", models.PositiveIntegerField(null=True)),
+                ("status", models.CharField(max_length=8)),
+                ("content_digest", models.BinaryField()),
+                ("source_format", models.CharField(max_length=40)),
+                ("source_digest", models.BinaryField(null=True)),
+                ("received_at", models.DateTimeField(auto_now_add=True)),
+                ("is_example", models.BooleanField(default=False)),
+                ("span_id", models.CharField(max_length=16, null=True)),
+                ("agent_name", models.TextField(null=True)),
+                ("agent_version", models.TextField(null=True)),
+                ("commit", models.TextField(null=True)),
+                ("model", models.TextField(null=True)),
+                ("provider", models.TextField(null=True)),
+                ("user_id", models.TextField(null=True)),
+                ("tenant_id", models.TextField(null=True)),
+                ("started_at", models.DateTimeField(null=True)),
+                ("duration_ms", models.FloatField(null=True)),
+                ("input_preview", models.TextField(null=True)),
+                ("output_preview", models.TextField(null=True)),
+                ("error_preview", models.TextField(null=True)),
+                ("step_count", models.IntegerField()),
+                ("model_call_count", models.IntegerField()),
+                ("tool_call_count", models.IntegerField()),
+                ("message_count", models.IntegerField()),
+                ("input_tokens", models.BigIntegerField(null=True)),
+                ("output_tokens", models.BigIntegerField(null=True)),
+                (
+                    "tool_names",
+                    django.contrib.postgres.fields.ArrayField(base_field=models.TextField(), default=list, size=None),
+                ),
+                (
+                    "model_names",
+                    django.contrib.postgres.fields.ArrayField(base_field=models.TextField(), default=list, size=None),
+                ),
+                (
+                    "step_kinds",
+                    django.contrib.postgres.fields.ArrayField(base_field=models.TextField(), default=list, size=None),
+                ),
+                ("strip", models.TextField()),
+                ("verdict", models.CharField(max_length=20)),
+                ("verdict_step", models.IntegerField(null=True)),
+                ("verdict_reasons", models.JSONField(default=list)),
+                ("anomalies", models.JSONField(default=list)),
+                ("kit", sessions_app.models.packed.PackedKitField(default=dict)),
+                (
+                    "kit_lacks",
+                    django.contrib.postgres.fields.ArrayField(base_field=models.TextField(), default=list, size=None),
+                ),
+                ("kit_captured", models.SmallIntegerField()),
+                ("story", models.TextField()),
+                ("failure_group", models.CharField(max_length=10, null=True)),
+                ("search", django.contrib.postgres.search.SearchVectorField(null=True)),
+            ],
+        ),
+        migrations.CreateModel(
             name="Membership",
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
@@ -455,74 +516,56 @@ class Migration(migrations.Migration):
             ],
         ),
         migrations.CreateModel(
-            name="Run",
+            name="Trace",
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                ("run_id", models.CharField(max_length=512)),
-                ("origin", models.CharField(max_length=8)),
-                ("parent_run_id", models.CharField(max_length=512, null=True)),
-                ("parent_step", models.PositiveIntegerField(null=True)),
-                ("status", models.CharField(max_length=8)),
-                ("content_digest", models.BinaryField()),
-                ("source_format", models.CharField(max_length=40)),
-                ("source_digest", models.BinaryField(null=True)),
-                ("received_at", models.DateTimeField(auto_now_add=True)),
-                ("is_example", models.BooleanField(default=False)),
-                ("span_id", models.CharField(max_length=16, null=True)),
-                ("agent_name", models.TextField(null=True)),
-                ("agent_version", models.TextField(null=True)),
-                ("commit", models.TextField(null=True)),
-                ("model", models.TextField(null=True)),
-                ("provider", models.TextField(null=True)),
-                ("user_id", models.TextField(null=True)),
-                ("tenant_id", models.TextField(null=True)),
-                ("started_at", models.DateTimeField(null=True)),
-                ("duration_ms", models.FloatField(null=True)),
-                ("input_preview", models.TextField(null=True)),
-                ("output_preview", models.TextField(null=True)),
-                ("error_preview", models.TextField(null=True)),
-                ("step_count", models.IntegerField()),
-                ("model_call_count", models.IntegerField()),
-                ("tool_call_count", models.IntegerField()),
-                ("message_count", models.IntegerField()),
-                ("input_tokens", models.BigIntegerField(null=True)),
-                ("output_tokens", models.BigIntegerField(null=True)),
+                ("trace_id", models.CharField(max_length=32)),
+                ("batches_received", models.IntegerField(default=0)),
+                ("batches_assembled", models.IntegerField(default=0)),
+                ("span_count", models.IntegerField(default=0)),
+                ("said_bytes", models.BigIntegerField(default=0)),
+                ("changed_at", models.DateTimeField(auto_now_add=True)),
+                ("is_closed", models.BooleanField(default=False)),
+                ("problem", models.TextField(null=True)),
                 (
-                    "tool_names",
-                    django.contrib.postgres.fields.ArrayField(base_field=models.TextField(), default=list, size=None),
+                    "joined",
+                    models.ForeignKey(
+                        db_index=False,
+                        null=True,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="others",
+                        to="sessions_app.trace",
+                    ),
                 ),
-                (
-                    "model_names",
-                    django.contrib.postgres.fields.ArrayField(base_field=models.TextField(), default=list, size=None),
-                ),
-                (
-                    "step_kinds",
-                    django.contrib.postgres.fields.ArrayField(base_field=models.TextField(), default=list, size=None),
-                ),
-                ("strip", models.TextField()),
-                ("verdict", models.CharField(max_length=20)),
-                ("verdict_step", models.IntegerField(null=True)),
-                ("verdict_reasons", models.JSONField(default=list)),
-                ("anomalies", models.JSONField(default=list)),
-                ("kit", sessions_app.models.packed.PackedKitField(default=dict)),
-                (
-                    "kit_lacks",
-                    django.contrib.postgres.fields.ArrayField(base_field=models.TextField(), default=list, size=None),
-                ),
-                ("kit_captured", models.SmallIntegerField()),
-                ("story", models.TextField()),
-                ("failure_group", models.CharField(max_length=10, null=True)),
-                ("search", django.contrib.postgres.search.SearchVectorField(null=True)),
                 (
                     "project",
                     models.ForeignKey(
                         db_index=False,
                         on_delete=django.db.models.deletion.CASCADE,
-                        related_name="runs",
+                        related_name="traces",
                         to="sessions_app.project",
                     ),
                 ),
+                (
+                    "run",
+                    models.OneToOneField(
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="trace",
+                        to="sessions_app.run",
+                    ),
+                ),
             ],
+        ),
+        migrations.AddField(
+            model_name="run",
+            name="project",
+            field=models.ForeignKey(
+                db_index=False,
+                on_delete=django.db.models.deletion.CASCADE,
+                related_name="runs",
+                to="sessions_app.project",
+            ),
         ),
         migrations.AddField(
             model_name="replay",
@@ -859,6 +902,26 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name="SpanBatch",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("digest", models.BinaryField()),
+                ("content", models.BinaryField()),
+                ("is_compressed", models.BooleanField()),
+                ("holder", models.BigIntegerField(null=True)),
+                ("received_at", models.DateTimeField(auto_now_add=True)),
+                (
+                    "trace",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="batches",
+                        to="sessions_app.trace",
+                    ),
+                ),
+            ],
+        ),
+        migrations.CreateModel(
             name="StoredPayload",
             fields=[
                 (
@@ -882,53 +945,43 @@ class Migration(migrations.Migration):
             ],
         ),
         migrations.CreateModel(
-            name="Trace",
+            name="LoneCall",
             fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                ("trace_id", models.CharField(max_length=32)),
-                ("batches_received", models.IntegerField(default=0)),
-                ("batches_assembled", models.IntegerField(default=0)),
-                ("span_count", models.IntegerField(default=0)),
-                ("said_bytes", models.BigIntegerField(default=0)),
-                ("changed_at", models.DateTimeField(auto_now_add=True)),
-                ("is_closed", models.BooleanField(default=False)),
-                ("problem", models.TextField(null=True)),
+                (
+                    "trace",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        primary_key=True,
+                        related_name="lone_call",
+                        serialize=False,
+                        to="sessions_app.trace",
+                    ),
+                ),
+                ("continues", models.BinaryField(null=True)),
+                ("leaves", models.BinaryField(null=True)),
+                ("response", models.BinaryField(null=True)),
+                ("scope", models.TextField()),
+                ("is_answered", models.BooleanField()),
+                ("began_ns", models.BigIntegerField()),
+                ("ended_ns", models.BigIntegerField()),
+                ("is_told_again", models.BooleanField(default=False)),
+                ("is_settled", models.BooleanField(default=False)),
+                (
+                    "after",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to="sessions_app.trace",
+                    ),
+                ),
                 (
                     "project",
                     models.ForeignKey(
                         db_index=False,
                         on_delete=django.db.models.deletion.CASCADE,
-                        related_name="traces",
+                        related_name="+",
                         to="sessions_app.project",
-                    ),
-                ),
-                (
-                    "run",
-                    models.OneToOneField(
-                        null=True,
-                        on_delete=django.db.models.deletion.SET_NULL,
-                        related_name="trace",
-                        to="sessions_app.run",
-                    ),
-                ),
-            ],
-        ),
-        migrations.CreateModel(
-            name="SpanBatch",
-            fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                ("digest", models.BinaryField()),
-                ("content", models.BinaryField()),
-                ("is_compressed", models.BooleanField()),
-                ("holder", models.BigIntegerField(null=True)),
-                ("received_at", models.DateTimeField(auto_now_add=True)),
-                (
-                    "trace",
-                    models.ForeignKey(
-                        db_index=False,
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="batches",
-                        to="sessions_app.trace",
                     ),
                 ),
             ],
@@ -971,6 +1024,43 @@ class Migration(migrations.Migration):
                 fields=("project",),
                 name="one_open_redaction_a_project",
             ),
+        ),
+        migrations.AddIndex(
+            model_name="trace",
+            index=models.Index(
+                condition=models.Q(("batches_assembled__lt", models.F("batches_received"))),
+                fields=["changed_at"],
+                name="traces_to_assemble",
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="trace",
+            index=models.Index(condition=models.Q(("is_closed", False)), fields=["changed_at"], name="traces_open"),
+        ),
+        migrations.AddIndex(
+            model_name="trace",
+            index=models.Index(
+                condition=models.Q(("run__isnull", True)),
+                fields=["trace_id"],
+                name="traces_without_run",
+                opclasses=["text_pattern_ops"],
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="trace",
+            index=models.Index(
+                condition=models.Q(("problem__isnull", False)),
+                fields=["project", "-changed_at"],
+                name="traces_not_read",
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="trace",
+            index=models.Index(condition=models.Q(("joined__isnull", False)), fields=["joined"], name="traces_joined"),
+        ),
+        migrations.AddConstraint(
+            model_name="trace",
+            constraint=models.UniqueConstraint(fields=("project", "trace_id"), name="one_trace_an_id"),
         ),
         migrations.AddIndex(
             model_name="golden",
@@ -1112,6 +1202,10 @@ class Migration(migrations.Migration):
             model_name="replay",
             constraint=models.UniqueConstraint(fields=("project", "request_key"), name="one_replay_a_request_key"),
         ),
+        migrations.AddConstraint(
+            model_name="spanbatch",
+            constraint=models.UniqueConstraint(fields=("trace", "digest"), name="one_batch_a_digest"),
+        ),
         migrations.AddIndex(
             model_name="storedpayload",
             index=models.Index(condition=models.Q(("data", None)), fields=["digest"], name="payload_in_folder"),
@@ -1119,151 +1213,6 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name="storedpayload",
             index=models.Index(condition=models.Q(("is_doomed", True)), fields=["project"], name="payloads_doomed"),
-        ),
-        migrations.AddIndex(
-            model_name="trace",
-            index=models.Index(
-                condition=models.Q(("batches_assembled__lt", models.F("batches_received"))),
-                fields=["changed_at"],
-                name="traces_to_assemble",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="trace",
-            index=models.Index(condition=models.Q(("is_closed", False)), fields=["changed_at"], name="traces_open"),
-        ),
-        migrations.AddIndex(
-            model_name="trace",
-            index=models.Index(
-                condition=models.Q(("run__isnull", True)),
-                fields=["trace_id"],
-                name="traces_without_run",
-                opclasses=["text_pattern_ops"],
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="trace",
-            index=models.Index(
-                condition=models.Q(("problem__isnull", False)),
-                fields=["project", "-changed_at"],
-                name="traces_not_read",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="trace",
-            constraint=models.UniqueConstraint(fields=("project", "trace_id"), name="one_trace_an_id"),
-        ),
-        migrations.AddConstraint(
-            model_name="spanbatch",
-            constraint=models.UniqueConstraint(fields=("trace", "digest"), name="one_batch_a_digest"),
-        ),
-        migrations.CreateModel(
-            name="SignIn",
-            fields=[
-                (
-                    "session_key",
-                    models.CharField(max_length=40, primary_key=True, serialize=False, verbose_name="session key"),
-                ),
-                ("session_data", models.TextField(verbose_name="session data")),
-                ("expire_date", models.DateTimeField(db_index=True, verbose_name="expire date")),
-                ("signed_in_at", models.DateTimeField(null=True)),
-                ("browser", models.CharField(blank=True, max_length=200)),
-                ("address", models.GenericIPAddressField(null=True)),
-                (
-                    "user",
-                    models.ForeignKey(
-                        null=True,
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="sign_ins",
-                        to=settings.AUTH_USER_MODEL,
-                    ),
-                ),
-            ],
-            options={
-                "verbose_name": "session",
-                "verbose_name_plural": "sessions",
-                "abstract": False,
-            },
-        ),
-        migrations.CreateModel(
-            name="Note",
-            fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                ("step", models.IntegerField(null=True)),
-                ("text", models.TextField()),
-                ("created_at", models.DateTimeField(auto_now_add=True)),
-                (
-                    "author",
-                    models.ForeignKey(
-                        null=True, on_delete=django.db.models.deletion.SET_NULL, to=settings.AUTH_USER_MODEL
-                    ),
-                ),
-                (
-                    "key",
-                    models.ForeignKey(
-                        null=True, on_delete=django.db.models.deletion.SET_NULL, to="sessions_app.apikey"
-                    ),
-                ),
-                (
-                    "run",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="notes", to="sessions_app.run"
-                    ),
-                ),
-            ],
-        ),
-        migrations.CreateModel(
-            name="LoneCall",
-            fields=[
-                (
-                    "trace",
-                    models.OneToOneField(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        primary_key=True,
-                        related_name="lone_call",
-                        serialize=False,
-                        to="sessions_app.trace",
-                    ),
-                ),
-                ("continues", models.BinaryField(null=True)),
-                ("leaves", models.BinaryField(null=True)),
-                ("response", models.BinaryField(null=True)),
-                ("scope", models.TextField()),
-                ("is_answered", models.BooleanField()),
-                ("began_ns", models.BigIntegerField()),
-                ("ended_ns", models.BigIntegerField()),
-                ("is_told_again", models.BooleanField(default=False)),
-                ("is_settled", models.BooleanField(default=False)),
-            ],
-        ),
-        migrations.AddField(
-            model_name="trace",
-            name="joined",
-            field=models.ForeignKey(
-                db_index=False,
-                null=True,
-                on_delete=django.db.models.deletion.CASCADE,
-                related_name="others",
-                to="sessions_app.trace",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="trace",
-            index=models.Index(condition=models.Q(("joined__isnull", False)), fields=["joined"], name="traces_joined"),
-        ),
-        migrations.AddField(
-            model_name="lonecall",
-            name="after",
-            field=models.ForeignKey(
-                null=True, on_delete=django.db.models.deletion.SET_NULL, related_name="+", to="sessions_app.trace"
-            ),
-        ),
-        migrations.AddField(
-            model_name="lonecall",
-            name="project",
-            field=models.ForeignKey(
-                db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name="+", to="sessions_app.project"
-            ),
         ),
         migrations.AddIndex(
             model_name="lonecall",

@@ -10,7 +10,7 @@ from sessions_app.models import Trace
 from sessions_app.services.run_store import lock_trace
 from sessions_app.services.span_store import store
 from sessions_app.services.spans import Redact, arrival_of
-from sessions_app.services.trace_runs import contents_of, make_run
+from sessions_app.services.trace_runs import contents_of, join_calls, make_run
 
 
 def redact_trace(trace: Trace) -> bool:
@@ -32,4 +32,5 @@ def redact_trace(trace: Trace) -> bool:
     trace.batches.all().delete()
     Trace.objects.filter(pk=trace.pk).update(batches_received=0, batches_assembled=0, span_count=0, said_bytes=0)
     make_run(store(trace.project, [arrival])[trace.trace_id])
+    join_calls(trace.project)  # the run that its spans are in may be another trace's
     return True
