@@ -60,9 +60,13 @@ class RunLog:
         self._lock = ForkLock()
         self._run: RunWriter | None = None
         self._is_over = False
+        self._is_waiting = False
+        """Whether a tool waits for somebody."""
         self._agent_step: AgentStep | None = None
         self._histories = Histories()
         self._has_request = False
+        self._offered: dict[int, Json] = {}
+        """The parameters of each request, by its step."""
         self._asked: dict[str, tuple[int, Json]] = {}
         """Calls that answers asked for, by their id, with the step of the answer."""
         self._steps: dict[str, int] = {}
@@ -119,11 +123,15 @@ class RunLog:
                 self._has_request = True
                 if asked.prior is not None:
                     run.put_prior(asked.prior)
+                # Calls that an earlier run of the thread left open, and that ran before this run asked a model.
+                deferred = dict.fromkeys(self._steps, "success")
                 said = {"model": model, "provider": provider, "instructions": asked.instructions or ""}
+                run.put(deferred=deferred or None)
                 run.put(input=_input(self._inputs, messages), **said)
             run.amend(step, request=asked.history, settings=_settings(params))
             with guard("langchain_tools"):
-                _put_tools(run, step, params)
+                self._offered[step] = _parameters(params)
+                _put_tools(run, step, self._offered[step])
         return step
 
     def model_answered(self, step: int, message: Any) -> None:
@@ -193,6 +201,7 @@ class RunLog:
     def tool_failed(self, step: int, error: BaseException) -> None:
         """The graph may tell the model what it raised, and then it goes on."""
         if type(error).__name__ in _STEERING and self._run is not None:
+            self._is_waiting = True
             self._run.end(step, outcome="unapproved", **http_fields(self._run, step))
         else:
             outcome = "crashed" if isinstance(error, Exception) else "interrupted"
@@ -233,23 +242,45 @@ class RunLog:
         if run is None:
             self._is_over = True
             return
+        has_ended = True
         with guard("langchain_end"):
-            self._put_end(run, outputs)
-        self._end("ok", output=_output(outputs))
+            has_ended = self._put_end(run, outputs)
+        self._end("ok" if has_ended else "cut_off", output=_output(outputs))
 
-    def _put_end(self, run: RunWriter, outputs: Any) -> None:
+    def _put_end(self, run: RunWriter, outputs: Any) -> bool:
+        """False where calls wait for somebody: a graph that was interrupted goes on as another run."""
+        if self._last is None:
+            return True
+        step, message = self._last
+        open_calls = [call for call in calls_of(message) if call["id"] not in self._steps]
+        if _has_structure(outputs):
+            self._put_output_tools(run, step, open_calls)
         messages = outputs.get("messages") if isinstance(outputs, Mapping) else None
         if isinstance(messages, list):
             self._settle(run, messages)
-        if self._last is None:
-            return
-        step, message = self._last
-        for call in calls_of(message):
-            if call["id"] not in self._steps:
-                fields = {"call_id": name(call["id"]), "arguments": call["args"], "parent": step}
-                run.end(run.begin("tool", tool_name=name(call["name"]), **fields), outcome="unapproved")
         if not calls_of(message):
             run.put(final={"after": step, "messages": []})
+        waiting = [call for call in open_calls if call["id"] not in self._steps]
+        for call in waiting:
+            fields = {"call_id": name(call["id"]), "arguments": call["args"], "parent": step}
+            run.end(run.begin("tool", tool_name=name(call["name"]), **fields), outcome="unapproved")
+        return not waiting and not self._is_waiting
+
+    def _put_output_tools(self, run: RunWriter, step: int, calls: list[Json]) -> None:
+        """Calls that no tool ran carry the output: LangChain offers its schema as a tool."""
+        names = {call["name"] for call in calls}
+        for call in calls:
+            fields = {"call_id": name(call["id"]), "arguments": call["args"], "parent": step, "is_output": True}
+            self._steps[call["id"]] = run.begin("tool", tool_name=name(call["name"]), **fields)
+            run.end(self._steps[call["id"]], outcome="success")
+            # What LangChain writes behind it is told to no model.
+            self._asked.pop(call["id"], None)
+        for asked, parameters in self._offered.items() if names else ():
+            functions = parameters["function_tools"]
+            outputs = [{**each, "kind": "output"} for each in functions if each["name"] in names]
+            others = [each for each in functions if each["name"] not in names]
+            said = {**parameters, "function_tools": others, "output_tools": outputs, "output_mode": "tool"}
+            _put_tools(run, asked, said)
 
     def failed(self, error: BaseException) -> None:
         status = "error" if isinstance(error, Exception) else "cut_off"
@@ -307,7 +338,7 @@ def _input(inputs: Any, messages: list[Any]) -> Any:
 
 def _output(outputs: Any) -> Any:
     """The last answer of a conversation, or what was made of it; else all that the chain gave."""
-    if isinstance(outputs, Mapping) and outputs.get("structured_response") is not None:
+    if _has_structure(outputs):
         return written(outputs["structured_response"])
     messages = outputs.get("messages") if isinstance(outputs, Mapping) else None
     last = messages[-1] if isinstance(messages, list) and messages else outputs
@@ -324,20 +355,27 @@ def _outcome(message: Any) -> str:
     return "failed" if getattr(message, "status", None) == "error" else "success"
 
 
-def _put_tools(run: RunWriter, step: int, params: Json) -> None:
+def _has_structure(outputs: Any) -> bool:
+    return isinstance(outputs, Mapping) and outputs.get("structured_response") is not None
+
+
+def _parameters(params: Json) -> Json:
+    """Request parameters in the shape of Pydantic AI, as far as they are known."""
     definitions = [_definition(tool) for tool in params.get("tools") or params.get("functions") or []]
-    functions = [each for each in definitions if each is not None]
     schema = _schema(params.get("response_format"))
-    parameters = {
-        "function_tools": functions,
+    return {
+        "function_tools": [each for each in definitions if each is not None],
         "output_mode": "native" if schema else "text",
         "output_object": schema,
         "output_tools": [],
         "allow_text_output": True,
     }
+
+
+def _put_tools(run: RunWriter, step: int, parameters: Json) -> None:
     run.amend(
         step,
-        tools=[run.row("tools", JsonText(dumps(function))) for function in functions],
+        tools=[run.row("tools", JsonText(dumps(function))) for function in parameters["function_tools"]],
         parameters=run.row("parameters", JsonText(dumps(parameters))),
     )
 

@@ -322,8 +322,8 @@ class Run:
 
     @property
     def is_told_by_others(self) -> bool:
-        """Whether its steps were put together from what was seen from outside of the loop: spans, or HTTP."""
-        return self.source_format in (SPANS, EXCHANGES)
+        """Whether its steps were put together from what was seen from outside of the loop: spans, HTTP, callbacks."""
+        return self.source_format in (SPANS, EXCHANGES) or self.agent.framework in GRAPHS
 
     @property
     def decided(self) -> JsonObject:
@@ -391,6 +391,7 @@ class Checkpoint:
 
 
 OPENAI_AGENTS, PYDANTIC_AI = "openai-agents", "pydantic-ai"
+GRAPHS = ("langchain", "langgraph")
 """Frameworks, as their recorders name them."""
 SPANS = "otlp"
 """The source format of runs that were put together from spans."""

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from langchain.agents import create_agent
-from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
+from langchain.tools import ToolRuntime
+from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.tools import BaseTool, tool
 from langchain_openai import ChatOpenAI
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode, tools_condition
+from langgraph.types import Command
 
 INSTRUCTIONS = "You help with orders."
 
@@ -30,6 +32,14 @@ def find_customer(name: str) -> dict[str, Any]:
 def out_of_order(order_id: str) -> str:
     """Find an order in a broken store."""
     raise ConnectionError(f"no store for {order_id}")
+
+
+@tool
+def to_shop(runtime: ToolRuntime) -> Any:
+    """Hand over to the shop."""
+    told = ToolMessage("Transferred.", tool_call_id=runtime.tool_call_id)
+    messages = [runtime.state["messages"][-1], told]
+    return Command(goto="shop", graph=Command.PARENT, update={"messages": messages})
 
 
 def model_at(url: str, **settings: Any) -> ChatOpenAI:

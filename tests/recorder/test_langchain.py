@@ -259,6 +259,89 @@ def test_a_graph_inside_of_a_graph_is_in_the_run():
     assert_reproduced(run)
 
 
+def test_an_agent_that_hands_over_is_one_run():
+    from langchain.agents import create_agent
+    from langgraph.graph import START, MessagesState, StateGraph
+
+    def handed_over(url: str) -> Any:
+        graph = StateGraph(MessagesState)
+        graph.add_node(
+            "triage", create_agent(graphs.model_at(url), [graphs.to_shop], system_prompt="You sort questions.")
+        )
+        graph.add_node("shop", graphs.shop(url))
+        graph.add_edge(START, "triage")
+        return graph.compile().invoke(graphs.asked(ASKED))
+
+    found = asks(("find_order", {"order_id": "ORD-5521"}), start=7)
+    run = only(asks(("to_shop", {})), found, says(ANSWER), work=handed_over)
+
+    assert kinds(run) == ["model", "tool", "model", "tool", "model"]
+    assert value(run.steps[1].call.result) == "Transferred."
+    assert_reproduced(run)
+
+
+@pytest.mark.parametrize("as_tool", [True, False])
+def test_structured_output_replays(as_tool):
+    from langchain.agents.structured_output import ProviderStrategy, ToolStrategy
+    from pydantic import BaseModel
+
+    class Status(BaseModel):
+        status: str
+
+    way = ToolStrategy(Status) if as_tool else ProviderStrategy(Status)
+    given = asks(("Status", {"status": "delivered"}), start=5) if as_tool else says('{"status": "delivered"}')
+    run = only(ASKS, given, work=lambda url: graphs.shop(url, response_format=way).invoke(graphs.asked(ASKED)))
+
+    assert value(run.output) == {"status": "delivered"}
+    assert [step.call.is_output for step in run.steps if isinstance(step.call, ToolCall)] == [False, True][
+        : 1 + as_tool
+    ]
+    assert_reproduced(run)
+
+
+def test_a_graph_that_waits_for_somebody_goes_on_as_another_run():
+    from langchain_core.tools import tool
+    from langgraph.checkpoint.memory import InMemorySaver
+    from langgraph.types import Command, interrupt
+
+    @tool
+    def cancel(order_id: str) -> str:
+        """Cancel an order."""
+        return f"cancelled, {interrupt('Really?')}"
+
+    def approved(url: str) -> None:
+        agent, thread = (
+            graphs.shop(url, (cancel,), checkpointer=InMemorySaver()),
+            {"configurable": {"thread_id": "t_1"}},
+        )
+        agent.invoke(graphs.asked(ASKED), thread)
+        agent.invoke(Command(resume="yes"), thread)
+
+    first, second = recorded(asks(("cancel", {"order_id": "1"})), says("It is cancelled."), work=approved)
+
+    assert (first.status, first.steps[1].call.outcome, first.session_id) == ("cut_off", "unapproved", second.session_id)
+    assert judge(first).verdict == "replayable_to_step"
+    assert (kinds(second), value(second.steps[0].call.result)) == (["tool", "model"], "cancelled, yes")
+    assert_reproduced(second)
+
+
+def test_models_that_ask_each_other_are_replayed_to_the_second():
+    """A replay ends with an answer in words."""
+    from langchain_core.runnables import RunnableLambda
+
+    def translated(url: str) -> Any:
+        model = graphs.model_at(url)
+        return (model | RunnableLambda(lambda said: f"Translate: {said.content}") | model).invoke(ASKED)
+
+    run = only(says("Geliefert."), says(ANSWER), work=translated)
+
+    assert (judge(run).verdict, [reason.code for reason in judge(run).reasons]) == (
+        "replayable_to_step",
+        ["later_turn"],
+    )
+    assert replayed(encode_native(run))[0].verdict == "unknown_from_step"
+
+
 def test_models_behind_prompts_are_runs_too():
     from langchain_core.prompts import ChatPromptTemplate
 
