@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from json.encoder import encode_basestring
-from typing import Any, NoReturn
+from typing import Any, Generic, NoReturn, TypeVar
 
 TEXT = "text/plain; charset=utf-8"
 LONG = 4_000
@@ -19,6 +19,7 @@ BINARY = "application/octet-stream"
 JsonValue = Any
 """Anything that JSON can say; typed loosely on purpose, recorded data has no schema of ours."""
 JsonObject = dict[str, Any]
+_Made = TypeVar("_Made")
 
 
 class SpelledFloat(float):
@@ -46,6 +47,18 @@ def sha256_hex(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
+class _once(Generic[_Made]):
+    """`functools.cached_property` without the lock of Python 3.11: a run may hold tens of thousands of payloads. Two
+    threads make the same value."""
+
+    def __init__(self, make: Callable[[Any], _Made]) -> None:
+        self._make, self._name, self.__doc__ = make, make.__name__, make.__doc__
+
+    def __get__(self, owner: Any, kind: type | None = None) -> _Made:
+        made = owner.__dict__[self._name] = self._make(owner)
+        return made
+
+
 @dataclass(frozen=True, kw_only=True)
 class Payload:
     """Bytes kept as they were recorded.
@@ -70,7 +83,7 @@ class Payload:
         """A string as text, any other value as JSON."""
         return cls.of_text(value) if isinstance(value, str) else cls.of_json(value)
 
-    @cached_property
+    @_once
     def digest(self) -> str:
         """SHA-256 of the bytes, 64 hex digits."""
         return sha256_hex(self.content)
@@ -87,14 +100,14 @@ class Payload:
     def is_json(self) -> bool:
         return self.media_type == JSON
 
-    @cached_property
+    @_once
     def value(self) -> JsonValue:
         """The JSON value, or the text; None for opaque bytes."""
         if self.is_json:
             return json_value(self.content)
         return self.content.decode() if self.is_text else None
 
-    @cached_property
+    @_once
     def parsed(self) -> JsonValue:
         """Like `value`, but a text that is itself a JSON object or list is read as one.
 
@@ -108,7 +121,7 @@ class Payload:
         except (ValueError, RecursionError):
             return value
 
-    @cached_property
+    @_once
     def canonical(self) -> bytes:
         """One spelling for equal values, or the bytes themselves when they are no value, or one that has no UTF-8, as
         half a surrogate pair."""
@@ -119,7 +132,7 @@ class Payload:
         except (ValueError, RecursionError):
             return self.content
 
-    @cached_property
+    @_once
     def spelled(self) -> JsonValue:
         """Like `parsed`, with numbers that remember their spelling: for comparing two documents. A loop that read a
         number remembers none, so what it is held against is `parsed`."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Any, TypeVar, get_args
 
 import msgspec
@@ -43,6 +44,11 @@ def as_array(slice_: bytes, path: str) -> list[bytes]:
         raise RecordError(f"{path}: expected a list.", field=path) from None
 
 
+_SHORT = 64
+"""Bytes. Names and kinds come again in step after step."""
+_short_text = lru_cache(maxsize=4096)(json_value)
+
+
 class Fields:
     """The fields of one object in a document; `path` is where the object stands (`steps[2]`)."""
 
@@ -74,7 +80,9 @@ class Fields:
 
     def value(self, name: str) -> JsonValue:
         raw = self.slice(name)
-        return None if raw is None else json_value(raw)
+        if raw is None:
+            return None
+        return _short_text(raw) if len(raw) < _SHORT and raw[:1] == b'"' else json_value(raw)
 
     def text(self, name: str, *, limit: int | None = None) -> str | None:
         value = self._typed(name, str, "a string")
