@@ -1,5 +1,5 @@
 # Short names; manage.py does the work.
-.PHONY: up test lint check format lock dev
+.PHONY: up test lint check format lock dev docs
 
 VENV := .venv/bin
 
@@ -27,6 +27,15 @@ format: dev
 	$(VENV)/ruff format .
 	$(VENV)/djlint templates --reformat --quiet
 
+# The documentation site, in build/site. Broken links and pages that no menu names are errors.
+docs: build/docs/bin/mkdocs
+	build/docs/bin/mkdocs build --strict
+
+build/docs/bin/mkdocs: requirements-docs.lock
+	python3 -m venv build/docs
+	build/docs/bin/python -m pip install --quiet --require-hashes -r requirements-docs.lock
+	@touch $@
+
 # After a change of requirements.in or requirements-dev.in. `make lock UPGRADE=--upgrade` takes newer versions.
 COMPILE := $(VENV)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-header --no-annotate --no-emit-index-url --no-emit-find-links $(UPGRADE)
@@ -34,4 +43,5 @@ lock:
 	$(VENV)/python -m pip install --quiet uv
 	$(COMPILE) requirements.in requirements-runner.in -o requirements.lock
 	$(COMPILE) requirements-dev.in -c requirements.lock -o requirements-dev.lock
+	$(COMPILE) requirements-docs.in -o requirements-docs.lock
 	$(COMPILE) tests/recorder/floor.in -o tests/recorder/floor.lock
