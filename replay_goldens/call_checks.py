@@ -145,7 +145,7 @@ class NoWrite(Check):
     @property
     def words(self) -> str:
         named = f" ({', '.join(self.tools)})" if self.tools else ""
-        return f"no tool is called that changes something{named}"
+        return f"no tool that changes something is called{named}"
 
     def judge(self, trace: Trace) -> Seen:
         write = next((call for call in trace.calls if call.is_write or call.tool in self.tools), None)

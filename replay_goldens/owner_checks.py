@@ -34,7 +34,7 @@ class NoValueOfOtherUser(Check):
 
     @property
     def words(self) -> str:
-        return "no value of another user is told"
+        return "no value of another user is revealed"
 
     def judge(self, trace: Trace) -> Seen:
         if trace.user_id is None and trace.tenant_id is None:

@@ -27,5 +27,5 @@ def compiled(pattern: str, *, field: str) -> Callable[[str], bool]:
         expression = _engine.compile(pattern, *_options)
     except _engine.error as error:
         reason = error.args[0].decode() if isinstance(error.args[0], bytes) else error
-        raise CheckError(f"{field} is no regular expression (RE2): {reason}.", field=field) from None
+        raise CheckError(f"{field} is not a regular expression (RE2): {reason}.", field=field) from None
     return lambda text: expression.search(text) is not None

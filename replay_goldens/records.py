@@ -21,7 +21,7 @@ def trace_of(record: Record, scene: Record) -> Trace:
         run_id=str(record["run_id"]),
         has_ended=status == "ok",
         has_failed=status == "error",
-        why_not_ended=error or "the run came to no end",
+        why_not_ended=error or "the run did not finish",
         calls=tuple(_calls(record)),
         known_answers=tuple(call.result for call in _calls(scene)),
         steps=sum(step["kind"] != "other" for _, step in main_steps(record)),

@@ -59,7 +59,7 @@ class Trace:
     might still have happened."""
     has_failed: bool = False
     """Whether an error ended it."""
-    why_not_ended: str = "the run came to no end"
+    why_not_ended: str = "the run did not finish"
     calls: tuple[ToolUse, ...] = ()
     """Of the agent's own tools, in their order."""
     steps: int = 0

@@ -59,7 +59,7 @@ def _decided(recording: Recording, decisions: Mapping[int, bool]) -> dict[str | 
     outcomes: Json = recording.record.get("deferred") or {}
     by_step = {call.step: call.call_id for call in recording.calls if call.call_id in outcomes}
     for step in decisions.keys() - by_step.keys():
-        raise ValueError(f"Nobody decided on an approval of step {step} when this run was continued.")
+        raise ValueError(f"The recording shows no approval decision for step {step} when this run was continued.")
     then: dict[str | None, bool] = {call_id: outcome != "denied" for call_id, outcome in outcomes.items()}
     return then | {by_step[step]: is_approved for step, is_approved in decisions.items()}
 

@@ -18,7 +18,7 @@ def decided_otherwise(recording: Recording, decisions: Mapping[int, bool]) -> di
     for step, is_approved in decisions.items():
         call = calls.get(step)
         if call is None or call.call_id is None or not _was_decided(recording, call):
-            raise ValueError(f"Nobody decided on an approval of step {step}, as far as the recording says.")
+            raise ValueError(f"The recording shows no approval decision for step {step}.")
         chosen[call.call_id] = is_approved
     return chosen
 

@@ -40,7 +40,7 @@ def stop_lines(replay: Replay) -> Iterator[str]:
     stopped: JsonObject = replay.stopped_at or {}
     call = f"{stopped['name']}({short(stopped.get('arguments'))})" if stopped["kind"] == "tool" else "the model"
     if stopped["why"] == "unknown":
-        yield f"stopped at step {stopped['step']}: nothing knows what {call} answers"
+        yield f"stopped at step {stopped['step']}: no known answer from {call}"
     else:
         words = stopped.get("breakpoint") or "one step"
         yield f"paused before step {stopped['step']}: {call}  ({words})"

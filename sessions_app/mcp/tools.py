@@ -183,7 +183,7 @@ class Tools:
     def write_note(
         self,
         run_id: RunId,
-        text: Annotated[str, Field(description="Plain text; addresses become links, and #4 leads to step 4.")],
+        text: Annotated[str, Field(description="Plain text; URLs become links, and #4 links to step 4.")],
         step: Annotated[int | None, Field(description="Left out for a note on the whole run.")] = None,
     ) -> dict[str, Any]:
         """Leave a note on a run or one of its steps for the people who work on the incident."""

@@ -84,7 +84,7 @@ def check_fork(row: models.Run, order: Order, mode: str) -> None:
     """Raises `ForkError`, and `PayloadMissing` when bytes of a step that is to be changed are gone."""
     parent = Parent(row)
     if not parent.has_model_answers():
-        raise ForkError("The run holds no answer of a model, so nothing can go on from it.", field="run_id")
+        raise ForkError("The run holds no model answer, so it cannot be continued.", field="run_id")
     at_step = _check_step(parent, order, mode)
     _check_expectation(order, mode)
     if mode == ReplayMode.RESUME and order.changes:
@@ -95,7 +95,7 @@ def check_fork(row: models.Run, order: Order, mode: str) -> None:
     _check_beside_decisions(order.changes)
     for position, change in enumerate(order.changes):
         if order.agent is not None and isinstance(change, NewInstructions | NewMessage | NewModel):
-            words = "The team's own code says what its model is asked; change that in the code"
+            words = "The team's own code decides what it sends to its model; change that in the code"
             raise ForkError(f"{words}.", field=f"changes[{position}]")
         if type(change) in _CHECKS:
             _check_change(parent, change, at_step, f"changes[{position}]")
@@ -110,7 +110,7 @@ def _check_reader(parent: Parent, order: Order, change: NewState, at_step: int, 
     if order.agent is None:
         return
     if not parent.begins_with_request(at_step):
-        words = f"Your own code is given another state where it asks its model, not at step {at_step}. Fork at one of"
+        words = f"Your own code can only get a changed state at a model request, not at step {at_step}. Fork at one of"
         raise ForkError(f"{words} the steps {parent.request_steps}.", field="at_step")
     if change.step > at_step:
         words = f"Your own code is given the changed state where the fork begins; set at_step to {change.step}"
@@ -133,7 +133,7 @@ def _reads_state(order: Order) -> bool:
 
 _UNREAD_STATE = (
     "Nothing in this fork would read the changed state: a rebuilt agent runs none of your code. Fork with a registered "
-    "agent that makes its dependencies of a state, or add a rule that looks at the state."
+    "agent that builds its dependencies from a state, or add a rule that uses the state."
 )
 
 
@@ -169,7 +169,7 @@ def _check_beside_decisions(changes: tuple[Change, ...]) -> None:
         return
     for position, change in enumerate(changes):
         if isinstance(change, NewInstructions | NewMessage):
-            raise ForkError("An approval is not decided otherwise beside this change.", field=f"changes[{position}]")
+            raise ForkError("No approval can be changed together with this change.", field=f"changes[{position}]")
 
 
 def _check_change(parent: Parent, change: Any, at_step: int, field: str) -> None:
@@ -203,10 +203,10 @@ def _check_decision(parent: Parent, change: NewDecision, at_step: int, field: st
     _check_kind(parent, change, field, "tool")
     then = parent.decision_on(change.step)
     if then is None:
-        words = f"Nobody decided on an approval of step {change.step}, as far as the recording says"
-        raise ForkError(f"{words}; only such a call can be approved or denied otherwise.", field=f"{field}.step")
+        words = f"The recording shows no approval decision for step {change.step}"
+        raise ForkError(f"{words}; only a decided call can be approved or denied differently.", field=f"{field}.step")
     if (then == "denied") is (change.denial is not None):
-        raise ForkError(f"The call of step {change.step} was {change.outcome} then as well.", field=f"{field}.value")
+        raise ForkError(f"The call of step {change.step} was already {change.outcome} then.", field=f"{field}.value")
 
 
 def _check_model_answer(parent: Parent, change: NewModelAnswer, at_step: int, field: str) -> None:

@@ -83,9 +83,9 @@ def _waiting(replay: Replay) -> Replay:
         raise ForkError("Only a fork takes answers by hand.", field="answer")
     waits = row.state == ReplayState.PAUSED or (row.state == ReplayState.DONE and row.waits_for_answer)
     if not waits or row.stopped_at is None:
-        raise ForkError("It waits for no answer: it goes on, or somebody else was faster.", field="answer")
+        raise ForkError("It is not waiting: it is running again, or somebody else was faster.", field="answer")
     if replay.stopped_at is not None and replay.stopped_at != row.stopped_at:
-        raise ForkError("It waits for something else by now.", field="answer")
+        raise ForkError("By now it is waiting for something else.", field="answer")
     return row
 
 

@@ -90,7 +90,7 @@ def _named(project: Project, kept: JsonObject) -> list[Run]:
 
 
 def judge_run(
-    run: Run, checks: Sequence[Check], scene: RecordedRun, *, why_not_ended: str = "the run came to no end"
+    run: Run, checks: Sequence[Check], scene: RecordedRun, *, why_not_ended: str = "the run did not finish"
 ) -> list[Judged]:
     """What the checks say of a stored run, in the scene or of it."""
     recorded = scene if run.run_id == scene.run_id else load_run(run)

@@ -17,7 +17,7 @@ def read_hand_answer(replay: Replay, given: JsonObject) -> JsonObject:
     """What the course keeps: `at`, `asked`, and the answer in one member. Raises `ForkError` naming the field."""
     stopped: JsonObject = replay.stopped_at or {}
     if given.get("at") not in (None, stopped["at"]):
-        raise ForkError("It waits for something else by now.", field="at")
+        raise ForkError("By now it is waiting for something else.", field="at")
     read = _of_model if stopped["kind"] == "model" else _of_tool
     return {"at": stopped["at"], "asked": stopped["asked"], **read(replay.project, given)}
 
@@ -88,7 +88,7 @@ def _outcome(step: Step) -> JsonObject:
     """How the recorded call ended: its value, or the error that it told the model or ended its run with."""
     call = step.call
     if not isinstance(call, ToolCall) or call.outcome in WAITING:
-        raise ForkError("That call was left open for somebody outside its run.", field="twin")
+        raise ForkError("That call was left open, to be answered from outside its run.", field="twin")
     if call.outcome in ("failed", "retried") and call.result is not None:
         return {"error": {"message": str(_value(call.result)), "type": step.error.type if step.error else None}}
     if call.outcome == "crashed" or (call.result is None and step.error is not None):
@@ -101,5 +101,5 @@ def _outcome(step: Step) -> JsonObject:
 
 def _value(result: Payload) -> JsonValue:
     if not (result.is_json or result.is_text) or holds_nul(result.value):
-        raise ForkError("The answer of that call is no text that could be given here.", field="twin")
+        raise ForkError("The answer of that call is not text that can be used here.", field="twin")
     return result.value

@@ -75,7 +75,7 @@ def _paused(replay: Replay) -> tuple[Replay, JsonObject]:
     """Its row, locked, and where it stands, if it still stands where the caller saw it."""
     row = Replay.objects.select_for_update(of=("self",)).select_related("run__project", "project").get(pk=replay.pk)
     if row.state != ReplayState.PAUSED or row.stopped_at is None:
-        raise ForkError("The replay is not paused; it goes on already or has ended.", field="state")
+        raise ForkError("The replay is not paused; it is already running again or has ended.", field="state")
     if replay.stopped_at is not None and replay.stopped_at != row.stopped_at:
-        raise ForkError("The replay stands at another place by now.", field="state")
+        raise ForkError("By now the replay is at a different step.", field="state")
     return row, row.stopped_at

@@ -54,7 +54,7 @@ class Sampling:
         self._around |= {name: result["facts"][name] for name in _AROUND if name in result["facts"]}
         self._refused += [event for event in result["facts"].get("refused") or () if event not in self._refused]
         if result["verdict"] in ("could_not_run", "unknown_from_step", "paused"):
-            self._samples = self._samples.fail(result.get("error") or "It stopped where nothing knew an answer.")
+            self._samples = self._samples.fail(result.get("error") or "It stopped where no answer was known.")
             return
         row = self._store(run_id, result["record"])
         self._first = self._first or row

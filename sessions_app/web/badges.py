@@ -74,10 +74,10 @@ SOURCE_MEANS = {
     "recorded_for_another_request": "the answer that was recorded at this step, to a request other than this one",
     "borrowed": "the same request, answered in another recorded run of this project",
     "by_hand": "an answer that somebody wrote",
-    "rule": "an answer that a rule made",
+    "rule": "an answer that a rule supplied",
     "own_code": "the team's own code ran",
     "live": "a real model or a real tool was called",
-    "unknown": "nothing could answer; the replay stopped there",
+    "unknown": "no answer was known; the replay stopped there",
 }
 
 EXPECTATIONS = {

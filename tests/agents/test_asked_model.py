@@ -171,7 +171,7 @@ def with_calls(run: Run, **facts: Any) -> Run:
     ("facts", "reason"),
     [
         ({"settings": None}, "the settings of the model were not recorded"),
-        ({"settings": Payload.of_json({"seed": 7})}, "settings of which the recording does not tell: temperature"),
+        ({"settings": Payload.of_json({"seed": 7})}, "settings that the recording does not show: temperature"),
     ],
 )
 def test_what_was_not_recorded_is_not_comparable_and_said(run: Run, facts: Any, reason: str):
@@ -185,7 +185,7 @@ def test_what_was_not_recorded_is_not_comparable_and_said(run: Run, facts: Any, 
 def test_an_agent_that_names_no_model_is_not_said_to_ask_the_recorded_one(run: Run):
     result = replayed(run, None)
 
-    assert model_part(result) == ("not_comparable", "which model was asked is not known of both sides")
+    assert model_part(result) == ("not_comparable", "which model was called is not known on both sides")
 
 
 def test_what_was_taken_out_of_a_setting_is_not_compared(run: Run):
@@ -210,7 +210,7 @@ def test_parameters_that_do_not_tell_how_the_model_was_asked_are_not_proven(run:
     asked = run.model_calls[0][1].parameters
     assert asked is not None
     lacking = with_calls(run, parameters=Payload.of_json({key: asked.value[key] for key in asked.value if key != name}))
-    reason = f"parameters of which the recording does not tell: {name}"
+    reason = f"parameters that the recording does not show: {name}"
     agent = desk("openai:scripted-1", SETTINGS)
 
     for whole, less in (
@@ -256,7 +256,7 @@ def test_an_own_machine_says_what_its_agent_asks(model: Any, settings: Any, path
 def test_an_own_agent_that_names_no_model_is_not_said_to_ask_the_recorded_one():
     result = observed(recorded(played())[-1], desk(None, SETTINGS))
 
-    assert model_part(result) == ("not_comparable", "which model was asked is not known of both sides")
+    assert model_part(result) == ("not_comparable", "which model was called is not known on both sides")
 
 
 def sdk_desk(model: Any, **settings: Any) -> Any:

@@ -15,7 +15,7 @@ from sessions_app.core.replay.words import ReplayFacts, verdict_in_words
 from tests.agents.own_agents import observed_by, place, recorded_run, replayed_by
 from tests.recorder.scenarios import Play, Scripted, call, says
 
-NOT_RUN = "was not run behind the tools, which gave their recorded answers"
+NOT_RUN = "was not run after the tools, which returned their recorded answers"
 
 
 class Masks(AbstractCapability[Any]):

@@ -33,10 +33,10 @@ CRASHES = {
     "leaving_at_once": "crashed: os._exit(3)",
     "printing": "crashed: more than 2 MB of output",
     "printing_to_stderr": "crashed: more than 2 MB of output",
-    "forking": "crashed: reached for the world, which is off in a replay (os.fork)",
-    "running_programs": "crashed: reached for the world, which is off in a replay (subprocess.Popen)",
-    "connecting": "crashed: reached for the world, which is off in a replay (socket.getaddrinfo)",
-    "writing": "crashed: reached for the world, which is off in a replay (open)",
+    "forking": "crashed: tried to leave the isolated replay (os.fork)",
+    "running_programs": "crashed: tried to leave the isolated replay (subprocess.Popen)",
+    "connecting": "crashed: tried to leave the isolated replay (socket.getaddrinfo)",
+    "writing": "crashed: tried to leave the isolated replay (open)",
     "raising_at_import": "crashed: RuntimeError: OPENAI_API_KEY is not set",
 }
 
@@ -142,7 +142,7 @@ def test_tools_do_not_run_where_the_kernel_keeps_nothing_out():
     result = replay_in_child("sessions_app.examples.agents:order_desk", order=RUNS, child_type=UnsealedChild)
 
     assert result["verdict"] == "could_not_run"
-    assert result["error"].startswith("Tools run only where the kernel keeps the world out. Here there is ")
+    assert result["error"].startswith("Tools run only where the kernel enforces isolation. This machine has: ")
 
 
 def test_what_ran_live_and_what_was_refused_are_counted_apart(looked: dict[str, Any]):
@@ -174,7 +174,7 @@ def test_a_live_tool_that_was_not_allowed_does_not_run_whatever_the_process_asks
     [
         ("segfault_in_a_tool", "crashed: live tool look: segmentation fault (signal 11)"),
         ("leaving_in_a_tool", "crashed: sys.exit(3)"),
-        ("writing_in_a_tool", "crashed: reached for the world, which is off in a replay (open)"),
+        ("writing_in_a_tool", "crashed: tried to leave the isolated replay (open)"),
         ("memory_in_a_tool", "crashed: memory limit 700 MB"),
     ],
 )

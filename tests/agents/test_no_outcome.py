@@ -23,7 +23,7 @@ def with_last(text: str, **fields: str) -> Record:
 @pytest.mark.parametrize(
     ("record", "words"),
     [
-        (with_last(""), "The last answer says nothing. A replay would ask the model again."),
+        (with_last(""), "The last answer is empty. A replay would ask the model again."),
         (with_last("A.", state="suspended"), "The last answer was suspended. A replay would ask the model again."),
     ],
     ids=["empty", "suspended"],

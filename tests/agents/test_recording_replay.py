@@ -361,7 +361,7 @@ def test_an_attempt_that_was_repeated_is_shown_and_not_claimed():
     assert [step.error is not None for step in produced.steps] == [False, False, True, False]
     assert result.facts["played_back"] == ["scripted-1"]
     assert result.facts["proof"]["same_steps"] == 3
-    told = "the requests agree; one failed attempt was read from the recording and not made again"
+    told = "the requests agree; one failed attempt was read from the recording and not repeated"
     assert result.facts["proof"]["requests"] == {"state": "not_comparable", "reason": told}
 
 
@@ -467,7 +467,7 @@ def test_what_a_check_of_the_output_told_the_model_is_not_called_proven(make: An
     result = replayed(last_record(Scenario(make), "run"))[0]
     without = replayed(last_record(Scenario(native_output), "run"))[0]
 
-    words = "the requests agree; what checks of the output told the model was taken from the recording"
+    words = "the requests agree; what output validation told the model was taken from the recording"
     assert result.verdict == without.verdict == "reproduced"
     assert result.facts["proof"]["requests"] == {"state": "not_comparable", "reason": words}
     assert without.facts["proof"]["requests"] == {"state": "proven", "reason": None}
@@ -593,7 +593,7 @@ def test_a_structured_dict_of_which_the_record_does_not_say_so_is_named():
     judged = assert_promise_kept(json.dumps(record).encode())
 
     assert [reason.message for reason in judged.reasons] == [
-        "The output is what the model gave; by its schema the team's type would have made another one of it."
+        "The output is what the model returned; by its schema, the team's type would have changed it."
     ]
 
 

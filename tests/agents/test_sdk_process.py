@@ -99,7 +99,7 @@ def test_it_pauses_where_it_is_told_to(make: Any, tools: dict[str, Any], breakpo
 def test_a_tool_that_reaches_for_the_world_is_told_in_words(record):
     told = replayed("calling", record, RUN)
 
-    assert told["error"] == "crashed: reached for the world, which is off in a replay (socket.getaddrinfo)"
+    assert told["error"] == "crashed: tried to leave the isolated replay (socket.getaddrinfo)"
     assert told["refused_calls"] > 0
 
 
@@ -118,4 +118,4 @@ def test_tools_do_not_run_where_the_kernel_keeps_nothing_out(record):
     told = replay_in_child("tests.agents.sdk_agents:desk", record, order=RUN, child_type=UnsealedChild)
 
     assert told["verdict"] == "could_not_run"
-    assert "Tools run only where the kernel keeps the world out" in told["error"]
+    assert "Tools run only where the kernel enforces isolation" in told["error"]

@@ -123,9 +123,7 @@ def test_an_order_of_answers_that_only_the_messages_tell_is_not_called_proven():
     answers = [{**each, "kind": "tool-return", "content": each["tool_call_id"]} for each in calls]
     for each in answers:
         del each["args"]
-    taken = (
-        "the requests agree; the order in which the model was told the answers of tools was taken from the recording"
-    )
+    taken = "the requests agree; the order in which tool answers were sent to the model was taken from the recording"
 
     assert proof_of_requests(calls, answers) == {"state": "proven", "reason": None}
     assert proof_of_requests(calls, answers[::-1]) == {"state": "not_comparable", "reason": taken}

@@ -46,7 +46,7 @@ PRINTED = (
     Printed(
         name="openai_record.json",
         what="Record of the OpenAI Agents SDK with `str(item.raw_item)`",
-        known_by="`items`, each `raw` a text",
+        known_by="`items`, each `raw` a string",
     ),
     Printed(
         name="snapshot.json",
@@ -63,7 +63,7 @@ PRINTED = (
         what="Checkpoint, or a list of those of one run",
         known_by="`messages`, `state`, `tool_calls` or `step_number`",
     ),
-    Printed(name="checkpoint_blob.json", what="What a store keeps of a checkpoint", known_by="`messages`, `state`"),
+    Printed(name="checkpoint_blob.json", what="Checkpoint as a store keeps it", known_by="`messages`, `state`"),
     Printed(
         name="tool_recordings.json",
         what="Recordings of tools, alone or as `{run_id, recordings}`",
@@ -124,46 +124,46 @@ def _row(printed: Printed) -> str:
 _HEAD = """\
 # Files of your own
 
-Many teams save what their agents do with a few lines of their own. `POST /api/v1/runs`, the upload on the page *Send
-data* and `manage.py import FILE …` take these files as they are; each is known by what it holds. Every row was made
-from a file in `tests/records/printed`, and a test compares this page with what the server answers.
+Many teams save what their agents do with a few lines of their own code. `POST /api/v1/runs`, the upload on the page
+*Send data* and `manage.py import FILE …` accept these files as they are; each format is recognised by its content.
+Every row was made from a file in `tests/records/printed`, and a test compares this page with the server's answers.
 
-| file | known by | replay | the file in the tests gives, or why it is refused |
+| file | recognised by | replay | result for the test file, or why it is refused |
 | --- | --- | --- | --- |
 """
 _TAIL = """
-What cannot be in such a file is missing in the run, and the replay kit says so.
+Anything that such a file cannot hold is missing from the run, and the replay kit says so.
 
 - **A name for the run.** Files without `run_id` or `session_id` are named after their content, `run-` and 16 digits.
-- **Texts of Python objects.** `str(raw_item)` gives a text like `ResponseFunctionToolCall(name='get_weather', …)`. It
-  is read as data and nothing in it is run. The run has `derived`, which says how many items came in this way and how
-  many of them could be read; an item that cannot be read is kept as its text.
+- **Python objects as strings.** `str(raw_item)` gives a string like `ResponseFunctionToolCall(name='get_weather', …)`.
+  It is read as data; nothing in it is executed. The run has `derived`, which says how many items arrived this way and
+  how many of them could be parsed; an item that cannot be parsed is kept as text.
 - **Checkpoints.** Messages may be those of a provider (`role`, `content`), of Pydantic AI or of a session file. The
-  state of each checkpoint stands on the step that its messages end with. Lists of tool calls that grow from one
-  checkpoint to the next hold all calls so far; lists that do not hold the calls of one step.
-- **Snapshots.** The results in a snapshot are tool steps; of a list of snapshots, a result that was taken back by
-  going to an earlier snapshot stays in the record.
-- **Runs without a model.** Events, lists of tool calls and recorded HTTP hold no call of a model, so there is no
+  state of each checkpoint is attached to the step that its messages end with. Lists of tool calls that grow from one
+  checkpoint to the next hold all calls so far; lists that do not grow hold the calls of one step.
+- **Snapshots.** The results in a snapshot are tool steps; in a list of snapshots, a result that was undone by
+  going back to an earlier snapshot stays in the record.
+- **Runs without a model.** Events, lists of tool calls and recorded HTTP hold no model call, so there is no
   request that a replay could check: such a run is cold, and says so. Its states play back as they were recorded: the
-  page shows the state after each step, `GET /api/v1/runs/{run_id}/steps` gives `input_state` and `output_state` of
-  each, and a comparison of two runs holds them against each other.
+  page shows the state after each step, `GET /api/v1/runs/{run_id}/steps` returns `input_state` and `output_state` of
+  each, and a comparison of two runs compares them.
 - **Spans with plain attributes.** `run_id`, `query` and `step_number` on the spans of the run and its steps,
   `tool_name`, `args`, `success` and `error` on those of tools. The run is found under its `run_id` and under the id
-  of its trace; where another run has that id already, or the spans of a trace name several, it keeps that of the
+  of its trace; where another run already has that id, or the spans of a trace name several, it keeps the id of the
   trace. Add `result` to the spans of tools: with `result_size` alone there is nothing to replay.
 
-## Recorded HTTP of a run that is here
+## Recorded HTTP for an existing run
 
-A file of vcrpy, betamax, nock or WireMock becomes a run of its own, unless it is sent for a run:
+A file of vcrpy, betamax, nock or WireMock becomes a separate run, unless you send it for an existing one:
 
     curl -H "Authorization: Bearer $REPLAY_KEY" --data-binary @cassettes/prices.yaml \\
         http://127.0.0.1:8000/api/v1/runs/r_8821/exchanges
 
-or by the upload on *Send data*, with the run's id beside the file. Each exchange goes to the tool call whose answer or
-arguments it holds, or during which it was recorded; one that fits no call is left out, and the answer says which.
+or upload it on *Send data* together with the run's id. Each exchange is attached to the tool call whose answer or
+arguments it holds, or during which it was recorded; one that matches no call is left out, and the response lists it.
 Headers that hold secrets are left out. nock and WireMock may keep a JSON body as a value: the exchange then says
-`respelled`, for its bytes are not those that went over the wire. Runs that are made of spans take no exchanges, for
-they are made anew when more spans come.
+`respelled`, because its bytes are not those that went over the wire. Exchanges cannot be attached to runs made from
+spans, because these runs are rebuilt when more spans arrive.
 """
 
 

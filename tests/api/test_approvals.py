@@ -46,11 +46,11 @@ def test_another_decision_is_an_order_and_is_said_in_words(client, run_id):
 @pytest.mark.parametrize(
     ("changes", "field", "words"),
     [
-        ([DENY | {"step": 2}], "changes[0].value", "The call of step 2 was denied then as well."),
+        ([DENY | {"step": 2}], "changes[0].value", "The call of step 2 was already denied then."),
         ([DENY | {"step": 3}], "changes[0].step", "Step 3 is a model step; this needs a tool step."),
         ([DENY | {"value": "maybe"}], "changes[0].value", "must be approved or denied"),
         ([DENY | {"value": "approved", "message": "x"}], "changes[0].message", "belongs to a denial"),
-        ([DENY, {"kind": "instructions", "value": "x"}], "changes[1]", "not decided otherwise beside this change"),
+        ([DENY, {"kind": "instructions", "value": "x"}], "changes[1]", "No approval can be changed together"),
     ],
 )
 def test_a_decision_that_cannot_be_is_refused_at_its_field(client, run_id, changes, field, words):
@@ -67,7 +67,7 @@ def test_a_call_that_nobody_decided_on_cannot_be_denied(client):
     answer = fork(client, run_id, DENY | {"step": 2})
 
     assert answer.status_code == 400
-    assert "Nobody decided on an approval of step 2" in answer.json()["error"]["message"]
+    assert "The recording shows no approval decision for step 2" in answer.json()["error"]["message"]
 
 
 def test_what_code_decided_while_the_run_went_on_can_be_decided_otherwise(client):
@@ -78,8 +78,8 @@ def test_what_code_decided_while_the_run_went_on_can_be_decided_otherwise(client
     refused = [fork(client, run_id, DENY | {"step": 3}), fork(client, run_id, DENY | {"step": 2, "value": "approved"})]
 
     assert [answer.status_code for answer in taken + refused] == [202, 202, 400, 400]
-    assert "was denied then as well" in refused[0].json()["error"]["message"]
-    assert "was approved then as well" in refused[1].json()["error"]["message"]
+    assert "was already denied then" in refused[0].json()["error"]["message"]
+    assert "was already approved then" in refused[1].json()["error"]["message"]
 
 
 def test_the_command_takes_decisions_and_lets_tools_run(run_id, capsys):

@@ -192,7 +192,7 @@ def test_a_replay_that_stopped_at_a_difference_before_anything_could_be_judged_h
 
     body = read(shop, queued)
     assert (body["result"], body["checks"][0]["passed"]) == ("fail", None)
-    assert body["words"].startswith("Behaves otherwise from step 1 on")
+    assert body["words"].startswith("Behaves differently from step 1 on")
 
 
 def test_a_run_in_which_a_check_finds_nothing_to_judge_is_no_success(shop):

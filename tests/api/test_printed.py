@@ -231,7 +231,7 @@ def test_events_play_back_state_by_state_and_say_beforehand_that_no_replay_check
     run = Run.objects.get()
     assert run.verdict == "cold"
     assert [reason["message"] for reason in run.verdict_reasons] == [
-        "No call of a model was recorded, so there is no request that a replay could check. "
+        "No model call was recorded, so there is no request that a replay could check. "
         "The recorded states play back, step by step."
     ]
 
@@ -434,7 +434,7 @@ def test_the_page_attaches_recorded_http_to_a_run():
     file = SimpleUploadedFile("prices.yaml", BY_NAME["cassette.yaml"].content)
     page = client.post("/p/shop/upload", {"file": file, "run_id": "r_8821"}).content.decode()
     assert "1 of 2 exchanges attached" in page
-    assert "The others fit no tool call of this run." in page
+    assert "The others match no tool call of this run." in page
 
     missing = client.post("/p/shop/upload", {"file": SimpleUploadedFile("n.json", b"[]"), "run_id": "nobody"})
     assert missing.status_code == 400

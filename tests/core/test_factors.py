@@ -12,10 +12,10 @@ from sessions_app.core.run import AgentInfo, CodeInfo, ErrorInfo, HttpExchange, 
 from tests.core.test_judge_runs import NOON, make_run, model, other, payload, read, retrieval, tool
 
 CLOCK, DATES, TIMES = "A clock that is not pinned", "Dates, and words such as today", "Steps without a time"
-MODEL, SCHEMAS = "Another model than was asked for", "Tool schemas that changed"
-VERSIONS, ERRORS = "Another provider, or versions unknown", "HTTP errors, but for those of a limit"
-OVERLOAD, WAIT = "HTTP 429, 503, 529", "Retry-After, and words of a limit"
-CUT, RETRIES = "Answers that were cut", "Calls that were tried again"
+MODEL, SCHEMAS = "Model other than requested", "Tool schemas that changed"
+VERSIONS, ERRORS = "Another provider, or versions unknown", "HTTP errors, except rate limits"
+OVERLOAD, WAIT = "HTTP 429, 503, 529", "Retry-After, or words that suggest a limit"
+CUT, RETRIES = "Truncated answers", "Retried calls"
 
 OK = HttpExchange(status=200)
 SCHEMA = {"name": "lookup_order", "parameters_json_schema": {"type": "object"}}

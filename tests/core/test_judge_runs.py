@@ -163,7 +163,7 @@ def test_incident_shows_that_nobody_said_for_whom():
         "user_id and tenant_id are on the run; step 3 (lookup_order) carries no user_id and no tenant_id."
     )
     assert judge(run).verdict == "replayable"
-    assert story(run, found) == "3 steps · 1 tool call · answered · first odd step: 3"
+    assert story(run, found) == "3 steps · 1 tool call · answered · first anomaly at step 3"
 
 
 NOT_PROVABLE = {"approval-run-1.messages": "tool_answer_missing", "tool-crash.messages": "error_missing"}

@@ -44,13 +44,14 @@ def make_loop() -> Run:
     [
         (make_run(model()), "1 step · no tool call · answered"),
         (make_run(other(), model(), tool(), model()), "3 steps · 1 tool call · answered"),
-        (make_run(model(), output=None), "1 step · no tool call · no answer · first odd step: 1"),
+        (make_run(model(), output=None), "1 step · no tool call · no answer · first anomaly at step 1"),
         (
             make_loop(),
-            f"41 steps · search_docs called 20 {TIMES} with the same arguments · ended in Timeout · first odd step: 2",
+            f"41 steps · search_docs called 20 {TIMES} with the same arguments · "
+            "ended in Timeout · first anomaly at step 2",
         ),
         (make_run(model(), status="running"), "1 step · no tool call · still running"),
-        (make_run(model(), status="error"), "1 step · no tool call · ended in an error · first odd step: 1"),
+        (make_run(model(), status="error"), "1 step · no tool call · ended in an error · first anomaly at step 1"),
     ],
 )
 def test_story_is_made_from_data(run, line):

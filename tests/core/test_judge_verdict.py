@@ -219,7 +219,7 @@ def test_session_file_without_tool_answers_says_so():
     found = judge(parse_document(json.dumps(document).encode()))
 
     assert found.verdict == "cold"
-    assert found.reasons[0].message == "The tools' answers were not recorded, from the first call on."
+    assert found.reasons[0].message == "Tool answers were not recorded, starting with the first call."
 
 
 def test_session_file_with_its_output_alone_says_so():

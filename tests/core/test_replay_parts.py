@@ -9,9 +9,9 @@ def test_tools_that_ran_live_are_named_and_not_called_frozen():
     frozen = parts_of(agent="lookup", runs_tools=False)
 
     assert dict(live.rows)["tools"] == (
-        "frozen: they give the recorded answers; live, with a network: lookup_order, stock_of"
+        "frozen: they return the recorded answers; live, with a network: lookup_order, stock_of"
     )
     assert live.brief.endswith("tools: frozen, live: lookup_order, stock_of")
-    assert "whether the live tools answer what they answered then" in live.proves
+    assert "whether the live tools return the recorded answers" in live.proves
     assert "live" not in frozen.in_words + frozen.brief + frozen.proves
     assert "The tools did not run" in frozen.proves

@@ -73,7 +73,7 @@ def test_what_to_do_next_points_at_nothing_that_was_not_found(verdict):
 
     assert not re.search(r"odd|lacks|capture", next_action(facts), re.IGNORECASE)
     found = next_action(replace(facts, is_cold=True), has_odd_step=True)
-    assert ("first odd step" in found) is (verdict == "reproduced")
+    assert ("first anomaly" in found) is (verdict == "reproduced")
     assert ("what the kit lacks" in found) is (verdict == "could_not_run")
 
 

@@ -78,7 +78,7 @@ def test_text_goes_on_with_what_was_real_and_what_to_do():
         "Messages: 6\n"
         "Replay kit: 4 of 12 captured\n"
         "Captured in part: Model, provider and region; Tool requests and answers; Start, first token and end\n"
-        "Not captured: User, tenant and session; Tool schemas of that moment; Temperature, top_p and seed; "
+        "Not captured: User, tenant and session; Tool schemas at the time; Temperature, top_p and seed; "
         "Commit of the agent's code; Feature flags\n"
         "Verdict: Reproduced: same 5 steps, same answer\n"
         "Requests to the model: proven\n"
@@ -336,13 +336,13 @@ def test_each_attempt_says_what_ran():
     attempt = Attempt(number=1, outcome="different", parts=parts, state="no state was recorded")
     report = report_on(make_run(model()), [attempt, REPRODUCED])
 
-    words = "agent: your code, desk · model: recorded, also for other requests · tools: run"
+    words = "agent: your code, desk · model: recorded, even for different requests · tools: run"
     words += " · state: no state was recorded"
     assert as_text(report).count("agent: ") == as_markdown(report).count("agent: ") == 1
     assert f"  Attempt 1: ❌ Different\n    {words}\n  Attempt 1: ✅ Reproduced\n" in as_text(report)
     assert f"- Attempt 1: ❌ Different, `{words}`\n" in as_markdown(report)
     first, second = as_json(report)["attempts"]
-    assert (first["parts"]["agent"], second["parts"]) == ("your code of today", None)
+    assert (first["parts"]["agent"], second["parts"]) == ("today's version of your code", None)
     assert "agent: " not in as_text(report, details=False)
 
 

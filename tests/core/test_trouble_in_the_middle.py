@@ -255,7 +255,7 @@ def told(run: Run) -> str:
 
 
 def place_in(line: str) -> int | None:
-    found = re.search(r"first odd step: (\d+)", line)
+    found = re.search(r"first anomaly at step (\d+)", line)
     return None if found is None else int(found[1])
 
 

@@ -100,7 +100,7 @@ def test_an_attempt_that_says_nothing_leaves_the_question_open(tried):
     found = workflow(facts(tried))
 
     assert (found.reproduces, next_of(tried)) == (None, 4)
-    assert found.steps[3].words == "No replay has come to an end that says something."
+    assert found.steps[3].words == "No replay has reached a conclusive result."
     assert len(found.steps[3].evidence) == 1
 
 
@@ -207,7 +207,7 @@ def test_a_run_that_is_replayable_to_a_step_says_how_far():
     found = workflow(facts(verdict="replayable_to_step", verdict_step=2, reasons=("Step 3 has no answer.",))).steps[2]
 
     assert found.state == "done"
-    assert found.words == "2 model answers and 1 tool answer stand in for the world, up to step 2."
+    assert found.words == "2 model answers and 1 tool answer replace the outside world, up to step 2."
     assert found.missing == ("Step 3 has no answer.",)
 
 
@@ -263,11 +263,11 @@ def test_a_part_of_a_long_run_is_not_counted_as_the_whole():
 @pytest.mark.parametrize(
     ("attempt", "words"),
     [
-        (replay(1, None, is_over=False), "replay #1 is not over"),
-        (replay(1, None), "replay #1 did not come to its end"),
-        (replay(1, "diverged"), "replay #1 took another course"),
-        (fork(2), "fork #2 at step 2 came to its end"),
-        (replace(fork(2), verdict="unknown_from_step"), "fork #2 at step 2 did not come to its end"),
+        (replay(1, None, is_over=False), "replay #1 has not finished"),
+        (replay(1, None), "replay #1 did not finish"),
+        (replay(1, "diverged"), "replay #1 took a different course"),
+        (fork(2), "fork #2 at step 2 finished"),
+        (replace(fork(2), verdict="unknown_from_step"), "fork #2 at step 2 did not finish"),
         (fork(2, met=True), "fork #2 at step 2 ended as expected: it asks back"),
     ],
 )

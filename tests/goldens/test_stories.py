@@ -93,6 +93,6 @@ def test_a_search_for_the_user_alone_tells_no_order_of_another(shop, children):
     bad, good = (result(golden, agent, children) for agent in ("order_lookup", "order_lookup_scoped"))
 
     assert bad[0] == "fail"
-    assert bad[1].startswith("Behaves otherwise from step 3 on")
+    assert bad[1].startswith("Behaves differently from step 3 on")
     assert good == ("pass", "Its only check holds"), good
     assert warnings_of(golden) == []

@@ -274,7 +274,7 @@ def test_an_error_of_the_recorder_is_no_outcome():
     result, made = judged(bytes_of(record), bytes_of(changed), "run")
 
     assert (result.verdict, result.divergence.step, result.divergence.path) == ("diverged", 2, "result")
-    assert result.facts["proof"]["outcome"]["reason"] == "the replay came to no outcome of its own"
+    assert result.facts["proof"]["outcome"]["reason"] == "the replay reached no outcome of its own"
     assert result.facts["proof"]["outcome_kind"] is None
     assert (made.status, made.error, made.steps[2].error) == ("cut_off", None, None)
 

@@ -150,7 +150,7 @@ def test_an_agent_that_does_not_wait_any_more_is_told_so():
 
 
 @pytest.mark.parametrize(
-    ("more", "words"), [({"decisions": {2: True}}, "approval of step 2"), ({"input": "Hi"}, "has no prompt of its own")]
+    ("more", "words"), [({"decisions": {2: True}}, "for step 2 when"), ({"input": "Hi"}, "has no prompt of its own")]
 )
 def test_what_cannot_be_changed_of_a_run_that_went_on_is_refused(more: dict[str, Any], words: str):
     with pytest.raises(NothingObserved, match=words):

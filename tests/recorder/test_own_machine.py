@@ -277,7 +277,7 @@ def test_what_nobody_sealed_is_said_and_nothing_is_claimed_of_it(run_id, folder)
 
     assert "ran on the person's own machine, without a seal" in report
     assert "0 writes" not in report
-    assert "with the world off" not in report
+    assert "in isolation" not in report
     assert "0 live calls" not in report
     assert "0 network calls" not in report
     assert (body["live_calls"], body["agent"], body["mode"]) == (None, "orders:make", "code_and_tools")
@@ -314,7 +314,7 @@ def test_a_tool_that_leaves_another_state_behind_its_equal_answer_is_found(serve
     assert ended(other) == ("diverged", 4, 'state.orders["ORD-5521"]')
     assert (other.divergence["recorded"], other.divergence["replayed"]) == ("cancelled", "delivered")
     report = client_of(other).get(f"/api/v1/runs/{run_id}/report?format=txt").content.decode()
-    assert "the step's number counts 1 snapshot before it" in report
+    assert "the step number includes 1 snapshot before it" in report
     assert "snapshots_before" not in same.facts
     assert state_of(other) == ("not_proven", 'differs at step 4, state.orders["ORD-5521"]')
     assert "--on-difference play_on" not in capsys.readouterr().out  # no request was another one
@@ -411,7 +411,7 @@ def test_a_replay_that_was_stopped_has_no_outcome(name, server, folder, monkeypa
     assert ended(stopped) == ended(played_on) == ("diverged", desk.step, desk.path)
     assert proof["outcome"] == {
         "state": "not_proven",
-        "reason": "the replay came to no outcome of its own",
+        "reason": "the replay reached no outcome of its own",
     }
     assert (proof["outcome_kind"], made.status, made.output_preview) == (None, "cut_off", None)
     client = client_of(stopped)
@@ -629,7 +629,7 @@ def test_the_page_says_what_ran_where(run_id, folder, client):
     assert "on a person&#x27;s own machine" in page
     assert "fixed:make" in page
     assert "0 writes" not in page
-    assert "world off" not in page
+    assert "isolated" not in page
     assert "Order ORD-5521 cannot be cancelled" in page
 
 
@@ -1088,7 +1088,7 @@ def test_an_approval_may_be_decided_otherwise(of_scenario, capsys):
     ("more", "words"),
     [
         (["--approve", "2"], "--approve needs --tools run"),
-        (["--deny", "3"], "Nobody decided on an approval of step 3"),
+        (["--deny", "3"], "The recording shows no approval decision for step 3"),
     ],
 )
 def test_a_decision_that_cannot_be_is_said(of_scenario, capsys, more, words):

@@ -40,7 +40,7 @@ def test_each_stored_run_is_a_line_with_its_verdict(shop, tmp_path):
 
     assert (err, failed) == ([], None)
     assert out == [f"{run_id}  {Run.objects.get(run_id=run_id).verdict}" for run_id in ("r1", "r2", "r_8821")]
-    assert run_import(batch)[0][0].endswith("(was here already)")
+    assert run_import(batch)[0][0].endswith("(already stored)")
 
 
 def test_a_refused_file_is_named_with_its_field_and_the_others_are_stored(shop, tmp_path):

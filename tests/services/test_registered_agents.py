@@ -22,7 +22,7 @@ PROBLEMS = {
     "shop.desk:number": "could not be loaded: 'number' is no agent of Pydantic AI or the OpenAI Agents SDK but int.",
     "shop.keyless:agent": "crashed: KeyError: 'SHOP_KEY'",
     "shop.leaving:agent": "crashed: os._exit(3)",
-    "shop.calling:agent": "crashed: reached for the world, which is off in a replay (socket.getaddrinfo)",
+    "shop.calling:agent": "crashed: tried to leave the isolated replay (socket.getaddrinfo)",
     "shop.desk:agent": None,
     "shop.named:agent": None,
     "shop.of_sdk:agent": None,

@@ -120,7 +120,7 @@ def test_the_foot_of_the_list_counts_what_waits(told, admin_client):
     make_waiting_runs()
     after = admin_client.get(address, headers={"HX-Request": "true"}).content.decode()
 
-    assert "1 trace has come and will be in the list in a moment" in before
+    assert "1 trace has arrived and will appear in the list in a moment" in before
     assert "None so far." in own_page
     assert "in a moment" not in after
 

@@ -114,7 +114,7 @@ def test_an_attempt_with_a_live_model_says_how_often_it_came_again(run):
     assert told["replay"]["live_calls"] == 4
     assert report.replay is not None
     assert report.replay.parts is not None
-    words = "a live model, asked at every step (sonnet-4-2511, temperature 0, top_p 0.95, answered as fake-1)"
+    words = "a live model, called at every step (sonnet-4-2511, temperature 0, top_p 0.95, answered as fake-1)"
     assert ("model", words) in report.replay.parts.rows
     assert next(row for row in report.budget if row.key == "sampling").state != "pinned"
 
@@ -159,7 +159,7 @@ def test_another_call_with_the_same_answer_is_not_the_same_again(run):
     assert (replay.verdict, replay.facts["samples"]["again"]) == ("diverged", 0)
     proof = replay.facts["proof"]
     assert (proof["tool_arguments"]["state"], proof["outcome"]["state"]) == ("not_proven", "proven")
-    assert report_of(replay).verdict == "The live model did something else"
+    assert report_of(replay).verdict == "The live model did something different"
 
 
 def test_the_order_may_name_model_and_settings(run):

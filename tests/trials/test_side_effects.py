@@ -94,7 +94,7 @@ def counter_on_page(replay: Replay, user: User) -> str:
 def assert_nothing_ran(replay: Replay, user: User) -> None:
     assert (replay.state, replay.error) == ("done", None)
     assert counters(replay) == (0, 0, {})
-    assert counter_on_page(replay, user) == "world off: 0 network calls, 0 writes"
+    assert counter_on_page(replay, user) == "isolated: 0 network calls, 0 writes"
 
 
 # --- the recording alone, in a process that has the tools within reach

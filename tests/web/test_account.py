@@ -45,7 +45,7 @@ def test_a_wrong_password_is_refused_in_words_and_keeps_the_name(bob):
 
     page = response.content.decode()
     assert response.status_code == 422
-    assert "do not belong together" in page
+    assert "Incorrect username or password" in page
     assert 'value="bob"' in page
     assert "wrong" not in page
 

@@ -190,8 +190,8 @@ def test_bulk_is_never_a_get(shop, bob):
     ("sent", "words"),
     [
         ({"do": "replay"}, "Nothing was selected."),
-        ({"do": "delete", "run": ["a"]}, "Choose what to do with what is selected."),
-        ({"do": "replay", "run": [f"r{n}" for n in range(201)]}, "201 sessions are selected; 200 is the most"),
+        ({"do": "delete", "run": ["a"]}, "Choose an action for the selection."),
+        ({"do": "replay", "run": [f"r{n}" for n in range(201)]}, "201 sessions are selected; you can act on"),
         ({"do": "replay", "run": ["a\x00b"]}, "Nothing was selected."),
     ],
 )

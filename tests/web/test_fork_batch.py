@@ -242,7 +242,7 @@ def test_the_draft_is_there_when_one_comes_back_to_a_recording_that_vanished(bob
 
     assert response.status_code == 410
     assert typed_in(response.content.decode(), "result") == "typed by hand"
-    assert "Nothing can go on from this step" in bob.get(address(stateful, 4)).content.decode()
+    assert "You cannot fork from this step" in bob.get(address(stateful, 4)).content.decode()
 
 
 def test_a_later_answer_that_vanished_is_found_by_who_takes_the_order(bob, shop):

@@ -333,7 +333,7 @@ def test_json_errors_name_line_and_column(bob, run):
         ({"use_state": "on", "patch": '[{"op": "remove", "path": "/no"}]'}, "patch", "there is no 'no'"),
         ({"use_clock": "on", "clock": "soon"}, "clock", "This must be an ISO 8601 time with offset"),
         ({"use_rule": "on"}, "rule_when_1", "Write when the rule holds"),
-        ({"use_rule": "on", "rule_when_2": "?!", "rule_text_2": "x"}, "rule_when_2", "is no comparison"),
+        ({"use_rule": "on", "rule_when_2": "?!", "rule_text_2": "x"}, "rule_when_2", "is not a comparison"),
         ({"use_rule": "on", "rule_when_1": "docs is empty"}, "rule_text_1", "needs a text, tool_calls or both"),
         ({"use_agent": "on"}, "agent", "Choose one of the registered agents."),
         ({"use_agent": "on", "agent": "ghost"}, "agent", "No agent 'ghost' is registered"),
@@ -390,7 +390,7 @@ def test_an_error_of_no_input_stands_above(shop, bob):
 
     page = post(bob, run, 1, use_result="on", result="x").content.decode()
 
-    assert "The run holds no answer of a model" in match(r'id="fork-errors"(.*?)</section>', page)
+    assert "The run holds no model answer" in match(r'id="fork-errors"(.*?)</section>', page)
 
 
 # --- checking and drafts
@@ -478,7 +478,7 @@ def test_the_page_says_which_state_it_starts_from(shop, bob, run):
     stateless = load_example(shop, "run_xyz789")
 
     assert re.search(r'title="[0-9a-f]{64}">[0-9a-f]{8}…</span>\s+of step 2', page_of(bob, run, 3))
-    assert "of the beginning" in page_of(bob, run, 1)
+    assert "at the beginning" in page_of(bob, run, 1)
     assert "no state captured" in page_of(bob, stateless, 3)
 
 
@@ -491,7 +491,7 @@ def test_a_value_that_is_too_long_is_cut_and_never_edited_in_part(shop, bob):
     cut, kept = page_of(bob, run, 2), page_of(bob, run, 4)
 
     assert typed_in(cut, "result") == ""
-    assert "64 KiB, the first part shown: too long to be edited here" in cut
+    assert "64 KiB, only the first part is shown: too long to be edited here" in cut
     assert long not in cut
     assert typed_in(kept, "result") == whole
     assert "too long" not in kept
@@ -620,7 +620,7 @@ def test_tools_are_named_with_their_kind(shop, bob):
 def test_sources_say_what_is_off(bob, run, settings):
     settings.REPLAY_MODEL_ENDPOINT, settings.REPLAY_AGENTS = "", {}
     assert "off: no model endpoint is configured on this server" in page_of(bob, run, 1)
-    assert "off: no agent of this server can replay the run" in page_of(bob, run, 1)
+    assert "off: no agent registered on this server can replay the run" in page_of(bob, run, 1)
 
     settings.REPLAY_MODEL_ENDPOINT, settings.REPLAY_AGENTS = "https://models.example/v1", {"support": {}}
 
@@ -650,7 +650,7 @@ def test_a_viewer_sees_the_page_and_queues_nothing(shop, run):
 
     page = page_of(vera, run, 2)
 
-    assert "Queueing a fork needs the role member in Shop" in page
+    assert "To queue a fork you need the role member in Shop" in page
     assert 'value="queue"' not in page
     assert post(vera, run, 2, use_result="on", result="x").status_code == 403
     assert not Replay.objects.exists()
@@ -799,7 +799,7 @@ def test_tools_that_change_something_cannot_be_ticked_live(shop, bob, settings):
         ({"mode": "code", "agent": "ghost"}, "agent", "No agent 'ghost' is registered"),
         ({"mode": "code"}, "agent", "agent"),
         ({"mode": "live", "samples": "many"}, "samples", "a number from 1 to 100"),
-        ({"mode": "recording", "break_kind_1": "when", "break_value_1": "?!"}, "break_value_1", "is no comparison"),
+        ({"mode": "recording", "break_kind_1": "when", "break_value_1": "?!"}, "break_value_1", "is not a comparison"),
     ],
 )
 def test_options_that_cannot_be_are_refused_at_their_input(bob, run, typed, name, words):

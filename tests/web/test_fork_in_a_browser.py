@@ -274,7 +274,7 @@ def test_what_happens_to_a_tool_follows_from_what_is_chosen(signed_in, live_serv
     run = load_record(shop, steps=steps)
     signed_in.goto(f"{live_server.url}/p/shop/s/{run.session.session_id}/replay-options")
     rows = signed_in.locator(".live-tools > li")
-    never = "it writes, so it never goes live"
+    never = "it writes, so it never runs live"
 
     def said() -> list[str]:
         return [" ".join(row.inner_text().split()) for row in rows.all()]
@@ -283,8 +283,8 @@ def test_what_happens_to_a_tool_follows_from_what_is_chosen(signed_in, live_serv
     signed_in.check("[name=live][value=find]")
     assert said() == ["find recorded answer", f"pay recorded answer {never}"]  # an agent rebuilt from the recording
     signed_in.check("[name=mode][value=code]")
-    assert said() == ["find live, if its code says that it only reads", f"pay recorded answer {never}"]
+    assert said() == ["find live, if its code marks it as read-only", f"pay recorded answer {never}"]
     signed_in.check("[name=mode][value=code_and_tools]")
-    assert said() == ["find live, if its code says that it only reads", f"pay runs, sealed off {never}"]
+    assert said() == ["find live, if its code marks it as read-only", f"pay runs, sealed off {never}"]
     signed_in.uncheck("[name=live][value=find]")
     assert said() == ["find runs, sealed off", f"pay runs, sealed off {never}"]

@@ -40,7 +40,9 @@ def test_the_step_that_the_run_failed_at_is_proposed(shop, bob):
     page = page_of(bob, run)
 
     assert "Fork from step 3" in match(r"<h1[^>]*>(.*?)</h1>", page)
-    assert proposed_in(page) == "No step was named; proposed is step 3, which failed: TimeoutError: too slow."
+    assert proposed_in(page) == (
+        "No step was selected; the proposed one is step 3, which failed: TimeoutError: too slow."
+    )
 
 
 def test_of_a_run_that_went_on_the_first_failed_step_is_proposed(shop, bob):
@@ -57,14 +59,14 @@ def test_without_a_failure_the_first_odd_step_is_proposed(shop, bob):
 
     page = page_of(bob, run)
 
-    assert "proposed is step 2, which is the first odd step: Empty result retried: search_docs." in proposed_in(page)
+    assert "step 2, which is the first step with an anomaly: Empty result retried: search_docs." in proposed_in(page)
     assert others_in(page) == "Or fork from step 6, which is the last tool call."
 
 
 def test_of_a_repeated_call_the_repeat_is_proposed(shop, bob):
     run = load_record(shop, steps=[model_step(1), distinct("a", 1), distinct("a", 1), distinct("b", 2)])
 
-    assert "proposed is step 3, which is the first odd step: Duplicate call: a." in proposed_in(page_of(bob, run))
+    assert "step 3, which is the first step with an anomaly: Duplicate call: a." in proposed_in(page_of(bob, run))
 
 
 def test_otherwise_the_last_tool_call_is_proposed(shop, bob):

@@ -156,8 +156,8 @@ def test_the_form_that_comes_back_with_the_tick_says_what_is_live(bob, run, endp
 
     assert is_sampling_ticked(page)
     assert (world_in(page), button_in(page)) == (("amber", "live model"), "Queue sampling")
-    assert live_source(page) == ('class="is-live"', "asked for every other answer of the model")
-    assert "A live model is asked, 3 times." in page
+    assert live_source(page) == ('class="is-live"', "called for all other model answers")
+    assert "A live model is called 3 times." in page
     assert "nothing changed" in page
     assert not Replay.objects.exists()
 
@@ -278,9 +278,9 @@ def test_the_budget_makes_no_tokens_up(bob, shop, endpoint):
 @pytest.mark.parametrize(
     ("requests", "words"),
     [
-        (0, "1 sample: the recording asks the model nothing from this step on; at most 2 requests."),
+        (0, "1 sample: the recording makes no model request from this step on; at most 2 requests."),
         (1, "1 sample: about 1 request, 1 token in, 0 out; at most 2 requests."),
-        (9, "1 sample: about 9 requests, 1 token in, 0 out; at most 2 requests, so not every sample will end."),
+        (9, "1 sample: about 9 requests, 1 token in, 0 out; at most 2 requests, so not every sample will finish."),
     ],
 )
 def test_the_budget_in_words(requests, words):

@@ -81,9 +81,9 @@ SAME_COURSE = {
     ("columns", "words"),
     [
         ({"expectation_met": False}, "Not as expected: the outcome contains"),
-        ({"expectation_met": None}, "Another course: ended with an answer after 4 steps"),
-        (SAME_COURSE, "No other course: the same 4 steps and the same answer"),
-        ({"expectation_met": None, "mode": "resume", "order": {"at_step": 3}}, "Went on: ended with an answer"),
+        ({"expectation_met": None}, "Different course: ended with an answer after 4 steps"),
+        (SAME_COURSE, "Same course: the same 4 steps and the same answer"),
+        ({"expectation_met": None, "mode": "resume", "order": {"at_step": 3}}, "Continued: ended with an answer"),
     ],
 )
 def test_the_verdict_of_a_fork_is_in_words(shop, parent, bob, columns, words):
@@ -100,13 +100,13 @@ def test_the_world_is_off_unless_something_was_live(parent, bob):
 
     off, on = page_of(bob, make_fork(parent, 1)), page_of(bob, code)
 
-    assert "world off: 0 network calls, 0 writes" in off
+    assert "isolated: 0 network calls, 0 writes" in off
     assert "badge-amber" not in off
-    assert ("world off" in might, "badge-amber" in might) == (True, False)
+    assert ("isolated" in might, "badge-amber" in might) == (True, False)
     assert "live tools: lookup_order × 2" in on
     assert "badge-amber" in on
     assert "runs the team&#x27;s own code: support" in on
-    assert "world off" not in on
+    assert "isolated" not in on
 
 
 def test_a_live_model_is_named_while_it_runs(parent, bob):
@@ -127,7 +127,7 @@ def test_an_open_fork_shows_its_order_and_the_steps_so_far(shop, parent, bob):
 
     assert "It asks for the id when nothing is found." in page
     assert "<span>by hand</span>" in match(r'<ol class="answers">(.*?)</ol>', page)
-    assert "no model is asked and no tool runs" in page
+    assert "no model is called and no tool runs" in page
 
 
 def test_samples_say_how_many_were_as_expected_and_how_sure_that_is(shop, parent, bob):
@@ -166,7 +166,7 @@ def test_drift_shows_what_a_live_tool_answers_now(parent, bob):
     assert "<ins>0</ins>" in drifted
     assert "guard" in acted
     assert "guard" not in drifted
-    assert "Instructions or tools are different today, first at step 1" in page
+    assert "Instructions or tools have changed since the recording, first at step 1" in page
     assert 'ran: <span class="recorded">support</span>' in page
 
 

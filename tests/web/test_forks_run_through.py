@@ -60,9 +60,9 @@ def test_a_fork_stops_is_answered_by_hand_twice_and_ends_as_expected(shop, bob, 
     post(bob, "answer_by_hand", replay, at_model, text="Your order is #4398.")
     ended = page_of(bob, work(replay, children))
 
-    assert "nothing knows what lookup_order answers to" in title_of(at_tool)
+    assert "no known answer from lookup_order to" in title_of(at_tool)
     assert "args.user_id" in at_tool.replace("<wbr>", "")
-    assert "nothing knows what the model answers" in title_of(at_model)
+    assert "no known answer from the model" in title_of(at_model)
     assert "As expected" in title_of(ended)
     assert "Your order is #4398." in ended
     assert match(r'<ol class="answers">(.*?)</ol>', ended).count("<span>by hand</span>") == 3
@@ -81,7 +81,7 @@ def test_a_replay_pauses_goes_one_step_and_on_to_its_end(shop, bob, children):
     assert "Paused before step 4: cancel_order" in title_of(paused)
     assert "tool cancel_order" in paused
     assert "Paused before step 5" in title_of(stepped)
-    assert "One step was asked for." in stepped
+    assert "Paused after one step." in stepped
     assert "Reproduced: same 5 steps" in title_of(ended)
 
 
@@ -93,7 +93,7 @@ def test_what_a_paused_replay_stands_at_is_edited_and_a_fork_goes_on(shop, bob, 
     fork = work(Replay.objects.get(mode="fork"), children)
     page = page_of(bob, fork)
 
-    assert "nothing knows what the model answers" in title_of(page)
+    assert "no known answer from the model" in title_of(page)
     assert "409 already shipped" in page
     assert "<span>by hand</span>" in match(r'<ol class="answers">(.*?)</ol>', page)
 

@@ -69,14 +69,14 @@ def test_the_form_proposes_what_the_run_did(bob, bad):
         "find is called with q",
         "an answer of find contains",
         "no tool is called that changes something",
-        "no value of another user is told",
+        "no value of another user is revealed",
     ]
     assert [row.typed for row in page.context["rows"]] == ["", "1", "1", "mine", "", "", ""]
     assert not any(row.is_ticked for row in page.context["rows"])
 
 
 def test_what_is_ticked_is_kept(bob, bad):
-    sent = ticks(bob, bad, "calls of find, at most", "no value of another user is told", n="0")
+    sent = ticks(bob, bad, "calls of find, at most", "no value of another user is revealed", n="0")
 
     answer = post(
         bob, bad, **sent, expected_outcome="Own orders only", more_checks='{"kind": "output", "contains": "x"}'
@@ -96,7 +96,7 @@ def test_what_is_ticked_is_kept(bob, bad):
 def test_trying_keeps_nothing_and_shows_the_relatives_side_by_side(bob, shop, bad):
     run_of(shop, "good", "Order #4398 is shipped.", origin="fork", parent={"run_id": "bad", "step": 1})
 
-    page = post(bob, bad, **ticks(bob, bad, "no value of another user is told"), **{"try": "1"})
+    page = post(bob, bad, **ticks(bob, bad, "no value of another user is revealed"), **{"try": "1"})
 
     assert page.status_code == 200
     assert [(column.run.run_id, column.outcome) for column in page.context["columns"]] == [
@@ -113,7 +113,7 @@ def test_trying_keeps_nothing_and_shows_the_relatives_side_by_side(bob, shop, ba
     [
         ({}, "Tick at least one check."),
         ({"name": "", "more_checks": '{"kind": "no_write"}'}, "This field is required."),
-        ({"more_checks": "{"}, "Line 1 is no JSON"),
+        ({"more_checks": "{"}, "Line 1 is not valid JSON"),
         ({"more_checks": '{"kind": "nothing"}'}, "kind must be one of"),
         ({"more_checks": '{"kind": "no_write"}', "agent": "nobody"}, "is registered on this server"),
         ({"more_checks": '{"kind": "no_write"}', "mode": "live"}, "No live model is configured"),
@@ -373,7 +373,7 @@ def test_a_fix_becomes_a_golden_without_a_thing_typed(bob, shop, bad, of):
     form, rows = page.context["form"], page.context["rows"]
     assert [row.proposal.words for row in rows if row.is_ticked] == [
         "the answer contains",
-        "no value of another user is told",
+        "no value of another user is revealed",
     ]
     sent = {
         "check": [row.number for row in rows if row.is_ticked],

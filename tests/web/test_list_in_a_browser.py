@@ -221,7 +221,7 @@ def test_all_of_it_works_without_scripts(browser, live_server, shop):
     page.check("[name=run][value=s3]")
     page.press("[name=run][value=s3]", "Enter")
     assert Replay.objects.count() == 0
-    expect(page.locator("#notices")).to_contain_text("Choose what to do")
+    expect(page.locator("#notices")).to_contain_text("Choose an action")
     page.check("[name=run][value=s3]")
     page.click("text=Mark cold…")
     page.fill("[name=reason]", "gone")

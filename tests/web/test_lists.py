@@ -291,8 +291,8 @@ def test_a_running_run_is_not_cold(shop, bob):
     own = bob.get("/p/shop/s/goes_on").content.decode()
 
     assert found_by(shop, "cold:yes") == ["ended"]
-    assert page.count("not ended yet") == 1
-    assert "not ended yet" in own
+    assert page.count("not finished yet") == 1
+    assert "not finished yet" in own
 
 
 def test_the_list_counts_what_matches_after_its_rows(shop, bob, monkeypatch):

@@ -38,7 +38,7 @@ def test_by_keyboard_alone(page: Page, running_instance: Instance, problems: lis
 
     press(page, "Shift+R")
     expect(page.get_by_text(REPRODUCED)).to_be_visible(timeout=30_000)
-    expect(page.get_by_text("world off: 0 network calls, 0 writes")).to_be_visible()
+    expect(page.get_by_text("isolated: 0 network calls, 0 writes")).to_be_visible()
 
     press(page, "c")
     expect(page.locator(".story").get_by_text(NO_DIFFERENCE)).to_be_visible()
@@ -62,7 +62,7 @@ def test_with_scripts_off(browser: Browser, running_instance: Instance):
         page.wait_for_timeout(500)
         page.reload()
     expect(page.get_by_text(REPRODUCED)).to_be_visible()
-    expect(page.get_by_text("world off: 0 network calls, 0 writes")).to_be_visible()
+    expect(page.get_by_text("isolated: 0 network calls, 0 writes")).to_be_visible()
 
     page.get_by_role("link", name=re.compile("diff", re.IGNORECASE)).first.click()
     expect(page.locator(".story").get_by_text(NO_DIFFERENCE)).to_be_visible()

@@ -254,7 +254,7 @@ def test_a_key_that_manages_the_project_is_for_its_administrators(shop, ann):
 def test_a_key_may_end_by_itself(ann):
     page = ann.post("/p/shop/setup/keys", {"name": "ci", "scope": "ingest", "days": "30"}).content.decode()
 
-    assert "It ends" in page
+    assert "It expires" in page
     month = [timezone.now() + timedelta(days=days) for days in (29, 31)]
     assert ApiKey.objects.filter(expires_at__range=month).count() == 1
     assert ann.post("/p/shop/setup/keys", {"name": "ci", "scope": "ingest", "days": "0"}).status_code == 422
@@ -266,8 +266,8 @@ def test_whoever_belongs_to_no_project_finds_a_way_into_one(shop, ann):
     address = invited(ann, "viewer")
 
     page = vera.get("/find").content.decode()
-    assert "Paste the link of an invitation" in page
-    assert "of this server root can do so" in page
+    assert "Paste an invitation link" in page
+    assert "on this server, root can do so" in page
     assert vera.get("/find", {"q": f"http://testserver{address}"})["Location"] == address
     assert vera.post(address)["Location"] == "/p/shop/"
 

@@ -87,7 +87,7 @@ def test_rules_are_tried_on_the_last_runs_and_nothing_is_kept(shop, ann, sender)
     page = ann.post(f"{RULES}/try", SAID, headers={"HX-Request": "true"}).content.decode()
 
     words = " ".join(page.replace("<", " <").split())
-    assert "In the last 3 runs these rules would also take out" in words
+    assert "In the last 3 runs these rules would also redact" in words
     assert "<code>customer </code> </td> <td>3 </td> <td>3 </td>" in words
     assert "<code>ip_address </code>" in words
     shop.refresh_from_db()
@@ -141,9 +141,9 @@ def test_a_count_of_other_rules_is_not_applied(shop, ann):
     ("said", "words"),
     [
         ({"patterns": "customer CUST"}, "write a name in lower-case letters"),
-        ({"patterns": "customer: ("}, "is no regular expression (RE2): missing )"),
+        ({"patterns": "customer: ("}, "is not a regular expression (RE2): missing )"),
         ({"patterns": "email: x"}, "is the name of a built-in rule"),
-        ({"fields_taken": "---"}, "is no name of a field"),
+        ({"fields_taken": "---"}, "is not a valid field name"),
     ],
 )
 def test_a_bad_rule_is_refused_in_words_and_what_was_typed_stays(shop, ann, said, words):

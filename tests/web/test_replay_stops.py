@@ -51,21 +51,18 @@ def test_a_stop_says_first_what_nothing_knows(waiting, bob):
     page = page_of(bob, waiting)
 
     words = match(r'<p class="verdict-words"[^>]*>(.*?)</p>', page)
-    assert (
-        "Stopped at step 4: nothing knows what lookup_order answers to {&quot;query&quot;: &quot;my order&quot;"
-        in words
-    )
+    assert "Stopped at step 4: no known answer from lookup_order to {&quot;query&quot;: &quot;my order&quot;" in words
 
 
 def test_a_stop_within_a_tool_shows_the_request_that_it_sent(waiting, bob):
-    assert "The request that no recording answers" not in page_of(bob, waiting)
+    assert "The request without a recorded answer" not in page_of(bob, waiting)
     sent = {"method": "POST", "url": "http://shop.test/book", "body": "n=7", "reason": "no exchange", "recorded": []}
     asked = {"tool": "lookup_order", "arguments": {}, "http": sent}
     Replay.objects.filter(pk=waiting.pk).update(facts=waiting.facts | {"asked_for": asked})
 
     page = page_of(bob, waiting).replace("<wbr>", "")
 
-    assert "The request that no recording answers" in page
+    assert "The request without a recorded answer" in page
     assert "POST http://shop.test/book n=7" in page
     assert 'class="answer-form"' in page
 
@@ -153,8 +150,8 @@ def test_a_twin_that_is_not_there_is_refused_in_words(waiting, bob):
     [
         ({"way": "value", "value": '{"orders": [1}'}, "line 1, column 14"),
         ({"way": "value", "value": '{"a": 1, "a": 2}'}, "stands twice"),
-        ({"way": "value", "value": " "}, "Write what it answers"),
-        ({"way": "error", "value": "typed in the wrong place"}, "Write how it fails."),
+        ({"way": "value", "value": " "}, "Enter the result"),
+        ({"way": "error", "value": "typed in the wrong place"}, "Enter the error."),
         ({"way": "value", "value": "a\x00b"}, "Null characters are not allowed"),
         ({"way": "guess", "value": "kept words"}, "not one of the available choices"),
         ({"value": "kept words"}, "This field is required"),
@@ -180,7 +177,7 @@ def test_a_model_request_is_answered_with_text_and_calls(shop, bob):
     refused = post(bob, "answer_by_hand", waiting, text="", tool_calls='[{"name": 1}]')
     post(bob, "answer_by_hand", waiting, text="One moment.", tool_calls=json.dumps(calls))
 
-    assert "nothing knows what the model answers" in page
+    assert "no known answer from the model" in page
     assert "Nearest recordings" not in page
     assert refused.status_code == 422
     assert "[{&quot;name&quot;: 1}]" in refused.content.decode()
@@ -194,14 +191,14 @@ def test_an_answer_to_an_earlier_stop_changes_nothing(waiting, bob):
         follow=True,
     )
 
-    assert "does not wait for that any more" in response.content.decode()
+    assert "is no longer waiting for that" in response.content.decode()
     assert answers_of(waiting) == []
 
 
 def test_viewers_see_the_stop_and_cannot_answer(shop, waiting, paused_too):
     vera = client_of(make_user("vera", shop, role="viewer"))
 
-    assert "nothing knows what lookup_order" in page_of(vera, waiting)
+    assert "no known answer from lookup_order" in page_of(vera, waiting)
     assert '<form method="post"' not in match(r'<article class="report">(.*)</article>', page_of(vera, waiting))
     assert post(vera, "answer_by_hand", waiting, way="not_found").status_code == 403
     for name in ("continue_replay", "step_replay"):
@@ -259,7 +256,7 @@ def test_the_state_at_the_pause_is_shown(shop, bob):
     made = load_forked(shop, initial_state={"plan": "refund"})
     paused = make_paused(load_parent(shop), produced_run=made)
 
-    assert "refund" in match(r"State at that moment</h3>(.*?)</section>", page_of(bob, paused))
+    assert "refund" in match(r"State at this point</h3>(.*?)</section>", page_of(bob, paused))
 
 
 @pytest.mark.parametrize(("name", "is_stepping"), [("continue_replay", False), ("step_replay", True)])
@@ -274,7 +271,7 @@ def test_a_paused_replay_goes_on(paused, bob, name, is_stepping):
 def test_what_does_not_pause_does_not_go_on(waiting, bob, name):
     response = bob.post(reverse(name, args=["shop", waiting.replay_id]), {"stop": TOKEN}, follow=True)
 
-    assert "does not wait for that any more" in response.content.decode()
+    assert "is no longer waiting for that" in response.content.decode()
     waiting.refresh_from_db()
     assert waiting.state == "done"
 
@@ -359,11 +356,11 @@ def test_an_answer_is_typed_refused_mended_and_given_without_scripts(browser, li
     open_replay(page, live_server, waiting)
 
     page.fill("[name=value]", '{"orders": [}')
-    page.get_by_role("button", name="Answer and go on").click()
+    page.get_by_role("button", name="Answer and continue").click()
     expect(page.get_by_role("alert")).to_contain_text("line 1, column 13")
     assert page.input_value("[name=value]") == '{"orders": [}'
     page.fill("[name=value]", '{"orders": []}')
-    page.get_by_role("button", name="Answer and go on").click()
+    page.get_by_role("button", name="Answer and continue").click()
 
     expect(page.locator(".verdict-words")).to_contain_text("Waiting for a worker")
     assert answers_of(waiting) == [{"at": 4, "asked": ASKED, "value": {"orders": []}}]

@@ -56,7 +56,7 @@ def test_the_verdict_is_in_words_and_the_world_was_off(shop, bob):
     page = page_of(bob, make_replay(run, produced_run=produced))
 
     assert "Reproduced: same 1 step, same answer" in page
-    assert "world off: 0 network calls, 0 writes" in page
+    assert "isolated: 0 network calls, 0 writes" in page
     assert "namespaces, read-only root, seccomp and audit hook" in page
     assert "171 fields, 14 volatile ones left out" in page
     assert "parameters" in page
@@ -101,11 +101,11 @@ def head_badges(page):
         ({"state": "queued", "verdict": None, "live_calls": None, "facts": {}}, []),
         ({"state": "running", "verdict": None, "live_calls": None, "facts": {}}, []),
         ({"state": "failed", "verdict": "could_not_run", "live_calls": None, "facts": {}}, []),
-        ({}, [("world", "world off")]),
+        ({}, [("world", "isolated")]),
         ({"facts": FACTS | {"fence": {"kernel": [], "held": []}}}, [("amber", "audit hook only")]),
-        ({"facts": FACTS | {"fence": {"kernel": [], "held": ["network"]}}}, [("amber", "world off in part")]),
+        ({"facts": FACTS | {"fence": {"kernel": [], "held": ["network"]}}}, [("amber", "partly isolated")]),
         ({"order": LOOK, "state": "running", "verdict": None, "live_calls": None}, [("amber", "live tools: look")]),
-        ({"order": LOOK}, [("world", "world off")]),
+        ({"order": LOOK}, [("world", "isolated")]),
         ({"order": LOOK, "live_calls": 2, "facts": FACTS | LOOKED}, [("amber", "live tools: look × 2")]),
         ({"order": LOOK, "live_calls": 2, "state": "crashed"}, [("amber", "2 live calls")]),
     ],
@@ -115,7 +115,7 @@ def test_the_badge_says_what_held_and_not_what_was_asked_for(shop, bob, columns,
     page = page_of(bob, make_replay(load_example(shop, "r_8821"), **columns))
 
     assert head_badges(page) == badges
-    assert ("world off" in page) is any("world off" in words for _, words in badges)
+    assert ("isolated" in page) is any("isolated" in words for _, words in badges)
 
 
 def test_only_a_world_that_was_off_has_its_sign(shop, bob):
@@ -173,7 +173,7 @@ def test_a_missed_fixture_shows_the_call_and_the_nearest_ones(shop, bob):
     page = page_of(bob, replay)
 
     assert "fixture for step 3 missing" in page
-    assert "<span>Stopped at the unknown</span>" in page
+    assert "<span>Stopped: answer unknown</span>" in page
     assert "<span>Error</span>" not in page
     assert "</strong>({&quot;query&quot;: &quot;my order&quot;})" in page
     assert "user_id" in page
@@ -197,7 +197,7 @@ def test_a_request_of_a_tool_without_an_answer_is_named(shop, bob):
     page = page_of(bob, replay)
 
     assert "no recorded exchange answers" in page
-    assert "The request that no recording answers" in page
+    assert "The request without a recorded answer" in page
     assert "it is another one" in page
     assert "GET https://shop/recorded" in page
     assert "No call of this tool was recorded" not in page

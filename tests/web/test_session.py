@@ -26,12 +26,12 @@ def test_the_page_says_what_happened_and_whether_it_can_be_replayed(shop, bob):
 
     page = page_of(bob, run)
 
-    assert '<p class="story">3 steps · 1 tool call · answered · first odd step: 3</p>' in page
+    assert '<p class="story">3 steps · 1 tool call · answered · first anomaly at step 3</p>' in page
     assert "replayable" in match(r'<h2 id="kit-title">(.*?)</h2>', page)
     assert page.count('<li class="kit-') == 12
     assert "lookup_order was called without user_id" in page
     assert "recorded answers only" in page
-    assert "world off" not in page
+    assert "isolated" not in page
     assert "Next time:" in page
 
 
@@ -224,7 +224,7 @@ def test_what_a_sub_agent_was_asked_stands_below_and_its_run_opens_second(shop, 
     opened = bob.get(reverse("session", args=["shop", "team"]))
 
     assert re.findall(r'aria-label="Run (\d)"', page) == ["2", "1"]
-    assert (page.count("asked of a sub-agent"), other.count("asked of a sub-agent")) == (1, 0)
+    assert (page.count("asked a sub-agent"), other.count("asked a sub-agent")) == (1, 0)
     assert opened.context["run"].run_id == "boss"
 
 
@@ -260,7 +260,7 @@ def test_a_history_that_was_rewritten_says_so(shop, bob):
     run = load_record(shop, steps=[model_step(1), model_step(2, request={"messages": changed})])
 
     assert "1 message of the previous request changed or gone" in page_of(bob, run, view="messages", step=2)
-    assert "does not go on from the previous request" in page_of(bob, run, step=2)
+    assert "does not continue from the previous request" in page_of(bob, run, step=2)
 
 
 def test_a_long_history_is_read_from_its_end(shop, bob):

@@ -165,7 +165,7 @@ def test_spans_are_shown_before_their_session_is_there(shop, ann):
     page = " ".join(re.sub(r"<.*?>", " ", ann.get(f"{ADDRESS}/waiting").content.decode()).split())
 
     assert "received 1 span, " in page
-    assert "the session is here when its run has ended" in page
+    assert "the session appears when its run has ended" in page
 
 
 def test_log_records_are_not_called_spans(shop, ann):

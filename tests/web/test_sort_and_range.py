@@ -219,7 +219,7 @@ def test_an_empty_range_offers_all_times(shop, bob):
     page = bob.get(ADDRESS, {"range": "15m", "sort": "-took"}).content.decode()
 
     assert "No session matches in this time." in page
-    assert '<a href="?sort=-took">look</a>' in page
+    assert '<a href="?sort=-took">show</a>' in page
 
 
 def test_filters_keep_the_time_and_the_order(shop, bob):

@@ -172,8 +172,8 @@ def test_a_state_that_grew_deeper_than_can_be_drawn_is_said(shop, bob):
         steps=[changing({"op": "add", "path": "/a" * (90 * i + 1), "value": nested}) for i in range(12)],
     )
 
-    assert "It is nested too deep to be drawn." in state_page(bob, run)
-    assert "It is nested too deep to be drawn." not in state_page(bob, run, step=1)
+    assert "It is nested too deeply to be shown." in state_page(bob, run)
+    assert "It is nested too deeply to be shown." not in state_page(bob, run, step=1)
 
 
 # --- one value ---------------------------------------------------------------------------------
@@ -485,7 +485,7 @@ def test_the_answer_of_a_call_that_went_on_is_not_known_yet(shop, bob):
 
     assert "the final word" in whole
     assert "the final word" not in restored
-    assert "not ended yet" in restored
+    assert "not finished yet" in restored
 
 
 def test_the_answer_of_a_call_that_had_ended_is_known(shop, bob):
@@ -494,7 +494,7 @@ def test_the_answer_of_a_call_that_had_ended_is_known(shop, bob):
     restored = page_of(bob, load_record(shop, steps=steps), at_step=2)
 
     assert "the word" in restored
-    assert "not ended yet" not in restored
+    assert "not finished yet" not in restored
 
 
 def test_the_list_of_a_restored_run_ends_at_the_step(shop, bob):

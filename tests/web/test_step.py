@@ -127,7 +127,7 @@ def test_a_fixture_says_when_it_was_recorded_and_who_used_it(shop, bob):
 def test_a_step_without_an_answer_has_no_fixture_to_give(shop, bob):
     steps = [{"kind": "tool", "name": "ask", "tool_name": "ask"}]
 
-    assert "no answer to give back" in step_page(bob, load_record(shop, steps=steps), 1)
+    assert "no answer to return" in step_page(bob, load_record(shop, steps=steps), 1)
 
 
 def test_bytes_that_are_gone_are_said_and_the_rest_stands(shop, bob):

@@ -279,7 +279,7 @@ def test_the_page_says_many_for_what_was_not_counted(shop, monkeypatch):
 
     page = client_of(make_user("eve", shop)).get("/p/shop/storage").content.decode()
 
-    assert "too much to add up" in page
+    assert "too much to total" in page
     assert "many" in page
 
 
@@ -337,7 +337,7 @@ def test_the_page_is_accessible_and_fits(page: Page, live_server, shop, monkeypa
     check("filled")
     monkeypatch.setattr(queries, "AT_MOST", 1)
     page.reload()
-    assert "too much to add up" in page.inner_text("main")
+    assert "too much to total" in page.inner_text("main")
     check("cut")
     page.goto(f"{live_server.url}/p/shop/setup")
     check("set up")

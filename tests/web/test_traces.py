@@ -169,7 +169,7 @@ def test_spans_in_circles_and_orphans_are_all_shown(shop, bob):
     page = page_of(bob, run, view="raw")
 
     assert page.count('id="span-') == 4
-    assert page.count("parent not here") == 1
+    assert page.count("parent not received") == 1
 
 
 def test_the_spans_are_downloaded_as_otlp_and_give_the_same_spans_again(shop, bob):
@@ -283,13 +283,13 @@ def test_a_run_whose_topmost_span_has_not_come_says_so_until_it_is_there(shop, b
     receive(shop, [agent(1)])
     done = arriving(bob, run, 2).content.decode()
 
-    assert "2 spans so far, the topmost one has not come." in page
+    assert "2 spans so far, the root span has not arrived." in page
     assert 'hx-trigger="every 2s, refresh"' in page
-    assert "More has come and is being read." in behind
+    assert "More spans have arrived and are being processed." in behind
     assert "being read" not in grown
     assert "1 new · show" in grown
     assert "hx-trigger" in grown
-    assert "the topmost span has come" in done
+    assert "the root span has arrived" in done
     assert "hx-trigger" not in done
     assert 'id="arriving"' in page_of(bob, run)
     assert "Still arriving" not in page_of(bob, run)
@@ -308,7 +308,7 @@ def test_an_unchanged_arrival_is_answered_without_a_body(shop, bob):
 def test_a_topmost_span_that_has_not_ended_is_told_from_one_that_is_missing(shop, bob):
     run = run_of(shop, span(1, None, end_ns=None, attributes=agent(1).attributes), tool(2, 1))
 
-    assert "the topmost one has not ended." in page_of(bob, run)
+    assert "the root span has not ended." in page_of(bob, run)
 
 
 def test_a_run_that_was_given_up_says_what_to_do(shop, bob):
@@ -318,7 +318,7 @@ def test_a_run_that_was_given_up_says_what_to_do(shop, bob):
 
     page = page_of(bob, run)
 
-    assert "Incomplete: the topmost span never came." in page
+    assert "Incomplete: the root span never arrived." in page
     assert "force_flush" in page
     assert "parentbased_always_on" in page
     assert "hx-trigger" not in match(r'<div id="arriving"(.*?)>', page)
@@ -393,8 +393,8 @@ def test_traces_of_other_projects_are_not_there(shop, bob):
     assert bob.get(f"/p/other/traces/{TRACE}").status_code == 404
     for name, args in (("spans_file", [TRACE, "spans"]), ("span_value", [TRACE, span_id(2), 0])):
         assert bob.get(reverse(name, args=["other", *args])).status_code == 404
-    assert "Nothing of yours" in bob.get("/find", {"q": span_id(2)}).content.decode()
-    assert "Nothing of yours" in bob.get("/find", {"q": TRACE}).content.decode()
+    assert "Nothing that you can see" in bob.get("/find", {"q": span_id(2)}).content.decode()
+    assert "Nothing that you can see" in bob.get("/find", {"q": TRACE}).content.decode()
 
 
 # --- finding -----------------------------------------------------------------------------------
@@ -487,7 +487,7 @@ def test_the_line_of_an_arriving_run_follows_by_itself(signed_in, live_server, s
     make_run(Trace.objects.get())
     expect(line).to_contain_text("1 new", timeout=10_000)
     receive(shop, [agent(1)])
-    expect(line).to_contain_text("the topmost span has come", timeout=10_000)
+    expect(line).to_contain_text("the root span has arrived", timeout=10_000)
     assert signed_in.locator(".steps tbody tr").count() == 1
 
     press(signed_in, ".")

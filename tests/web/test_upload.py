@@ -40,8 +40,8 @@ def test_a_file_of_several_runs_is_stored_and_the_same_again_is_said(shop, ann):
     again = upload(ann, runs).content.decode()
 
     assert "2 runs in" in first
-    assert "was here already" not in first
-    assert again.count("was here already") == 2
+    assert "already stored" not in first
+    assert again.count("already stored") == 2
     assert Run.objects.count() == 2
 
 

@@ -113,7 +113,7 @@ def test_a_run_that_does_not_reproduce_shows_three_factors_and_a_new_attempt(bob
     page = page_of(bob, parent)
     branch = step_of(page, 6)
 
-    assert "It does not reproduce: replay #1 took another course at step 2." in page
+    assert "It does not reproduce: replay #1 took a different course at step 2." in page
     assert next_step(page) == "6"
     assert re.search(r'class="flow-factors"\s+open', branch)
     for title in ("Time-dependent data?", "API changes?", "Rate limits?"):
@@ -179,7 +179,7 @@ def test_code_replays_decide_and_forks_that_wait_do_not(bob, parent):
     assert "Not known yet" in page_of(bob, parent)
 
     make_replay(parent, 2, "diverged", mode="code", divergence={"step": 3}, order={"agent": "support"})
-    assert "It does not reproduce: code replay #2 took another course at step 3." in page_of(bob, parent)
+    assert "It does not reproduce: code replay #2 took a different course at step 3." in page_of(bob, parent)
 
 
 @pytest.mark.parametrize("state", ["crashed", "cancelled"])
@@ -187,7 +187,7 @@ def test_a_replay_that_died_says_nothing(bob, parent, state):
     make_replay(parent, 1, "could_not_run", state=state)
 
     assert "Not known yet" in page_of(bob, parent)
-    assert "replay #1 did not come to its end" in step_of(page_of(bob, parent), 4)
+    assert "replay #1 did not finish" in step_of(page_of(bob, parent), 4)
 
 
 def test_forks_of_forks_are_named_with_their_parent(bob, parent):
@@ -270,7 +270,7 @@ def test_viewers_read_all_and_change_nothing(shop, parent):
     main = main[: main.index("</main>")]
 
     assert "Time-dependent data?" in main
-    assert "replay #1 took another course" in main
+    assert "replay #1 took a different course" in main
     assert "<form" not in main
     assert "<button" not in main
     assert 'class="btn' not in main
@@ -295,7 +295,7 @@ def test_recorded_text_is_escaped(shop, bob):
 
     pages = page_of(bob, run) + page_of(bob, other)
 
-    assert "asked for sonnet-4, &lt;b&gt; answered" in pages
+    assert "requested sonnet-4, &lt;b&gt; answered" in pages
     assert "<b>" not in pages
     assert "<script>alert" not in pages
     assert "&lt;script&gt;alert(1)" in pages

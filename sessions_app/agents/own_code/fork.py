@@ -98,7 +98,7 @@ def _plan(run: Run, own: OwnAgent, order: Order) -> ForkPlan:
     the messages that there were and the state that is wanted."""
     for change in order.changes:
         if isinstance(change, NewInstructions | NewMessage | NewModel):
-            raise CannotFork("The team's own code says what its model is asked; change that in the code.")
+            raise CannotFork("The team's own code decides what it sends to its model; change that in the code.")
     if not order.changes_state:
         return plan_fork(run, replace(order, at_step=1))
     if own.deps_of_state is None:

@@ -93,7 +93,7 @@ def _http_step(step: Step) -> HttpStep:
 def refuse(request: SentRequest) -> NoReturn:
     """A request outside of a tool's call, which counts as an attempt to reach the world."""
     sys.audit("socket.connect", None, request.url)
-    raise WorldIsOff(f"The world is off in a replay: {request.words}.")
+    raise WorldIsOff(f"Replays are isolated: {request.words}.")
 
 
 class _Miss:

@@ -58,7 +58,7 @@ def _serve(request: JsonObject, target: str, fence: Fence, limits: CodeLimits, p
         return replay_with_code(request, load_team_agent(target), on_progress, asked)
 
     if read_order(request.get("order") or {}).tools.run and not fence.holds_all:
-        words = f"Tools run only where the kernel keeps the world out. Here there is {fence.words}."
+        words = f"Tools run only where the kernel enforces isolation. This machine has: {fence.words}."
         return result_body(Result(verdict="could_not_run", error=words), None, fence)
     result, record = attempt(request, pipe, replay, lambda error: crash_words(error, limits, fence))
     body = result_body(_as_crash(result, limits, fence), record, fence)
@@ -85,7 +85,7 @@ def _of_limit(kind: str | None, limits: CodeLimits, fence: Fence) -> str | None:
     if kind == "MemoryError":
         return f"crashed: memory limit {limits.memory_mb} MB"
     if kind == "WorldIsOff" and fence.attempts:
-        return f"crashed: reached for the world, which is off in a replay ({', '.join(dict.fromkeys(fence.attempts))})"
+        return f"crashed: tried to leave the isolated replay ({', '.join(dict.fromkeys(fence.attempts))})"
     return None
 
 

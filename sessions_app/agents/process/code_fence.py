@@ -67,7 +67,7 @@ def _audit(fence: Fence, watched: frozenset[str], home: str, event: str, argumen
     if event not in watched or (event in _ON_DISK and stays_home(event, arguments, home)):
         return
     fence.attempts.append(event)
-    raise WorldIsOff(f"The world is off in a replay: {event}.")
+    raise WorldIsOff(f"Replays are isolated: {event}.")
 
 
 _ON_DISK = DISK | {"open"}

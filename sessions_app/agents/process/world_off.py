@@ -128,7 +128,7 @@ def start_nothing(*call: object) -> int:
 def _audit(fence: Fence, event: str, arguments: tuple[object, ...]) -> None:
     if event in _REFUSED or (event == "open" and _writes(arguments)):
         fence.attempts.append(event)
-        raise WorldIsOff(f"The world is off in a replay: {event}.")
+        raise WorldIsOff(f"Replays are isolated: {event}.")
 
 
 def _writes(arguments: tuple[object, ...]) -> bool:

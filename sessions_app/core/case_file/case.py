@@ -20,7 +20,7 @@ This is a case file: recordings of AI agent runs, sealed.
 
 records/0001.json   the run that the case is about, in the format agent-replay.run
 records/0002.json … the run that it came from and its replays, as many as fit
-report.json         what is known of the run: what it did, what is odd, whether its replays agree
+report.json         what is known of the run: what it did, its anomalies, whether its replays agree
 redaction.json      which secrets were replaced before anything was stored
 manifest.json       the SHA-256 of every entry, and the seal over all of them
 

@@ -36,7 +36,7 @@ def statuses(run: Run, title: str, wanted: Collection[int]) -> Check:
         said = join_words([f"HTTP {code}" for code in sorted(set(found.values()))])
         return Check(title=title, sight="seen", words=f"{said}.", steps=tuple(found))
     if not calls:
-        return Check(title=title, sight="not_captured", words="No call to the outside was recorded.")
+        return Check(title=title, sight="not_captured", words="No external call was recorded.")
     if len(codes) < len(calls):
         words = f"A status was recorded on {len(codes)} of {count(len(calls), 'call')}."
         return Check(title=title, sight="not_captured", words=words)

@@ -17,14 +17,14 @@ Definitions = dict[str, bytes]
 
 
 def model_version(run: Run) -> Check:
-    title = "Another model than was asked for"
+    title = "Model other than requested"
     bare = [step for step, call in run.model_calls if not _asked(run, call) or not call.answered_model]
     if other := _other_answers(run):
         return Check(title=title, sight="seen", words=_said_models(run), steps=indexes(other))
     if not run.model_calls:
         return Check(title=title, sight="not_captured", words=NO_REQUEST)
     if bare:
-        words = f"{len(bare)} of {count(len(run.model_calls), 'request')} without the model asked for or that answered."
+        words = f"{len(bare)} of {count(len(run.model_calls), 'request')} without the requested or responding model."
         return Check(title=title, sight="not_captured", words=words, steps=indexes(bare))
     return Check(title=title, sight="not_seen", words=_said_models(run))
 
@@ -43,7 +43,7 @@ def _other_answers(run: Run) -> list[Step]:
 
 def _said_models(run: Run) -> str:
     pairs = dict.fromkeys((_asked(run, call), call.answered_model) for _, call in run.model_calls)
-    said = (f"asked for {asked or 'not captured'}, {got or 'not captured'} answered" for asked, got in pairs)
+    said = (f"requested {asked or 'not captured'}, {got or 'not captured'} answered" for asked, got in pairs)
     return f"{'; '.join(said)}."
 
 
@@ -93,7 +93,7 @@ def versions(run: Run) -> Check:
     provider = run.provider or (providers[0] if providers else None)
     known = {"provider": provider, "framework version": framework, "commit": run.code.commit}
     if bare := [name for name, value in known.items() if not value]:
-        words = f"No {join_words(bare, 'or')}: that they are the same today cannot be told."
+        words = f"No {join_words(bare, 'or')}: whether they are the same today cannot be determined."
         return Check(title=title, sight="not_captured", words=words)
     said = ", ".join(f"{name} {value}" for name, value in known.items())
     return Check(title=title, sight="not_seen", words=f"One throughout the run: {said}.")
@@ -101,7 +101,7 @@ def versions(run: Run) -> Check:
 
 def refusals(run: Run) -> Check:
     """Errors of the other side that do not come from its load."""
-    return statuses(run, "HTTP errors, but for those of a limit", _ERRORS)
+    return statuses(run, "HTTP errors, except rate limits", _ERRORS)
 
 
 CHECKS = (model_version, tool_schemas, versions, refusals)

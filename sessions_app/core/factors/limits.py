@@ -22,7 +22,7 @@ def overload(run: Run) -> Check:
 
 
 def told_to_wait(run: Run) -> Check:
-    title = "Retry-After, and words of a limit"
+    title = "Retry-After, or words that suggest a limit"
     found = [step for step in outward(run) if _is_told_to_wait(step)]
     if found:
         words = f"In what {count(len(found), 'step')} got back."
@@ -53,14 +53,14 @@ def _is_refused(step: Step) -> bool:
 
 
 def cut_answers(run: Run) -> Check:
-    title = "Answers that were cut"
+    title = "Truncated answers"
     if cut := [step for step in run.steps if _is_cut(step)]:
         return Check(title=title, sight="seen", words=f"{count(len(cut), 'answer')} cut off.", steps=indexes(cut))
     bare = [step for step in outward(run) if not _has_known_end(step)]
     if bare or not run.steps:
         words = f"How the answer ended was not recorded on {count(len(bare), 'call')}."
         return Check(title=title, sight="not_captured", words=words, steps=indexes(bare))
-    return Check(title=title, sight="not_seen", words="Every answer came to its end.")
+    return Check(title=title, sight="not_seen", words="Every answer was complete.")
 
 
 def _is_cut(step: Step) -> bool:
@@ -77,7 +77,7 @@ def _has_known_end(step: Step) -> bool:
 
 
 def retries(run: Run) -> Check:
-    title = "Calls that were tried again"
+    title = "Retried calls"
     tools = own_tools(run)
     found = [s for s, call in tools if call.retry or call.outcome == "retried" or "retry_of" in s.extra]
     if found:

@@ -96,7 +96,7 @@ def _parts(text: str) -> list[str]:
 
 def _comparison(part: str, root: str) -> Comparison:
     if not part:
-        raise ConditionError("On one side of `and` stands nothing.", part="and")
+        raise ConditionError("One side of `and` is empty.", part="and")
     left = _LEFT.match(part)
     if left is None:
         raise _no_comparison(part)
@@ -119,7 +119,7 @@ def _right(sign: str, text: str) -> JsonValue:
 
 def _no_comparison(part: str) -> ConditionError:
     words = "use `path is empty`, `path = value`, `path contains value` or `path >= number`"
-    return ConditionError(f"{part[:80]!r} is no comparison; {words}.", part=part[:80])
+    return ConditionError(f"{part[:80]!r} is not a comparison; {words}.", part=part[:80])
 
 
 def _is(path: tuple[str | int, ...], word: str, *, negated: bool) -> Comparison:
@@ -130,7 +130,7 @@ def _is(path: tuple[str | int, ...], word: str, *, negated: bool) -> Comparison:
 
 def _path(text: str, root: str) -> tuple[str | int, ...]:
     if _PATH.fullmatch(text) is None:
-        raise ConditionError(f"{text[:80]!r} is no path; write it as `orders[0].status`.", part=text[:80])
+        raise ConditionError(f"{text[:80]!r} is not a path; write it as `orders[0].status`.", part=text[:80])
     segments = [int(found[2]) if found[2] else found[1] for found in _SEGMENT.finditer(text)]
     return tuple(segments) if segments[0] in ROOTS else (root, *segments)
 
@@ -143,7 +143,7 @@ def _value(text: str) -> JsonValue:
         if _WORD.fullmatch(text):
             return text
     words = "write a value as JSON, and a text of several words in quotation marks"
-    raise ConditionError(f"{text[:80]!r} is no value; {words}.", part=text[:80])
+    raise ConditionError(f"{text[:80]!r} is not a value; {words}.", part=text[:80])
 
 
 def _found(seen: JsonValue, path: tuple[str | int, ...]) -> JsonValue:

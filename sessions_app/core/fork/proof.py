@@ -63,7 +63,7 @@ def _state(parent: Run, states: States) -> Part:
     if states == "changed":
         return not_comparable("read from your code, which began with the changed state")
     if states == "unknown":
-        return not_comparable("the agent does not say how to read its state")
+        return not_comparable("the agent does not define how to read its state")
     return PROVEN
 
 
@@ -81,4 +81,4 @@ def _outcome(comparison: Comparison, limit: Reason | None) -> Part:
         return PROVEN if is_same else Part(state="not_proven", reason="differs from the recorded one")
     if comparison.left.status == "cut_off" and facts["final"].status == "same":
         return PROVEN
-    return not_comparable("what the run that it was forked from ended with was not recorded")
+    return not_comparable("the outcome of the parent run was not recorded")

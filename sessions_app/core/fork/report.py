@@ -50,7 +50,7 @@ class Samples:
     def again_words(self) -> str:
         """Of an unchanged scene."""
         if self.n == 1:
-            return "The live model did the same again" if self.again else "The live model did something else"
+            return "The live model did the same again" if self.again else "The live model did something different"
         failed = f"; {self.n - self.done} failed" if self.done < self.n else ""
         return f"The live model did the same again in {self.again or 0} of {self.done} samples{failed}"
 
@@ -126,7 +126,7 @@ def fork_in_words(
 ) -> str | None:
     """None where the words for any replay say it: it could not run, or was cancelled."""
     if verdict == "unknown_from_step" and stopped_at is not None:
-        return f"Stopped at step {stopped_at}: nothing knows what {fork.asked or 'comes next'} answers"
+        return f"Stopped at step {stopped_at}: no known answer from {fork.asked or 'the next step'}"
     if verdict not in ("diverged", "reproduced"):
         return None
     if fork.samples is not None:
@@ -135,10 +135,10 @@ def fork_in_words(
         return f"{'As' if fork.met else 'Not as'} expected: {fork.expected}"
     kind = proof.outcome_kind if proof else None
     if verdict == "reproduced" and proof and proof.is_reproduction:
-        return f"No other course: the same {_steps(proof.same_steps)} and the same {kind} as without the change"
+        return f"Same course: the same {_steps(proof.same_steps)} and the same {kind} as without the change"
     if verdict == "reproduced":
-        return "No other course was seen; what it came to was not compared"
-    return f"{'Another course' if fork.changes else 'Went on'}: ended {_ending(kind)} after {_steps(steps)}"
+        return "No different course was seen; the outcome was not compared"
+    return f"{'Different course' if fork.changes else 'Continued'}: ended {_ending(kind)} after {_steps(steps)}"
 
 
 def _ending(kind: OutcomeKind | None) -> str:

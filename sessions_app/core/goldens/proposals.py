@@ -41,7 +41,7 @@ def proposals(run: Run, trace: Trace) -> list[Proposal]:
         *_calls(trace),
         *_of_calls(trace),
         *_states(run, trace),
-        Proposal(words="no tool is called that changes something", check={"kind": "no_write"}),
+        Proposal(words="no tool that changes something is called", check={"kind": "no_write"}),
         *_people(trace),
     ]
 
@@ -139,7 +139,7 @@ def _at_end(trace: Trace, path: str) -> JsonValue:
 
 def _people(trace: Trace) -> Iterator[Proposal]:
     if trace.user_id is not None or trace.tenant_id is not None:
-        yield Proposal(words="no value of another user is told", check={"kind": "no_value_of_other_user"})
+        yield Proposal(words="no value of another user is revealed", check={"kind": "no_value_of_other_user"})
 
 
 def _escaped(name: str) -> str:

@@ -62,7 +62,7 @@ def _result(samples: Sequence[Sequence[Judged]], played: Played) -> tuple[Result
     if None not in outcomes:
         return "pass", _passed(samples)
     if played.stopped_at is not None:
-        return "fail", f"Behaves otherwise from step {played.stopped_at} on: {played.words}"
+        return "fail", f"Behaves differently from step {played.stopped_at} on: {played.words}"
     return "nothing_covered", _uncovered(samples)
 
 

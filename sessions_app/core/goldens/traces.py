@@ -12,7 +12,7 @@ from sessions_app.core.state import lack_of_states
 from sessions_app.core.state_history import StateHistory
 
 
-def trace_of(run: Run, *, scene: Run | None = None, why_not_ended: str = "the run came to no end") -> Trace:
+def trace_of(run: Run, *, scene: Run | None = None, why_not_ended: str = "the run did not finish") -> Trace:
     """`scene` is the run that was played again; `why_not_ended` is said of what cannot be judged in a run that was
     stopped."""
     failed = run.status == "error"

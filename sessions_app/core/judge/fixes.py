@@ -56,7 +56,7 @@ FIXES: dict[str, Fix] = {
     ),
     "tool_io": Fix(
         sentence="Record what each tool was asked and what it answered, errors too, and the HTTP exchange behind it, "
-        "which the recorder keeps with http=True. Of a tool that sends no HTTP there is no more than its values.",
+        "which the recorder keeps with http=True. For a tool that sends no HTTP, its values are all there is.",
         code='{"kind": "tool", "tool_name": "lookup_order", "call_id": "call_1",\n'
         ' "arguments": {"order_id": "ORD-5521"}, "result": "2x Widget Pro, shipped",\n'
         ' "http": {"method": "GET", "url": "https://…", "status": 200, "response_body": "…"}}',
@@ -84,7 +84,7 @@ FIXES: dict[str, Fix] = {
     ),
     "nothing_recorded": Fix(sentence="Send the messages of the run, or its steps."),
     "only_final_output": Fix(
-        sentence="Save all messages of the run; the output alone does not show how the run came to it."
+        sentence="Save all messages of the run; the output alone does not show how the run got there."
     ),
     "model_answers_missing": Fix(
         sentence="Record the answer of every model call as its `response`; "
@@ -94,19 +94,17 @@ FIXES: dict[str, Fix] = {
     "model_answer_missing": Fix(sentence="Record the answer of every model call, or the error it ended in."),
     "tool_answers_missing": Fix(sentence="Record the return value of every tool as its `result`."),
     "tool_answer_missing": Fix(sentence="Record the return value of every tool, or the error it raised."),
-    "other_course": Fix(
-        sentence="Record every call of a model, and the runs of agents that work at once as runs of their own."
-    ),
-    "tool_not_offered": Fix(sentence="Record with each request all tools that the model was offered."),
+    "other_course": Fix(sentence="Record every model call, and record agents that work in parallel as separate runs."),
+    "tool_not_offered": Fix(sentence="With each request, record all tools that were offered to the model."),
     "answer_cut_short": Fix(sentence="Send requests with the whole answers of tools; raise the limit that cuts them."),
-    "answer_contradicted": Fix(sentence="Record what each tool gave as it was told to the model."),
+    "answer_contradicted": Fix(sentence="Record each tool result exactly as it was sent to the model."),
     "spelling_contradicted": Fix(
-        sentence="Record a number with the same digits wherever it stands: 1.0 and 1.00 are two texts to a model."
+        sentence="Record a number with the same digits wherever it stands: 1.0 and 1.00 are different texts to a model."
     ),
-    "http_contradicted": Fix(sentence="Record with each answer of a model the HTTP of its own request."),
+    "http_contradicted": Fix(sentence="With each model answer, record the HTTP exchange of that request."),
     "instructions_changed": Fix(sentence="Record the instructions of each request, and whether code makes them."),
-    "instructions_contradicted": Fix(sentence="Record as `instructions` what the first request was sent with."),
-    "model_contradicted": Fix(sentence="Record as `model` the one that the first request asks, or leave it out."),
+    "instructions_contradicted": Fix(sentence="Set `instructions` to what was sent with the first request."),
+    "model_contradicted": Fix(sentence="Set `model` to the model named in the first request, or leave it out."),
     "calls_contradicted": Fix(sentence="List in `tool_calls` the calls that the messages hold, or leave it out."),
     "agent_contradicted": Fix(sentence="Record the agent of each step, and with each handoff the one that took over."),
     "call_ids_doubled": Fix(sentence="Save each call with the id that the model gave it; no two have the same one."),
@@ -123,19 +121,17 @@ FIXES: dict[str, Fix] = {
     "sent_otherwise": Fix(
         sentence="Put the words into the agent's history (`ctx.enqueue`, a history processor), which is recorded."
     ),
-    "retry_contradicted": Fix(sentence="Record as `retry` of a step what the message that tells of it holds."),
-    "retry_from_outside": Fix(sentence="Replay this run with your registered agent, or fork it behind this call."),
+    "retry_contradicted": Fix(sentence="Set `retry` of a step to what the message that reports the retry contains."),
+    "retry_from_outside": Fix(sentence="Replay this run with your registered agent, or fork it after this call."),
     "value_cut": Fix(sentence="Let tools take and give values of at most 100 levels and 200,000 entries."),
-    "output_missing": Fix(sentence="Record what the run ended with as its `output`, or the error as its `error`."),
-    "output_differs": Fix(sentence="Record as `output` what the agent's loop ended with."),
-    "output_function": Fix(
-        sentence="Read the answer in the recording; a function that makes the output does not run in a replay."
-    ),
+    "output_missing": Fix(sentence="Record the result of the run as its `output`, or the error as its `error`."),
+    "output_differs": Fix(sentence="Set `output` to the final result of the agent's loop."),
+    "output_function": Fix(sentence="Read the answer in the recording; an output function does not run in a replay."),
     "last_message_taken": Fix(
-        sentence="Replay the run with your own code, in the loop of the SDK; the recording holds each of the messages."
+        sentence="Replay the run with your own code, in the SDK's own loop; the recording holds all of the messages."
     ),
     "output_made_by_code": Fix(
-        sentence="Replay the run with your own code to see what it makes of the answer; "
+        sentence="Replay the run with your own code to see what it does with the answer; "
         "a replay of the recording alone cannot."
     ),
     "error_missing": Fix(sentence="Record the type and the message of the error that the run ended with."),
@@ -143,14 +139,14 @@ FIXES: dict[str, Fix] = {
         sentence="Replay the run with your own code to see whether it raises the error again; "
         "a replay of the recording alone cannot."
     ),
-    "begins_at_answer": Fix(sentence="End the history that a run is started with by a message of the user."),
-    "begins_with_nothing": Fix(sentence="Start the run with a message of the user."),
-    "input_contradicts": Fix(sentence="Record as `input` what the run was started with, and change neither."),
+    "begins_at_answer": Fix(sentence="Make sure that the history a run starts with ends with a user message."),
+    "begins_with_nothing": Fix(sentence="Start the run with a user message."),
+    "input_contradicts": Fix(sentence="Set `input` to exactly what the run was started with."),
     "prompts_beside_input": Fix(sentence="Start the run with the earlier prompts in its input, or with their answers."),
-    "prompt_missing": Fix(sentence="Save the message of the user with which each turn began."),
-    "attempt_as_step": Fix(sentence="Record one step for each request, with the attempts that failed inside of it."),
+    "prompt_missing": Fix(sentence="Save the user message that started each turn."),
+    "attempt_as_step": Fix(sentence="Record one step for each request, with its failed attempts inside it."),
     "past_contradicted": Fix(
-        sentence="Record what each request held as it was, and in `rewritten` what code made of it."
+        sentence="Record what each request originally contained, and in `rewritten` what code changed it to."
     ),
     "too_many_turns": Fix(sentence="Read the end in the recording; nothing is missing from it."),
     "history_rewritten": Fix(sentence="Read the later steps in the recording; a replay has none of your code."),

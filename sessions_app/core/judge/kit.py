@@ -97,7 +97,7 @@ KIT_LINES: tuple[tuple[KitKey, str, BucketName, Audit], ...] = (
     ("identity", "User, tenant and session", "input", kit_input.identity),
     ("input", "Input, byte for byte", "input", kit_input.input_message),
     ("instructions", "Instructions, full text", "input", kit_input.instructions),
-    ("tool_schemas", "Tool schemas of that moment", "environment", environment.tool_schemas),
+    ("tool_schemas", "Tool schemas at the time", "environment", environment.tool_schemas),
     ("retrieval", "Retrieved chunks", "side_effects", kit_side_effects.retrieval),
     ("model", "Model, provider and region", "environment", environment.model),
     ("sampling", "Temperature, top_p and seed", "environment", environment.sampling),

@@ -116,7 +116,7 @@ def input_message(run: Run) -> Finding:
         turns = count(run.prior.length, "earlier message")
         return captured(f"No new input: the run went on from {turns}.")
     if any(call.history for _, call in main_models(run)):
-        return partial("The input is not on the run; the first request holds what became of it.")
+        return partial("The run has no input; the first request holds a processed form of it.")
     return missing("No input was recorded.")
 
 

@@ -225,7 +225,7 @@ def _of_empty_answer(run: Run, call: ModelCall) -> Reason | None:
     if object_of(call.response).get("state") == "suspended":
         return reason_at_end(run, "empty_answer", f"The last answer was suspended. {_ASKS_AGAIN}")
     if kinds_said(call) == {"text"} and not any(map(_text_of, _parts_of(call))):
-        return reason_at_end(run, "empty_answer", f"The last answer says nothing. {_ASKS_AGAIN}")
+        return reason_at_end(run, "empty_answer", f"The last answer is empty. {_ASKS_AGAIN}")
     return None
 
 
@@ -245,19 +245,19 @@ def _of_output(run: Run, call: ModelCall) -> Reason | None:
     if run.output is None:
         if waiting(run):
             return None
-        return reason_at_end(run, "output_missing", "What the run ended with was not recorded.")
+        return reason_at_end(run, "output_missing", "The outcome of the run was not recorded.")
     unchecked = run.agent.output_unchecked
     if is_openai_agents(run) and _is_last_of_several(run.output, call):
-        told = "The last answer holds several messages. The OpenAI Agents SDK takes the last of them for the output,"
-        return reason_at_end(run, "last_message_taken", f"{told} the loop of a replay all of them.")
+        told = "The last answer holds several messages. The OpenAI Agents SDK uses the last of them as the output,"
+        return reason_at_end(run, "last_message_taken", f"{told} the replay loop all of them.")
     if any(same_output(run.output, answer) for answer in _answers(run, call, is_unchecked=bool(unchecked))):
         return None
     if call.response is None or not (_is_structured(run, call) or run.agent.output_changed):
         return _of_other_output(run, call)
     if unchecked is None and any(same_output(run.output, each) for each in _answers(run, call, is_unchecked=True)):
-        made = "The output is what the model gave; by its schema the team's type would have made another one of it."
+        made = "The output is what the model returned; by its schema, the team's type would have changed it."
     else:
-        made = "The output is not what the model gave: the team's type or check made it of that."
+        made = "The output is not what the model returned: the team's type or check produced it from that."
     return reason_at_end(run, "output_made_by_code", made)
 
 
@@ -266,7 +266,7 @@ def _of_other_output(run: Run, call: ModelCall) -> Reason:
     known where the answer is JSON, which a type of the team's reads; words are the output as they are."""
     differs = "The recorded output is not what the model's last answer says"
     if run.is_told_by_others or (run.source_format != "native" and _spells_json(call)):
-        made = f"{differs}; the recording does not tell whether code made it of that."
+        made = f"{differs}; the recording does not show whether code produced it from that."
         return reason_at_end(run, "output_made_by_code", made)
     return reason_at_end(run, "output_differs", f"{differs}.")
 

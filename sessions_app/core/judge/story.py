@@ -38,7 +38,7 @@ def story(run: Run, anomalies: Iterable[Anomaly] = ()) -> str:
         _calls_in_words(run),
         _end_in_words(run),
         _failures_in_words(run),
-        None if odd is None else f"first odd step: {odd}",
+        None if odd is None else f"first anomaly at step {odd}",
     ]
     return " · ".join(part for part in parts if part)
 

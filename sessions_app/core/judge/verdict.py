@@ -127,11 +127,11 @@ def _no_model_answers(run: Run) -> Reason | None:
     return reason_at(run, "model_answers_missing", _NO_ANSWER if models else _no_model(run))
 
 
-_NO_ANSWER = "No answer of a model was recorded."
+_NO_ANSWER = "No model answer was recorded."
 
 
 def _no_model(run: Run) -> str:
-    words = "No call of a model was recorded, so there is no request that a replay could check."
+    words = "No model call was recorded, so there is no request that a replay could check."
     has_states = any(step.state is not None for step in run.steps)
     return f"{words} The recorded states play back, step by step." if has_states else words
 
@@ -151,7 +151,7 @@ def _no_tool_answers(run: Run) -> Reason | None:
     ran = [pair for pair in own_tools(run) if not is_framework_written(pair[1])]
     if not gaps or any(is_answered(step, call) for step, call in ran):
         return None
-    message = "The tools' answers were not recorded, from the first call on."
+    message = "Tool answers were not recorded, starting with the first call."
     return reason_at(run, "tool_answers_missing", message, gaps[0])
 
 
@@ -159,7 +159,7 @@ def _no_input(run: Run) -> Reason | None:
     models = main_models(run)
     if run.input is not None or run.prior is not None or not models or models[0][1].history:
         return None
-    return reason_at(run, "input_missing", "The input was not recorded, and no request that holds it.")
+    return reason_at(run, "input_missing", "Neither the input nor a request that holds it was recorded.")
 
 
 ColdCheck = Callable[[Run], Reason | None]
@@ -179,7 +179,7 @@ COLD_CHECKS: tuple[ColdCheck, ...] = (
 def _missing_model_answers(run: Run) -> Iterator[Reason]:
     for step, call in main_models(run):
         if _has_no_answer(step, call) or (call.response is None and _must_have_answer(run, step)):
-            message = f"The model's answer of {step_name(step)} was not recorded."
+            message = f"The model answer at {step_name(step)} was not recorded."
             yield reason_at(run, "model_answer_missing", message, step)
 
 
@@ -222,7 +222,7 @@ def _goes_on_after_words(run: Run) -> Iterator[Reason]:
         return
     for (step, call), (after, later) in pairwise(main_models(run)):
         if kinds_said(call) == {"text"} and later.history is not None and not _is_asked_again(later.history):
-            message = f"The run goes on after the answer in words of {step_name(step)}; a replay ends with it."
+            message = f"The run continues after the text answer of {step_name(step)}; a replay ends there."
             yield Reason(code="later_turn", message=message, step=after.index)
             return
 

@@ -83,7 +83,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
     except re2.error as error:
         reason = error.args[0]
         words = reason.decode() if isinstance(reason, bytes) else reason
-        raise BadRule(f"is no regular expression (RE2): {words}.") from None
+        raise BadRule(f"is not a regular expression (RE2): {words}.") from None
     return compiled
 
 
@@ -95,7 +95,7 @@ def read_fields(text: str) -> tuple[str, ...]:
     names = _lines(text)
     for name in names:
         if not all(_path(name)) or len(name) > 100:
-            raise BadRule(f"{name[:40]!r} is no name of a field.")
+            raise BadRule(f"{name[:40]!r} is not a valid field name.")
     return names
 
 
@@ -120,5 +120,5 @@ def _read_pattern(line: str) -> tuple[str, str]:
 def _lines(text: str) -> tuple[str, ...]:
     lines = tuple(dict.fromkeys(line.strip() for line in text.splitlines() if line.strip()))
     if len(lines) > _MOST or any(len(line) > _LONGEST for line in lines):
-        raise BadRule(f"There is room for {_MOST} lines of {_LONGEST} characters.")
+        raise BadRule(f"At most {_MOST} lines of {_LONGEST} characters are allowed.")
     return lines

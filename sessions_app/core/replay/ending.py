@@ -418,20 +418,18 @@ def _requests(played: Played) -> Part:
 
 
 def _of_checks(played: Played) -> str | None:
-    return (
-        "what checks of the output told the model was taken from the recording" if played.has_taken_feedback else None
-    )
+    return "what output validation told the model was taken from the recording" if played.has_taken_feedback else None
 
 
 def _behind_tools(hooks: Sequence[str]) -> str | None:
     """What they made of an answer then is in the recorded one."""
     verb = "was" if len(hooks) == 1 else "were"
-    said = f"{join_words(list(hooks))} {verb} not run behind the tools, which gave their recorded answers"
+    said = f"{join_words(list(hooks))} {verb} not run after the tools, which returned their recorded answers"
     return said if hooks else None
 
 
 def _saved_order(plan: ReplayPlan) -> str | None:
-    said = f"the order in which the model was told the answers of tools was {TAKEN}"
+    said = f"the order in which tool answers were sent to the model was {TAKEN}"
     return said if are_told_in_saved_order(plan.run, plan.fixtures) else None
 
 
@@ -439,7 +437,7 @@ def _not_made_again(run: Run) -> str | None:
     """A client made the request again, and no loop of a replay has one that fails."""
     attempts = len(repeated_requests(run))
     which = "one failed attempt was" if attempts == 1 else f"{attempts} failed attempts were"
-    return f"{which} read from the recording and not made again" if attempts else None
+    return f"{which} read from the recording and not repeated" if attempts else None
 
 
 def _parameters(played: Played) -> Part:
@@ -449,7 +447,7 @@ def _parameters(played: Played) -> Part:
     if found == PROVEN and told is not None:
         return not_comparable(told)
     if found == PROVEN and untold:
-        return not_comparable(f"parameters of which the recording does not tell: {untold}")
+        return not_comparable(f"parameters that the recording does not show: {untold}")
     if found == PROVEN and played.has_taken_schemas:
         return not_comparable("the tools agree; the output schema was taken from the recording")
     return found
@@ -465,7 +463,7 @@ def _state(played: Played) -> Part:
     if played.observations.states == "taken":
         return PROVEN
     carried = played.observations.states == "carried"
-    words = "carried over from the recording, not run" if carried else "the agent does not say how to read its state"
+    words = "carried over from the recording, not run" if carried else "the agent does not define how to read its state"
     return not_comparable(words)
 
 
@@ -477,7 +475,7 @@ def _outcome(played: Played) -> Part:
     if played.limit is not None and played.limit.code != "output_differs":
         return not_comparable(played.limit.message.removesuffix("."))
     if not played.ending.is_regular:
-        return Part(state="not_proven", reason="the replay came to no outcome of its own")
+        return Part(state="not_proven", reason="the replay reached no outcome of its own")
     other = other_outcome(played.plan.run, played.ending)
     if other is not None:
         return differs_at(other)

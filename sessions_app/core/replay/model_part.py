@@ -17,11 +17,11 @@ def model_part(requests: Sequence[ObservedRequest], not_captured: Collection[str
     if all(request.asked is None for request in requests):
         return not_comparable(TAKEN)
     if "model" in not_captured:
-        return not_comparable("which model was asked is not known of both sides")
+        return not_comparable("which model was called is not known on both sides")
     if "settings" in not_captured:
         return not_comparable("the settings of the model were not recorded")
     untold = untold_fields(not_captured, "settings.")
-    return not_comparable(f"settings of which the recording does not tell: {untold}") if untold else PROVEN
+    return not_comparable(f"settings that the recording does not show: {untold}") if untold else PROVEN
 
 
 def model_of_fork(planned: Sequence[PlannedAnswer], requests: Sequence[ObservedRequest]) -> Part:

@@ -81,8 +81,8 @@ class Parts:
 
 
 NOT_WITH_SDK = (
-    "Code of the OpenAI Agents SDK replays with the recorded answers of the model, its tools frozen or run. It cannot "
-    "fork a run, and neither a model nor a tool goes live for it."
+    "OpenAI Agents SDK code replays with the recorded model answers, and its tools are either frozen or run. It cannot "
+    "fork a run, and it cannot use a live model or live tools."
 )
 
 PRESET_WORDS: dict[Preset, str] = {
@@ -114,40 +114,40 @@ def parts_of(
     )
 
 
-_AGENTS: dict[AgentPart, str] = {"rebuilt": "rebuilt from the recording", "yours": "your code of today"}
+_AGENTS: dict[AgentPart, str] = {"rebuilt": "rebuilt from the recording", "yours": "today's version of your code"}
 _MODELS: dict[ModelPart, str] = {
     "recorded": "the recorded answers",
-    "recorded_for_others": "the recorded answers, also to requests that differ",
-    "recorded_then_live": "the recorded answers; from the first request that differs on, a live model",
-    "live": "a live model, asked at every step",
+    "recorded_for_others": "the recorded answers, even to requests that differ",
+    "recorded_then_live": "the recorded answers; a live model from the first request that differs",
+    "live": "a live model, called at every step",
 }
 _BRIEF_AGENTS: dict[AgentPart, str] = {"rebuilt": "rebuilt", "yours": "your code"}
 _BRIEF_MODELS: dict[ModelPart, str] = {
     "recorded": "recorded",
-    "recorded_for_others": "recorded, also for other requests",
+    "recorded_for_others": "recorded, even for different requests",
     "recorded_then_live": "recorded, then live",
     "live": "live",
 }
 _TOOLS: dict[ToolsPart, str] = {
-    "frozen": "frozen: they give the recorded answers",
-    "run": "run: your functions, with the world off",
+    "frozen": "frozen: they return the recorded answers",
+    "run": "run: your functions, in isolation",
 }
-_UNSEALED_TOOLS = "run: your functions, on your own machine, without a seal"
+_UNSEALED_TOOLS = "run: your functions, on your own machine, not sandboxed"
 _CARRIED = "carried over where it was recorded, not run"
 _REGISTERED_STATE = "restored and read after each step, where the registration says how; otherwise not compared"
 _RESTORED = "restored at the start, where the registration says how; what frozen tools change is carried over, not run"
-_OWN_STATE = "as your code left it behind, compared where it was observed"
+_OWN_STATE = "as your code left it, compared where it was observed"
 _PROVES_LIVE = (
-    "Shows how often a model of today does the same again in the recorded scene: the same calls, the same outcome. "
-    "It is a sample and says nothing of what the model did then."
+    "Shows how often today's model does the same in the recorded scene: the same calls, the same outcome. "
+    "It is a sample and says nothing about what the model did then."
 )
 _PROVES_LIVE_TOOLS = (
-    "Shows whether your code asks the model for what it asked then, and whether the live tools answer what they "
-    "answered then. The others gave their recorded answers and did not run."
+    "Shows whether your code sends the model the recorded requests, and whether the live tools return the recorded "
+    "answers. The other tools returned their recorded answers and did not run."
 )
 _PROVES: dict[tuple[AgentPart, ToolsPart], str] = {
     ("rebuilt", "frozen"): "Shows whether the recording is complete and consistent. Says nothing about your code.",
-    ("yours", "frozen"): "Shows whether your code asks the model for what it asked then. The tools did not run, "
+    ("yours", "frozen"): "Shows whether your code sends the model the recorded requests. The tools did not run, "
     "so a change inside a tool does not show.",
-    ("yours", "run"): "Shows whether your code and tools do what they did then, or where a change takes effect.",
+    ("yours", "run"): "Shows whether your code and tools behave as recorded, or where a change takes effect.",
 }

@@ -59,7 +59,7 @@ TAKEN = "taken from the recording"
 """Why something of a rebuilt agent cannot differ."""
 
 
-GIVEN_TURNS = "the messages of earlier turns are those of the recording, with which the replay began"
+GIVEN_TURNS = "the messages of earlier turns came from the recording, and the replay began with them"
 
 
 def equal_by(rule: str) -> Part:

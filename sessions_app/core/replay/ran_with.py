@@ -14,10 +14,10 @@ from sessions_app.core.replay.observed import Observations
 from sessions_app.core.replay.proof import PROVEN, Part, not_comparable
 from sessions_app.core.run import Run, Step, ToolCall, tool_ran
 
-NO_CALL = "no call of a tool was compared"
-SAME = "the tools were asked with the same"
+NO_CALL = "no tool call was compared"
+SAME = "the tools were called with the same"
 NOT_TOLD = f"{SAME}; what they were given was not recorded"
-NOT_MADE_AGAIN = "what code in front of them made of the arguments was not made again"
+NOT_MADE_AGAIN = "code that transforms the arguments before the tools did not run again"
 """By a replay without the team's code."""
 
 

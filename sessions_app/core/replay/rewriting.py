@@ -65,7 +65,7 @@ def unrecorded_words(run: Run) -> str | None:
     """Which requests were sent otherwise than recorded, so that nothing is shown of what the model was told."""
     steps = [str(step.index) for step in run.steps if sent_otherwise(step)]
     shown = ", ".join(steps[:_SHOWN]) + (f" and {count(len(steps) - _SHOWN, 'more step')}" if steps[_SHOWN:] else "")
-    said = f"what was sent at step {shown} is not what the loop holds, which alone was recorded" if steps else None
+    said = f"what was sent at step {shown} is not what the loop holds; only the latter was recorded" if steps else None
     in_place = "messages were changed after they had been recorded" if was_rewritten_in_place(run) else None
     return "; ".join(each for each in (said, in_place) if each is not None) or None
 
@@ -80,4 +80,4 @@ def in_words(rewritten: Mapping[int, Rewriting]) -> str:
     said = [f"step {step}: {each.words}" for step, each in rewritten.items()]
     more = f"; and {count(len(said) - _SHOWN, 'more request')}" if len(said) > _SHOWN else ""
     shown = "; ".join(shortened(each) for each in said[:_SHOWN])
-    return f"the past was rewritten by code that does not run ({shown}{more})"
+    return f"the history was rewritten by code that does not run in a replay ({shown}{more})"

@@ -195,7 +195,7 @@ def _with_snapshots(facts: ReplayFacts) -> str:
     """What the number of a step counts, where that is more than what lists show."""
     if not facts.snapshots_before:
         return ""
-    return f"; the step's number counts {count(facts.snapshots_before, 'snapshot')} before it"
+    return f"; the step number includes {count(facts.snapshots_before, 'snapshot')} before it"
 
 
 def _of_limit(facts: ReplayFacts) -> str | None:
@@ -229,7 +229,7 @@ def _of_samples(facts: ReplayFacts) -> str | None:
 def _reproduced(facts: ReplayFacts) -> str:
     """Only a proof makes this sentence: without one there is nothing that it may claim."""
     if facts.proof is None or not facts.proof.is_reproduction:
-        return "Not reproduced: what it came to was not compared"
+        return "Not reproduced: the outcome was not compared"
     outcome = f"same {facts.proof.outcome_kind}"
     same = f"same {count(facts.proof.same_steps, 'step')}, {outcome}" if facts.proof.same_steps else outcome
     parts: tuple[PartName, ...] = ("requests", "model", "tool_arguments", "outcome")
@@ -305,16 +305,16 @@ NEXT_ACTIONS: dict[ReplayVerdict, str] = {
     "ran_past_recording": "Open the diff: the replay asked for an answer that was never recorded.",
     "answers_left_over": "Open the diff: the replay ended before the recording did.",
     "fixture_missing": "Compare the call with the nearest recorded ones.",
-    "could_not_run": "Read the reason, and replay the run again once it no longer holds.",
+    "could_not_run": "Fix the cause given above, then replay the run again.",
     "cancelled": "Queue the replay again.",
     "unknown_from_step": "Look for the answer in another run with the same request.",
 }
-_FIRST_ODD_STEP = "Read the run from its first odd step, or compare it with one that went well."
-_COLD = "See what the kit lacks; mark the run as a cold case if it cannot be had."
+_FIRST_ODD_STEP = "Read the run from its first anomaly, or compare it with one that went well."
+_COLD = "See what the kit lacks; mark the run as a cold case if that data cannot be obtained."
 NEXT_ACTIONS_OF_FORKS: dict[ReplayVerdict, str] = {
     "reproduced": "The change makes no difference here: try another one.",
-    "diverged": "Read the outcome, and open the diff with the run that it was forked from.",
-    "unknown_from_step": "Answer by hand: the fork goes on from there.",
+    "diverged": "Read the outcome, and open the diff against the parent run.",
+    "unknown_from_step": "Answer by hand: the fork continues from there.",
 }
 
 
@@ -340,7 +340,7 @@ def next_action(replay: ReplayFacts | None, *, has_odd_step: bool = False) -> st
         and replay.verdict == "reproduced"
         and not (replay.proof and replay.proof.is_reproduction)
     ):
-        return "Read the outcome: it was not compared with that of the run."
+        return "Read the outcome: it was not compared with the outcome of the run."
     if replay.fork is not None and replay.verdict in NEXT_ACTIONS_OF_FORKS:
         return NEXT_ACTIONS_OF_FORKS[replay.verdict]
     if replay.verdict == "reproduced" and has_odd_step:

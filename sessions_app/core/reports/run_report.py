@@ -31,7 +31,7 @@ OUTCOME_WORDS: dict[Outcome, str] = {
     "reproduced": "✅ Reproduced",
     "different": "❌ Different",
     "partial": "◐ In part",
-    "unknown": "◌ Stopped at the unknown",
+    "unknown": "◌ Stopped: answer unknown",
     "error": "⚠ Error",
     "cancelled": "⊘ Cancelled",
 }

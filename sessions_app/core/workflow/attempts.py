@@ -30,7 +30,7 @@ class Attempt:
 
 
 NOT_REPRODUCED = {
-    "diverged": "took another course",
+    "diverged": "took a different course",
     "ran_past_recording": "asked for more than was recorded",
     "answers_left_over": "left recorded answers unused",
     "fixture_missing": "asked for an answer that was not recorded",
@@ -82,16 +82,16 @@ def outcome_words(attempt: Attempt) -> str:
 
 def _outcome(attempt: Attempt) -> str:
     if not attempt.is_over:
-        return "is not over"
+        return "has not finished"
     if attempt.kind == "fork":
         return _fork_outcome(attempt)
     if attempt.verdict == "reproduced":
         return "reproduced the run"
-    words = NOT_REPRODUCED.get(attempt.verdict or "", "did not come to its end")
+    words = NOT_REPRODUCED.get(attempt.verdict or "", "did not finish")
     return f"{words} at step {attempt.differs_at}" if attempt.differs_at else words
 
 
 def _fork_outcome(attempt: Attempt) -> str:
     if attempt.met is None:
-        return "came to its end" if attempt.verdict in ("diverged", "reproduced") else "did not come to its end"
+        return "finished" if attempt.verdict in ("diverged", "reproduced") else "did not finish"
     return f"{'ended' if attempt.met else 'did not end'} as expected: {attempt.expectation}"

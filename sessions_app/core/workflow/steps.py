@@ -164,7 +164,7 @@ def _build(facts: Facts, answer: bool | None) -> WorkflowStep:
     models = _answered(step for step, _ in main_model_calls(facts.run))
     tools = len([fixture for fixture in fixtures(facts.run) if fixture.call.result or fixture.error])
     stand_in = (
-        f"{_at_least(facts)}{count(models, 'model answer')} and {count(tools, 'tool answer')} stand in for the world"
+        f"{_at_least(facts)}{count(models, 'model answer')} and {count(tools, 'tool answer')} replace the outside world"
     )
     is_cold = facts.verdict == "cold"
     until = f", up to step {facts.verdict_step}" if facts.verdict == "replayable_to_step" else ""
@@ -172,7 +172,7 @@ def _build(facts: Facts, answer: bool | None) -> WorkflowStep:
         number=3,
         title="Build the replay model",
         state="not_possible" if is_cold else "done",
-        words="Too little was recorded to answer for the world." if is_cold else f"{stand_in}{until}.",
+        words="Too little was recorded to replace the outside world." if is_cold else f"{stand_in}{until}.",
         missing=facts.reasons,
     )
 
@@ -196,14 +196,14 @@ def _run_replay(facts: Facts, answer: bool | None) -> WorkflowStep:
         number=4,
         title="Run a deterministic replay",
         state=state,
-        words=_REPLAYED[state] if is_done or not replays else "No replay has come to an end that says something.",
+        words=_REPLAYED[state] if is_done or not replays else "No replay has reached a conclusive result.",
         evidence=_shown(replays),
         action=None if facts.verdict == "cold" else "replay",
     )
 
 
 _REPLAYED: dict[StepState, str] = {
-    "done": "Played again from its recorded answers.",
+    "done": "Replayed from its recorded answers.",
     "open": "Not replayed yet.",
     "not_possible": "There is nothing to replay with.",
 }
@@ -213,7 +213,7 @@ def _debug(facts: Facts, answer: bool | None) -> WorkflowStep:
     tried = [attempt for attempt in facts.attempts if attempt.has_stops or attempt.kind == "fork"]
     state: StepState = "done" if tried else "not_possible" if facts.verdict == "cold" else "open"
     waits = "Waits for a replay that reproduces the run."
-    ready = "Pause before a step, a tool or when a condition holds; or fork from a step with one thing changed."
+    ready = "Pause before a step, before a tool, or when a condition holds; or fork from a step with one thing changed."
     return WorkflowStep(
         number=5,
         title="Debug with breakpoints",
@@ -243,8 +243,8 @@ def _of_world(facts: Facts, answer: bool | None, failed: list[Attempt]) -> tuple
         after = "An attempt that did not reproduce the run was followed by one that did."
         return ("done", after) if failed else ("not_needed", "It reproduces from the recording alone.")
     if facts.verdict == "cold":
-        return "open", "It cannot be replayed: what the recording knows of the world is all there is."
-    return "open", "Asked when a replay does not reproduce the run."
+        return "open", "It cannot be replayed: the recording is all there is to go on."
+    return "open", "Needed when a replay does not reproduce the run."
 
 
 def _fix(facts: Facts, answer: bool | None) -> WorkflowStep:
@@ -273,12 +273,12 @@ def _fix_action(answer: bool | None, proven: list[Attempt], told: list[KeptGolde
 def _golden_words(golden: KeptGolden) -> str:
     if golden.is_green:
         after = f", after the deploy of {golden.last_deploy}" if golden.last_deploy else ""
-        return f"Its golden fails on a bad run and passes on the code that ran last{after}."
+        return f"Its golden fails on a bad run and passes on the latest code{after}."
     if golden.last_result is None:
         return "A golden is kept and has not been run."
     if golden.fails_on is None:
         return "A golden is kept that is not known to fail on any run."
-    return "Its golden does not pass on the code that ran last."
+    return "Its golden does not pass on the latest code."
 
 
 def _red(goldens: list[KeptGolden]) -> list[Evidence]:

@@ -31,7 +31,7 @@ class Command(ReplayingCommand):
             parser.add_argument(name, action="append", default=[], metavar=metavar, help=words)
         parser.add_argument(
             "--tools", choices=["frozen", "run"], default="frozen",
-            help="With --agent: give the recorded answers of its tools, or run their functions with the world off.",
+            help="With --agent: give the recorded answers of its tools, or run their functions in isolation.",
         )  # fmt: skip
         parser.add_argument("--instructions", metavar="TEXT", help="Another system prompt.")
         parser.add_argument("--hypothesis", metavar="TEXT", help="Why it should matter.")

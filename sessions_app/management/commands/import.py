@@ -35,7 +35,7 @@ class Command(BaseCommand):
             self.stderr.write(f"{file}: {printable(refusal_words(error))}")
         else:
             for each in stored:
-                again = "" if each.created else "  (was here already)"
+                again = "" if each.created else "  (already stored)"
                 self.stdout.write(f"{printable(each.run.run_id)}  {verdict_words(each.run)}{again}")
             return True
         return False

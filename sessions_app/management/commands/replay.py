@@ -11,7 +11,7 @@ from sessions_app.services.replays import request_replay
 
 class Command(ReplayingCommand):
     help = (
-        "Replay a run with the world off: the recording, or with --agent your code of today, with --tools run its "
+        "Replay a run in isolation: the recording, or with --agent today's version of your code, with --tools run its "
         "tools as well, with --live-model the same scene and a model of today. "
         "Exit code 1 when it went another way, 2 when it could not run."
     )
@@ -20,7 +20,7 @@ class Command(ReplayingCommand):
         super().add_arguments(parser)
         parser.add_argument(
             "--tools", choices=["frozen", "run"], default="frozen",
-            help="With --agent: give the recorded answers of its tools, or run their functions with the world off.",
+            help="With --agent: give the recorded answers of its tools, or run their functions in isolation.",
         )  # fmt: skip
 
         parser.add_argument(

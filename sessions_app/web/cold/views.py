@@ -50,7 +50,7 @@ def mark(request: HttpRequest, project: Project, session_id: str) -> HttpRespons
 def take_back(request: HttpRequest, project: Project, session_id: str) -> HttpResponse:
     run = run_of(request, project, session_id)
     take_back_mark(run=run)
-    messages.info(request, f"{run.run_id} is no cold case any more.")
+    messages.info(request, f"{run.run_id} is no longer a cold case.")
     return redirect(back_to(project, session_id, run))
 
 

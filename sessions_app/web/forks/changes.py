@@ -18,7 +18,7 @@ def _instructions(typed: Typed, recorded: Recorded) -> Iterator[Written]:
 
 def _message(typed: Typed, recorded: Recorded) -> Iterator[Written]:
     if recorded.start.row.kind == "tool":
-        raise Refused("message", "A message is changed where the model is asked first: fork from that step.")
+        raise Refused("message", "A message can only be changed in the first model request: fork from that step.")
     value = json_of(typed, "message") if typed.get("message_as") == "json" else text_of(typed, "message")
     index = number_of(typed.get("message_index", ""))
     change = {"kind": "message", "step": _request_step(recorded, "message"), "index": index, "value": value}
@@ -123,5 +123,5 @@ CARDS: dict[str, Callable[[Typed, Recorded], Iterator[Written]]] = {
 
 def _request_step(recorded: Recorded, name: str) -> int:
     if recorded.request.row is None:
-        raise Refused(name, "The model is asked nothing at this step or after it.")
+        raise Refused(name, "The model is not called at this step or later.")
     return recorded.request.row.index

@@ -96,7 +96,7 @@ def sources(agents: list[str], *, is_sampling: bool) -> list[Source]:
     """In the order in which they are asked. In a sampling the recordings answer for tools alone."""
     whose, by_hand = ("request", "the fork stops and asks; you write the answer")
     if is_sampling:
-        whose, by_hand = ("tool call", "what this form says; a sample that stops is counted apart")
+        whose, by_hand = ("tool call", "the answers in this form; a sample that stops is counted separately")
     return [
         Source(name="recorded", words=f"the same {whose} as in this run", allowed=True),
         Source(
@@ -112,14 +112,14 @@ def sources(agents: list[str], *, is_sampling: bool) -> list[Source]:
 def _own_code(agents: list[str], *, is_sampling: bool) -> Source:
     if agents and is_sampling:
         return Source(name="own code", words="off: a sampling runs the rebuilt agent", allowed=False)
-    off = "off: no agent of this server can replay the run"
-    words = "the team's agent runs, its tools too where you let them" if agents else off
+    off = "off: no agent registered on this server can replay the run"
+    words = "the team's agent runs, and its tools too if you allow it" if agents else off
     return Source(name="own code", words=words, allowed=bool(agents))
 
 
 def _live_model(*, is_sampling: bool) -> Source:
     if is_sampling:
-        return Source(name="live", words="asked for every other answer of the model", allowed=True, is_live=True)
+        return Source(name="live", words="called for all other model answers", allowed=True, is_live=True)
     if not has_live_model():
         return Source(name="live", words="off: no model endpoint is configured on this server", allowed=False)
     return Source(name="live", words="off unless you tick it for this fork", allowed=False)

@@ -65,11 +65,11 @@ class Card:
 
 _CARD_WORDS = {
     "instructions": ("Instructions", "align-justify", "the system prompt, from this step on"),
-    "message": ("A message", "message-square", "one message of what the model is sent"),
+    "message": ("A message", "message-square", "one of the messages sent to the model"),
     "model": ("Model and settings", "sliders-horizontal", "from this step on"),
-    "result": ("The tool's answer", "wrench", "what the tool gives back"),
+    "result": ("The tool's answer", "wrench", "what the tool returns"),
     "answer": ("The model's next answer", "hand", "written by hand"),
-    "state": ("State", "database", "a JSON Patch of what the step begins with"),
+    "state": ("State", "database", "a JSON Patch for the state the step begins with"),
     "clock": ("Clock", "clock", "the time that the agent sees"),
     "rule": ("Rules", "split", "when … the model answers …"),
     "agent": ("Version of the agent", "code", "the team's own code instead of the recording"),

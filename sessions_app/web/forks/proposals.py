@@ -43,7 +43,7 @@ def _odd(parent: Parent) -> Iterator[Proposal]:
     step = first_odd_step(anomalies)
     if step is not None:
         said = next(each.message for each in anomalies if each.level == "warning" and each.odd_step == step)
-        yield Proposal(step=step, why=f"is the first odd step: {said}")
+        yield Proposal(step=step, why=f"is the first step with an anomaly: {said}")
 
 
 def _last(parent: Parent, kind: str, why: str) -> list[Proposal]:

@@ -19,7 +19,7 @@ MODES = (
     ("recording", "From the recording"),
     ("live", "Same scene, live model"),
 )
-ON_DIFFERENCE = (("play_on", "play on with the recorded answer"), ("stop", "stop there"))
+ON_DIFFERENCE = (("play_on", "continue with the recorded answer"), ("stop", "stop there"))
 SAMPLES = 5
 """So often a live model is asked, unless somebody says otherwise."""
 _NUMBERS = ("n", "usd", "more_than", "less_than")
@@ -46,7 +46,7 @@ class GoldenForm(forms.Form):
             try:
                 read = json.loads(line)
             except (ValueError, RecursionError) as error:
-                raise forms.ValidationError(f"Line {number} is no JSON: {error}.") from None
+                raise forms.ValidationError(f"Line {number} is not valid JSON: {error}.") from None
             found += read if isinstance(read, list) else [read]
         return found
 

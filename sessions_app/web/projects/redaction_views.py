@@ -59,7 +59,8 @@ def rules(request: HttpRequest, project: Project) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         save_rules(project, form.rules())
         messages.info(
-            request, "Saved. The rules apply to what arrives from now on. Below you can apply them to the rest."
+            request,
+            "Saved. The rules apply to recordings that arrive from now on. To apply them to earlier ones, see below.",
         )
         return redirect("redaction", project.slug)
     facts = {"project": project, "section": "settings", "form": form, **_stored(project)}

@@ -75,7 +75,7 @@ def rename(request: HttpRequest, project: Project) -> HttpResponse:
     if not form.is_valid():
         return _page(request, project, 422, name=request.POST.get("name", ""), name_errors=form.errors["name"])
     projects.rename_project(project, form.cleaned_data["name"])
-    messages.info(request, "Renamed. Its addresses stay as they were.")
+    messages.info(request, "Renamed. URLs stay the same.")
     return redirect("project_settings", project.slug)
 
 
@@ -130,7 +130,7 @@ def invite(request: HttpRequest, project: Project) -> HttpResponse:
 @project_page("admin")
 def take_back(request: HttpRequest, project: Project, invitation: int) -> HttpResponse:
     get_object_or_404(Invitation, project=project, pk=invitation).delete()
-    messages.info(request, "Taken back: the link leads nowhere now.")
+    messages.info(request, "Invitation revoked: the link no longer works.")
     return redirect("project_settings", project.slug)
 
 

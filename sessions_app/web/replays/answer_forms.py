@@ -14,7 +14,7 @@ LONGEST = 1024 * 1024
 _LIMITS = Limits(max_bytes=4 * LONGEST)
 _WAYS = (
     ("value", "It answers"),
-    ("error", "It fails, and the model is told of it"),
+    ("error", "It fails, and the error is returned to the model"),
     ("crash", "It fails, and the run ends with the error"),
     ("not_found", "It finds nothing"),
 )
@@ -38,9 +38,9 @@ class ToolAnswer(forms.Form):
         typed = super().clean() or {}
         way = typed.get("way")
         if way in ("error", "crash") and not typed.get("error", "").strip():
-            self.add_error("error", "Write how it fails.")
+            self.add_error("error", "Enter the error.")
         elif way == "value" and not typed.get("value", "").strip():
-            self.add_error("value", 'Write what it answers; an empty text is "".')
+            self.add_error("value", 'Enter the result; for an empty text, enter "".')
         elif way in ("value", "error", "crash", "not_found"):
             self.answer = self._read(way, typed)
         return typed

@@ -22,7 +22,7 @@ from sessions_app.web.replays.stops import stop_of
 from sessions_app.web.replays.views import replay_context, replay_or_404
 from sessions_app.web.run_pages import run_address, whole_number
 
-GONE_ON = "This replay does not wait for that any more; nothing was changed."
+GONE_ON = "This replay is no longer waiting for that; nothing was changed."
 
 
 @require_POST

@@ -68,8 +68,8 @@ class ShownStop:
         if not self.is_unknown:
             return f"Paused before step {self.step}: {self.name}"
         if self.is_model:
-            return f"Stopped at step {self.step}: nothing knows what the model answers"
-        return f"Stopped at step {self.step}: nothing knows what {self.name} answers to {self.call}"
+            return f"Stopped at step {self.step}: no known answer from the model"
+        return f"Stopped at step {self.step}: no known answer from {self.name} to {self.call}"
 
 
 def stop_of(project: Project, replay: Replay) -> ShownStop | None:

@@ -97,8 +97,8 @@ def _world_badges(replay: Replay) -> list[Badge]:
     if replay.live_calls is None:
         return []
     if isolation.is_world_off(replay.facts):
-        return [Badge(words="world off", icon="unplug")]
-    words = "world off in part" if isolation.is_fenced(replay.facts) else "audit hook only"
+        return [Badge(words="isolated", icon="unplug")]
+    words = "partly isolated" if isolation.is_fenced(replay.facts) else "audit hook only"
     return [Badge(words=words, icon="triangle-alert", is_amber=True)]
 
 
@@ -112,7 +112,7 @@ def world_words(replay: Replay) -> str | None:
     if replay.live_calls is None and not isolation.is_own_machine(replay.facts):
         return None
     simulated, refused = is_simulated(replay), replay.refused_calls or 0
-    claim = "world off: " if simulated else ""
+    claim = "isolated: " if simulated else ""
     return isolation.world_in_words(replay.facts, is_live=not simulated, refused=refused, claim=claim)
 
 

@@ -39,9 +39,9 @@ def bulk(request: HttpRequest, project: Project) -> HttpResponseBase:
     wanted = list(dict.fromkeys(run_id for run_id in request.POST.getlist("run") if "\x00" not in run_id))
     act = _ACTIONS.get(request.POST.get("do", ""))
     if act is None or not wanted:
-        return _back(request, project, "Nothing was selected." if act else "Choose what to do with what is selected.")
+        return _back(request, project, "Nothing was selected." if act else "Choose an action for the selection.")
     if len(wanted) > MOST:
-        return _back(request, project, f"{len(wanted)} sessions are selected; {MOST} is the most for one time.")
+        return _back(request, project, f"{len(wanted)} sessions are selected; you can act on at most {MOST} at a time.")
     runs = _runs(project, wanted)
     return act(request, project, runs) if runs else _back(request, project, "These sessions are gone.")
 
@@ -67,7 +67,7 @@ def _back(request: HttpRequest, project: Project, warning: str = "") -> HttpResp
 def _compare(request: HttpRequest, project: Project, runs: list[Run]) -> HttpResponseBase:
     """The one that came first stands on the left; a third in a column of its own."""
     if not 2 <= len(runs) <= 3:
-        return _back(request, project, "Select two sessions to compare them, or three.")
+        return _back(request, project, "Select two or three sessions to compare.")
     left, right, *third = (run.run_id for run in sorted(runs, key=lambda run: run.pk))
     query = f"?{urlencode({'third': third[0]})}" if third else ""
     return redirect(reverse("diff", args=[project.slug, left, right]) + query)

@@ -33,7 +33,7 @@ from sessions_app.web.session_list.recent_queries import recent_queries, remembe
 QUICK = (
     ("all", ""),
     ("failed", "has:error"),
-    ("odd", "has:anomaly"),
+    ("anomalies", "has:anomaly"),
     ("replayable", "replay:ready"),
     ("cold", "cold:yes"),
     ("replays", "origin:(replay OR fork)"),

@@ -145,7 +145,7 @@ def unfinished(run: Run, until: int) -> set[int]:
 
 def as_begun(row: StepSummary) -> StepSummary:
     """The row without its end."""
-    end: dict[str, Any] = {"result_preview": "", "has_error": False, "outcome": "not ended yet"}
+    end: dict[str, Any] = {"result_preview": "", "has_error": False, "outcome": "not finished yet"}
     unknown = ("result_key", "error_preview", "duration_ms", "state_changes")
     return msgspec.structs.replace(row, **end, **dict.fromkeys(unknown))
 

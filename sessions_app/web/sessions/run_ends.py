@@ -40,7 +40,7 @@ class End:
 def shown_ends(ends: RunEnds, status: str, *, characters: int = CHARACTERS, lines: int = LINES) -> tuple[End, ...]:
     """Asked, answered, and failed; the answer is left out where an error stands in its place. Of a run that did
     not end well the record holds an output, and nobody knows whether it answers."""
-    found = [_of_payload("asked", ends.input, "send the run's input with it", characters, lines)]
+    found = [_of_payload("asked", ends.input, "send the run's input next time", characters, lines)]
     if ends.error is not None:
         found.append(_of_error(ends.error))
     if ends.output is not None or ends.error is None:

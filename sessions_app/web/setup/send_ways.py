@@ -35,26 +35,26 @@ _WAYS: tuple[tuple[str, str, dict[str, str]], ...] = (
         "opentelemetry",
         "OpenTelemetry",
         {
-            "opentelemetry": "For whatever is instrumented already, in any language; exporters append /v1/traces to "
-            "the address. Without the last line most leave prompts and answers out."
+            "opentelemetry": "For anything that is already instrumented, in any language; exporters append /v1/traces "
+            "to the URL. Without the last line, most leave out prompts and answers."
         },
     ),
     (
         "pydantic-ai",
         "Pydantic AI",
         {
-            "pydantic_ai": "Best: the recorder. Every run whole, with all that a replay needs.",
-            "pydantic_otel": "Or OpenTelemetry, nothing of ours in your process: "
+            "pydantic_ai": "Recommended: the recorder. It captures every run completely, with all that a replay needs.",
+            "pydantic_otel": "Or OpenTelemetry, with none of our code in your process: "
             "pip install opentelemetry-exporter-otlp-proto-http.",
         },
     ),
-    ("openai-agents", "OpenAI Agents SDK", {"openai_agents": "Every run, recorded whole."}),
+    ("openai-agents", "OpenAI Agents SDK", {"openai_agents": "Records every run completely."}),
     ("langgraph", "LangGraph", {"langgraph": "Every run of LangChain and LangGraph, recorded whole."}),
-    ("recorder", "Your own loop", {"recorder": "Over the client of openai or anthropic, or any other function."}),
+    ("recorder", "Your own loop", {"recorder": "A loop around the openai or anthropic client, or any other function."}),
     (
         "curl",
         "curl",
-        {"curl": "A session file.", "dump": "The messages of a run in Pydantic AI, with who asked."},
+        {"curl": "A session file.", "dump": "The messages of a Pydantic AI run, with the user who asked."},
     ),
 )
 

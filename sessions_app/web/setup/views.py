@@ -80,7 +80,7 @@ def remove_examples(request: HttpRequest, project: Project) -> HttpResponse:
 @project_page("admin")
 def load_examples(request: HttpRequest, project: Project) -> HttpResponse:
     count = bootstrap.load_examples(project)
-    messages.info(request, f"{count} example incidents are here, without any network.")
+    messages.info(request, f"{count} example incidents were loaded; no network was needed.")
     return redirect("sessions", project.slug)
 
 

@@ -72,5 +72,5 @@ def revoke(request: HttpRequest, project: Project, session_id: str, link: int) -
     if row is None:
         raise Http404
     revoke_link(row)
-    messages.info(request, "The link is revoked: whoever opens it now is told that nothing is here.")
+    messages.info(request, "The link is revoked: anyone who opens it now gets a “not found” page.")
     return redirect(f"{reverse('share', args=[project.slug, session_id])}?{urlencode({'run': row.run.run_id})}")

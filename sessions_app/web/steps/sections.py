@@ -197,7 +197,7 @@ def read_message(payload: Payload) -> Message:
 
 def _answer(step: Step, call: ModelCall, asked: Asked) -> Section:
     if call.response is None:
-        words = "No answer came: the call ended in the error below." if step.error else "The model's answer"
+        words = "No answer: the call ended in the error below." if step.error else "The model's answer"
         fix = "" if step.error else _fix("model_answer_missing")
         return Section(key="out", title="What came out", missing=words, fix=fix)
     if asked.form != "pretty" or isinstance(call.response, GonePayload):
@@ -242,9 +242,9 @@ def _tool_definition(payload: Payload) -> ToolDefinition:
 def _tool(step: Step, call: ToolCall, asked: Asked) -> list[Section]:
     found = _in_and_out(step, call, asked)
     if call.content is not None:
-        found.append(_value("content", "Sent to the model beside it", call.content, asked, ""))
+        found.append(_value("content", "Also sent to the model", call.content, asked, ""))
     if call.metadata is not None:
-        found.append(_value("metadata", "Kept and not sent to the model", call.metadata, asked, "", is_open=False))
+        found.append(_value("metadata", "Kept, but not sent to the model", call.metadata, asked, "", is_open=False))
     if call.retry:
         found += _unknown_fields("retry", "Retry", call.retry, is_open=True)
     return found
@@ -256,7 +256,7 @@ def _in_and_out(step: Step, call: ToolCall | AgentCall | OtherCall, asked: Asked
 
 def _result(step: Step, call: ToolCall | AgentCall | OtherCall, asked: Asked) -> Section:
     if call.result is None and step.error is not None:
-        return Section(key="out", title="What came out", missing="No answer came: the call ended in the error below.")
+        return Section(key="out", title="What came out", missing="No answer: the call ended in the error below.")
     return _value("out", "What came out", call.result, asked, "tool_answer_missing")
 
 
