@@ -28,7 +28,7 @@ class GoldenRequest(OrderBody):
     replay: dict[str, Any] = Field(
         default_factory=dict,
         description="As for replays: `{mode, agent, tools, on_difference, model, samples}`; the agent may be left to "
-        "each run.",
+        "each run. With `samples` also `at_least`: how many of them have to pass, all where it is left out.",
     )
     against: list[str] = Field(
         default_factory=list,

@@ -8,17 +8,17 @@ from dataclasses import dataclass
 from django.contrib.auth.models import User
 from django.db import transaction
 
-from replay_goldens.checks import Judged, read_checks
+from replay_goldens.checks import read_checks
 from replay_goldens.judged import Check
 from sessions_app.core.fork.changes import ForkError
-from sessions_app.core.goldens.results import GoldenResult, Played, result_of
+from sessions_app.core.goldens.results import GoldenResult, Played, Sample, result_of
 from sessions_app.core.payload import JsonObject
 from sessions_app.core.replay.words import verdict_in_words
 from sessions_app.mapping.load import load_content
 from sessions_app.models import Golden, GoldenBatch, GoldenRun, Replay, Run
 from sessions_app.models.replays import OF_CODE, ReplayMode, ReplayState
 from sessions_app.queries.forks import agent_of
-from sessions_app.services.goldens import judge_run, note_evidence, outcome_of
+from sessions_app.services.goldens import judge_run, note_evidence
 from sessions_app.services.observed_replays import take_in_observed, take_in_unobserved
 from sessions_app.services.replays import checked_order, queue_replay
 from sessions_app.services.reports import plain_facts
@@ -40,7 +40,8 @@ def run_again(run: GoldenRun, *, user: User | None = None) -> None:
 
 
 def _queued(golden: Golden, agent: str | None, user: User | None) -> Replay:
-    order = golden.order if agent is None else {**golden.order, "agent": agent}
+    order = {name: value for name, value in golden.order.items() if name != "at_least"}
+    order |= {} if agent is None else {"agent": agent}
     wanted, read_agent = checked_order(golden.project, golden.mode, order)
     return queue_replay(
         run=golden.run,
@@ -90,26 +91,32 @@ def settle(runs: Iterable[GoldenRun]) -> None:
 
 
 def _judge(run: GoldenRun) -> None:
-    checks, made, played = read_checks(run.golden.checks), _made_by(run.replay), _played(run.replay)
-    samples = _judged(run, made, checks, played)
-    found = result_of(samples, played)
-    if _write(run, found):
-        for each, judged in zip(made, samples, strict=True):
-            if (passed := outcome_of(each, judged)) is not None:
-                note_evidence(run.golden, each.run_id, passed)
+    checks, made, played = read_checks(run.golden.checks), _made_by(run.replay), _played(run.golden, run.replay)
+    samples = _samples(run, made, checks, played)
+    if _write(run, result_of(samples, played)):
+        for each, sample in zip(made, samples, strict=True):
+            if sample.outcome is not None:
+                note_evidence(run.golden, each.run_id, sample.outcome)
 
 
-def _judged(run: GoldenRun, made: list[Run], checks: Sequence[Check], played: Played) -> list[list[Judged]]:
+def _samples(run: GoldenRun, made: list[Run], checks: Sequence[Check], played: Played) -> list[Sample]:
     if not made:
         return []
     scene = load_content(run.replay.content)
-    return [judge_run(each, checks, scene, why_not_ended=played.words) for each in made]
+    return [
+        Sample(judged=judge_run(each, checks, scene, why_not_ended=played.words), error=_error_of(each))
+        for each in made
+    ]
+
+
+def _error_of(made: Run) -> str | None:
+    return made.error_preview or "not recorded" if made.status == "error" else None
 
 
 def _write(run: GoldenRun, found: GoldenResult) -> bool:
-    """False where somebody else was quicker."""
+    """False where somebody else was quicker, or another replay has taken its place."""
     run.result, run.words, run.checks = found.result, found.words, list(found.checks)
-    unjudged = GoldenRun.objects.filter(pk=run.pk, result=None)
+    unjudged = GoldenRun.objects.filter(pk=run.pk, replay=run.replay, result=None)
     return unjudged.update(result=run.result, words=run.words, checks=run.checks) == 1
 
 
@@ -124,12 +131,13 @@ def _made_by(replay: Replay) -> list[Run]:
     return list(Run.objects.filter(project=replay.project_id, run_id__in=names).order_by("pk"))
 
 
-def _played(replay: Replay) -> Played:
-    facts = plain_facts(replay)
+def _played(golden: Golden, replay: Replay) -> Played:
+    facts, asked = plain_facts(replay), replay.order.get("samples") or 1
     made = replay.produced_run
     return Played(
         ran=made is not None and replay.state == ReplayState.DONE,
-        error=made.error_preview or "not recorded" if made is not None and made.status == "error" else None,
         stopped_at=None if made is not None and made.status in ("ok", "error") else facts.stopped_at,
         words=verdict_in_words(facts),
+        asked=asked,
+        enough=golden.order.get("at_least") or asked,
     )

@@ -13,7 +13,7 @@ from replay_goldens.judged import Check
 from sessions_app.core.fork.changes import ForkError
 from sessions_app.core.goldens.traces import trace_of
 from sessions_app.core.goldens.warnings import warnings_for
-from sessions_app.core.payload import JsonObject
+from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.core.run import Run as RecordedRun
 from sessions_app.mapping.load import load_run
 from sessions_app.models import Golden, Project, Replay, Run
@@ -62,11 +62,21 @@ def _scene(project: Project, replay: JsonObject) -> tuple[str, JsonObject]:
     order = {name: value for name, value in replay.items() if name != "mode" and value is not None}
     if order.get("breakpoints"):
         raise ForkError("A golden runs without pauses; leave the breakpoints out.", field="replay.breakpoints")
+    at_least = order.pop("at_least", None)
     try:
         checked_order(project, mode, order, agent_is_named_later=True)
     except ForkError as error:
         raise ForkError(error.message, field=f"replay.{error.field}") from None
-    return mode, order
+    return mode, order if at_least is None else {**order, "at_least": _of_samples(at_least, mode, order)}
+
+
+def _of_samples(at_least: JsonValue, mode: str, order: JsonObject) -> int:
+    """How many samples have to pass."""
+    samples = order.get("samples") or 1
+    if mode != "live" or type(at_least) is not int or not 1 <= at_least <= samples:
+        words = f"at_least says how many samples of a live model have to pass: a number from 1 to {samples}."
+        raise ForkError(words, field="replay.at_least")
+    return at_least
 
 
 def _words(kept: JsonObject, name: str, longest: int) -> str:

@@ -286,6 +286,55 @@ def test_a_batch_is_cancelled(shop):
     assert (body["result"], body["runs"][0]["result"]) == ("could_not_run", "could_not_run")
 
 
+# --- samples of a live model -------------------------------------------------------------------
+
+
+@pytest.fixture
+def live(settings, shop):
+    settings.REPLAY_MODEL_ENDPOINT = "https://models.example.org/v1"
+    return shop
+
+
+def sampled(client, *outputs, asked=3, **replay):
+    """A run of a golden whose samples ended so; None for one that ended with an error."""
+    golden = keep(client, replay={"mode": "live", "samples": asked, **replay}).json()["golden_id"]
+    queued = run(client, golden)
+    for number, output in enumerate(outputs, start=1):
+        name = "live" if number == 1 else f"live_{number}"
+        failed = {"status": "error", "error": {"type": "RuntimeError", "message": "down"}}
+        post_run(client, run_of(name, output or "Order #4398.", origin="replay", **({} if output else failed)))
+    end("live")
+    return read(client, queued)
+
+
+GOOD, BAD = "Order #4398 is shipped.", "Order #4421 is shipped."
+
+
+@pytest.mark.parametrize(
+    ("outputs", "replay", "result", "words"),
+    [
+        ((GOOD, GOOD, GOOD), {}, "pass", "In all 3 samples its only check holds"),
+        ((GOOD, BAD, GOOD), {}, "fail", "2 of 3 samples passed. Expected: "),
+        ((GOOD, BAD, GOOD), {"at_least": 2}, "pass", "2 of 3 samples passed, 2 have to"),
+        ((GOOD, BAD, BAD), {"at_least": 2}, "fail", "1 of 3 samples passed, 2 have to. Expected: "),
+        ((GOOD, None, GOOD), {}, "fail", "2 of 3 samples passed. It ended with an error: RuntimeError: down"),
+        ((None, GOOD, GOOD), {"at_least": 2}, "pass", "2 of 3 samples passed, 2 have to"),
+        ((GOOD, GOOD), {}, "nothing_covered", "2 of 3 samples passed. Only 2 were made: "),
+    ],
+)
+def test_of_samples_as_many_have_to_pass_as_the_golden_says(live, outputs, replay, result, words):
+    found = sampled(live, *outputs, **replay)
+
+    assert (found["result"], found["words"][: len(words)]) == (result, words)
+
+
+@pytest.mark.parametrize("replay", [{"mode": "live", "samples": 3, "at_least": 4}, {**PLAY_ON, "at_least": 1}])
+def test_of_fewer_samples_no_more_can_pass(live, replay):
+    error = keep(live, replay=replay).json()["error"]
+
+    assert (error["field"], "a number from 1 to" in error["message"]) == ("replay.at_least", True)
+
+
 # --- doors -------------------------------------------------------------------------------------
 
 

@@ -453,10 +453,13 @@ def test_a_golden_with_a_live_model_is_asked_as_often_as_the_form_says(bob, bad,
     ticked = ticks(bob, bad, "no tool is called that changes something")
 
     assert post(bob, bad, **ticked, mode="live", samples="0").status_code == 422
-    post(bob, bad, **ticked, mode="live", samples=typed)
+    assert post(bob, bad, **ticked, mode="live", samples="3", at_least="4").status_code == 422
+    post(bob, bad, **ticked, mode="live", samples=typed, at_least="2")
 
     golden = Golden.objects.get()
-    assert (golden.mode, golden.order["samples"]) == ("live", kept)
+    assert golden.order == {"samples": kept, "at_least": 2}
+    page = bob.get(reverse("golden", args=["shop", golden.golden_id])).content.decode()
+    assert f"{kept} times, of which 2 have to pass" in page
 
 
 def test_a_golden_with_a_live_model_shows_its_budget_before_it_runs(bob, shop, settings):

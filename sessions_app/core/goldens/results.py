@@ -27,12 +27,28 @@ class Played:
 
     ran: bool
     """Whether the loop was played at all."""
-    error: str | None = None
-    """With which it ended, where an error ended it."""
     stopped_at: int | None = None
     """The step at which it stopped, for something there was another than in the recording."""
     words: str
     """The verdict of the replay."""
+    asked: int = 1
+    """Runs that it was to produce: one, or as many samples as a live model was asked for."""
+    enough: int = 1
+    """How many of them have to pass."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Sample:
+    """One run that the replay produced."""
+
+    judged: Sequence[Judged]
+    error: str | None = None
+    """With which it ended, where an error ended it."""
+
+    @property
+    def outcome(self) -> bool | None:
+        """Code that ends with an error has failed, whatever else it did."""
+        return False if self.error is not None else all_passed(self.judged)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -44,42 +60,53 @@ class GoldenResult:
     checks: tuple[JsonObject, ...]
 
 
-def result_of(samples: Sequence[Sequence[Judged]], played: Played) -> GoldenResult:
-    """`samples` holds the judged checks of each run that the replay produced: one, or as many as a live model was asked
-    for."""
+def result_of(samples: Sequence[Sample], played: Played) -> GoldenResult:
+    """Of the runs that the replay produced."""
     result, words = _result(samples, played)
-    return GoldenResult(result=result, words=words, checks=tuple(_merged(samples)))
+    return GoldenResult(result=result, words=words, checks=tuple(_merged([sample.judged for sample in samples])))
 
 
-def _result(samples: Sequence[Sequence[Judged]], played: Played) -> tuple[Result, str]:
+def _result(samples: Sequence[Sample], played: Played) -> tuple[Result, str]:
     if not played.ran or not samples:
         return "could_not_run", played.words
-    outcomes = [all_passed(judged) for judged in samples]
-    if False in outcomes:
-        return "fail", _failed(samples, outcomes)
-    if played.error is not None:
-        return "fail", f"It ended with an error: {played.error}"
-    if None not in outcomes:
-        return "pass", _passed(samples)
+    passed = sum(sample.outcome is True for sample in samples)
+    if passed >= played.enough:
+        return "pass", _passed(samples, passed, played)
+    failed = next((sample for sample in samples if sample.outcome is False), None)
+    if failed is not None:
+        return "fail", _share(passed, played) + _failed(failed)
     if played.stopped_at is not None:
         return "fail", f"Behaves differently from step {played.stopped_at} on: {played.words}"
-    return "nothing_covered", _uncovered(samples)
+    return "nothing_covered", _share(passed, played) + _uncovered(samples, played)
 
 
-def _failed(samples: Sequence[Sequence[Judged]], outcomes: list[bool | None]) -> str:
-    first = next(each for judged in samples for each in judged if each.seen.passed is False)
-    share = "" if len(samples) == 1 else f"{outcomes.count(True)} of {len(samples)} samples passed. "
-    return f"{share}Expected: {first.check.words}; {first.seen.words}"
+def _share(passed: int, played: Played) -> str:
+    if played.asked == 1:
+        return ""
+    needed = f", {played.enough} have to" if played.enough < played.asked else ""
+    return f"{passed} of {played.asked} samples passed{needed}. "
 
 
-def _passed(samples: Sequence[Sequence[Judged]]) -> str:
-    number = len(samples[0])
+def _failed(sample: Sample) -> str:
+    first = next((each for each in sample.judged if each.seen.passed is False), None)
+    if first is None:
+        return f"It ended with an error: {sample.error}"
+    return f"Expected: {first.check.words}; {first.seen.words}"
+
+
+def _passed(samples: Sequence[Sample], passed: int, played: Played) -> str:
+    if passed < played.asked:
+        return _share(passed, played).removesuffix(". ")
+    number = len(samples[0].judged)
     checks = {1: "its only check holds", 2: "both checks hold"}.get(number, f"all {number} checks hold")
-    return checks.capitalize() if len(samples) == 1 else f"In all {len(samples)} samples {checks}"
+    return checks.capitalize() if played.asked == 1 else f"In all {played.asked} samples {checks}"
 
 
-def _uncovered(samples: Sequence[Sequence[Judged]]) -> str:
-    first = next(each for judged in samples for each in judged if each.seen.passed is None)
+def _uncovered(samples: Sequence[Sample], played: Played) -> str:
+    unseen = (each for sample in samples for each in sample.judged if each.seen.passed is None)
+    first = next(unseen, None)
+    if first is None:
+        return f"Only {len(samples)} were made: {played.words}"
     return f"Cannot be judged: {first.check.words}; {first.seen.words}"
 
 
