@@ -9,7 +9,9 @@ from xml.etree import ElementTree
 import pytest
 from django.test import Client
 
-from sessions_app.models import Golden, GoldenRun, Project, Replay, Run
+from sessions_app.models import Golden, GoldenBatch, GoldenRun, Project, Replay, Run
+from sessions_app.services.golden_batches import cancel_batch
+from sessions_app.services.golden_runs import settle
 from tests.builders import make_record, make_tool_step, post_run, project_client
 
 pytestmark = pytest.mark.django_db
@@ -540,6 +542,18 @@ def test_a_cancelled_batch_goes_on_and_keeps_what_was_judged(shop):
     assert [replay.order["agent"] for replay in Replay.objects.filter(state="queued")] == ["new", "new"]
     assert Replay.objects.filter(is_golden=True).count() == 5
     assert send(shop, f"/golden-batches/{asked}/resume").json()["progress"] == {"done": 1, "total": 3}
+
+
+def test_who_judges_a_replay_late_says_nothing_of_the_one_in_its_place(shop):
+    golden = keep(shop).json()["golden_id"]
+    asked = batch(shop, goldens=[golden], agents=["new"]).json()["golden_batch_id"]
+    cancel_batch(GoldenBatch.objects.get())
+    late = GoldenRun.objects.select_related("golden__run", "golden__project", "replay__run").get()
+    assert send(shop, f"/golden-batches/{asked}/resume").json()["progress"]["done"] == 0
+
+    settle([late])
+
+    assert GoldenRun.objects.get().result is None
 
 
 def test_what_was_cancelled_did_not_break(shop):
