@@ -225,6 +225,35 @@ def test_quarantine_export_and_deletion(bob, bad):
     assert not Golden.objects.exists()
 
 
+def changed(index, **values):
+    patch = [{"op": "add", "path": f"/{name}", "value": value} for name, value in values.items()]
+    return {**tool_step(index=index, tool_name="search", arguments={}, result=[]), "state": {"after": patch}}
+
+
+def test_states_between_steps_are_demanded_by_ticks_and_fail_with_what_stood_there(bob, shop):
+    """The three checks that people write of an agent's states."""
+    steps = [changed(1, retrieved_docs_count=2), changed(2, selected_tool="search"), changed(3, answer_length=41)]
+    run = load_record(shop, run_id="stated", session_id="chat", output="Found.", steps=steps, initial_state={})
+    words = {
+        "/retrieved_docs_count after step 1 is": "5",
+        "/selected_tool after step 2 is": "summarize",
+        "/answer_length at the end is more than": "100",
+    }
+    rows = {row.proposal.words: row for row in bob.get(form_of(run)).context["rows"]}
+    assert [rows[each].typed for each in words] == ["2", "search", "41"]
+    sent = {f"value_{rows[each].number}": typed for each, typed in words.items()}
+
+    post(bob, run, **sent, check=[str(rows[each].number) for each in words])
+
+    golden = Golden.objects.get()
+    page = bob.get(reverse("golden", args=["shop", golden.golden_id]))
+    assert [cells[0] for _, cells in page.context["checks"]] == [
+        ("fail", "at the end, /answer_length is 41"),
+        ("fail", "after step 1, /retrieved_docs_count is 2"),
+        ("fail", "after step 2, /selected_tool is search"),
+    ]
+
+
 # --- all ---------------------------------------------------------------------------------------
 
 

@@ -113,26 +113,42 @@ def _plain_members(value: JsonValue) -> list[tuple[str, JsonValue]]:
 
 
 def _states(run: Run, trace: Trace) -> Iterator[Proposal]:
-    """Places that the run changed, with what stands there at the end."""
+    """Places that the run changed, with what stands there at the end, and behind each step that changed them."""
     if trace.state_after is None:
         return
-    changed = dict.fromkeys(
-        str(operation.get("path"))
+    changes = [
+        (step.index, path)
         for step in run.steps
         for operation in (step.state.after if step.state else ())
-        if not str(operation.get("path")).endswith("/-")
+        if not (path := str(operation.get("path"))).endswith("/-")
+    ]
+    for path in islice(dict.fromkeys(path for _, path in changes), MOST_OF_A_KIND):
+        yield from _at_end(trace, path)
+    for index, path in islice(changes, MOST_OF_A_KIND):
+        yield _of_state(trace, index, path, "is", "equals")
+
+
+def _at_end(trace: Trace, path: str) -> Iterator[Proposal]:
+    last = _of_state(trace, None, path, "is", "equals")
+    yield last
+    if isinstance(last.value, (int, float)) and not isinstance(last.value, bool):
+        yield _of_state(trace, None, path, "is more than", "more_than")
+
+
+def _of_state(trace: Trace, step: int | None, path: str, verb: str, member: str) -> Proposal:
+    place = "at the end" if step is None else f"after step {step}"
+    return Proposal(
+        words=f"{path or 'the state'} {place} {verb}",
+        check={"kind": "state", "step": step or "end", "path": path},
+        member=member,
+        value=_standing(trace, step, path),
     )
-    for path in islice(changed, MOST_OF_A_KIND):
-        check = {"kind": "state", "step": "end", "path": path}
-        yield Proposal(
-            words=f"{path or 'the state'} at the end is", check=check, member="equals", value=_at_end(trace, path)
-        )
 
 
-def _at_end(trace: Trace, path: str) -> JsonValue:
+def _standing(trace: Trace, step: int | None, path: str) -> JsonValue:
     assert trace.state_after is not None
     try:
-        return value_at(trace.state_after(None), path)
+        return value_at(trace.state_after(step), path)
     except LookupError:
         return None
 
