@@ -1,4 +1,4 @@
-"""The commands of docker-compose.yml, against a PostgreSQL and a Redis that were given."""
+"""The commands of docker-compose.yml as they are written, in a folder that the image's steps make."""
 
 import json
 import os
@@ -25,6 +25,41 @@ from tests.instances import PATIENCE, clean_environment, manage
 COMPOSE: dict[str, Any] = yaml.safe_load((PROJECT_ROOT / "docker-compose.yml").read_text())
 
 
+DOCKERFILE = (PROJECT_ROOT / "Dockerfile").read_text().replace("\\\n", "")
+ELSEWHERE = ("RUN useradd ", "RUN sed ")
+"""Steps that make a user and install packages: here both are there."""
+
+
+def placed(text: str, folder: Path) -> str:
+    """With the folders of the image below this one."""
+    return text.replace("/var/lib/replay", f"{folder}/home").replace("/app", f"{folder}/app")
+
+
+@pytest.fixture(scope="module")
+def image(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with what the image copies and makes, and nothing else."""
+    folder = tmp_path_factory.mktemp("image")
+    (folder / "app").mkdir()
+    for step in DOCKERFILE.splitlines():
+        if step.startswith("COPY "):
+            *sources, target = step.split()[1:]
+            copies = [f"cp -r {PROJECT_ROOT / source} {target}" for source in sources]
+            in_image(folder, " && ".join(copies))
+        elif step.startswith("RUN ") and not step.startswith(ELSEWHERE):
+            in_image(folder, placed(step.removeprefix("RUN "), folder))
+    return folder
+
+
+def in_image(folder: Path, command: str) -> None:
+    subprocess.run(command, shell=True, cwd=folder / "app", env=image_environment(folder), check=True)
+
+
+def image_environment(folder: Path) -> dict[str, str]:
+    (said,) = re.findall(r"^ENV (.*)$", DOCKERFILE, re.MULTILINE)
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    return {"PATH": path} | dict(pair.split("=", 1) for pair in placed(said, folder).split())
+
+
 @pytest.fixture
 def given_database() -> Iterator[str]:
     """An empty database beside that of the tests."""
@@ -36,8 +71,8 @@ def given_database() -> Iterator[str]:
 
 
 @pytest.fixture
-def environment(given_database: str, tmp_path: Path) -> dict[str, str]:
-    """The variables of the compose file, its secrets in files of ours."""
+def environment(given_database: str, image: Path, tmp_path: Path) -> dict[str, str]:
+    """The variables of image and compose file, its secrets in files of ours."""
     secrets = {"database_url": given_database, "secret_key": "k" * 50}
     for name, value in secrets.items():
         (tmp_path / name).write_text(value + "\n")
@@ -46,15 +81,19 @@ def environment(given_database: str, tmp_path: Path) -> dict[str, str]:
         for name, value in COMPOSE["services"]["web"]["environment"].items()
         if not str(value).startswith("${")
     }
-    return clean_environment(**declared | {"REDIS_URL": os.environ["REDIS_URL"], "REPLAY_HOME": str(tmp_path / "home")})
+    return image_environment(image) | declared | {"REDIS_URL": os.environ["REDIS_URL"]}
 
 
 @contextmanager
-def running(command: list[str], environment: dict[str, str]) -> Iterator[subprocess.Popen[bytes]]:
-    with subprocess.Popen(command, env=environment, cwd=PROJECT_ROOT) as process:
+def running(command: list[str], image: Path, environment: dict[str, str]) -> Iterator[subprocess.Popen[bytes]]:
+    with subprocess.Popen(command, env=environment, cwd=image / "app") as process:
         yield process
         process.terminate()
         assert process.wait(20) == 0
+
+
+def done(command: list[str], image: Path, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, env=environment, cwd=image / "app", capture_output=True, text=True, timeout=PATIENCE)
 
 
 def until(check: Any, seconds: float = 20) -> Any:
@@ -65,52 +104,49 @@ def until(check: Any, seconds: float = 20) -> Any:
     return found
 
 
-def python_command(command: list[str]) -> list[str]:
-    """The image has one python; here it is ours."""
-    return [sys.executable, *command[1:]] if command[0] == "python" else [sys.executable, "-m", *command]
-
-
 def image_command() -> list[str]:
-    text = (PROJECT_ROOT / "Dockerfile").read_text().rpartition("CMD ")[2].replace("\\\n", "")
-    command: list[str] = json.loads(text)
+    command: list[str] = json.loads(DOCKERFILE.rpartition("CMD ")[2])
     return command
 
 
-def test_migrate_web_and_worker_run_with_what_they_are_given(environment):
-    migrate = python_command(COMPOSE["services"]["migrate"]["command"])
-    assert manage(*migrate[2:], environment=environment).returncode == 0
-    assert manage("collectstatic", "--no-input", environment=environment).returncode == 0  # a step of the image
+def command_of(service: str) -> list[str]:
+    command: list[str] = COMPOSE["services"][service].get("command") or image_command()
+    return command
+
+
+def test_migrate_web_and_worker_run_with_what_they_are_given(image, environment):
+    assert done(command_of("migrate"), image, environment).returncode == 0
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = str(probe.getsockname()[1])
-    web = [{"0.0.0.0": "127.0.0.1", "8000": port}.get(word, word) for word in python_command(image_command())]
-    worker = python_command(COMPOSE["services"]["worker"]["command"])
+    web = [{"0.0.0.0": "127.0.0.1", "8000": port}.get(word, word) for word in command_of("web")]
 
-    with running(web, environment), running(worker, environment):
+    with running(web, image, environment), running(command_of("worker"), image, environment):
         assert set(until(lambda: readiness(port)).values()) == {"ok"}
-        said = until(lambda: doctor_is_well({**environment, "PORT": "0"}))
-        assert worker_health(environment) == 0
-        account = json.loads(manage("bootstrap", environment=environment).stdout)
+        assert web_health(port, image, environment) == 0
+        said = until(lambda: doctor_is_well(image, {**environment, "PORT": "0"}))
+        assert worker_health(image, environment) == 0
+        account = json.loads(done(["python", "manage.py", "bootstrap"], image, environment).stdout)
         assert status_of_a_run(port, account["api_key"]) == 201
         assert status_of_a_run(port, account["api_key"][:-1] + "?") == 401
+        assert style_sheet(port).startswith("text/css")
     assert "ok      worker" in said
-    assert worker_health(environment) == 1
+    assert worker_health(image, environment) == 1
+    assert web_health(port, image, environment) == 1
 
 
-def test_a_runner_takes_up_replays_of_code_with_what_it_is_given(environment, tmp_path):
+def test_a_runner_takes_up_replays_of_code_with_what_it_is_given(image, environment, tmp_path):
     (tmp_path / "agents").mkdir()
     (tmp_path / "agents" / "shop.py").write_text("from pydantic_ai import Agent\n\norders = Agent()\n")
     runner = COMPOSE["services"]["runner"]
     folder = runner["environment"]["PYTHONPATH"]
     given = {"PYTHONPATH": str(tmp_path / "agents"), "REPLAY_AGENTS": "orders=shop:orders"}
-    assert manage("migrate", "--no-input", environment=environment).returncode == 0
+    assert done(command_of("migrate"), image, environment).returncode == 0
 
-    with running(python_command(runner["command"]), environment | given):
-        until(lambda: worker_health(environment) == 0)
-        queues = subprocess.run(
-            [sys.executable, "-m", "celery", "--app", "replay_web.celery", "inspect", "active_queues", "--json"],
-            env=environment, cwd=PROJECT_ROOT, capture_output=True, text=True, timeout=PATIENCE,
-        )  # fmt: skip
-    assert [queue["name"] for found in json.loads(queues.stdout).values() for queue in found] == ["code"]
+    with running(command_of("runner"), image, environment | given):
+        until(lambda: worker_health(image, environment) == 0)
+        look = "celery --app replay_web.celery inspect active_queues --json"
+        queues = json.loads(done(["python", "-m", *look.split()], image, environment).stdout)
+    assert [queue["name"] for found in queues.values() for queue in found] == ["code"]
     assert f"./agents:{folder}:ro" in runner["volumes"]
     assert runner["profiles"] == ["runner"]
 
@@ -127,9 +163,11 @@ def test_the_image_compiles_all_code_that_it_holds_while_it_may_write():
     assert text.rindex("\nCOPY ") < compiled.start() < text.index("\nUSER ")
 
 
-def test_machines_that_start_together_migrate_in_turn(environment):
-    command = [sys.executable, "manage.py", "migrate", "--no-input"]
-    both = [subprocess.Popen(command, env=environment, cwd=PROJECT_ROOT, stdout=subprocess.DEVNULL) for _ in range(2)]
+def test_machines_that_start_together_migrate_in_turn(image, environment):
+    both = [
+        subprocess.Popen(command_of("migrate"), env=environment, cwd=image / "app", stdout=subprocess.DEVNULL)
+        for _ in range(2)
+    ]
 
     assert [process.wait(PATIENCE) for process in both] == [0, 0]
 
@@ -145,9 +183,22 @@ def status_of_a_run(port: str, key: str) -> int:
         return refused.code
 
 
-def worker_health(environment: dict[str, str]) -> int:
-    command = python_command(COMPOSE["services"]["worker"]["healthcheck"]["test"][1:])
-    return subprocess.run(command, env=environment, cwd=PROJECT_ROOT, timeout=PATIENCE).returncode
+def worker_health(image: Path, environment: dict[str, str]) -> int:
+    return done(COMPOSE["services"]["worker"]["healthcheck"]["test"][1:], image, environment).returncode
+
+
+def web_health(port: str, image: Path, environment: dict[str, str]) -> int:
+    test = [word.replace(":8000", f":{port}") for word in COMPOSE["services"]["web"]["healthcheck"]["test"]]
+    return done(test[1:], image, environment).returncode
+
+
+def style_sheet(port: str) -> str:
+    """The type of the first one that the page of signing in names."""
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/sign-in", timeout=10) as page:
+        address = re.search(r'href="(/static/[^"]+\.css)"', page.read().decode())
+    assert address
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}{address[1]}", timeout=10) as answer:
+        return str(answer.headers["Content-Type"])
 
 
 def readiness(port: str) -> dict[str, str] | None:
@@ -159,9 +210,9 @@ def readiness(port: str) -> dict[str, str] | None:
         return None
 
 
-def doctor_is_well(environment: dict[str, str]) -> str:
-    done = manage("doctor", environment=environment)
-    return done.stdout if done.returncode == 0 else ""
+def doctor_is_well(image: Path, environment: dict[str, str]) -> str:
+    looked = done(["python", "manage.py", "doctor"], image, environment)
+    return looked.stdout if looked.returncode == 0 else ""
 
 
 def test_no_database_port_is_published():
@@ -182,9 +233,9 @@ def test_secrets_come_from_files():
 def test_the_shipped_settings_pass_the_deployment_checks(https, tmp_path):
     environment = clean_environment(SECRET_KEY=os.urandom(32).hex(), HTTPS=https, REPLAY_HOME=str(tmp_path))
 
-    done = manage("check", "--deploy", "--fail-level", "WARNING", environment=environment)
+    checked = manage("check", "--deploy", "--fail-level", "WARNING", environment=environment)
 
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (checked.returncode, checked.stderr) == (0, "")
 
 
 def test_every_variable_is_documented():
