@@ -714,3 +714,25 @@ def test_a_final_message_that_cannot_be_loaded_is_named_at_the_end_alone(make: A
     assert result.facts["proof"]["same_steps"] == steps
     assert made_run is not None
     assert [pair.status for pair in compare_runs(recorded, made_run).steps] == ["same"] * steps
+
+
+@pytest.mark.parametrize(
+    "said", [[], [{"part_kind": "thinking", "content": "Hm."}], [{"part_kind": "text", "content": ""}]]
+)
+def test_a_last_answer_that_says_nothing_ends_the_promise_behind_it(recorded: Run, said: list[Any]):
+    record = record_of(recorded)
+    record["steps"][4]["response"]["parts"] = said
+
+    judged = assert_promise_kept(json.dumps(record).encode())
+
+    assert (judged.step, judged.reasons[0].code) == (5, "empty_answer")
+
+
+@pytest.mark.parametrize("said", [[], [{"part_kind": "thinking", "content": "Hm."}]])
+def test_messages_that_end_with_an_answer_that_says_nothing_are_judged(said: list[Any]):
+    prompt = {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": "Hello"}]}
+    run = parse_document(json.dumps([prompt, {"kind": "response", "parts": said}]).encode())
+
+    judged = assert_promise_kept(encode_native(run))
+
+    assert (judged.step, judged.reasons[0].code) == (1, "empty_answer")

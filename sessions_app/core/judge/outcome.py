@@ -218,13 +218,13 @@ def _of_last_answer(run: Run, call: ModelCall) -> Reason | None:
 
 
 def _of_empty_answer(run: Run, call: ModelCall) -> Reason | None:
-    """Pydantic AI's loop ends with neither: it asks the model again. What `run_stream` begins with is the output."""
+    """Pydantic AI's loop asks the model again behind one. What `run_stream` begins with is the output."""
     is_stream = run.agent.entry_point == "run_stream"
     if is_openai_agents(run) or is_stream or call.response is None:
         return None
     if object_of(call.response).get("state") == "suspended":
         return reason_at_end(run, "empty_answer", f"The last answer was suspended. {_ASKS_AGAIN}")
-    if kinds_said(call) == {"text"} and not any(map(_text_of, _parts_of(call))):
+    if kinds_said(call) <= {"text"} and not any(map(_text_of, _parts_of(call))):
         return reason_at_end(run, "empty_answer", f"The last answer is empty. {_ASKS_AGAIN}")
     return None
 
