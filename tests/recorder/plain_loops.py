@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 import httpx
@@ -68,6 +68,10 @@ def chat(url: str, tool: Callable[..., Any] = find_order) -> Callable[[str], str
 
 
 def async_chat(url: str, tool: Callable[..., Any] = find_order) -> Callable[[str], str]:
+    return lambda question: asyncio.run(awaited_chat(url, tool)(question))
+
+
+def awaited_chat(url: str, tool: Callable[..., Any] = find_order) -> Callable[[str], Coroutine[Any, Any, str]]:
     """The same without blocking."""
 
     @record
@@ -82,7 +86,7 @@ def async_chat(url: str, tool: Callable[..., Any] = find_order) -> Callable[[str
                 messages.append(said.model_dump(exclude_none=True))
                 messages += [_answer_of(tool, call.model_dump()) for call in said.tool_calls]
 
-    return lambda question: asyncio.run(support(question))
+    return support
 
 
 def streamed_chat(url: str, tool: Callable[..., Any] = find_order) -> Callable[[str], str]:
