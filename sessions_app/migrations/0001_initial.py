@@ -106,7 +106,7 @@ class Migration(migrations.Migration):
                 ("name", models.CharField(max_length=120)),
                 ("redaction_secret", models.BinaryField(default=sessions_app.models.projects.new_redaction_secret)),
                 ("redaction", models.TextField(blank=True, default="")),
-                ("anomaly_rules", models.JSONField(blank=True, default=dict)),
+                ("anomaly_rules", models.TextField(blank=True, default="")),
                 ("created_at", models.DateTimeField(auto_now_add=True)),
                 ("members", models.ManyToManyField(through="sessions_app.Membership", to=settings.AUTH_USER_MODEL)),
             ],

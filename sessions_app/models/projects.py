@@ -21,8 +21,8 @@ class Project(models.Model):
     """Makes redaction placeholders stable within the project and different between projects."""
     redaction = models.TextField(default="", blank=True)
     """Its own rules of redaction as JSON (core/redaction/own_rules.py); empty until somebody changes them."""
-    anomaly_rules = models.JSONField(default=dict, blank=True)
-    """Its own limits of what is odd, by the names of `core.judge.anomalies.Rules`."""
+    anomaly_rules = models.TextField(default="", blank=True)
+    """Its own limits of what is odd as JSON, by the names of `core.judge.anomalies.Rules`."""
     created_at = models.DateTimeField(auto_now_add=True)
     members = models.ManyToManyField(settings.AUTH_USER_MODEL, through="Membership")
     sees_raw = False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import asdict, replace
 
 from django.conf import settings
@@ -18,7 +19,7 @@ from sessions_app.models import Project
 
 def rules(project: Project) -> Rules:
     """The detectors' rules with what this installation set, and then what the project did."""
-    own = dict(project.anomaly_rules)
+    own = json.loads(project.anomaly_rules or "{}")
     if "error_words" in own:
         own["error_words"] = tuple(own["error_words"])
     return replace(usual_rules(), **own)
@@ -33,7 +34,8 @@ def usual_rules() -> Rules:
 def save_rules(project: Project, found: Rules) -> None:
     """For what arrives from now on. What is as usual is not kept, and follows the installation's settings."""
     usual, chosen = asdict(usual_rules()), asdict(found)
-    project.anomaly_rules = {name: value for name, value in chosen.items() if value != usual[name]}
+    own = {name: value for name, value in chosen.items() if value != usual[name]}
+    project.anomaly_rules = json.dumps(own) if own else ""
     project.save(update_fields=["anomaly_rules"])
 
 

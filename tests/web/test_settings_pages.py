@@ -3,10 +3,12 @@
 import json
 
 import pytest
+from django.test import Client
 
 from sessions_app.models import Project
 from sessions_app.services.ingest import ingest_document
-from tests.builders import make_record, make_tool_step
+from sessions_app.services.keys import create_key
+from tests.builders import make_record, make_tool_step, post_run
 from tests.web.making import client_of, make_project, make_user
 
 pytestmark = pytest.mark.django_db
@@ -41,6 +43,17 @@ def test_rules_of_the_project_judge_what_arrives_from_then_on(ann):
     assert 'value="1.5"' in ann.get(ADDRESS).content.decode()
 
 
+def test_they_hold_for_what_scripts_send(ann, shop):
+    ann.post(ADDRESS, TYPED)
+    _, key = create_key(project=shop, name="ci", scope="full")
+    record = make_record("r1", make_tool_step(result="1", duration_ms=2_000), output="Done.")
+
+    answer = post_run(Client(), record, authorization=f"Bearer {key}")
+
+    assert answer.status_code == 201
+    assert [anomaly["code"] for anomaly in shop.runs.get().anomalies] == ["slow_step"]
+
+
 def test_the_usual_limits_come_back(ann, shop):
     before = codes("r1")
     ann.post(ADDRESS, TYPED)
@@ -48,7 +61,7 @@ def test_the_usual_limits_come_back(ann, shop):
     ann.post(ADDRESS, {"usual": "1"})
 
     shop.refresh_from_db()
-    assert shop.anomaly_rules == {}
+    assert shop.anomaly_rules == ""
     assert codes("r2") == before
 
 
@@ -59,7 +72,7 @@ def test_limits_that_cannot_be_are_refused_and_stay_typed(ann, shop, wrong):
     shop.refresh_from_db()
     assert answer.status_code == 422
     assert next(iter(wrong.values())) in answer.content.decode()
-    assert shop.anomaly_rules == {}
+    assert shop.anomaly_rules == ""
 
 
 def test_members_change_no_rules(shop):
