@@ -48,19 +48,25 @@ def cost_figures(
     """Linear in the steps."""
     figures: CostFigures[RunT] = CostFigures()
     for run, facts, steps in runs:
-        whole = NOTHING
-        for step in steps:
-            if step.kind != "model":
-                continue
-            cost, model = prices.cost_of(step, facts.model, facts.began.date()), step.model or facts.model
+        of_models = _by_model(facts, steps, prices)
+        for model, cost in of_models.items():
             name = model if by == "model" else facts.agent
-            whole += cost
             figures.of_names[name] += cost
             figures.in_time[facts.began, name] += cost
             figures.unpriced[model] += cost.unpriced
+        whole = sum(of_models.values(), start=NOTHING)
         figures.of_runs.append((run, whole))
         figures.total += whole
     return figures
+
+
+def _by_model(facts: Facts, steps: Sequence[StepSummary], prices: PriceList) -> dict[str | None, Cost]:
+    costs: dict[str | None, Cost] = {}
+    for step in steps:
+        if step.kind == "model":
+            model = step.model or facts.model
+            costs[model] = costs.get(model, NOTHING) + prices.cost_of(step, facts.model, facts.began.date())
+    return costs
 
 
 _LENGTHS = (timedelta(hours=1), timedelta(hours=6), timedelta(days=1), timedelta(days=7), timedelta(days=30))

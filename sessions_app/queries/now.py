@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from django.db.models import Count, Max, Min, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Count, Max, Min, Q, QuerySet
 from django.db.models.functions import Coalesce
 
 from sessions_app.models import IngestNote, Project, Replay, Run
@@ -41,13 +41,17 @@ def _recent(project: Project, now: datetime) -> QuerySet[Run]:
 
 
 def thawed(project: Project) -> list[Run]:
-    """Cold cases whose failure came again in a run that can be replayed, as `twin`; newest first."""
-    alike = Run.objects.filter(
-        project=project, failure_group=OuterRef("failure_group"), origin="recorded", verdict="replayable"
-    )
-    cold = Run.objects.filter(IS_COLD, project=project, origin="recorded", failure_group__isnull=False)
-    with_twin = cold.annotate(twin=Subquery(alike.order_by("-pk").values("pk")[:1])).filter(twin__isnull=False)
-    return list(with_twin.defer(*HEAVY).select_related("session", "cold_case").order_by("-pk")[: SHOWN + 1])
+    """Cold cases, of the newest ones, whose failure came again in a run that can be replayed. Two queries."""
+    failed = Run.objects.filter(project=project, origin="recorded", failure_group__isnull=False)
+    cold = failed.filter(IS_COLD).defer(*HEAVY).select_related("session", "cold_case").order_by("-pk")[:LOOKED_AT]
+    groups = {run.failure_group for run in cold}
+    replayable = failed.filter(verdict="replayable", failure_group__in=groups)
+    again = set(replayable.values_list("failure_group", flat=True).distinct())
+    return [run for run in cold if run.failure_group in again][: SHOWN + 1]
+
+
+LOOKED_AT = 200
+"""Cold cases."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

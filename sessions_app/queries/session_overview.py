@@ -13,7 +13,7 @@ from sessions_app.models import Project, Run
 from sessions_app.queries.search import matching_runs
 from sessions_app.queries.sessions import Span
 
-MOST = 10_000
+MOST = 5_000
 """Runs that are read, the newest ones; a page says when there are more."""
 BARS = 60
 OUTCOMES = ("ok", "error", "cut_off", "running")

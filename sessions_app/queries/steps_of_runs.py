@@ -10,7 +10,7 @@ from sessions_app.models import Project, Run, RunContent
 from sessions_app.models.contents import find_parts
 from sessions_app.queries.sessions import Span
 
-MOST_RUNS = 5_000
+MOST_RUNS = 2_000
 """The newest ones are read; a page says when there are more."""
 _FIELDS = (
     "run_id", "agent_name", "model", "started_at", "received_at", "status", "session__session_id", "content__outline",

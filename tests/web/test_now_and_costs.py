@@ -99,7 +99,7 @@ def test_many_groups_take_as_many_queries_as_one(bob, shop, django_assert_num_qu
         bob.get("/p/shop/")
 
 
-QUERIES = 21
+QUERIES = 22
 
 
 # --- costs

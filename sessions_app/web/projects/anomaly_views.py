@@ -58,4 +58,4 @@ def anomalies(request: HttpRequest, project: Project) -> HttpResponse:
 
 def _typed(odd: Rules) -> dict[str, object]:
     words = "\n".join(odd.error_words)
-    return {"max_tool_calls": odd.max_tool_calls, "slow_step_s": odd.slow_step_ms / 1000, "error_words": words}
+    return {"max_tool_calls": odd.max_tool_calls, "slow_step_s": f"{odd.slow_step_ms / 1000:g}", "error_words": words}
