@@ -342,6 +342,26 @@ def giving(content: Any, metadata: Any) -> Play:
     return Play(agent, "Where?")
 
 
+def giving_alone(value: Any) -> Play:
+    agent = support_agent(says(call("look", {}, "a")), says("Fine."))
+
+    @agent.tool_plain
+    def look() -> Any:
+        return value
+
+    return Play(agent, "Where?")
+
+
+@pytest.mark.parametrize(("then", "now"), [(None, ""), (None, "null"), (None, {}), ('{"a":1}', {"a": 1}), ([1], "[1]")])
+def test_a_value_and_the_text_that_spells_it_are_two_answers(then: Any, now: Any):
+    run = recorded_run(partial(giving_alone, then))
+
+    assert place(replayed_by(run, own(giving_alone(then)), runs_tools=True)) == ("reproduced", None, None)
+    assert place(replayed_by(run, own(giving_alone(now)), runs_tools=True)) == ("diverged", 2, "result")
+    assert place(observed_by(run, giving_alone(then), tools="run")) == ("reproduced", None, None)
+    assert place(observed_by(run, giving_alone(now), tools="run")) == ("diverged", 2, "result")
+
+
 ALONG = (["See this."], {"m": 1})
 
 

@@ -181,6 +181,8 @@ class ObservedComparison:
             return found
         if call.outcome == "crashed" and not same_error(step.error, observed.error):
             return Mismatch(path="result", recorded=_ended(step, recorded), rebuilt=_ended(observed, call))
+        if self._are_told_whole and _is_of_another_kind(recorded.result, call.result):
+            return Mismatch(path="result", recorded=_value(recorded.result), rebuilt=_value(call.result))
         for path, left, right in _answers(recorded, call):
             is_said = left is not None and right is not None
             if is_said or (path in _BESIDE and self._are_told_whole):
@@ -334,6 +336,12 @@ def is_same_answer(recorded: Payload | None, given: Payload) -> bool:
         return False
     raw, now = _said(recorded.value), _said(in_shape_of(recorded, given).value)
     return first_mismatch(raw, now, raw=raw, path="messages[0]", tally=Tally()) is None
+
+
+def _is_of_another_kind(recorded: Payload | None, now: Payload | None) -> bool:
+    """A text, null, or another value: a text that spells a value is none."""
+    kinds = [(each.is_text, each.value is None) for each in (recorded, now) if each is not None]
+    return len(kinds) == 2 and kinds[0] != kinds[1]
 
 
 _BESIDE = ("metadata", "content")
