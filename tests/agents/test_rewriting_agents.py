@@ -350,6 +350,23 @@ def test_a_tool_that_gives_its_own_list_changes_what_the_model_was_told():
     assert place(observed)[::2] == ("diverged", "messages")
 
 
+def ending_with(words: str) -> Play:
+    async def after(ctx: RunContext[None], *, result: Any) -> Any:
+        return replace(result, output=words)
+
+    return Play(support_agent(says("Fine."), capabilities=[Hooks(after_run=after)]), "Where?")
+
+
+@pytest.mark.parametrize("way", ["run", "run_stream", "run_stream_events"])
+def test_an_output_that_a_hook_behind_the_run_makes_is_that_of_the_run(way: str):
+    run = recorded_run(lambda: ending_with("Well."), way)
+
+    for result in results(run, lambda: ending_with("Well.")):
+        assert place(result) == REPRODUCED
+    for result in results(run, lambda: ending_with("Bad.")):
+        assert place(result) == ("diverged", 1, "output")
+
+
 def asked_again(words: str) -> Play:
     def upper(said: str) -> str:
         if said == "No.":

@@ -46,7 +46,7 @@ from sessions_app.core.history import messages
 from sessions_app.core.judge.outcome import MESSAGE_FROM_CODE
 from sessions_app.core.judge.reasons import Reason
 from sessions_app.core.judge.verdict import judge_code
-from sessions_app.core.payload import JsonObject, JsonValue
+from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.ran_with import is_told
 from sessions_app.core.replay.budgets import Budgets
 from sessions_app.core.replay.ending import Ending, Played, cannot_begin, conclude_code
@@ -167,7 +167,8 @@ class OwnReplay:
         return replace(result, facts={**result.facts, "sources": self._sources()})
 
     async def loop(self, start: Start, misses: Misses) -> tuple[Ending, list[Any]]:
-        agent = PreparedAgent(self.own, self.state.deps, self.model, self._policy())
+        policy = self._policy()
+        agent = PreparedAgent(self.own, self.state.deps, self.model, policy)
         try:
             with self.http.in_the_clients() if self.gate.policy.run else nullcontext():
                 ending, messages = await run_loop(agent, start, self.plan.run)
@@ -177,6 +178,8 @@ class OwnReplay:
             ending, messages = Ending(), []
         if misses and ending.is_regular:
             ending = Ending(miss=misses[0].miss)  # the team's code swallowed what should have ended the run
+        if ending.output is not None and policy.output is not None:
+            ending = replace(ending, output=Payload.of(dump_output(_plain_output(policy.output))))
         return ending, messages
 
     def _policy(self) -> FrozenPolicy:

@@ -56,12 +56,19 @@ class FrozenPolicy(AbstractCapability[Any]):
         self._turns = turns
         self._decisions = decisions
         self._is_of_spans = is_of_spans
+        self.output: Any = None
+        """What the run came to behind the team's hooks; a stream that is read does not tell."""
 
     def get_ordering(self) -> CapabilityOrdering | None:
         return CapabilityOrdering(position="outermost")
 
     async def for_run(self, ctx: RunContext[Any]) -> FrozenPolicy:
         return self
+
+    async def wrap_run(self, ctx: RunContext[Any], *, handler: Any) -> Any:
+        result = await handler()
+        self.output = result.output
+        return result
 
     # --- the model
 
