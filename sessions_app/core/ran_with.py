@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from sessions_app.core.payload import JsonObject, JsonValue
-from sessions_app.core.run import Run, Step, ToolCall, is_answered_by_tool, tool_ran
+from sessions_app.core.run import OPENAI_AGENTS, Run, Step, ToolCall, is_answered_by_tool, tool_ran
 
 TOLD = "recorder.ran_with"
 """Field of a run whose recorder hears what tools are given: where a step says nothing, that is what the model sent."""
@@ -28,11 +28,24 @@ def said_of(step: Step) -> JsonObject:
 def has_run(run: Run, step: Step) -> bool | None:
     """Whether the tool of an ended call began; None where that is not known."""
     said = tool_ran(step)
+    if said is None and _is_of_sdk_recorder(run) and isinstance(step.call, ToolCall):
+        return _has_run_in_sdk(step, step.call)
     if said is not None or not is_told(run) or not isinstance(step.call, ToolCall):
         return said
     is_known = is_answered_by_tool(step.call) and not code_behind(said_of(step)) and "waited_for" not in step.extra
     is_given = step.call.call_id in run.decided
     return True if is_known and not is_given and step.call.outcome == "success" else None
+
+
+def _is_of_sdk_recorder(run: Run) -> bool:
+    return run.agent.framework == OPENAI_AGENTS and "recorder" in run.extra
+
+
+def _has_run_in_sdk(step: Step, call: ToolCall) -> bool | None:
+    """The recorder writes an outcome of a tool that began. One that a guardrail kept from it has an answer alone."""
+    if "handoff" in step.extra or call.result is None:
+        return None
+    return False if call.outcome is None else True if call.outcome in ("success", "failed") else None
 
 
 def both_given(asked: JsonValue, one: JsonObject, other: JsonObject) -> tuple[JsonValue, JsonValue] | None:

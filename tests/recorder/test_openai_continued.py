@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from agents import Agent, Runner
+from agents import Agent, Runner, function_tool, tool_input_guardrail
+from agents.tool_guardrails import ToolGuardrailFunctionOutput
 
 from replay_recorder.replaying.observing import NothingObserved, Replay, Tools, observe
 from replay_recorder.replaying.own_agent import OwnAgent
@@ -14,7 +16,7 @@ from replay_recorder.replaying.recording import read_recording
 from sessions_app.core.formats.native import parse_native
 from sessions_app.core.replay.own_machine import judge_observed
 from tests.recorder import openai_scenarios as scenarios
-from tests.recorder.openai_playing import Record, agent, bytes_of, calls, one_record, recorded, run, says
+from tests.recorder.openai_playing import Record, agent, bytes_of, calls, one_record, recorded, run, says, streamed
 from tests.recorder.openai_provider import provider
 from tests.recorder.openai_scenarios import SCENARIOS, WAYS, Way
 
@@ -162,3 +164,31 @@ def test_a_run_that_was_not_continued_has_no_decision_to_change():
 
     with pytest.raises(NothingObserved, match="not continued with approvals"):
         observe(Replay(read_recording(record), OwnAgent(refunding()), decisions={1: True}))
+
+
+# --- guardrails of tools ------------------------------------------------------------------------
+
+
+def guarded(*refusing: str) -> Agent[Any]:
+    @tool_input_guardrail
+    def refuse(data: Any) -> ToolGuardrailFunctionOutput:
+        return ToolGuardrailFunctionOutput.reject_content(refusing[0])
+
+    @function_tool(tool_input_guardrails=[refuse] if refusing else [])
+    async def find(order: str) -> str:
+        return f"{order} has shipped"
+
+    return agent([calls("find", '{"order": "A"}', "c1")], [says("Fine.")], tools=[find])
+
+
+@pytest.mark.parametrize("way", [run, streamed])
+@pytest.mark.parametrize(("then", "now"), [(["A has shipped"], []), ([], ["A has shipped"])])
+def test_a_guardrail_before_a_tool_that_comes_or_goes_is_found_though_the_words_are_the_same(
+    then: list[str], now: list[str], way: Callable[..., Coroutine[Any, Any, Any]]
+):
+    record = one_record(lambda: way(guarded(*then)))
+
+    tools: tuple[Tools, ...] = ("frozen", "run")
+    for each in tools:
+        assert ended(record, guarded(*then), each) == ("reproduced", None, None)
+        assert ended(record, guarded(*now), each) == ("diverged", 2, "tool_ran")
