@@ -28,6 +28,9 @@ _SMALL = 200
 """Spans. A trace up to here is made into a run again at each request that brings its end or comes later."""
 _GROWTH = 10
 """A longer one when it grew by one part in so many; otherwise a worker does it."""
+_SHORT = 20
+"""Traces. A loop whose calls come as traces of their own is made into a run again at each call up to here; of a longer
+one a worker makes it, for the calls of some time together."""
 _AT_ONCE = 2_000
 """Spans of traces that one request makes runs of while its sender waits; a worker makes the others."""
 
@@ -52,7 +55,7 @@ def receive(
         if trace is not None and left > 0 and _is_due(trace, arrival):
             left -= trace.span_count
             make_run(trace, just_stored=arrival.batch)
-    are_all_made = join_calls(project, longest=_SMALL)
+    are_all_made = join_calls(project, longest=_SHORT)
     if (traces and left <= 0) or not are_all_made:
         wake_for_spans()
 
