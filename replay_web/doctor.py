@@ -142,6 +142,13 @@ def migrations_are_applied() -> str | None:
     return f"Migrations: {answer}. Run `python3 manage.py migrate`, or restart `python3 manage.py up`."
 
 
+def blobs_can_be_used() -> str | None:
+    from replay_web import health
+
+    answer = health.blobs()
+    return None if answer == "ok" else f"Payloads in REPLAY_BLOBS: {answer}. Check its address, and who may use it."
+
+
 def blobs_are_shared() -> str | None:
     from replay_web import health
 
@@ -209,6 +216,7 @@ IN_DJANGO: dict[str, Check] = {
     "database": database_answers,
     "Redis": redis_answers,
     "migrations": migrations_are_applied,
+    "blobs": blobs_can_be_used,
     "shared blobs": blobs_are_shared,
     "worker": worker_consumes,
     "queue": queue_moves,

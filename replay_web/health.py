@@ -1,9 +1,7 @@
 """Is the process up, and can it do its work?"""
 
-import os
 from collections.abc import Callable
 from functools import cache
-from pathlib import Path
 
 import redis
 from django.conf import settings
@@ -13,6 +11,7 @@ from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.http import require_safe
 
+from sessions_app.mapping.payloads import blob_store
 from sessions_app.queries.blobs import blobs_elsewhere
 
 
@@ -87,18 +86,14 @@ def static_files() -> str:
 
 
 def blobs() -> str:
-    """The folder, or where it will be made."""
-    folder = Path(settings.REPLAY_BLOBS)
-    while not folder.exists() and folder != folder.parent:
-        folder = folder.parent
-    return "ok" if os.access(folder, os.R_OK | os.W_OK | os.X_OK) else "not readable and writable"
+    return blob_store().problem() or "ok"
 
 
 def shared_blobs() -> str:
     """Web and workers have to see one folder, or what one of them stored is answered 410 by the others."""
     try:
         missing, looked_for = blobs_elsewhere(_BLOBS_LOOKED_FOR)
-    except DatabaseError as error:
+    except (DatabaseError, OSError) as error:
         return f"unknown ({type(error).__name__})"
     return f"{missing} of {looked_for} payloads are not in this folder" if missing else "ok"
 

@@ -226,7 +226,7 @@ API_MAX_WAITING_REQUESTS = env.number("API_MAX_WAITING_REQUESTS", 4, at_least=0)
 OTLP_MAX_BYTES_IN_FLIGHT = env.number("OTLP_MAX_BYTES_IN_FLIGHT", 64 * 1024 * 1024, at_least=1024)
 DATA_UPLOAD_MAX_MEMORY_SIZE = REPLAY_MAX_BODY_BYTES
 # Larger payloads (compressed) lie in a folder and not in the database.
-REPLAY_BLOBS = env.text("REPLAY_BLOBS", str(HOME.path / "blobs"))
+REPLAY_BLOBS = env.place("REPLAY_BLOBS", str(HOME.path / "blobs"))
 REPLAY_BLOB_THRESHOLD_BYTES = env.number("REPLAY_BLOB_THRESHOLD_BYTES", 1024 * 1024, at_least=1024)
 # A trace whose topmost span has not come for so long is shown as incomplete.
 OTLP_QUIET_SECONDS = env.number("OTLP_QUIET_SECONDS", 60, at_least=1)

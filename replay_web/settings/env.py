@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping
+from importlib.util import find_spec
 from pathlib import Path
 
 from django.core.exceptions import ImproperlyConfigured
@@ -18,6 +19,14 @@ TRUE, FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 
 def text(name: str, default: str = "") -> str:
     return os.environ.get(name) or default
+
+
+def place(name: str, default: str) -> str:
+    """A folder, or a bucket where the package that speaks to it is there."""
+    value = text(name, default)
+    if "://" in value and find_spec("obstore") is None:
+        raise ImproperlyConfigured(f"{name} names a bucket, which needs the package obstore: pip install obstore.")
+    return value
 
 
 def secret(name: str, default: str = "") -> str:

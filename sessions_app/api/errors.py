@@ -134,8 +134,15 @@ def add_handlers(api: NinjaAPI) -> None:
     def not_now(request: HttpRequest, error: DatabaseError) -> HttpResponse:
         if isinstance(error, DataError | ProgrammingError):
             return unforeseen(request, error)
-        logger.error("The database did not answer: %s at %s", type(error).__name__, _place(error))
-        response = answer(request, 503, "unavailable", "The database does not answer now; send it again.")
+        return come_back(request, error, "The database does not answer now; send it again.")
+
+    @api.exception_handler(OSError)
+    def not_stored(request: HttpRequest, error: OSError) -> HttpResponse:
+        return come_back(request, error, "The store of large payloads does not answer now; send it again.")
+
+    def come_back(request: HttpRequest, error: Exception, words: str) -> HttpResponse:
+        logger.error("Answered 503: %s at %s", type(error).__name__, _place(error))
+        response = answer(request, 503, "unavailable", words)
         response["Retry-After"] = str(random.randint(1, 5))  # not all of them at the same moment
         return response
 

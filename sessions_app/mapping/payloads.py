@@ -1,11 +1,12 @@
 """Payloads that are stored apart, by digest: long ones, documents as received, and what spans of many traces share.
 
-A long one lies in its row, or in the blob folder.
+A long one lies in its row, or in the folder or bucket of blobs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,12 +14,19 @@ from django.conf import settings
 from zstandard import ZstdError
 
 from sessions_app.mapping.binary_rows import binary_cursor
+from sessions_app.payloads.blob_bucket import BlobBucket
 from sessions_app.payloads.blobs import BlobFolder
 from sessions_app.payloads.compression import pack, unpack
 
 
-def blob_folder() -> BlobFolder:
-    return BlobFolder(Path(settings.REPLAY_BLOBS))
+def blob_store() -> BlobFolder | BlobBucket:
+    return _blob_store(settings.REPLAY_BLOBS)
+
+
+@lru_cache(maxsize=4)
+def _blob_store(place: str) -> BlobFolder | BlobBucket:
+    """A bucket keeps its connections."""
+    return BlobBucket(place) if "://" in place else BlobFolder(Path(place))
 
 
 # --- writing -----------------------------------------------------------------------------------
@@ -88,7 +96,7 @@ def _row(project_id: int, digest: str, content: bytes) -> _Row:
     row = _Row(bytes.fromhex(digest), len(content), len(packed.data), packed.is_compressed, packed.data)
     if len(packed.data) <= settings.REPLAY_BLOB_THRESHOLD_BYTES:
         return row
-    blob_folder().write(project_id, digest, packed.data)
+    blob_store().write(project_id, digest, packed.data)
     return row._replace(data=None)
 
 
@@ -114,7 +122,7 @@ def read_many(project_id: int, digests: Iterable[str]) -> dict[str, bytes]:
 
 def _content(project_id: int, digest: str, data: bytes | None, is_compressed: bool) -> bytes | None:
     """None when the bytes are gone from the blob folder, or damaged."""
-    kept = data if data is not None else blob_folder().read(project_id, digest)
+    kept = data if data is not None else blob_store().read(project_id, digest)
     try:
         return None if kept is None else unpack(bytes(kept), is_compressed=is_compressed)
     except ZstdError:

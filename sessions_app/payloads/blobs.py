@@ -52,6 +52,13 @@ class BlobFolder:
         files = (self.root / str(project_id)).glob("*/*")
         return {file.name for file in files if not _is_temporary(file) and file.stat().st_mtime < written_before}
 
+    def problem(self) -> str | None:
+        """Why it cannot be used; looked at where it is, or will be made."""
+        folder = self.root
+        while not folder.exists() and folder != folder.parent:
+            folder = folder.parent
+        return None if os.access(folder, os.R_OK | os.W_OK | os.X_OK) else "not readable and writable"
+
     def projects(self) -> list[int]:
         """Ids of the projects that have blobs."""
         return sorted(int(path.name) for path in self.root.glob("*") if path.name.isdecimal())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sessions_app.mapping.payloads import blob_folder
+from sessions_app.mapping.payloads import blob_store
 from sessions_app.models import StoredPayload
 
 
@@ -10,7 +10,7 @@ def blobs_elsewhere(most: int) -> tuple[int, int]:
     """Of some payloads that lie in the folder: how many are not in this machine's, and how many were looked for.
     Which of them is as good as by chance: they come by their digest.
     """
-    folder, kept = blob_folder(), StoredPayload.objects.filter(data=None).defer("data")
+    folder, kept = blob_store(), StoredPayload.objects.filter(data=None).defer("data")
     rows = list(kept.order_by("digest")[:most])
     missing = [row for row in rows if not folder.has(row.project_id, str(row))]
     gone = [row for row in missing if not kept.filter(pk=row.pk).exists()]  # deleted meanwhile

@@ -10,7 +10,7 @@ from django.db import connection
 from sessions_app.core.spans.carried import apart, lacking
 from sessions_app.core.spans.packing import Pieces
 from sessions_app.mapping.history_nodes import read_nodes
-from sessions_app.mapping.payloads import blob_folder, keep
+from sessions_app.mapping.payloads import blob_store, keep
 from sessions_app.mapping.references import stored_apart
 from sessions_app.models import Project, Run, RunContent, SpanBatch, StoredPayload
 from sessions_app.services.span_batches import open_batches
@@ -36,7 +36,7 @@ def sweep(project: Project) -> int:
         cursor.execute(_DELETE_NODES, {"project": project.pk, "messages": gone})
     StoredPayload.objects.filter(project=project, digest__in=gone, is_doomed=True).delete()
     for digest in gone:
-        blob_folder().delete(project.pk, digest.hex())
+        blob_store().delete(project.pk, digest.hex())
     return len(gone)
 
 

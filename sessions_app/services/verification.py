@@ -21,7 +21,7 @@ from sessions_app.core.spans.carried import apart, lacking
 from sessions_app.core.spans.packing import Pieces
 from sessions_app.mapping.content_keys import keys_of
 from sessions_app.mapping.load import load_content
-from sessions_app.mapping.payloads import blob_folder, read_many
+from sessions_app.mapping.payloads import blob_store, read_many
 from sessions_app.mapping.pieces import read_pieces, step_texts
 from sessions_app.mapping.references import payload_references
 from sessions_app.mapping.run_contents import own_links
@@ -93,7 +93,7 @@ def _problem(row: StoredPayload, data: bytes | None) -> str | None:
 
 
 def _why_unreadable(row: StoredPayload) -> str:
-    if row.data is None and blob_folder().read(row.project_id, str(row)) is None:
+    if row.data is None and blob_store().read(row.project_id, str(row)) is None:
         return "is missing from the blob folder"
     return "cannot be decompressed"
 
@@ -198,7 +198,7 @@ _MEANWHILE = 3600
 
 def find_orphans() -> Orphans:
     """Files of the last hour are not looked at."""
-    folder, before = blob_folder(), time.time() - _MEANWHILE
+    folder, before = blob_store(), time.time() - _MEANWHILE
     blobs = [
         (project_id, digest)
         for project_id in folder.projects()
@@ -208,7 +208,7 @@ def find_orphans() -> Orphans:
 
 
 def remove(orphans: Orphans) -> None:
-    folder = blob_folder()
+    folder = blob_store()
     for project_id, digest in orphans.blobs:
         folder.delete(project_id, digest)
     for file in orphans.unfinished:

@@ -20,7 +20,16 @@ from sessions_app.services import run_store, span_store
 from sessions_app.services.ingest import ingest_document
 from sessions_app.services.spans import receive
 from sessions_app.services.verification import find_orphans, problems
-from tests.builders import EXAMPLES, make_project, make_record, make_tool_step, row_counts
+from tests.builders import (
+    EXAMPLES,
+    make_client,
+    make_key,
+    make_project,
+    make_record,
+    make_tool_step,
+    post_run,
+    row_counts,
+)
 from tests.losing import lose_payload
 from tests.traces.captures import CHOICE, Capture
 
@@ -47,7 +56,7 @@ def files_in(folder):
 
 def verify(capsys, *arguments):
     """Exit code and words of `manage.py verify`, some hours after the last file was written."""
-    for file in files_in(payloads.blob_folder().root):
+    for file in files_in(payloads.blob_store().root):
         os.utime(file, (0, 0))
     code = 0
     try:
@@ -115,6 +124,16 @@ def test_a_failing_disk_stores_nothing(blobs, monkeypatch, capsys, name):
     assert files_in(blobs) == []
 
 
+def test_a_sender_is_told_to_come_back_where_the_folder_alone_is_full(monkeypatch):
+    client = make_client(make_key(make_project()))
+    monkeypatch.setattr(os, "fsync", full)
+
+    answer = post_run(client, make_record("r", make_tool_step(result=LARGE)))
+
+    assert answer.status_code == 503
+    assert answer["Retry-After"]
+
+
 def full(*arguments):
     raise OSError("no space left")
 
@@ -173,7 +192,7 @@ def test_blobs_are_for_their_owner_alone(blobs):
 
 def delete_blob():
     row = StoredPayload.objects.get(size=len(LARGE))
-    payloads.blob_folder().delete(row.project_id, str(row))
+    payloads.blob_store().delete(row.project_id, str(row))
     return f"payload {row} is missing from the blob folder"
 
 
@@ -186,7 +205,7 @@ def flipped(data):
 
 def flip_byte_of_a_blob():
     row = StoredPayload.objects.get(size=len(LARGE))
-    file = payloads.blob_folder().path(row.project_id, str(row))
+    file = payloads.blob_store().path(row.project_id, str(row))
     file.write_bytes(flipped(file.read_bytes()))
     return f"payload {row} "
 
