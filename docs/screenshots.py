@@ -48,7 +48,7 @@ def sessions(page: Page) -> None:
 
 
 def session(page: Page) -> None:
-    page.goto(f"/{SESSION}?step=3")
+    page.goto(f"/{SESSION}")
     keep(page, "session")
 
 

@@ -456,7 +456,7 @@ def test_secrets_are_not_kept_in_a_draft(bob, run):
 def test_what_cannot_be_kept_is_said(bob, run):
     page = post(bob, run, 2, use_result="on", result="x" * 200_001, do="check").content.decode()
 
-    assert "Not kept as a draft" in page
+    assert "Not saved as a draft" in page
     assert "xxx" not in page_of(bob, run, 2)
 
 

@@ -90,7 +90,7 @@ def test_what_was_typed_is_kept_when_one_leaves_and_comes_back(signed_in, live_s
     opened(signed_in, live_server, run, 2)
     signed_in.fill("#in-hypothesis", "half a thought")
     signed_in.locator("#in-hypothesis").blur()
-    expect(signed_in.locator("#fork-check")).to_contain_text("Kept as a draft")
+    expect(signed_in.locator("#fork-check")).to_contain_text("Saved as a draft")
 
     opened(signed_in, live_server, run, 4)
     assert signed_in.input_value("#in-hypothesis") == ""

@@ -121,8 +121,8 @@ def test_a_run_with_state_is_no_run_without(shop, bob):
 def test_before_its_first_change_there_is_no_state_yet(shop, bob):
     run = load_record(shop, steps=[tool_step(), changing({"op": "add", "path": "/a", "value": 1})])
 
-    assert "No state had been recorded yet." in state_page(bob, run, step=1)
-    assert "No state had been recorded yet." not in state_page(bob, run, step=2)
+    assert "No state had been recorded by then." in state_page(bob, run, step=1)
+    assert "No state had been recorded by then." not in state_page(bob, run, step=2)
 
 
 def test_a_change_that_does_not_fit_is_said_with_its_step(shop, bob):
@@ -133,10 +133,10 @@ def test_a_change_that_does_not_fit_is_said_with_its_step(shop, bob):
     good = load_record(shop, run_id="good", session_id="good", initial_state={"n": 0}, steps=sound)
 
     assert "The state is not known from step 2 on" in state_page(bob, run, step=3)
-    assert "Not known after this step." in state_page(bob, run, step=2)
+    assert "Unknown after this step." in state_page(bob, run, step=2)
     assert "on the state is not known" in state_page(bob, run, step=1)
-    assert "Not known after this step." not in state_page(bob, run, step=1)
-    assert "not known" not in state_page(bob, good, step=3)
+    assert "Unknown after this step." not in state_page(bob, run, step=1)
+    assert "Unknown after" not in state_page(bob, good, step=3)
 
 
 def test_an_initial_state_whose_bytes_are_gone_is_said(shop, bob):
