@@ -9,7 +9,6 @@ from sessions_app.core.errors import RecordError
 from sessions_app.core.importers.attaching import Attached, attach
 from sessions_app.core.importers.cassette import matches, read_interactions
 from sessions_app.core.importers.documents import read_document
-from sessions_app.core.run import SPANS
 from sessions_app.mapping.load import load_run
 from sessions_app.services.deadlocks import again_after_deadlock
 from sessions_app.services.ingest import limits
@@ -46,7 +45,7 @@ def attach_exchanges(row: models.Run, content: bytes) -> Attached:
 def _check(row: models.Run) -> None:
     if row.origin != "recorded":
         raise RecordError("Only recorded runs take exchanges; this one is a replay or a fork.")
-    if row.source_format == SPANS:
+    if models.Trace.objects.filter(run=row).exists():
         raise RecordError(
             "This run is made of spans, and is made anew when more of them come. Download its record, send it with a "
             "run_id of its own, and attach the exchanges there."

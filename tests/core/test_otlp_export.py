@@ -321,16 +321,16 @@ def test_a_run_id_that_is_a_trace_id_stays_one():
 def test_an_export_that_came_in_as_a_trace_has_the_id_of_the_trace():
     spans = exported(native(**EVERYTHING))
 
-    run = run_of_trace(spans, source_format="otlp")
+    run = run_of_trace(spans)
 
     assert run is not None
-    assert (run.run_id, run.source_format) == (spans[0].trace_id, "otlp")
+    assert (run.run_id, run.source_format) == (spans[0].trace_id, "native")
     assert run.extra == {"own": {"kept": [1, None]}, "exported_run_id": "r1"}
-    assert said(run) | dict.fromkeys(("run_id", "source_format", "exported_run_id")) == (
-        said(native(**EVERYTHING)) | dict.fromkeys(("run_id", "source_format", "exported_run_id"))
+    assert said(run) | dict.fromkeys(("run_id", "exported_run_id")) == (
+        said(native(**EVERYTHING)) | dict.fromkeys(("run_id", "exported_run_id"))
     )
-    assert run_of_trace(exported(run), source_format="otlp") == run
-    assert run_of_trace(spans[1:], source_format="otlp") is None
+    assert run_of_trace(exported(run)) == run
+    assert run_of_trace(spans[1:]) is None
 
 
 def test_the_order_in_which_spans_come_is_no_matter():

@@ -3,14 +3,16 @@ denies. The spans are those of an export, with and without the attributes of our
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import pytest
-from pydantic_ai import Agent
+from pydantic_ai import Agent, RunContext
+from pydantic_ai.capabilities import ProcessHistory
 
 from sessions_app.core.assembly.run import assemble
-from sessions_app.core.formats.native import encode_native
+from sessions_app.core.formats.native import encode_native, parse_native
 from sessions_app.core.judge.verdict import judge
 from sessions_app.core.otlp.decode import decode_traces
 from sessions_app.core.otlp_export import names
@@ -22,6 +24,7 @@ from sessions_app.core.run import Run
 from sessions_app.core.spans.merging import merge
 from sessions_app.core.spans.span import Span
 from tests.agents.own_agents import recorded_run
+from tests.recorder.playing import recorded
 from tests.recorder.replaying import replayed
 from tests.recorder.scenarios import Play, Scripted, call, says
 
@@ -84,6 +87,40 @@ def test_untouched_it_is_reproduced(spans: list[Span]) -> None:
     assert text(run.output) == "done all"
 
 
+def stock(sku: str) -> str:
+    """How many are left."""
+    return "12 left"
+
+
+def _of_prompt_and_processor() -> Play:
+    model = Scripted(says(call("stock", {"sku": "A"}, "c1")), says(call("stock", {"sku": "B"}, "c2")), says("done"))
+    shortened = ProcessHistory[None](lambda messages: messages[-3:])
+    agent = Agent(model, instructions=["X", lambda context: f"At {context.run_step}"], capabilities=[shortened])
+    agent.tool_plain(stock)
+
+    @agent.system_prompt
+    def prompt(context: RunContext) -> str:
+        return "You sell."
+
+    return Play(agent, "check")
+
+
+def _of_text_beside_calls() -> Play:
+    model = Scripted(says("All there.", call("stock", {"sku": "A"}, "c1")))
+    return Play(Agent(model, end_strategy="early", tools=[stock]), "check")
+
+
+@pytest.mark.parametrize("is_plain", [False, True])
+@pytest.mark.parametrize(("play", "way"), [(_of_prompt_and_processor, "run"), (_of_text_beside_calls, "run_stream")])
+def test_an_export_is_the_run_that_it_was_made_of(play: Callable[[], Play], way: str, is_plain: bool) -> None:
+    spans = list(decode_traces(export_run(parse_native(recorded(play(), way)[0])), is_json=True).spans)
+
+    run, result = replayed_of([_plain(span) for span in spans] if is_plain else spans)
+
+    assert (judge(run).verdict, result.verdict) == ("replayable", "reproduced")
+    assert run.source_format == ("otlp" if is_plain else "native")
+
+
 @pytest.mark.parametrize("said", ["PREFIX: done all", "I have done all of it", "done all and more", "DONE ALL"])
 def test_another_output_than_the_last_answer_is_the_output_and_is_not_proven(spans: list[Span], said: str) -> None:
     run, result = replayed_of(changed(spans, ROOT, "gen_ai.output.messages", "done all", said))
@@ -93,10 +130,10 @@ def test_another_output_than_the_last_answer_is_the_output_and_is_not_proven(spa
 
 
 def test_another_input_than_the_prompt_is_the_input(spans: list[Span]) -> None:
-    run, _ = replayed_of(changed(spans, ROOT, "gen_ai.input.messages", "check", "Please check it"))
+    run, result = replayed_of(changed(spans, ROOT, "gen_ai.input.messages", "check", "Please check it"))
 
     assert text(run.input) == "Please check it"
-    assert judge(run).verdict != "replayable"
+    assert (judge(run).verdict, result.verdict) != ("replayable", "reproduced")
 
 
 @pytest.mark.parametrize("said", ["a", " A", "A\\n", "AB"])

@@ -34,7 +34,7 @@ _Fact = TypeVar("_Fact")
 def assemble(spans: Sequence[Span], *, is_closed: bool) -> Run:
     """`spans` are those of one trace, each once, at least one. `is_closed`: nobody waits for more of them; a run
     whose topmost span never came counts as cut off then, and as running before."""
-    exported = run_of_trace(spans, source_format=SPANS)
+    exported = run_of_trace(spans)
     if exported is not None:
         return exported
     roots = forest(spans)
@@ -183,8 +183,9 @@ class _Assembled:
         asking = next((draft.node for draft in self._models if draft.converted is first), None)
         agent = next((outer for outer in asking.above() if outer.kind == "agent"), None) if asking else None
         own = agent.reading.instructions if agent is not None and agent is self._outermost else None
-        is_part = sent is not None and own is not None and own.strip() in sent.split("\n\n")
-        return own if sent and own and not is_part and is_another_text(sent, own) else sent
+        if not sent or not own or own.strip() in sent.split("\n\n") or _has_same_paragraphs(sent, own):
+            return sent
+        return own if is_another_text(sent, own) else sent
 
     def _end(self, is_closed: bool) -> tuple[RunStatus, ErrorInfo | None]:
         if not any(node.span.parent_id is None and _has_ended(node) for node in self._roots):
@@ -268,6 +269,11 @@ def _has_ended(root: Node) -> bool:
     if root.span.start_ns is None and root.span.status == "unset" and root.children:
         return all(child.span.end_ns or child.span.status == "ok" for child in root.children)
     return root.span.end_ns is not None or root.span.status == "ok"
+
+
+def _has_same_paragraphs(sent: str, own: str) -> bool:
+    """A request may keep its instructions apart from a system prompt among its messages: either may stand first."""
+    return Counter(sent.split("\n\n")) == Counter(own.split("\n\n"))
 
 
 def _asked_in(said: JsonValue) -> list[str]:

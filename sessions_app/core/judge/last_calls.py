@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sessions_app.core.judge.reading import is_framework_written, main_models, object_of, own_tools, seen_message
 from sessions_app.core.payload import JsonObject, JsonValue
-from sessions_app.core.run import TOLD_TO_THE_MODEL, WAITING, ModelCall, Run, Step, ToolCall
+from sessions_app.core.run import TOLD_TO_THE_MODEL, WAITING, ModelCall, Run, Step, ToolCall, is_skipped
 
 NEEDS_NO_ANSWER = frozenset({"crashed", "interrupted", "deferred", "unapproved", "denied"})
 """Outcomes that a replay brings about without a recorded answer of the tool."""
@@ -46,6 +46,12 @@ def kinds_of_tools(call: ModelCall) -> dict[str, JsonValue]:
 def is_answered(step: Step, call: ToolCall) -> bool:
     """An error stands for an answer: the replay raises it again. Of one that the model was told, it needs the words."""
     return call.result is not None or (step.error is not None and call.outcome not in TOLD_TO_THE_MODEL)
+
+
+def were_skipped(run: Run) -> bool:
+    """Whether the text beside the last calls was the output already, as a stream with `end_strategy="early"` ends."""
+    calls = [call for _, call in asked_last(run)]
+    return bool(calls) and all(is_skipped(call) and not call.is_output for call in calls)
 
 
 def asked_last(run: Run) -> list[tuple[Step, ToolCall]]:

@@ -9,7 +9,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from sessions_app.core.judge.last_calls import asked_last, calls_in, is_settled, kinds_said, last_model, waiting
+from sessions_app.core.judge.last_calls import (
+    asked_last,
+    calls_in,
+    is_settled,
+    kinds_said,
+    last_model,
+    waiting,
+    were_skipped,
+)
 from sessions_app.core.judge.reading import SeenMessage, main_models, object_of, seen_message, step_name, value_of
 from sessions_app.core.judge.reasons import Reason, reason_at, reason_at_end
 from sessions_app.core.payload import JsonObject, Payload
@@ -22,7 +30,6 @@ from sessions_app.core.run import (
     Step,
     ToolCall,
     broke_off_at,
-    is_skipped,
     was_stopped,
 )
 
@@ -212,7 +219,7 @@ def _of_last_answer(run: Run, call: ModelCall) -> Reason | None:
     """An answer that asks for tools is not the last: the loop goes on with what they give."""
     if not calls_in(call) or waiting(run) or _may_be_outcome(run, call):
         return None
-    if "text" in kinds_said(call) and (run.agent.entry_point == "run_stream" or _were_skipped(run)):
+    if "text" in kinds_said(call) and (run.agent.entry_point == "run_stream" or were_skipped(run)):
         return None
     return reason_at_end(run, "model_answer_missing", _NO_LAST_ANSWER)
 
@@ -230,12 +237,6 @@ def _of_empty_answer(run: Run, call: ModelCall) -> Reason | None:
 
 
 _ASKS_AGAIN = "A replay would ask the model again."
-
-
-def _were_skipped(run: Run) -> bool:
-    """The text beside the calls was the output already (`end_strategy="early"`)."""
-    calls = [call for _, call in asked_last(run)]
-    return bool(calls) and all(is_skipped(call) for call in calls)
 
 
 def _of_output(run: Run, call: ModelCall) -> Reason | None:

@@ -36,8 +36,9 @@ def is_export(spans: Sequence[Span]) -> bool:
     return any(names.VERSION in span.attributes for span in spans)
 
 
-def run_of_trace(spans: Sequence[Span], *, source_format: str) -> Run | None:
-    """The same for a trace that came in: its run has the id of the trace, as any other run that is made of spans.
+def run_of_trace(spans: Sequence[Span]) -> Run | None:
+    """The same for a trace that came in: its run has the id of the trace, as any other run that is made of spans, and
+    is judged as the format that it was recorded in.
 
     Its texts have to be as they were sent; None where a text became the list that it spells.
     """
@@ -46,7 +47,7 @@ def run_of_trace(spans: Sequence[Span], *, source_format: str) -> Run | None:
         return None
     trace_id = spans[0].trace_id
     kept = {} if run.run_id == trace_id else {EXPORTED_ID: run.extra.get(EXPORTED_ID, run.run_id)}
-    return replace(run, run_id=trace_id, source_format=source_format, extra={**run.extra, **kept})
+    return replace(run, run_id=trace_id, extra={**run.extra, **kept})
 
 
 def restored_run(spans: Sequence[Span], limits: Limits = Limits()) -> Run | None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from sessions_app.core.history import History, messages
+from sessions_app.core.judge.last_calls import were_skipped
 from sessions_app.core.partial_histories import with_whole_histories
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.ran_with import is_told
@@ -140,7 +141,7 @@ class ReplayPlan:
 
 
 def make_plan(run: Run) -> ReplayPlan:
-    run = with_whole_histories(run)
+    run = _as_started(with_whole_histories(run))
     definitions, calls = _Definitions(run), _taken_up(run)
     later = [*(call.history for _, call in calls), run.final][1:]
     answers = [(step, call, after) for (step, call), after in zip(calls, later, strict=True)]
@@ -158,6 +159,14 @@ def make_plan(run: Run) -> ReplayPlan:
         fixtures=tuple(_with_unheard(run, as_told(run, with_awaited(run, answers, _fixtures_of_calls(run))))),
         tools_are_recorded=definitions.are_recorded,
     )
+
+
+def _as_started(run: Run) -> Run:
+    """Spans and messages do not tell how a run was started; one whose text made the calls beside it superfluous was
+    streamed."""
+    if run.agent.entry_point is not None or not were_skipped(run):
+        return run
+    return replace(run, agent=replace(run.agent, entry_point="run_stream", end_strategy="early"))
 
 
 def _fixtures_of_calls(run: Run) -> list[Fixture]:
