@@ -60,6 +60,11 @@ def changed(spans: list[Span], at: int, name: str, was: str, becomes: str) -> li
     return [*spans[:at], other, *spans[at + 1 :]]
 
 
+def without(spans: list[Span], at: int, name: str) -> list[Span]:
+    kept = {each: value for each, value in spans[at].attributes.items() if each != name}
+    return [*spans[:at], replace(spans[at], attributes=kept), *spans[at + 1 :]]
+
+
 def failed(spans: list[Span], at: int) -> list[Span]:
     return [*spans[:at], replace(spans[at], status="error", status_message="boom"), *spans[at + 1 :]]
 
@@ -166,6 +171,20 @@ def test_other_instructions_of_one_request_are_not_proven(spans: list[Span]) -> 
     _, result = replayed_of(changed(spans, SECOND, "gen_ai.system_instructions", "brief", "long"))
 
     assert "requests" not in proven(result)
+
+
+def test_a_request_that_was_not_captured_is_said_and_the_rest_is_played() -> None:
+    answers = [says(call("stock", {"sku": each}, each)) for each in "AB"]
+    played = recorded_run(lambda: Play(Agent(Scripted(*answers, says("done")), tools=[stock], instructions="X"), "go"))
+    whole = [_plain(span) for span in decode_traces(export_run(played), is_json=True).spans]
+
+    for step in (1, 3, 5):
+        run, result = replayed_of(without(whole, step, "gen_ai.input.messages"))
+
+        part = result.facts["proof"]["requests"]
+        assert (judge(run).verdict, result.verdict, part["state"]) == ("replayable", "reproduced", "not_comparable")
+        assert f"the request of step {step} (scripted-1) was not recorded" in part["reason"]
+        assert run.prior is None
 
 
 @pytest.mark.parametrize("at", [ROOT, CHAT, SECOND])

@@ -240,8 +240,12 @@ class Observer(AbstractCapability[None]):
         """History processors are the team's code; their recorded effect is put in place."""
         recorded = load_messages(messages(planned.history))
         newest: ModelMessage = ctx.messages[-1]
-        if self._transcript.rewrite(planned, list(ctx.messages)):
+        if self._transcript.rewrite(planned, list(ctx.messages), is_past_known=not self._goes_on_from_unknown()):
             ctx.messages[:] = [*recorded[:-1], newest]
+
+    def _goes_on_from_unknown(self) -> bool:
+        """Whether the request before was not captured: nobody knows what of the past was new then."""
+        return self._model.cursor > 0 and self._model.answers[self._model.cursor - 1].history is None
 
     def _put_recorded_schemas(self, planned: PlannedAnswer, request_context: ModelRequestContext) -> None:
         """Output schemas cannot be rebuilt from JSON in general, so they are taken from the request that had them

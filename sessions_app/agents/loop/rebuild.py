@@ -100,8 +100,8 @@ def recorded_start(plan: ReplayPlan) -> Start:
         prompt = _prompt(plan, first) if first is not None and has_prompt and plan.run.input is not None else None
         return Start(prompt=prompt, history=history, deferred=deferred, system_prompts=())
     if first is None or not _is_plain(first) or (history and _has_fixed_prompts(first)):
-        extra = load_messages([first]) if first else []
-        return Start(prompt=None, history=[*history, *extra], deferred=None, system_prompts=())
+        extra, prompt = load_messages([first]) if first else [], None if plan.answers[0].history else _input(plan)
+        return Start(prompt=prompt, history=[*history, *extra], deferred=None, system_prompts=())
     request = load_request(first)
     system = [part for part in request.parts if isinstance(part, SystemPromptPart)]
     return Start(
@@ -149,9 +149,15 @@ def _prompt(plan: ReplayPlan, first: Payload) -> Any:
     """The recorded input; the message that carried it where the input was not captured, where other code than
     this loop made the message of it, and where a file may say otherwise beside it."""
     is_own = not plan.run.is_told_by_others and plan.run.source_format not in (SESSION_FILE, OPENAI_ITEMS)
-    if is_own and plan.run.input is not None and (plan.run.input.is_text or plan.run.input.is_json):
-        return load_prompt(plan.run.input.value)
+    given = _input(plan) if is_own else None
+    if given is not None:
+        return given
     return next(p.content for p in load_request(first).parts if isinstance(p, UserPromptPart))
+
+
+def _input(plan: ReplayPlan) -> Any:
+    given = plan.run.input
+    return load_prompt(given.value) if given is not None and (given.is_text or given.is_json) else None
 
 
 def _deferred(plan: ReplayPlan) -> DeferredToolResults | None:

@@ -246,9 +246,10 @@ class Transcript:
         """How many requests and calls were made."""
         return len(self.requests) + len(self.calls)
 
-    def rewrite(self, planned: PlannedAnswer, own: list[ModelMessage]) -> bool:
+    def rewrite(self, planned: PlannedAnswer, own: list[ModelMessage], *, is_past_known: bool) -> bool:
         """Whether the recorded past may be put in the place of the loop's own: what of it the loop has as well agrees,
-        and where the recorder tells what was made anew, nothing else may differ."""
+        and where the recorder tells what was made anew, nothing else may differ. Where the request before was not
+        captured, nobody knows whether it was made anew."""
         self.extend(own)
         recorded, there = messages(planned.history)[:-1], [node.message.value for node in self._chain[:-1]]
         told = planned.rewriting
@@ -257,7 +258,7 @@ class Transcript:
         missing = sorted(set(range(len(there))) - set(places.values()))
         rewriting = Rewriting(made=tuple(made), cut=len(missing))
         self._checked = None  # what agreed before says nothing of the messages that are there now
-        if rewriting != Rewriting():
+        if rewriting != Rewriting() and (told or is_past_known):
             self.rewritten[planned.step] = rewriting
         other = None if told is None else next((at for at in made if at not in told.made), None)
         if other is not None:

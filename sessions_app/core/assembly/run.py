@@ -120,7 +120,7 @@ class _Assembled:
             flags=self._fact(lambda reading: reading.flags),
             started_at=moment(min((span.start_ns for span in self._spans if span.start_ns), default=None)),
             duration_ms=self._duration(),
-            prior=first.start if first else None,
+            prior=first.start if first is not None and first is self._models[0].converted else None,
             steps=steps,
             final=self._final(status),
             extra=self._extra(),

@@ -11,7 +11,7 @@ from sessions_app.core.compare.volatile import OUTPUT_TEXT
 from sessions_app.core.fork.stops import Stopped
 from sessions_app.core.judge.last_calls import waiting
 from sessions_app.core.judge.outcome import MESSAGE_FROM_CODE
-from sessions_app.core.judge.reading import join_words
+from sessions_app.core.judge.reading import join_words, main_models, step_name
 from sessions_app.core.judge.reasons import Reason
 from sessions_app.core.judge.unreadable import UNREADABLE
 from sessions_app.core.judge.verdict import Verdict
@@ -403,18 +403,34 @@ _INSTRUCTIONS = "messages[].instructions"
 
 
 def _requests(played: Played) -> Part:
+    run, hooks = played.plan.run, played.observations.hooks_not_run
     if played.rewritten:
         return not_comparable(in_words(played.rewritten))
-    found = _comparable(played, "messages", "the requests to the model were not recorded")
-    run, hooks = played.plan.run, played.observations.hooks_not_run
+    missing = _unrecorded_requests(run)
+    found = _comparable(played, "messages", missing or _NO_REQUESTS)
     told = results_told_otherwise(run)
     ours = kept_turns(run), _not_made_again(run), played.taken_instructions, _of_checks(played), told
     unsaid = "instructions were not recorded" if _INSTRUCTIONS in played.not_captured else None
-    reasons = (unsaid, unrecorded_words(run), *ours, _behind_tools(hooks), _saved_order(played.plan))
+    reasons = (missing, unsaid, unrecorded_words(run), *ours, _behind_tools(hooks), _saved_order(played.plan))
     untold = [each for each in reasons if each is not None]
     if found == PROVEN and untold:
-        return not_comparable("; ".join(["the requests agree", *untold]))
+        agree = "the requests agree" if missing is None else "the other requests agree"
+        return not_comparable("; ".join([agree, *untold]))
     return replace(found, reason=GIVEN_TURNS) if found == PROVEN and run.prior is not None else found
+
+
+_NO_REQUESTS = "the requests to the model were not recorded"
+
+
+def _unrecorded_requests(run: Run) -> str | None:
+    """None where all of them were recorded."""
+    calls = main_models(run)
+    steps = [step_name(step) for step, call in calls if call.history is None]
+    if len(steps) in (0, len(calls)):
+        return _NO_REQUESTS if steps else None
+    if len(steps) == 1:
+        return f"the request of {steps[0]} was not recorded"
+    return f"{len(steps)} requests were not recorded"
 
 
 def _of_checks(played: Played) -> str | None:

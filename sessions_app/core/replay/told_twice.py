@@ -15,13 +15,13 @@ from sessions_app.core.run import Run, Step
 
 def other_instructions(run: Run) -> int:
     """Requests with other instructions than the first, of which nothing tells what made them."""
-    said = [_instructions(call.history) for _, call in main_models(run)]
+    said = [_instructions(call.history) for _, call in main_models(run) if call.history is not None]
     is_judged = run.source_format == "native" and (is_of_recorder(run) or is_openai_agents(run))
     return 0 if is_judged else sum(each != said[0] for each in said)
 
 
-def _instructions(history: History | None) -> JsonValue:
-    message = history.message.value if history is not None else None
+def _instructions(history: History) -> JsonValue:
+    message = history.message.value
     return (message.get("instructions") or None) if isinstance(message, dict) else None
 
 
