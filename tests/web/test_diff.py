@@ -50,7 +50,7 @@ def test_what_follows_from_a_difference_is_folded_and_told_in_three_lines(shop, 
     page = diff_of(bob, "a", "b")
 
     assert page.count('<details class="follows">') == 2
-    assert "follows from step 1: 1 place\n" in page
+    assert "follows from step 1: 1 place<" in page
     ticket = match(r'aria-label="For a ticket">(.*?)</pre>', page).splitlines()
     assert ticket[0] == "a against b: 3 of 3 steps differ"
     assert ticket[1].startswith("Step 1, look: result.text")

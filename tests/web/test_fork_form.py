@@ -585,10 +585,7 @@ def test_later_calls_without_a_recording_are_named(shop, bob):
     del steps[3]["result"]
     run = load_record(shop, steps=steps)
 
-    assert (
-        later_in(page_of(bob, run, 1))
-        == "2 of 3 later tool calls have recordings; step 4 has none, and the fork will pause there."
-    )
+    assert later_in(page_of(bob, run, 1)) == "2 of 3 later tool calls have recordings; the fork will pause at step 4."
     assert later_in(page_of(bob, run, 4)) == "1 of 1 later tool call has a recording."
 
 
