@@ -157,6 +157,7 @@ def export_golden(request: HttpRequest, golden_id: str) -> HttpResponse:
 @router.get(
     "/exports/goldens",
     response={404: ErrorAnswer, 409: ErrorAnswer, 410: ErrorAnswer},
+    operation_id="export_goldens",
     openapi_extra=answers_file(*ZIP_TYPES),
 )
 def export_many(request: HttpRequest, golden: Annotated[list[str], Query(default_factory=list)]) -> HttpResponse:

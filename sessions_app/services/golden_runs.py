@@ -10,7 +10,6 @@ from django.db import transaction
 
 from replay_goldens.checks import read_checks
 from replay_goldens.judged import Check
-from sessions_app.core.fork.changes import ForkError
 from sessions_app.core.goldens.results import GoldenResult, Played, Sample, result_of
 from sessions_app.core.payload import JsonObject
 from sessions_app.core.replay.words import verdict_in_words
@@ -73,9 +72,7 @@ def take_in_golden_run(
 
 
 def take_in_unrun(golden: Golden, *, agent: str, reason: str, batch: GoldenBatch | None = None) -> GoldenRun:
-    """That a run could not begin on a person's own machine. Raises `ForkError` for a golden that runs no code."""
-    if golden.mode not in OF_CODE:
-        raise ForkError("This golden runs on the server alone.", field="golden")
+    """That a run could not begin on a person's own machine."""
     order = {"agent": agent, "tools": {"run": golden.mode == ReplayMode.CODE_AND_TOOLS}}
     replay = take_in_unobserved(golden.run, reason, order)
     run = GoldenRun.objects.create(golden=golden, batch=batch, replay=replay)

@@ -163,8 +163,16 @@ def keep_as_golden(api):
     assert api("get_golden_batch", batch).progress.total == 1
     assert api("get_golden_batch_report", batch)
     api("cancel_golden_batch", batch)
+    api("resume_golden_batch", batch)
+    assert api("post_golden_not_run", golden, body=api.body("GoldenNotRun", examples.GOLDEN_NOT_RUN)).result
     assert "generated-1" in api("get_golden_dataset")
     assert isinstance(api("get_run_dataset"), str)
+    assert api("export_goldens").payload.read(2) == b"PK"
+    failed = {**examples.RECORD, "run_id": "generated-failed", "status": "error", "error": {"message": "down"}}
+    assert api("post_run", body=failed).run_id
+    assert api("list_failure_groups").items[0].representative == "generated-failed"
+    replays = {"agents": ["weather_desk"]}
+    assert api("post_failure_replays", body=api.body("FailureReplaysRequest", replays)).replays
     assert api("export_golden", golden).payload.read(2) == b"PK"
     api("post_quarantine", golden, body=api.body("QuarantineRequest", examples.QUARANTINE))
     api("delete_quarantine", golden)

@@ -15,6 +15,7 @@ WITHOUT_BODY = {
     "cancel_replay",
     "cancel_session_replay",
     "cancel_golden_batch",
+    "resume_golden_batch",
 }
 EACH = pytest.mark.parametrize("operation", operations().values(), ids=lambda operation: operation["operationId"])
 

@@ -88,7 +88,7 @@ TABLE = {
     ("GET", f"{GOLDEN}/export"): (403, 200, 404),
     ("POST", f"{GOLDEN}/runs"): (403, 202, 404),
     ("POST", f"{GOLDEN}/runs/observed"): (403, 201, 404),
-    ("POST", f"{GOLDEN}/runs/not-run"): (403, 400, 404),  # its golden runs no code: tests/goldens has one that does
+    ("POST", f"{GOLDEN}/runs/not-run"): (403, 201, 404),
     ("POST", f"{GOLDEN}/quarantine"): (403, 200, 404),
     ("DELETE", f"{GOLDEN}/quarantine"): (403, 204, 404),
     ("GET", "/api/v1/golden-runs/{golden_run_id}"): (403, 200, 404),
