@@ -173,6 +173,24 @@ def test_other_instructions_of_one_request_are_not_proven(spans: list[Span]) -> 
     assert "requests" not in proven(result)
 
 
+@pytest.mark.parametrize(
+    ("said", "words"), [("4.00", "with other digits"), ('"4.0"', "as a text"), ("4", None), ("4.0", "")]
+)
+def test_a_number_that_a_tools_span_spells_otherwise_is_not_proven(said: str, words: str | None) -> None:
+    def price(sku: str) -> float:
+        return 4.0
+
+    model = Scripted(says(call("price", {"sku": "A"}, "c1")), says("done"))
+    spans = decode_traces(export_run(recorded_run(lambda: Play(Agent(model, tools=[price]), "go"))), is_json=True).spans
+    plain = [_plain(span) for span in spans]
+
+    _, result = replayed_of(changed(plain, TOOL, "gen_ai.tool.call.result", "4.0", said))
+
+    part = result.facts["proof"]["requests"]
+    assert (part["state"] == "proven") is (words == "")
+    assert words is None or words in (part["reason"] or "")
+
+
 def test_a_request_that_was_not_captured_is_said_and_the_rest_is_played() -> None:
     answers = [says(call("stock", {"sku": each}, each)) for each in "AB"]
     played = recorded_run(lambda: Play(Agent(Scripted(*answers, says("done")), tools=[stock], instructions="X"), "go"))

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 
 from sessions_app.core.assembly.requests import same_value
+from sessions_app.core.compare.strict import is_number, read_json, same_json
 from sessions_app.core.embedded_json import parsed
 from sessions_app.core.payload import JsonValue
 
@@ -42,6 +43,31 @@ def _is_other(asked: JsonValue, said: JsonValue) -> bool:
     if isinstance(asked, str) and isinstance(said, str):
         return asked != said
     return not (same_value(asked, said) or _printed(asked) == _printed(said) or asked == said)
+
+
+def told_otherwise(given: JsonValue, said: JsonValue) -> str | None:
+    """How a tool's span tells the answer that a model was given, where both are one value: a model reads other keys
+    first, or other digits, as another text."""
+    one, other = parsed(given), parsed(said)
+    if not (is_number(one) and is_number(other)) and not (
+        isinstance(one, dict | list) and isinstance(other, type(one))
+    ):
+        return None
+    if same_json(one, other):
+        return "with other digits" if _is_respelled(given, said) else None
+    return "with its keys in another order" if same_value(one, other) else None
+
+
+def _is_respelled(given: JsonValue, said: JsonValue) -> bool:
+    """Only a text keeps the digits that were written."""
+    return isinstance(said, str) and not same_json(_spelled(given), _spelled(said))
+
+
+def _spelled(value: JsonValue) -> JsonValue:
+    try:
+        return read_json(value) if isinstance(value, str) else value
+    except ValueError:
+        return parsed(value)
 
 
 def _printed(value: JsonValue) -> str:

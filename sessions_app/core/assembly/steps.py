@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 
-from sessions_app.core.assembly.contradictions import are_other_arguments, is_another_name
+from sessions_app.core.assembly.contradictions import are_other_arguments, is_another_name, told_otherwise
 from sessions_app.core.assembly.conversation import Conversations, Converted
 from sessions_app.core.assembly.names import name
 from sessions_app.core.assembly.requests import Asked, OpenCalls, Told, same_value
 from sessions_app.core.assembly.tree import Node
-from sessions_app.core.compare.strict import same_json
-from sessions_app.core.embedded_json import parsed
+from sessions_app.core.compare.strict import is_number
 from sessions_app.core.formats.conversation import OUTPUT_PROCESSED
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.run import (
@@ -366,13 +365,11 @@ def _extra(draft: Draft) -> JsonObject:
 
 
 def _result_told(told: Told | None) -> JsonObject:
-    """A model reads an answer whose keys stand in another order as another text."""
     if told is None or told.asked is None or not (told.asked.has_result and told.reading.has_result):
         return {}
-    given, own = parsed(told.asked.result), parsed(told.reading.result)
-    is_of_a_kind = isinstance(own, dict | list) and isinstance(given, type(own))
-    is_in_order = not is_of_a_kind or not same_value(given, own) or same_json(given, own)
-    return {} if is_in_order else {"result_told": "with its keys in another order"}
+    given, said = told.asked.result, told.reading
+    found = "as a text" if is_number(given) and said.is_result_quoted else told_otherwise(given, said.result)
+    return {} if found is None else {"result_told": found}
 
 
 def _ran_with(told: Told | None) -> JsonObject:

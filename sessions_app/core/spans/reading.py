@@ -153,6 +153,8 @@ class Reading:
     has_arguments: bool = False
     """Null is an argument like any other: this says whether it was captured. Likewise `has_result`."""
     has_result: bool = False
+    is_result_quoted: bool = False
+    """Whether the span spells the result as the JSON of a text."""
 
     # A search.
     query: JsonValue = None

@@ -35,6 +35,7 @@ def add_tool_run(reading: Reading, said: Said, told: Told | None) -> None:
         reading.arguments, reading.has_arguments = arguments[0], True
     if result:
         reading.result, reading.has_result = plain(result[0]), True
+        reading.is_result_quoted = any(str(said.peek(name)).startswith('"') for name in _RESULT)
 
 
 def _definition(name: str, said: Said) -> tuple[ToolDefinition, ...] | None:
