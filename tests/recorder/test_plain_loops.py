@@ -332,6 +332,9 @@ def test_requests_that_go_on_from_each_other_are_proven(whole_record):
         lambda said: said[3].pop("tool_call_id"),
         lambda said: said[3].update(content="lost"),
         lambda said: said.pop(3),
+        lambda said: said[0].update(role="SYSTEM"),
+        lambda said: said[1].update(role="user "),
+        lambda said: said[3].update(role="function"),
         lambda said: said.append({"role": "system", "content": "Be brief."}),
         lambda said: said.append({"role": "user", "content": "Be brief."}),
         lambda said: said[-1].update(tool_call_id="another"),
@@ -339,6 +342,29 @@ def test_requests_that_go_on_from_each_other_are_proven(whole_record):
 )
 def test_a_request_that_tells_another_past_is_not_proven(whole_record, change):
     assert requests_of(changed_body(whole_record, 2, change)) != "proven"
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda said: said[1].update(role="usér"), "the request of step 3 (fake-1) tells messages[1] otherwise"),
+        (
+            lambda said: said[2].update(content="Let me see."),
+            "the request of step 3 tells the answer of step 1 otherwise",
+        ),
+    ],
+)
+def test_what_two_requests_tell_otherwise_is_named(whole_record, change, reason):
+    result, _ = replayed(encode_native(changed_body(whole_record, 1, change)))
+
+    assert reason in result.facts["proof"]["requests"]["reason"]
+
+
+def test_a_mark_for_the_providers_cache_is_no_other_past(whole_record):
+    def marked(said: Messages) -> None:
+        said[1].update(content=[{"type": "text", "text": ASKED, "cache_control": {"type": "ephemeral"}}])
+
+    assert requests_of(changed_body(whole_record, 1, marked)) == "proven"
 
 
 def test_words_of_the_system_behind_those_of_a_user_are_judged_beforehand(whole_record):

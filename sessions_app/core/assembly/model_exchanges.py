@@ -16,9 +16,11 @@ from sessions_app.core.assembly.steps import Draft, StepWriter, payload_of
 from sessions_app.core.assembly.tree import Node
 from sessions_app.core.conventions.provider_payload import read
 from sessions_app.core.embedded_json import parsed
+from sessions_app.core.history import nodes
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.replay.told_answers import is_spelled_otherwise
 from sessions_app.core.run import EXCHANGES, HttpExchange, ModelCall, OtherCall, Run, Step, ToolCall
+from sessions_app.core.spans.provider_messages.requests import Spelled, messages_spelled
 from sessions_app.core.spans.provider_messages.streams import events_in
 from sessions_app.core.spans.provider_messages.wire import body_value, is_whole
 from sessions_app.core.spans.reading import Reading
@@ -41,13 +43,30 @@ def with_conversation(run: Run) -> Run:
     return replace(
         run,
         source_format=EXCHANGES,
-        steps=_numbered(run.steps, drafts),
+        steps=_with_other_pasts(_numbered(run.steps, drafts)),
         model=run.model or next((call.model for call in said if call.model), None),
         provider=run.provider or next((call.provider for call in said if call.provider), None),
         instructions=run.instructions or (first.instructions if first else None),
         prior=run.prior or (first.start if first else None),
         final=said[-1].output_history if is_over else None,
     )
+
+
+def _with_other_pasts(steps: tuple[Step, ...]) -> tuple[Step, ...]:
+    """Requests that go on from an earlier one may yet spell what both tell in two ways, such as the role of a message:
+    what is read of them is the same."""
+    sent: dict[str, list[Spelled]] = {}
+    return tuple(_with_other_past(step, sent) for step in steps)
+
+
+def _with_other_past(step: Step, sent: dict[str, list[Spelled]]) -> Step:
+    if not isinstance(step.call, ModelCall) or step.http is None or step.call.history is None:
+        return step
+    said = messages_spelled(body_value(step.http.request_body))
+    before = next((sent[node.digest] for node in nodes(step.call.history) if node.digest in sent), [])
+    sent[step.call.history.digest] = said
+    other = next((at for at, pair in enumerate(zip(before, said, strict=False)) if pair[0] != pair[1]), None)
+    return step if other is None else replace(step, extra={**step.extra, "past_told": f"messages[{other}]"})
 
 
 def _is_untold(step: Step) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 from sessions_app.core.compare.facts import is_spelled_as_text
 from sessions_app.core.compare.strict import same_json
@@ -43,6 +44,7 @@ from sessions_app.core.replay.ran_with import arguments_part
 from sessions_app.core.replay.rewriting import Rewriting, in_words, unrecorded_words
 from sessions_app.core.replay.told_twice import (
     arguments_told_otherwise,
+    past_told_otherwise,
     results_told_otherwise,
     tools_told_otherwise,
 )
@@ -405,10 +407,10 @@ _INSTRUCTIONS = "messages[].instructions"
 def _requests(played: Played) -> Part:
     run, hooks = played.plan.run, played.observations.hooks_not_run
     if played.rewritten:
-        return not_comparable(in_words(played.rewritten))
+        return not_comparable(_other_past(played) or in_words(played.rewritten))
     missing = _unrecorded_requests(run)
     found = _comparable(played, "messages", missing or _NO_REQUESTS)
-    told = results_told_otherwise(run)
+    told = results_told_otherwise(run) or past_told_otherwise(run)
     ours = kept_turns(run), _not_made_again(run), played.taken_instructions, _of_checks(played), told
     unsaid = "instructions were not recorded" if _INSTRUCTIONS in played.not_captured else None
     reasons = (missing, unsaid, unrecorded_words(run), *ours, _behind_tools(hooks), _saved_order(played.plan))
@@ -417,6 +419,20 @@ def _requests(played: Played) -> Part:
         agree = "the requests agree" if missing is None else "the other requests agree"
         return not_comparable("; ".join([agree, *untold]))
     return replace(found, reason=GIVEN_TURNS) if found == PROVEN and run.prior is not None else found
+
+
+def _other_past(played: Played) -> str | None:
+    """Where the first request that differs has the answer before it, and nothing else, in other words: of spans and
+    HTTP nobody knows whether code changed it."""
+    if not played.plan.run.is_told_by_others:
+        return None
+    step, rewriting = next(iter(played.rewritten.items()))
+    before, asked = next((pair for pair in pairwise(played.plan.answers) if pair[1].step == step), (None, None))
+    if before is None or asked is None or asked.history is None or before.history is None:
+        return None
+    if rewriting != Rewriting(made=(before.history.length,), cut=1):
+        return None
+    return f"the request of step {step} tells the answer of step {before.step} otherwise than it was given"
 
 
 _NO_REQUESTS = "the requests to the model were not recorded"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sessions_app.core.embedded_json import parsed
 from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.core.spans.provider_messages.fields import entry, first, text
-from sessions_app.core.spans.provider_messages.messages import messages_of
+from sessions_app.core.spans.provider_messages.messages import message_of, messages_of
 from sessions_app.core.spans.provider_messages.parts import parts_of
 from sessions_app.core.spans.provider_messages.tools import tools_of
 from sessions_app.core.spans.reading import ChatMessage, TextPart, ToolDefinition
@@ -46,6 +46,17 @@ def request_of(value: JsonValue) -> ProviderRequest | None:
         model=text(said, *_MODELS),
         settings=settings_of(said),
     )
+
+
+Spelled = tuple[str | None, list[ChatMessage] | None]
+
+
+def messages_spelled(value: JsonValue) -> list[Spelled]:
+    """What `request_of` makes of each message, with its role as it stands there."""
+    value = parsed(value)
+    said = value if isinstance(value, dict) else {}
+    listed = next((found for name in _MESSAGES if isinstance(found := said.get(name), list)), [])
+    return [(text(item, "role") if isinstance(item, dict) else None, message_of(item)) for item in listed]
 
 
 def instructions_of(value: JsonValue) -> str | None:
