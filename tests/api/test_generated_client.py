@@ -171,7 +171,7 @@ def keep_as_golden(api):
     failed = {**examples.RECORD, "run_id": "generated-failed", "status": "error", "error": {"message": "down"}}
     assert api("post_run", body=failed).run_id
     assert api("list_failure_groups").items[0].representative == "generated-failed"
-    replays = {"agents": ["weather_desk"]}
+    replays = {"agents": ["order_desk"]}
     assert api("post_failure_replays", body=api.body("FailureReplaysRequest", replays)).replays
     assert api("export_golden", golden).payload.read(2) == b"PK"
     api("post_quarantine", golden, body=api.body("QuarantineRequest", examples.QUARANTINE))
