@@ -24,7 +24,7 @@ from sessions_app.core.judge.reasons import Reason, reason_at, reason_at_end
 from sessions_app.core.judge.saved_input import saved_input_contradicts
 from sessions_app.core.judge.system_prompt import instructions_contradict
 from sessions_app.core.judge.unreadable import is_prompt
-from sessions_app.core.payload import Payload, compact_json
+from sessions_app.core.payload import JsonValue, Payload, compact_json
 from sessions_app.core.replay.hand_overs import is_openai_agents
 from sessions_app.core.replay.rewriting import read_rewriting
 from sessions_app.core.run import EXCHANGES, SESSION_FILE, WAITING, ModelCall, Run, ToolCall
@@ -32,6 +32,7 @@ from sessions_app.core.run import EXCHANGES, SESSION_FILE, WAITING, ModelCall, R
 
 def record_gaps(run: Run) -> Iterator[Reason]:
     yield from _unreadable_input(run)
+    yield from _decided_elsewhere(run)
     yield from _prompts(run)
     yield from _saved_input(run)
     yield from _pasts(run)
@@ -49,6 +50,18 @@ def _unreadable_input(run: Run) -> Iterator[Reason]:
     if run.source_format == "native" and prompts and not can_begin:
         message = "The input is neither a text nor a list of texts and files; no replay can begin with it."
         yield reason_at(run, "input_contradicts", message, main_models(run)[0][0])
+
+
+def _decided_elsewhere(run: Run) -> Iterator[Reason]:
+    """A run is resumed with what was decided of the calls that the messages before it leave open."""
+    if run.source_format != "native" or is_openai_agents(run) or not run.decided or not run.steps:
+        return
+    before = (seen_message(node.message, step=0) for node in nodes(run.prior))
+    asked = {part.get("tool_call_id") for seen in before for part in seen.parts_of("tool-call")}
+    other = next((call_id for call_id in run.decided if call_id not in asked), None)
+    if other is not None:
+        message = f"The run says that it was resumed with the call {other[:60]}; no message before it asks for that."
+        yield reason_at(run, "call_contradicted", message, run.steps[0])
 
 
 def _prompts(run: Run) -> Iterator[Reason]:
@@ -114,6 +127,7 @@ def _errors(run: Run) -> Iterator[Reason]:
     if is_of_recorder(run):
         yield from _other_errors(run)
     if run.source_format == "native":
+        yield from _answers_of_none(run)
         yield from _outcomes_behind_the_limit(run)
 
 
@@ -209,9 +223,6 @@ def _other_errors(run: Run) -> Iterator[Reason]:
             message = f"{step_name(step)} has an answer and an error as well."
             yield reason_at(run, "answer_contradicted", message, step)
     for step, call in run.tool_calls:
-        if call.outcome in WAITING | {"crashed", "interrupted"} and call.result is not None:
-            message = f"{step_name(step)} has an answer, though it is said to have come to none."
-            yield reason_at(run, "answer_contradicted", message, step)
         said = None if call.result is None or not call.result.is_text else call.result.value
         error = None if step.error is None else (step.error.type, step.error.message)
         if call.outcome == "retried" and said is not None and error not in (None, (_RETRY_ERROR, said)):
@@ -221,6 +232,25 @@ def _other_errors(run: Run) -> Iterator[Reason]:
 
 _RETRY_ERROR = "ToolRetryError"
 """What the library makes of every `ModelRetry` of a tool; any other error of a call is the end of the run."""
+
+
+def _answers_of_none(run: Run) -> Iterator[Reason]:
+    """A denial that the model was told of is told as one; other loops than Pydantic AI's may word it as they like."""
+    told = {} if is_of_recorder(run) or is_openai_agents(run) else _told_outcomes(run)
+    for step, call in run.tool_calls:
+        is_denied = call.outcome == "denied" and told.get(call.call_id) not in (None, "denied")
+        if call.result is not None and (is_denied or call.outcome in _WITHOUT_ANSWER):
+            message = f"S{step_name(step)[1:]} has an answer, and the outcome {call.outcome}."
+            yield reason_at(run, "answer_contradicted", message, step)
+
+
+_WITHOUT_ANSWER = WAITING | {"crashed", "interrupted"}
+
+
+def _told_outcomes(run: Run) -> dict[JsonValue, JsonValue]:
+    """What the messages say of each call's end, by its id; without a word it is a success."""
+    parts = [part for seen in seen_messages(run) for part in seen.parts_of("tool-return")]
+    return {part.get("tool_call_id"): part.get("outcome") or "success" for part in parts}
 
 
 def _is_cut_short(run: Run, call: ModelCall) -> bool:

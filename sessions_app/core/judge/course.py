@@ -65,21 +65,23 @@ def course_gaps(run: Run) -> Iterator[Reason]:
 
 
 def _unasked(run: Run) -> Iterator[Reason]:
-    """The span of the answer that asked for them was lost. Those that an approval let run belong to an earlier turn."""
-    if not run.is_told_by_others:
+    """The span of the answer that asked for them was lost, or code made them. Those that an approval let run belong to
+    an earlier turn."""
+    if not run.is_told_by_others and run.source_format != "native":
         return
-    approved = run.decided
+    code = "model_answer_missing" if run.is_told_by_others else "call_of_no_answer"
     by_id, by_name = _asked_before(run)
-    taken: Counter[str] = Counter()
+    told: Counter[str | None] = Counter()
     for fixture in fixtures(run):
         call = fixture.call
-        asks = by_name[call.tool_name][taken[call.tool_name] :] if call.call_id is None else by_id[call.call_id]
-        taken[call.tool_name] += 1
+        by_name_or_id = by_name[call.tool_name] if call.call_id is None else by_id[call.call_id]
+        may_be_twice = run.is_told_by_others and call.call_id is not None
+        asks = by_name_or_id[0 if may_be_twice else told[call.call_id or call.tool_name] :]
+        told.update((call.tool_name, call.call_id))
         is_asked = bool(asks) and asks[0] < fixture.step
-        if (call.result or fixture.error) and not is_asked and call.call_id not in approved:
+        if (call.result or fixture.error) and not is_asked and call.call_id not in run.decided:
             step = run.steps[fixture.step - 1]
-            message = f"No recorded answer of the model asks for {step_name(step)}."
-            yield reason_at(run, "model_answer_missing", message, step)
+            yield reason_at(run, code, f"No recorded answer of the model asks for {step_name(step)}.", step)
             return
 
 
@@ -181,7 +183,7 @@ def _unprompted(run: Run) -> Iterator[Reason]:
     """A saved conversation that goes on behind a final answer: the prompt in between was not saved, and a loop ends
     where nobody asks any more. Nor does it begin where nobody asked."""
     first = next(iter(main_models(run)), None)
-    if run.source_format in _SAVED and first is not None and first[1].history is None and run.input is not None:
+    if _is_saved_or_native(run) and first is not None and first[1].history is None and run.input is not None:
         message = f"Nobody asked for the answer of {step_name(first[0])}: no message comes before it."
         yield reason_at(run, "prompt_missing", message, first[0])
     for (step, call), (after, later) in pairwise(main_models(run)) if run.source_format in _SAVED else ():
@@ -210,13 +212,17 @@ def _answered_before(run: Run) -> Iterator[Reason]:
 
 def _doubled_ids(run: Run) -> Iterator[Reason]:
     """The loop makes none of the calls of an answer in which two have one id."""
-    for step, call in main_models(run) if run.source_format in _SAVED else ():
+    for step, call in main_models(run) if _is_saved_or_native(run) and not is_of_recorder(run) else ():
         ids = Counter(part.get("tool_call_id") for part in calls_in(call))
         made = next((each for each in main_steps(run) if each.index > step.index), None)
         if made is not None and any(count > 1 for call_id, count in ids.items() if call_id):
             message = f"The answer of {step_name(step)} asks for two calls under one id; no loop makes them."
             yield reason_at(run, "call_ids_doubled", message, made)
             return
+
+
+def _is_saved_or_native(run: Run) -> bool:
+    return run.source_format in (*_SAVED, "native")
 
 
 def _says_something(history: History) -> bool:

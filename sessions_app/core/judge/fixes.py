@@ -114,6 +114,9 @@ FIXES: dict[str, Fix] = {
         sentence="Record one outcome: `output` with the status ok, `error` with error, neither for a run that waits."
     ),
     "call_contradicted": Fix(sentence="Record each call once, under the name that the model asked for."),
+    "call_of_no_answer": Fix(
+        sentence="Record the answer that asked for the call; replay calls that your own code makes with that code."
+    ),
     "message_from_code": Fix(
         sentence="Replay this run with your registered agent, and let its tools run where one of them put it there."
     ),

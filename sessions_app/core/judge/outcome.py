@@ -38,7 +38,7 @@ OF_THE_LOOP = frozenset({"UsageLimitExceeded", "UnexpectedModelBehavior"})
 OF_OTHER_CODE = frozenset(
     {
         "output_made_by_code", "output_differs", "error_outside_loop", "last_message_taken",
-        "past_rewritten", "answer_contradicted",
+        "past_rewritten", "answer_contradicted", "call_of_no_answer",
     }
 )  # fmt: skip
 """Reasons that do not hold where the team's own code is replayed: then it does run."""

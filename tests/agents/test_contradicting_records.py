@@ -1,0 +1,103 @@
+"""Records written by hand of which one fact denies another: the judge says it beforehand, and the replay ends there."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.agents.test_odd_fields import Record, reproduces, small_record
+from tests.recorder.playing import last_record
+from tests.recorder.replaying import assert_promise_kept
+from tests.recorder.scenarios import Scenario, model_retry
+
+MAIL = {"kind": "tool", "tool_name": "send_mail", "arguments": {}, "result": "sent"}
+
+
+def judged(record: Record) -> tuple[str, int | None]:
+    """The first reason, once the replay has kept what was promised."""
+    said = assert_promise_kept(json.dumps(record).encode())
+    return said.reasons[0].code, said.step
+
+
+def _changed(change: Callable[[Record], Any]) -> Record:
+    record = small_record()
+    change(record)
+    return record
+
+
+def _foreign(place: int, **more: Any) -> Callable[[Record], Any]:
+    def change(record: Record) -> None:
+        record["steps"].insert(place, MAIL | more)
+        record["steps"][-1 if place == 1 else 2]["request"]["after"] = 1
+
+    return change
+
+
+def _empty_first(record: Record) -> None:
+    record["steps"][0]["response"]["parts"] = []
+
+
+def _same_step_again(record: Record) -> None:
+    record["steps"].append(copy.deepcopy(record["steps"][1]))
+
+
+@pytest.mark.parametrize(
+    ("change", "step"),
+    [
+        (_foreign(1), 1),
+        (_foreign(1, parent=1), 1),
+        (_foreign(1, call_id="zz"), 1),
+        (_foreign(3, call_id="zz"), 3),
+        (_same_step_again, 3),
+        (_empty_first, 1),
+    ],
+    ids=["without an id", "with a parent", "with an id", "behind the end", "the same again", "an emptied answer"],
+)
+def test_a_tool_step_that_no_answer_asks_for_is_judged_at_its_place(change: Callable[[Record], Any], step: int):
+    assert judged(_changed(change)) == ("call_of_no_answer", step)
+
+
+def test_the_tool_step_of_a_model_step_that_is_gone_is_judged_at_its_place():
+    record = json.loads(last_record(Scenario(model_retry), "run"))
+    assert [step["kind"] for step in record["steps"]] == ["model", "tool", "model", "tool", "model"]
+    del record["steps"][2], record["steps"][2]["parent"]
+    record["steps"][3]["request"]["after"], record["final"]["after"] = 1, 4
+
+    assert judged(record) == ("call_of_no_answer", 2)
+
+
+def test_no_request_in_front_of_the_first_answer_leaves_nothing_to_begin_with():
+    assert judged(_changed(lambda record: record["steps"][0]["request"].update(messages=[]))) == (
+        "prompt_missing",
+        None,
+    )
+
+
+def test_two_calls_of_one_id_in_one_answer_are_judged():
+    def change(record: Record) -> None:
+        parts = record["steps"][0]["response"]["parts"]
+        parts.append(copy.deepcopy(parts[0]))
+
+    assert judged(_changed(change)) == ("call_ids_doubled", 1)
+
+
+@pytest.mark.parametrize("outcome", ["denied", "deferred", "unapproved", "interrupted", "crashed"])
+def test_an_answer_beside_an_outcome_that_has_none_is_judged(outcome: str):
+    assert judged(_changed(lambda record: record["steps"][1].update(outcome=outcome))) == ("answer_contradicted", 1)
+
+
+@pytest.mark.parametrize("outcome", [None, "success", "failed", "retried"])
+def test_other_outcomes_have_an_answer(outcome: str | None):
+    assert reproduces(_changed(lambda record: record["steps"][1].update(outcome=outcome)))
+
+
+@pytest.mark.parametrize("prior", [[], [{"kind": "request", "parts": [{"part_kind": "user-prompt", "content": "Hi"}]}]])
+def test_a_decision_on_a_call_that_nobody_waits_for_is_judged(prior: list[Any]):
+    assert judged(_changed(lambda record: record.update(prior=prior, deferred={"1": True}))) == (
+        "call_contradicted",
+        None,
+    )
