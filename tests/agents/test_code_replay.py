@@ -381,6 +381,30 @@ def test_a_capability_that_chooses_another_model_is_another_request(
     assert set(result.facts["sources"]) == {"recorded_for_another_request"}
 
 
+def test_an_error_of_today_that_keeps_calls_from_being_made_is_the_first_difference():
+    """Beside the output a tool would have been asked, whose recorded answer is left over."""
+
+    def output_beside_a_call() -> Play:
+        output, beside = call("final_result", {"response": ["x"]}, "o"), call("lookup_order", {"order_id": "1"}, "b")
+        more: Any = {"output_type": list[str], "end_strategy": "graceful", "toolsets": looked_up().agent.toolsets}
+        script = Scripted(says(output, beside))
+        return Play(Agent(script, instructions="You help customers.", name="agent", **more), "Where?")
+
+    today = agent_with(output_type=list[str], end_strategy="graceful")
+
+    @today.agent.output_validator
+    def refuses(output: list[str]) -> list[str]:
+        raise ValueError("boom")
+
+    result = replayed_by(recorded_run(output_beside_a_call), today)
+
+    found = result.divergence
+    assert (result.verdict, found and (found.step, found.path)) == ("diverged", (2, "error"))
+    assert found is not None
+    assert found.replayed == {"type": "ValueError", "message": "boom"}
+    assert result.facts["left_over"] == [3]
+
+
 def test_an_error_before_the_first_request_is_no_difference(run: Run):
     """As from an agent that refuses capabilities, or from dependencies that are not there."""
     made = agent_with()

@@ -149,6 +149,24 @@ def test_an_observation_that_ends_early_is_no_reproduction():
     assert len(made.steps) == 2
 
 
+@pytest.mark.parametrize("steps", [0, 2])
+def test_an_error_that_ends_an_observation_early_is_the_difference_and_not_what_it_left_over(steps: int):
+    def tripped(record: Record) -> None:
+        del record["steps"][steps:], record["final"], record["output"]
+        record |= {"status": "error", "error": {"type": "InputGuardrailTripwireTriggered", "message": "No."}}
+
+    result, _ = observed_and(tripped)
+
+    found = result.divergence
+    assert (result.verdict, found and (found.step, found.path, found.recorded)) == (
+        "diverged",
+        (steps + 1, "error", None),
+    )
+    assert result.facts["proof"]["outcome"]["reason"] == f"differs at step {steps + 1}, error"
+    assert result.facts["proof"]["same_steps"] == steps
+    assert result.facts["left_over"][-1] == 3
+
+
 def test_an_observation_that_asks_once_more_ran_past_its_recording():
     def again(record: Record) -> None:
         last = copy.deepcopy(record["steps"][2])

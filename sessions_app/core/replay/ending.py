@@ -136,7 +136,7 @@ class Trouble:
     @property
     def is_of_outcome(self) -> bool:
         """Then all steps were equal."""
-        return part_of(self.divergence.path) == "outcome"
+        return part_of(self.divergence.path) == "outcome" and "left_over" not in self.facts
 
 
 def conclude(played: Played, facts: JsonObject) -> Result:
@@ -226,13 +226,27 @@ def _trouble(played: Played) -> Trouble | None:
         return _ran_past(plan, ending.ran_past)
     if ending.miss is not None:
         return _missed(plan, ending.miss, behind=_answered_last(played))
-    if played.rest:
-        first = played.rest[0]
-        held = "an answer" if _has_answer(plan.run.steps[first - 1]) else "an error"
-        found = Divergence(step=first, path=f"steps[{first}]", recorded=held, replayed=None)
-        return Trouble(verdict="answers_left_over", divergence=found, facts={"left_over": played.rest})
     other = other_outcome(plan.run, ending)
+    if played.rest:
+        return _left_over(played, other)
     return None if other is None else Trouble(verdict="diverged", divergence=other, facts={})
+
+
+def _left_over(played: Played, other: Divergence | None) -> Trouble:
+    """Of an error that ended the loop early, the answers behind it are what follows."""
+    first = played.rest[0]
+    facts: JsonObject = {"left_over": played.rest}
+    if played.ending.error is not None and other is not None:
+        at_error = replace(other, step=min(first, _last_seen(played.observations) + 1))
+        return Trouble(verdict="diverged", divergence=at_error, facts=facts)
+    held = "an answer" if _has_answer(played.plan.run.steps[first - 1]) else "an error"
+    found = Divergence(step=first, path=f"steps[{first}]", recorded=held, replayed=None)
+    return Trouble(verdict="answers_left_over", divergence=found, facts=facts)
+
+
+def _last_seen(seen: Observations) -> int:
+    steps = [each.step or 0 for each in (*seen.requests, *seen.calls)]
+    return max(steps, default=0)
 
 
 def _has_answer(step: Step) -> bool:
