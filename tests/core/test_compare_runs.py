@@ -459,6 +459,27 @@ def test_what_a_comparison_leaves_out_is_counted_and_can_be_shown(change: dict[s
     assert compare_runs(one, one).ignored == ()
 
 
+@pytest.mark.parametrize("name", ["tool_calls", "items", "input_items", "last_agent", "trace", "recorder.ran_with"])
+def test_what_a_comparison_leaves_out_of_the_runs_is_counted_and_can_be_shown(name: str):
+    one = replace(make_run(tool("look")), extra={name: [{"tool": "look"}]})
+    changed, without_it = replace(one, extra={name: [{"tool": "other"}]}), replace(one, extra={})
+
+    for other in (changed, without_it):
+        comparison, shown = compare_runs(one, other), compare_runs(one, other, without(["other-fields"]))
+
+        assert comparison.identical
+        assert {each.rule.key: each.count for each in comparison.ignored} == {"other-fields": 1}
+        assert str(shown.divergence.path if shown.divergence else None).startswith(f"extra.{name}")
+    assert compare_runs(one, one).ignored == ()
+
+
+def test_times_that_one_recording_lacks_are_counted():
+    one = make_run(tool("look"))
+    timed = replace(one, steps=(replace(one.steps[0], duration_ms=4.0),))
+
+    assert {each.rule.key: each.count for each in compare_runs(timed, one).ignored} == {"step-time": 1}
+
+
 def test_ids_of_nested_runs_are_counted_and_can_be_shown():
     one, other, untold = (make_run(AgentCall(run_id=run_id)) for run_id in ("r1", "r2", None))
 

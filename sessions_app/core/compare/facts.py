@@ -83,6 +83,14 @@ def compare_facts(left: Run, right: Run, steps: StepComparer) -> Iterator[Fact]:
     yield _output(left, right, fields)
     yield _error(left, right, steps)
     yield _final(left, right, steps)
+    yield from _other_fields(left, right, steps)
+
+
+def _other_fields(left: Run, right: Run, steps: StepComparer) -> Iterator[Fact]:
+    """What a rule leaves out, which thereby is counted; shown where that rule is switched off."""
+    found = fact("other_fields", None, None, steps.other_fields(left.extra, right.extra))
+    if found.differences:
+        yield replace(found, is_captured=True)
 
 
 def _plain(readers: tuple[tuple[str, Read], ...], left: Run, right: Run, fields: FieldComparer) -> Iterator[Fact]:

@@ -225,9 +225,14 @@ class StepComparer:
         if left.source != right.source:
             yield from self.fields.present("source", left.source, right.source)
         known = {*_SAID, *(GIVEN if self.are_told_of_arguments else ())}
-        names = sorted({*left.extra, *right.extra} - known) if self.are_recordings else ()
-        for name in names:
-            one, other = left.extra.get(name, MISSING), right.extra.get(name, MISSING)
+        yield from self.other_fields(
+            *({n: v for n, v in each.extra.items() if n not in known} for each in (left, right))
+        )
+
+    def other_fields(self, left: JsonObject, right: JsonObject) -> Iterator[Difference]:
+        """Of a step or a run; a replay makes none of them."""
+        for name in sorted({*left, *right}) if self.are_recordings else ():
+            one, other = left.get(name, MISSING), right.get(name, MISSING)
             if one is MISSING or other is MISSING or not same_json(one, other):
                 yield from self.fields.present(f"extra.{name}", one, other)
 
@@ -268,7 +273,7 @@ class StepComparer:
     def _times(self, left: Step, right: Step) -> Iterator[Difference]:
         for name in ("started_at", "first_token_at", "duration_ms"):
             one, other = getattr(left, name), getattr(right, name)
-            if one != other and one is not None and other is not None:
+            if one != other and (self.are_recordings or None not in (one, other)):
                 yield from self.fields.present(name, _time(one), _time(other))
 
 
@@ -306,5 +311,5 @@ def _chunk_value(chunk: Chunk) -> JsonObject:
     return {name: each for name, each in value.items() if each is not None}
 
 
-def _time(value: datetime | float) -> JsonValue:
-    return value.isoformat() if isinstance(value, datetime) else value
+def _time(value: datetime | float | None) -> JsonValue:
+    return value.isoformat() if isinstance(value, datetime) else MISSING if value is None else value

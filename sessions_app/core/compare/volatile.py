@@ -148,8 +148,8 @@ VOLATILE_RULES: VolatileRules = (
     ),
     VolatileRule(
         key="other-fields",
-        name="fields of a step that are not compared",
-        why="The record format does not know them, or they say nothing about what the step did, such as tool_kind.",
+        name="fields of a run or a step that are not compared",
+        why="The record format does not know them, or they repeat or do not affect what was done, such as tool_kind.",
         ending="",
         place=re.compile(r"^extra\."),
     ),

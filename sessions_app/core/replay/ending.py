@@ -245,8 +245,7 @@ def _left_over(played: Played, other: Divergence | None) -> Trouble:
 
 
 def _last_seen(seen: Observations) -> int:
-    steps = [each.step or 0 for each in (*seen.requests, *seen.calls)]
-    return max(steps, default=0)
+    return max([0, *(request.step or 0 for request in seen.requests), *(call.step for call in seen.calls)])
 
 
 def _has_answer(step: Step) -> bool:
