@@ -5,14 +5,18 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
+from pydantic_ai.capabilities import ProcessHistory
 
+from sessions_app.core.compare.runs import compare_runs
+from sessions_app.core.formats.native import encode_native, parse_native
 from tests.agents.test_odd_fields import Record, reproduces, small_record
 from tests.recorder.playing import last_record
-from tests.recorder.replaying import assert_promise_kept
-from tests.recorder.scenarios import Scenario, model_retry
+from tests.recorder.replaying import assert_promise_kept, replayed
+from tests.recorder.scenarios import Play, Scenario, call, model_retry, says, support_agent
 
 MAIL = {"kind": "tool", "tool_name": "send_mail", "arguments": {}, "result": "sent"}
 
@@ -61,13 +65,40 @@ def test_a_tool_step_that_no_answer_asks_for_is_judged_at_its_place(change: Call
     assert judged(_changed(change)) == ("call_of_no_answer", step)
 
 
-def test_the_tool_step_of_a_model_step_that_is_gone_is_judged_at_its_place():
-    record = json.loads(last_record(Scenario(model_retry), "run"))
+def _without_an_answer() -> Record:
+    """Its tool step stays."""
+    record: Record = json.loads(last_record(Scenario(model_retry), "run"))
     assert [step["kind"] for step in record["steps"]] == ["model", "tool", "model", "tool", "model"]
     del record["steps"][2], record["steps"][2]["parent"]
     record["steps"][3]["request"]["after"], record["final"]["after"] = 1, 4
+    return record
 
-    assert judged(record) == ("call_of_no_answer", 2)
+
+def test_the_tool_step_of_a_model_step_that_is_gone_is_judged_at_its_place():
+    assert judged(_without_an_answer()) == ("call_of_no_answer", 2)
+
+
+def _with_an_answer_told_twice() -> Record:
+    """In the last request, of which a history processor had cut the beginning."""
+    looks = [says(call("lookup_order", {"order_id": f"ORD-{i}"}, f"c{i}")) for i in range(2)]
+    cut = ProcessHistory(lambda messages: messages[-3:] if len(messages) > 3 else messages)
+    make = partial(Play, support_agent(*looks, says("Done."), capabilities=[cut]), "Look.")
+    record: Record = json.loads(last_record(Scenario(make), "run"))
+    told = record["steps"][4]["request"]["messages"][0]["parts"]
+    told.append(copy.deepcopy(told[0]))
+    return record
+
+
+@pytest.mark.parametrize(("make", "step"), [(_without_an_answer, 3), (_with_an_answer_told_twice, 5)])
+def test_what_agreed_before_a_difference_is_the_same_in_the_produced_run(make: Callable[[], Record], step: int):
+    recorded = parse_native(json.dumps(make()).encode())
+
+    result, produced_run = replayed(encode_native(recorded))
+
+    assert produced_run is not None
+    found = compare_runs(recorded, produced_run).divergence
+    assert result.divergence is not None
+    assert (result.divergence.step, found and found.left_step and found.left_step.index) == (step, step)
 
 
 def test_no_request_in_front_of_the_first_answer_leaves_nothing_to_begin_with():

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from sessions_app.core.compare.facts import is_spelled_as_text
 from sessions_app.core.compare.strict import same_json
+from sessions_app.core.history import History
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.ran_with import TOLD as TOLD_OF_ARGUMENTS
 from sessions_app.core.replay.fixture_book import recorded_arguments
@@ -51,7 +52,7 @@ def produced_run(recorded: Run, seen: Observations, *, run_id: str) -> Run:
         initial_state=None if seen.states == "unknown" else recorded.initial_state,
         duration_ms=None,
         steps=tuple(_renumbered(rebuilt.steps())),
-        final=rebuilt.final,
+        final=rebuilt.final(),
         extra={TOLD_OF_ARGUMENTS: True} if seen.hears_arguments else {},
     )
 
@@ -76,12 +77,16 @@ class _Rebuilt:
         self._open_calls = seen.open_calls
         self._snapshots = states_at_snapshots(recorded, seen)
         self._projection = Projection()
-        self.final = self._projection.pair(recorded.final, seen.final)
+        self._final = seen.final
         self._answers = _parts_by_call(_new_requests(seen), "tool-return")
         self._asked = _parts_by_call(
             [request.response.value for request in seen.requests if request.response], "tool-call"
         )
         self._parameters: dict[tuple[Payload | None, Payload], Payload | None] = {}
+
+    def final(self) -> History | None:
+        """Behind the steps: a message has the shape of the request that it first stood in."""
+        return self._projection.pair(self._recorded.final, self._final)
 
     def steps(self) -> Iterator[Step]:
         """What lies behind a request that was not answered, such as a snapshot, was not come to."""
