@@ -42,7 +42,9 @@ def results_told_otherwise(run: Run) -> str | None:
 def past_told_otherwise(run: Run) -> str | None:
     """The first request that spells a message otherwise than the request that it goes on from."""
     step = next((step for step, _ in main_models(run) if "past_told" in step.extra), None)
-    return step and f"the request of {step_name(step)} tells {step.extra['past_told']} otherwise than the one before it"
+    if step is None:
+        return None
+    return f"the request of {step_name(step)} tells {step.extra['past_told']} otherwise than the one before it"
 
 
 def tools_told_otherwise(run: Run) -> str | None:
