@@ -136,6 +136,16 @@ def test_an_input_that_is_no_prompt_is_judged(value):
     assert [reason.code for reason in judged.reasons] == ["input_contradicts"]
 
 
+@pytest.mark.parametrize("value", ["Q", "Hey. Q?", ["Q?"], "q?"])
+def test_an_input_that_is_not_the_prompt_is_judged_and_the_prompt_is_replayed(value):
+    record = small_record()
+    record["input"] = value
+
+    judged = assert_promise_kept(json.dumps(record).encode())
+
+    assert (judged.step, [reason.code for reason in judged.reasons]) == (3, ["input_contradicts"])
+
+
 def test_an_input_of_a_file_without_its_address_is_judged():
     record = small_record()
     record["input"] = ["Look.", {"kind": "image-url"}]

@@ -24,11 +24,12 @@ from sessions_app.agents.loop.observer import Observer
 from sessions_app.agents.loop.replay_model import ReplayModel
 from sessions_app.agents.loop.stage import Stage
 from sessions_app.core.history import messages, nodes
+from sessions_app.core.judge.saved_input import saved_input_contradicts
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.replay.budgets import Budgets
 from sessions_app.core.replay.hand_overs import asks_in_several_ways
 from sessions_app.core.replay.plan import PlannedAnswer, ReplayPlan, prior_messages
-from sessions_app.core.run import OPENAI_ITEMS, SESSION_FILE, SPANS, WAITING, ToolCall
+from sessions_app.core.run import SPANS, WAITING, ToolCall
 
 _PLACEHOLDER: JsonObject = {"type": "object", "additionalProperties": True}
 """Recorded output schemas may be recursive, which `StructuredDict` refuses; the observer puts the
@@ -147,8 +148,8 @@ def _has_fixed_prompts(first: Payload) -> bool:
 
 def _prompt(plan: ReplayPlan, first: Payload) -> Any:
     """The recorded input; the message that carried it where the input was not captured, where other code than
-    this loop made the message of it, and where a file may say otherwise beside it."""
-    is_own = not plan.run.is_told_by_others and plan.run.source_format not in (SESSION_FILE, OPENAI_ITEMS)
+    this loop made the message of it, and where the record says otherwise beside it."""
+    is_own = not plan.run.is_told_by_others and not saved_input_contradicts(plan.run)
     given = _input(plan) if is_own else None
     if given is not None:
         return given

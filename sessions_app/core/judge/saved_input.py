@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from sessions_app.core.compare.strict import same_json
 from sessions_app.core.judge.reading import first_requests
+from sessions_app.core.judge.unreadable import is_prompt
 from sessions_app.core.payload import JsonValue
+from sessions_app.core.replay.hand_overs import is_openai_agents
 from sessions_app.core.run import OPENAI_ITEMS, SESSION_FILE, SPANS, Run
 
 
@@ -12,10 +14,22 @@ def saved_input_contradicts(run: Run) -> bool:
     """A run that goes on with answers to open calls has no prompt of its own."""
     if run.source_format == SPANS:
         return _is_elsewhere(run)
-    if run.source_format not in (SESSION_FILE, OPENAI_ITEMS) or run.input is None or not run.model_calls:
+    if run.input is None or not run.model_calls:
         return False
     prompts = [part.get("content") for seen in first_requests(run) for part in seen.parts_of("user-prompt")]
-    return not same_json(prompts, [run.input.value]) and bool(prompts or run.deferred is None)
+    if run.source_format == "native":
+        return _may_be_held_against(run) and len(prompts) == 1 and not same_json(prompts, [run.input.value])
+    is_saved = run.source_format in (SESSION_FILE, OPENAI_ITEMS)
+    return is_saved and not same_json(prompts, [run.input.value]) and bool(prompts or run.deferred is None)
+
+
+def _may_be_held_against(run: Run) -> bool:
+    """Whether nothing but the input is said to have made the prompt: no code that wrote another one, no fork, and no
+    part of another library's shape. What is no prompt at all is judged by itself."""
+    is_plain = run.origin == "recorded" and run.deferred is None and not is_openai_agents(run)
+    if not is_plain or run.input is None or "prompt_rewritten" in run.model_calls[0][0].extra:
+        return False
+    return run.input.is_text or (run.input.is_json and is_prompt(run.input))
 
 
 def _is_elsewhere(run: Run) -> bool:
