@@ -27,6 +27,7 @@ from tests.agents.own_agents import recorded_run
 from tests.recorder.playing import recorded
 from tests.recorder.replaying import replayed
 from tests.recorder.scenarios import Play, Scripted, call, says
+from tests.traces.captures import CHOICE, Capture
 
 ROOT, CHAT, TOOL, SECOND = range(4)
 
@@ -240,3 +241,19 @@ def test_a_second_span_of_the_same_id_is_kept_and_said(
     run = assemble(merge(both, ()), is_closed=True)
 
     assert run.extra["trace"]["contradicted_spans"] == [spans[at].span_id]
+
+
+def test_a_request_that_one_span_tells_twice_and_otherwise_is_not_proven() -> None:
+    whole = list(Capture(CHOICE / "openai-sdk-openinference" / "order_lookup").spans)
+    bodies = [at for at, span in enumerate(whole) if '"messages"' in str(span.attributes.get("input.value"))]
+    said = [
+        ("kettle", "teapot", "requests", "are told in two ways"),
+        ("Find orders", "Find no orders", "parameters", "in two ways"),
+    ]
+
+    assert {"requests", "parameters"} <= proven(replayed_of(whole)[1])
+    for was, becomes, name, words in said:
+        _, result = replayed_of(changed(whole, bodies[-1], "input.value", was, becomes))
+        part = result.facts["proof"][name]
+        assert part["state"] == "not_comparable"
+        assert words in part["reason"]

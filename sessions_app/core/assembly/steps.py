@@ -361,7 +361,16 @@ def _extra(draft: Draft) -> JsonObject:
     told = {} if others is None else {"tool_results": others}
     named = {"named_call": draft.told.reading.call_id} if draft.has_other_id and draft.told is not None else {}
     tools = {"tools_told": "otherwise"} if draft.node.reading.are_tools_told_otherwise else {}
-    return {**told_by(draft.node), **told, **named, **tools, **_result_told(draft.told), **_ran_with(draft.told)}
+    messages = {"messages_told": "otherwise"} if draft.node.reading.are_messages_told_otherwise else {}
+    return {
+        **told_by(draft.node),
+        **told,
+        **named,
+        **tools,
+        **messages,
+        **_result_told(draft.told),
+        **_ran_with(draft.told),
+    }
 
 
 def _result_told(told: Told | None) -> JsonObject:

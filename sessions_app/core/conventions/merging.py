@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import fields
 
+from sessions_app.core.conventions.told_twice import are_messages_told_otherwise, are_tools_told_otherwise
 from sessions_app.core.spans.reading import Reading
 
 _TOGETHER = {"result": "has_result", "arguments": "has_arguments"}
@@ -22,6 +23,9 @@ def merged(readings: Sequence[Reading]) -> Reading:
 
 
 def _fill(reading: Reading, other: Reading) -> None:
+    if reading.kind == "model":
+        reading.are_messages_told_otherwise |= are_messages_told_otherwise(reading, other)
+        reading.are_tools_told_otherwise |= are_tools_told_otherwise(reading.tools, other.tools)
     gaps = [name for name in _ALONE if (said := getattr(reading, name)) is None or said is False]
     for name, captured in _TOGETHER.items():
         gaps += () if getattr(reading, captured) else (name, captured)

@@ -11,11 +11,11 @@ from sessions_app.core.spans.reading import ChatMessage, Reading, Role, TextPart
 
 
 def with_bodies(reading: Reading) -> Reading:
-    """The reading of a model call with its gaps filled from the bodies; any other as it is."""
+    """The reading of a model call with its gaps filled from the bodies, which may tell the same otherwise; any other as
+    it is."""
     if reading.kind != "model" or (reading.input is None and reading.output is None):
         return reading
-    request = request_of(reading.input) if reading.messages is None or reading.tools is None else None
-    response = response_of(reading.output)
+    request, response = request_of(reading.input), response_of(reading.output)
     bodies = _plain(reading)
     if request is not None:
         put_request(bodies, request)
@@ -27,7 +27,8 @@ def with_bodies(reading: Reading) -> Reading:
 
 
 def _plain(reading: Reading) -> Reading:
-    asked, answered = _words(reading.input, "user"), _words(reading.output, "assistant")
+    asked = _words(reading.input, "user") if reading.messages is None else None
+    answered = _words(reading.output, "assistant") if reading.answer is None else None
     messages = None if asked is None else (asked,)
     return Reading(convention=reading.convention, messages=messages, answer=answered)
 

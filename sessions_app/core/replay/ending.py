@@ -44,6 +44,7 @@ from sessions_app.core.replay.ran_with import arguments_part
 from sessions_app.core.replay.rewriting import Rewriting, in_words, unrecorded_words
 from sessions_app.core.replay.told_twice import (
     arguments_told_otherwise,
+    messages_told_otherwise,
     past_told_otherwise,
     results_told_otherwise,
     tools_told_otherwise,
@@ -423,7 +424,7 @@ def _requests(played: Played) -> Part:
         return not_comparable(_other_past(played) or in_words(played.rewritten))
     missing = _unrecorded_requests(run)
     found = _comparable(played, "messages", missing or _NO_REQUESTS)
-    told = results_told_otherwise(run) or past_told_otherwise(run)
+    told = results_told_otherwise(run) or past_told_otherwise(run) or messages_told_otherwise(run)
     ours = kept_turns(run), _not_made_again(run), played.taken_instructions, _of_checks(played), told
     unsaid = "instructions were not recorded" if _INSTRUCTIONS in played.not_captured else None
     reasons = (missing, unsaid, unrecorded_words(run), *ours, _behind_tools(hooks), _saved_order(played.plan))

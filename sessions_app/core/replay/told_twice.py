@@ -39,6 +39,12 @@ def results_told_otherwise(run: Run) -> str | None:
     return None
 
 
+def messages_told_otherwise(run: Run) -> str | None:
+    """The first call whose request or answer is told twice: by one span, or by two."""
+    step = next((step for step, _ in main_models(run) if "messages_told" in step.extra), None)
+    return f"the messages of {step_name(step)} are told in two ways" if step is not None else None
+
+
 def past_told_otherwise(run: Run) -> str | None:
     """The first request that spells a message otherwise than the request that it goes on from."""
     step = next((step for step, _ in main_models(run) if "past_told" in step.extra), None)

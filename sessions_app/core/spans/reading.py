@@ -130,6 +130,8 @@ class Reading:
     instructions: str | None = None
     """System prompt, where the convention keeps it apart from the messages."""
     tools: tuple[ToolDefinition, ...] | None = None
+    are_messages_told_otherwise: bool = False
+    """Whether the call's request or its answer is told twice, and not alike."""
     are_tools_told_otherwise: bool = False
     """Whether the span tells of the same tools twice, and not alike."""
     model: str | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sessions_app.core.conventions import told_twice
 from sessions_app.core.conventions.genai.said import Said
 from sessions_app.core.embedded_json import parsed
 from sessions_app.core.payload import JsonObject, JsonValue
@@ -53,9 +54,9 @@ def tools_offered(said: Said) -> tuple[ToolDefinition, ...] | None:
 
 def are_tools_told_otherwise(said: Said) -> bool:
     """Whether a definition, which two attributes hold, differs between them."""
-    defined, registered = tools_of(said.peek("gen_ai.tool.definitions")), said.take(_registered, _PARAMETERS)
-    known = {tool.name: tool for tool in registered or ()}
-    return any(tool != known.get(tool.name, tool) for tool in defined or ())
+    return told_twice.are_tools_told_otherwise(
+        tools_of(said.peek("gen_ai.tool.definitions")), said.take(_registered, _PARAMETERS)
+    )
 
 
 def finish_reason_of(said: Said) -> str | None:

@@ -1,0 +1,49 @@
+"""Whether two readings of one model call tell its messages and tools alike: the parts of a span, or two spans.
+
+Conventions leave out and cut; what both tell, in as many parts, they must tell alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sessions_app.core.assembly.requests import comparable
+from sessions_app.core.payload import JsonValue, canonical_json
+from sessions_app.core.spans.reading import CallPart, ChatMessage, Part, Reading, ResultPart, TextPart, ToolDefinition
+
+Messages = Sequence[ChatMessage] | None
+Tools = Sequence[ToolDefinition] | None
+
+
+def are_messages_told_otherwise(reading: Reading, other: Reading) -> bool:
+    """Whether the two have another request or another answer."""
+    answers = ((each.answer,) if each.answer is not None else None for each in (reading, other))
+    return _are_told_otherwise(reading.messages, other.messages) or _are_told_otherwise(*answers)
+
+
+def _are_told_otherwise(left: Messages, right: Messages) -> bool:
+    one, other = _said(left), _said(right)
+    return len(one) == len(other) and one != other
+
+
+def are_tools_told_otherwise(left: Tools, right: Tools) -> bool:
+    """Whether one of the definitions that both hold whole differs."""
+    known = {tool.name: tool for tool in right or () if tool.parameters is not None}
+    return any(tool != known.get(tool.name, tool) for tool in left or () if tool.parameters is not None)
+
+
+def _said(messages: Messages) -> list[bytes]:
+    """Without the words of the system, which some keep apart."""
+    parts = [part for message in messages or () if message.role != "system" for part in message.parts]
+    return [canonical_json(said) for part in parts if (said := _part(part)) is not None]
+
+
+def _part(part: Part) -> JsonValue:
+    match part:
+        case TextPart():
+            return part.text.strip() or None
+        case CallPart():
+            return [part.tool_name, comparable(part.arguments)]
+        case ResultPart():
+            return [comparable(part.content)]
+    return None
