@@ -127,7 +127,7 @@ def test_instructions_of_an_agent_that_leaves_the_asking_to_others_are_another_t
 
 @pytest.mark.parametrize(
     ("said", "is_another"),
-    [({"id": "7", "unit": "km"}, True), ({"unit": "km"}, True), ("a question", True), ({"id": 7}, False), ("7", False)],
+    [({"id": "7", "unit": "km"}, True), ({"unit": "km"}, True), ("a question", True), ({"id": 7}, True), ("7", False)],
 )
 def test_arguments_that_a_tools_span_tells_beside_those_of_the_model_are_named(said, is_another):
     asked = {"n": 7} if said == "a question" else {"id": "7"}

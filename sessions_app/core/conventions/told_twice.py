@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sessions_app.core.assembly.requests import comparable
+from sessions_app.core.embedded_json import parsed
 from sessions_app.core.payload import JsonValue, canonical_json
 from sessions_app.core.spans.reading import CallPart, ChatMessage, Part, Reading, ResultPart, TextPart, ToolDefinition
 
@@ -43,7 +43,7 @@ def _part(part: Part) -> JsonValue:
         case TextPart():
             return part.text.strip() or None
         case CallPart():
-            return [part.tool_name, comparable(part.arguments)]
+            return [part.tool_name, parsed(part.arguments) or {}]
         case ResultPart():
-            return [comparable(part.content)]
+            return [parsed(part.content)]
     return None
