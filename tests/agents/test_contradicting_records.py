@@ -41,10 +41,6 @@ def _foreign(place: int, **more: Any) -> Callable[[Record], Any]:
     return change
 
 
-def _empty_first(record: Record) -> None:
-    record["steps"][0]["response"]["parts"] = []
-
-
 def _same_step_again(record: Record) -> None:
     record["steps"].append(copy.deepcopy(record["steps"][1]))
 
@@ -57,9 +53,8 @@ def _same_step_again(record: Record) -> None:
         (_foreign(1, call_id="zz"), 1),
         (_foreign(3, call_id="zz"), 3),
         (_same_step_again, 3),
-        (_empty_first, 1),
     ],
-    ids=["without an id", "with a parent", "with an id", "behind the end", "the same again", "an emptied answer"],
+    ids=["without an id", "with a parent", "with an id", "behind the end", "the same again"],
 )
 def test_a_tool_step_that_no_answer_asks_for_is_judged_at_its_place(change: Callable[[Record], Any], step: int):
     assert judged(_changed(change)) == ("call_of_no_answer", step)
@@ -99,13 +94,6 @@ def test_what_agreed_before_a_difference_is_the_same_in_the_produced_run(make: C
     found = compare_runs(recorded, produced_run).divergence
     assert result.divergence is not None
     assert (result.divergence.step, found and found.left_step and found.left_step.index) == (step, step)
-
-
-def test_no_request_in_front_of_the_first_answer_leaves_nothing_to_begin_with():
-    assert judged(_changed(lambda record: record["steps"][0]["request"].update(messages=[]))) == (
-        "prompt_missing",
-        None,
-    )
 
 
 def test_two_calls_of_one_id_in_one_answer_are_judged():

@@ -71,6 +71,8 @@ def _unasked(run: Run) -> Iterator[Reason]:
         return
     code = "model_answer_missing" if run.is_told_by_others else "call_of_no_answer"
     by_id, by_name = _asked_before(run)
+    if not by_name and not run.is_told_by_others:
+        return  # answers of which the calls were not recorded
     told: Counter[str | None] = Counter()
     for fixture in fixtures(run):
         call = fixture.call
@@ -183,7 +185,7 @@ def _unprompted(run: Run) -> Iterator[Reason]:
     """A saved conversation that goes on behind a final answer: the prompt in between was not saved, and a loop ends
     where nobody asks any more. Nor does it begin where nobody asked."""
     first = next(iter(main_models(run)), None)
-    if _is_saved_or_native(run) and first is not None and first[1].history is None and run.input is not None:
+    if run.source_format in _SAVED and first is not None and first[1].history is None and run.input is not None:
         message = f"Nobody asked for the answer of {step_name(first[0])}: no message comes before it."
         yield reason_at(run, "prompt_missing", message, first[0])
     for (step, call), (after, later) in pairwise(main_models(run)) if run.source_format in _SAVED else ():
