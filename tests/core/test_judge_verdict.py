@@ -148,7 +148,8 @@ def test_outcome_that_no_replay_can_come_to_by_itself_is_told(steps, fields, cod
 
 @pytest.mark.parametrize("outcome", [None, "deferred", "unapproved"])
 def test_open_call_beside_an_output_is_a_gap(outcome):
-    run = make_run(model(), tool(), model(asking("c"), tools=(WAITS,)), tool(result=None, outcome=outcome))
+    asked = model(asking("a")), tool(call_id="a")
+    run = make_run(*asked, model(asking("c"), tools=(WAITS,)), tool(result=None, outcome=outcome))
 
     assert shown(run) == ("replayable_to_step", 3, ["tool_answer_missing"])
 
