@@ -136,7 +136,7 @@ def test_the_recorder_says_what_was_made_anew_and_what_is_gone():
 
 
 def test_the_proof_names_requests_and_messages():
-    words = "the history was rewritten by code that does not run"
+    words = "the history was rewritten by code that does not run in a replay"
 
     assert requests_part(record_of(copies)) == ("proven", None)
     assert requests_part(record_of(shortens_answers)) == (

@@ -103,6 +103,7 @@ def send_and_read(api):
     assert "generated-1" in {item.run_id for item in api("list_runs", limit=500).items}
     assert api("list_sessions").items
     assert api("get_session", run.session_id).runs[0].run_id == "generated-1"
+    assert api("post_tags", run.session_id, body=api.body("TagRequest", examples.TAGS)).tags == examples.TAGS["add"]
     assert api("get_run", "generated-1").output == "It is sunny in Lisbon."
     steps = api("list_steps", "generated-1").items
     assert [step.kind for step in steps] == ["model", "tool", "model"]

@@ -98,13 +98,14 @@ def test_call_that_the_loop_settles_by_itself_is_no_gap(steps):
     assert judge(make_run(*steps)).verdict == "replayable"
 
 
+ANSWERED = [model(asking("b")), tool(call_id="b")]
 LIMITED = {"status": "error", "agent": AgentInfo(usage_limits={"tool_calls_limit": 1})}
 
 
 @pytest.mark.parametrize(
     ("steps", "fields"),
     [
-        ([model(), tool(), model(asking("c")), tool(result=None)], {**LIMITED, "error": BY_LIMIT}),
+        ([*ANSWERED, model(asking("c")), tool(result=None)], {**LIMITED, "error": BY_LIMIT}),
         ([model(asking("c")), tool(result=None, outcome="deferred")], {"status": "cut_off", "final": ENDED}),
         ([model(asking("c")), tool(result=None, outcome="unapproved")], {"status": "cut_off", "final": ENDED}),
         ([model(asking("c"), tools=(WAITS,)), tool(result=None)], {"status": "cut_off", "final": ENDED}),

@@ -15,6 +15,8 @@ BESIDE = {"replay_recorder", "replay_goldens"}
 """Distributions of their own: the server shares with them how recorded HTTP is answered, and the checks of goldens."""
 OF_THE_TEAM = {"agents"}
 """Imported only where the team's registered agent has imported it: the OpenAI Agents SDK in the team's version."""
+OPTIONAL = {"obstore"}
+"""Installed by those who keep large payloads in a bucket: the extra `s3`."""
 INDIRECT = {
     "packaging": "kombu's Redis transport imports it without asking for it",
     "google-re2": "replay_goldens takes it where it is installed",
@@ -42,7 +44,7 @@ def locked() -> set[str]:
 
 def test_lock_holds_what_the_product_imports():
     distributions = packages_distributions()
-    modules = set(imported_by_the_product()) - OURS - BESIDE - OF_THE_TEAM - sys.stdlib_module_names
+    modules = set(imported_by_the_product()) - OURS - BESIDE - OF_THE_TEAM - OPTIONAL - sys.stdlib_module_names
     assert {"django", "pydantic_ai", "time_machine"} <= modules
 
     needed = {module: list(map(normal, distributions[module])) for module in modules}
@@ -58,7 +60,7 @@ def test_a_runner_has_what_it_imports_and_none_of_the_team_s_versions_pinned():
     served = ("web", "api", "mcp")
     rooms = [folder for folder in (PROJECT_ROOT / "sessions_app").iterdir() if folder.name not in served]
     imported = {name for room in rooms for file in room.rglob("*.py") for name in imported_by(file)}
-    modules = imported - OURS - BESIDE - OF_THE_TEAM - sys.stdlib_module_names
+    modules = imported - OURS - BESIDE - OF_THE_TEAM - OPTIONAL - sys.stdlib_module_names
     assert {"django", "pydantic_ai", "time_machine"} <= modules
 
     distributions = packages_distributions()

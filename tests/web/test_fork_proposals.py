@@ -51,7 +51,7 @@ def test_of_a_run_that_went_on_the_first_failed_step_is_proposed(shop, bob):
 
     page = page_of(bob, run)
 
-    assert "proposed is step 2, which failed: TimeoutError" in proposed_in(page)
+    assert "proposed one is step 2, which failed: TimeoutError" in proposed_in(page)
 
 
 def test_without_a_failure_the_first_odd_step_is_proposed(shop, bob):
@@ -74,7 +74,7 @@ def test_otherwise_the_last_tool_call_is_proposed(shop, bob):
 
     page = page_of(bob, run)
 
-    assert "proposed is step 3, which is the last tool call." in proposed_in(page)
+    assert "proposed one is step 3, which is the last tool call." in proposed_in(page)
     assert "Or fork from" not in page
 
 
@@ -88,7 +88,7 @@ def test_otherwise_the_last_tool_call_is_proposed(shop, bob):
 def test_a_run_without_tools_has_a_proposal_too(shop, bob, steps, words):
     run = load_record(shop, steps=steps)
 
-    assert proposed_in(page_of(bob, run)).endswith(f"proposed is {words}")
+    assert proposed_in(page_of(bob, run)).endswith(f"proposed one is {words}")
 
 
 def test_a_run_without_steps_has_no_fork_page(shop, bob):

@@ -68,7 +68,7 @@ def test_the_form_proposes_what_the_run_did(bob, bad):
         "calls of find, at most",
         "find is called with q",
         "an answer of find contains",
-        "no tool is called that changes something",
+        "no tool that changes something is called",
         "no value of another user is revealed",
     ]
     assert [row.typed for row in page.context["rows"]] == ["", "1", "1", "mine", "", "", ""]
@@ -479,7 +479,7 @@ def test_viewers_are_offered_no_dataset(shop, bad):
 def test_a_golden_with_a_live_model_is_asked_as_often_as_the_form_says(bob, bad, settings, typed, kept):
     settings.REPLAY_MODEL_ENDPOINT = "https://models.example.org/v1"
     assert 'name="samples"' in bob.get(form_of(bad)).content.decode()
-    ticked = ticks(bob, bad, "no tool is called that changes something")
+    ticked = ticks(bob, bad, "no tool that changes something is called")
 
     assert post(bob, bad, **ticked, mode="live", samples="0").status_code == 422
     assert post(bob, bad, **ticked, mode="live", samples="3", at_least="4").status_code == 422
@@ -488,7 +488,7 @@ def test_a_golden_with_a_live_model_is_asked_as_often_as_the_form_says(bob, bad,
     golden = Golden.objects.get()
     assert golden.order == {"samples": kept, "at_least": 2}
     page = bob.get(reverse("golden", args=["shop", golden.golden_id])).content.decode()
-    assert f"{kept} times, of which 2 have to pass" in page
+    assert f"{kept} times, of which 2 must pass" in page
 
 
 def test_a_golden_with_a_live_model_shows_its_budget_before_it_runs(bob, shop, settings):
@@ -507,5 +507,5 @@ def test_a_golden_with_a_live_model_shows_its_budget_before_it_runs(bob, shop, s
     listed = bob.get(reverse("goldens", args=["shop"])).content.decode()
 
     assert "6 samples: about 6 requests, 1,800 tokens in, 120 out; at most 400 requests." in listed
-    assert "Shows how often a model of today does the same again" in page
+    assert "Shows how often today&#x27;s model does the same" in page
     assert "1 sample: about 1 request, 300 tokens in, 20 out; at most 200 requests." in options

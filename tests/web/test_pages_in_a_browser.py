@@ -91,7 +91,7 @@ def test_the_sheet_of_keys_opens_and_closes(signed_in, live_server):
 def test_single_keys_can_be_switched_off(signed_in, live_server):
     signed_in.goto(f"{live_server.url}/me")
     signed_in.uncheck("[name=keys]")
-    signed_in.click("text=Keep")
+    signed_in.get_by_role("button", name="Save").click()
     expect(signed_in.locator("html")).to_have_attribute("data-key-hints", "off")
 
     press(signed_in, "?")

@@ -122,7 +122,7 @@ def test_links_are_listed_with_their_views(run, ann):
 
     assert "ann" in row
     assert '<td class="num">3</td>' in row
-    assert "open" in row
+    assert "active" in row
 
 
 # --- what it shows

@@ -34,6 +34,8 @@ EXAMPLE = {
     "key": 1,
     "link": 1,
     "note": 1,
+    "query": 1,
+    "price": 1,
 }
 RAW = {"payload", "record", "otlp", "case_file", "trace", "spans_file", "span_value", "export_golden"}
 RAW |= {"golden_dataset"}

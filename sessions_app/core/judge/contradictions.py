@@ -238,7 +238,7 @@ def _answers_of_none(run: Run) -> Iterator[Reason]:
     """A denial that the model was told of is told as one; other loops than Pydantic AI's may word it as they like."""
     told = {} if is_of_recorder(run) or is_openai_agents(run) else _told_outcomes(run)
     for step, call in run.tool_calls:
-        is_denied = call.outcome == "denied" and told.get(call.call_id) not in (None, "denied")
+        is_denied = call.outcome == "denied" and call.call_id in told and told[call.call_id] != "denied"
         if call.result is not None and (is_denied or call.outcome in _WITHOUT_ANSWER):
             message = f"S{step_name(step)[1:]} has an answer, and the outcome {call.outcome}."
             yield reason_at(run, "answer_contradicted", message, step)
@@ -247,10 +247,10 @@ def _answers_of_none(run: Run) -> Iterator[Reason]:
 _WITHOUT_ANSWER = WAITING | {"crashed", "interrupted"}
 
 
-def _told_outcomes(run: Run) -> dict[JsonValue, JsonValue]:
-    """What the messages say of each call's end, by its id; without a word it is a success."""
+def _told_outcomes(run: Run) -> dict[str | None, JsonValue]:
+    """What the messages say of each call's end, by its id."""
     parts = [part for seen in seen_messages(run) for part in seen.parts_of("tool-return")]
-    return {part.get("tool_call_id"): part.get("outcome") or "success" for part in parts}
+    return {call_id: part.get("outcome") for part in parts if isinstance(call_id := part.get("tool_call_id"), str)}
 
 
 def _is_cut_short(run: Run, call: ModelCall) -> bool:

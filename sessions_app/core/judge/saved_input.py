@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sessions_app.core.compare.strict import same_json
-from sessions_app.core.judge.reading import first_requests
+from sessions_app.core.judge.reading import first_requests, is_of_recorder
 from sessions_app.core.judge.unreadable import is_prompt
 from sessions_app.core.payload import JsonValue
 from sessions_app.core.replay.hand_overs import is_openai_agents
@@ -24,10 +24,11 @@ def saved_input_contradicts(run: Run) -> bool:
 
 
 def _may_be_held_against(run: Run) -> bool:
-    """Whether nothing but the input is said to have made the prompt: no code that wrote another one, no fork, and no
-    part of another library's shape. What is no prompt at all is judged by itself."""
+    """Whether nothing but the input is said to have made the prompt: no fork, and no part of another library's shape.
+    Our own recorder heard both, so a replay begins with the input and finds where the prompt differs. What is no prompt
+    at all is judged by itself."""
     is_plain = run.origin == "recorded" and run.deferred is None and not is_openai_agents(run)
-    if not is_plain or run.input is None or "prompt_rewritten" in run.model_calls[0][0].extra:
+    if not is_plain or run.input is None or is_of_recorder(run):
         return False
     return run.input.is_text or (run.input.is_json and is_prompt(run.input))
 
