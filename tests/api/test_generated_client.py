@@ -171,7 +171,8 @@ def keep_as_golden(api):
     assert api("export_goldens").payload.read(2) == b"PK"
     failed = {**examples.RECORD, "run_id": "generated-failed", "status": "error", "error": {"message": "down"}}
     assert api("post_run", body=failed).run_id
-    assert api("list_failure_groups").items[0].representative == "generated-failed"
+    # Runs of other tests may have failed on the same server as well.
+    assert "generated-failed" in {group.representative for group in api("list_failure_groups").items}
     replays = {"agents": ["order_desk"]}
     assert api("post_failure_replays", body=api.body("FailureReplaysRequest", replays)).replays
     assert api("export_golden", golden).payload.read(2) == b"PK"

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from contextlib import asynccontextmanager
 from typing import Any
 
 import anyio
@@ -43,9 +44,13 @@ def stdio(instance):
     )
 
 
-def http(instance):
-    client = AsyncClient(headers={"Authorization": f"Bearer {instance.api_key}"}, timeout=60)
-    return streamable_http_client(f"{instance.url}/mcp", http_client=client)
+@asynccontextmanager
+async def http(instance):
+    async with (
+        AsyncClient(headers={"Authorization": f"Bearer {instance.api_key}"}, timeout=60) as client,
+        streamable_http_client(f"{instance.url}/mcp", http_client=client) as streams,
+    ):
+        yield streams
 
 
 def talk(transport, conversation):
