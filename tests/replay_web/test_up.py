@@ -147,7 +147,7 @@ def test_an_agent_that_cannot_be_loaded_is_named_by_up_and_doctor(used_folder, t
         "  PROBLEM gone=desk_shop:gone: could not be loaded: the module has no 'gone'.",
     ]
     assert said.splitlines()[-2:] == lines
-    assert (doctor.returncode, all(line in doctor.stdout for line in lines)) == (1, True)
+    assert (doctor.returncode, [line for line in lines if line not in doctor.stdout]) == (1, []), doctor.stdout
 
 
 def test_a_runner_replays_from_the_team_s_own_folder(used_folder, tmp_path):
