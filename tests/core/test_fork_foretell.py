@@ -40,17 +40,17 @@ def asking(name, arguments, step=4):
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ([ANSWER], "Stops at step 4: nothing knows what the model answers."),
-        ([ANSWER | {"step": 5}], "Stops at step 6: nothing knows what the model answers."),
+        ([ANSWER], "Stops at step 4: what the model answers is not known."),
+        ([ANSWER | {"step": 5}], "Stops at step 6: what the model answers is not known."),
         ([ANSWER | {"value": {"open": True}}], "This is what was recorded: nothing would change."),
         ([ANSWER | {"step": 3, "value": "nothing"}], "This is what was recorded: nothing would change."),
-        ([{"kind": "instructions", "value": "x"}], "Stops at step 4: nothing knows what the model answers."),
+        ([{"kind": "instructions", "value": "x"}], "Stops at step 4: what the model answers is not known."),
         ([ANSWER, SAID], "The run ends at step 4: an answer without tool calls is its outcome."),
         ([asking("cancel", {"id": 9})], "Stops at step 5: no call of cancel with these arguments was recorded."),
         ([asking("lookup", {"id": 1})], "Stops at step 5: no call of lookup with these arguments was recorded."),
         (
             [asking("cancel", {"id": 1})],
-            "Stops when these tools have answered: nothing knows what the model answers then.",
+            "Stops when these tools have answered: what the model answers then is not known.",
         ),
     ],
 )

@@ -97,6 +97,18 @@ def test_with_goldens_of_two_projects_one_has_to_be_named(shop):
     assert Golden.objects.count() == 2
 
 
+def test_what_a_live_model_will_be_asked_is_said_before_it_is(shop, monkeypatch, settings):
+    settings.REPLAY_MODEL_ENDPOINT = "https://models.example.org/v1"
+    monkeypatch.setattr("sessions_app.management.commands.goldens.PATIENCE", 0)
+    keep(shop, replay={"mode": "live", "samples": 2})
+    err = StringIO()
+
+    with pytest.raises(CommandError, match="No worker took them up"):
+        call_command("goldens", "run", stdout=StringIO(), stderr=err)
+
+    assert err.getvalue().startswith("2 samples: about 6 requests, ")
+
+
 def test_without_a_worker_it_says_so(shop, monkeypatch):
     keep(shop)
     monkeypatch.setattr("sessions_app.management.commands.goldens.PATIENCE", 0)

@@ -103,7 +103,7 @@ def test_the_search_stays_in_the_address(shop, bob):
 def test_n_walks_anomalies_again_when_nothing_is_found(shop, bob):
     run = load_record(shop, steps=loop_of(20))
 
-    keys = r'data-step="\d+"\s+data-key="n">odd'
+    keys = r'data-step="\d+"\s+data-key="n">anomaly'
     assert re.search(keys, page_of(bob, run, find="none such", step=1))
     assert not re.search(keys, page_of(bob, run, find="docs", step=1))
 

@@ -8,7 +8,7 @@ from django.urls import reverse
 
 from sessions_app.core.fork.sampling import Budget
 from sessions_app.models import Replay
-from sessions_app.web.live_budget import budget_words
+from sessions_app.services.live_budget import budget_words
 from tests.web.making import HOSTILE, client_of, make_user, match
 from tests.web.records import load_example, load_record, model_step, tool_step
 from tests.web.test_fork_form import errors_in, order_of, page_of, post, typed_in

@@ -82,7 +82,7 @@ class _Foreteller:
         if self._order.on_difference == "play_on" and step <= self._last:
             words = f"From step {step} on the model gives its recorded answers, marked as recorded for another request."
             return Foretold(words=words, asks=step)
-        return Foretold(words=f"Stops at step {step}: nothing knows what the model answers.", asks=step)
+        return Foretold(words=f"Stops at step {step}: what the model answers is not known.", asks=step)
 
     def _answered(self, step: int, answer: Answer) -> Foretold:
         if not answer.tool_calls:
@@ -99,7 +99,7 @@ class _Foreteller:
 
     def _asked_after_calls(self) -> Foretold:
         if self._order.on_difference == "stop":
-            return Foretold(words="Stops when these tools have answered: nothing knows what the model answers then.")
+            return Foretold(words="Stops when these tools have answered: what the model answers then is not known.")
         return Foretold(words="The tools give their recorded answers, and the model is asked again.")
 
 

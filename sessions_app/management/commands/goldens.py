@@ -18,11 +18,12 @@ from sessions_app.core.goldens.results import RESULT_WORDS
 from sessions_app.management.replaying import PATIENCE, refusals_in_words
 from sessions_app.management.telling import printable
 from sessions_app.models import Golden, GoldenBatch, Project, Replay
-from sessions_app.models.replays import ReplayState
+from sessions_app.models.replays import ReplayMode, ReplayState
 from sessions_app.queries.goldens import batch_by_id, goldens_of
 from sessions_app.queries.replays import busy_workers
 from sessions_app.services.datasets import goldens_as_jsonl
 from sessions_app.services.golden_batches import outcomes_of, run_batch
+from sessions_app.services.live_budget import goldens_in_words
 from sessions_app.services.replay_work import work_on
 
 _POLL = 0.3
@@ -67,6 +68,8 @@ class Command(BaseCommand):
             return
         if not goldens:
             raise CommandError("There is no golden to run.", returncode=3)
+        if budget := goldens_in_words(golden for golden in goldens if golden.mode == ReplayMode.LIVE):
+            self.stderr.write(budget)
         with refusals_in_words():
             named = {"label": options["label"][:200], "is_deploy": options["deploy"]}
             batch = run_batch(goldens[0].project, goldens, agents=options["agent"], **named)

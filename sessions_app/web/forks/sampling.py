@@ -7,11 +7,11 @@ from typing import Any
 from sessions_app.agents.live_model.endpoint import Endpoint, ModelUnavailable
 from sessions_app.core.fork.order import MAX_SAMPLES
 from sessions_app.services.fork_checks import Parent
+from sessions_app.services.live_budget import budget_of, budget_words
 from sessions_app.services.replay_questions import live_endpoint
 from sessions_app.web.forks.form import SAMPLES
 from sessions_app.web.forks.inputs import Typed, number_of, text_of
 from sessions_app.web.forks.recorded import Recorded
-from sessions_app.web.live_budget import budget_of, budget_words
 
 
 def live_context(parent: Parent, recorded: Recorded, typed: Typed) -> dict[str, Any]:

@@ -36,13 +36,13 @@ from sessions_app.services.golden_batches import run_batch
 from sessions_app.services.golden_export import NotExportable, export_goldens
 from sessions_app.services.golden_runs import run_golden, settle
 from sessions_app.services.goldens import end_quarantine, quarantine, warnings_of
+from sessions_app.services.live_budget import goldens_in_words, whole_run_in_words
 from sessions_app.services.replays import registered_agents
 from sessions_app.web.access import project_page
 from sessions_app.web.downloads import attachment
 from sessions_app.web.goldens.evidence import by_check, columns_of
 from sessions_app.web.htmx import HtmxHttpRequest
 from sessions_app.web.live import live_part_of
-from sessions_app.web.live_budget import goldens_in_words, whole_run_in_words
 from sessions_app.web.run_pages import run_address, whole_number
 
 PAGE = 50

@@ -19,6 +19,7 @@ from sessions_app.core.redaction import RedactionFailed
 from sessions_app.models import Project, Replay, Run
 from sessions_app.queries.access import has_role
 from sessions_app.queries.code_places import why_not_forked
+from sessions_app.services.live_budget import whole_run_in_words
 from sessions_app.services.replay_questions import live_endpoint
 from sessions_app.services.replays import registered_agents, request_replay
 from sessions_app.web.access import project_page
@@ -27,7 +28,6 @@ from sessions_app.web.forks.inputs import TOP, Typed, number_of, text_of, words_
 from sessions_app.web.forks.outlook import tools_of
 from sessions_app.web.forks.page import breakpoint_context, inputs_of
 from sessions_app.web.form_keys import form_token, request_key
-from sessions_app.web.live_budget import whole_run_in_words
 from sessions_app.web.run_pages import RunPlace, place_of, session_of
 
 NAMES = (
