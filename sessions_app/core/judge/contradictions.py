@@ -218,10 +218,6 @@ def _are_an_object(arguments: Payload | None) -> bool:
 
 def _other_errors(run: Run) -> Iterator[Reason]:
     """The recorder of Pydantic AI writes the words of a refusal twice, in the step's result and in its error."""
-    for step, model in main_models(run):
-        if step.error is not None and model.response is not None and not _is_cut_short(run, model):
-            message = f"{step_name(step)} has an answer and an error as well."
-            yield reason_at(run, "answer_contradicted", message, step)
     for step, call in run.tool_calls:
         said = None if call.result is None or not call.result.is_text else call.result.value
         error = None if step.error is None else (step.error.type, step.error.message)
@@ -251,11 +247,6 @@ def _told_outcomes(run: Run) -> dict[str | None, JsonValue]:
     """What the messages say of each call's end, by its id."""
     parts = [part for seen in seen_messages(run) for part in seen.parts_of("tool-return")]
     return {call_id: part.get("outcome") for part in parts if isinstance(call_id := part.get("tool_call_id"), str)}
-
-
-def _is_cut_short(run: Run, call: ModelCall) -> bool:
-    """What came of a stream before it failed."""
-    return (run.agent.entry_point or "").startswith("run_stream") or object_of(call.response).get("state") != "complete"
 
 
 def _instructions(run: Run) -> Iterator[Reason]:
