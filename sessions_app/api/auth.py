@@ -48,6 +48,13 @@ class AdminKeyHolder(KeyHolder):
         return key
 
 
+def sent_key(request: HttpRequest) -> str:
+    """The bearer key that a request was sent with; empty without one. For addresses that are no operations of the API,
+    where ninja reads it."""
+    scheme, _, token = request.headers.get("Authorization", "").partition(" ")
+    return token.strip() if scheme.lower() == "bearer" else ""
+
+
 def project_of(request: HttpRequest) -> Project:
     """The project that the request's key belongs to."""
     return key_of(request).project

@@ -14,6 +14,7 @@ from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4, CollectorRegistry, gener
 from prometheus_client.core import GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from sessions_app.api.auth import sent_key
 from sessions_app.models import Project
 from sessions_app.models.projects import KeyScope
 from sessions_app.queries.counts import SECONDS, Counted, Lasted, counted, lasted
@@ -22,8 +23,7 @@ from sessions_app.services.keys import find_key
 
 @require_safe
 def get_metrics(request: HttpRequest) -> HttpResponse:
-    scheme, _, token = request.headers.get("Authorization", "").partition(" ")
-    key = find_key(token.strip()) if scheme.lower() == "bearer" else None
+    key = find_key(sent_key(request))
     if key is None:
         return HttpResponse(status=401, headers={"WWW-Authenticate": "Bearer"})
     if key.scope == KeyScope.INGEST:

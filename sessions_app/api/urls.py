@@ -29,6 +29,7 @@ from sessions_app.api import (
     session_replays,
     tags,
 )
+from sessions_app.api.auth import sent_key
 from sessions_app.api.errors import add_handlers, refusal
 from sessions_app.api.metrics import get_metrics
 from sessions_app.api.openapi import ABOUT, DescribedApi
@@ -65,9 +66,7 @@ add_handlers(api)
 
 def may_read_docs(request: HttpRequest) -> bool:
     """Whoever is signed in or holds a key; everybody where the settings say so."""
-    scheme, _, token = request.headers.get("Authorization", "").partition(" ")
-    has_key = scheme.lower() == "bearer" and find_key(token.strip()) is not None
-    return settings.API_DOCS_PUBLIC or request.user.is_authenticated or has_key
+    return settings.API_DOCS_PUBLIC or request.user.is_authenticated or find_key(sent_key(request)) is not None
 
 
 def api_docs(request: HttpRequest) -> HttpResponse:

@@ -12,6 +12,7 @@ from django.core.exceptions import RequestDataTooBig
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.csrf import csrf_exempt
 
+from sessions_app.api.auth import sent_key
 from sessions_app.api.errors import refusal
 from sessions_app.mcp.keys import KeyMayOnlySend, KeyRefused, key_in_force
 
@@ -27,10 +28,10 @@ def endpoint(request: HttpRequest) -> HttpResponse:
     """One message of a client, by POST; there is no stream of the server's own to open by GET."""
     if request.method != "POST":
         return refusal(405, "method_not_allowed", "Allowed here: POST.", Allow="POST")
-    scheme, _, key = request.headers.get("Authorization", "").partition(" ")
+    key = sent_key(request)
     try:
-        key_in_force(key.strip() if scheme.lower() == "bearer" else "")
-        return _answer(request, key.strip())
+        key_in_force(key)
+        return _answer(request, key)
     except KeyMayOnlySend as refused:
         return refusal(403, "wrong_scope", str(refused))
     except KeyRefused as refused:
