@@ -214,13 +214,18 @@ def _answered_before(run: Run) -> Iterator[Reason]:
 
 def _doubled_ids(run: Run) -> Iterator[Reason]:
     """The loop makes none of the calls of an answer in which two have one id."""
-    for step, call in main_models(run) if _is_saved_or_native(run) and not is_of_recorder(run) else ():
-        ids = Counter(part.get("tool_call_id") for part in calls_in(call))
-        made = next((each for each in main_steps(run) if each.index > step.index), None)
-        if made is not None and any(count > 1 for call_id, count in ids.items() if call_id):
-            message = f"The answer of {step_name(step)} asks for two calls under one id; no loop makes them."
-            yield reason_at(run, "call_ids_doubled", message, made)
-            return
+    if not _is_saved_or_native(run) or is_of_recorder(run):
+        return
+    doubled = next((step for step, call in main_models(run) if _asks_twice(call)), None)
+    made = doubled and next((each for each in main_steps(run) if each.index > doubled.index), None)
+    if doubled and made:
+        message = f"The answer of {step_name(doubled)} asks for two calls under one id; no loop makes them."
+        yield reason_at(run, "call_ids_doubled", message, made)
+
+
+def _asks_twice(call: ModelCall) -> bool:
+    ids = [call_id for part in calls_in(call) if (call_id := part.get("tool_call_id"))]
+    return len(set(map(str, ids))) < len(ids)
 
 
 def _is_saved_or_native(run: Run) -> bool:
