@@ -21,8 +21,9 @@ router = Router(auth=FullKeyHolder(), tags=["goldens"])
 
 
 class FailureGroupBody(Answer):
+    group: str = Field(description="What `group:` of a query finds its runs by.")
     agent_name: str | None = Field(description="Of the agent in the recordings.")
-    signs: list[str] = Field(description="What went wrong in all of them, without numbers, ids and quoted values.")
+    signs: list[str] = Field(description="What went wrong in it, without numbers, ids and quoted values.")
     runs: int
     first_at: Moment
     last_at: Moment
@@ -52,7 +53,7 @@ class FailureReplays(Answer):
 
 @router.get("/failure-groups", response={200: FailureGroupList})
 def list_failure_groups(request: HttpRequest, q: str = "") -> JsonObject:
-    """The newest 2,000 runs that failed, grouped by how they did; `q` chooses runs, as on the page of sessions."""
+    """Runs that failed, by how they did: the largest 50 groups. `q` chooses runs, as on the page of sessions."""
     groups = failure_groups(project_of(request), parse_query(q))
     attempts = attempts_at(groups)
     return {"items": [_body(group, attempts[group.representative.pk]) for group in groups]}
@@ -69,9 +70,10 @@ def post_failure_replays(request: HttpRequest, wanted: FailureReplaysRequest) ->
 
 def _body(group: FailureGroup, attempts: dict[str, Attempt]) -> JsonObject:
     return {
-        "agent_name": group.agent_name,
+        "group": group.fingerprint,
+        "agent_name": group.representative.agent_name,
         "signs": list(group.signs),
-        "runs": group.runs,
+        "runs": group.count,
         "first_at": moment(group.first_at),
         "last_at": moment(group.last_at),
         "representative": group.representative.run_id,

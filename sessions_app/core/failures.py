@@ -1,34 +1,74 @@
-"""How a run failed, as far as runs that failed alike have it in common, and whether another run still fails so."""
+"""Runs that failed alike, what they have in common, and whether another run still fails so."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from hashlib import sha256
 from typing import Literal
 
-from sessions_app.core.judge.anomalies import Anomaly
-from sessions_app.core.payload import JsonObject
+from sessions_app.core.judge.anomalies import Anomaly, has_failed
+from sessions_app.core.run import ErrorInfo, OtherCall, Run, ToolCall
 
 FailureOutcome = Literal["fixed", "still_fails", "fails_otherwise", "could_not_run", "not_known"]
+LENGTH = 10
+"""Hexadecimal digits of a fingerprint: few enough to be typed."""
 _LONGEST = 160
 _OF_ONE_RUN = re.compile(
-    r"""["“][^"”]*["”] | (?<!\w)'[^']*'(?!\w) | \b(?=\w*\d)[0-9a-f]{8,}\b | (?<!HTTP\ )(?<!\d)\d+(?:\.\d+)?""",
+    r"""https?://\S+
+    | ["“][^"”]*["”] | (?<!\w)'[^']*'(?!\w) | `[^`]*`
+    | \b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b | \b(?=\w*\d)\w{8,}\b
+    | (?<!HTTP\ )(?<!\d)\d+(?:[.,:]\d+)*""",
     re.VERBOSE,
 )
-"""Quoted values, ids and numbers, but no status of HTTP."""
+"""Addresses, quoted values, ids and numbers, but no status of HTTP."""
 
 
-def signs_of(*, status: str, error: str | None, anomalies: Iterable[JsonObject]) -> tuple[str, ...]:
+def failure_group(run: Run, anomalies: Iterable[Anomaly]) -> str | None:
+    """The same for runs of one agent that ended in the same error at the same place, and for those that ended well
+    although the same went wrong; None for a run that did not fail, or is not over."""
+    signs = signs_of(status=run.status, error=None, anomalies=anomalies)
+    if run.status in ("error", "cut_off") or run.error is not None:
+        alike = ["cut_off" if run.status == "cut_off" else "error", _place(run), _last_error(run)]
+    elif signs and run.status != "running":
+        alike = ["ok", *signs]
+    else:
+        return None
+    told = "\x00".join([run.agent.name or "", *alike])
+    return sha256(told.encode("utf-8", "surrogatepass")).hexdigest()[:LENGTH]
+
+
+def _place(run: Run) -> str:
+    """What failed last, by its kind and name; its number differs from run to run. A failure in the middle of a run
+    that ended in an error of its own may have nothing to do with it."""
+    steps = [step for step in run.steps if not isinstance(step.call, OtherCall)]
+    looked_at = steps if run.error is None else steps[-1:]
+    failed = next((step for step in reversed(looked_at) if has_failed(step)), None)
+    if failed is None:
+        return ""
+    return f"tool {failed.call.tool_name}" if isinstance(failed.call, ToolCall) else failed.kind
+
+
+def _last_error(run: Run) -> str:
+    errors = [run.error, *(step.error for step in reversed(run.steps))]
+    return next((_shape(error) for error in errors if error is not None), "")
+
+
+def _shape(error: ErrorInfo) -> str:
+    return f"{error.type or ''}: {' '.join(_alike(error.message or '').lower().split())}"
+
+
+def signs_of(*, status: str, error: str | None, anomalies: Iterable[Anomaly]) -> tuple[str, ...]:
     """What went wrong, without what is of one run alone; empty for a run that did not fail. What may be as it was
     meant, such as a call that was made twice, is no sign."""
-    found = [Anomaly.from_json(each) for each in anomalies]
+    found = list(anomalies)
     wrong = {_alike(each.message) for each in found if each.level == "warning" and not each.weight}
     ended = status == "error" and not any(each.code == "no_answer" for each in found)
     return tuple(sorted(wrong | ({_alike(error or "An error ended the run")} if ended else set())))
 
 
 def _alike(text: str) -> str:
-    return _OF_ONE_RUN.sub("…", text)[:_LONGEST]
+    return _OF_ONE_RUN.sub("…", text[: 2 * _LONGEST])[:_LONGEST]
 
 
 def outcome_of(signs: Sequence[str], *, now: Sequence[str], status: str) -> FailureOutcome:

@@ -100,7 +100,7 @@ class Run(models.Model):
     kit_captured = models.SmallIntegerField()
     story = models.TextField()
     failure_group = models.CharField(max_length=10, null=True)
-    """The same for runs that failed the same way (core/judge/failure_group.py); None for one that did not."""
+    """The same for runs that failed the same way (core/failures.py); None for one that did not."""
     search = SearchVectorField(null=True)
 
     class Meta:

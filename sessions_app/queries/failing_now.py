@@ -7,21 +7,20 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from django.db.models import Count, F, Max, Min, Q
-from django.db.models.functions import Coalesce
+from django.db.models import Count, F, Q
 
 from sessions_app.models import Project, Run
+from sessions_app.queries.failure_groups import AT, grouped
 from sessions_app.queries.sessions import HEAVY
 
 DAYS = 14
 """Of the bars beside a group."""
 SHOWN = 12
-_AT = Coalesce("started_at", "received_at")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class FailureGroup:
-    """Runs that failed the same way."""
+class FailingGroup:
+    """Runs of one agent that failed the same way."""
 
     fingerprint: str
     newest: Run
@@ -45,27 +44,20 @@ class FailureGroup:
         return not self.is_new and self.today > self.day_before
 
 
-def failing_now(project: Project, now: datetime) -> list[FailureGroup]:
+def failing_now(project: Project, now: datetime) -> list[FailingGroup]:
     """Three queries: what is new or rising first, then what failed last; one more than `SHOWN` where there are more."""
-    failed = Run.objects.filter(project=project, origin="recorded", failure_group__isnull=False).annotate(at=_AT)
+    recorded = Run.objects.filter(project=project, origin="recorded")
     day = timedelta(days=1)
     today, before = Q(at__gt=now - day), Q(at__gt=now - 2 * day, at__lte=now - day)
-    counted = failed.values("failure_group").annotate(
-        count=Count("pk"),
-        today=Count("pk", filter=today),
-        day_before=Count("pk", filter=before),
-        first_at=Min("at"),
-        last_at=Max("at"),
-        newest=Max("pk"),
-    )
+    counted = grouped(recorded).annotate(today=Count("pk", filter=today), day_before=Count("pk", filter=before))
     rows = list(counted.order_by((F("today") - F("day_before")).desc(), "-last_at")[: SHOWN + 1])
     names = [row["failure_group"] for row in rows]
     newest = Run.objects.filter(pk__in=[row["newest"] for row in rows]).defer(*HEAVY).select_related("session")
     runs = {run.failure_group: run for run in newest}
-    recent = failed.filter(failure_group__in=names, at__gt=now - DAYS * day)
+    recent = recorded.annotate(at=AT).filter(failure_group__in=names, at__gt=now - DAYS * day)
     days, versions = _in_days(recent.values_list("failure_group", "at", "agent_version"), now)
     return [
-        FailureGroup(
+        FailingGroup(
             fingerprint=name,
             newest=runs[name],
             count=row["count"],

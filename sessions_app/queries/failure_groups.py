@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
-from django.db.models import Q, QuerySet
+from django.db.models import Count, Max, Min, Q, QuerySet
+from django.db.models.functions import Coalesce
 
 from sessions_app.core.failures import FailureOutcome, outcome_of, signs_of
+from sessions_app.core.judge.anomalies import Anomaly
 from sessions_app.core.search.query import Query
 from sessions_app.models import Project, Replay, Run
 from sessions_app.models.replays import OF_CODE, ReplayState
 from sessions_app.queries.forks import agent_of
 from sessions_app.queries.search import matching_runs
 
-MOST_READ = 2000
-"""Newest failed runs that are grouped."""
 MOST_SHOWN = 50
+AT = Coalesce("started_at", "received_at")
 _FIELDS = (
-    "run_id", "agent_name", "status", "error_preview", "anomalies", "verdict", "started_at", "received_at", "project",
+    "run_id", "agent_name", "status", "error_preview", "anomalies", "story", "verdict", "project",
     "session__session_id",
 )  # fmt: skip
 _OF_CONTENT = tuple(f"content__{name}" for name in ("header", "outline", "nodes", "keys"))
@@ -29,13 +31,17 @@ _OF_CONTENT = tuple(f"content__{name}" for name in ("header", "outline", "nodes"
 class FailureGroup:
     """Runs of one agent that failed alike."""
 
-    agent_name: str | None
-    signs: tuple[str, ...]
-    runs: int
+    fingerprint: str
+    count: int
     representative: Run
-    """The newest one that can be replayed."""
+    """The newest one that can be replayed, or the newest one."""
     first_at: datetime
     last_at: datetime
+
+    @property
+    def signs(self) -> tuple[str, ...]:
+        """What went wrong in the representative."""
+        return _signs(self.representative)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -49,36 +55,35 @@ class Attempt:
 
 
 def failure_groups(project: Project, query: Query) -> list[FailureGroup]:
-    """Of the recorded runs that match, the group with most runs first. Raises `QueryError`."""
-    groups: dict[tuple[str | None, tuple[str, ...]], list[Run]] = {}
-    for run in _failed(project, query):
-        if signs := _signs(run):
-            groups.setdefault((run.agent_name, signs), []).append(run)
-    found = [_group(agent, signs, runs) for (agent, signs), runs in groups.items()]
-    return sorted(found, key=lambda group: (-group.runs, -group.representative.pk))[:MOST_SHOWN]
+    """Of the recorded runs that match, the group with most runs first. Two queries. Raises `QueryError`."""
+    matching = matching_runs(Run.objects.filter(project=project), query)
+    playable = Max("pk", filter=~Q(verdict="cold"))
+    rows = list(grouped(matching).annotate(playable=playable).order_by("-count", "-newest")[:MOST_SHOWN])
+    chosen = [row["playable"] or row["newest"] for row in rows]
+    runs = Run.objects.select_related("session").only(*_FIELDS).in_bulk(chosen)
+    return [
+        FailureGroup(
+            fingerprint=row["failure_group"],
+            count=row["count"],
+            representative=runs[key],
+            first_at=row["first_at"],
+            last_at=row["last_at"],
+        )
+        for row, key in zip(rows, chosen, strict=True)
+        if key in runs
+    ]
 
 
-def _failed(project: Project, query: Query) -> QuerySet[Run]:
-    runs = matching_runs(Run.objects.filter(project=project), query)
-    failed = runs.exclude(status="running").exclude(Q(status="ok", anomalies=[]))
-    return failed.select_related("session").only(*_FIELDS).order_by("-pk")[:MOST_READ]
+def grouped(runs: QuerySet[Run]) -> Any:  # the annotations are known at run time only
+    """A row for each failure group: `failure_group`, `count`, `first_at`, `last_at` and the key of the `newest` run."""
+    failed = runs.filter(failure_group__isnull=False).annotate(at=AT)
+    counts = {"count": Count("pk"), "first_at": Min("at"), "last_at": Max("at"), "newest": Max("pk")}
+    return failed.values("failure_group").annotate(**counts)
 
 
 def _signs(run: Run) -> tuple[str, ...]:
-    return signs_of(status=run.status, error=run.error_preview, anomalies=run.anomalies)
-
-
-def _group(agent: str | None, signs: tuple[str, ...], runs: Sequence[Run]) -> FailureGroup:
-    """The newest run comes first."""
-    times = [run.started_at or run.received_at for run in runs]
-    return FailureGroup(
-        agent_name=agent,
-        signs=signs,
-        runs=len(runs),
-        representative=next((run for run in runs if run.verdict != "cold"), runs[0]),
-        first_at=min(times),
-        last_at=max(times),
-    )
+    odd = [Anomaly.from_json(each) for each in run.anomalies]
+    return signs_of(status=run.status, error=run.error_preview, anomalies=odd)
 
 
 def attempts_at(groups: Iterable[FailureGroup]) -> dict[int, dict[str, Attempt]]:

@@ -7,8 +7,8 @@ from dataclasses import asdict, replace
 
 from django.conf import settings
 
+from sessions_app.core.failures import failure_group
 from sessions_app.core.judge.anomalies import Rules, find_anomalies
-from sessions_app.core.judge.failure_group import failure_group
 from sessions_app.core.judge.kit import audit_kit
 from sessions_app.core.judge.story import story
 from sessions_app.core.judge.verdict import judge
@@ -51,5 +51,5 @@ def judgement_columns(run: Run, odd: Rules) -> dict[str, object]:
         "kit_captured": kit.captured,
         "kit_lacks": list(kit.lacks),
         "story": story(run, anomalies),
-        "failure_group": failure_group(run),
+        "failure_group": failure_group(run, anomalies),
     }

@@ -1,12 +1,18 @@
 """What runs that failed alike have in common."""
 
+import json
+from typing import Any
+
 import pytest
 
-from sessions_app.core.failures import outcome_of, signs_of
+from sessions_app.core.failures import failure_group, outcome_of, signs_of
+from sessions_app.core.formats.native import parse_native
+from sessions_app.core.judge.anomalies import Anomaly, find_anomalies
+from tests.builders import make_record, make_tool_step
 
 
 def anomaly(message, code="empty_result_retried", level="warning"):
-    return {"code": code, "message": message, "steps": [2], "level": level}
+    return Anomaly(code=code, message=message, steps=(2,), level=level)
 
 
 def signs(*anomalies, status="ok", error=None):
@@ -20,6 +26,7 @@ def signs(*anomalies, status="ok", error=None):
         ('No order "A-1"', 'No order "B-2"'),
         ("no item 'red one' here", "no item 'blue' here"),
         ("lost 4f1c2d9a7b", "lost 0011223344"),
+        ("lost 9c1d5d0e-52d7-4a66-8a37-55d5e1f0aa01", "lost 0c1d5d0f-aaaa-4b66-9a37-05d5e1f0aa02"),
     ],
 )
 def test_what_is_of_one_run_alone_is_left_out(first, second):
@@ -40,7 +47,7 @@ def test_what_may_be_meant_is_no_sign():
 def test_an_error_that_ended_a_run_is_named_once():
     ended = anomaly("Ended without an answer: TimeoutError: late", code="no_answer")
 
-    assert signs(ended, status="error", error="TimeoutError: late") == (ended["message"],)
+    assert signs(ended, status="error", error="TimeoutError: late") == (ended.message,)
     assert signs(status="error", error="TimeoutError: late") == ("TimeoutError: late",)
 
 
@@ -56,3 +63,63 @@ def test_an_error_that_ended_a_run_is_named_once():
 )
 def test_one_sign_that_stays_is_no_fix(now, status, outcome):
     assert outcome_of(("a", "b"), now=now, status=status) == outcome
+
+
+def group(*steps: dict[str, Any], message: str | None = None, status: str = "error", agent: str = "desk") -> str | None:
+    error = {} if message is None else {"error": {"type": "TimeoutError", "message": message}}
+    run = parse_native(
+        json.dumps(make_record("r1", *steps, status=status, agent={"name": agent}, output="Done.", **error)).encode()
+    )
+    return failure_group(run, find_anomalies(run))
+
+
+def test_a_run_that_did_not_fail_has_none():
+    fine = make_tool_step("search", result="1")
+
+    assert group(fine, status="ok") is None
+
+
+def test_agents_fail_each_for_itself():
+    assert group(message="late", agent="desk") != group(message="late", agent="shop")
+
+
+def test_a_run_that_ended_well_belongs_to_what_went_wrong_in_it():
+    failed = make_tool_step("send", error={"type": "IOError", "message": "reset"})
+
+    one, other = group(failed, status="ok"), group(failed, make_tool_step("search", result="1"), status="ok")
+
+    assert one == other is not None
+    assert one != group(failed)
+    assert one != group(make_tool_step("pay", error={"type": "IOError", "message": "no"}), status="ok")
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("no answer after 30 s", "no answer after 31.5 s"),
+        ("order 'A-1' is gone", "order 'B-77' is gone"),
+        ("request 8f3a2c1e9b failed", "request 0011223344 failed"),
+        ("503 for https://shop/orders/1", "503 for https://shop/orders/2?x=y"),
+    ],
+)
+def test_ids_and_numbers_make_no_other_failure(one, other):
+    assert group(message=one) == group(message=other)
+
+
+def test_other_words_make_another_failure():
+    assert group(message="deadline passed") != group(message="connection reset")
+
+
+def test_where_it_failed_tells_failures_apart_that_say_nothing_else():
+    failed = {"error": {"type": "IOError", "message": "reset"}}
+
+    assert group(make_tool_step("search", **failed)) != group(make_tool_step("send", **failed))
+
+
+def test_a_failure_in_the_middle_does_not_name_an_error_behind_it():
+    failed = {"error": {"type": "IOError", "message": "reset"}}
+    then = make_tool_step("answer", result="1")
+
+    first, second = (group(make_tool_step(name, **failed), then, message="no") for name in ("search", "send"))
+
+    assert first == second
