@@ -12,6 +12,7 @@ _WHOLES = {
     "call_id": "the id of the call",
     "error": "the error",
     "final": "the last messages",
+    "guardrails": "the guardrails",
     "http": "the HTTP request",
     "initial_state": "the initial state",
     "input": "the input",

@@ -6,7 +6,16 @@ import json
 import socket
 from typing import Any
 
-from agents import Agent, FunctionTool, RunContextWrapper, Runner, function_tool
+from agents import (
+    Agent,
+    FunctionTool,
+    GuardrailFunctionOutput,
+    RunContextWrapper,
+    Runner,
+    function_tool,
+    input_guardrail,
+    output_guardrail,
+)
 
 from tests.recorder.openai_playing import Record, Scripted, calls, one_record, says
 
@@ -103,6 +112,24 @@ def recorded_with_state() -> Record:
 
 def leaving() -> Agent[Any]:
     raise SystemExit(3)
+
+
+@output_guardrail
+async def polite(context: Any, agent: Any, output: Any) -> GuardrailFunctionOutput:
+    return GuardrailFunctionOutput(output_info={"words": len(output.split())}, tripwire_triggered=False)
+
+
+@input_guardrail
+async def on_topic(context: Any, agent: Any, input: Any) -> GuardrailFunctionOutput:
+    return GuardrailFunctionOutput(output_info=None, tripwire_triggered=False)
+
+
+def guarded() -> Agent[Any]:
+    return desk().clone(output_guardrails=[polite], input_guardrails=[on_topic])
+
+
+def guarded_at_start() -> Agent[Any]:
+    return desk().clone(input_guardrails=[on_topic])
 
 
 def recorded(make: Any = desk) -> Record:

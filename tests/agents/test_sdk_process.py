@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
+from sessions_app.core.compare.runs import compare_runs
+from sessions_app.core.formats.native import parse_native
 from sessions_app.core.replay.parts import NOT_WITH_SDK
 from sessions_app.core.replay.proof import PROVEN
 from sessions_app.services.replay_results import steps_answered
@@ -58,6 +61,32 @@ def test_a_fix_shows_both_answers(record):
     found = replayed("fixed", record, RUN)["divergence"]
 
     assert (found["recorded"], found["replayed"]) == (CANCELLED, REFUSED)
+
+
+OUTPUT, INPUT = "guardrails.output[0]", "guardrails.input[0]"
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "path"),
+    [
+        ("guarded", "guarded", None),
+        ("guarded", "guarded_at_start", OUTPUT),
+        ("guarded_at_start", "guarded", OUTPUT),
+        ("guarded_at_start", "desk", INPUT),
+        ("desk", "guarded_at_start", INPUT),
+    ],
+)
+def test_a_guardrail_that_one_side_alone_has_is_a_difference(was: str, now: str, path: str | None):
+    record = sdk_agents.recorded(getattr(sdk_agents, was))
+
+    told = replayed(now, record, {})
+
+    assert (told["verdict"], (told["divergence"] or {}).get("path")) == ("diverged" if path else "reproduced", path)
+    parts = told["facts"]["proof"]
+    assert parts["outcome"]["state"] == ("not_proven" if path else "proven")
+    assert parts["requests"]["state"] == "proven"
+    compared = compare_runs(parse_native(json.dumps(record).encode()), parse_native(told["record"].encode()))
+    assert (compared.divergence.path if compared.divergence else None) == path
 
 
 def test_its_state_is_given_taken_and_compared():

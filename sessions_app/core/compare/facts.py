@@ -11,6 +11,7 @@ from sessions_app.core.compare.payload_fields import FieldComparer
 from sessions_app.core.compare.status import PairStatus, status_of
 from sessions_app.core.compare.step_fields import StepComparer
 from sessions_app.core.compare.volatile import SPELLED_AS_TEXT
+from sessions_app.core.guardrails import guardrails_of
 from sessions_app.core.history import messages
 from sessions_app.core.payload import JsonValue, Payload
 from sessions_app.core.run import ModelCall, Run
@@ -83,6 +84,7 @@ def compare_facts(left: Run, right: Run, steps: StepComparer) -> Iterator[Fact]:
     yield _output(left, right, fields)
     yield _error(left, right, steps)
     yield _final(left, right, steps)
+    yield from _guardrails(left, right, fields)
     yield from _other_fields(left, right, steps)
 
 
@@ -160,6 +162,13 @@ def _final(left: Run, right: Run, steps: StepComparer) -> Fact:
     one, other = steps.left.final, steps.right.final
     found = steps.new_messages("final", one, other)
     return fact("final", one and one.history.length, other and other.history.length, found)
+
+
+def _guardrails(left: Run, right: Run, fields: FieldComparer) -> Iterator[Fact]:
+    """Nothing is to be said where no run had any. A run whose code did not run does not tell."""
+    one, other = guardrails_of(left), guardrails_of(right)
+    if any(names for told in (one, other) for names in (told or {}).values()):
+        yield fact("guardrails", one, other, fields.values("guardrails", one, other))
 
 
 def _first(run: Run, read: Callable[[ModelCall], JsonValue]) -> JsonValue:

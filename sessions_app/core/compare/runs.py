@@ -177,7 +177,7 @@ def first_changed_step(left: Run, right: Run, *, counts_alone: bool) -> Divergen
     return found or _divergence_of_facts(fact for fact in compare_facts(left, right, comparer) if fact.name in _ENDS)
 
 
-_ENDS = frozenset({"status", "output", "error", "final"})
+_ENDS = frozenset({"status", "output", "error", "final", "guardrails"})
 """Facts of what a run came to, not of where it ran."""
 
 

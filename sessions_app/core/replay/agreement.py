@@ -60,7 +60,9 @@ def _diverged(recorded: Run, result: Result, found: Difference) -> Result:
     )
     proof = read_proof(result.facts["proof"])
     assert proof is not None
-    proof = differing(up_to(proof, played_steps(recorded), divergence.step), divergence)
+    if step is not None:
+        proof = up_to(proof, played_steps(recorded), step.index)
+    proof = differing(proof, divergence)
     facts = {**result.facts, "proof": proof.to_json()}
     return replace(result, verdict="diverged", divergence=divergence, facts=facts)
 

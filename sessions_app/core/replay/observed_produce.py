@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from sessions_app.core.compare.strict import same_json
+from sessions_app.core.guardrails import guardrail_fields
 from sessions_app.core.payload import JsonObject, Payload
 from sessions_app.core.ran_with import TOLD, is_told, said_of
 from sessions_app.core.replay.asked_model import asked_in
@@ -60,7 +61,7 @@ class _Produced:
             initial_state=observed.initial_state if self._tools == "run" else recorded.initial_state,
             steps=steps,
             final=self._projection.pair(recorded.final, observed.final),
-            extra={TOLD: True} if is_told(observed) else {},
+            extra=({TOLD: True} if is_told(observed) else {}) | guardrail_fields(observed),
         )
 
     def _steps(self) -> Iterator[tuple[int, Step]]:

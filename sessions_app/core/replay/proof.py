@@ -135,7 +135,7 @@ _BEGINNINGS: dict[PartName, tuple[str, ...]] = {
     "parameters": ("parameters", "tools"),
     "model": ("model", "settings"),
     "tool_arguments": ("arguments", "args", "ran_with", "call_id", "tool_name"),
-    "outcome": ("output", "error", "status", "open_calls", "final"),
+    "outcome": ("output", "error", "status", "open_calls", "final", "guardrails"),
 }
 
 
