@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import argparse
 import bdb
+import dataclasses
 import json
 import os
 import sys
+from functools import partial
 from typing import Any
 
 from replay_recorder.delivery.api_client import ApiClient, ServerError
 from replay_recorder.inspection import printable
 from replay_recorder.replaying.errors import RequestDiffers, in_words
+from replay_recorder.replaying.inner_agents import read_inner
 from replay_recorder.replaying.notes import checked
 from replay_recorder.replaying.observing import NothingObserved, Replay, observe
 from replay_recorder.replaying.own_agent import CannotLoadAgent, load_agent
@@ -91,7 +94,10 @@ def run_command(given: argparse.Namespace) -> int:
         if given.tools == "run" and not may_run_tools(given.agent, http=given.http, yes=given.yes):
             return 2
         decisions = _decisions(given)
-        record = observe(Replay(recording, own, given.tools, given.http, on_difference, stops, given.input, decisions))
+        read = partial(read_recording, url=settings.url, key=settings.key)
+        inner = read_inner(recording, read) if given.tools == "run" else {}
+        plan = Replay(recording, own, given.tools, given.http, on_difference, stops, given.input, decisions)
+        record = observe(dataclasses.replace(plan, inner=inner))
         body = observed_body(agent=given.agent, tools=given.tools, on_difference=given.on_difference, record=record)
         answer = ApiClient(settings.url, settings.key).observed(recording.run_id, body)
     except (ValueError, ServerError, OSError, CannotLoadAgent, NothingObserved) as error:

@@ -6,12 +6,14 @@ import argparse
 import os
 import sys
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from replay_recorder.delivery.api_client import ApiClient, ServerError
 from replay_recorder.inspection import printable
 from replay_recorder.replaying.command import may_run_tools, observed_body
+from replay_recorder.replaying.inner_agents import read_inner
 from replay_recorder.replaying.notes import OnDifference
 from replay_recorder.replaying.observing import NothingObserved, Replay, Tools, observe
 from replay_recorder.replaying.own_agent import CannotLoadAgent, OwnAgent, load_agent
@@ -110,8 +112,10 @@ class _Runner:
     def _observed(self, golden: dict[str, Any]) -> bytes:
         tools = _TOOLS[golden["replay"]["mode"]]
         on_difference: OnDifference = "play_on" if golden["replay"].get("on_difference") == "play_on" else "stop"
-        recording = read_recording(golden["run_id"], url=self.settings.url, key=self.settings.key)
-        record = observe(Replay(recording, self.own, tools, on_difference=on_difference, code=self.code))
+        read = partial(read_recording, url=self.settings.url, key=self.settings.key)
+        recording = read(golden["run_id"])
+        inner = read_inner(recording, read) if tools == "run" else {}
+        record = observe(Replay(recording, self.own, tools, on_difference=on_difference, inner=inner, code=self.code))
         return observed_body(agent=self.agent, tools=tools, on_difference=on_difference, record=record)
 
 

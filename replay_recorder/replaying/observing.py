@@ -9,7 +9,7 @@ import json
 import logging
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, Literal
@@ -18,6 +18,7 @@ from replay_recorder.guard import logger
 from replay_recorder.hooks import hook_frameworks
 from replay_recorder.recorder import activate, active, deactivate
 from replay_recorder.replaying.errors import ReplayEnded
+from replay_recorder.replaying.inner_agents import by_call
 from replay_recorder.replaying.notes import OnDifference
 from replay_recorder.replaying.own_agent import OwnAgent, is_openai_agents
 from replay_recorder.replaying.recording import Recording
@@ -53,6 +54,8 @@ class Replay:
     """By the step of a call that waited for a person: whether it is approved, in place of what was decided then."""
     refuse: Refuse = refused_here
     """What becomes of a request that is sent outside of a tool's call."""
+    inner: Mapping[str, Recording] = dataclasses.field(default_factory=dict)
+    """The recordings of agents that ran as tools, by the id of their run."""
     code: dict[str, Any] | None = None
     """Which commit runs, for a process that may not ask git."""
 
@@ -69,7 +72,7 @@ def observe(replay: Replay) -> bytes:
         try:
             with nullcontext() if http is None else http.in_the_clients():
                 asyncio.run(work(replay, http))
-        except bdb.BdbQuit:
+        except (bdb.BdbQuit, NothingObserved):
             raise
         except ReplayEnded as error:
             raised = error
@@ -206,7 +209,7 @@ async def _openai_agents(replay: Replay, http: ToolHttp | None) -> None:
     if replay.tools == "frozen":
         agent = doubles.FrozenTools(recording, replay.on_difference, replay.stops)(agent)
     else:
-        agent = doubles.RunningTools(replay.stops, http)(agent)
+        agent = doubles.RunningTools(replay.stops, http, _inner_by_call(replay))(agent)
     asked = items if replay.input is None else replay.input
     if is_continued(recording):
         _refuse_prompt(replay)
@@ -219,6 +222,13 @@ async def _openai_agents(replay: Replay, http: ToolHttp | None) -> None:
             pass
     else:
         await Runner.run(agent, asked, **arguments)
+
+
+def _inner_by_call(replay: Replay) -> dict[str, Recording]:
+    try:
+        return by_call(replay.recording, replay.inner, replay.own.agent.tools)
+    except ValueError as error:
+        raise NothingObserved(str(error)) from None
 
 
 def _refuse_prompt(replay: Replay) -> None:

@@ -6,7 +6,8 @@ import copy
 import dataclasses
 import json
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextvars import ContextVar
 from types import CellType, FunctionType
 from typing import Any
 
@@ -56,6 +57,10 @@ for _error in (_Differs, _NoAnswer, _Exhausted):
 # --- the model ---------------------------------------------------------------------------------
 
 
+_of_inner_agent: ContextVar[ReplayModel | None] = ContextVar("of_inner_agent", default=None)
+"""An agent as a tool asks the model of the run that it was called in; this one has its answers."""
+
+
 class ReplayModel(Model):
     """Gives the recorded answers in order, each to the request that it was recorded for. One run uses it up."""
 
@@ -72,6 +77,8 @@ class ReplayModel(Model):
         self.model = recording.record.get("model") or "recorded"
         self.notes: list[AnotherRequest] = []
         """Requests that were not the recorded ones and were given the recorded answer all the same."""
+        self.differed: RequestDiffers | None = None
+        """The difference that ended the run."""
         self._recording = recording
         self._on_difference = on_difference
         self._stops = stops or Stops()
@@ -128,6 +135,9 @@ class ReplayModel(Model):
         handoffs: list[Any],
         more: Json,
     ) -> RecordedAnswer:
+        inner = _of_inner_agent.get()
+        if inner is not None and inner is not self:
+            return inner._answer(instructions, items, settings, tools, schema, handoffs, more)
         answers = self._recording.answers
         if self._given >= len(answers):
             raise _Exhausted(
@@ -164,7 +174,8 @@ class ReplayModel(Model):
         if found is None:
             return
         if self._on_difference == "stop":
-            raise _Differs(recorded.step, *found)
+            self.differed = _Differs(recorded.step, *found)
+            raise self.differed
         self.notes.append(AnotherRequest(recorded.step, *found))
 
 
@@ -385,10 +396,14 @@ class RunningTools(_Copies):
     """Makes a copy of an agent whose tools run: the debugger stops in the ones that were named, and HTTP that they
     send is answered from the recording, where there is `http`."""
 
-    def __init__(self, stops: Stops, http: ToolHttp | None = None) -> None:
+    def __init__(
+        self, stops: Stops, http: ToolHttp | None = None, inner: Mapping[str, Recording] | None = None
+    ) -> None:
+        """`inner` are the recordings of agents that are tools, by the id of the call."""
         super().__init__()
         self._stops = stops
         self._http = http
+        self._inner = inner or {}
 
     def _copy(self, agent: Agent[Any]) -> Agent[Any]:
         return agent.clone(tools=[self._running(tool) for tool in agent.tools])
@@ -400,6 +415,8 @@ class RunningTools(_Copies):
         async def invoke(context: Any, sent: str) -> Any:
             self._stops.reached_call(tool.name, context.tool_call_id, _named(sent))
             original = self._invoked(tool, context.tool_call_id, sent)
+            if context.tool_call_id in self._inner and getattr(tool, "_is_agent_tool", False):
+                original = _with_answers(original, self._inner[context.tool_call_id])
             if self._http is None:
                 return await original(context, sent)
             return await self._http.during(tool.name, context.tool_call_id, sent, lambda: original(context, sent))
@@ -416,6 +433,26 @@ class RunningTools(_Copies):
         if stopping is None:
             self._stops.now(tool.name, _named(sent))
         return stopping or tool.on_invoke_tool
+
+
+def _with_answers(original: Callable[[Any, str], Awaitable[Any]], recording: Recording) -> Any:
+    """The agent behind a tool, with the recorded answers of its own run, each to the recorded request alone: what it
+    was asked is not compared anywhere else."""
+
+    async def invoke(context: Any, sent: str) -> Any:
+        model = ReplayModel(recording)
+        token = _of_inner_agent.set(model)
+        try:
+            answer = await original(context, sent)
+        finally:
+            _of_inner_agent.reset(token)
+        if model.differed is not None:
+            raise model.differed  # the tool may have put it into words of its own
+        if model.left_over:
+            raise _NoAnswer(f"{recording.run_id}: {len(model.left_over)} recorded answers were not asked for.")
+        return answer
+
+    return invoke
 
 
 _FUNCTION = "the_func"

@@ -27,6 +27,7 @@ from sessions_app.mapping.rows import storable
 from sessions_app.models import Replay
 from sessions_app.models.replays import ReplayQueue, ReplayState
 from sessions_app.services import leases
+from sessions_app.services.inner_records import inner_records
 from sessions_app.services.observed_by_child import judged
 from sessions_app.services.registered_agents import code_limits
 from sessions_app.services.replay_questions import Questions
@@ -175,6 +176,7 @@ def _commit(replay: Replay) -> str | None:
 def _converse(replay: Replay, child: ReplayChild, record: str, run_id: str, questions: Questions) -> JsonObject:
     """Send the run, keep the lease while the child works, answer what it asks, return its result."""
     what = {"record": record, "run_id": run_id, "order": replay.order, "course": replay.course}
+    what["inner"] = inner_records(replay, record)
     child.begin({"id": replay.replay_id, **what})
     progress, deadline = _Progress(total=replay.progress_total), _deadline()
     next_beat = 0.0

@@ -24,13 +24,14 @@ def replay_in_child(
     order: dict[str, Any] | None = None,
     replies: Any = None,
     child_type: type[CodeChild] = CodeChild,
+    inner: dict[str, dict[str, Any]] | None = None,
 ) -> dict[str, Any]:
     """The result as the runner stores it; a crash is one, and an observed run is judged."""
     live = ((order or {}).get("tools") or {}).get("live", ())
     child = child_type(target, limits, environment or {}, live=live)
     record = record or example("cancel_bug")
     try:
-        return _judged(record, _converse(child, record, order or {}, replies), order or {})
+        return _judged(record, _converse(child, record, order or {}, replies, inner or {}), order or {})
     except CodeCrashed as crash:
         return {"verdict": "could_not_run", "error": str(crash), "live_calls": crash.live_calls}
     finally:
@@ -46,8 +47,11 @@ def _judged(record: dict[str, Any], told: dict[str, Any], order: dict[str, Any])
     return judge_sealed(recorded, observed, told, tools="run" if runs_tools else "frozen", run_id="again")
 
 
-def _converse(child: CodeChild, record: dict[str, Any], order: dict[str, Any], replies: Any) -> dict[str, Any]:
-    child.begin({"id": "1", "run_id": "again", "record": json.dumps(record), "order": order, "course": {}})
+def _converse(
+    child: CodeChild, record: dict[str, Any], order: dict[str, Any], replies: Any, inner: dict[str, dict[str, Any]]
+) -> dict[str, Any]:
+    records = {"record": json.dumps(record), "inner": {run_id: json.dumps(each) for run_id, each in inner.items()}}
+    child.begin({"id": "1", "run_id": "again", **records, "order": order, "course": {}})
     until = time.monotonic() + 120
     for answer in child.answers(poll_seconds=0.5):
         if answer is not None and "ask" in answer:

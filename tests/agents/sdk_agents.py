@@ -18,6 +18,7 @@ from agents import (
 )
 
 from tests.recorder.openai_playing import Record, Scripted, calls, one_record, says
+from tests.recorder.openai_playing import recorded as all_recorded
 
 PROMPT = "Cancel my order ORD-5521, wrong item"
 KEY = "sk-proj-4f5a6b7c8d9e0f1a2b3c4d5e6f7a8b9c"
@@ -130,6 +131,37 @@ def guarded() -> Agent[Any]:
 
 def guarded_at_start() -> Agent[Any]:
     return desk().clone(input_guardrails=[on_topic])
+
+
+def _asking(instructions: str = "You check payments.", tool: FunctionTool = lookup_order) -> Agent[Any]:
+    """Another agent is one of its tools."""
+    looks = calls("lookup_order", '{"order_id": "ORD-5521"}', "call_i")
+    script = Scripted([looks], [says("It is paid.")])
+    billing = Agent(name="Billing", instructions=instructions, model=script, tools=[tool])
+    asks = calls("ask", '{"input": "Is ORD-5521 paid?"}', "call_1")
+    outer = Scripted([asks], [says("Yes, it is paid.")])
+    return Agent(name="orders", instructions="Ask.", model=outer, tools=[billing.as_tool("ask", "Ask billing.")])
+
+
+def asking() -> Agent[Any]:
+    return _asking()
+
+
+def asking_otherwise() -> Agent[Any]:
+    return _asking("You check payments twice.")
+
+
+@function_tool(name_override="lookup_order")
+def other_lookup_order(order_id: str) -> str:
+    return f"Order {order_id}: lost"
+
+
+def asking_with_other_tool() -> Agent[Any]:
+    return _asking(tool=other_lookup_order)
+
+
+def recorded_with_inner() -> list[Record]:
+    return all_recorded(lambda: Runner.run(asking(), PROMPT))
 
 
 def recorded(make: Any = desk) -> Record:

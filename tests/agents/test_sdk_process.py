@@ -89,6 +89,34 @@ def test_a_guardrail_that_one_side_alone_has_is_a_difference(was: str, now: str,
     assert (compared.divergence.path if compared.divergence else None) == path
 
 
+@pytest.mark.parametrize(
+    ("name", "ended"),
+    [
+        ("asking", REPRODUCED),
+        ("asking_otherwise", ("diverged", 2, "result")),
+        ("asking_with_other_tool", ("diverged", 2, "result")),
+    ],
+)
+def test_an_agent_as_tool_runs_with_the_answers_of_its_own_run(name: str, ended: Any):
+    outer, inner = sdk_agents.recorded_with_inner()
+
+    told = replay_in_child(f"tests.agents.sdk_agents:{name}", outer, order=RUN, inner={inner["run_id"]: inner})
+
+    assert (place(told), told["error"]) == (ended, None)
+
+
+def test_an_agent_as_tool_without_its_own_recording_is_refused_in_words():
+    outer, inner = sdk_agents.recorded_with_inner()
+
+    told = replayed("asking", outer, RUN)
+
+    assert (told["verdict"], told["error"]) == (
+        "could_not_run",
+        "Step 2: ask is an agent, and the recording of its own run is not there. Replay this run with frozen tools, "
+        f"and the agent's own run, {inner['run_id']}, by itself.",
+    )
+
+
 def test_its_state_is_given_taken_and_compared():
     record = sdk_agents.recorded_with_state()
 

@@ -67,6 +67,7 @@ def _replay(request: JsonObject, own: OwnAgent, order: Order, course: _Course) -
         on_difference="play_on" if order.on_difference == "play_on" else "stop",
         stops=Watched(reached_model=course.reached_model, reached_call=course.reached_call),
         refuse=refuse,
+        inner={run_id: read_recording(json.loads(text)) for run_id, text in (request.get("inner") or {}).items()},
         code={},  # git is a program, and the parent knows the commit
     )
 
