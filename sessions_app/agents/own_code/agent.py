@@ -54,6 +54,7 @@ from sessions_app.core.replay.fixture_book import FixtureBook
 from sessions_app.core.replay.observed import Result
 from sessions_app.core.replay.plan import ReplayPlan, make_plan
 from sessions_app.core.replay.rewriting import was_rewritten_in_place
+from sessions_app.core.replay.streamed_answer import as_streamed
 from sessions_app.core.run import SPANS, Run
 
 
@@ -108,7 +109,7 @@ class OwnReplay:
         self.transcript = Transcript(plan.run, watches_changes=_holds_what_was_sent(plan.run))
         self.book = FixtureBook(plan.fixtures, plan.asked, plan.refused_outputs, plan.held_back)
         self.stage = self.stage_type(self.transcript, self.book, stops, on_step, order.on_difference)
-        self.model = replay_model(plan, self.stage, name=own.model_id or "", settings=own.model_settings)
+        self.model = replay_model(as_streamed(plan), self.stage, name=own.model_id or "", settings=own.model_settings)
         self.http = RecordedHttp(plan.run, self.book)
         self.gate = Gate(
             order.tools,
