@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from sessions_app.core.compare.facts import is_spelled_as_text
+from sessions_app.core.compare.runs import call_value
 from sessions_app.core.compare.strict import same_json
 from sessions_app.core.compare.volatile import OUTPUT_TEXT
 from sessions_app.core.fork.stops import Stopped
@@ -221,6 +222,9 @@ def _at_limit(played: Played, limit: Reason) -> Trouble:
 
 def _trouble(played: Played) -> Trouble | None:
     plan, ending = played.plan, played.ending
+    unasked = _unasked(played)
+    if unasked is not None:
+        return Trouble(verdict="diverged", divergence=unasked, facts={})
     if played.divergence is not None:
         return Trouble(verdict="diverged", divergence=played.divergence, facts={})
     if ending.ran_past is not None:
@@ -231,6 +235,20 @@ def _trouble(played: Played) -> Trouble | None:
     if played.rest:
         return _left_over(played, other)
     return None if other is None else Trouble(verdict="diverged", divergence=other, facts={})
+
+
+def _unasked(played: Played) -> Divergence | None:
+    """Where a request differs, a call in front of it that no recorded answer asks for: the loop did not make it."""
+    end = played.divergence.step if played.divergence is not None else None
+    if end is None or part_of(played.divergence.path if played.divergence else "") != "requests":
+        return None
+    asked = {call_id for answer in played.plan.answers for call_id in answer.asked}
+    before = (fixture for fixture in played.left_over if fixture.step < end)
+    first = next((each for each in before if each.call.call_id and each.call.call_id not in asked), None)
+    if first is None or first.call.call_id in played.plan.run.decided:
+        return None
+    step = played.plan.run.steps[first.step - 1]
+    return Divergence(step=step.index, path=f"steps[{step.index - 1}]", recorded=call_value(step), replayed=None)
 
 
 def _left_over(played: Played, other: Divergence | None) -> Trouble:
@@ -405,6 +423,8 @@ def _proof(played: Played, found: Trouble | None) -> Proof:
     proof = Proof(same_steps=len(steps), parts=parts, outcome_kind=played.ending.kind, not_played=unplayed(run))
     went_on = found is not None and found.verdict == "ran_past_recording"
     if found is not None and not found.is_of_outcome and (went_on or (found.step or 0) <= played.steps):
+        if proof.has_same_outcome is False:  # behind the first difference, which is what there is to tell of
+            proof = replace(proof, parts={**proof.parts, "outcome": differs_at(found.divergence)})
         proof = up_to(proof, steps, found.step)
         proof = differing(proof, found.divergence) if found.verdict == "diverged" else proof
     return proof
