@@ -338,6 +338,7 @@ def test_requests_that_go_on_from_each_other_are_proven(whole_record):
         lambda said: said.append({"role": "system", "content": "Be brief."}),
         lambda said: said.append({"role": "user", "content": "Be brief."}),
         lambda said: said[-1].update(tool_call_id="another"),
+        lambda said: said[-1].update(role="tóol"),
     ],
 )
 def test_a_request_that_tells_another_past_is_not_proven(whole_record, change):

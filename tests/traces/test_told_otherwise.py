@@ -257,3 +257,23 @@ def test_a_request_that_one_span_tells_twice_and_otherwise_is_not_proven() -> No
         part = result.facts["proof"][name]
         assert part["state"] == "not_comparable"
         assert words in part["reason"]
+
+
+@pytest.mark.parametrize(
+    ("at", "name", "role", "said", "words"),
+    [
+        (CHAT, "input", "user", "usér", 'a message of the role "us\\u00e9r", which is unknown'),
+        (SECOND, "input", "assistant", "assistan", 'a message of the role "assistan", which is unknown'),
+        (CHAT, "output", "assistant", "", None),
+        (SECOND, "output", "assistant", "assistant ", 'a message of the role "assistant ", which is unknown'),
+        (SECOND, "input", "user", "human", "tells the role of a message otherwise than the one before it"),
+    ],
+)
+def test_who_speaks_in_another_word_is_not_proven(
+    spans: list[Span], at: int, name: str, role: str, said: str, words: str | None
+) -> None:
+    _, result = replayed_of(changed(spans, at, f"gen_ai.{name}.messages", f'"role":"{role}"', f'"role":"{said}"'))
+
+    part = result.facts["proof"]["requests"]
+    assert (part["state"] == "proven") is (words is None and result.verdict == "reproduced")
+    assert words is None or words in part["reason"]

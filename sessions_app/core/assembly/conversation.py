@@ -16,6 +16,7 @@ from operator import is_
 from sessions_app.core.assembly.requests import comparable
 from sessions_app.core.history import History
 from sessions_app.core.payload import JsonObject, JsonValue, Payload, canonical_json
+from sessions_app.core.spans.provider_messages.messages import ROLES
 from sessions_app.core.spans.reading import (
     BuiltinResultPart,
     CallPart,
@@ -64,6 +65,10 @@ class Converted:
     """What stands before the newest request, where the conversation has no earlier call here."""
     other_results: str | None
     """How the request told of the results of tools, where not as a replay gives them."""
+    unknown_role: str | None
+    """The first role of a message that nobody here knows."""
+    has_other_roles: bool = False
+    """Whether an earlier request named other roles for the same messages."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -73,6 +78,8 @@ class _Known:
     keys: tuple[int, ...]
     texts: tuple[int, ...]
     """What was said beside calls of tools, 0 for nothing."""
+    roles: tuple[int, ...]
+    """As its requests spelled them, 0 for an answer that none has sent back."""
     history: History
     ids: tuple[tuple[CallPart, str], ...]
 
@@ -85,9 +92,10 @@ class _Told:
     turns: tuple[Turn, ...]
     keys: tuple[int, ...]
     texts: tuple[int, ...]
+    roles: tuple[int, ...]
 
 
-_NOTHING_TOLD = _Told(messages=[], turns=(), keys=(), texts=())
+_NOTHING_TOLD = _Told(messages=[], turns=(), keys=(), texts=(), roles=())
 
 
 class Conversations:
@@ -101,7 +109,7 @@ class Conversations:
         self._is_exact = is_exact
         self._known: list[_Known] = []
         self._numbers: dict[bytes, int] = {}
-        self._known_turns: dict[tuple[int, ...], tuple[Turn, int, int]] = {}
+        self._known_turns: dict[tuple[int, ...], tuple[Turn, tuple[int, int, int]]] = {}
         """By the identity of their messages, which calls of one conversation share; the turn keeps these alive."""
         self._told: dict[int, _Told] = {}
         """The newest list of messages of each conversation, by the identity of the first one."""
@@ -121,15 +129,17 @@ class Conversations:
         told = self._all_told(said)
         before = (self._number(["instructions", instructions]),) if self._is_exact else ()
         keys, texts = (*before, *told.keys), (*before, *told.texts)
+        roles = (self._roles(messages[: len(messages) - len(said)]), *told.roles)
         known = self._newest_start_of(keys, texts)
         first = len(known.keys) - len(before) if known else 0
         history, results, start, other_results = self._extended(known, told.turns, first, instructions)
         response, calls = _response(answer, len(told.turns), model)
         if history is not None and response is not None and answer is not None:
-            key, text = self._key_and_text(Turn(is_answer=True, messages=(answer,)))
+            key, text, _ = self._numbers_of(Turn(is_answer=True, messages=(answer,)))
             ended = _Known(
                 keys=(*keys, key),
                 texts=(*texts, text),
+                roles=(*roles, 0),
                 history=History(history, response),
                 ids=calls,
             )
@@ -143,6 +153,8 @@ class Conversations:
             prompt=_newest_prompt(said),
             start=start,
             other_results=other_results,
+            unknown_role=_unknown_role(messages, answer),
+            has_other_roles=known is not None and not _agree(known.roles, roles),
         )
 
     def _answer_alone(self, answer: ChatMessage | None, apart: str | None, model: str | None) -> Converted:
@@ -156,6 +168,7 @@ class Conversations:
             prompt=None,
             start=None,
             other_results=None,
+            unknown_role=_unknown_role((), answer),
         )
 
     def _all_told(self, messages: list[ChatMessage]) -> _Told:
@@ -168,12 +181,13 @@ class Conversations:
         settled = before.turns[:-1]
         first = len(before.messages) - len(before.turns[-1].messages) if before.turns else 0
         turns = turns_of(messages[first:])
-        numbers = list(map(self._key_and_text, turns))
+        numbers = list(map(self._numbers_of, turns))
         told = self._told[key] = _Told(
             messages=messages,
             turns=(*settled, *turns),
-            keys=(*before.keys[: len(settled)], *(key for key, _ in numbers)),
-            texts=(*before.texts[: len(settled)], *(text for _, text in numbers)),
+            keys=(*before.keys[: len(settled)], *(key for key, _, _ in numbers)),
+            texts=(*before.texts[: len(settled)], *(text for _, text, _ in numbers)),
+            roles=(*before.roles[: len(settled)], *(roles for _, _, roles in numbers)),
         )
         return told
 
@@ -203,12 +217,14 @@ class Conversations:
                 history = History(history, request)
         return history, results, start, others
 
-    def _key_and_text(self, turn: Turn) -> tuple[int, int]:
+    def _numbers_of(self, turn: Turn) -> tuple[int, int, int]:
+        """Its key, its text and its roles."""
         identity = tuple(map(id, turn.messages))
         known = self._known_turns.get(identity)
         if known is None:
-            known = self._known_turns[identity] = (turn, self._key(turn), self._text(turn))
-        return known[1], known[2]
+            numbers = self._key(turn), self._text(turn), self._roles(turn.messages)
+            known = self._known_turns[identity] = (turn, numbers)
+        return known[1]
 
     def _key(self, turn: Turn) -> int:
         """Equal for turns that say the same. Words beside calls of tools are left out by some conventions."""
@@ -223,8 +239,18 @@ class Conversations:
         words = "".join(message.words("\n") for message in turn.messages).strip()
         return self._number(words) if words else 0
 
+    def _roles(self, messages: Sequence[ChatMessage]) -> int:
+        """As they are spelled, each once for messages that follow on each other; 0 where none is."""
+        spelled = [role for role, _ in groupby(message.spelled_role for message in messages)]
+        return self._number(["roles", *spelled]) if any(spelled) else 0
+
     def _number(self, value: JsonValue) -> int:
         return self._numbers.setdefault(canonical_json(value), len(self._numbers) + 1)
+
+
+def _unknown_role(messages: Sequence[ChatMessage], answer: ChatMessage | None) -> str | None:
+    said = (message.spelled_role or "" for message in [*messages, *([] if answer is None else [answer])])
+    return next((role for role in said if role and role.lower() not in ROLES), None)
 
 
 def _agree(known: tuple[int, ...], texts: tuple[int, ...]) -> bool:

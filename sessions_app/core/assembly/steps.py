@@ -364,6 +364,7 @@ def _extra(draft: Draft) -> JsonObject:
     messages = {"messages_told": "otherwise"} if draft.node.reading.are_messages_told_otherwise else {}
     return {
         **told_by(draft.node),
+        **_other_roles(draft.converted),
         **told,
         **named,
         **tools,
@@ -371,6 +372,16 @@ def _extra(draft: Draft) -> JsonObject:
         **_result_told(draft.told),
         **_ran_with(draft.told),
     }
+
+
+def unknown_role(converted: Converted | None) -> JsonObject:
+    role = None if converted is None else converted.unknown_role
+    return {} if role is None else {"unknown_role": role}
+
+
+def _other_roles(converted: Converted | None) -> JsonObject:
+    past = {"past_told": "the role of a message"} if converted is not None and converted.has_other_roles else {}
+    return {**unknown_role(converted), **past}
 
 
 def _result_told(told: Told | None) -> JsonObject:

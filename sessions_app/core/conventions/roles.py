@@ -3,21 +3,10 @@
 from __future__ import annotations
 
 from sessions_app.core.payload import JsonValue
+from sessions_app.core.spans.provider_messages.messages import ROLES
 from sessions_app.core.spans.reading import Role
-
-_ROLES: dict[str, Role] = {
-    "system": "system",
-    "developer": "system",
-    "user": "user",
-    "human": "user",
-    "assistant": "assistant",
-    "ai": "assistant",
-    "model": "assistant",
-    "tool": "tool",
-    "function": "tool",
-}
 
 
 def role_of(name: JsonValue, default: Role) -> Role:
     """The default for a role that is missing or that nobody here knows."""
-    return _ROLES.get(name.lower(), default) if isinstance(name, str) else default
+    return ROLES.get(name.lower(), default) if isinstance(name, str) else default

@@ -49,6 +49,7 @@ from sessions_app.core.replay.told_twice import (
     past_told_otherwise,
     results_told_otherwise,
     tools_told_otherwise,
+    unknown_roles,
 )
 from sessions_app.core.run import ErrorInfo, Fixture, Run, Step, ToolCall
 from sessions_app.core.state import lack_of_states
@@ -440,11 +441,13 @@ _INSTRUCTIONS = "messages[].instructions"
 
 def _requests(played: Played) -> Part:
     run, hooks = played.plan.run, played.observations.hooks_not_run
+    tellings = results_told_otherwise, past_told_otherwise, unknown_roles, messages_told_otherwise
+    told = next((told for each in tellings if (told := each(run)) is not None), None)
     if played.rewritten:
-        return not_comparable(_other_past(played) or in_words(played.rewritten))
+        rewritten = _other_past(played) or in_words(played.rewritten)
+        return not_comparable("; ".join(each for each in (rewritten, told) if each is not None))
     missing = _unrecorded_requests(run)
     found = _comparable(played, "messages", missing or _NO_REQUESTS)
-    told = results_told_otherwise(run) or past_told_otherwise(run) or messages_told_otherwise(run)
     ours = kept_turns(run), _not_made_again(run), played.taken_instructions, _of_checks(played), told
     unsaid = "instructions were not recorded" if _INSTRUCTIONS in played.not_captured else None
     reasons = (missing, unsaid, unrecorded_words(run), *ours, _behind_tools(hooks), _saved_order(played.plan))

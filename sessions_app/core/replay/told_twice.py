@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from sessions_app.core.compare.strict import same_json
 from sessions_app.core.embedded_json import parsed
 from sessions_app.core.history import History
@@ -43,6 +45,14 @@ def messages_told_otherwise(run: Run) -> str | None:
     """The first call whose request or answer is told twice: by one span, or by two."""
     step = next((step for step, _ in main_models(run) if "messages_told" in step.extra), None)
     return f"the messages of {step_name(step)} are told in two ways" if step is not None else None
+
+
+def unknown_roles(run: Run) -> str | None:
+    """The first message of which nobody knows who says it: it was read as one of the side on which it stands."""
+    step = next((step for step, _ in main_models(run) if "unknown_role" in step.extra), None)
+    if step is None:
+        return None
+    return f"{step_name(step)} has a message of the role {json.dumps(step.extra['unknown_role'])}, which is unknown"
 
 
 def past_told_otherwise(run: Run) -> str | None:

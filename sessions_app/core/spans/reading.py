@@ -81,6 +81,8 @@ class ChatMessage:
 
     role: Role
     parts: tuple[Part, ...]
+    spelled_role: str | None = None
+    """The role as the message itself names it."""
 
     def words(self, between: str = "") -> str:
         """All text in it as one."""

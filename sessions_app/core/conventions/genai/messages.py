@@ -33,7 +33,8 @@ def answer_of(value: JsonValue) -> ChatMessage | None:
     read = [messages for item in items if (messages := message_of(_without_hollow(item)))]
     parts = tuple(part for messages in read for message in messages for part in message.parts)
     is_captured = bool(read) and (bool(parts) or not any(map(_is_hollow, items)))
-    return ChatMessage(role="assistant", parts=parts) if is_captured else None
+    spelled = next((message.spelled_role for messages in read for message in messages), None)
+    return ChatMessage(role="assistant", parts=parts, spelled_role=spelled) if is_captured else None
 
 
 def first_of(value: JsonValue) -> JsonValue:

@@ -44,12 +44,14 @@ def answer_of(values: JsonObject, *, is_choice: bool) -> ChatMessage | None:
     """Of what stands below `llm.output_messages.`: the first one of several choices, or all items of one answer."""
     messages = [_message(each, "assistant") for each in numbered(values)]
     parts = tuple(part for message in messages[: 1 if is_choice else None] for part in message.parts)
-    return ChatMessage(role="assistant", parts=parts) if parts else None
+    spelled = messages[0].spelled_role if messages else None
+    return ChatMessage(role="assistant", parts=parts, spelled_role=spelled) if parts else None
 
 
 def _message(said: JsonObject, default: Role | None = None) -> ChatMessage:
     role = role_of(said.get("message.role"), default or _role_without_name(said))
-    return ChatMessage(role=role, parts=_result(said) if role == "tool" else _parts(said))
+    parts = _result(said) if role == "tool" else _parts(said)
+    return ChatMessage(role=role, parts=parts, spelled_role=as_text(said.get("message.role")))
 
 
 def _role_without_name(said: JsonObject) -> Role:

@@ -54,19 +54,24 @@ def prompts(items: Iterable[JsonObject]) -> tuple[ChatMessage, ...] | None:
 def completion(items: list[JsonObject]) -> ChatMessage | None:
     """The answer, of several choices the first."""
     parts = _parts(items[0]) if items else ()
-    return ChatMessage(role="assistant", parts=parts) if parts else None
+    spelled = as_text(items[0].get("role")) if items else None
+    return ChatMessage(role="assistant", parts=parts, spelled_role=spelled) if parts else None
 
 
 def _messages(said: JsonObject) -> list[ChatMessage]:
     """One, or two where a user's message brings answers of tools and words of its own."""
-    role = role_of(said.get("role"), "assistant" if _has_calls(said) else "user")
+    role, spelled = role_of(said.get("role"), "assistant" if _has_calls(said) else "user"), as_text(said.get("role"))
     if role == "tool":
-        return [ChatMessage(role="tool", parts=_result(said))]
+        return [ChatMessage(role="tool", parts=_result(said), spelled_role=spelled)]
     parts = _parts(said)
     results = tuple(part for part in parts if isinstance(part, ResultPart))
     others = tuple(part for part in parts if not isinstance(part, ResultPart))
     split: tuple[tuple[Role, tuple[Part, ...]], ...] = (("tool", results), (role, others))
-    return [ChatMessage(role=each, parts=some) for each, some in split if some or (each == role and not results)]
+    return [
+        ChatMessage(role=each, parts=some, spelled_role=spelled)
+        for each, some in split
+        if some or (each == role and not results)
+    ]
 
 
 def _has_calls(said: JsonObject) -> bool:

@@ -67,7 +67,7 @@ def message_of(item: JsonValue) -> list[ChatMessage] | None:
     role = _role(said)
     if role is None:
         return _of_item(said)
-    return _split(role, _parts(role, said))
+    return _split(role, _parts(role, said), text(said, "role"))
 
 
 def langchain_fields(item: JsonObject) -> JsonObject:
@@ -144,11 +144,11 @@ def _calls(said: JsonObject) -> list[CallPart]:
     return [call for item in read if isinstance(item, dict) and (call := call_of(item))]
 
 
-def _split(role: Role, parts: list[Part]) -> list[ChatMessage]:
+def _split(role: Role, parts: list[Part], spelled: str | None = None) -> list[ChatMessage]:
     if not parts:
-        return [ChatMessage(role=role, parts=())]
+        return [ChatMessage(role=role, parts=(), spelled_role=spelled)]
     return [
-        ChatMessage(role="tool" if is_result else _unless_tool(role), parts=tuple(group))
+        ChatMessage(role="tool" if is_result else _unless_tool(role), parts=tuple(group), spelled_role=spelled)
         for is_result, group in groupby(parts, key=lambda part: isinstance(part, ResultPart))
     ]
 
