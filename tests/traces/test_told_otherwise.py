@@ -277,3 +277,12 @@ def test_who_speaks_in_another_word_is_not_proven(
     part = result.facts["proof"]["requests"]
     assert (part["state"] == "proven") is (words is None and result.verdict == "reproduced")
     assert words is None or words in part["reason"]
+
+
+@pytest.mark.parametrize("at", [CHAT, SECOND])
+def test_a_tool_that_one_request_names_otherwise_is_not_proven(spans: list[Span], at: int) -> None:
+    _, result = replayed_of(changed(spans, at, "gen_ai.tool.definitions", '"stock"', '"stocks"'))
+
+    part = result.facts["proof"]["parameters"]
+    assert part["state"] != "proven"
+    assert result.verdict != "reproduced" or "offers other tools than the request before it" in part["reason"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 
 from sessions_app.core.compare.strict import same_json
 from sessions_app.core.embedded_json import parsed
@@ -68,11 +69,14 @@ def tools_told_otherwise(run: Run) -> str | None:
     step = next((step for step, _ in main_models(run) if "tools_told" in step.extra), None)
     if step is not None:
         return f"the span of {step_name(step)} defines a tool in two ways"
-    changed = _redefined(run) if run.is_told_by_others else None
-    if changed is None:
+    if not run.is_told_by_others:
         return None
-    name, step = changed
-    return f"{step_name(step)} defines {name} otherwise than the requests before it, and was {TAKEN}"
+    changed = _redefined(run)
+    if changed is not None:
+        name, step = changed
+        return f"{step_name(step)} defines {name} otherwise than the requests before it, and was {TAKEN}"
+    step = _offering_others(run)
+    return step and f"{step_name(step)} offers other tools than the request before it, and was {TAKEN}"
 
 
 def _redefined(run: Run) -> tuple[str, Step] | None:
@@ -85,6 +89,13 @@ def _redefined(run: Run) -> tuple[str, Step] | None:
             if before is not tool and not same_json(before.value, tool.value):
                 return name, step
     return None
+
+
+def _offering_others(run: Run) -> Step | None:
+    """Nobody knows whether the agent offers tools by a rule, or somebody changed a name."""
+    offers = [(step, {str(tool.value.get("name")) for tool in call.tools or ()}) for step, call in main_models(run)]
+    known = [(step, names) for step, names in offers if names]
+    return next((step for (_, before), (step, now) in pairwise(known) if before != now), None)
 
 
 def arguments_told_otherwise(run: Run) -> str | None:
