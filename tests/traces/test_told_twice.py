@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -235,6 +236,40 @@ def test_a_tool_that_a_span_defines_in_two_ways_is_not_proven(definitions, is_an
     assert is_another == ("step 1 (m-1) defines a tool in two ways" in (parameters["reason"] or ""))
 
 
+def test_a_tool_that_its_span_names_with_a_prefix_is_named():
+    reason = proof_of(order_run(name="shop-lookup"))["tool_arguments"]["reason"]
+
+    assert reason == "the span of step 2 (shop-lookup) names the tool shop-lookup"
+
+
+@pytest.mark.parametrize("name", ["gen_ai.tool.parameters", "gen_ai.tool.json_schema", "tool.parameters"])
+@pytest.mark.parametrize(
+    ("schema", "is_another"),
+    [
+        (SCHEMA, False),
+        ({**SCHEMA, "title": "lookup", "description": "Where it is.\n\nArgs: …"}, False),
+        ({"type": "object", "properties": SCHEMA["properties"]}, False),
+        ({**SCHEMA, "required": []}, True),
+        ({**SCHEMA, "properties": {"id": {"type": "integer"}}}, True),
+        ({**SCHEMA, "properties": {**SCHEMA["properties"], "unit": {"type": "string"}}}, True),
+    ],
+    ids=["the same", "with a title", "without a field", "required", "type", "one more"],
+)
+def test_a_tools_span_that_defines_it_otherwise_is_named(name, schema, is_another):
+    spans = order_run()
+    for place in (1, 3):
+        spans[place].attributes["gen_ai.tool.definitions"] = [defined()]
+    spans[2].attributes[name] = json.dumps(schema)
+    if name == "tool.parameters":
+        told = {"openinference.span.kind": "TOOL", "tool.name": "lookup", "output.value": "in Oslo"}
+        spans[2].attributes.update(told)
+
+    parameters = proof_of(spans)["parameters"]
+
+    assert parameters["state"] == ("not_comparable" if is_another else "proven")
+    assert is_another == ("defines its tool otherwise" in (parameters["reason"] or ""))
+
+
 @pytest.mark.parametrize(
     ("asked", "said", "differs"),
     [
@@ -254,6 +289,10 @@ def test_arguments_differ_where_both_tell_of_one(asked, said, differs):
 def test_names_and_texts_may_stand_inside_others():
     assert is_another_name("lookup", "cancel")
     assert not is_another_name("lookup", "functions.lookup")
+    assert not is_another_name("functions.lookup", "lookup")
+    assert is_another_name("lookup", "p")
+    assert is_another_name("lookup", "relookup")
+    assert is_another_name("lookup", "lookup_2")
     assert is_another_text("It is in Oslo.", {"output": "It is in Rome."})
     assert not is_another_text("It is in Oslo.", {"output": "It is in Oslo."})
     assert is_another_text("It is in Oslo.", "It is in Oslo. Or not.")

@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 
-from sessions_app.core.assembly.contradictions import are_other_arguments, is_another_name, told_otherwise
+from sessions_app.core.assembly.contradictions import (
+    are_other_arguments,
+    is_another_definition,
+    is_another_name,
+    told_otherwise,
+)
 from sessions_app.core.assembly.conversation import Conversations, Converted
 from sessions_app.core.assembly.names import name
 from sessions_app.core.assembly.requests import Asked, OpenCalls, Told, same_value
@@ -370,8 +375,25 @@ def _extra(draft: Draft) -> JsonObject:
         **tools,
         **messages,
         **_result_told(draft.told),
+        **_defined_otherwise(draft),
+        **_named_otherwise(draft),
         **_ran_with(draft.told),
     }
+
+
+def _defined_otherwise(draft: Draft) -> JsonObject:
+    asking = draft.parent.node.reading if draft.told and draft.parent and draft.parent.node else None
+    known = {tool.name: tool for tool in asking.tools or ()} if asking is not None else {}
+    said = draft.told.reading.tools or () if draft.told is not None else ()
+    is_other = any(is_another_definition(known[tool.name], tool) for tool in said if tool.name in known)
+    return {"defined": "otherwise"} if is_other else {}
+
+
+def _named_otherwise(draft: Draft) -> JsonObject:
+    """The tool's name in its span, where the step has the one that the model gave."""
+    said = name(draft.told.reading.tool_name) if draft.told is not None else None
+    is_other = isinstance(draft.call, ToolCall) and said not in (None, draft.call.tool_name)
+    return {"named_tool": said} if is_other else {}
 
 
 def unknown_role(converted: Converted | None) -> JsonObject:

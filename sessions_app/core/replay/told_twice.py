@@ -69,6 +69,9 @@ def tools_told_otherwise(run: Run) -> str | None:
     step = next((step for step, _ in main_models(run) if "tools_told" in step.extra), None)
     if step is not None:
         return f"the span of {step_name(step)} defines a tool in two ways"
+    tool = next((step for step, _ in run.tool_calls if "defined" in step.extra), None)
+    if tool is not None:
+        return f"the span of {step_name(tool)} defines its tool otherwise than the request before it"
     if not run.is_told_by_others:
         return None
     changed = _redefined(run)
@@ -76,7 +79,9 @@ def tools_told_otherwise(run: Run) -> str | None:
         name, step = changed
         return f"{step_name(step)} defines {name} otherwise than the requests before it, and was {TAKEN}"
     step = _offering_others(run)
-    return step and f"{step_name(step)} offers other tools than the request before it, and was {TAKEN}"
+    if step is None:
+        return None
+    return f"{step_name(step)} offers other tools than the request before it, and was {TAKEN}"
 
 
 def _redefined(run: Run) -> tuple[str, Step] | None:
@@ -105,6 +110,8 @@ def arguments_told_otherwise(run: Run) -> str | None:
         given = call.arguments.parsed if call.arguments is not None else None
         if "ran_with" in step.extra and not _are_told(given, parsed(step.extra["ran_with"])):
             return f"the span of {step_name(step)} tells of other arguments than the model gave"
+        if "named_tool" in step.extra:
+            return f"the span of {step_name(step)} names the tool {step.extra['named_tool']}"
         if "named_call" in step.extra:
             return f"the span of {step_name(step)} names another call than the model made"
     return None

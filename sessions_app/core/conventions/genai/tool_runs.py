@@ -17,6 +17,7 @@ from sessions_app.core.spans.reading import CallPart, Reading, ResultPart, ToolD
 _ARGUMENTS = ("gen_ai.tool.call.arguments", "tool_arguments", "gcp.vertex.agent.tool_call_args")
 _RESULT = ("gen_ai.tool.call.result", "tool_response", "gcp.vertex.agent.tool_response")
 """Of the convention, of Pydantic AI's first format, of Google's ADK."""
+_SCHEMA = ("gen_ai.tool.json_schema", "gen_ai.tool.parameters")
 _Captured = list[JsonValue]
 """One value, which may be null, or none."""
 
@@ -40,7 +41,7 @@ def add_tool_run(reading: Reading, said: Said, told: Told | None) -> None:
 
 def _definition(name: str, said: Said) -> tuple[ToolDefinition, ...] | None:
     """What the tool's own span says of it."""
-    schema, description = said.take(_object, "gen_ai.tool.json_schema"), said.take(as_text, "gen_ai.tool.description")
+    schema, description = said.take(_object, *_SCHEMA), said.take(as_text, "gen_ai.tool.description")
     if schema is None and description is None:
         return None
     return (ToolDefinition(name=name, description=description, parameters=schema),)

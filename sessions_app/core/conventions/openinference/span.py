@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sessions_app.core.conventions.openinference.messages import HIDDEN, answer_of, input_messages, told
-from sessions_app.core.conventions.openinference.model import model_fields
+from sessions_app.core.conventions.openinference.model import definition_of, model_fields
 from sessions_app.core.conventions.openinference.search import embedding_fields, retrieval_fields
 from sessions_app.core.conventions.owners import SESSION, TENANT, USER, as_identifier, attribute_identifier, identifier
 from sessions_app.core.conventions.steering import is_steering
@@ -134,8 +134,11 @@ def _not_understood(fields: dict[str, Any]) -> set[str]:
 def _tool_fields(read: Read, whole: _Whole, span: Span) -> dict[str, Any]:
     arguments, answer = unwrapped_arguments(whole.input), unwrapped_answer(whole.output)
     said = ErrorInfo(type=None, message=as_text(answer.value)) if answer.is_error else None
+    name, schema = read.text("tool.name") or span.name or None, parsed(read.raw("tool.parameters"))
+    definition = definition_of({"name": name, "description": read.text("tool.description"), "parameters": schema})
     return {
-        "tool_name": read.text("tool.name") or span.name or None,
+        "tool_name": name,
+        "tools": (definition,) if definition is not None and definition.parameters is not None else None,
         "call_id": read.text("tool_call.id") or answer.call_id or arguments.call_id,
         "arguments": arguments.value,
         "has_arguments": whole.has_input,
