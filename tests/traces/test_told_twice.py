@@ -298,9 +298,24 @@ def test_names_and_texts_may_stand_inside_others():
     assert is_another_text("It is in Oslo.", "It is in Oslo. Or not.")
 
 
-@pytest.mark.parametrize("said", ["It is in…", "It is in...", "It is in Os ..", f"It is in Oslo{'o' * 60}"])
+@pytest.mark.parametrize(
+    "said", ["It is in…", "It is in...", "It is in Os ..", f"It is in Oslo{'o' * 51}", "Answer(text='It is in…')"]
+)
 def test_a_text_may_be_cut(said):
     assert not is_another_text(f"It is in Oslo{'o' * 60} by now.", said)
+
+
+LONG = "It is in Oslo and it will be with you on Monday or, if not, then on Tuesday."
+
+
+@pytest.mark.parametrize("said", [LONG[:-1], LONG[:70], f"Answer(text='{LONG[:-5]}now.')", f"text={LONG} Or not."])
+def test_a_long_text_that_ends_otherwise_is_another_one(said):
+    assert is_another_text(LONG, said)
+
+
+@pytest.mark.parametrize("said", [LONG, f"Answer(text='{LONG}')", f"Answer(text='{LONG}', sure=True)", LONG[:64]])
+def test_a_long_text_may_be_printed(said):
+    assert not is_another_text(LONG, said)
 
 
 @pytest.mark.parametrize("said", ["It is in Oslo.", "It is", "It is in Oslo by then…", ".", "…", ""])

@@ -6,6 +6,7 @@ kept as the nearer span tells it, so that the judge finds it.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 
@@ -15,10 +16,11 @@ from sessions_app.core.embedded_json import parsed
 from sessions_app.core.payload import JsonValue
 from sessions_app.core.spans.reading import ToolDefinition
 
-_BEGINNING = 16
-"""Characters of a text by which it is found where it was cut or printed."""
 _CUT = re.compile(r"(.*?)\s*(?:\.{2,}|…)", re.DOTALL)
-_LONG = 64
+_PRINTED_ENDS = ("", *"\"')]}<,\\")
+"""What may follow on a text that was printed whole."""
+_SHORTEST_LIMIT = 64
+_LIMIT_UNITS = (50, 64)
 
 
 def is_another_name(asked: str, said: str) -> bool:
@@ -98,22 +100,35 @@ def is_another_text(text: str, said: JsonValue) -> bool:
 
 def _is_told_in(text: str, said: str) -> bool:
     """As it is, cut, or inside of something that was printed."""
-    text, said = text.strip(), said.strip()
-    beginning = text[:_BEGINNING].splitlines()[0] if text else ""
-    return text == said or _is_printed_in(beginning, said) or _is_cut_of(said, text)
+    return text.strip() == said.strip() or _is_cut_of(said, text.strip()) or _is_printed_in(text.strip(), said)
 
 
-def _is_printed_in(beginning: str, said: str) -> bool:
+def _is_printed_in(text: str, said: str) -> bool:
     """Behind a quote or an equals sign, as in `Answer(text='…')`: words around it make it another text."""
-    return re.search(rf"[\"'=>]{re.escape(beginning)}", said) is not None
+    found = (said[mark.end() :] for mark in re.finditer("[\"'=>]", said))
+    spelled = {text, repr(text)[1:-1], json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1]}
+    return any(_begins_with(rest, each) for rest in found for each in spelled)
+
+
+def _begins_with(rest: str, text: str) -> bool:
+    """With the whole text, or with what was left of it where the print was cut."""
+    if rest.startswith(text) and rest[len(text) :].lstrip()[:1] in _PRINTED_ENDS:
+        return True
+    marked = _CUT.fullmatch(rest.rstrip("\"')]}> \n"))
+    return marked is not None and bool(marked[1]) and text.startswith(marked[1])
 
 
 def _is_cut_of(said: str, text: str) -> bool:
-    """Whether it is the beginning of the text. One full stop marks no cut; who cuts without a mark cuts long texts."""
-    marked = _CUT.fullmatch(said)
+    """Whether it is the beginning of the text. One full stop marks no cut; who cuts without a mark cuts at a limit."""
+    marked = _CUT.fullmatch(said.strip())
     if marked is not None:
         return bool(marked[1]) and text.startswith(marked[1])
-    return len(said) >= _LONG and text.startswith(said)
+    return _is_limit(len(said)) and text.startswith(said)
+
+
+def _is_limit(length: int) -> bool:
+    """Whether somebody may have set it: attributes are cut at lengths such as 128, 250 or 4096."""
+    return length >= _SHORTEST_LIMIT and any(length % unit == 0 for unit in _LIMIT_UNITS)
 
 
 def leaves(value: JsonValue) -> Iterator[str]:
