@@ -42,7 +42,7 @@ from sessions_app.core.replay.proof import (
     up_to,
 )
 from sessions_app.core.replay.ran_with import arguments_part
-from sessions_app.core.replay.rewriting import Rewriting, in_words, unrecorded_words
+from sessions_app.core.replay.rewriting import Rewriting, in_words, made_otherwise, unrecorded_words
 from sessions_app.core.replay.told_twice import (
     arguments_told_otherwise,
     messages_told_otherwise,
@@ -445,7 +445,9 @@ def _requests(played: Played) -> Part:
     told = next((told for each in tellings if (told := each(run)) is not None), None)
     if played.rewritten:
         rewritten = _other_past(played) or in_words(played.rewritten)
-        return not_comparable("; ".join(each for each in (rewritten, told) if each is not None))
+        histories = {answer.step: answer.history for answer in played.plan.answers if answer.history is not None}
+        named = rewritten, made_otherwise(played.rewritten, histories), told
+        return not_comparable("; ".join(each for each in named if each is not None))
     missing = _unrecorded_requests(run)
     found = _comparable(played, "messages", missing or _NO_REQUESTS)
     ours = kept_turns(run), _not_made_again(run), played.taken_instructions, _of_checks(played), told

@@ -9,8 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 
 from sessions_app.core.clipping import shortened
+from sessions_app.core.compare.strict import same_json
+from sessions_app.core.history import History, messages
 from sessions_app.core.judge.reading import count
 from sessions_app.core.payload import JsonObject
 from sessions_app.core.run import Run, Step
@@ -73,6 +76,17 @@ def unrecorded_words(run: Run) -> str | None:
 def was_rewritten_in_place(run: Run) -> bool:
     """Whether code changed messages that the recorder had written down: the record does not hold the change."""
     return run.extra.get("recorder.rewritten_in_place") is True
+
+
+def made_otherwise(rewritten: Mapping[int, Rewriting], histories: Mapping[int, History]) -> str | None:
+    """The first message that code made for two requests that follow on each other, and not alike: by its place, as
+    nobody knows what the code would have made."""
+    for (step, one), (later, other) in pairwise((step, each) for step, each in rewritten.items() if step in histories):
+        before, after = messages(histories[step]), messages(histories[later])
+        for at in sorted({*one.made} & {*other.made} & {*range(min(len(before), len(after)))}):
+            if not same_json(before[at].value, after[at].value):
+                return f"messages[{at}] of step {later} is not that of step {step}"
+    return None
 
 
 def in_words(rewritten: Mapping[int, Rewriting]) -> str:
