@@ -286,3 +286,25 @@ def test_a_tool_that_one_request_names_otherwise_is_not_proven(spans: list[Span]
     part = result.facts["proof"]["parameters"]
     assert part["state"] != "proven"
     assert result.verdict != "reproduced" or "offers other tools than the request before it" in part["reason"]
+
+
+@pytest.mark.parametrize(
+    ("name", "part", "words"),
+    [
+        ("input.value", "tool_arguments", "tells its arguments in two ways"),
+        ("output.value", "requests", "tells the result in two ways"),
+    ],
+)
+def test_a_tools_span_that_tells_its_call_in_two_conventions_and_otherwise_is_named(
+    name: str, part: str, words: str
+) -> None:
+    whole = list(Capture(CHOICE / "vercel-ai-openinference" / "order_lookup").spans)
+    at = next(at for at, span in enumerate(whole) if "kettle" in str(span.attributes.get(name)) and _is_tool(span))
+
+    for said, is_other in (("kettle", False), ("teapot", True)):
+        _, result = replayed_of(changed(whole, at, name, "kettle", said))
+        assert (words in (result.facts["proof"][part]["reason"] or "")) is is_other
+
+
+def _is_tool(span: Span) -> bool:
+    return span.attributes.get("openinference.span.kind") == "TOOL"

@@ -377,6 +377,7 @@ def _extra(draft: Draft) -> JsonObject:
         **_result_told(draft.told),
         **_defined_otherwise(draft),
         **_named_otherwise(draft),
+        **_given_otherwise(draft.told),
         **_ran_with(draft.told),
     }
 
@@ -387,6 +388,11 @@ def _defined_otherwise(draft: Draft) -> JsonObject:
     said = draft.told.reading.tools or () if draft.told is not None else ()
     is_other = any(is_another_definition(known[tool.name], tool) for tool in said if tool.name in known)
     return {"defined": "otherwise"} if is_other else {}
+
+
+def _given_otherwise(told: Told | None) -> JsonObject:
+    is_other = told is not None and told.reading.are_arguments_told_otherwise
+    return {"arguments_told": "otherwise"} if is_other else {}
 
 
 def _named_otherwise(draft: Draft) -> JsonObject:
@@ -407,6 +413,8 @@ def _other_roles(converted: Converted | None) -> JsonObject:
 
 
 def _result_told(told: Told | None) -> JsonObject:
+    if told is not None and told.reading.is_result_told_otherwise:
+        return {"result_told": "in two ways"}
     if told is None or told.asked is None or not (told.asked.has_result and told.reading.has_result):
         return {}
     given, said = told.asked.result, told.reading

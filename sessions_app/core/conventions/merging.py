@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import fields
 
-from sessions_app.core.conventions.told_twice import are_messages_told_otherwise, are_tools_told_otherwise
+from sessions_app.core.conventions.told_twice import (
+    are_messages_told_otherwise,
+    are_tools_told_otherwise,
+    is_value_told_otherwise,
+)
 from sessions_app.core.spans.reading import Reading
 
 _TOGETHER = {"result": "has_result", "arguments": "has_arguments"}
@@ -26,6 +30,10 @@ def _fill(reading: Reading, other: Reading) -> None:
     if reading.kind == "model":
         reading.are_messages_told_otherwise |= are_messages_told_otherwise(reading, other)
         reading.are_tools_told_otherwise |= are_tools_told_otherwise(reading.tools, other.tools)
+    if reading.has_arguments and other.has_arguments:
+        reading.are_arguments_told_otherwise |= is_value_told_otherwise(reading.arguments, other.arguments)
+    if reading.has_result and other.has_result:
+        reading.is_result_told_otherwise |= is_value_told_otherwise(reading.result, other.result)
     gaps = [name for name in _ALONE if (said := getattr(reading, name)) is None or said is False]
     for name, captured in _TOGETHER.items():
         gaps += () if getattr(reading, captured) else (name, captured)

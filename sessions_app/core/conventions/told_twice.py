@@ -32,6 +32,14 @@ def are_tools_told_otherwise(left: Tools, right: Tools) -> bool:
     return any(tool != known.get(tool.name, tool) for tool in left or () if tool.parameters is not None)
 
 
+def is_value_told_otherwise(left: JsonValue, right: JsonValue) -> bool:
+    """Of a tool: whether both tell an object or a list, or both a text, and not the same. Conventions also wrap."""
+    one, other = parsed(left), parsed(right)
+    if isinstance(one, dict | list) and isinstance(other, type(one)):
+        return canonical_json(one) != canonical_json(other)
+    return isinstance(one, str) and isinstance(other, str) and one.strip() != other.strip()
+
+
 def _said(messages: Messages) -> list[bytes]:
     """Without the words of the system, which some keep apart."""
     parts = [part for message in messages or () if message.role != "system" for part in message.parts]

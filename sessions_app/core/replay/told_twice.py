@@ -110,6 +110,8 @@ def arguments_told_otherwise(run: Run) -> str | None:
         given = call.arguments.parsed if call.arguments is not None else None
         if "ran_with" in step.extra and not _are_told(given, parsed(step.extra["ran_with"])):
             return f"the span of {step_name(step)} tells of other arguments than the model gave"
+        if "arguments_told" in step.extra:
+            return f"the span of {step_name(step)} tells its arguments in two ways"
         if "named_tool" in step.extra:
             return f"the span of {step_name(step)} names the tool {step.extra['named_tool']}"
         if "named_call" in step.extra:

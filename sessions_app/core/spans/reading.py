@@ -157,6 +157,9 @@ class Reading:
     has_arguments: bool = False
     """Null is an argument like any other: this says whether it was captured. Likewise `has_result`."""
     has_result: bool = False
+    are_arguments_told_otherwise: bool = False
+    """Whether the span tells them twice, and not alike. Likewise `is_result_told_otherwise`."""
+    is_result_told_otherwise: bool = False
     is_result_quoted: bool = False
     """Whether the span spells the result as the JSON of a text."""
 
