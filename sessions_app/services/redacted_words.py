@@ -26,9 +26,13 @@ class _Columns(NamedTuple):
 
 
 _COLUMNS: dict[type[Model], _Columns] = {
-    Replay: _Columns("project", ("order", "course", "divergence", "facts", "stopped_at"), ("error",)),
+    Replay: _Columns("project", ("order", "course", "divergence", "facts", "stopped_at"), ("error", "fork_id")),
     SessionReplay: _Columns("project", ("order",)),
-    Golden: _Columns("project", ("checks", "order"), ("description", "expected_outcome", "quarantine_reason")),
+    Golden: _Columns(
+        "project",
+        ("checks", "order", "fails_on", "passes_on"),
+        ("description", "expected_outcome", "quarantine_reason"),
+    ),
     GoldenRun: _Columns("golden__project", ("checks",), ("words",)),
     Note: _Columns("run__project", (), ("text",)),
     ColdCase: _Columns("run__project", (), ("reason",)),

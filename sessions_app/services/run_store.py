@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from django.contrib.postgres.search import SearchVector
 from django.db import transaction
-from django.db.models import QuerySet, TextField, Value
+from django.db.models import CharField, F, Func, QuerySet, TextField, Value
+from django.db.models.functions import Cast
 from django.utils import timezone
 
 from sessions_app import models
@@ -24,8 +25,10 @@ from sessions_app.mapping.run_contents import write_content
 from sessions_app.mapping.stored import Collector
 from sessions_app.services.contents import release
 from sessions_app.services.judgement import judgement_columns, rules
+from sessions_app.services.tags import MOST
 
 _TEXT = TextField()
+_ID = CharField(max_length=512)
 _SEARCH_CHARACTERS = 100_000
 """How much of a run's texts the full-text index reads; a tsvector holds 1 MB at most."""
 
@@ -88,8 +91,27 @@ def store_assembled(project: models.Project, run: Run, *, source: bytes | None, 
 
 
 def rewrite(row: models.Run, run: Run, *, source: bytes | None) -> None:
-    """Write it over with what was made of it; what people and replays said of it stays."""
+    """Write it over with what was made of it; what people and replays said of it stays.
+
+    Raises `RunConflict` where it gets another id that a run of the project has.
+    """
+    if run.run_id != row.run_id:
+        _rename(row, run.run_id)
     _write_over(row, row.project, run, run_digest(run), source)
+
+
+def _rename(row: models.Run, name: str) -> None:
+    """Forks and goldens name runs by their ids; so do runs in their content, which is not written here."""
+    lock_name(row.project, name)
+    if models.Run.objects.filter(project=row.project, run_id=name).exists():
+        raise RunConflict(row.run_id)
+    models.Replay.objects.filter(project=row.project, fork_id=row.run_id).update(fork_id=name)
+    ids = {column: _replaced(column, row.run_id, name) for column in ("fails_on", "passes_on")}
+    models.Golden.objects.filter(project=row.project).update(**ids)
+
+
+def _replaced(column: str, old: str, new: str) -> Func:
+    return Func(F(column), Cast(Value(old), _ID), Cast(Value(new), _ID), function="array_replace")
 
 
 def rewrite_content(content: models.RunContent, run: Run) -> models.RunContent:
@@ -153,7 +175,19 @@ def _write_over(row: models.Run, project: models.Project, run: Run, digest: str,
     row.save()
     release(models.RunContent.objects.filter(pk=content))
     if session.pk != row.session.pk:
-        delete_empty([session.pk])
+        _follow(session, row.session)
+
+
+def _follow(left: models.Session, joined: models.Session) -> None:
+    """What people made of a session goes where its last run went."""
+    held = models.Session.objects.select_for_update().filter(pk=left.pk).first()
+    if held is None or models.Run.objects.filter(session=held).exists():
+        return
+    models.SessionReplay.objects.filter(session=held).update(session=joined)
+    if held.tags:
+        joined.tags = sorted({*joined.tags, *held.tags})[:MOST]
+        joined.save(update_fields=["tags"])
+    held.delete()
 
 
 def _written(project: models.Project, run: Run, digest: str, source: bytes | None) -> dict[str, object]:

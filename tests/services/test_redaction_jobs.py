@@ -15,13 +15,17 @@ from sessions_app.core.redaction.own_rules import ON_AT_FIRST
 from sessions_app.mapping.load import load_run
 from sessions_app.models import (
     ColdCase,
+    Golden,
     HistoryNode,
     IngestNote,
     Note,
     Project,
     RedactionJob,
+    Replay,
     Run,
     RunContent,
+    Session,
+    SessionReplay,
     SpanBatch,
 )
 from sessions_app.services import redacted_runs, redaction_jobs, replay_work
@@ -202,3 +206,64 @@ def test_a_payload_that_another_run_needs_stays(project, user):
     assert list(problems()) == []
     assert not HistoryNode.objects.exists()
     assert not SpanBatch.objects.exists()
+
+
+# --- ids that a rule finds -----------------------------------------------------------------------
+
+
+def recorded(project: Project, name: str, **fields: object) -> Run:
+    record = make_record(name, make_tool_step(result="one"), session_id=f"chat with {SECRET}", **fields)
+    return ingest_document(project, json.dumps(record).encode()).run
+
+
+def test_links_lead_to_runs_whose_ids_a_rule_changed(project, user):
+    run = recorded(project, f"order-{SECRET}")
+    child = recorded(project, f"below-{SECRET}", parent={"run_id": run.run_id, "step": 1})
+    Session.objects.update(tags=["refund"])
+    asked = SessionReplay.objects.create(project=project, session=run.session)
+    fork = Replay.objects.create(
+        project=project, run=run, content=run.content, number=1, mode="fork", fork_id=f"{run.run_id}_fork_1"
+    )
+    golden = Golden.objects.create(
+        project=project, run=run, name="kept", checks=[], fails_on=[run.run_id], passes_on=["other", child.run_id]
+    )
+
+    applied(project, user)
+
+    for row in (run, child, asked, fork, golden):
+        row.refresh_from_db()
+    assert places_of(SECRET) - {"sessions_app_project.redaction"} == set()
+    assert child.parent_run_id == load_run(run).run_id == run.run_id
+    assert (golden.fails_on, golden.passes_on) == ([run.run_id], ["other", child.run_id])
+    assert fork.fork_id == f"{run.run_id}_fork_1"
+    assert asked.session == run.session == child.session == Session.objects.get()
+    assert run.session.tags == ["refund"]
+    assert list(problems()) == []
+
+
+def test_a_session_and_what_came_of_it_since_the_rule_are_one(project, user):
+    run = recorded(project, "before")
+    Session.objects.update(tags=["refund"])
+    asked = SessionReplay.objects.create(project=project, session=run.session)
+    save_rules(project, RULES)
+    later = recorded(project, "since")
+    assert later.session != run.session
+
+    applied(project, user)
+
+    for row in (run, asked):
+        row.refresh_from_db()
+    assert asked.session == run.session == later.session == Session.objects.get()
+    assert run.session.tags == ["refund"]
+
+
+def test_a_run_whose_changed_id_is_taken_stays_and_is_named(project, user):
+    """It was sent once more after the rule was saved."""
+    run = recorded(project, f"order-{SECRET}")
+    save_rules(project, RULES)
+    recorded(project, run.run_id)
+
+    job = applied(project, user)
+
+    assert (job.state, job.unchanged) == ("done", [run.run_id])
+    assert list(problems()) == []
