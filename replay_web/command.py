@@ -10,6 +10,7 @@ COMMANDS = {
     "projects": "list the projects, create one, rename one",
     "members": "who belongs to a project: list, invite by a link, change roles, remove",
     "keys": "the API keys of a project: list, create, rotate, revoke",
+    "redaction": "apply a project's rules of redaction to what is stored, with counts first",
     "import": "take in recordings from files",
     "replay": "replay a run",
     "fork": "fork a run from a step, with a change",

@@ -25,6 +25,7 @@ from sessions_app.api import (
     observed,
     projects,
     reads,
+    redaction,
     runs,
     session_replays,
     tags,
@@ -49,6 +50,7 @@ api = DescribedApi(
 api.add_decorator(refuse_unknown_parameters)
 api.add_router("", about.router)
 api.add_router("", projects.router)
+api.add_router("", redaction.router)
 api.add_router("", exports.router)  # first, for the address of a run takes all that follows it
 api.add_router("", forks.router)
 api.add_router("", goldens.router)

@@ -27,8 +27,8 @@ _NAMED = 20
 """Ids of what could not be changed that are kept."""
 
 
-class RulesChanged(ReplayProductError):
-    """What was counted are other rules than those of now."""
+class NotCounted(ReplayProductError):
+    """Nobody has seen yet what the rules of now would take out."""
 
 
 def open_job(project: Project) -> RedactionJob | None:
@@ -37,22 +37,25 @@ def open_job(project: Project) -> RedactionJob | None:
     return RedactionJob.objects.filter(project=project).exclude(state__in=over).first()
 
 
-def ask_for_count(project: Project, user: User) -> RedactionJob:
+def last_job(project: Project) -> RedactionJob | None:
+    """The open one, or the one that was over last."""
+    return RedactionJob.objects.filter(project=project).order_by("-pk").first()
+
+
+def ask_for_count(project: Project, user: User | None) -> RedactionJob:
     """Count what the rules of now would change. One that was counted before, and not started, is dropped."""
     with transaction.atomic():
-        RedactionJob.objects.filter(
-            project=project, state__in=(RedactionState.COUNTING, RedactionState.COUNTED)
-        ).update(state=RedactionState.CANCELLED, finished_at=timezone.now())
+        cancel(project)
         at_work = open_job(project)
         return at_work or RedactionJob.objects.create(project=project, rules=project.redaction, requested_by=user)
 
 
-def start(project: Project, user: User) -> None:
-    """Apply what was counted. Raises `RulesChanged`; nothing happens where nothing was counted."""
+def start(project: Project, user: User | None) -> None:
+    """Apply what was counted. Raises `NotCounted`."""
     counted = RedactionJob.objects.filter(project=project, state=RedactionState.COUNTED)
     if counted.exclude(rules=project.redaction).exists():
-        raise RulesChanged("The rules were changed after the count; count again.")
-    counted.update(
+        raise NotCounted("The rules were changed after the count; count again.")
+    started = counted.update(
         state=RedactionState.APPLYING,
         phase=RedactionPhase.TRACES,
         position=0,
@@ -60,6 +63,8 @@ def start(project: Project, user: User) -> None:
         started_by=user,
         started_at=timezone.now(),
     )
+    if not started:
+        raise NotCounted("Nothing was counted yet, or it was started already.")
 
 
 def cancel(project: Project) -> None:

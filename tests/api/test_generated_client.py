@@ -212,4 +212,16 @@ def manage(api):
     rotated = api("rotate_key", key.key_id, body=api.body("RotationRequest", examples.ROTATION))
     assert {key.key_id, rotated.key_id} <= {each.key_id for each in api("list_keys").items}
     api("delete_key", rotated.key_id)
+    redact_what_is_stored(api)
     api._client = examples_key
+
+
+def redact_what_is_stored(api):
+    assert api("post_redaction_job").state == "counting"
+    until = time.monotonic() + 60
+    while (job := api("get_redaction_job")).state != "counted":
+        assert time.monotonic() < until, job
+        time.sleep(0.1)
+    assert job.counts.to_dict() == {}
+    api("delete_redaction_job")
+    assert api("start_redaction_job", status=409).error.code == "not_counted"

@@ -10,6 +10,8 @@ from tests.api.described import description, errors_in, operations, problem_of, 
 from tests.builders import make_tool_step, post_run, project_client
 
 WITHOUT_BODY = {
+    "post_redaction_job",
+    "start_redaction_job",
     "continue_replay",
     "step_replay",
     "cancel_replay",

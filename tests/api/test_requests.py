@@ -84,7 +84,7 @@ def test_every_body_but_recordings_is_closed():
 # --- HEAD ----------------------------------------------------------------------------------------
 
 
-REFUSED = ("comparisons", "exports/goldens")
+REFUSED = ("comparisons", "exports/goldens", "redaction-job")
 """Where nothing is named, or nothing is there."""
 
 

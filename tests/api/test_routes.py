@@ -30,7 +30,11 @@ TABLE = {
     ("GET", "/api/v1/version"): (200, 200, 200),
     ("GET", "/api/v1/agents"): (403, 200, 200),
     ("GET", "/api/v1/projects"): (403, 200, 200),
-    ("POST", "/api/v1/projects"): (403, 403, 403),  # these need scope admin: tests/api/test_projects.py
+    ("POST", "/api/v1/projects"): (
+        403,
+        403,
+        403,
+    ),  # these need scope admin: test_projects.py, test_redaction.py
     ("PATCH", "/api/v1/projects/{slug:project}"): (403, 403, 403),
     ("GET", "/api/v1/members"): (403, 403, 403),
     ("PATCH", "/api/v1/members/{username}"): (403, 403, 403),
@@ -42,6 +46,10 @@ TABLE = {
     ("POST", "/api/v1/keys"): (403, 403, 403),
     ("DELETE", "/api/v1/keys/{int:key_id}"): (403, 403, 403),
     ("POST", "/api/v1/keys/{int:key_id}/rotate"): (403, 403, 403),
+    ("GET", "/api/v1/redaction-job"): (403, 403, 403),
+    ("POST", "/api/v1/redaction-job"): (403, 403, 403),
+    ("DELETE", "/api/v1/redaction-job"): (403, 403, 403),
+    ("POST", "/api/v1/redaction-job/start"): (403, 403, 403),
     ("POST", "/api/v1/runs"): (200, 200, 201),
     ("GET", "/api/v1/runs"): (403, 200, 200),
     ("GET", "/api/v1/replays"): (403, 200, 200),

@@ -147,7 +147,7 @@ def test_nothing_is_applied_that_was_not_counted(project, user):
     work_to_the_end()
     save_rules(project, RULES)
 
-    with pytest.raises(redaction_jobs.RulesChanged):
+    with pytest.raises(redaction_jobs.NotCounted):
         redaction_jobs.start(project, user)
 
     assert redaction_jobs.ask_for_count(project, user).rules == project.redaction

@@ -109,8 +109,8 @@ def change_stored(request: HttpRequest, project: Project) -> HttpResponse:
         return HttpResponseBadRequest()
     try:
         do(project, request.user)
-    except redaction_jobs.RulesChanged as changed:
-        messages.error(request, str(changed))
+    except redaction_jobs.NotCounted as error:
+        messages.error(request, str(error))
     return redirect(reverse("redaction", args=[project.slug]) + "#stored")
 
 

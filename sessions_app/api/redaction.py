@@ -1,0 +1,88 @@
+"""The project's rules of redaction, applied to what is stored. Keys of the scope admin count, look and start."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from django.http import HttpRequest
+from ninja import Router, Status
+from pydantic import Field
+
+from sessions_app.api.auth import AdminKeyHolder, key_of, project_of
+from sessions_app.api.errors import Refused, not_found
+from sessions_app.api.schemas import Answer, Moment
+from sessions_app.api.shapes import moment
+from sessions_app.core.payload import JsonObject
+from sessions_app.models import RedactionJob
+from sessions_app.services import redaction_jobs
+
+router = Router(auth=AdminKeyHolder(), tags=["redaction"])
+
+
+class CountBody(Answer):
+    values: int
+    runs: int = Field(description="In how many runs these are.")
+
+
+class RedactionBody(Answer):
+    state: Literal["counting", "counted", "applying", "done", "cancelled"]
+    done: int = Field(description="Runs that were counted; once started, runs and traces that were gone through.")
+    total: int = Field(description="How many there are.")
+    counts: dict[str, CountBody] = Field(description="By rule: what it would take out, or was about to.")
+    changed: dict[str, int] = Field(description="How many runs, traces, words and payloads were changed or deleted.")
+    unchanged: list[str] = Field(description="Ids of runs and traces that could not be changed, the first twenty.")
+    requested_by: str | None
+    started_by: str | None
+    created_at: Moment
+    started_at: Moment | None
+    finished_at: Moment | None
+
+
+@router.get("/redaction-job", response={200: RedactionBody, 404: None})
+def get_redaction_job(request: HttpRequest) -> JsonObject:
+    """How far the last one is, with its counts."""
+    job = redaction_jobs.last_job(project_of(request))
+    if job is None:
+        raise not_found("redaction job")
+    return _shape(job)
+
+
+@router.post("/redaction-job", response={202: RedactionBody})
+def post_redaction_job(request: HttpRequest) -> Status[JsonObject]:
+    """Count what the project's rules would take out of what is stored. Nothing is changed before it is started."""
+    key = key_of(request)
+    return Status(202, _shape(redaction_jobs.ask_for_count(key.project, key.created_by)))
+
+
+@router.post("/redaction-job/start", response={202: RedactionBody, 409: None})
+def start_redaction_job(request: HttpRequest) -> Status[JsonObject]:
+    """Take out what was counted. This cannot be undone."""
+    key = key_of(request)
+    try:
+        redaction_jobs.start(key.project, key.created_by)
+    except redaction_jobs.NotCounted as error:
+        raise Refused(409, "not_counted", str(error)) from None
+    return Status(202, get_redaction_job(request))
+
+
+@router.delete("/redaction-job", response={204: None})
+def delete_redaction_job(request: HttpRequest) -> Status[None]:
+    """Drop a count that was not started. One that was started goes on."""
+    redaction_jobs.cancel(project_of(request))
+    return Status(204, None)
+
+
+def _shape(job: RedactionJob) -> JsonObject:
+    people = {"requested_by": job.requested_by, "started_by": job.started_by}
+    return {
+        "state": job.state,
+        "done": job.looked_at,
+        "total": redaction_jobs.size_of(job),
+        "counts": {rule: {"values": values, "runs": runs} for rule, (values, runs) in job.counts.items()},
+        "changed": job.changed,
+        "unchanged": job.unchanged,
+        **{name: person and person.get_username() for name, person in people.items()},
+        "created_at": moment(job.created_at),
+        "started_at": moment(job.started_at),
+        "finished_at": moment(job.finished_at),
+    }
