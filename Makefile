@@ -1,5 +1,5 @@
 # Short names; manage.py does the work.
-.PHONY: up test lint check format lock dev docs
+.PHONY: up test lint check format lock dev docs audit
 
 VENV := .venv/bin
 
@@ -35,6 +35,14 @@ build/docs/bin/mkdocs: requirements-docs.lock
 	python3 -m venv build/docs
 	build/docs/bin/python -m pip install --quiet --require-hashes -r requirements-docs.lock
 	@touch $@
+
+# Known vulnerabilities of what the lock files name. Needs a network where the advisory data can be had.
+audit: build/audit/bin/pip-audit
+	@python3 .ci/audit $< requirements.lock requirements-dev.lock requirements-docs.lock
+
+build/audit/bin/pip-audit:
+	python3 -m venv build/audit
+	build/audit/bin/python -m pip install --quiet pip-audit==2.10.1
 
 # After a change of requirements.in or requirements-dev.in. `make lock UPGRADE=--upgrade` takes newer versions.
 COMPILE := $(VENV)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
