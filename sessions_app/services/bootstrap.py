@@ -35,12 +35,17 @@ def prepare_home(home: Path, url: str) -> None:
 
     Running it again changes nothing but the address; removed examples stay removed.
     """
-    file = home / "secrets" / "connection.json"
+    file = home / "secrets" / _KEY_NAME
     known = _still_good(_read(file))
     if not User.objects.exists():
         known = _fill()
     file.parent.mkdir(mode=0o700, exist_ok=True)
     write_private(file, {**known, "url": url})
+
+
+def address_of(home: Path) -> str | None:
+    """Where `up` served at its last start; none where the server is run without it."""
+    return _read(home / "secrets" / _KEY_NAME).get("url")
 
 
 def _fill() -> dict[str, str]:

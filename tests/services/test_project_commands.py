@@ -5,7 +5,9 @@ from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 from django.test import Client
 
-from sessions_app.models import ApiKey, Membership, Project
+from replay_web.supervisor.home import Home
+from sessions_app.models import ApiKey, Invitation, Membership, Project
+from sessions_app.services.bootstrap import prepare_home
 from sessions_app.services.keys import find_key
 from tests.web.making import make_user
 
@@ -42,6 +44,16 @@ def test_a_colleague_is_invited_promoted_and_removed(shop, say):
     assert say("members", "shop") == "ann\tadmin\nvera\tviewer"
     assert say("members", "shop", "role", "vera", "member") == "ann\tadmin\nvera\tmember"
     assert say("members", "shop", "remove", "vera") == "ann\tadmin"
+
+
+def test_an_invitation_leads_to_the_address_of_up(shop, say, tmp_path, settings):
+    settings.HOME = Home(tmp_path)
+    with pytest.raises(CommandError, match="--url"):
+        say("members", "shop", "invite")
+    assert not Invitation.objects.exists()
+
+    prepare_home(tmp_path, "http://127.0.0.1:8651")
+    assert say("members", "shop", "invite").startswith("http://127.0.0.1:8651/invitations/")
 
 
 def test_a_key_is_created_replaced_and_revoked(shop, say):

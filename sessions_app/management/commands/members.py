@@ -3,6 +3,7 @@
 from argparse import ArgumentParser
 from typing import Any
 
+from django.conf import settings
 from django.core.management import BaseCommand, CommandError
 from django.urls import reverse
 
@@ -10,6 +11,7 @@ from sessions_app.management.projects import project_named
 from sessions_app.models import Membership, Project
 from sessions_app.models.projects import Role
 from sessions_app.queries.projects import members_of
+from sessions_app.services.bootstrap import address_of
 from sessions_app.services.projects import LastAdministrator, invite, remove_member, set_role
 
 
@@ -23,7 +25,9 @@ class Command(BaseCommand):
         actions.add_parser("list", help="names and roles")
         invitation = actions.add_parser("invite", help="print a link by which one person joins, within seven days")
         invitation.add_argument("--role", choices=Role.values, default=Role.MEMBER)
-        invitation.add_argument("--url", default="http://127.0.0.1:8000", help="of this server; %(default)s")
+        invitation.add_argument(
+            "--url", help="of this server, such as https://replay.example.org; known where `up` runs it"
+        )
         role = actions.add_parser("role", help="give a member another role")
         role.add_argument("username")
         role.add_argument("role", choices=Role.values)
@@ -41,8 +45,11 @@ class Command(BaseCommand):
             self.stdout.write(f"{member.user.get_username()}\t{member.role}")
 
     def _invite(self, project: Project, options: dict[str, Any]) -> None:
+        url = options["url"] or address_of(settings.HOME.path)
+        if not url:
+            raise CommandError("Add the address of this server to the link: --url https://replay.example.org")
         _, token = invite(project, options["role"], None)
-        self.stdout.write(options["url"].rstrip("/") + reverse("invitation", args=[token]))
+        self.stdout.write(url.rstrip("/") + reverse("invitation", args=[token]))
 
     def _role(self, project: Project, options: dict[str, Any]) -> None:
         set_role(_member(project, options["username"]), options["role"])
