@@ -141,7 +141,10 @@ def test_a_hostile_browser_is_shown_as_text(bob):
 def test_sign_out_needs_a_post(bob):
     client = client_of(bob)
 
-    assert client.get("/sign-out").status_code == 405
+    answer = client.get("/sign-out")
+
+    assert (answer.status_code, answer["Allow"]) == (405, "POST")
+    assert "This address only accepts a form." in answer.content.decode()
     assert client.post("/sign-out")["Location"] == "/sign-in"
     assert client.get("/p/shop/sessions").status_code == 302
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import secrets
 import sys
+from collections.abc import Callable
 
 from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse
@@ -43,6 +44,18 @@ def bad_request(request: HttpRequest, exception: Exception | None = None) -> Htt
 def gone(request: HttpRequest, missing: StoredBytesMissing) -> HttpResponse:
     """For pages that can show nothing without them."""
     return render(request, "errors/410.html", {"missing": missing.name}, status=410)
+
+
+def explain_wrong_methods(get_response: Callable[[HttpRequest], HttpResponse]) -> Callable[[HttpRequest], HttpResponse]:
+    """Middleware: the address of a form, opened as a page, says so; Django answers with nothing."""
+
+    def respond(request: HttpRequest) -> HttpResponse:
+        response = get_response(request)
+        if response.status_code == 405 and not response.content:
+            response.content = render(request, "errors/405.html").content
+        return response
+
+    return respond
 
 
 def csrf_failed(request: HttpRequest, reason: str = "") -> HttpResponse:
