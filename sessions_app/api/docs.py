@@ -2,19 +2,40 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from ninja import NinjaAPI
 
+GROUPS = {
+    "Send and read runs": ("runs", "payloads", "exports"),
+    "Sessions": ("sessions", "notes"),
+    "Replay": ("replays", "session replays"),
+    "Fork and resume": ("forks", "checkpoints"),
+    "Compare": ("comparisons", "cold cases"),
+    "Goldens": ("goldens", "datasets"),
+    "Projects, members and keys": ("projects",),
+    "This server": ("server",),
+}
+"""Headings of the page, and the tags of what stands under each."""
 _METHODS = ("get", "post", "put", "patch", "delete")
 
 
 def docs_page(request: HttpRequest, api: NinjaAPI) -> HttpResponse:
     schema = api.get_openapi_schema()
-    context = {"operations": operations(schema), "schemas": schemas(schema)}
+    context = {
+        "groups": groups(operations(schema)),
+        "schemas": schemas(schema),
+        "base": request.build_absolute_uri("/").rstrip("/"),
+    }
     return render(request, "api/docs.html", context)
+
+
+def groups(found: list[dict[str, Any]]) -> list[tuple[str, list[dict[str, Any]]]]:
+    """In the order in which people come to need them."""
+    return [(title, [each for tag in tags for each in found if each["tag"] == tag]) for title, tags in GROUPS.items()]
 
 
 def operations(schema: dict[str, Any]) -> list[dict[str, Any]]:
@@ -22,6 +43,7 @@ def operations(schema: dict[str, Any]) -> list[dict[str, Any]]:
     return [
         {
             "method": method.upper(),
+            "tag": described["tags"][0],
             "path": path,
             "summary": described.get("description") or described.get("summary"),
             "parameters": described.get("parameters", []),
@@ -42,6 +64,7 @@ def schemas(schema: dict[str, Any]) -> list[dict[str, Any]]:
     return [
         {
             "name": name,
+            "example": _example(body),
             "fields": [
                 {"name": field, "type": _type(described), "about": described.get("description", "")}
                 for field, described in body.get("properties", {}).items()
@@ -49,6 +72,11 @@ def schemas(schema: dict[str, Any]) -> list[dict[str, Any]]:
         }
         for name, body in sorted(found.items())
     ]
+
+
+def _example(body: dict[str, Any]) -> str:
+    examples = body.get("examples", [])
+    return json.dumps(examples[0], indent=2, ensure_ascii=False) if examples else ""
 
 
 def _whole(schema: dict[str, Any], answer: dict[str, Any]) -> dict[str, Any]:

@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from sessions_app.api.docs import GROUPS
 from sessions_app.models import Run
 from tests.api.described import description, errors_in, operations, problem_of, whole
 from tests.builders import make_tool_step, post_run, project_client
@@ -166,6 +167,17 @@ def test_the_page_shows_what_refusals_mean_and_what_files_are(client):
     assert "text/markdown, text/plain, text/html, application/json" in text
     assert 'href="#schema-ErrorAnswer"' in text
     assert 'id="schema-ObservedRequest"' in text
+    assert f"{page.wsgi_request.build_absolute_uri('/')}api/v1/runs" in text
+
+
+def test_every_operation_stands_under_a_heading_of_the_page():
+    titled = [operation["operationId"] for tag in sum(GROUPS.values(), ()) for operation in of_tag(tag)]
+
+    assert sorted(titled) == sorted(operation["operationId"] for operation in operations().values())
+
+
+def of_tag(tag):
+    return [operation for operation in operations().values() if operation["tags"] == [tag]]
 
 
 @pytest.mark.django_db
