@@ -205,7 +205,7 @@ def test_results_whose_keys_a_tools_span_tells_in_another_order_are_not_proven(t
     assert is_another == ("tells the result with its keys in another order" in (requests["reason"] or ""))
 
 
-SCHEMA = {"type": "object", "properties": {"id": {"type": "string"}}, "required": ["id"]}
+SCHEMA: dict[str, Any] = {"type": "object", "properties": {"id": {"type": "string"}}, "required": ["id"]}
 
 
 def defined(**fields: Any) -> dict[str, Any]:

@@ -70,7 +70,7 @@ def test_others_cannot_tell_a_project_from_none(shop, bob):
 
 
 def test_board_without_cases_says_none(shop, bob):
-    assert "None." in bob.get("/p/shop/cold").content.decode()
+    assert "No cold cases." in bob.get("/p/shop/cold").content.decode()
 
 
 def test_board_groups_by_what_was_missing(shop):

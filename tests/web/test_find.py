@@ -55,13 +55,13 @@ def test_several_hits_are_listed(shop, bob):
 def test_fewer_than_six_characters_find_whole_ids_alone(shop, bob):
     make_session(shop, "order-11")
 
-    assert "Nothing that you can see has this id" in bob.get("/find", {"q": "order"}).content.decode()
+    assert "Nothing with this id is visible to you" in bob.get("/find", {"q": "order"}).content.decode()
 
 
 def test_plain_words_of_a_log_line_are_no_beginnings(shop, bob):
     make_session(shop, "failed-session-1")
 
-    assert "Nothing that you can see" in bob.get("/find", {"q": "run failed again"}).content.decode()
+    assert "Nothing with this id" in bob.get("/find", {"q": "run failed again"}).content.decode()
 
 
 def test_ids_of_other_projects_are_never_found(shop, bob):
@@ -69,7 +69,7 @@ def test_ids_of_other_projects_are_never_found(shop, bob):
 
     page = bob.get("/find", {"q": "secret-1"}).content.decode()
 
-    assert "Nothing that you can see has this id" in page
+    assert "Nothing with this id is visible to you" in page
     assert "/p/other" not in page
 
 

@@ -332,7 +332,7 @@ def test_the_list_costs_the_same_for_one_golden_and_for_many(bob, bad):
 
 
 def test_without_goldens_the_list_says_how_to_make_one(bob):
-    assert "Make one from an incident" in bob.get(reverse("goldens", args=["shop"])).content.decode()
+    assert "To make one, open a session" in bob.get(reverse("goldens", args=["shop"])).content.decode()
 
 
 # --- who ---------------------------------------------------------------------------------------

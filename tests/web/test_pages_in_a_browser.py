@@ -196,3 +196,25 @@ def test_a_menu_opened_by_its_key_takes_the_focus_and_tab_stays_in_it(signed_in,
     assert (opened, signed_in.evaluate(is_inside)) == (True, True)
     press(signed_in, "Escape")
     assert signed_in.evaluate("document.activeElement.dataset.key") == key
+
+
+def test_the_steps_of_a_run_begin_in_the_first_screenful(signed_in, live_server, shop):
+    run = load_example(shop, "cancel_bug")
+    signed_in.set_viewport_size({"width": 1280, "height": 800})
+    signed_in.goto(f"{live_server.url}/p/shop/s/{run.session.session_id}")
+
+    tabs = signed_in.locator(".views").bounding_box()
+
+    assert tabs is not None
+    assert tabs["y"] < 500
+
+
+def test_the_head_of_a_table_that_scrolls_covers_no_row(signed_in, live_server):
+    signed_in.goto(f"{live_server.url}/me")
+
+    head = signed_in.locator("#sign-ins thead th").first.bounding_box()
+    row = signed_in.locator("#sign-ins tbody td").first.bounding_box()
+
+    assert head is not None
+    assert row is not None
+    assert head["y"] + head["height"] <= row["y"]

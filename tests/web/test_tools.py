@@ -28,7 +28,7 @@ def send(project: Project, run_id: str, *steps: dict[str, Any]) -> None:
 
 
 def test_an_empty_project_says_so(bob):
-    assert "No tool was called" in bob.get("/p/shop/tools").content.decode()
+    assert "No tool calls" in bob.get("/p/shop/tools").content.decode()
 
 
 def test_each_number_leads_to_what_it_counts(bob, shop):
@@ -48,8 +48,8 @@ def test_the_time_and_the_agent_narrow_what_is_counted(bob, shop):
     record = make_record("r1", make_tool_step(result="1"), started_at="2026-01-02T03:04:05Z")
     ingest_document(shop, json.dumps(record).encode())
 
-    assert "No tool was called" in bob.get("/p/shop/tools?agent=nobody").content.decode()
-    assert "No tool was called" in bob.get("/p/shop/tools?range=24h").content.decode()
+    assert "No tool calls" in bob.get("/p/shop/tools?agent=nobody").content.decode()
+    assert "No tool calls" in bob.get("/p/shop/tools?range=24h").content.decode()
 
 
 def test_ten_runs_take_as_many_queries_as_one(bob, shop, django_assert_num_queries):
