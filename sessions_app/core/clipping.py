@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
 
@@ -12,6 +13,23 @@ LENGTH = 80
 def clipped(text: str, length: int = LENGTH) -> str:
     """The text in so many characters; one that is cut ends in "…"."""
     return text if len(text) <= length else f"{text[: length - 1]}…"
+
+
+def unescaped(text: str) -> str:
+    """JSON text with the letters that it spells as `\\u6ce8`: many producers write ASCII alone.
+
+    What means something to JSON, or cannot be seen, stays escaped.
+    """
+    return _ESCAPES.sub(_letters, text) if "\\u" in text else text
+
+
+_ESCAPES = re.compile(r"(?:\\u[0-9a-fA-F]{4})+|\\\\")
+"""A backslash that is itself escaped begins no escape."""
+
+
+def _letters(found: re.Match[str]) -> str:
+    letters: str = found[0] if found[0] == r"\\" else json.loads(f'"{found[0]}"')
+    return letters if letters.isprintable() and not set(letters) & set('"\\') else found[0]
 
 
 def shortened(text: str, limit: int = 120) -> str:

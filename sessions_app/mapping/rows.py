@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from hashlib import sha256
 
-from sessions_app.core.clipping import clipped
+from sessions_app.core.clipping import clipped, unescaped
 from sessions_app.core.formats.json_writer import object_text
 from sessions_app.core.formats.native import header_fields
 from sessions_app.core.formats.native_steps import write_step
@@ -42,6 +42,8 @@ _STRIP = 200
 _INDEXED_NAME = 512
 """Characters of a tool's name that can be searched; an entry of a GIN index holds 2,712 bytes."""
 _FORMAT_NAME = 40
+_LETTER = 6
+"""Bytes of the longest spelling of a character: an escape of JSON."""
 _MAX_BIGINT = 2**63 - 1
 _UNSTORABLE = re.compile(r"[\x00\ud800-\udfff]")
 _LETTERS = {"model": "m", "tool": "t", "retrieval": "r", "agent": "a"}
@@ -231,7 +233,8 @@ def preview(payload: Payload | None, length: int = PREVIEW) -> str | None:
         return None
     if not (payload.is_json or payload.is_text):
         return f"{payload.media_type} · {payload.size} bytes"
-    return clean(clipped(payload.content[: (length + 1) * 4].decode("utf-8", errors="replace"), length))
+    text = payload.content[: (length + 1) * _LETTER].decode("utf-8", errors="replace")
+    return clean(clipped(unescaped(text) if payload.is_json else text, length))
 
 
 def error_preview(error: ErrorInfo | None) -> str | None:

@@ -12,6 +12,7 @@ from django.db.models.functions import Cast
 from django.utils import timezone
 
 from sessions_app import models
+from sessions_app.core.clipping import unescaped
 from sessions_app.core.errors import RunConflict
 from sessions_app.core.formats.native import run_digest
 from sessions_app.core.payload import Payload
@@ -246,6 +247,6 @@ def _searchable(run: Run) -> str:
     """Input, output, errors and ids: what a person types into the query bar."""
     ids = [run.run_id, run.session_id, run.user_id, run.tenant_id, run.code.commit]
     errors = [run.error, *(step.error for step in run.steps)]
-    texts = [p.as_text() for p in (run.input, run.output) if p is not None]
+    texts = [unescaped(p.as_text()) if p.is_json else p.as_text() for p in (run.input, run.output) if p is not None]
     words = [f"{e.type or ''} {e.message or ''}" for e in errors if e is not None]
     return spaced(clean("\n".join([text for text in ids if text] + texts + words)[:_SEARCH_CHARACTERS]))

@@ -5,14 +5,15 @@ import json
 import pytest
 
 from sessions_app.core.errors import PayloadMissing
+from sessions_app.core.payload import Payload
 from sessions_app.mapping.load import load_facts, load_run
 from sessions_app.mapping.references import payload_references
-from sessions_app.mapping.rows import PREVIEW, STEP_PREVIEW
+from sessions_app.mapping.rows import PREVIEW, STEP_PREVIEW, preview
 from sessions_app.models import Run, StoredPayload
 from sessions_app.queries.run_ends import ends_of
 from sessions_app.queries.sharing import run_holds
 from sessions_app.services.ingest import ingest_document
-from tests.builders import make_project, make_record, make_tool_step
+from tests.builders import make_client, make_key, make_project, make_record, make_tool_step
 
 pytestmark = pytest.mark.django_db
 LONG = "Answer politely and look things up. " * 120
@@ -89,3 +90,32 @@ def test_so_does_that_of_an_error(length):
 
     assert len(shown) <= PREVIEW
     assert shown.endswith("…") == (length > PREVIEW)
+
+
+SPELLED = {
+    '{"a": "\\u6ce8\\u6587"}': '{"a": "注文"}',
+    '{"a": "\\\\u6ce8"}': '{"a": "\\\\u6ce8"}',
+    '{"a": "\\ud83d\\ude00 \\u0022 \\u202e \\ud800"}': '{"a": "😀 \\u0022 \\u202e \\ud800"}',
+}
+
+
+@pytest.mark.parametrize(("sent", "shown"), SPELLED.items())
+def test_previews_show_the_letters_that_json_spells_as_escapes(sent, shown):
+    assert preview(Payload(content=sent.encode(), media_type="application/json")) == shown
+
+
+def test_a_preview_of_escaped_json_is_as_long_as_any_other():
+    shown = preview(Payload(content=json.dumps("注" * 999).encode(), media_type="application/json"))
+
+    assert shown is not None
+    assert len(shown) == PREVIEW
+
+
+def test_a_run_is_found_by_words_that_its_input_spells_as_escapes():
+    project = make_project()
+    ingest(project, "r", None, input={"question": "注文番号4421の配送状況"})
+
+    client = make_client(make_key(project))
+    found = client.get("/api/v1/sessions", {"q": "配送状況"}).json()["items"]
+
+    assert [session["session_id"] for session in found] == [Run.objects.get().session.session_id]
