@@ -262,7 +262,8 @@ def test_a_request_that_one_span_tells_twice_and_otherwise_is_not_proven() -> No
 @pytest.mark.parametrize(
     ("at", "name", "role", "said", "words"),
     [
-        (CHAT, "input", "user", "usér", 'a message of the role "us\\u00e9r", which is unknown'),
+        (CHAT, "input", "user", "usér", "tells the role of a message otherwise than the one before it"),
+        (SECOND, "input", "tool", "tóol", 'a message of the role "t\\u00f3ol", which is unknown'),
         (SECOND, "input", "assistant", "assistan", 'a message of the role "assistan", which is unknown'),
         (CHAT, "output", "assistant", "", None),
         (SECOND, "output", "assistant", "assistant ", 'a message of the role "assistant ", which is unknown'),

@@ -251,7 +251,7 @@ def test_a_tool_that_its_span_names_with_a_prefix_is_named():
         ({"type": "object", "properties": SCHEMA["properties"]}, False),
         ({**SCHEMA, "required": []}, True),
         ({**SCHEMA, "properties": {"id": {"type": "integer"}}}, True),
-        ({**SCHEMA, "properties": {**SCHEMA["properties"], "unit": {"type": "string"}}}, True),
+        ({**SCHEMA, "properties": {"id": {"type": "string"}, "unit": {"type": "string"}}}, True),
     ],
     ids=["the same", "with a title", "without a field", "required", "type", "one more"],
 )
