@@ -81,7 +81,7 @@ class ChatMessage:
 
     role: Role
     parts: tuple[Part, ...]
-    spelled_role: str | None = None
+    spelled_role: str | None = field(default=None, compare=False)
     """The role as the message itself names it."""
 
     def words(self, between: str = "") -> str:
