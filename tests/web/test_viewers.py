@@ -11,7 +11,7 @@ from django.urls import URLPattern, reverse
 from sessions_app.models import Golden, Replay, Run
 from sessions_app.services.spans import receive
 from sessions_app.web.urls import of_a_project
-from tests.web.making import client_of, make_user
+from tests.web.making import client_of, make_user, match
 from tests.web.records import load_example
 from tests.web.test_traces import TRACE, agent, span_id, tool
 
@@ -115,3 +115,14 @@ def test_a_viewer_is_shown_no_bytes_in_place(bob, vera, filled):
     assert "Document as received" not in vera.get(raw).content.decode()
     assert 'class="hex"' in bob.get(in_bytes).content.decode()
     assert 'class="hex"' not in vera.get(in_bytes).content.decode()
+
+
+def test_a_viewer_sees_of_an_http_exchange_where_it_went_and_how_it_ended(shop, bob, vera):
+    run = load_example(shop, "price_429")
+    address = reverse("step", args=["shop", run.session.session_id, 2])
+    exchanges = [match(r">HTTP exchange</h(.*?)</details>", each.get(address).content.decode()) for each in (bob, vera)]
+
+    assert [("pricing.example.com" in shown, "429" in shown, "retry-after" in shown) for shown in exchanges] == [
+        (True, True, True),
+        (True, True, False),
+    ]
