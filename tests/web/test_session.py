@@ -352,6 +352,7 @@ def test_a_viewer_has_no_buttons_that_change_things(shop):
 
     assert "Mark cold" not in page
     assert 'data-key="Shift+R"' not in page
+    assert "Fork from" not in page
 
 
 @pytest.mark.parametrize(("status", "label"), [("ok", "answered"), ("cut_off", "output"), ("error", "output")])
