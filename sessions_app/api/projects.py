@@ -183,10 +183,12 @@ def post_key(request: HttpRequest, wanted: KeyRequest) -> Status[JsonObject]:
 
 
 @router.post("/keys/{int:key_id}/rotate", response={201: MadeKey})
-def rotate_key(request: HttpRequest, key_id: int, wanted: RotationRequest) -> Status[JsonObject]:
-    """A new key of the same name and scope, which is shown this once; the old one still works for the overlap."""
+def rotate_key(request: HttpRequest, key_id: int, wanted: RotationRequest | None = None) -> Status[JsonObject]:
+    """A new key of the same name and scope, which is shown this once; the old one still works for the overlap. The
+    body may be left out."""
     old = _own(_keys(request), key_id, "key")
-    made, text = rotated(old, user=key_of(request).created_by, overlap=timedelta(hours=wanted.overlap_hours))
+    overlap = timedelta(hours=(wanted or RotationRequest()).overlap_hours)
+    made, text = rotated(old, user=key_of(request).created_by, overlap=overlap)
     return Status(201, {**key_row(made), "api_key": text})
 
 

@@ -87,6 +87,15 @@ def test_a_rotation_overlaps(api, shop):
     assert timedelta(hours=47) < end_of(text) - timezone.now() < timedelta(hours=49)
 
 
+def test_a_rotation_without_a_body_overlaps_by_a_day(api, shop):
+    old, text = create_key(project=shop, name="production", scope="full")
+
+    answer = api.post(f"/api/v1/keys/{old.pk}/rotate", content_type="application/json", data="")
+
+    assert answer.status_code == 201, answer.content
+    assert timedelta(hours=23) < end_of(text) - timezone.now() < timedelta(hours=25)
+
+
 def test_a_project_is_renamed_and_keeps_its_address(api, shop):
     assert send(api, "patch", "projects/shop", {"name": " Shop two "}).json()["name"] == "Shop two"
 
