@@ -119,7 +119,7 @@ def add_handlers(api: NinjaAPI) -> None:
         # Of a body the parameter's name stands behind the place: ("body", "wanted", "mode"), and ("query", "limit").
         inside = first["loc"][2:] if first["loc"][:1] == ("body",) else first["loc"][1:]
         field = ".".join(str(part) for part in inside)
-        wrong = "There is no such field here" if first["type"] == "extra_forbidden" else first["msg"]
+        wrong = _WRONG.get(first["type"], first["msg"])
         return answer(request, 400, "bad_parameter", f"{field or 'The body'}: {wrong}.", field or None)
 
     @api.exception_handler(HttpError)
@@ -154,21 +154,21 @@ def add_handlers(api: NinjaAPI) -> None:
         return answer(request, 500, "internal", f"Something went wrong here. Reference {reference}.")
 
 
-_DOORS = {"post_run": "runs"}
-"""By the name of the route: where recordings come in, and refusals are kept for people to see."""
+_WRONG = {"extra_forbidden": "There is no such field here", "missing": "It is required"}
+"""In place of the validator's own words."""
 
 
 def note_refusal(request: HttpRequest, status: int, message: str, field: str | None) -> None:
-    door = _DOORS.get(request.resolver_match.url_name or "") if request.resolver_match else None
-    key = getattr(request, "auth", None)
-    if door is None:
+    """Refused recordings are kept for people to see; lists are asked for at the same address."""
+    if request.method != "POST" or request.resolver_match is None or request.resolver_match.url_name != "post_run":
         return
+    key = getattr(request, "auth", None)
     if isinstance(key, ApiKey):
         words = message if field is None or field in message else f"{field}: {message}"
-        ingest_log.note(key.project, door=door, status=status, words=words)
+        ingest_log.note(key.project, door="runs", status=status, words=words)
     elif status == 401:
         words = ingest_log.unknown_key_words(request.headers.get("Authorization", ""))
-        ingest_log.note(None, door=door, status=status, words=words)
+        ingest_log.note(None, door="runs", status=status, words=words)
 
 
 def _place(error: Exception) -> str:

@@ -13,6 +13,7 @@ from urllib.parse import quote
 import pytest
 import zstandard
 
+from sessions_app.models import IngestNote
 from tests.builders import (
     make_record,
     make_tool_step,
@@ -114,6 +115,20 @@ def test_a_bad_body_is_refused_and_leaves_nothing(client, body, status, field):
     assert list(answer.json()["error"]) == ["code", "message", "field"]
     assert answer.json()["error"]["field"] == field
     assert row_counts() == before
+
+
+def test_a_refused_recording_is_noted_for_people_and_a_refused_question_is_not(client):
+    assert client.get("/api/v1/runs?limits=5").status_code == 400
+    assert post_run(client, b"{").status_code == 400
+
+    noted = IngestNote.objects.values_list("door", "status", "words")
+    assert [(door, status, "limits" in words) for door, status, words in noted] == [("runs", 400, False)]
+
+
+def test_a_body_that_is_missing_is_said(client):
+    answer = client.post("/api/v1/goldens", "", content_type="application/json")
+
+    assert answer.json()["error"]["message"] == "The body: It is required."
 
 
 def test_a_good_body_leaves_something(client):
