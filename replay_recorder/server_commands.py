@@ -127,7 +127,8 @@ def _replay_line(replay: dict[str, Any]) -> tuple[Any, ...]:
 
 
 def _session_line(session: dict[str, Any]) -> tuple[Any, ...]:
-    return session["session_id"], session["last_at"], f"{len(session['runs'])} runs"
+    count = len(session["runs"])
+    return session["session_id"], session["last_at"], f"{count} run" if count == 1 else f"{count} runs"
 
 
 _LINES: dict[str, Callable[[dict[str, Any]], tuple[Any, ...]]] = {

@@ -61,14 +61,14 @@ def test_runs_are_listed_and_found(command):
     assert "answers 400" in err
 
 
-@pytest.mark.parametrize("what", ["replays", "sessions"])
-def test_other_lists(command, what):
+@pytest.mark.parametrize(("what", "ending"), [("replays", "reproduced"), ("sessions", "  1 run")])
+def test_other_lists(command, what, ending):
     command("replay", "command-a")
 
     code, out, _ = command("list", what)
 
     assert code == 0
-    assert out.strip()
+    assert out.splitlines()[0].endswith(ending)
 
 
 def test_a_run_is_shown(command):
