@@ -28,7 +28,7 @@ from sessions_app.web.steps.states import states_around
 
 __all__ = ["payload", "step", "step_context"]
 
-LAYOUT = "5"
+LAYOUT = "6"
 """Part of the ETag: grows when the panel is drawn in another way."""
 TAIL = 12
 """New messages that a step shows; all are in the messages view."""
