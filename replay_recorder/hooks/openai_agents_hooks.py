@@ -14,7 +14,7 @@ from agents.tracing import TracingProcessor, get_current_trace, get_trace_provid
 from replay_recorder.context import Place, current_place
 from replay_recorder.guard import guard
 from replay_recorder.hooks.openai_agents_models import watch_models
-from replay_recorder.hooks.openai_agents_run import RunLog
+from replay_recorder.hooks.openai_agents_run import RunLog, guardrail_step, traced_guardrails
 from replay_recorder.recorder import active
 from replay_recorder.writing.json_text import name
 
@@ -138,6 +138,8 @@ class ReplayTracingProcessor(TracingProcessor):
             parent = outer.step if outer is not None and outer.run is place.run else place.step
             step = place.run.begin("other", name=name(read(span.span_data)["name"]), parent=parent)
             self._steps[span.span_id] = Place(run=place.run, step=step)
+            if span.span_data.type == "guardrail":
+                traced_guardrails.add(place.run)
 
     def on_span_end(self, span: Any) -> None:
         with guard("on_span_end"):
@@ -165,8 +167,7 @@ def _custom(data: Any) -> dict[str, Any]:
 
 
 def _guardrail(data: Any) -> dict[str, Any]:
-    words = "The guardrail tripped and ended the run." if data.triggered else "The guardrail let it pass."
-    return {"name": name(data.name) or "guardrail", "span": "guardrail", "result": words}
+    return guardrail_step(data.name, data.triggered)
 
 
 def _mcp_tools(data: Any) -> dict[str, Any]:

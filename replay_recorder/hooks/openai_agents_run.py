@@ -10,6 +10,7 @@ from contextvars import ContextVar, Token
 from functools import cache
 from importlib import metadata
 from typing import Any
+from weakref import WeakSet
 
 from replay_recorder.agent_step import AgentStep
 from replay_recorder.context import Identity, Place, current_identity, current_place, placed_from_now, surround
@@ -41,6 +42,8 @@ _GUARDRAILS = ("input", "output", "tool_input", "tool_output")
 _KEPT_BY_PROVIDER = ("conversation_id", "previous_response_id", "auto_previous_response_id")
 _traces: deque[str] = deque(maxlen=1000)
 """Trace ids that runs of this process are called by: one trace may hold several runs."""
+traced_guardrails: WeakSet[RunWriter] = WeakSet()
+"""Runs whose guardrails were told by the SDK's tracing."""
 
 
 class RunLog:
@@ -211,8 +214,20 @@ class RunLog:
         self.run.put(items=[{"type": kind, "raw": row} for kind, row in items])
         for kind in _GUARDRAILS:
             found = getattr(result, f"{kind}_guardrail_results", None)
-            self.run.put(**{f"{kind}_guardrails": [_guardrail(each) for each in found] if found else None})
+            rows = [_guardrail(each) for each in found or ()]
+            self.run.put(**{f"{kind}_guardrails": rows or None})
+            self._put_untraced(rows)
         return [row for _, row in items]
+
+    def _put_untraced(self, guardrails: list[Json]) -> None:
+        """As steps, where the SDK's tracing is off, which tells of them when they run. Of those of tools, which decide
+        about a call, it does not tell either."""
+        if self.run in traced_guardrails:
+            return
+        for each in guardrails:
+            if each["triggered"] is not None:
+                told = guardrail_step(each["name"], each["triggered"])
+                self.run.end(self.run.begin("other", name=told.pop("name")), duration_ms=None, **told)
 
     def _put_last(self, rows: list[Json], agent: Any) -> None:
         """The last answer, what the loop added after it, and who gave it."""
@@ -352,6 +367,11 @@ def _guardrail(result: Any) -> Json:
         "behavior": getattr(output, "behavior", None),
         "output_info": getattr(output, "output_info", None),
     }
+
+
+def guardrail_step(called: str, is_triggered: bool) -> dict[str, Any]:
+    words = "The guardrail tripped and ended the run." if is_triggered else "The guardrail let it pass."
+    return {"name": name(called) or "guardrail", "span": "guardrail", "result": words}
 
 
 def _stream_error(streamed: Any) -> BaseException | None:

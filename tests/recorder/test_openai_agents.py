@@ -678,13 +678,20 @@ def test_a_tripped_input_guardrail_ends_the_run(way: str, is_traced: bool):
     (tripped,) = record["input_guardrails"]
     assert (tripped["name"], tripped["triggered"], tripped["output_info"]) == ("no_orders", True, {"found": "order"})
     spans = [(step["name"], step["result"]) for step in steps_of(record, "other")]
-    assert spans == ([("no_orders", "The guardrail tripped and ended the run.")] if is_traced else [])
+    assert spans == [("no_orders", "The guardrail tripped and ended the run.")]
 
 
+@pytest.mark.parametrize("is_traced", [True, False])
 @pytest.mark.parametrize("way", WAYS)
-def test_a_tripped_output_guardrail_ends_the_run_after_its_answer(way: str):
-    record = one_record(lambda: WAYS[way](agent([says("In Lisbon.")], output_guardrails=[no_places])))
+def test_a_tripped_output_guardrail_ends_the_run_after_its_answer(way: str, is_traced: bool):
+    config = RunConfig(tracing_disabled=not is_traced)
 
+    record = one_record(
+        lambda: WAYS[way](agent([says("In Lisbon.")], output_guardrails=[no_places]), run_config=config)
+    )
+
+    spans = [(step["name"], step["result"]) for step in steps_of(record, "other")]
+    assert spans == [("no_places", "The guardrail tripped and ended the run.")]
     assert record["error"]["type"] == "OutputGuardrailTripwireTriggered"
     assert record["steps"][0]["response"]["parts"][0]["content"] == "In Lisbon."
     assert [(each["name"], each["triggered"]) for each in record["output_guardrails"]] == [("no_places", True)]
