@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sessions_app.core.case_file.archive import is_archive
 from sessions_app.core.errors import RecordError
 from sessions_app.core.formats.batch import split_batch
-from sessions_app.core.formats.detect import find_parser
+from sessions_app.core.formats.detect import find_parser, parser_of
 from sessions_app.core.formats.not_recordings import refusal_of
 from sessions_app.core.importers import langsmith_multipart
 from sessions_app.core.importers.documents import read_document
@@ -45,15 +45,16 @@ def take_in(project: Project, content: bytes, content_type: str = "") -> Importe
     documents = split_batch(document.content, document.value)
     if documents is not None:
         return Imported(items=ingest_batch(project, documents), is_list=True)
-    return _from_document(project, document.content, document.value)
+    spans = _spans_in(document.value)
+    if spans is not None:
+        return _from_spans(project, spans)
+    content, parse = document.content, parser_of(document.value)
+    del document  # its value takes many times the room of its bytes, from which the run is read
+    return Imported(items=[ingest_checked(project, content, parse)], is_list=False)
 
 
-def _from_document(project: Project, content: bytes, value: JsonValue) -> Imported:
-    if find_parser(value) is None and refusal_of(value) is None:
-        spans = spans_in(value)
-        if spans is not None:
-            return _from_spans(project, spans)
-    return Imported(items=[ingest_checked(project, content, value)], is_list=False)
+def _spans_in(value: JsonValue) -> Sequence[Span] | None:
+    return spans_in(value) if find_parser(value) is None and refusal_of(value) is None else None
 
 
 def _from_spans(project: Project, spans: Sequence[Span]) -> Imported:

@@ -15,10 +15,10 @@ from django.db import transaction
 from sessions_app import models
 from sessions_app.core.assembly.model_exchanges import with_conversation
 from sessions_app.core.errors import RecordError, RecordTooLarge
-from sessions_app.core.formats.detect import parser_of
+from sessions_app.core.formats.detect import Parser, parser_of
 from sessions_app.core.history import nodes
 from sessions_app.core.json_text import Limits, load_strict
-from sessions_app.core.payload import JsonValue, compact_json
+from sessions_app.core.payload import compact_json
 from sessions_app.core.run import Run
 from sessions_app.services.deadlocks import again_after_deadlock
 from sessions_app.services.redaction import redactor_of
@@ -37,13 +37,13 @@ def ingest_document(project: models.Project, content: bytes) -> Ingested:
     Raises `RecordError` naming the field, `RunConflict` when another run has this id, and
     `RedactionFailed`; nothing is stored then.
     """
-    return ingest_checked(project, content, load_strict(content, limits()))
+    return ingest_checked(project, content, parser_of(load_strict(content, limits())))
 
 
 @again_after_deadlock
-def ingest_checked(project: models.Project, content: bytes, value: JsonValue) -> Ingested:
-    """The same for a document that `load_strict` has read already: the check is a whole parse."""
-    run, source = _read(project, content, value)
+def ingest_checked(project: models.Project, content: bytes, parse: Parser) -> Ingested:
+    """The same for a document that `load_strict` has read already, with the parser of its format."""
+    run, source = _read(project, content, parse)
     return store_run(project, run, source=source)
 
 
@@ -66,17 +66,17 @@ def ingest_batch(project: models.Project, documents: Sequence[bytes]) -> list[In
 
 def _read_nth(project: models.Project, document: bytes, position: int) -> tuple[Run, bytes]:
     try:
-        return _read(project, document, load_strict(document, limits()))
+        return _read(project, document, parser_of(load_strict(document, limits())))
     except RecordError as error:
         place = f"runs[{position}]"
         field = f"{place}.{error.field}" if error.field else place
         raise type(error)(f"{place}: {error.message}", field=field) from None
 
 
-def _read(project: models.Project, content: bytes, value: JsonValue) -> tuple[Run, bytes]:
+def _read(project: models.Project, content: bytes, parse: Parser) -> tuple[Run, bytes]:
     """The run, and the redacted document that it was read from."""
     redacted = redactor_of(project).redact(content).content
-    run = with_conversation(parser_of(value)(redacted, limits()))
+    run = with_conversation(parse(redacted, limits()))
     check_growth(run)
     check_messages(run, limits().max_messages)
     return run, redacted
