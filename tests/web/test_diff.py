@@ -1,5 +1,7 @@
 """Two runs side by side."""
 
+import re
+
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from django.urls import reverse
@@ -214,6 +216,18 @@ def test_a_partner_typed_by_hand_leads_to_the_diff(shop, bob):
     response = bob.get(reverse("session", args=["shop", run.session.session_id]), {"with": "x/y"})
 
     assert response["Location"] == reverse("diff", args=["shop", "r_8821", "x/y"])
+
+
+def test_good_twins_of_the_same_agent_are_offered_the_most_alike_first(shop, bob):
+    asked = {"agent": {"name": "desk"}, "output": "done"}
+    for run_id, words in {"far": "Cancel it.", "near": "Where is order 8?", "same": "Where is my order 7?"}.items():
+        load_record(shop, run_id=run_id, session_id=run_id, input=words, **asked)
+    load_record(shop, run_id="failed", session_id="failed", input="Where is my order 7?", status="error", **asked)
+    load_record(shop, run_id="bad", session_id="bad", input="Where is my order 7?", **asked)
+
+    menu = match(r'<div class="menu-list menu-wide">(.*?)<hr>', bob.get("/p/shop/s/bad").content.decode())
+
+    assert re.findall(r"bad\.\.\.(\w+)", menu) == ["same", "near"]
 
 
 # --- the ruler, and what was viewed ---------------------------------------------------------------
