@@ -104,3 +104,12 @@ def test_home_without_a_project_says_so():
 
     assert charlie.get("/")["Location"] == "/find"
     assert "You are not a member of any project yet" in charlie.get("/find").content.decode()
+
+
+def test_words_that_are_no_id_open_the_sessions_that_hold_them(shop, bob):
+    make_session(shop, "chat_1")
+    make_session(make_project("other"), "chat_2")
+
+    assert bob.get("/find", {"q": "order where", "in": "shop"})["Location"] == "/p/shop/sessions?q=order+where"
+    for asked in ({"q": "elephants", "in": "shop"}, {"q": "order", "in": "other"}, {"q": "status:errr", "in": "shop"}):
+        assert "Nothing with this id is visible to you" in bob.get("/find", asked).content.decode()

@@ -176,8 +176,8 @@ def test_everything_needed_works_without_scripts(browser, live_server, shop):
 
     sign_in(page, f"{live_server.url}/p/shop/sessions?q=status%3Aok", "ann")
     assert page.locator("[data-row]").count() == 1
-    page.fill("[aria-label='Find any id']", "run chat_7710 failed")
-    page.press("[aria-label='Find any id']", "Enter")
+    page.fill("[aria-label='Find an id or words']", "run chat_7710 failed")
+    page.press("[aria-label='Find an id or words']", "Enter")
 
     assert "/p/shop/s/chat_7710" in page.url
     context.close()

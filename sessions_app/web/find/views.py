@@ -11,9 +11,12 @@ from django.urls import Resolver404, resolve, reverse
 from django.utils.http import urlencode
 from django.views.decorators.http import require_GET
 
+from sessions_app.core.errors import QueryError
+from sessions_app.core.search.query import parse_query
 from sessions_app.models import Project
 from sessions_app.queries.access import projects_of, server_administrators
 from sessions_app.queries.find import Found, Hit, arrivals, find_ids, newest_project
+from sessions_app.queries.sessions import count_matching
 from sessions_app.services.trace_runs import make_asked_runs
 from sessions_app.web.access import signed_in
 
@@ -45,6 +48,8 @@ def find(request: HttpRequest) -> HttpResponse:
     found = _found(projects, text) if text else None
     if found and len(found.hits) == 1:
         return redirect(hit_address(found.hits[0]))
+    if found and not found.hits and (address := list_of_words(projects, request.GET.get("in", ""), text)):
+        return redirect(address)
     facts = {
         "q": text,
         "section": "find",
@@ -64,6 +69,18 @@ def _found(projects: QuerySet[Project], text: str) -> Found:
     if traces and make_asked_runs({hit.project.pk for hit in traces}, [hit.found_id for hit in traces]):
         return find_ids(projects, text)
     return found
+
+
+def list_of_words(projects: QuerySet[Project], slug: str, text: str) -> str | None:
+    """The sessions of the project one comes from, where the text is no id and matches some of them as a query."""
+    project = projects.filter(slug=slug).first()
+    try:
+        query = parse_query(text)
+    except QueryError:
+        return None
+    if project is None or not count_matching(project, query, 1):
+        return None
+    return f"{reverse('sessions', args=[slug])}?{urlencode({'q': text})}"
 
 
 def our_page(request: HttpRequest, text: str) -> str | None:
