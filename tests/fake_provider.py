@@ -1,4 +1,4 @@
-"""A provider on this machine that speaks OpenAI's chat completions and answers by script, also badly."""
+"""A provider on this machine that speaks OpenAI's chat completions, or Anthropic's messages, by script, also badly."""
 
 import itertools
 import json
@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from sessions_app.agents.live_model.completions import ChatCompletions
+from sessions_app.agents.live_model.client import LiveModelClient
 from sessions_app.agents.live_model.endpoint import Endpoint, ModelUnavailable
 from tests.recorder.local_server import Answer, LocalServer, local_server
 
@@ -19,6 +19,7 @@ Reply = Callable[[dict[str, Any]], Answer]
 """From the body of a request to its answer."""
 
 PATH = "/v1/chat/completions"
+MESSAGES_PATH = "/v1/messages"
 
 
 @dataclass
@@ -42,7 +43,7 @@ class FakeProvider:
         return [json.loads(received.body) for received in self.server.received]
 
     def answer(self, path: str) -> Answer:
-        return self.reply(self.bodies[-1]) if path == PATH else Answer(status=404)
+        return self.reply(self.bodies[-1]) if path in (PATH, MESSAGES_PATH) else Answer(status=404)
 
 
 @contextmanager
@@ -76,6 +77,13 @@ def _completion(message: dict[str, Any], finish_reason: str) -> Answer:
             "usage": {"prompt_tokens": 12, "completion_tokens": 3, "total_tokens": 15},
         }
     )
+
+
+def message(*content: dict[str, Any], stop_reason: str = "end_turn", **more: Any) -> Answer:
+    """As Anthropic answers."""
+    usage = {"input_tokens": 12, "output_tokens": 3}
+    told = {"id": "msg_1", "type": "message", "role": "assistant", "model": "claude-fake-1", "usage": usage}
+    return of_json({**told, "content": list(content), "stop_reason": stop_reason, **more})
 
 
 def of_json(value: Any, *, status: int = 200, **headers: str) -> Answer:
@@ -150,7 +158,7 @@ def make_endpoint(url: str, **fields: Any) -> Endpoint:
 
 def ask(provider: FakeProvider, messages: Any = PROMPT, parameters: Any = None, **fields: Any) -> dict[str, Any]:
     """One answer of a model; `fields` are those of the endpoint."""
-    return ChatCompletions(make_endpoint(provider.url, **fields)).answer(messages, parameters, model="gpt-4o")
+    return LiveModelClient(make_endpoint(provider.url, **fields)).answer(messages, parameters, model="gpt-4o")
 
 
 def refusal(provider: FakeProvider, messages: Any = PROMPT, **fields: Any) -> str:

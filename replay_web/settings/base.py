@@ -182,11 +182,14 @@ REPLAY_SWEEP_SECONDS = env.number("REPLAY_SWEEP_SECONDS", 5, at_least=1)
 REPLAY_MAX_ATTEMPTS = env.number("REPLAY_MAX_ATTEMPTS", 3, at_least=1)
 REPLAY_TIME_LIMIT_SECONDS = env.number("REPLAY_TIME_LIMIT_SECONDS", 600, at_least=1)
 
-# --- The live model that samplings ask; without an endpoint there are none
+# --- The live model of the server, for all projects, and where those that projects connect may be
 
 REPLAY_MODEL_ENDPOINT = env.text("REPLAY_MODEL_ENDPOINT", OF_HOME.get("REPLAY_MODEL_ENDPOINT", ""))
 REPLAY_MODEL_KEY = env.secret("REPLAY_MODEL_KEY")
 REPLAY_MODEL_NAME = env.text("REPLAY_MODEL_NAME", OF_HOME.get("REPLAY_MODEL_NAME", ""))
+REPLAY_MODEL_HOSTS = env.words(
+    "REPLAY_MODEL_HOSTS", OF_HOME.get("REPLAY_MODEL_HOSTS") or "api.openai.com, api.anthropic.com"
+)
 REPLAY_MODEL_ALLOW_PRIVATE = env.boolean("REPLAY_MODEL_ALLOW_PRIVATE", OF_HOME.get("REPLAY_MODEL_ALLOW_PRIVATE", ""))
 REPLAY_MODEL_TIMEOUT_SECONDS = env.number("REPLAY_MODEL_TIMEOUT_SECONDS", 60, at_least=1)
 REPLAY_MODEL_MAX_ANSWER_BYTES = env.number("REPLAY_MODEL_MAX_ANSWER_BYTES", 1024 * 1024, at_least=1024)

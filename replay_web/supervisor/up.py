@@ -196,7 +196,7 @@ def shared_settings() -> dict[str, str]:
 
     Our programs run in another folder, so folders that were named from here are named whole.
     """
-    model = ("REPLAY_MODEL_ENDPOINT", "REPLAY_MODEL_NAME", "REPLAY_MODEL_ALLOW_PRIVATE")
+    model = ("REPLAY_MODEL_ENDPOINT", "REPLAY_MODEL_NAME", "REPLAY_MODEL_HOSTS", "REPLAY_MODEL_ALLOW_PRIVATE")
     names = ("REPLAY_AGENTS", "REPLAY_AGENT_ENV", "WORKER_QUEUES", *model)
     found = {name: os.environ[name] for name in names if os.environ.get(name)}
     folders = [os.path.abspath(each) for each in os.environ.get("PYTHONPATH", "").split(os.pathsep) if each]

@@ -94,6 +94,13 @@ GOLDEN_NOT_RUN: JsonObject = {"agent": "shop:agent", "reason": "ModuleNotFoundEr
 PROJECT: JsonObject = {"name": "Support agent"}
 ROLE: JsonObject = {"role": "viewer"}
 KEY: JsonObject = {"name": "support agent, production", "scope": "ingest", "expires_in_days": 90}
+CONNECTED_MODEL: JsonObject = {
+    "name": "Claude",
+    "provider": "anthropic",
+    "model": "claude-sonnet-4-5",
+    "key": "the key of your account",
+    "requests_per_day": 200,
+}
 ROTATION: JsonObject = {"overlap_hours": 48}
 QUARANTINE: JsonObject = {"reason": "The tool is being replaced this week."}
 BATCH: JsonObject = {"label": "commit 4f1c2d9"}

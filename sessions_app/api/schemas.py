@@ -242,6 +242,13 @@ OnDifferenceField = Annotated[
         "model answers, where the server has one."
     ),
 ]
+LiveModelName = Annotated[
+    str | None,
+    Field(
+        description="Where a live model is asked: which of those that `GET /models` lists. Without it that of the "
+        "server's environment, or the only one that is connected."
+    ),
+]
 Expect = Annotated[
     Any,
     Field(
@@ -271,6 +278,7 @@ class ReplayRequest(OrderBody):
         "temperature, which is 0.",
     )
     samples: Any = Field(default=None, description="Of mode live: how often the model is asked, 1 to 100; else once.")
+    live_model: LiveModelName = None
     expect: Expect = None
     request_key: RequestKey = None
 
@@ -282,6 +290,7 @@ class ResumeRequest(OrderBody):
     agent: AgentName = None
     tools: Tools = None
     on_difference: OnDifferenceField = None
+    live_model: LiveModelName = None
     breakpoints: Breakpoints = None
     request_key: RequestKey = None
 

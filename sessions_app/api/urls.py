@@ -21,6 +21,7 @@ from sessions_app.api import (
     failure_groups,
     forks,
     goldens,
+    live_models,
     notes,
     observed,
     projects,
@@ -51,6 +52,7 @@ api.add_decorator(refuse_unknown_parameters)
 api.add_router("", about.router)
 api.add_router("", projects.router)
 api.add_router("", redaction.router)
+api.add_router("", live_models.router)
 api.add_router("", exports.router)  # first, for the address of a run takes all that follows it
 api.add_router("", forks.router)
 api.add_router("", goldens.router)

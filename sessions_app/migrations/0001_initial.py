@@ -1240,6 +1240,42 @@ class Migration(migrations.Migration):
             model_name="lonecall",
             index=models.Index(condition=models.Q(("is_settled", False)), fields=["project"], name="calls_to_settle"),
         ),
+        migrations.CreateModel(
+            name="ConnectedModel",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("name", models.CharField(max_length=60)),
+                (
+                    "provider",
+                    models.CharField(
+                        choices=[
+                            ("openai", "OpenAI"),
+                            ("anthropic", "Anthropic"),
+                            ("openai-compatible", "OpenAI-compatible"),
+                        ],
+                        max_length=20,
+                    ),
+                ),
+                ("base_url", models.CharField(max_length=300)),
+                ("model", models.CharField(blank=True, max_length=200)),
+                ("sealed_key", models.TextField(blank=True)),
+                ("requests_per_day", models.IntegerField()),
+                ("requests_sent", models.IntegerField(default=0)),
+                ("sent_on", models.DateField(null=True)),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                (
+                    "project",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="connected_models",
+                        to="sessions_app.project",
+                    ),
+                ),
+            ],
+            options={
+                "constraints": [models.UniqueConstraint(fields=("project", "name"), name="one_connected_model_a_name")],
+            },
+        ),
         # zstd's frames and digests get no smaller by PostgreSQL's own compression.
         migrations.RunSQL(
             [

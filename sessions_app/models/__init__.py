@@ -1,5 +1,6 @@
 """The tables."""
 
+from sessions_app.models.connected_models import ConnectedModel
 from sessions_app.models.contents import ContentBlock, RunContent
 from sessions_app.models.goldens import Golden, GoldenBatch, GoldenRun
 from sessions_app.models.ingest_log import IngestNote
@@ -18,6 +19,7 @@ from sessions_app.models.traces import LoneCall, SpanBatch, Trace
 __all__ = [
     "ApiKey",
     "ColdCase",
+    "ConnectedModel",
     "ContentBlock",
     "Golden",
     "GoldenBatch",

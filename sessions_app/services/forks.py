@@ -13,7 +13,7 @@ from sessions_app.models import Replay, Run
 from sessions_app.models.replays import FORK_MODES, ReplayMode, ReplayState
 from sessions_app.services.fork_checks import check_code_reads_state, check_fork
 from sessions_app.services.hand_answers import read_hand_answer
-from sessions_app.services.replays import check_code, check_live_model, queue_replay, read_wanted
+from sessions_app.services.replays import check_code, choose_live_model, queue_replay, read_wanted
 from sessions_app.services.typed_json import without_secrets
 from sessions_app.services.wakeups import wake
 
@@ -40,7 +40,8 @@ def request_fork(
     check_code(read)
     check_code_reads_state(read)
     _check_samples(read, mode)
-    check_live_model(read, field="samples" if mode == ReplayMode.SAMPLING else "on_difference")
+    field = "samples" if mode == ReplayMode.SAMPLING else "on_difference"
+    choose_live_model(run.project, wanted, read, field=field)
     wanted["at_step"] = read.at_step
     return queue_replay(
         run=run, user=user, mode=mode, request_key=request_key, order=wanted, agent=read.agent, course=course

@@ -4,36 +4,43 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from django.conf import settings
+
 from sessions_app.agents.live_model.endpoint import ModelUnavailable
 from sessions_app.core.fork.sampling import Budget, estimate
 from sessions_app.core.run import ModelCall, Run, Step
-from sessions_app.models import Golden
+from sessions_app.models import Golden, Project
 from sessions_app.models import Run as RunRow
 from sessions_app.services.fork_checks import Parent
-from sessions_app.services.replay_questions import live_endpoint
+from sessions_app.services.live_models import live_model, live_models
 
 
-def whole_run_in_words(run: RunRow, n: int) -> str:
-    """Of `n` samples of the whole run; empty where no model can be asked."""
+def whole_run_in_words(run: RunRow, n: int, most: int) -> str:
+    """Of `n` samples of the whole run; `most` requests are sent."""
+    return budget_words(budget_of(Parent(run), 1, n), n, most)
+
+
+def golden_in_words(golden: Golden) -> str:
+    """Of one run of it; empty where no model can be asked."""
     try:
-        return budget_words(budget_of(Parent(run), 1, n), n, live_endpoint().max_requests)
+        most = live_model(golden.project, golden.order.get("live_model")).most_requests
     except ModelUnavailable:
         return ""
+    return whole_run_in_words(golden.run, golden.order.get("samples") or 1, most)
 
 
-def goldens_in_words(goldens: Iterable[Golden]) -> str:
+def goldens_in_words(project: Project, goldens: Iterable[Golden]) -> str:
     """Of one run of each; empty where none of them asks a model, or no model can be asked."""
     counted = [(golden.run, golden.order.get("samples") or 1) for golden in goldens]
-    try:
-        most = live_endpoint().max_requests * len(counted)
-    except ModelUnavailable:
+    if not counted or not any(not model.refusal for model in live_models(project)):
         return ""
     budget = Budget(
         requests=sum(run.model_call_count * n for run, n in counted),
         input_tokens=_sum([(run.input_tokens, n) for run, n in counted]),
         output_tokens=_sum([(run.output_tokens, n) for run, n in counted]),
     )
-    return budget_words(budget, sum(n for _, n in counted), most) if counted else ""
+    most: int = settings.REPLAY_MODEL_MAX_REQUESTS * len(counted)
+    return budget_words(budget, sum(n for _, n in counted), most)
 
 
 def _sum(counted: list[tuple[int | None, int]]) -> int | None:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from django.conf import settings
-
-from sessions_app.agents.live_model.completions import ChatCompletions
-from sessions_app.agents.live_model.endpoint import Endpoint, ModelUnavailable
+from sessions_app.agents.live_model.client import LiveModelClient
+from sessions_app.agents.live_model.endpoint import ModelUnavailable
+from sessions_app.core.fork.order import read_order
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.replay.fixture_book import recorded_arguments
 from sessions_app.core.run import ErrorInfo, ToolCall
 from sessions_app.mapping.rows import value_key
 from sessions_app.models import Replay
 from sessions_app.queries import borrowing
+from sessions_app.services.live_models import ENVIRONMENT, live_model, spend
 
 
 class Questions:
@@ -21,7 +21,7 @@ class Questions:
 
     def __init__(self, replay: Replay) -> None:
         self._replay = replay
-        self._live: ChatCompletions | None = None
+        self._live: LiveModelClient | None = None
         self.asked: JsonObject | None = None
         """Which live model was asked, with which settings, and which one answered; the last time that it was."""
         self._replies: dict[str, Callable[[JsonObject], JsonValue]] = {
@@ -74,33 +74,27 @@ class Questions:
 
     def _ask_live(self, question: JsonObject) -> JsonObject:
         if self._live is None:
-            self._live = ChatCompletions(live_endpoint())
+            self._live = self._client()
         answer = self._live.answer(
             question["messages"], question["parameters"], model=question["model"], settings=question["settings"]
         )
         settings_sent = question["settings"] or {}
         sent = {name: settings_sent[name] for name in _TOLD if settings_sent.get(name) is not None}
-        asked = settings.REPLAY_MODEL_NAME or question["model"]
+        asked = self._chosen.model or question["model"]
         self.asked = {"model": asked, "settings": sent, "answered": answer.get("model_name")}
         return answer
 
+    def _client(self) -> LiveModelClient:
+        """Of the model that was chosen when the replay was asked for, and of no other."""
+        name = read_order(self._replay.order).live_model
+        self._chosen = live_model(self._replay.project, name or ENVIRONMENT)
+        row = self._chosen.row
+        if row is None:
+            return LiveModelClient(self._chosen.endpoint())
+        return LiveModelClient(self._chosen.endpoint(), spend=lambda: spend(row))
+
 
 _TOLD = ("temperature", "top_p", "seed")
-
-
-def live_endpoint() -> Endpoint:
-    """The model that the settings name. Raises `ModelUnavailable` for settings that cannot be."""
-    if not settings.REPLAY_MODEL_ENDPOINT:
-        raise ModelUnavailable("No live model is configured on this server.")
-    return Endpoint(
-        url=settings.REPLAY_MODEL_ENDPOINT,
-        key=settings.REPLAY_MODEL_KEY,
-        model=settings.REPLAY_MODEL_NAME or None,
-        timeout_seconds=settings.REPLAY_MODEL_TIMEOUT_SECONDS,
-        max_answer_bytes=settings.REPLAY_MODEL_MAX_ANSWER_BYTES,
-        allow_private=settings.REPLAY_MODEL_ALLOW_PRIVATE,
-        max_requests=settings.REPLAY_MODEL_MAX_REQUESTS,
-    )
 
 
 def _call_body(call: ToolCall, error: ErrorInfo | None) -> JsonObject:

@@ -11,6 +11,7 @@ from django.db import transaction
 from django.db.models import Max, Q, QuerySet
 from django.utils import timezone
 
+from sessions_app.agents.live_model.endpoint import ModelUnavailable
 from sessions_app.core.errors import NotReplayable
 from sessions_app.core.fork.changes import ForkError, NewModel, read_model
 from sessions_app.core.fork.order import Order, read_order
@@ -26,6 +27,7 @@ from sessions_app.models.replays import (
     ReplayState,
 )
 from sessions_app.queries.code_places import why_not_replayed
+from sessions_app.services.live_models import live_model
 from sessions_app.services.typed_json import without_secrets
 from sessions_app.services.wakeups import wake
 
@@ -53,7 +55,8 @@ def request_replay(
 
     `order` may hold breakpoints and, for the modes that run code, the agent, which of its tools are live, and what
     becomes of a request that is another one than was recorded (`on_difference`); for mode `live` the model with its
-    settings, how often it is asked (`samples`), the agent, and what is expected. Raises `NotReplayable` for a mode that
+    settings, how often it is asked (`samples`), the agent, and what is expected; where a live model is asked,
+    which connected one (`live_model`). Raises `NotReplayable` for a mode that
     is none of `MODES`, `RequestKeyUsed` for a key that was used for something else, and `ForkError` naming the field of
     the order.
     """
@@ -74,7 +77,7 @@ def checked_order(
         raise ForkError(f"Mode {mode} needs the name of a registered agent.", field="agent")
     if read.agent is not None or not agent_is_named_later:
         check_code(read)
-    check_live_model(read, field="mode" if mode == ReplayMode.LIVE else "on_difference")
+    choose_live_model(project, wanted, read, field="mode" if mode == ReplayMode.LIVE else "on_difference")
     if mode == ReplayMode.RECORDING and read.agent is not None:
         raise ForkError("Mode recording runs no agent of yours; ask for mode code.", field="agent")
     if mode == ReplayMode.LIVE:
@@ -116,16 +119,20 @@ def _check_live(order: Order) -> None:
         raise ForkError("In mode live every request goes to the live model.", field="on_difference")
 
 
-def has_live_model() -> bool:
-    """Whether the server has a model that may be asked."""
-    return bool(settings.REPLAY_MODEL_ENDPOINT)
-
-
-def check_live_model(order: Order, *, field: str) -> None:
-    """That there is one, where it would be asked."""
-    if order.asks_live_model and not has_live_model():
-        words = "No live model is configured on this server, so none can be asked"
-        raise ForkError(f"{words}; set REPLAY_MODEL_ENDPOINT.", field=field)
+def choose_live_model(project: Project, wanted: JsonObject, order: Order, *, field: str) -> None:
+    """Say in `wanted` which connected model is asked; nothing where it is that of the environment, or none is asked.
+    Raises `ForkError` where there is none, or the day has no request left."""
+    named = wanted.pop("live_model", None)
+    if not order.asks_live_model:
+        if named is not None:
+            raise ForkError("Nothing here asks a live model, so leave live_model out.", field="live_model")
+        return
+    try:
+        found = live_model(project, order.live_model)
+    except ModelUnavailable as none:
+        raise ForkError(none.reason, field=field if named is None else "live_model") from None
+    if found.row is not None:
+        wanted["live_model"] = found.name
 
 
 def read_wanted(project: Project, typed: JsonObject) -> tuple[JsonObject, Order]:

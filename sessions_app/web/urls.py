@@ -18,7 +18,7 @@ from sessions_app.web.goldens import new_views as new_golden_views
 from sessions_app.web.goldens import views as golden_views
 from sessions_app.web.notes import views as note_views
 from sessions_app.web.now import views as now_views
-from sessions_app.web.projects import anomaly_views, invitation_views, price_views, redaction_views
+from sessions_app.web.projects import anomaly_views, invitation_views, model_views, price_views, redaction_views
 from sessions_app.web.projects import views as project_views
 from sessions_app.web.recorded_ids import RecordedId, ReportSuffix, Signal
 from sessions_app.web.replays import options as replay_options
@@ -87,6 +87,10 @@ of_a_project: list[URLPattern | URLResolver] = [
     path("settings/name", project_views.rename, name="rename_project"),
     path("settings/prices", price_views.prices, name="prices"),
     path("settings/prices/<int:price>/delete", price_views.delete, name="delete_price"),
+    path("settings/models", model_views.models, name="models"),
+    path("settings/models/<int:model>/test", model_views.test, name="test_model"),
+    path("settings/models/<int:model>/budget", model_views.change_budget, name="model_budget"),
+    path("settings/models/<int:model>/remove", model_views.remove, name="remove_model"),
     path("settings/anomalies", anomaly_views.anomalies, name="anomaly_rules"),
     path("settings/redaction", redaction_views.rules, name="redaction"),
     path("settings/redaction/try", redaction_views.tried, name="try_redaction"),

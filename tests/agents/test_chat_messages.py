@@ -13,7 +13,7 @@ from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.providers.openai import OpenAIProvider
 
 from sessions_app.agents.live_model.bodies import chat_body, settings_not_sent
-from sessions_app.agents.live_model.completions import ChatCompletions
+from sessions_app.agents.live_model.client import LiveModelClient
 from sessions_app.agents.live_model.endpoint import ModelUnavailable
 from sessions_app.agents.loop.library import load_parameters, load_response
 from sessions_app.core.payload import Payload
@@ -261,7 +261,7 @@ def test_settings_that_every_provider_knows_are_sent_and_others_named():
 
 def test_the_answer_names_the_settings_that_were_not_sent():
     with fake_provider(says("No.")) as provider:
-        client = ChatCompletions(make_endpoint(provider.url))
+        client = LiveModelClient(make_endpoint(provider.url))
 
         answer = client.answer(PROMPT, None, model="gpt-4o", settings={"top_k": 3, "seed": 1})
 
@@ -286,8 +286,8 @@ def test_without_a_key_none_is_sent():
 
 
 def test_a_request_without_any_model_is_refused():
-    with fake_provider(says("No.")) as provider, pytest.raises(ModelUnavailable, match="REPLAY_MODEL_NAME"):
-        ChatCompletions(make_endpoint(provider.url)).answer(PROMPT, None, model=None)
+    with fake_provider(says("No.")) as provider, pytest.raises(ModelUnavailable, match="names no model"):
+        LiveModelClient(make_endpoint(provider.url)).answer(PROMPT, None, model=None)
 
 
 # --- what is made of answers -------------------------------------------------------------------

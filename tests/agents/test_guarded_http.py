@@ -14,7 +14,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from sessions_app.agents.live_model.completions import ChatCompletions
+from sessions_app.agents.live_model.client import LiveModelClient
 from sessions_app.agents.live_model.endpoint import Endpoint, ModelUnavailable, Target
 from sessions_app.agents.live_model.guarded_http import checked
 from tests.fake_provider import KEY, PROMPT, fake_provider, make_endpoint, says
@@ -30,8 +30,8 @@ from tests.fake_provider import KEY, PROMPT, fake_provider, make_endpoint, says
         *("https://models.example.org/v1#x", "https://models.example.org/a b", "https://models.example.org\r\nX: y"),
     ],
 )
-def test_a_bad_address_is_refused_naming_the_setting(url):
-    with pytest.raises(ModelUnavailable, match="REPLAY_MODEL_ENDPOINT"):
+def test_a_bad_address_is_refused(url):
+    with pytest.raises(ModelUnavailable, match="Its address has to"):
         make_endpoint(url)
 
 
@@ -92,7 +92,7 @@ def test_without_tls_nothing_goes_to_a_public_address():
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "0x7f.1", "2130706433", "[::ffff:127.0.0.1]"])
 def test_this_machine_is_no_endpoint_unless_that_is_allowed(host):
-    client = ChatCompletions(Endpoint(url=f"https://{host}:9/v1", key=KEY))
+    client = LiveModelClient(Endpoint(url=f"https://{host}:9/v1", key=KEY))
 
     with pytest.raises(ModelUnavailable, match="REPLAY_MODEL_ALLOW_PRIVATE"):
         client.answer(PROMPT, None, model="m")
@@ -104,7 +104,7 @@ def test_the_connection_goes_to_the_address_that_was_checked():
     with fake_provider(says("No.")) as provider:
         port = provider.url.split(":")[2]
         endpoint = make_endpoint(f"http://models.invalid:{port}")
-        client = ChatCompletions(endpoint, resolve=lambda host, port: answers.pop(0))
+        client = LiveModelClient(endpoint, resolve=lambda host, port: answers.pop(0))
 
         assert client.answer(PROMPT, None, model="m")["parts"][0]["content"] == "No."
         assert provider.server.received[0].headers["Host"] == f"models.invalid:{port.split('/')[0]}"
@@ -113,13 +113,13 @@ def test_the_connection_goes_to_the_address_that_was_checked():
 
 def test_an_address_that_nobody_answers_at_is_passed_over():
     with fake_provider(says("No.")) as provider:
-        client = ChatCompletions(make_endpoint(provider.url), resolve=lambda host, port: ["127.0.0.2", "127.0.0.1"])
+        client = LiveModelClient(make_endpoint(provider.url), resolve=lambda host, port: ["127.0.0.2", "127.0.0.1"])
 
         assert client.answer(PROMPT, None, model="m")["parts"][0]["content"] == "No."
 
 
 def test_a_name_that_leads_nowhere_is_a_clear_error():
-    client = ChatCompletions(Endpoint(url="https://models.invalid/v1"))
+    client = LiveModelClient(Endpoint(url="https://models.invalid/v1"))
 
     with pytest.raises(ModelUnavailable, match=r"^Its name leads nowhere\.$"):
         client.answer(PROMPT, None, model="m")
@@ -128,7 +128,7 @@ def test_a_name_that_leads_nowhere_is_a_clear_error():
 def test_nothing_at_the_address_is_a_clear_error():
     with fake_provider(says("No.")) as provider:
         url = provider.url
-    client = ChatCompletions(make_endpoint(url))
+    client = LiveModelClient(make_endpoint(url))
 
     with pytest.raises(ModelUnavailable, match=r"^Nothing answers at its address\.$"):
         client.answer(PROMPT, None, model="m")
@@ -191,7 +191,7 @@ def tls_server(certificate: Path) -> Iterator[int]:
 
 
 def asked_over_tls(port: int, name: str) -> str:
-    client = ChatCompletions(make_endpoint(f"https://{name}:{port}/v1"), resolve=lambda host, port: ["127.0.0.1"])
+    client = LiveModelClient(make_endpoint(f"https://{name}:{port}/v1"), resolve=lambda host, port: ["127.0.0.1"])
     try:
         return str(client.answer(PROMPT, None, model="m")["parts"][0]["content"])
     except ModelUnavailable as error:
@@ -213,7 +213,7 @@ def test_the_certificate_has_to_be_for_the_name_and_from_somebody_known(tmp_path
 
 def test_a_server_that_speaks_no_tls_is_a_clear_error():
     with fake_provider(says("No.")) as provider:
-        client = ChatCompletions(make_endpoint(provider.url.replace("http:", "https:")))
+        client = LiveModelClient(make_endpoint(provider.url.replace("http:", "https:")))
 
         with pytest.raises(ModelUnavailable, match="encrypted"):
             client.answer(PROMPT, None, model="m")

@@ -65,7 +65,7 @@ def test_a_run_is_sampled_only_where_there_is_a_live_model(full, settings):
     refused = post(full, f"{RUN}/samples", order)
     assert (refused.status_code, refused.json()["error"]["field"]) == (400, "samples")
 
-    settings.REPLAY_MODEL_ENDPOINT = "http://127.0.0.1:9/v1"
+    settings.REPLAY_MODEL_ENDPOINT = "https://models.example.org/v1"
 
     assert post(full, f"{RUN}/samples", order).status_code == 202
     assert Replay.objects.get().mode == "sampling"

@@ -213,6 +213,9 @@ def manage(api):
     assert {key.key_id, rotated.key_id} <= {each.key_id for each in api("list_keys").items}
     api("delete_key", rotated.key_id)
     redact_what_is_stored(api)
+    model = api("post_model", body=api.body("ModelRequest", examples.CONNECTED_MODEL))
+    assert [each.name for each in api("list_models").items] == [model.name]
+    api("delete_model", model.model_id)
     api._client = examples_key
 
 

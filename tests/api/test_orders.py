@@ -17,7 +17,7 @@ RULE = {"kind": "rule", "when": "orders is empty", "answer": {"text": "no", "too
 @pytest.fixture
 def full(settings):
     settings.REPLAY_AGENTS = {"orders": "shop.agents:orders"}
-    settings.REPLAY_MODEL_ENDPOINT = "http://127.0.0.1:9/v1"
+    settings.REPLAY_MODEL_ENDPOINT = "https://models.example.org/v1"
     client = project_client()
     make_run(Project.objects.get())
     return client

@@ -50,6 +50,9 @@ TABLE = {
     ("POST", "/api/v1/redaction-job"): (403, 403, 403),
     ("DELETE", "/api/v1/redaction-job"): (403, 403, 403),
     ("POST", "/api/v1/redaction-job/start"): (403, 403, 403),
+    ("GET", "/api/v1/models"): (403, 200, 200),
+    ("POST", "/api/v1/models"): (403, 403, 403),
+    ("DELETE", "/api/v1/models/{int:model_id}"): (403, 403, 403),
     ("POST", "/api/v1/runs"): (200, 200, 201),
     ("GET", "/api/v1/runs"): (403, 200, 200),
     ("GET", "/api/v1/replays"): (403, 200, 200),
@@ -158,7 +161,7 @@ CONVERTED = {
     f"{{{name}}}": f"{{{kind}:{name}}}"
     for kind, names in {
         "path": ("run_id", "session_id"),
-        "int": ("invitation_id", "key_id", "note_id"),
+        "int": ("invitation_id", "key_id", "model_id", "note_id"),
         "slug": ("project",),
     }.items()
     for name in names

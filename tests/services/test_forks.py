@@ -312,7 +312,7 @@ def test_sampling_needs_a_live_model_and_a_number(run, settings):
     order = make_order(changes=[], samples=5)
     assert refused(run, order, mode="sampling")[0] == "samples"
 
-    settings.REPLAY_MODEL_ENDPOINT = "http://127.0.0.1:9/v1"
+    settings.REPLAY_MODEL_ENDPOINT = "https://models.example.org/v1"
 
     assert refused(run, order | {"samples": None}, mode="sampling")[0] == "samples"
     assert refused(run, order | {"samples": 101}, mode="sampling")[0] == "samples"

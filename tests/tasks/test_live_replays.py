@@ -193,7 +193,7 @@ def test_the_order_may_name_model_and_settings(run):
     ],
 )
 def test_what_a_live_model_is_not_asked_for_is_refused(run, settings, mode, order, field):
-    settings.REPLAY_MODEL_ENDPOINT = "http://127.0.0.1:9/v1"
+    settings.REPLAY_MODEL_ENDPOINT = "https://models.example.org/v1"
 
     with pytest.raises(ForkError) as refused:
         request_replay(run=run, mode=mode, order=order)
@@ -203,7 +203,7 @@ def test_what_a_live_model_is_not_asked_for_is_refused(run, settings, mode, orde
 
 @pytest.mark.parametrize("model", [None, "mini", {}, {"model": "mini"}, {"settings": {}}, {"settings": {"seed": 7}}])
 def test_a_model_may_be_named_with_or_without_settings(run, settings, model):
-    settings.REPLAY_MODEL_ENDPOINT = "http://127.0.0.1:9/v1"
+    settings.REPLAY_MODEL_ENDPOINT = "https://models.example.org/v1"
 
     [change] = request_replay(run=run, mode="live", order={"model": model}).order["changes"]
 
@@ -212,7 +212,7 @@ def test_a_model_may_be_named_with_or_without_settings(run, settings, model):
 
 @pytest.mark.parametrize(("mode", "order"), [("live", {}), ("code", {"agent": "order_desk", "on_difference": "live"})])
 def test_without_a_live_model_none_is_asked(run, mode, order):
-    with pytest.raises((ForkError, NotReplayable), match="REPLAY_MODEL_ENDPOINT"):
+    with pytest.raises((ForkError, NotReplayable), match="No live model is connected"):
         request_replay(run=run, mode=mode, order=order)
 
 

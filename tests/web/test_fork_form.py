@@ -616,12 +616,12 @@ def test_tools_are_named_with_their_kind(shop, bob):
 
 def test_sources_say_what_is_off(bob, run, settings):
     settings.REPLAY_MODEL_ENDPOINT, settings.REPLAY_AGENTS = "", {}
-    assert "off: no model endpoint is configured on this server" in page_of(bob, run, 1)
+    assert "off: no live model can be asked" in page_of(bob, run, 1)
     assert "off: no agent registered on this server can replay the run" in page_of(bob, run, 1)
 
     settings.REPLAY_MODEL_ENDPOINT, settings.REPLAY_AGENTS = "https://models.example/v1", {"support": {}}
 
-    assert "no model endpoint" not in page_of(bob, run, 1)
+    assert "no live model can be asked" not in page_of(bob, run, 1)
     assert "no agent is registered" not in page_of(bob, run, 1)
 
 
@@ -748,7 +748,7 @@ def test_the_only_registered_agent_needs_no_choice(bob, run, settings, agents, s
 
 
 def test_a_live_model_is_asked_as_often_as_was_typed(bob, run, settings):
-    settings.REPLAY_MODEL_ENDPOINT = "http://127.0.0.1:9/v1"
+    settings.REPLAY_MODEL_ENDPOINT = "https://models.example.org/v1"
     settings.REPLAY_MODEL_ALLOW_PRIVATE = True
 
     bob.post(options(run), {"mode": "live", "samples": "3"})
@@ -760,14 +760,14 @@ def test_a_live_model_is_asked_as_often_as_was_typed(bob, run, settings):
 
 def test_without_a_live_model_none_can_be_chosen(bob, run, settings):
     without = bob.get(options(run)).content.decode()
-    settings.REPLAY_MODEL_ENDPOINT = "http://127.0.0.1:9/v1"
+    settings.REPLAY_MODEL_ENDPOINT = "https://models.example.org/v1"
     settings.REPLAY_MODEL_ALLOW_PRIVATE = True
     with_one = bob.get(options(run)).content.decode()
 
-    assert "REPLAY_MODEL_ENDPOINT" in without
+    assert "No live model is connected to this project." in without
     assert re.search(r'value="live"[^>]*disabled', without)
     assert not re.search(r'value="live"[^>]*disabled', with_one)
-    assert "127.0.0.1" in with_one
+    assert "models.example.org" in with_one
 
 
 def test_a_recording_replay_takes_no_agent_and_no_live_tools(shop, bob, run):
@@ -821,7 +821,7 @@ def test_a_run_of_the_openai_sdk_offers_code_with_recorded_answers_alone(shop, b
     assert re.findall(r'value="code\w*"[^>]*disabled', of_sdk + of_own) == []
     assert [page.count('<option value="support"') for page in (of_sdk, of_own)] == [1, 1]
     assert [page.count('name="live"') for page in (of_sdk, of_own)] == [0, 1]
-    assert [page.count('<option value="live"') for page in (of_sdk, of_own)] == [0, 1]
+    assert [page.count('<option value="live:environment"') for page in (of_sdk, of_own)] == [0, 1]
     assert "recorded by the OpenAI Agents SDK" in of_sdk
     command = "replay-recorder replay &#x27;sdk 1&#x27; --url http://testserver --agent module:agent --tools run"
     assert f'data-copy="{command}"' in of_sdk

@@ -77,9 +77,8 @@ def checked(client, run, step, **typed):
 def test_without_an_endpoint_nothing_can_be_ticked_and_the_page_says_how_to_switch_it_on(bob, run):
     page = page_of(bob, run, 2)
 
-    assert "Off. No live model is configured on this server." in page
-    assert "REPLAY_MODEL_ENDPOINT" in page
-    assert "docs/sampling.md" in page
+    assert "No live model is connected to this project." in page
+    assert "/p/shop/settings/models" in page
     assert 'name="sampling"' not in page
     assert 'name="samples"' not in page
 
@@ -89,7 +88,7 @@ def test_a_forged_tick_without_an_endpoint_is_refused_and_loses_nothing(bob, run
 
     page = response.content.decode()
     assert response.status_code == 422
-    assert errors_in(page)["samples"].startswith("No live model is configured on this server")
+    assert errors_in(page)["samples"].startswith("No live model is connected to this project")
     assert (typed_in(page, "result"), typed_in(page, "hypothesis")) == (RESULT["result"], "The answer decides.")
     assert (world_in(page), button_in(page)) == (("world", "recorded answers only"), "Queue fork")
     assert not Replay.objects.exists()
@@ -100,7 +99,7 @@ def test_an_endpoint_that_cannot_be_asked_counts_as_none(bob, run, settings):
 
     page = page_of(bob, run, 2)
 
-    assert "REPLAY_MODEL_ENDPOINT has to" in page
+    assert "Its address has to look like https://host/v1. REPLAY_MODEL_ENDPOINT" in page
     assert 'name="sampling"' not in page
 
 

@@ -116,7 +116,7 @@ def test_trying_keeps_nothing_and_shows_the_relatives_side_by_side(bob, shop, ba
         ({"more_checks": "{"}, "Line 1 is not valid JSON"),
         ({"more_checks": '{"kind": "nothing"}'}, "kind must be one of"),
         ({"more_checks": '{"kind": "no_write"}', "agent": "nobody"}, "is registered on this server"),
-        ({"more_checks": '{"kind": "no_write"}', "mode": "live"}, "No live model is configured"),
+        ({"more_checks": '{"kind": "no_write"}', "mode": "live"}, "No live model is connected"),
     ],
 )
 def test_what_is_wrong_is_said_and_nothing_is_kept(bob, bad, fields, words):

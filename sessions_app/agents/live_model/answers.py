@@ -22,6 +22,13 @@ _KNOWN_CODES = frozenset(
         "billing_hard_limit_reached",
         "content_filter",
         "context_length_exceeded",
+        "authentication_error",
+        "billing_error",
+        "invalid_request_error",
+        "not_found_error",
+        "overloaded_error",
+        "permission_error",
+        "rate_limit_error",
         "insufficient_quota",
         "invalid_api_key",
         "model_not_found",
@@ -36,18 +43,18 @@ _UNKNOWN_SHAPE = "Its answer is none of a chat completion."
 
 def read_answer(content: bytes, *, model: str, not_sent: list[str], now: datetime) -> JsonObject:
     """A response as Pydantic AI keeps it. Raises `ModelUnavailable`."""
-    value = _object(_json(content))
-    choice = _object(next(iter(_list(value.get("choices"))), None))
-    message, refusal = _object(choice.get("message")), _string(_object(choice.get("message")).get("refusal"))
-    finished = _string(choice.get("finish_reason")) or None
+    value = object_of(json_of(content))
+    choice = object_of(next(iter(list_of(value.get("choices"))), None))
+    message, refusal = object_of(choice.get("message")), string_of(object_of(choice.get("message")).get("refusal"))
+    finished = string_of(choice.get("finish_reason")) or None
     details = {"refusal": refusal} if refusal else {"finish_reason": finished}
     return {
         "parts": [] if refusal else _parts(message),
         "usage": _usage(value.get("usage")),
-        "model_name": _string(value.get("model")) or model,
+        "model_name": string_of(value.get("model")) or model,
         "timestamp": now.isoformat(),
         "provider_details": details,
-        "provider_response_id": _string(value.get("id")) or None,
+        "provider_response_id": string_of(value.get("id")) or None,
         "finish_reason": "content_filter" if refusal else _FINISHED.get(finished or ""),
         "metadata": {"settings_not_sent": not_sent} if not_sent else None,
         "kind": "response",
@@ -55,24 +62,24 @@ def read_answer(content: bytes, *, model: str, not_sent: list[str], now: datetim
 
 
 def _parts(message: JsonObject) -> list[JsonObject]:
-    thought = _string(message.get("reasoning")) or _string(message.get("reasoning_content"))
-    text = _string(message.get("content"))
+    thought = string_of(message.get("reasoning")) or string_of(message.get("reasoning_content"))
+    text = string_of(message.get("content"))
     return [
         *([{"content": thought, "part_kind": "thinking"}] if thought else []),
         *([{"content": text, "part_kind": "text"}] if text else []),
-        *(_tool_call(_object(call)) for call in _list(message.get("tool_calls"))),
+        *(_tool_call(object_of(call)) for call in list_of(message.get("tool_calls"))),
     ]
 
 
 def _tool_call(call: JsonObject) -> JsonObject:
-    function = _object(call.get("function"))
-    name, arguments = _string(function.get("name")), function.get("arguments")
+    function = object_of(call.get("function"))
+    name, arguments = string_of(function.get("name")), function.get("arguments")
     if not name or not isinstance(arguments, str | dict | None):
         raise ModelUnavailable(_UNKNOWN_SHAPE)
     return {
         "tool_name": name,
         "args": arguments,
-        "tool_call_id": _string(call.get("id")) or f"call_{uuid4().hex}",
+        "tool_call_id": string_of(call.get("id")) or f"call_{uuid4().hex}",
         "part_kind": "tool-call",
     }
 
@@ -94,7 +101,7 @@ def error_words(content: bytes, sent: JsonObject) -> str:
     Nothing else of what it says: it may repeat the key or the conversation.
     """
     try:
-        error = _object(_object(_json(content)).get("error"))
+        error = object_of(object_of(json_of(content)).get("error"))
     except ModelUnavailable:
         return ""
     known = [code for code in (error.get("code"), error.get("type")) if isinstance(code, str) and code in _KNOWN_CODES]
@@ -103,26 +110,26 @@ def error_words(content: bytes, sent: JsonObject) -> str:
     return f": {known[0].replace('_', ' ')}{named}" if known else ""
 
 
-def _json(content: bytes) -> JsonValue:
+def json_of(content: bytes) -> JsonValue:
     try:
         return load_strict(content, _LIMITS)
     except RecordError:
         raise ModelUnavailable("Its answer is not JSON that can be kept.") from None
 
 
-def _object(value: JsonValue) -> JsonObject:
+def object_of(value: JsonValue) -> JsonObject:
     if not isinstance(value, dict):
         raise ModelUnavailable(_UNKNOWN_SHAPE)
     return value
 
 
-def _list(value: JsonValue) -> list[JsonValue]:
+def list_of(value: JsonValue) -> list[JsonValue]:
     if not isinstance(value, list | None):
         raise ModelUnavailable(_UNKNOWN_SHAPE)
     return value or []
 
 
-def _string(value: JsonValue) -> str:
+def string_of(value: JsonValue) -> str:
     if not isinstance(value, str | None):
         raise ModelUnavailable(_UNKNOWN_SHAPE)
     return value or ""

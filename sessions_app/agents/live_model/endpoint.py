@@ -1,14 +1,19 @@
-"""Where the live model of samplings is: an address that speaks OpenAI's chat completions, its key and its limits.
+"""Where a live model is: its address, its key and its limits.
 
-The settings of the server name it; nothing that was recorded and nobody who asks for a replay can.
+The settings of the server or an administrator of the project name it; nothing that was recorded can.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Literal
 from urllib.parse import urlsplit
 
 from sessions_app.core.errors import ReplayProductError
+
+Protocol = Literal["completions", "messages"]
+"""OpenAI's chat completions, or Anthropic's messages."""
+_PATHS: dict[Protocol, str] = {"completions": "/chat/completions", "messages": "/messages"}
 
 
 class ModelUnavailable(ReplayProductError):
@@ -36,6 +41,7 @@ class Endpoint:
 
     url: str = field(repr=False)
     key: str = field(default="", repr=False)
+    protocol: Protocol = "completions"
     model: str | None = None
     """Asked for in place of the recorded model."""
     timeout_seconds: float = 60
@@ -48,26 +54,26 @@ class Endpoint:
 
     def __post_init__(self) -> None:
         if not (self.key.isascii() and self.key.isprintable()):
-            raise ModelUnavailable("REPLAY_MODEL_KEY holds a character that no header may hold.")
+            raise ModelUnavailable("Its key holds a character that no header may hold.")
         if not self.target.is_tls and not self.allow_private:
-            raise ModelUnavailable("REPLAY_MODEL_ENDPOINT has to begin with https://.")
+            raise ModelUnavailable("Its address has to begin with https://.")
 
     @property
     def target(self) -> Target:
         """Where requests go."""
         try:
-            return _target(self.url)
+            return _target(self.url, _PATHS[self.protocol])
         except ValueError:
-            raise ModelUnavailable("REPLAY_MODEL_ENDPOINT has to look like https://host/v1.") from None
+            raise ModelUnavailable("Its address has to look like https://host/v1.") from None
 
 
-def _target(url: str) -> Target:
+def _target(url: str, end: str) -> Target:
     parts = urlsplit(url)
     is_plain = url.isascii() and url.isprintable() and not {" ", "@", "#", "\\"} & set(url)
     if not is_plain or parts.scheme not in ("http", "https") or not parts.hostname:
         raise ValueError
     is_tls = parts.scheme == "https"
-    path = f"{parts.path.rstrip('/')}/chat/completions"
+    path = f"{parts.path.rstrip('/')}{end}"
     return Target(
         is_tls=is_tls,
         host=parts.hostname,

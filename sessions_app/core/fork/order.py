@@ -1,7 +1,8 @@
 """What a replay was asked to do, and what people said while it went on. Both are stored and sent as JSON.
 
     order  {"at_step", "changes", "hypothesis", "expect", "agent", "tools": {"run": bool, "live": [name]},
-            "on_difference": "stop" | "play_on" | "live", "breakpoints": [{"step"} | {"tool"} | {"when"}], "samples"}
+            "on_difference": "stop" | "play_on" | "live", "breakpoints": [{"step"} | {"tool"} | {"when"}], "samples",
+            "live_model"}
     course {"answers": [{"at", "asked", …}], "passed", "is_stepping"}
 
 The order never changes once it was given. A replay that was stopped runs again from its beginning, which gives the same
@@ -84,6 +85,8 @@ class Order:
     on_difference: OnDifference = "stop"
     breakpoints: tuple[Breakpoint, ...] = ()
     samples: int | None = None
+    live_model: str | None = None
+    """Name of the connected model that is asked; None for that of the server's environment."""
 
     @property
     def is_fork(self) -> bool:
@@ -139,6 +142,7 @@ def read_order(value: JsonObject) -> Order:
         on_difference=_on_difference(_given(value, "on_difference", "stop")),
         breakpoints=read_breakpoints(_given(value, "breakpoints", [])),
         samples=None if value.get("samples") is None else _samples(value["samples"]),
+        live_model=_name(value.get("live_model"), "live_model"),
     )
 
 

@@ -68,7 +68,8 @@ class Command(BaseCommand):
             return
         if not goldens:
             raise CommandError("There is no golden to run.", returncode=3)
-        if budget := goldens_in_words(golden for golden in goldens if golden.mode == ReplayMode.LIVE):
+        live = [golden for golden in goldens if golden.mode == ReplayMode.LIVE]
+        if budget := goldens_in_words(goldens[0].project, live):
             self.stderr.write(budget)
         with refusals_in_words():
             named = {"label": options["label"][:200], "is_deploy": options["deploy"]}

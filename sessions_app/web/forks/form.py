@@ -29,7 +29,7 @@ NAMES = (
     *(f"rule_{part}_{row}" for row in RULES for part in ("when", "text")),
     *("hypothesis", "expect_kind", "expect_text", "expect_tool", "expect_n"),
     *(f"break_{part}_{row}" for row in BREAKPOINTS for part in ("kind", "value")),
-    *("sampling", "samples", "on_difference"),
+    *("sampling", "samples", "live_model", "on_difference"),
 )
 
 
@@ -159,14 +159,22 @@ class _Reader:
         written = Written(value=number_of(text_of(self._typed, "samples").strip()), inputs={"": "samples"})
         self._try(self._check, written, "samples", lambda items: read_order({"samples": items[0]}))
         self.order["samples"], self.places["samples"] = written.value, written
+        self._ask(text_of(self._typed, "live_model"), "samples")
         self._refuse_beside_samples()
 
     def difference(self) -> None:
-        """Who answers a request to the model that was not recorded; nobody unless it is said."""
-        if chosen := self._typed.get("on_difference"):
+        """Who answers a request to the model that was not recorded; nobody unless it is said. `live:` names a model."""
+        chosen, _, model = text_of(self._typed, "on_difference").partition(":")
+        if chosen:
             written = Written(value=chosen, inputs={"": "on_difference"})
             self._try(self._check, written, "on_difference", lambda items: read_order({"on_difference": items[0]}))
             self.order["on_difference"], self.places["on_difference"] = chosen, written
+            self._ask(model, "on_difference")
+
+    def _ask(self, model: str, name: str) -> None:
+        """The model that a sampling asks goes before that of a difference: there is none in a sampling."""
+        if model and "live_model" not in self.order:
+            self.order["live_model"], self.places["live_model"] = model, Written(value=model, inputs={"": name})
 
     def _refuse_beside_samples(self) -> None:
         """A sample cannot wait for anybody, and the team's own code would ask the live model from its beginning."""

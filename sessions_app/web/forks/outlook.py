@@ -14,7 +14,7 @@ from sessions_app.models import Run
 from sessions_app.queries.code_places import why_not_forked
 from sessions_app.queries.steps import StoredOrGone
 from sessions_app.services.fork_checks import Parent
-from sessions_app.services.replays import has_live_model, registered_agents
+from sessions_app.services.replays import registered_agents
 
 TOOLS = 100
 """Tools that the page names."""
@@ -92,7 +92,7 @@ class Source:
     is_live: bool = False
 
 
-def sources(agents: list[str], *, is_sampling: bool) -> list[Source]:
+def sources(agents: list[str], *, is_sampling: bool, has_live_model: bool) -> list[Source]:
     """In the order in which they are asked. In a sampling the recordings answer for tools alone."""
     whose, by_hand = ("request", "the fork stops and asks; you write the answer")
     if is_sampling:
@@ -105,7 +105,7 @@ def sources(agents: list[str], *, is_sampling: bool) -> list[Source]:
         Source(name="by hand", words=by_hand, allowed=True),
         Source(name="rule", words="a rule of this form answers the model's request", allowed=True),
         _own_code(agents, is_sampling=is_sampling),
-        _live_model(is_sampling=is_sampling),
+        _live_model(is_sampling=is_sampling, is_there=has_live_model),
     ]
 
 
@@ -117,9 +117,9 @@ def _own_code(agents: list[str], *, is_sampling: bool) -> Source:
     return Source(name="own code", words=words, allowed=bool(agents))
 
 
-def _live_model(*, is_sampling: bool) -> Source:
+def _live_model(*, is_sampling: bool, is_there: bool) -> Source:
     if is_sampling:
         return Source(name="live", words="called for all other model answers", allowed=True, is_live=True)
-    if not has_live_model():
-        return Source(name="live", words="off: no model endpoint is configured on this server", allowed=False)
+    if not is_there:
+        return Source(name="live", words="off: no live model can be asked", allowed=False)
     return Source(name="live", words="off unless you tick it for this fork", allowed=False)

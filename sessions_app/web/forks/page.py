@@ -174,7 +174,7 @@ def form_context(names: Iterable[str], typed: Typed, errors: Mapping[str, str], 
     }
 
 
-def outlook_context(parent: Parent, row: StepSummary, *, is_sampling: bool) -> dict[str, Any]:
+def outlook_context(parent: Parent, row: StepSummary, *, is_sampling: bool, has_live_model: bool) -> dict[str, Any]:
     """What the fork can count on."""
     run = parent.row
     offered = offered_agents(run)
@@ -182,7 +182,7 @@ def outlook_context(parent: Parent, row: StepSummary, *, is_sampling: bool) -> d
         **offered,
         "later": later_calls(parent, row.index),
         "tools": tools_of(run),
-        "sources": sources(offered["agents"], is_sampling=is_sampling),
+        "sources": sources(offered["agents"], is_sampling=is_sampling, has_live_model=has_live_model),
         "last_index": run.content.length,
         "step_choices": steps.row_page(run.steps, row.index).rows,
     }

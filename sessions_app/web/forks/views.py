@@ -144,7 +144,7 @@ def _render(request: HttpRequest, desk: Desk, recorded: Recorded, shown: Shown) 
     context = {
         **_frame(request, desk),
         **form_context(NAMES, shown.typed, shown.errors, recorded),
-        **outlook_context(desk.parent, desk.row, is_sampling=live["is_sampling"]),
+        **outlook_context(desk.parent, desk.row, is_sampling=live["is_sampling"], has_live_model="live_asked" in live),
         **live,
         **shown.order_words,
         "fork_request": desk.address_of(recorded.request.row.index) if recorded.request.row else "",

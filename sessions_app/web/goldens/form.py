@@ -35,6 +35,7 @@ class GoldenForm(forms.Form):
     agent = forms.CharField(max_length=100, required=False)
     on_difference = forms.ChoiceField(choices=ON_DIFFERENCE, required=False)
     samples = forms.IntegerField(min_value=1, max_value=MAX_SAMPLES, initial=SAMPLES, required=False)
+    live_model = forms.CharField(max_length=60, required=False)
     at_least = forms.IntegerField(min_value=1, max_value=MAX_SAMPLES, required=False)
     more_checks = forms.CharField(max_length=20_000, required=False)
 
@@ -55,7 +56,8 @@ class GoldenForm(forms.Form):
         """As the API takes it."""
         kept = self.cleaned_data
         if kept["mode"] == "live":
-            return {"mode": "live", "samples": kept["samples"] or SAMPLES, "at_least": kept["at_least"]}
+            wanted = {"samples": kept["samples"] or SAMPLES, "live_model": kept["live_model"] or None}
+            return {"mode": "live", **wanted, "at_least": kept["at_least"]}
         if kept["mode"] not in ("code", "code_and_tools"):
             return {"mode": kept["mode"]}
         return {

@@ -26,8 +26,9 @@ from sessions_app.models import Golden, Project, Replay, Run
 from sessions_app.models.replays import ReplayQueue
 from sessions_app.queries.goldens import relatives_of
 from sessions_app.services.goldens import create_golden
-from sessions_app.services.replays import has_live_model, registered_agents
+from sessions_app.services.replays import registered_agents
 from sessions_app.web.access import project_page
+from sessions_app.web.forks.sampling import offered_models
 from sessions_app.web.goldens.evidence import Column, by_check, columns_of
 from sessions_app.web.goldens.form import MODES, ON_DIFFERENCE, GoldenForm, Row, rows_of, ticked
 from sessions_app.web.run_pages import RunPlace, place_of, session_of
@@ -187,6 +188,6 @@ def _page(request: HttpRequest, project: Project, place: RunPlace, draft: Draft,
         "modes": MODES,
         "on_differences": ON_DIFFERENCE,
         "agents": registered_agents(),
-        "has_live_model": has_live_model(),
+        **offered_models(project, draft.form["live_model"].value() or ""),
     }
     return render(request, "goldens/new.html", context, status=status)

@@ -36,7 +36,7 @@ from sessions_app.services.golden_batches import run_batch
 from sessions_app.services.golden_export import NotExportable, export_goldens
 from sessions_app.services.golden_runs import run_golden, settle
 from sessions_app.services.goldens import end_quarantine, quarantine, warnings_of
-from sessions_app.services.live_budget import goldens_in_words, whole_run_in_words
+from sessions_app.services.live_budget import golden_in_words, goldens_in_words
 from sessions_app.services.replays import registered_agents
 from sessions_app.web.access import project_page
 from sessions_app.web.downloads import attachment
@@ -70,7 +70,7 @@ def goldens(request: HttpRequest, project: Project) -> HttpResponse:
         "agents": registered_agents(),
         "deploys": deploys_of(project)[:DEPLOYS],
         "presets": PRESET_WORDS,
-        "live_budget": goldens_in_words(live_goldens(project)),
+        "live_budget": goldens_in_words(project, live_goldens(project)),
         "may_change": has_role(request.user, project, "member"),
     }
     return render(request, "goldens/list.html", context)
@@ -113,7 +113,7 @@ def _parts(row: Golden) -> Parts:
 
 
 def _live_budget(row: Golden) -> str:
-    return whole_run_in_words(row.run, row.order.get("samples") or 1) if row.mode == ReplayMode.LIVE else ""
+    return golden_in_words(row) if row.mode == ReplayMode.LIVE else ""
 
 
 def _evidence(row: Golden) -> dict[str, Any]:

@@ -10,7 +10,6 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
-from sessions_app.agents.live_model.endpoint import ModelUnavailable
 from sessions_app.core.errors import NotReplayable
 from sessions_app.core.fork.changes import ForkError
 from sessions_app.core.fork.order import read_breakpoints
@@ -20,13 +19,13 @@ from sessions_app.models import Project, Replay, Run
 from sessions_app.queries.access import has_role
 from sessions_app.queries.code_places import why_not_forked
 from sessions_app.services.live_budget import whole_run_in_words
-from sessions_app.services.replay_questions import live_endpoint
 from sessions_app.services.replays import registered_agents, request_replay
 from sessions_app.web.access import project_page
 from sessions_app.web.forks.form import BREAKPOINTS, read_breakpoint_rows
 from sessions_app.web.forks.inputs import TOP, Typed, number_of, text_of, words_of
 from sessions_app.web.forks.outlook import tools_of
 from sessions_app.web.forks.page import breakpoint_context, inputs_of
+from sessions_app.web.forks.sampling import offered_models
 from sessions_app.web.form_keys import form_token, request_key
 from sessions_app.web.run_pages import RunPlace, place_of, session_of
 
@@ -35,10 +34,11 @@ NAMES = (
     "agent",
     "on_difference",
     "samples",
+    "live_model",
     *(f"break_{part}_{row}" for row in BREAKPOINTS for part in ("kind", "value")),
 )
 _CODE = ("code", "code_and_tools")
-_INPUTS = {"agent": "agent", "tools": "live", "samples": "samples"}
+_INPUTS = {"agent": "agent", "tools": "live", "samples": "samples", "live_model": "samples"}
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -83,9 +83,11 @@ def _order(typed: Typed, live: list[str]) -> tuple[JsonObject, dict[str, str]]:
     errors: dict[str, str] = {}
     if typed.get("mode") in _CODE:
         order = {"agent": typed.get("agent", ""), "tools": {"live": live}}
-        order["on_difference"] = typed.get("on_difference", "stop")
+        order["on_difference"], _, model = typed.get("on_difference", "stop").partition(":")
+        order |= {"live_model": model} if model else {}
     if typed.get("mode") == "live":
         order = {"agent": typed.get("agent") or None, "samples": number_of(typed.get("samples", "").strip() or "1")}
+        order |= {"live_model": typed["live_model"]} if typed.get("live_model") else {}
     for written in read_breakpoint_rows(typed):
         try:
             read_breakpoints([written.value])
@@ -108,14 +110,13 @@ def _queue(request: HttpRequest, place: RunPlace, typed: Typed, order: JsonObjec
         return {TOP: "What you typed could not be searched for secrets, so nothing of it was stored."}
 
 
-def _live(run: Run, typed: Typed) -> dict[str, str]:
-    """Where a live model would be asked, and what that is likely to take; without one, why not."""
-    n = number_of(text_of(typed, "samples").strip())
-    try:
-        host = live_endpoint().target.host
-        return {"live_host": host, "live_budget": whole_run_in_words(run, n if isinstance(n, int) and n > 0 else 1)}
-    except ModelUnavailable as off:
-        return {"live_off": off.reason}
+def _live(run: Run, typed: Typed) -> dict[str, Any]:
+    """Which live models may be asked, and what that is likely to take."""
+    offered, n = offered_models(run.project, text_of(typed, "live_model")), number_of(text_of(typed, "samples").strip())
+    if "live_off" in offered:
+        return offered
+    n = n if isinstance(n, int) and n > 0 else 1
+    return {**offered, "live_budget": whole_run_in_words(run, n, offered["live_asked"].most_requests)}
 
 
 def own_machine_command(request: HttpRequest, run: Run) -> str:

@@ -1,4 +1,4 @@
-"""The live model of samplings, asked over OpenAI's chat completions with the standard library alone.
+"""A live model, asked over OpenAI's chat completions or Anthropic's messages with the standard library alone.
 
 The worker asks, never the child process in which a replay runs: that one has no network and no key.
 """
@@ -13,6 +13,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 from sessions_app.agents.live_model.answers import error_words, read_answer
+from sessions_app.agents.live_model.anthropic import VERSION, as_completion, messages_body, not_sent_as_messages
 from sessions_app.agents.live_model.bodies import chat_body, settings_not_sent
 from sessions_app.agents.live_model.endpoint import Endpoint, ModelUnavailable
 from sessions_app.agents.live_model.guarded_http import Deadline, Reply, Resolve, post, resolve
@@ -32,19 +33,21 @@ _REFUSALS = {
 }
 
 
-class ChatCompletions:
-    """`requests` counts what was sent, repeated requests included; it may begin with what was sent before."""
+class LiveModelClient:
+    """`requests` counts what was sent, repeated requests included; it may begin with what was sent before. `spend` is
+    called before each and may refuse it."""
 
     def __init__(
         self,
         endpoint: Endpoint,
         *,
         requests: int = 0,
+        spend: Callable[[], None] = lambda: None,
         sleep: Callable[[float], None] = time.sleep,
         resolve: Resolve = resolve,
     ) -> None:
         self.requests = requests
-        self._endpoint = endpoint
+        self._endpoint, self._spend = endpoint, spend
         self._sleep, self._resolve = sleep, resolve
 
     def answer(
@@ -62,10 +65,13 @@ class ChatCompletions:
         """
         asked = self._endpoint.model or model
         if not asked:
-            raise ModelUnavailable("The recording names no model; REPLAY_MODEL_NAME would.")
-        body = chat_body(messages, parameters, model=asked, settings=settings)
-        content = self._sent(self._with_own_names(body))
-        return read_answer(content, model=asked, not_sent=settings_not_sent(settings), now=datetime.now(UTC))
+            raise ModelUnavailable("The recording names no model, and neither does the connection.")
+        body, not_sent = chat_body(messages, parameters, model=asked, settings=settings), settings_not_sent(settings)
+        if self._endpoint.protocol == "messages":
+            content, not_sent = as_completion(self._sent(messages_body(body))), not_sent + not_sent_as_messages(body)
+        else:
+            content = self._sent(self._with_own_names(body))
+        return read_answer(content, model=asked, not_sent=sorted(not_sent), now=datetime.now(UTC))
 
     def _with_own_names(self, body: JsonObject) -> JsonObject:
         """OpenAI's own models take the limit of an answer under its new name only, most others under the old one."""
@@ -88,6 +94,7 @@ class ChatCompletions:
     def _post(self, content: bytes, deadline: Deadline) -> Reply:
         if self.requests >= self._endpoint.max_requests:
             raise ModelUnavailable(f"The budget of {self._endpoint.max_requests} requests is spent.")
+        self._spend()
         self.requests += 1
         try:
             return post(
@@ -104,7 +111,10 @@ class ChatCompletions:
 
     def _headers(self) -> dict[str, str]:
         headers = {"Content-Type": "application/json", "Accept": "application/json", "Accept-Encoding": "identity"}
-        return {**headers, "Authorization": f"Bearer {self._endpoint.key}"} if self._endpoint.key else headers
+        key = self._endpoint.key
+        if self._endpoint.protocol == "messages":
+            return {**headers, "anthropic-version": VERSION, "x-api-key": key}
+        return {**headers, "Authorization": f"Bearer {key}"} if key else headers
 
 
 def _wait(reply: Reply, attempt: int) -> float | None:

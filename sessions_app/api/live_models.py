@@ -1,0 +1,89 @@
+"""Live models that a project may ask. Keys go in and never come out."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from django.http import HttpRequest
+from ninja import Router, Status
+from pydantic import Field, SecretStr
+
+from sessions_app.api import examples
+from sessions_app.api.auth import AdminKeyHolder, FullKeyHolder, project_of
+from sessions_app.api.errors import Refused, not_found
+from sessions_app.api.schemas import NO_NUL, Answer, OrderBody, shown
+from sessions_app.core.payload import JsonObject
+from sessions_app.models import ConnectedModel
+from sessions_app.services.connected_models import MOST_A_DAY, REQUESTS_PER_DAY, CannotConnect, Connection, connect
+from sessions_app.services.live_models import LiveModel, connected, live_models
+
+router = Router(tags=["projects"])
+
+
+class ModelBody(Answer):
+    model_id: int | None = Field(description="null for the model that the server's environment configures.")
+    name: str = Field(description="As `live_model` of a replay, a fork or a golden names it.")
+    source: Literal["environment", "project"]
+    provider: str | None
+    host: str
+    model: str | None = Field(description="Asked for in place of the recorded model.")
+    requests_per_day: int | None = Field(description="null: no daily budget.")
+    requests_today: int | None = Field(description="Sent since 00:00 UTC.")
+    refusal: str | None = Field(description="Why it cannot be asked now.")
+
+
+class ModelList(Answer):
+    items: list[ModelBody]
+    next_cursor: str | None
+
+
+class ModelRequest(OrderBody):
+    model_config = shown(examples.CONNECTED_MODEL)
+
+    name: str = Field(max_length=60, pattern=NO_NUL)
+    provider: Literal["openai", "anthropic", "openai-compatible"]
+    base_url: str = Field(default="", max_length=300, pattern=NO_NUL, description="Without it that of the provider.")
+    model: str = Field(default="", max_length=200, pattern=NO_NUL, description="Without it the recorded model.")
+    key: SecretStr = Field(default=SecretStr(""), description="Stored encrypted; no answer has it.")
+    requests_per_day: int = Field(default=REQUESTS_PER_DAY, ge=1, le=MOST_A_DAY)
+
+
+@router.get("/models", auth=FullKeyHolder(), response={200: ModelList})
+def list_models(request: HttpRequest) -> JsonObject:
+    """Live models that replays of the project may ask: that of the server first, then those connected."""
+    return {"items": [_shape(each) for each in live_models(project_of(request))], "next_cursor": None}
+
+
+@router.post("/models", auth=AdminKeyHolder(), response={201: ModelBody})
+def post_model(request: HttpRequest, wanted: ModelRequest) -> Status[JsonObject]:
+    """Connect a model. Its host has to be one that the server's settings allow."""
+    said = wanted.model_dump() | {"key": wanted.key.get_secret_value()}
+    try:
+        row = connect(project_of(request), Connection(**said))
+    except CannotConnect as problem:
+        raise Refused(400, "bad_parameter", problem.message, problem.field) from None
+    return Status(201, _shape(connected(row)))
+
+
+@router.delete("/models/{int:model_id}", auth=AdminKeyHolder(), response={204: None})
+def delete_model(request: HttpRequest, model_id: int) -> Status[None]:
+    """Remove a model with its key. Replays that were going to ask it fail and say so."""
+    rows = ConnectedModel.objects.filter(project=project_of(request), pk=model_id)
+    if model_id >= 2**63 or not rows.delete()[0]:
+        raise not_found("model")
+    return Status(204, None)
+
+
+def _shape(model: LiveModel) -> JsonObject:
+    row = model.row
+    return {
+        "model_id": row.pk if row else None,
+        "name": model.name,
+        "source": "project" if row else "environment",
+        "provider": row.provider if row else None,
+        "host": model.host,
+        "model": model.model,
+        "requests_per_day": row.requests_per_day if row else None,
+        "requests_today": row.sent_today if row else None,
+        "refusal": model.refusal or None,
+    }

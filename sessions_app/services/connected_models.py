@@ -1,0 +1,135 @@
+"""Connecting models to a project, trying them, and removing them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+from time import monotonic
+
+from django.db import IntegrityError, transaction
+
+from sessions_app.agents.live_model.client import LiveModelClient
+from sessions_app.agents.live_model.endpoint import ModelUnavailable
+from sessions_app.core.errors import ReplayProductError
+from sessions_app.core.payload import JsonObject
+from sessions_app.models import ConnectedModel, Project
+from sessions_app.models.connected_models import Provider
+from sessions_app.services.live_models import ENVIRONMENT, check_address, connected, pick, spend
+from sessions_app.services.sealing import seal
+
+BASE_URLS = {Provider.OPENAI: "https://api.openai.com/v1", Provider.ANTHROPIC: "https://api.anthropic.com/v1"}
+REQUESTS_PER_DAY = 200
+MOST_A_DAY = 1_000_000
+_NAME = re.compile(r"\w[\w .-]{0,59}")
+_LONGEST_KEY = 1000
+_PATIENCE_SECONDS = 15
+_PROMPT: JsonObject = {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": "Answer with: ok"}]}
+
+
+class CannotConnect(ReplayProductError):
+    """What was said of a model cannot be; `field` names the part."""
+
+    def __init__(self, message: str, *, field: str) -> None:
+        super().__init__(message)
+        self.message, self.field = message, field
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Connection:
+    """What somebody says of a model that is to be connected."""
+
+    name: str
+    provider: str
+    base_url: str = ""
+    """Without it that of the provider."""
+    model: str = ""
+    key: str = field(default="", repr=False)
+    requests_per_day: int = REQUESTS_PER_DAY
+
+
+def connect(project: Project, wanted: Connection) -> ConnectedModel:
+    """Raises `CannotConnect`."""
+    row = ConnectedModel(
+        project=project,
+        name=_name(wanted.name),
+        provider=_provider(wanted.provider),
+        base_url=_base_url(wanted),
+        model=_line(wanted.model, "model", 200),
+        sealed_key=_sealed(wanted),
+        requests_per_day=_budget(wanted.requests_per_day),
+    )
+    try:
+        check_address(row)
+    except ModelUnavailable as problem:
+        raise CannotConnect(problem.reason, field="base_url") from None
+    try:
+        with transaction.atomic():
+            row.save()
+    except IntegrityError:
+        raise CannotConnect("A model of this name is connected already.", field="name") from None
+    return row
+
+
+def change_budget(row: ConnectedModel, requests_per_day: int) -> None:
+    """Raises `CannotConnect`."""
+    row.requests_per_day = _budget(requests_per_day)
+    row.save(update_fields=["requests_per_day"])
+
+
+def try_out(row: ConnectedModel, model: str = "") -> str:
+    """Ask it one short question and say how that went; it counts as a request of the day. `model` is asked for where
+    the connection names none. Raises `ModelUnavailable`."""
+    known = pick([connected(row)], row.name)
+    endpoint = replace(known.endpoint(), timeout_seconds=_PATIENCE_SECONDS)
+    begun = monotonic()
+    client = LiveModelClient(endpoint, spend=lambda: spend(row), sleep=lambda seconds: None)
+    answer = client.answer([_PROMPT], None, model=model or None, settings={"max_tokens": 16})
+    return f"{row.name} answered as {answer['model_name']} in {monotonic() - begun:.1f} s."
+
+
+def _name(name: str) -> str:
+    name = name.strip()
+    if not _NAME.fullmatch(name) or name == ENVIRONMENT:
+        words = "A name has up to 60 letters, digits, spaces, dots, dashes and underscores"
+        raise CannotConnect(f"{words}, and is not {ENVIRONMENT!r}.", field="name")
+    return name
+
+
+def _provider(provider: str) -> str:
+    if provider not in Provider.values:
+        raise CannotConnect(f"The provider is one of {', '.join(Provider.values)}.", field="provider")
+    return provider
+
+
+def _base_url(wanted: Connection) -> str:
+    """An address may not carry what people would take for a secret: pages show it."""
+    url = _line(wanted.base_url, "base_url", 300) or BASE_URLS.get(Provider(wanted.provider), "")
+    if not url:
+        raise CannotConnect("An OpenAI-compatible server needs its base URL.", field="base_url")
+    if "?" in url:
+        raise CannotConnect("A base URL has no query: leave out the ? and what follows it.", field="base_url")
+    return url
+
+
+def _sealed(wanted: Connection) -> str:
+    key = wanted.key.strip()
+    if not key and wanted.provider != Provider.COMPATIBLE:
+        raise CannotConnect(f"{Provider(wanted.provider).label} needs a key.", field="key")
+    if len(key) > _LONGEST_KEY or not (key.isascii() and (key.isprintable() or not key)):
+        raise CannotConnect("The key holds a character that no header may hold, or is too long.", field="key")
+    return seal(key) if key else ""
+
+
+def _line(text: str, field: str, longest: int) -> str:
+    text = text.strip()
+    if len(text) > longest or not (text.isprintable() or not text):
+        raise CannotConnect(f"This has to be one line of at most {longest} characters.", field=field)
+    return text
+
+
+def _budget(requests: int) -> int:
+    if not 1 <= requests <= MOST_A_DAY:
+        raise CannotConnect(
+            f"The budget is a number from 1 to {MOST_A_DAY:,} requests a day.", field="requests_per_day"
+        )
+    return requests
