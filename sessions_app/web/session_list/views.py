@@ -26,6 +26,7 @@ from sessions_app.web.live import live_part
 from sessions_app.web.periods import RANGES
 from sessions_app.web.session_list.address import ListAddress
 from sessions_app.web.session_list.bulk_views import MOST
+from sessions_app.web.session_list.columns import columns_context
 from sessions_app.web.session_list.overview import overview_context
 from sessions_app.web.session_list.panel import panel_context
 from sessions_app.web.session_list.recent_queries import recent_queries, remember_query
@@ -105,6 +106,7 @@ def frame_of(request: HttpRequest, project: Project, address: ListAddress, now: 
         "zone": shown_zone(request),
         "recent": [(text, str(address.top.but(q=text))) for text in recent_queries(request, project)],
         "may_change": has_role(request.user, project, "member"),
+        **columns_context(request.COOKIES),
         "all_selected": request.GET.get("select") == "page",
         "form_key": secrets.token_urlsafe(12),
         "most": MOST,
