@@ -1276,6 +1276,64 @@ class Migration(migrations.Migration):
                 "constraints": [models.UniqueConstraint(fields=("project", "name"), name="one_connected_model_a_name")],
             },
         ),
+        migrations.CreateModel(
+            name="BulkJob",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "bulk_job_id",
+                    models.CharField(default=sessions_app.models.bulk_jobs.new_bulk_job_id, max_length=40, unique=True),
+                ),
+                (
+                    "action",
+                    models.CharField(
+                        choices=[
+                            ("replay", "Replay"),
+                            ("cancel", "Cancel"),
+                            ("cold", "Cold"),
+                            ("tag", "Tag"),
+                            ("untag", "Untag"),
+                        ],
+                        max_length=10,
+                    ),
+                ),
+                ("words", models.TextField(blank=True)),
+                ("query", models.TextField(blank=True)),
+                ("since", models.DateTimeField(null=True)),
+                ("until", models.DateTimeField(null=True)),
+                ("newest", models.BigIntegerField()),
+                ("total", models.IntegerField()),
+                ("position", models.BigIntegerField(default=0)),
+                ("looked_at", models.IntegerField(default=0)),
+                ("changed", models.IntegerField(default=0)),
+                ("request_key", models.CharField(max_length=120)),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                ("finished_at", models.DateTimeField(null=True)),
+                (
+                    "project",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="bulk_jobs", to="sessions_app.project"
+                    ),
+                ),
+                (
+                    "requested_by",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+            ],
+            options={
+                "indexes": [
+                    models.Index(condition=models.Q(("finished_at", None)), fields=["id"], name="bulk_jobs_at_work")
+                ],
+                "constraints": [
+                    models.UniqueConstraint(fields=("project", "request_key"), name="one_bulk_job_a_request_key")
+                ],
+            },
+        ),
         # zstd's frames and digests get no smaller by PostgreSQL's own compression.
         migrations.RunSQL(
             [

@@ -1,5 +1,6 @@
 """The tables."""
 
+from sessions_app.models.bulk_jobs import BulkJob
 from sessions_app.models.connected_models import ConnectedModel
 from sessions_app.models.contents import ContentBlock, RunContent
 from sessions_app.models.goldens import Golden, GoldenBatch, GoldenRun
@@ -18,6 +19,7 @@ from sessions_app.models.traces import LoneCall, SpanBatch, Trace
 
 __all__ = [
     "ApiKey",
+    "BulkJob",
     "ColdCase",
     "ConnectedModel",
     "ContentBlock",

@@ -168,6 +168,17 @@ def matching_sessions(project: Project, query: Query, span: Span = ALWAYS) -> Qu
     return sessions if span.until is None else sessions.filter(last_at__lt=span.until)
 
 
+def shown_run_pks(sessions: QuerySet[Session], query: Query) -> list[int]:
+    return [pk for pk in sessions.annotate(shown_run=_newest(query)).values_list("shown_run", flat=True) if pk]
+
+
+def shown_runs(sessions: QuerySet[Session], query: Query) -> list[Run]:
+    """The run that the row of each session shows, with its session, in their order."""
+    shown = shown_run_pks(sessions, query)
+    runs = Run.objects.select_related("session", "project").defer("search").in_bulk(shown)
+    return [runs[pk] for pk in shown if pk in runs]
+
+
 def session_row(project: Project, query: Query, session_id: str) -> SessionRow | None:
     """One session as its row shows it, with the newest run that matches, else the newest one."""
     shown = Coalesce(_newest(query), _newest(Query()), _newest_of_any_origin())

@@ -25,9 +25,9 @@ from sessions_app.web.replays import options as replay_options
 from sessions_app.web.replays import session_views as session_replay_views
 from sessions_app.web.replays import stop_views
 from sessions_app.web.replays import views as replay_views
+from sessions_app.web.session_list import bulk_all, saved_views
 from sessions_app.web.session_list import bulk_views as list_bulk_views
 from sessions_app.web.session_list import columns as list_columns
-from sessions_app.web.session_list import saved_views
 from sessions_app.web.session_list import views as session_list_views
 from sessions_app.web.sessions import arrival, export_views
 from sessions_app.web.sessions import views as session_views
@@ -60,6 +60,7 @@ of_a_project: list[URLPattern | URLResolver] = [
     path("sessions/saved/<int:query>/delete", saved_views.delete, name="delete_query"),
     path("sessions/columns", list_columns.choose, name="choose_columns"),
     path("sessions/bulk", list_bulk_views.bulk, name="bulk"),
+    path("bulk-jobs/<slug:bulk_job_id>", bulk_all.bulk_job, name="bulk_job"),
     path("s/<recorded_id:session_id>", session_views.session, name="session"),
     path("s/<recorded_id:session_id>/steps/<int:n>", step_views.step, name="step"),
     path("s/<recorded_id:session_id>/steps/<int:n>/what-if", what_if_views.what_if, name="what_if"),

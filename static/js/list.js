@@ -131,13 +131,16 @@ function count() {
   const most = 200;
   form.querySelector("[data-count]").textContent = ticked;
   form.querySelector("[data-too-many]").hidden = ticked <= most;
-  for (const button of form.querySelectorAll('button[name="do"]')) button.disabled = !ticked || ticked > most;
-  form.classList.toggle("is-shown", ticked > 0);
+  const all = form.querySelector("[data-all-matching]")?.checked;
+  for (const button of form.querySelectorAll('button[name="do"]')) {
+    button.disabled = all ? button.hasAttribute("data-rows-only") : !ticked || ticked > most;
+  }
+  form.classList.toggle("is-shown", Boolean(all) || ticked > 0);
   for (const box of boxes()) rowOf(box).classList.toggle("is-ticked", box.checked);
-  const all = document.querySelector("input[data-select-all]");
-  if (!all) return;
-  all.checked = ticked > 0 && ticked === boxes().length;
-  all.indeterminate = ticked > 0 && !all.checked;
+  const head = document.querySelector("input[data-select-all]");
+  if (!head) return;
+  head.checked = ticked > 0 && ticked === boxes().length;
+  head.indeterminate = ticked > 0 && !head.checked;
 }
 
 function arm() {
@@ -147,7 +150,7 @@ function arm() {
 
 document.addEventListener("change", (event) => {
   if (event.target.matches?.("input[data-select-all]")) for (const box of boxes()) box.checked = event.target.checked;
-  if (event.target.matches?.('input[data-select-all], input[form="bulk"]')) count();
+  if (event.target.matches?.('input[data-select-all], input[data-all-matching], input[form="bulk"]')) count();
 });
 document.addEventListener("click", (event) => {
   if (!event.target.closest?.("a[data-select-all]")) return;

@@ -1,15 +1,14 @@
-"""What members do with several sessions at once: queue replays, compare, mark cold, tag, export."""
+"""What members do with several sessions at once: queue replays, cancel, compare, mark cold, tag, export."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from hashlib import sha256
 from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.http import HttpRequest, QueryDict, StreamingHttpResponse
+from django.http import HttpRequest, QueryDict
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -17,16 +16,16 @@ from django.utils.html import format_html
 from django.utils.http import urlencode
 from django.views.decorators.http import require_POST
 
-from sessions_app.core.errors import RecordError, StoredBytesMissing
-from sessions_app.core.formats.native import encode_native
-from sessions_app.core.payload import JsonObject, compact_json
-from sessions_app.mapping.load import load_run
-from sessions_app.models import Project, Run
+from sessions_app.core.errors import RecordError
+from sessions_app.models import Project, Replay, Run
+from sessions_app.models.replays import OPEN_STATES
 from sessions_app.services.cold_cases import mark_cold
-from sessions_app.services.replays import request_replay
+from sessions_app.services.replays import cancel_all, request_replay
 from sessions_app.services.tags import change_tags, read_tags
 from sessions_app.web.access import project_page
 from sessions_app.web.session_list.address import ListAddress
+from sessions_app.web.session_list.bulk_all import act_on_all
+from sessions_app.web.session_list.exported import exported
 
 MOST = 200
 """Sessions that one press of a button reaches."""
@@ -35,7 +34,9 @@ MOST = 200
 @require_POST
 @project_page("member")
 def bulk(request: HttpRequest, project: Project) -> HttpResponseBase:
-    """The form names the runs that its rows show."""
+    """The form names the runs that its rows show, or asks for all that its query finds."""
+    if "all" in request.POST:
+        return act_on_all(request, project)
     wanted = list(dict.fromkeys(run_id for run_id in request.POST.getlist("run") if "\x00" not in run_id))
     act = _ACTIONS.get(request.POST.get("do", ""))
     if act is None or not wanted:
@@ -139,38 +140,25 @@ def _tag(request: HttpRequest, project: Project, runs: list[Run]) -> HttpRespons
     return _back(request, project)
 
 
-# --- export ------------------------------------------------------------------------------------
+# --- the rest ----------------------------------------------------------------------------------
+
+
+def _cancel(request: HttpRequest, project: Project, runs: list[Run]) -> HttpResponseBase:
+    still_open = Replay.objects.filter(run__in=runs, state__in=OPEN_STATES)
+    count = still_open.count()
+    cancel_all(still_open)
+    messages.info(request, f"{count} replay{' is' if count == 1 else 's are'} cancelled.")
+    return _back(request, project)
 
 
 def _export(request: HttpRequest, project: Project, runs: list[Run]) -> HttpResponseBase:
-    """A batch of native records, byte for byte, that can be sent to another server as it is."""
-    response = StreamingHttpResponse(_batch([run.pk for run in runs]), content_type="application/octet-stream")
-    response.headers["Content-Disposition"] = f'attachment; filename="{project.slug}-sessions.json"'
-    response.headers["X-Content-Type-Options"] = "nosniff"
-    response.headers["Content-Security-Policy"] = "sandbox; default-src 'none'"
-    response.headers["Cache-Control"] = "private, no-store"
-    return response
-
-
-def _batch(pks: list[int]) -> Iterator[bytes]:
-    """Written as they are read: one record in memory at a time."""
-    gone: list[JsonObject] = []
-    separator = b'{"runs":['
-    for run in (Run.objects.filter(pk=pk).first() for pk in pks):
-        if run is None:
-            continue
-        try:
-            yield separator + encode_native(load_run(run))
-            separator = b",\n"
-        except StoredBytesMissing as error:
-            gone.append({"run_id": run.run_id, "error": str(error)})
-    yield separator if separator.endswith(b"[") else b""
-    yield b"]" + (b',"gone":' + compact_json(gone) if gone else b"") + b"}"
+    return exported(project, [run.pk for run in runs])
 
 
 _ACTIONS = {
     "compare": _compare,
     "replay": _queue_replays,
+    "cancel": _cancel,
     "cold": _mark_cold,
     "tag": _tag,
     "untag": _tag,

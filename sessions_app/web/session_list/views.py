@@ -18,7 +18,7 @@ from sessions_app.core.search.query import EXAMPLES, Query, TextValue, parse_que
 from sessions_app.models import Project, SavedQuery, Session
 from sessions_app.queries.access import has_role
 from sessions_app.queries.seen_values import NEWEST, seen_values
-from sessions_app.queries.sessions import Page, Span, count_matching, count_newer, make_cursor, session_page
+from sessions_app.queries.sessions import PAGE, Page, Span, count_matching, count_newer, make_cursor, session_page
 from sessions_app.web.access import project_page
 from sessions_app.web.clock import shown_zone
 from sessions_app.web.htmx import HtmxHttpRequest
@@ -73,7 +73,8 @@ def answer(
     if "newer" in request.GET:
         return newer_part(request, project, query, span, address)
     if "total" in request.GET:
-        context = {"count": count_matching(project, query, COUNTED, span=span), "most": COUNTED}
+        count = count_matching(project, query, COUNTED, span=span)
+        context = {"count": count, "most": COUNTED, "says_it_for_bulk": frame["may_change"] and count > PAGE}
         return render(request, "session_list/_total.html", context)
     if "overview" in request.GET:
         frame |= overview_context(project, address, query, span, now)
