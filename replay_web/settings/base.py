@@ -74,6 +74,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "axes.middleware.AxesMiddleware",
+    "sessions_app.web.clock.in_shown_zone",
     "sessions_app.web.errors.views.explain_wrong_methods",
 ]
 ROOT_URLCONF = "replay_web.urls"

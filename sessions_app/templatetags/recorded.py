@@ -119,26 +119,26 @@ def span(length: timedelta) -> str:
 @register.filter
 def moment(value: datetime | None) -> SafeString:
     """Date and time to the second."""
-    return NOT_CAPTURED if value is None else _time(value, _moment(value), "data-moment")
+    return NOT_CAPTURED if value is None else _time(value, _moment(timezone.localtime(value)), "data-moment")
 
 
 def _time(value: datetime, words: str, attribute: str) -> SafeString:
     """The attribute tells clock.js how to spell the time again."""
     stamp = value.astimezone(UTC).isoformat()
-    exact = f"{_moment(value)} UTC"  # which is printed
+    exact = f"{_moment(value.astimezone(UTC))} UTC"  # which is printed
     html = '<time datetime="{}" title="{}" data-exact="{}" {}>{}</time>'
     return format_html(html, stamp, stamp, exact, attribute, words)
 
 
 def _moment(value: datetime) -> str:
-    return value.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S")
+    return value.strftime("%Y-%m-%d %H:%M:%S")
 
 
 def _day(value: datetime) -> str:
     """`18 Nov 02:43` in this year, `2025-11-18` before it."""
-    utc = value.astimezone(UTC)
-    is_this_year = utc.year == timezone.now().year
-    return f"{utc.day} {utc:%b %H:%M}" if is_this_year else f"{utc:%Y-%m-%d}"
+    local = timezone.localtime(value)
+    is_this_year = local.year == timezone.localtime().year
+    return f"{local.day} {local:%b %H:%M}" if is_this_year else f"{local:%Y-%m-%d}"
 
 
 def _age(age: timedelta) -> str:

@@ -1,4 +1,4 @@
-"""What counts as odd in a project, and what a person chooses for their own browser."""
+"""Anomaly rules in a project, and what a person chooses for their own browser."""
 
 import json
 
@@ -10,6 +10,7 @@ from sessions_app.services.ingest import ingest_document
 from sessions_app.services.keys import create_key
 from tests.builders import make_record, make_tool_step, post_run
 from tests.web.making import client_of, make_project, make_user
+from tests.web.records import load_record
 
 pytestmark = pytest.mark.django_db
 ADDRESS = "/p/shop/settings/anomalies"
@@ -94,6 +95,18 @@ def test_the_zone_is_kept_in_the_browser(ann):
     assert ann.cookies["zone"].value == "Asia/Tokyo"
     assert 'data-theme="dark"' in page.content.decode()
     assert "<span data-zone>Asia/Tokyo</span>" in page.content.decode()
+
+
+def test_times_are_spelled_in_the_zone_with_scripts_off(ann, shop):
+    load_record(shop, started_at="2025-11-17T15:14:00Z")
+    address = "/p/shop/sessions?sort=started"
+    in_utc = ann.get(address).content.decode()
+    ann.post("/me", {"theme": "dark", "keys": "on", "clock": "mine", "zone": "Pacific/Kiritimati"})
+
+    in_zone = ann.get(address).content.decode()
+
+    assert 'data-exact="2025-11-17 15:14:00 UTC" data-ago>2025-11-17</time>' in in_utc
+    assert 'data-exact="2025-11-17 15:14:00 UTC" data-ago>2025-11-18</time>' in in_zone
 
 
 def test_a_zone_that_does_not_exist_is_refused_in_words(ann):
