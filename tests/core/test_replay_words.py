@@ -139,3 +139,9 @@ def test_a_tool_that_fails_is_not_called_the_effect_of_a_change(has_failed: bool
     effect = Effect(step=2, name="look", recorded='"yes"', now='"no"', has_failed=has_failed)
 
     assert verdict_in_words(ReplayFacts(verdict="diverged", effect=effect)) == words
+
+
+def test_two_long_answers_of_a_tool_fit_a_headline():
+    effect = Effect(step=2, name="look", recorded=f'"{"y" * 500}"', now=f'"{"n" * 500}"')
+
+    assert len(verdict_in_words(ReplayFacts(verdict="diverged", effect=effect))) < 240

@@ -59,6 +59,11 @@ def _brief(text: str) -> str:
     return shortened(without_base64(text))
 
 
+def _in_headline(text: str) -> str:
+    """Two of them fit two lines; the whole values stand below."""
+    return shortened(without_base64(text), 72)
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Effect:
     """A tool of the team's own that ended otherwise than in the recording, as JSON text."""
@@ -72,10 +77,10 @@ class Effect:
 
     @property
     def words(self) -> str:
-        recorded = f"recorded: {_brief(self.recorded)}"
+        recorded = f"recorded: {_in_headline(self.recorded)}"
         if self.has_failed:
             return f"{self.name} now fails at step {self.step}: {_brief(self.now)}; {recorded}"
-        ended = f"{self.name} now answers {_brief(self.now)}; {recorded}"
+        ended = f"{self.name} now answers {_in_headline(self.now)}; {recorded}"
         return f"The change takes effect at step {self.step}: {ended}"
 
 
