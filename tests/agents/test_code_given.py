@@ -193,14 +193,17 @@ def test_what_is_no_json_is_not_comparable(kind: Any, sent: Any, replay: Replays
     result = replay(recorded_run(lambda: play(kind=kind, sent=sent)), play(kind=kind, sent=sent))
 
     assert place(result) == ("reproduced", None, None)
-    words = "the tools were called with the same; n of pay is not comparable as JSON"
+    words = "the tools were called with the same arguments; n of pay is not comparable as JSON"
     assert arguments(result) == ("not_comparable", words)
 
 
 def test_a_rebuilt_replay_does_not_claim_what_code_made_of_the_arguments():
     changed, same = (replayed(encode_native(recorded_run(made)))[0] for made in (CHANGES["AfterValidator"], play))
 
-    words = "the tools were called with the same; code that transforms the arguments before the tools did not run again"
+    words = (
+        "the tools were called with the same arguments; "
+        "code that transforms the arguments before the tools did not run again"
+    )
     assert (changed.verdict, arguments(changed)) == ("reproduced", ("not_comparable", words))
     assert (same.verdict, arguments(same)) == ("reproduced", ("proven", None))
 
@@ -226,11 +229,11 @@ def test_a_recording_that_does_not_tell_what_tools_were_given_proves_nothing_of_
 
     result = replay(run, play(Hook("before_tool_execute")))
 
-    words = "the tools were called with the same; what they were given was not recorded"
+    words = "the tools were called with the same arguments; what they received was not recorded"
     assert (place(result), arguments(result)) == (("reproduced", None, None), ("not_comparable", words))
 
 
-BEHIND = "the tools were called with the same; Proxy.call_tool may have given them something else"
+BEHIND = "the tools were called with the same arguments; Proxy.call_tool may have given them something else"
 
 
 @pytest.mark.parametrize("factor", [1, 10])

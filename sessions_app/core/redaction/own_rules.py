@@ -1,4 +1,4 @@
-"""What a project adds to the built-in rules, and which kinds of persons' data it has taken out."""
+"""What a project adds to the built-in rules, and which kinds of personal data it has taken out."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class OwnRules:
     """One project's."""
 
     fields: tuple[str, ...] = ()
-    """Names of fields whose values are taken out wherever they stand, and paths such as `customer.address`."""
+    """Names of fields whose values are removed wherever they occur, and paths such as `customer.address`."""
     patterns: tuple[tuple[str, str], ...] = ()
     """Names, which the placeholders carry, with their regular expressions (RE2)."""
     kinds: tuple[str, ...] = ON_AT_FIRST

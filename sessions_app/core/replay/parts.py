@@ -2,7 +2,7 @@
 
 preset              agent     model     tools   what it proves
 recording           rebuilt   recorded  frozen  that the recording is complete and consistent; nothing of your code
-code                yours     recorded  frozen  that today's code asks for what that day's code asked for
+code                yours     recorded  frozen  that today's code makes the same requests as the code of that day
 code_and_tools      yours     recorded  run     that today's code and tools do what they did, or where a fix begins
 live                either    live      frozen  how often a model of today does it again; nothing of what it did then
 """

@@ -15,8 +15,8 @@ from sessions_app.core.replay.proof import PROVEN, Part, not_comparable
 from sessions_app.core.run import Run, Step, ToolCall, tool_ran
 
 NO_CALL = "no tool call was compared"
-SAME = "the tools were called with the same"
-NOT_TOLD = f"{SAME}; what they were given was not recorded"
+SAME = "the tools were called with the same arguments"
+NOT_TOLD = f"{SAME}; what they received was not recorded"
 NOT_MADE_AGAIN = "code that transforms the arguments before the tools did not run again"
 """By a replay without the team's code."""
 

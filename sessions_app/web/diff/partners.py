@@ -41,5 +41,5 @@ def diff_partners(place: RunPlace, replays: Iterable[Replay], twins: Iterable[st
         for number, other in enumerate(place.siblings, start=1)
         if other.run_id not in named
     ]
-    good = [Partner(left=run.run_id, right=twin, name=twin, what="went well, asked alike") for twin in twins]
+    good = [Partner(left=run.run_id, right=twin, name=twin, what="good run, similar input") for twin in twins]
     return [*found[: PARTNERS - len(good)], *good]

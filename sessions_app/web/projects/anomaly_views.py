@@ -1,4 +1,4 @@
-"""What counts as odd in a project's runs."""
+"""The anomaly rules of a project."""
 
 from __future__ import annotations
 
