@@ -7,6 +7,8 @@ from axe_playwright_python.sync_playwright import Axe
 from django.urls import reverse
 from playwright.sync_api import expect
 
+from sessions_app.core.compare.json_diff import MISSING
+from sessions_app.web.render.changes import field_of
 from tests.losing import lose_payloads
 from tests.web.browsing import arrive, press
 from tests.web.making import HOSTILE, client_of, make_project, make_user, match
@@ -216,6 +218,13 @@ def test_a_partner_typed_by_hand_leads_to_the_diff(shop, bob):
     response = bob.get(reverse("session", args=["shop", run.session.session_id]), {"with": "x/y"})
 
     assert response["Location"] == reverse("diff", args=["shop", "r_8821", "x/y"])
+
+
+def test_a_value_that_only_one_side_has_is_shown_without_its_empty_members():
+    shown = field_of("final", MISSING, {"text": "Hi", "id": None, "usage": {"tokens": 0, "details": {}}})
+
+    assert "".join(bit.text for bit in shown.right) == '{"text": "Hi", "usage": {"tokens": 0}}'
+    assert shown.note == "its null and empty members are left out here"
 
 
 def test_good_twins_of_the_same_agent_are_offered_the_most_alike_first(shop, bob):

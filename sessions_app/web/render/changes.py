@@ -51,8 +51,11 @@ class Field:
 def field_of(
     path: str, left: JsonValue, right: JsonValue, *, note: str | None = None, status: str = "changed"
 ) -> Field:
-    bits, blocks = _bits(left, right)
-    notes = [text for text in (note, "too different to compare by words" if blocks else "") if text]
+    is_one_sided = left is MISSING or right is MISSING
+    told = (_told(left), _told(right)) if is_one_sided else (left, right)
+    bits, blocks = _bits(*told)
+    left_out = "" if told == (left, right) else "its null and empty members are left out here"
+    notes = [text for text in (note, "too different to compare by words" if blocks else "", left_out) if text]
     return Field(
         path=path,
         left=_only(bits, "removed"),
@@ -74,6 +77,14 @@ def _bits(left: JsonValue, right: JsonValue) -> tuple[list[Bit], bool]:
         return _shortened(found.segments), found.too_different
     sides = [Bit(kind="removed", text=_written(left)), Bit(kind="added", text=_written(right))]
     return [bit for bit in sides if bit.text], False
+
+
+def _told(value: JsonValue) -> JsonValue:
+    """What the members of a value say; what stands beside nothing need not say what it does not hold."""
+    if isinstance(value, dict):
+        members = {key: _told(item) for key, item in value.items()}
+        return {key: item for key, item in members.items() if item not in (None, {}, [], "")}
+    return [_told(item) for item in value] if isinstance(value, list) else value
 
 
 def _written(value: JsonValue) -> str:
