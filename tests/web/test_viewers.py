@@ -19,6 +19,7 @@ pytestmark = pytest.mark.django_db
 EXAMPLE = {
     "project": "shop",
     "n": 2,
+    "model": 1,
     "trace_id": TRACE,
     "span_id": span_id(2),
     "number": 0,
@@ -27,6 +28,7 @@ EXAMPLE = {
     "right": "r_8821",
     "golden_run_id": "none",
     "golden_batch_id": "none",
+    "bulk_job_id": "none",
     "session_replay_id": "none",
     "suffix": "md",
     "member": 1,
@@ -39,8 +41,8 @@ EXAMPLE = {
 }
 RAW = {"payload", "record", "otlp", "case_file", "trace", "spans_file", "span_value", "export_golden"}
 RAW |= {"golden_dataset"}
-OF_THE_BROWSER = {"diff_viewed"}
-"""Keeps in the browser what one has looked at."""
+OF_THE_BROWSER = {"diff_viewed", "choose_columns"}
+"""Keep something in the browser: what one has looked at, which columns one sees."""
 BYTES = r"view=raw|/payloads/|/record\?|/otlp\?|/case-file\?|\.json\"|/traces/"
 
 
