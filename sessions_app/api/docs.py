@@ -16,7 +16,7 @@ GROUPS = {
     "Fork and resume": ("forks", "checkpoints"),
     "Compare": ("comparisons", "cold cases"),
     "Goldens": ("goldens", "datasets"),
-    "Projects, members and keys": ("projects",),
+    "Projects, members, keys and redaction": ("projects", "redaction"),
     "This server": ("server",),
 }
 """Headings of the page, and the tags of what stands under each."""

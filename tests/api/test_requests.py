@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from sessions_app.api.examples import COLD_CASE, FORK, GOLDEN, REPLAY
+from sessions_app.api.examples import COLD_CASE, CONNECTED_MODEL, FORK, GOLDEN, REPLAY
 from sessions_app.models.projects import KeyScope
 from tests.api.described import description, operations
 from tests.builders import make_client, make_key, make_project, make_record, make_tool_step, post_run
@@ -35,6 +35,7 @@ BODIES = {
     "/api/v1/projects": {"name": "Another"},
     "/api/v1/invitations": {"role": "viewer"},
     "/api/v1/keys": {"name": "another"},
+    "/api/v1/models": CONNECTED_MODEL,
     "/api/v1/failure-groups/replays": {"agents": ["weather_desk"]},
 }
 
