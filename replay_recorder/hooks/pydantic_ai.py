@@ -30,6 +30,7 @@ from replay_recorder.recorder import active
 
 # Entered at every step, and made once.
 _MODEL_ASKED, _MODEL_ANSWERED = guard("model_asked"), guard("model_answered")
+_MODEL_GAVE = guard("model_gave")
 _TOOL_CALLED, _TOOL_STARTED, _TOOL_ANSWERED = guard("tool_called"), guard("tool_started"), guard("tool_answered")
 _TOOL_REACHED, _FUNCTION_CALLED = guard("tool_reached"), guard("function_called")
 _OUTPUT_PROCESSED = guard("output_processed")
@@ -112,6 +113,7 @@ class RecordRuns(AbstractCapability[Any]):
         self._entry_point = entry_point
         self._given = given
         self._log: RunLog | None = None
+        self._model: HeardModel | None = None
 
     def get_ordering(self) -> CapabilityOrdering | None:
         return CapabilityOrdering(position="outermost")
@@ -121,10 +123,12 @@ class RecordRuns(AbstractCapability[Any]):
         return RecordRuns(entry_point=self._entry_point, given=self._given)
 
     def get_wrapper_model(self, model: Model[Any]) -> Model[Any] | None:
-        with guard("get_wrapper_model"):
-            if self._log is not None and self._log.is_streaming:
-                return StreamedModel(model, self._log)
-        return None
+        """One for all requests to a model: what surrounds them is encoded again for another model."""
+        if self._log is None:
+            return None
+        if self._model is None or self._model.wrapped is not model:
+            self._model = HeardModel(model, self._log)
+        return self._model
 
     def get_wrapper_toolset(self, toolset: AbstractToolset[Any]) -> AbstractToolset[Any] | None:
         return HeardTools(toolset, self._tool_reached)
@@ -249,15 +253,22 @@ class HeardTools(WrapperToolset[Any]):
         return await self.wrapped.call_tool(name, tool_args, ctx, tool)
 
 
-class StreamedModel(WrapperModel):
-    """Notes when a streamed answer began. The stream is opened in another task than the hooks run in."""
+class HeardModel(WrapperModel):
+    """Hears what the model gives before any hook does, and when a streamed answer began."""
 
     def __init__(self, wrapped: Model[Any], log: RunLog) -> None:
         super().__init__(wrapped)
         self._log = log
 
+    async def request(self, *arguments: Any, **named: Any) -> Any:
+        response = await self.wrapped.request(*arguments, **named)
+        with _MODEL_GAVE:
+            self._log.model_gave(response)
+        return response
+
     @asynccontextmanager
     async def request_stream(self, *arguments: Any, **named: Any) -> Any:
+        """The stream is opened in another task than the hooks run in."""
         place = None
         with guard("request_stream"):
             place = self._log.place
@@ -265,3 +276,5 @@ class StreamedModel(WrapperModel):
             async with self.wrapped.request_stream(*arguments, **named) as stream:
                 self._log.stream = stream
                 yield stream
+        with _MODEL_GAVE:
+            self._log.model_gave(stream.get())

@@ -21,6 +21,7 @@ from replay_recorder.hooks.pydantic_ai_messages import (
     message_text,
     prompt_value,
 )
+from replay_recorder.hooks.pydantic_ai_raw import RawAnswer
 from replay_recorder.hooks.pydantic_ai_reading import (
     Expected,
     answer_facts,
@@ -72,7 +73,6 @@ class RunLog:
         self.calls = CallLog(run, who=who.step_fields(), has_http=recorder.settings.http)
         self.stream: Any = None
         """The streamed answer of the request that is under way."""
-        self.is_streaming = False
         self._recorder = recorder
         self._who = who
         self._agent_step: AgentStep | None = None
@@ -86,6 +86,8 @@ class RunLog:
         """What the request that is under way adds, until it is written: beside the answer, where it costs least."""
         self._asked: tuple[Any, Any] | None = None
         """The contexts of the request that is under way."""
+        self._raw: RawAnswer | None = None
+        """What the model itself gave to the newest request."""
         self._answer: tuple[Any, Expected] | None = None
         """An answer that the loop has not taken up yet, and as it was written."""
         self._is_stream_open = False
@@ -211,7 +213,7 @@ class RunLog:
             patch_transports()
         self._messages = ctx.messages
         self._settle(ctx.messages)
-        self.stream, self.is_streaming = None, bool(getattr(request_context, "streaming", False))
+        self.stream, self._raw = None, None
         self._asked_at, self._asked = time.perf_counter(), (ctx, request_context)
         asked = name(getattr(request_context.model, "model_name", None))
         self._step = self.run.begin_soon("model", name=asked or "model", model=asked)
@@ -229,9 +231,16 @@ class RunLog:
                 else:
                     self.run.write_begun()
 
+    def model_gave(self, response: Any) -> None:
+        """No hook has seen it yet. Of several attempts the last one counts."""
+        if self._raw is None or not self._raw.is_begun:
+            self._raw = RawAnswer(response)
+
     def model_answered(self, ctx: Any, request_context: Any, response: Any, error: BaseException | None) -> None:
         """`error` where no answer came; a stream that its reader left is settled when the reader's reason is known."""
         if self._asked is None:
+            if self._is_taken_early and response is not None:
+                self._answered_late(Expected(response, ctx, request_context), response)
             return
         self._asked = None
         self._messages = ctx.messages
@@ -250,7 +259,7 @@ class RunLog:
             fields |= http_fields(self.run, self._step)
         if response is not None:
             self._answer = (response, Expected(response, ctx, request_context))
-            self._write_answer(self._answer[1].message, fields)
+            self._write_answer(self._answer[1].message, fields | self._raw_fields(response))
         elif isinstance(error, ModelRetry) or (error is not None and was_stopped(error)):
             self._is_stream_open = not isinstance(error, ModelRetry)
             self._refusal = error if isinstance(error, ModelRetry) else None
@@ -258,6 +267,13 @@ class RunLog:
         else:
             why = None if error is None else error_of(error)
             self.run.end(self._step, self._same, request=self._request_text(), error=why, **fields)
+
+    def _answered_late(self, made: Expected, response: Any) -> None:
+        """Hooks had their turn when the answer was already written as it was streamed, for its tools to begin."""
+        changed = self._raw_fields(response)
+        if changed:
+            self._answer = (response, made)
+            self.run.amend(self._step, response=message_text(made.message), **changed)
 
     def _request_text(self) -> JsonText | None:
         """The messages of the request as far as they are new; once."""
@@ -278,7 +294,7 @@ class RunLog:
             model=name(getattr(model, "model_name", None)),
             provider=name(getattr(model, "system", None)),
         )
-        if self.is_streaming and self._entry_point in (None, "run", "run_sync", "iter"):
+        if getattr(request_context, "streaming", False) and self._entry_point in (None, "run", "run_sync", "iter"):
             # A handler of events makes `run` stream its requests, which is what `run_stream_events` does.
             self._entry_point = "run_stream_events"
             self.run.put_agent(entry_point=self._entry_point)
@@ -337,7 +353,7 @@ class RunLog:
         (response, written), self._answer = self._answer, None
         taken_up = self._in_history(response, messages)
         if taken_up is not None and not written.is_what_came(taken_up):
-            self.run.amend(self._step, response=message_text(taken_up))
+            self.run.amend(self._step, response=message_text(taken_up), **self._raw_fields(taken_up))
             self.calls.asked_otherwise(taken_up)
         self._history.answered(response if taken_up is None else taken_up, step=self._step)
 
@@ -347,6 +363,13 @@ class RunLog:
             fields = {**fields, **answer_facts(response), "request": request, "response": message_text(response)}
             self.run.end(self._step, self._same, **fields)
             self.calls.open(response, parent=self._step, output_names=self._surroundings.output_names)
+
+    def _raw_fields(self, response: Any) -> dict[str, Any]:
+        """Where hooks made this of what the model gave."""
+        raw = self._raw
+        if raw is None or raw.is_begun or raw.is_in(response):
+            return {}
+        return {"raw_response": message_text(raw.message)}
 
     def _in_history(self, response: Any, messages: list[Any]) -> Any:
         """The answer as it stands in the history; None while it is not there."""

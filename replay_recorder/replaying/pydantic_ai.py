@@ -133,7 +133,8 @@ class ReplayModel(Model[Any]):
         self._given += 1
         if recorded.response is None:
             raise recorded_failure(recorded.error, f"the answer of step {recorded.step} was not recorded")
-        return recorded, _loaded([recorded.response])[0]  # type: ignore[return-value]  # an answer was recorded
+        given = recorded.raw_response or recorded.response  # hooks run again
+        return recorded, _loaded([given])[0]  # type: ignore[return-value]  # an answer was recorded
 
     def _check(
         self, recorded: RecordedAnswer, messages: list[ModelMessage], parameters: ModelRequestParameters, settings: Any

@@ -43,6 +43,8 @@ class RecordedAnswer:
     error: Json | None
     was_sent_otherwise: bool = False
     """Whether a hook sent other messages than these."""
+    raw_response: Json | None = None
+    """What the model itself gave, where hooks behind the request made the response of it."""
 
 
 @dataclass(frozen=True)
@@ -246,6 +248,7 @@ def _answer(record: Json, index: int, step: Json, histories: dict[int, list[Json
         response=plain_value(step.get("response")),
         error=_error(step),
         was_sent_otherwise=any(step.get(name) for name in ("words_added", "words_left_out")),
+        raw_response=step.get("raw_response"),
     )
 
 

@@ -53,8 +53,8 @@ from sessions_app.core.replay.ending import Ending, Played, cannot_begin, conclu
 from sessions_app.core.replay.fixture_book import FixtureBook
 from sessions_app.core.replay.observed import Result
 from sessions_app.core.replay.plan import ReplayPlan, make_plan
+from sessions_app.core.replay.raw_answers import not_raw, with_raw_answers
 from sessions_app.core.replay.rewriting import was_rewritten_in_place
-from sessions_app.core.replay.streamed_answer import as_streamed
 from sessions_app.core.run import SPANS, Run
 
 
@@ -109,7 +109,8 @@ class OwnReplay:
         self.transcript = Transcript(plan.run, watches_changes=_holds_what_was_sent(plan.run))
         self.book = FixtureBook(plan.fixtures, plan.asked, plan.refused_outputs, plan.held_back)
         self.stage = self.stage_type(self.transcript, self.book, stops, on_step, order.on_difference)
-        self.model = replay_model(as_streamed(plan), self.stage, name=own.model_id or "", settings=own.model_settings)
+        raw = with_raw_answers(plan)
+        self.model = replay_model(raw, self.stage, name=own.model_id or "", settings=own.model_settings)
         self.http = RecordedHttp(plan.run, self.book)
         self.gate = Gate(
             order.tools,
@@ -164,7 +165,9 @@ class OwnReplay:
             not_captured=frozenset(self.transcript.tally.not_captured or ()),
             has_taken_feedback=self.transcript.has_taken_feedback,
         )
-        result = conclude_code(played, limits, self.facts())
+        changed = self.stage.changed_answer
+        doubtful = None if changed is None else not_raw(self.plan.run, changed)
+        result = conclude_code(played, limits, self.facts(), doubtful=doubtful)
         return replace(result, facts={**result.facts, "sources": self._sources()})
 
     async def loop(self, start: Start, misses: Misses) -> tuple[Ending, list[Any]]:

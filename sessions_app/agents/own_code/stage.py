@@ -23,7 +23,7 @@ from sessions_app.core.replay.matching import Mismatch
 from sessions_app.core.replay.observed import Divergence
 from sessions_app.core.replay.plan import PlannedAnswer
 from sessions_app.core.replay.ran_with import first_other
-from sessions_app.core.run import Fixture, StepSource
+from sessions_app.core.run import Fixture, ModelCall, StepSource
 
 Look = Callable[[], tuple[list[ModelMessage], JsonObject]]
 
@@ -48,6 +48,8 @@ class OwnStage(RecordedStage):
         """What the team's code of today did by itself: `step`, `kind`, `name`, `recorded`, `now`."""
         self.stopped_before: int | None = None
         """The first model step whose request is another one, where the replay does not play on."""
+        self.changed_answer: int | None = None
+        """The first answer that a hook changed, where the recording does not hold what the model gave."""
         self._acted: Divergence | None = None
         self._on_difference = on_difference
         self._look: Look | None = None
@@ -112,8 +114,11 @@ class OwnStage(RecordedStage):
         if response is None and self.stopped_before is not None:
             source = "unknown"
         self._transcript.request(planned, rebuilt, parameters, response, source=source)
-        if source == "own_code" and response is not None:
-            self._answered_itself(planned, response)
+        if response is None or planned is None:
+            return  # past the recording's end there is nothing that it could differ from
+        if source == "own_code":
+            self._on_step(planned.step)
+        self._compare_answer(planned, dump_message(response))
 
     def _is_asked_again(self, fixture: Fixture, arguments: JsonValue) -> bool:
         return not self.is_given_otherwise(fixture) and super()._is_asked_again(fixture, arguments)
@@ -142,16 +147,28 @@ class OwnStage(RecordedStage):
     def has_own_answers(self) -> bool:
         return any(act["kind"] == "model" for act in self.own_acts)
 
-    def _answered_itself(self, planned: PlannedAnswer | None, response: ModelResponse) -> None:
-        """Past the recording's end there is nothing that it could differ from."""
-        if planned is None:
+    def _compare_answer(self, planned: PlannedAnswer, made: JsonObject) -> None:
+        """What today's code answered itself, or made of the answer that it was given."""
+        recorded, given = self._recorded_answer(planned), planned.response.value if planned.response else None
+        if _said(recorded) == _said(made):
             return
-        self._on_step(planned.step)
-        recorded, given = planned.response.value if planned.response else None, dump_message(response)
-        if _said(recorded) != _said(given):
-            said = {"recorded": _answer(recorded), "now": _answer(given)}
-            act = {"step": planned.step, "kind": "model", "name": "model", **said}
-            self.acted(act, Mismatch(path="response", recorded=said["recorded"], rebuilt=said["now"]))
+        if self._was_asked and _said(given) != _said(made) and not self._has_raw_answers:
+            self.changed_answer = self.changed_answer or planned.step
+            return
+        said = {"recorded": _answer(recorded), "now": _answer(made)}
+        act = {"step": planned.step, "kind": "model", "name": "model", **said}
+        self.acted(act, Mismatch(path="response", recorded=said["recorded"], rebuilt=said["now"]))
+
+    def _recorded_answer(self, planned: PlannedAnswer) -> JsonValue:
+        """With what the hooks of then had made of it."""
+        run = self._transcript.recorded
+        call = run.steps[planned.step - 1].call if run is not None else None
+        return call.response.value if isinstance(call, ModelCall) and call.response else None
+
+    @property
+    def _has_raw_answers(self) -> bool:
+        run = self._transcript.recorded
+        return run is not None and is_told(run)
 
 
 def _said(response: JsonValue) -> bytes:

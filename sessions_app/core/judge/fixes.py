@@ -121,6 +121,9 @@ FIXES: dict[str, Fix] = {
         sentence="Replay this run with your registered agent, and let its tools run where one of them put it there."
     ),
     "past_rewritten": Fix(sentence="Replay this run with your registered agent, whose code rewrites the messages."),
+    "answer_not_raw": Fix(
+        sentence="Record the run with the recorder: where a hook changes an answer, it keeps that of the model, too."
+    ),
     "sent_otherwise": Fix(
         sentence="Put the words into the agent's history (`ctx.enqueue`, a history processor), which is recorded."
     ),

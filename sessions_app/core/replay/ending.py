@@ -155,9 +155,14 @@ def conclude(played: Played, facts: JsonObject) -> Result:
     )
 
 
-def conclude_code(played: Played, limits: Sequence[Reason], facts: JsonObject) -> Result:
+def conclude_code(
+    played: Played, limits: Sequence[Reason], facts: JsonObject, *, doubtful: Reason | None = None
+) -> Result:
     """The same of the team's own code. A message that code put there, be it a tool or not, its code of today may have
-    put there again: where the loop came past that place, it is no limit."""
+    put there again: where the loop came past that place, it is no limit. What is `doubtful` is one where anything
+    differs."""
+    if doubtful is not None and _trouble(played) is not None:
+        limits = [doubtful, *limits]
     past = [limit for limit in limits if limit.code == MESSAGE_FROM_CODE and _came_past(played, limit)]
     left = (limit for limit in limits if limit not in past)
     return conclude(replace(played, limit=next(left, None)), facts)

@@ -16,6 +16,7 @@ from sessions_app.core.replay.observed_pairs import Pair, Pairs, Tools
 from sessions_app.core.replay.observed_stops import is_stop, is_stopped
 from sessions_app.core.replay.produce import parameters_in_shape, played_back, spelled_as, spelled_output
 from sessions_app.core.replay.projection import Projection, in_shape_of
+from sessions_app.core.replay.raw_answers import RAW
 from sessions_app.core.replay.rewriting import sent_otherwise
 from sessions_app.core.run import ModelCall, ParentLink, Run, StateChange, Step, StepSource, ToolCall
 from sessions_app.core.unplayed import loop_steps
@@ -152,7 +153,8 @@ class _Produced:
 
 def _said(step: Step) -> JsonObject:
     """What a recorder says beside the messages."""
-    return said_of(step) | dict.fromkeys(sorted(sent_otherwise(step)), True)
+    raw = {RAW: step.extra[RAW]} if RAW in step.extra else {}
+    return said_of(step) | raw | dict.fromkeys(sorted(sent_otherwise(step)), True)
 
 
 def _have_same_names(recorded: Sequence[Payload] | None, now: Sequence[Payload] | None) -> bool:

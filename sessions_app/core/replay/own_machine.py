@@ -12,6 +12,7 @@ from dataclasses import asdict, replace
 
 from sessions_app.core.formats.native import encode_native
 from sessions_app.core.judge.last_calls import waiting
+from sessions_app.core.judge.reasons import Reason
 from sessions_app.core.judge.verdict import Verdict, judge_code
 from sessions_app.core.payload import JsonObject, Payload
 from sessions_app.core.ran_with import is_told, said_of
@@ -26,6 +27,7 @@ from sessions_app.core.replay.observed_pairs import Pair, Pairs, Tools, pair_ste
 from sessions_app.core.replay.observed_produce import observed_run
 from sessions_app.core.replay.observed_stops import is_stopped
 from sessions_app.core.replay.plan import ReplayPlan
+from sessions_app.core.replay.raw_answers import not_raw, raw_response
 from sessions_app.core.run import ModelCall, Run, ToolCall
 
 
@@ -81,7 +83,14 @@ def _concluded(judged: Verdict, pairs: Pairs, seen: ObservedComparison, tools: T
         has_taken_feedback=tools == "frozen" and _has_refused_text(pairs.plan),
         state=None if seen.states is None else seen.states.part(is_whole=seen.is_same and not pairs.unused),
     )
-    return conclude_code(played, judged.reasons, {})
+    return conclude_code(played, judged.reasons, {}, doubtful=_doubtful(pairs))
+
+
+def _doubtful(pairs: Pairs) -> Reason | None:
+    """A hook changed a recorded answer, and nobody knows whether one had before."""
+    changed = (pair.recorded for pair in pairs.steps if pair.recorded and raw_response(pair.observed) is not None)
+    first = None if is_told(pairs.recorded) else next(changed, None)
+    return None if first is None else not_raw(pairs.recorded, first.index)
 
 
 def _has_refused_text(plan: ReplayPlan) -> bool:

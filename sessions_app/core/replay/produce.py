@@ -20,6 +20,7 @@ from sessions_app.core.replay.observed import Observations, ObservedCall, Observ
 from sessions_app.core.replay.outputs import same_output
 from sessions_app.core.replay.plan import ATTEMPT, repeated_requests
 from sessions_app.core.replay.projection import Projection, in_shape_of
+from sessions_app.core.replay.raw_answers import RAW
 from sessions_app.core.replay.rewriting import TOLD
 from sessions_app.core.replay.snapshot_states import states_at_snapshots
 from sessions_app.core.run import (
@@ -105,7 +106,7 @@ class _Rebuilt:
             if rebuilt is not None:
                 made[step.index] = rebuilt.source
                 state = self._state(step)
-                told = {name: step.extra[name] for name in TOLD if name in step.extra} | self._given(step)
+                told = {name: step.extra[name] for name in (*TOLD, RAW) if name in step.extra} | self._given(step)
                 yield replace(rebuilt, started_at=None, first_token_at=None, duration_ms=None, state=state, extra=told)
 
     def _played_back(self, step: Step, beside: StepSource) -> Step:
