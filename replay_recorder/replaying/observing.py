@@ -217,16 +217,17 @@ async def _openai_agents(replay: Replay, http: ToolHttp | None) -> None:
             asked = await state_before(recording, own.agent, agent, replay.decisions, arguments)
     elif replay.decisions:
         raise ValueError("This run was not continued with approvals: there is no decision to change.")
-    if _entry(recording) == "run_streamed":
-        async for _ in Runner.run_streamed(agent, asked, **arguments).stream_events():
-            pass
-    else:
-        await Runner.run(agent, asked, **arguments)
+    with doubles.inner_runs_answered():
+        if _entry(recording) == "run_streamed":
+            async for _ in Runner.run_streamed(agent, asked, **arguments).stream_events():
+                pass
+        else:
+            await Runner.run(agent, asked, **arguments)
 
 
-def _inner_by_call(replay: Replay) -> dict[str, Recording]:
+def _inner_by_call(replay: Replay) -> dict[str, list[Recording]]:
     try:
-        return by_call(replay.recording, replay.inner, replay.own.agent.tools)
+        return by_call(replay.recording, replay.inner)
     except ValueError as error:
         raise NothingObserved(str(error)) from None
 

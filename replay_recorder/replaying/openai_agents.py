@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import functools
 import json
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
 from contextvars import ContextVar
 from types import CellType, FunctionType
 from typing import Any
 
-from agents import Agent, FunctionTool, Handoff, ModelResponse, Usage, WebSearchTool
+from agents import Agent, FunctionTool, Handoff, ModelResponse, RunConfig, Usage, WebSearchTool
 from agents.exceptions import AgentsException
 from agents.models.default_models import get_default_model
 from agents.models.interface import Model
+from agents.run import AgentRunner
 from agents.tool import CodeInterpreterTool, FileSearchTool, HostedMCPTool, ImageGenerationTool
 from openai.types.responses import Response, ResponseCompletedEvent, ResponseOutputItem, ResponseUsage
 from pydantic import TypeAdapter
@@ -55,10 +58,6 @@ for _error in (_Differs, _NoAnswer, _Exhausted):
 
 
 # --- the model ---------------------------------------------------------------------------------
-
-
-_of_inner_agent: ContextVar[ReplayModel | None] = ContextVar("of_inner_agent", default=None)
-"""An agent as a tool asks the model of the run that it was called in; this one has its answers."""
 
 
 class ReplayModel(Model):
@@ -135,9 +134,6 @@ class ReplayModel(Model):
         handoffs: list[Any],
         more: Json,
     ) -> RecordedAnswer:
-        inner = _of_inner_agent.get()
-        if inner is not None and inner is not self:
-            return inner._answer(instructions, items, settings, tools, schema, handoffs, more)
         answers = self._recording.answers
         if self._given >= len(answers):
             raise _Exhausted(
@@ -397,9 +393,9 @@ class RunningTools(_Copies):
     send is answered from the recording, where there is `http`."""
 
     def __init__(
-        self, stops: Stops, http: ToolHttp | None = None, inner: Mapping[str, Recording] | None = None
+        self, stops: Stops, http: ToolHttp | None = None, inner: Mapping[str, list[Recording]] | None = None
     ) -> None:
-        """`inner` are the recordings of agents that are tools, by the id of the call."""
+        """`inner` are the recordings of agents that ran inside of a tool, by the id of its call."""
         super().__init__()
         self._stops = stops
         self._http = http
@@ -414,9 +410,8 @@ class RunningTools(_Copies):
 
         async def invoke(context: Any, sent: str) -> Any:
             self._stops.reached_call(tool.name, context.tool_call_id, _named(sent))
-            original = self._invoked(tool, context.tool_call_id, sent)
-            if context.tool_call_id in self._inner and getattr(tool, "_is_agent_tool", False):
-                original = _with_answers(original, self._inner[context.tool_call_id])
+            inner = InnerRuns(tool.name, self._inner.get(context.tool_call_id, []))
+            original = inner.within(self._invoked(tool, context.tool_call_id, sent))
             if self._http is None:
                 return await original(context, sent)
             return await self._http.during(tool.name, context.tool_call_id, sent, lambda: original(context, sent))
@@ -435,24 +430,75 @@ class RunningTools(_Copies):
         return stopping or tool.on_invoke_tool
 
 
-def _with_answers(original: Callable[[Any, str], Awaitable[Any]], recording: Recording) -> Any:
-    """The agent behind a tool, with the recorded answers of its own run, each to the recorded request alone: what it
-    was asked is not compared anywhere else."""
+_inner_runs: ContextVar[InnerRuns | None] = ContextVar("inner_runs", default=None)
+"""Those of the tool's call under way."""
 
-    async def invoke(context: Any, sent: str) -> Any:
-        model = ReplayModel(recording)
-        token = _of_inner_agent.set(model)
-        try:
-            answer = await original(context, sent)
-        finally:
-            _of_inner_agent.reset(token)
-        if model.differed is not None:
-            raise model.differed  # the tool may have put it into words of its own
-        if model.left_over:
-            raise _NoAnswer(f"{recording.run_id}: {len(model.left_over)} recorded answers were not asked for.")
-        return answer
 
-    return invoke
+class InnerRuns:
+    """The agents that run inside of one call of a tool: each is given the recorded answers of its own run, in the order
+    in which they begin, and each answer to the recorded request alone: what they are asked is compared nowhere else."""
+
+    def __init__(self, tool: str, recordings: list[Recording]) -> None:
+        self._tool = tool
+        self._recordings = iter(recordings)
+        self._models: list[ReplayModel] = []
+        self._failure: Exception | None = None
+
+    def within(self, original: Callable[[Any, str], Awaitable[Any]]) -> Callable[[Any, str], Awaitable[Any]]:
+        async def invoke(context: Any, sent: str) -> Any:
+            token = _inner_runs.set(self)
+            try:
+                answer = await original(context, sent)
+            finally:
+                _inner_runs.reset(token)
+            self._check()
+            return answer
+
+        return invoke
+
+    def answered(self, config: Any) -> Any:
+        """The configuration of a run that begins, with a model that has its answers."""
+        recording = next(self._recordings, None)
+        if recording is None:
+            self._failure = _NoAnswer(f"{self._tool} runs an agent, and the recording holds no run of one there.")
+            raise self._failure
+        config = RunConfig(**config) if isinstance(config, dict) else config or RunConfig()
+        self._models.append(ReplayModel(recording, own=config.model))
+        return dataclasses.replace(config, model=self._models[-1], tracing_disabled=True)
+
+    def _check(self) -> None:
+        """The tool may have put what went wrong into words of its own."""
+        failed = self._failure or next((model.differed for model in self._models if model.differed), None)
+        if failed is not None:
+            raise failed
+        left = sum(len(model.left_over) for model in self._models)
+        left += sum(len(recording.answers) for recording in self._recordings)
+        if left:
+            raise _NoAnswer(f"{self._tool}: {left} recorded answers of the agents that it ran were not asked for.")
+
+
+@contextmanager
+def inner_runs_answered() -> Iterator[None]:
+    """Runs that the tools of an agent begin ask the models that `InnerRuns` gives them."""
+    originals = AgentRunner.run, AgentRunner.run_streamed
+    AgentRunner.run, AgentRunner.run_streamed = map(_answering_inner, originals)  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        AgentRunner.run, AgentRunner.run_streamed = originals  # type: ignore[method-assign]
+
+
+def _answering_inner(original: Any) -> Any:
+    """Of `run`, which gives an awaitable, and of `run_streamed`, which does not."""
+
+    @functools.wraps(original)
+    def begun(self: Any, starting_agent: Any, input: Any, **options: Any) -> Any:
+        inner = _inner_runs.get()
+        if inner is not None:
+            options["run_config"] = inner.answered(options.get("run_config"))
+        return original(self, starting_agent, input, **options)
+
+    return begun
 
 
 _FUNCTION = "the_func"

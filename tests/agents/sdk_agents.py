@@ -10,6 +10,7 @@ from agents import (
     Agent,
     FunctionTool,
     GuardrailFunctionOutput,
+    RunConfig,
     RunContextWrapper,
     Runner,
     function_tool,
@@ -133,22 +134,25 @@ def guarded_at_start() -> Agent[Any]:
     return desk().clone(input_guardrails=[on_topic])
 
 
-def _asking(instructions: str = "You check payments.", tool: FunctionTool = lookup_order) -> Agent[Any]:
-    """Another agent is one of its tools."""
+def _billing(instructions: str = "You check payments.", tool: FunctionTool = lookup_order) -> Agent[Any]:
     looks = calls("lookup_order", '{"order_id": "ORD-5521"}', "call_i")
     script = Scripted([looks], [says("It is paid.")])
-    billing = Agent(name="Billing", instructions=instructions, model=script, tools=[tool])
+    return Agent(name="Billing", instructions=instructions, model=script, tools=[tool])
+
+
+def _outer(ask: Any) -> Agent[Any]:
+    """Another agent runs inside of its tool."""
     asks = calls("ask", '{"input": "Is ORD-5521 paid?"}', "call_1")
     outer = Scripted([asks], [says("Yes, it is paid.")])
-    return Agent(name="orders", instructions="Ask.", model=outer, tools=[billing.as_tool("ask", "Ask billing.")])
+    return Agent(name="orders", instructions="Ask.", model=outer, tools=[ask])
 
 
 def asking() -> Agent[Any]:
-    return _asking()
+    return _outer(_billing().as_tool("ask", "Ask billing."))
 
 
 def asking_otherwise() -> Agent[Any]:
-    return _asking("You check payments twice.")
+    return _outer(_billing("You check payments twice.").as_tool("ask", "Ask billing."))
 
 
 @function_tool(name_override="lookup_order")
@@ -157,11 +161,58 @@ def other_lookup_order(order_id: str) -> str:
 
 
 def asking_with_other_tool() -> Agent[Any]:
-    return _asking(tool=other_lookup_order)
+    return _outer(_billing(tool=other_lookup_order).as_tool("ask", "Ask billing."))
 
 
-def recorded_with_inner() -> list[Record]:
-    return all_recorded(lambda: Runner.run(asking(), PROMPT))
+def asking_with_config() -> Agent[Any]:
+    """The tool has a model of its own, which is not that of the run around it."""
+    billing = _billing()
+    return _outer(billing.as_tool("ask", "Ask billing.", run_config=RunConfig(model=billing.model)))
+
+
+def asking_behind_handoff() -> Agent[Any]:
+    """The agent that has the tool is handed over to."""
+    hands = calls("transfer_to_orders", "{}", "call_h")
+    return Agent(name="front", instructions="Hand over.", model=Scripted([hands]), handoffs=[asking()])
+
+
+def _within(*billings: Agent[Any], words: str = "") -> Agent[Any]:
+    """The tool is a function that runs the agents itself, one after the other."""
+
+    @function_tool(name_override="ask")
+    async def ask(input: str) -> str:
+        try:
+            answers = [(await Runner.run(billing, input)).final_output for billing in billings]
+        except Exception:
+            return "Nobody knows."
+        return words + " ".join(answers)
+
+    return _outer(ask)
+
+
+def asking_within() -> Agent[Any]:
+    return _within(_billing())
+
+
+def asking_within_otherwise() -> Agent[Any]:
+    return _within(_billing("You check payments twice."))
+
+
+def asking_within_in_other_words() -> Agent[Any]:
+    return _within(_billing(), words="Billing: ")
+
+
+def asking_within_twice() -> Agent[Any]:
+    return _within(_billing(), _billing("You check payments twice."))
+
+
+def asking_nobody_within() -> Agent[Any]:
+    return _within()
+
+
+def recorded_with_inner(make: Any = asking) -> list[Record]:
+    """The outer run first."""
+    return all_recorded(lambda: Runner.run(make(), PROMPT))
 
 
 def recorded(make: Any = desk) -> Record:

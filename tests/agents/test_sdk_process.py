@@ -105,6 +105,31 @@ def test_an_agent_as_tool_runs_with_the_answers_of_its_own_run(name: str, ended:
     assert (place(told), told["error"]) == (ended, None)
 
 
+@pytest.mark.parametrize(
+    ("was", "now", "ended"),
+    [
+        ("asking_within", "asking_within", REPRODUCED),
+        ("asking_within", "asking_within_otherwise", ("diverged", 2, "result")),
+        ("asking_within", "asking_within_in_other_words", ("diverged", 2, "result")),
+        ("asking_within", "asking_within_twice", ("diverged", 2, "result")),
+        ("asking_within", "asking_nobody_within", ("diverged", 2, "result")),
+        ("asking_within_twice", "asking_within_twice", REPRODUCED),
+        ("asking_within_twice", "asking_within", ("diverged", 2, "result")),
+        ("asking_nobody_within", "asking_within", ("diverged", 2, "result")),
+        ("asking_with_config", "asking_with_config", REPRODUCED),
+        ("asking_behind_handoff", "asking_behind_handoff", REPRODUCED),
+    ],
+)
+def test_so_does_an_agent_wherever_a_tool_runs_it(was: str, now: str, ended: Any):
+    outer, *inner = sdk_agents.recorded_with_inner(getattr(sdk_agents, was))
+
+    told = replay_in_child(
+        f"tests.agents.sdk_agents:{now}", outer, order=RUN, inner={each["run_id"]: each for each in inner}
+    )
+
+    assert (place(told), told["error"]) == (ended, None)
+
+
 def test_an_agent_as_tool_without_its_own_recording_is_refused_in_words():
     outer, inner = sdk_agents.recorded_with_inner()
 
@@ -112,7 +137,7 @@ def test_an_agent_as_tool_without_its_own_recording_is_refused_in_words():
 
     assert (told["verdict"], told["error"]) == (
         "could_not_run",
-        "Step 2: ask is an agent, and the recording of its own run is not there. Replay this run with frozen tools, "
+        "Step 2: ask runs an agent, and the recording of its own run is not there. Replay this run with frozen tools, "
         f"and the agent's own run, {inner['run_id']}, by itself.",
     )
 
