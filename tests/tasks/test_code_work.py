@@ -151,7 +151,7 @@ def test_own_code_says_itself_what_its_model_is_asked(project):
 
 @pytest.fixture
 def of_sdk(settings) -> None:
-    names = ("desk", "fixed", "telling", "with_key")
+    names = ("desk", "fixed", "telling", "with_key", "asking", "asking_otherwise")
     settings.REPLAY_AGENTS = {name: f"tests.agents.sdk_agents:{name}" for name in names}
 
 
@@ -174,6 +174,30 @@ def test_a_fix_of_an_sdk_agent_s_tool_is_found_behind_the_fence(project):
     assert report.verdict.startswith("The change takes effect at step 4: cancel_order now answers")
     assert "in isolation" in report.replay.parts.in_words
     assert "own machine" not in report.replay.parts.brief
+
+
+@pytest.mark.usefixtures("of_sdk")
+def test_an_agent_inside_of_a_tool_is_given_the_answers_of_its_own_run_which_the_worker_finds(project):
+    """Another project's run of the same id is none of it."""
+    outer, inner = sdk_agents.recorded_with_inner()
+    run, elsewhere = make_run(project, outer), make_project("elsewhere")
+    make_run(elsewhere, inner)
+    order = {"agent": "asking"}
+
+    alone = work(request_replay(run=run, mode="code_and_tools", order=order))
+    frozen = work(request_replay(run=run, mode="code", order=order))
+    make_run(project, inner)
+    same = work(request_replay(run=run, mode="code_and_tools", order=order))
+    other = work(request_replay(run=run, mode="code_and_tools", order={"agent": "asking_otherwise"}))
+
+    assert [each.verdict for each in (alone, frozen, same, other)] == [
+        "could_not_run",
+        "reproduced",
+        "reproduced",
+        "diverged",
+    ]
+    assert "the recording of its own run is not there" in (alone.error or "")
+    assert (other.divergence["step"], other.divergence["path"]) == (2, "result")
 
 
 @pytest.mark.usefixtures("of_sdk")
