@@ -8,6 +8,7 @@ from typing import Any
 
 from agents import (
     Agent,
+    AgentHooks,
     FunctionTool,
     GuardrailFunctionOutput,
     RunConfig,
@@ -132,6 +133,22 @@ def guarded() -> Agent[Any]:
 
 def guarded_at_start() -> Agent[Any]:
     return desk().clone(input_guardrails=[on_topic])
+
+
+class _ChangesThePast(AgentHooks[Any]):
+    """Of the second request the oldest message, in its place."""
+
+    def __init__(self) -> None:
+        self._asked = 0
+
+    async def on_llm_start(self, context: Any, agent: Any, system_prompt: Any, input_items: list[Any]) -> None:
+        self._asked += 1
+        if self._asked == 2:
+            input_items[0]["content"] += " again"
+
+
+def changing_the_past() -> Agent[Any]:
+    return desk().clone(hooks=_ChangesThePast())
 
 
 def _billing(instructions: str = "You check payments.", tool: FunctionTool = lookup_order) -> Agent[Any]:

@@ -89,6 +89,12 @@ def test_a_guardrail_that_one_side_alone_has_is_a_difference(was: str, now: str,
     assert (compared.divergence.path if compared.divergence else None) == path
 
 
+def test_a_message_that_a_hook_changed_in_its_place_is_found_at_the_request():
+    told = replayed("changing_the_past", sdk_agents.recorded(), RUN)
+
+    assert (place(told), told["error"]) == (("diverged", 3, "messages[0].parts[0].content"), None)
+
+
 @pytest.mark.parametrize(
     ("name", "ended"),
     [
