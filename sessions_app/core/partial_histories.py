@@ -16,6 +16,13 @@ def with_whole_histories(run: Run) -> Run:
     return replace(run, steps=steps, final=None if _is_partial(run.final) else run.final)
 
 
+def steps_in_the_middle(run: Run) -> frozenset[int]:
+    """The steps of such histories."""
+    if all(call.history is not None for _, call in run.model_calls):
+        return frozenset()
+    return frozenset(step.index for step, call in run.model_calls if _is_partial(call.history))
+
+
 def _without_partial_history(step: Step) -> Step:
     if not isinstance(step.call, ModelCall) or not _is_partial(step.call.history):
         return step

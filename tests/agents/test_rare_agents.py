@@ -399,6 +399,26 @@ def test_a_request_that_was_not_captured_is_held_against_nothing(missing: tuple[
     assert verdict_of(record) == ("reproduced", None, None)
 
 
+@pytest.mark.parametrize(
+    ("missing", "reason"),
+    [
+        ((1, 3), "the requests to the model were not recorded"),
+        ((1,), "the request of step 1 (scripted-1) was not recorded, and 1 later request goes on from there"),
+        ((3,), "the request of step 3 (scripted-1) was not recorded"),
+    ],
+    ids=["all", "the first", "the last"],
+)
+def test_the_proof_names_the_requests_that_were_not_captured(missing: tuple[int, ...], reason: str):
+    """One without messages is none: nobody asked in it."""
+    record = json.loads(recorded(one_tool())[-1])
+    for index in missing:
+        record["steps"][index - 1]["request"] = {"messages": []}
+
+    result, _ = replayed(json.dumps(record).encode())
+
+    assert (result.verdict, result.facts["proof"]["requests"]["reason"]) == ("reproduced", reason)
+
+
 def test_what_follows_a_request_that_was_not_captured_is_still_compared():
     record = json.loads(recorded(one_tool())[-1])
     record["steps"][0]["request"] = None

@@ -13,7 +13,7 @@ from sessions_app.core.compare.volatile import OUTPUT_TEXT
 from sessions_app.core.fork.stops import Stopped
 from sessions_app.core.judge.last_calls import waiting
 from sessions_app.core.judge.outcome import MESSAGE_FROM_CODE
-from sessions_app.core.judge.reading import join_words, main_models, step_name
+from sessions_app.core.judge.reading import count, join_words, main_models, step_name
 from sessions_app.core.judge.reasons import Reason
 from sessions_app.core.judge.unreadable import UNREADABLE
 from sessions_app.core.judge.verdict import Verdict
@@ -453,7 +453,7 @@ def _requests(played: Played) -> Part:
         histories = {answer.step: answer.history for answer in played.plan.answers if answer.history is not None}
         named = rewritten, made_otherwise(played.rewritten, histories), told
         return not_comparable("; ".join(each for each in named if each is not None))
-    missing = _unrecorded_requests(run)
+    missing = _unrecorded_requests(played.plan)
     found = _comparable(played, "messages", missing or _NO_REQUESTS)
     ours = kept_turns(run), _not_made_again(run), played.taken_instructions, _of_checks(played), told
     unsaid = "instructions were not recorded" if _INSTRUCTIONS in played.not_captured else None
@@ -482,15 +482,20 @@ def _other_past(played: Played) -> str | None:
 _NO_REQUESTS = "the requests to the model were not recorded"
 
 
-def _unrecorded_requests(run: Run) -> str | None:
+def _unrecorded_requests(plan: ReplayPlan) -> str | None:
     """None where all of them were recorded."""
-    calls = main_models(run)
-    steps = [step_name(step) for step, call in calls if call.history is None]
-    if len(steps) in (0, len(calls)):
-        return _NO_REQUESTS if steps else None
-    if len(steps) == 1:
-        return f"the request of {steps[0]} was not recorded"
-    return f"{len(steps)} requests were not recorded"
+    calls = main_models(plan.run)
+    empty = [step for step, call in calls if call.history is None]
+    partial = [step for step in empty if step.index in plan.partial]
+    steps = [step_name(step) for step in empty if step not in partial]
+    if not steps:
+        return None
+    if len(steps) == len(calls):
+        return _NO_REQUESTS
+    said = f"the request of {steps[0]} was" if len(steps) == 1 else f"{len(steps)} requests were"
+    goes_on = "goes on" if len(partial) == 1 else "go on"
+    behind = f", and {count(len(partial), 'later request')} {goes_on} from there" if partial else ""
+    return f"{said} not recorded{behind}"
 
 
 def _of_checks(played: Played) -> str | None:

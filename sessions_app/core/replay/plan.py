@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from sessions_app.core.history import History, messages
 from sessions_app.core.judge.last_calls import were_skipped
-from sessions_app.core.partial_histories import with_whole_histories
+from sessions_app.core.partial_histories import steps_in_the_middle, with_whole_histories
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.ran_with import is_told
 from sessions_app.core.replay.awaited import with_awaited
@@ -93,6 +93,8 @@ class ReplayPlan:
     """False when the tools' schemas had to be guessed from the calls."""
     decisions: Mapping[str, str | None] = field(default_factory=dict)
     """What a fork decides otherwise, by the id of the call: the words of a denial, None for an approval."""
+    partial: frozenset[int] = frozenset()
+    """Steps whose requests were recorded, and go on from one that was not: nothing can be held against them."""
 
     def denied_between(self, after: int, before: int | None) -> int:
         """How many calls of the steps between are denied, as then or by a fork: no tool is asked for those."""
@@ -141,6 +143,7 @@ class ReplayPlan:
 
 
 def make_plan(run: Run) -> ReplayPlan:
+    partial = steps_in_the_middle(run)
     run = _as_started(with_whole_histories(run))
     definitions, calls = _Definitions(run), _taken_up(run)
     later = [*(call.history for _, call in calls), run.final][1:]
@@ -158,6 +161,7 @@ def make_plan(run: Run) -> ReplayPlan:
         ),
         fixtures=tuple(_with_unheard(run, as_told(run, with_awaited(run, answers, _fixtures_of_calls(run))))),
         tools_are_recorded=definitions.are_recorded,
+        partial=partial,
     )
 
 
