@@ -11,10 +11,11 @@ from pydantic_ai import TextPart
 from pydantic_ai.capabilities import Hooks
 
 from sessions_app.agents.own_code.registry import OwnAgent
+from sessions_app.core.fork.order import read_order
 from sessions_app.core.ran_with import TOLD
 from sessions_app.core.replay.agreement import produced
 from sessions_app.core.run import Run
-from tests.agents.own_agents import observed_by, place, recorded_run, replayed_by
+from tests.agents.own_agents import fork_made_by, observed_by, place, recorded_run, replayed_by
 from tests.recorder.playing import WAYS
 from tests.recorder.scenarios import Play, call, says, support_agent
 
@@ -133,3 +134,16 @@ def test_a_recording_without_the_models_own_answers_is_judged_in_words(word: str
     if word:
         said = "A hook of the agent changed the recorded answer of step 3."
         assert [each.facts["limit"]["reason"].startswith(said) for each in (result, observed)] == [True, True]
+
+
+def test_a_fork_of_unchanged_code_keeps_what_the_model_gave():
+    run = recorded_run(lambda: play(marking, "~", "Looking."))
+    change = {"kind": "agent", "value": "desk"}
+    order = read_order({"at_step": 1, "agent": "desk", "changes": [change], "hypothesis": "none", "expect": "the same"})
+
+    result, made = fork_made_by(run, OwnAgent(agent=play(marking, "~", "Looking.").agent), order)
+
+    assert place(result) == ("reproduced", None, None)
+    assert made is not None
+    again = replayed_by(made, OwnAgent(agent=play(marking, "~", "Looking.").agent))
+    assert place(again) == ("reproduced", None, None)

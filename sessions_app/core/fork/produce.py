@@ -15,6 +15,7 @@ from sessions_app.core.ran_with import TOLD
 from sessions_app.core.replay.observed import Observations, ObservedCall, ObservedRequest
 from sessions_app.core.replay.produce import parameters_in_shape, played_back, source_of, spelled_as
 from sessions_app.core.replay.projection import Projection
+from sessions_app.core.replay.raw_answers import RAW
 from sessions_app.core.replay.snapshot_states import of_recorder, states_at_snapshots
 from sessions_app.core.run import (
     REPEATED,
@@ -240,6 +241,7 @@ class _Builder:
         is_repeated = recorded is not None and seen.source in REPEATED
         link = recorded.extra.get("borrowed_from") if recorded and is_repeated else seen.link
         given = seen.given if isinstance(seen, ObservedCall) else None
+        raw = {RAW: recorded.extra[RAW]} if recorded and is_repeated and RAW in recorded.extra else {}
         step = Step(
             index=self._next,
             name=recorded.name if recorded else _name(call),
@@ -248,7 +250,7 @@ class _Builder:
             error=seen.error,
             state=self._state(recorded, seen),
             source=source_of(recorded, seen) if recorded else seen.source,
-            extra={**({"borrowed_from": link} if link else {}), **(given or {})},
+            extra={**({"borrowed_from": link} if link else {}), **raw, **(given or {})},
         )
         self._next += 1
         self._newest = step.source
