@@ -116,7 +116,7 @@ def test_bytes_that_are_gone_leave_the_page_standing(shop, bob):
 
 
 def test_the_block_costs_one_query_whatever_it_holds(shop, bob):
-    small = load_record(shop, run_id="small", session_id="small", input=None, output="x")
+    small = load_record(shop, run_id="small", session_id="small", input="a", output="x")
     large = load_record(shop, run_id="large", session_id="large", input={"a": "x" * 90_000}, output="y" * 90_000)
     page_of(bob, small)
 
