@@ -1,4 +1,4 @@
-"""Loops over Anthropic's own client, recorded by `@record` alone; skipped where it is not installed."""
+"""Loops over Anthropic's own client, recorded by `@record` alone."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+import anthropic
 import pytest
 
 from replay_recorder import record
@@ -24,9 +25,8 @@ from tests.recorder.test_plain_loops import (
     value,
 )
 
-anthropic = pytest.importorskip("anthropic")
-TOOL = {"name": "find_order", "description": "What became of an order.", "input_schema": {"type": "object"}}
-ORDER = {"model": "claude-opus-4", "max_tokens": 900, "system": "You help.", "tools": [TOOL]}
+TOOL: dict[str, Any] = {"name": "find_order", "description": "What became of an order.", "input_schema": {"type": "object"}}
+ORDER: dict[str, Any] = {"model": "claude-opus-4", "max_tokens": 900, "system": "You help.", "tools": [TOOL]}
 
 
 def _tools_answers(content: list[Any]) -> list[dict[str, Any]]:
