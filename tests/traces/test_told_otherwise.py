@@ -3,6 +3,7 @@ denies. The spans are those of an export, with and without the attributes of our
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -309,3 +310,51 @@ def test_a_tools_span_that_tells_its_call_in_two_conventions_and_otherwise_is_na
 
 def _is_tool(span: Span) -> bool:
     return span.attributes.get("openinference.span.kind") == "TOOL"
+
+
+ALL_MESSAGES = "pydantic_ai.all_messages"
+
+
+@pytest.mark.parametrize(
+    ("was", "becomes", "is_another"),
+    [
+        ("delivered", "returned", True),
+        ('"name": "lookup_order"', '"name": "find_order"', True),
+        ("Where is the kettle", "Where is my kettle", True),
+        ("Good news, Ana!", "Bad news, Ana!", True),
+        ("Where is the kettle", "Where is the kettle", False),
+    ],
+    ids=["a result", "a call", "the prompt", "the answer", "untouched"],
+)
+def test_a_runs_own_copy_of_the_conversation_that_tells_it_otherwise_is_named(
+    was: str, becomes: str, is_another: bool
+) -> None:
+    whole = list(Capture(CHOICE / "pydantic-ai-v4" / "order_lookup").spans)
+    at = next(at for at, span in enumerate(whole) if ALL_MESSAGES in span.attributes)
+    said = json.dumps(json.loads(str(whole[at].attributes[ALL_MESSAGES])), ensure_ascii=False)
+
+    _, result = replayed_of(
+        changed([*whole[:at], with_copy(whole[at], said), *whole[at + 1 :]], at, ALL_MESSAGES, was, becomes)
+    )
+
+    reason = result.facts["proof"]["requests"]["reason"] or ""
+    assert is_another == ("the run's own span tells the conversation otherwise" in reason)
+
+
+def test_a_runs_own_copy_of_the_conversation_that_tells_a_part_twice_is_named() -> None:
+    whole = list(Capture(CHOICE / "pydantic-ai-v4" / "order_lookup").spans)
+    at = next(at for at, span in enumerate(whole) if ALL_MESSAGES in span.attributes)
+    messages = json.loads(str(whole[at].attributes[ALL_MESSAGES]))
+    messages[1]["parts"] *= 2
+
+    _, result = replayed_of([*whole[:at], with_copy(whole[at], json.dumps(messages)), *whole[at + 1 :]])
+
+    reason = result.facts["proof"]["requests"]["reason"]
+    assert (
+        reason
+        == "the requests agree; the run's own span tells the conversation otherwise than the requests and answers in it"
+    )
+
+
+def with_copy(span: Span, said: str) -> Span:
+    return replace(span, attributes={**span.attributes, ALL_MESSAGES: said})

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
 from sessions_app.core.assembly.contradictions import is_another_text, leaves
 from sessions_app.core.assembly.conversation import Converted
+from sessions_app.core.assembly.copies import conversations_told_otherwise
 from sessions_app.core.assembly.names import identifier, name
 from sessions_app.core.assembly.steps import Draft, StepWriter, numbered, payload_of, put_output_tools, span_facts
 from sessions_app.core.assembly.surroundings import fill_from_around
@@ -259,9 +260,17 @@ class _Assembled:
         lost = sorted({str(node.span.parent_id) for node in self._nodes if node.is_adopted})
         if lost:
             facts["lost_spans"] = lost
+        others = self._places_of(conversations_told_otherwise(self._nodes))
+        if others:
+            facts["conversation_told"] = others
         if self._outermost is not None:
             facts["root"] = span_facts(self._outermost.span, self._outermost.reading)
         return {"trace": facts}
+
+    def _places_of(self, nodes: Iterable[Node]) -> list[JsonValue]:
+        """The numbers of their steps, 0 for the run's own span."""
+        indexes = {id(draft.node): index for index, draft in enumerate(self._drafts, start=1)}
+        return [indexes.get(id(node), 0) for node in nodes]
 
 
 def _has_ended(root: Node) -> bool:

@@ -22,7 +22,7 @@ def are_messages_told_otherwise(reading: Reading, other: Reading) -> bool:
 
 
 def _are_told_otherwise(left: Messages, right: Messages) -> bool:
-    one, other = _said(left), _said(right)
+    one, other = said_in(left), said_in(right)
     return len(one) == len(other) and one != other
 
 
@@ -40,8 +40,8 @@ def is_value_told_otherwise(left: JsonValue, right: JsonValue) -> bool:
     return isinstance(one, str) and isinstance(other, str) and one.strip() != other.strip()
 
 
-def _said(messages: Messages) -> list[bytes]:
-    """Without the words of the system, which some keep apart."""
+def said_in(messages: Messages) -> list[bytes]:
+    """What the messages say, without the words of the system, which some keep apart."""
     parts = [part for message in messages or () if message.role != "system" for part in message.parts]
     return [canonical_json(said) for part in parts if (said := _part(part)) is not None]
 

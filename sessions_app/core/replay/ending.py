@@ -45,6 +45,7 @@ from sessions_app.core.replay.ran_with import arguments_part
 from sessions_app.core.replay.rewriting import Rewriting, in_words, made_otherwise, unrecorded_words
 from sessions_app.core.replay.told_twice import (
     arguments_told_otherwise,
+    conversation_told_otherwise,
     messages_told_otherwise,
     past_told_otherwise,
     results_told_otherwise,
@@ -446,7 +447,13 @@ _INSTRUCTIONS = "messages[].instructions"
 
 def _requests(played: Played) -> Part:
     run, hooks = played.plan.run, played.observations.hooks_not_run
-    tellings = results_told_otherwise, past_told_otherwise, unknown_roles, messages_told_otherwise
+    tellings = (
+        results_told_otherwise,
+        past_told_otherwise,
+        unknown_roles,
+        messages_told_otherwise,
+        conversation_told_otherwise,
+    )
     told = next((told for each in tellings if (told := each(run)) is not None), None)
     if played.rewritten:
         rewritten = _other_past(played) or in_words(played.rewritten)

@@ -48,6 +48,22 @@ def messages_told_otherwise(run: Run) -> str | None:
     return f"the messages of {step_name(step)} are told in two ways" if step is not None else None
 
 
+def conversation_told_otherwise(run: Run) -> str | None:
+    """The first span around calls of models that has its own copy of the conversation, and another one."""
+    place = _first_place(run, "conversation_told")
+    return None if place is None else f"{place} tells the conversation otherwise than the requests and answers in it"
+
+
+def _first_place(run: Run, fact: str) -> str | None:
+    """What `assembly/copies.py` found, as words."""
+    trace = run.extra.get("trace")
+    places = trace.get(fact) if isinstance(trace, dict) else None
+    if not isinstance(places, list) or not places:
+        return None
+    step = next((step for step in run.steps if step.index == places[0]), None)
+    return "the run's own span" if step is None else f"the span of {step_name(step)}"
+
+
 def unknown_roles(run: Run) -> str | None:
     """The first message of which nobody knows who says it: it was read as one of the side on which it stands."""
     step = next((step for step, _ in main_models(run) if "unknown_role" in step.extra), None)
