@@ -321,3 +321,29 @@ def test_a_long_text_may_be_printed(said):
 @pytest.mark.parametrize("said", ["It is in Oslo.", "It is", "It is in Oslo by then…", ".", "…", ""])
 def test_a_text_that_goes_on_is_another_one(said):
     assert is_another_text("It is in Oslo. But it is broken.", said)
+
+
+def wrapped_run(name: str, *said: str) -> list[Span]:
+    """Inside of an agent's span that tells the run's input, or its output, once more."""
+    inner = agent(9, 1, at=1, **{name: [text("user" if "input" in name else "assistant", each) for each in said]})
+    return [
+        agent(**{"gen_ai.input.messages": [QUESTION]}),
+        inner,
+        *(replace(span, parent_id=inner.span_id) for span in order_run()[1:]),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "said", "reason"),
+    [
+        ("gen_ai.input.messages", "Where is order 7?", None),
+        ("gen_ai.input.messages", "Cancel it.", "the span of step 1 (shop), which was not played, tells another input"),
+        ("gen_ai.input.messages", "Where is", "the span of step 1 (shop), which was not played, tells another input"),
+        ("gen_ai.output.messages", DONE, None),
+        ("gen_ai.output.messages", DONE[:-2], "the span of step 1 (shop), which was not played, tells another output"),
+    ],
+)
+def test_a_span_inside_of_the_runs_that_tells_another_input_or_output_is_named(name, said, reason):
+    outcome = proof_of(wrapped_run(name, said))["outcome"]
+
+    assert (outcome["state"], outcome["reason"]) == ("proven", reason)

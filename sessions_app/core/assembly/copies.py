@@ -1,13 +1,20 @@
-"""What spans around calls of models tell of them once more, and otherwise: the whole conversation."""
+"""What spans around calls of models tell of them once more, and otherwise: the conversation, what the run was
+asked and what it answered."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import takewhile
 
+from sessions_app.core.assembly.contradictions import is_another_text
 from sessions_app.core.assembly.tree import Node
 from sessions_app.core.conventions.told_twice import said_in
+from sessions_app.core.embedded_json import parsed
+from sessions_app.core.payload import JsonValue
 from sessions_app.core.spans.reading import ResultPart
+
+_ASKED = ("", "question", "query", "input", "user_input", "prompt", "message")
+"""Names under which templates are given what was asked; an input that is a text alone has none."""
 
 
 def conversations_told_otherwise(nodes: Sequence[Node]) -> Iterator[Node]:
@@ -38,3 +45,38 @@ def _agrees(node: Node, model: Node) -> bool:
     tools = len(list(takewhile(lambda message: message.role == "tool", reversed(conversation))))
     ended = said_in(conversation[: len(conversation) - tools])
     return said_in(conversation)[: len(sent)] == sent and len(ended) <= len(sent)
+
+
+def asked_otherwise(nodes: Sequence[Node], asked: JsonValue, prompt: str) -> Iterator[Node]:
+    """Spans around the first call of a model that were asked something else than the run; templates hold what was
+    asked."""
+    first = next((node for node in nodes if node.kind == "model"), None)
+    for node in _wrappers(first):
+        named = [] if not isinstance(asked, str) else asked_in(node.reading.input)
+        if named and all(is_another_text(prompt, each) and is_another_text(asked, each) for each in named):
+            is_within = prompt != asked and all(each.strip() in prompt for each in named)
+            yield from () if is_within else (node,)
+
+
+def answered_otherwise(nodes: Sequence[Node], output: JsonValue) -> Iterator[Node]:
+    """Spans around the last call of a model that answered something else than the run, where its answer is the
+    outcome."""
+    last = next((node for node in reversed(nodes) if node.kind == "model"), None)
+    answer = last.reading.answer.words() if last is not None and last.reading.answer is not None else ""
+    if answer and answer == output:
+        yield from (node for node in _wrappers(last) if is_another_text(answer, node.reading.output or answer))
+
+
+def _wrappers(model: Node | None) -> list[Node]:
+    """Agents and chains around it, none of which is the tool of another agent."""
+    around = list(model.above()) if model is not None else []
+    is_main = all(node.kind in ("agent", "chain", "other") for node in around)
+    return [node for node in reversed(around) if node.kind != "other"] if is_main else []
+
+
+def asked_in(said: JsonValue) -> list[str]:
+    """The texts that name what was asked."""
+    given = parsed(said)
+    named = given if isinstance(given, dict) else {"": given}
+    texts = (named.get(each) for each in _ASKED)
+    return [text for text in texts if isinstance(text, str) and text.strip()]

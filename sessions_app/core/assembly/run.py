@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
 from sessions_app.core.assembly.contradictions import is_another_text, leaves
 from sessions_app.core.assembly.conversation import Converted
-from sessions_app.core.assembly.copies import conversations_told_otherwise
+from sessions_app.core.assembly.copies import (
+    answered_otherwise,
+    asked_in,
+    asked_otherwise,
+    conversations_told_otherwise,
+)
 from sessions_app.core.assembly.names import identifier, name
 from sessions_app.core.assembly.steps import Draft, StepWriter, numbered, payload_of, put_output_tools, span_facts
 from sessions_app.core.assembly.surroundings import fill_from_around
@@ -27,8 +32,6 @@ from sessions_app.core.spans.span import Span, moment
 _COMMIT = ("vcs.ref.head.revision", "vcs.repository.ref.revision", "git.commit.sha", "git.commit", "commit")
 _REGION = ("cloud.region", "gen_ai.request.region")
 _SHORTEST_INPUT = 3
-_ASKED = ("", "question", "query", "input", "user_input", "prompt", "message")
-"""Names under which templates are given what was asked; an input that is a text alone has none."""
 _Fact = TypeVar("_Fact")
 
 
@@ -124,7 +127,7 @@ class _Assembled:
             prior=first.start if first is not None and first is self._models[0].converted else None,
             steps=steps,
             final=self._final(status),
-            extra=self._extra(),
+            extra=self._extra(first),
         )
 
     # --- facts
@@ -243,7 +246,7 @@ class _Assembled:
             return None
         return last.call.output_history if last.call.history else None
 
-    def _extra(self) -> JsonObject:
+    def _extra(self, first: Converted | None) -> JsonObject:
         conventions = Counter(node.reading.convention for node in self._nodes)
         unknown = sum(len(node.span.attributes.keys() - node.reading.used) for node in self._nodes)
         facts: JsonObject = {
@@ -260,12 +263,20 @@ class _Assembled:
         lost = sorted({str(node.span.parent_id) for node in self._nodes if node.is_adopted})
         if lost:
             facts["lost_spans"] = lost
-        others = self._places_of(conversations_told_otherwise(self._nodes))
-        if others:
-            facts["conversation_told"] = others
+        facts |= {name: places for name, nodes in self._copies(first) if (places := self._places_of(nodes))}
         if self._outermost is not None:
             facts["root"] = span_facts(self._outermost.span, self._outermost.reading)
         return {"trace": facts}
+
+    def _copies(self, first: Converted | None) -> Iterator[tuple[str, Iterable[Node]]]:
+        """What spans around calls of models tell otherwise."""
+        yield "conversation_told", conversations_told_otherwise(self._nodes)
+        said, output = self._input(first), self._output()
+        prompt = first.prompt.words("\n") if first is not None and first.prompt is not None else ""
+        if said is not None and prompt:
+            yield "input_told", asked_otherwise(self._nodes, said.value, prompt)
+        if output is not None:
+            yield "output_told", answered_otherwise(self._nodes, output.value)
 
     def _places_of(self, nodes: Iterable[Node]) -> list[JsonValue]:
         """The numbers of their steps, 0 for the run's own span."""
@@ -285,22 +296,14 @@ def _has_same_paragraphs(sent: str, own: str) -> bool:
     return Counter(sent.split("\n\n")) == Counter(own.split("\n\n"))
 
 
-def _asked_in(said: JsonValue) -> list[str]:
-    """The texts that name what the run was asked."""
-    given = parsed(said)
-    named = given if isinstance(given, dict) else {"": given}
-    texts = (named.get(each) for each in _ASKED)
-    return [text for text in texts if isinstance(text, str) and text.strip()]
-
-
 def _other_input(prompt: str, said: JsonValue) -> str | None:
     """What the run's own span says that it was asked, where that is not what the model was."""
-    return next((text for text in _asked_in(said) if is_another_text(prompt, text)), None)
+    return next((text for text in asked_in(said) if is_another_text(prompt, text)), None)
 
 
 def _input_within(prompt: str, said: JsonValue) -> str | None:
     """What the run's own span was given, where the prompt is a template around it: the text under a name for what is
     asked, else the longest text that is in both."""
-    found = next((text for text in _asked_in(said) if text.strip() in prompt), None)
+    found = next((text for text in asked_in(said) if text.strip() in prompt), None)
     texts = [text for text in leaves(parsed(said)) if len(text) >= _SHORTEST_INPUT and text.strip() in prompt]
     return found or max(texts, key=len, default=None)

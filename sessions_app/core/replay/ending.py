@@ -36,9 +36,9 @@ from sessions_app.core.replay.proof import (
     Proof,
     differing,
     differs_at,
-    equal_by,
     not_comparable,
     part_of,
+    proven,
     up_to,
 )
 from sessions_app.core.replay.ran_with import arguments_part
@@ -47,6 +47,7 @@ from sessions_app.core.replay.told_twice import (
     arguments_told_otherwise,
     conversation_told_otherwise,
     messages_told_otherwise,
+    outcome_told_otherwise,
     past_told_otherwise,
     results_told_otherwise,
     tools_told_otherwise,
@@ -567,11 +568,10 @@ def _outcome(played: Played) -> Part:
     other = other_outcome(played.plan.run, played.ending)
     if other is not None:
         return differs_at(other)
-    half = _lacking(played.plan.run.error)
-    if half is not None:
-        return Part(state="proven", reason=half)
-    recorded, now = played.plan.run.output, played.ending.output
-    return equal_by(OUTPUT_TEXT) if recorded and now and is_spelled_as_text(recorded, now) else PROVEN
+    run, now = played.plan.run, played.ending.output
+    is_by_rule = run.output is not None and now is not None and is_spelled_as_text(run.output, now)
+    by_rule = f"equal by the rule {OUTPUT_TEXT}" if is_by_rule else None
+    return proven(_lacking(run.error), by_rule, outcome_told_otherwise(run))
 
 
 def _lacking(error: ErrorInfo | None) -> str | None:

@@ -54,6 +54,14 @@ def conversation_told_otherwise(run: Run) -> str | None:
     return None if place is None else f"{place} tells the conversation otherwise than the requests and answers in it"
 
 
+def outcome_told_otherwise(run: Run) -> str | None:
+    """The first span around calls of models that was asked, or answered, something else than the run."""
+    output, asked = _first_place(run, "output_told"), _first_place(run, "input_told")
+    if output is not None:
+        return f"{output}, which was not played, tells another output"
+    return None if asked is None else f"{asked}, which was not played, tells another input"
+
+
 def _first_place(run: Run, fact: str) -> str | None:
     """What `assembly/copies.py` found, as words."""
     trace = run.extra.get("trace")
