@@ -347,3 +347,30 @@ def test_a_span_inside_of_the_runs_that_tells_another_input_or_output_is_named(n
     outcome = proof_of(wrapped_run(name, said))["outcome"]
 
     assert (outcome["state"], outcome["reason"]) == ("proven", reason)
+
+
+@pytest.mark.parametrize(
+    ("names", "third", "words"),
+    [
+        (("triage", "billing"), "refund", None),
+        (("triage", "billing"), "invoice", "step 8 (m-1) offers other tools than the request before it"),
+        (("triage", "triage"), "refund", "step 5 (m-1) offers other tools than the request before it"),
+        ((None, None), "refund", "step 3 (m-1) offers other tools than the request before it"),
+    ],
+    ids=["two agents", "one of them changes", "one agent", "no agents"],
+)
+def test_tools_of_two_agents_are_held_against_those_of_the_same_agent(names, third, words):
+    sent: list[Any] = [QUESTION]
+    spans = [agent()]
+    for number, (name, offered) in enumerate(zip((*names, names[1]), ("handoff", "refund", third), strict=True)):
+        if name is not None:
+            spans.append(agent(10 + number, 1, at=2 + 2 * number, **{"gen_ai.agent.name": name}))
+        answer = asks(f"c{number}", offered) if number < 2 else text("assistant", DONE)
+        said = chat(3 + 2 * number, list(sent), answer, 1 if name is None else 10 + number)
+        spans.append(said)
+        said.attributes["gen_ai.tool.definitions"] = [{**defined(), "name": offered}]
+        sent += [answer, gives("ok", f"c{number}")]
+
+    reason = proof_of(spans)["parameters"]["reason"]
+
+    assert (reason and reason.removesuffix(", and was taken from the recording")) == words

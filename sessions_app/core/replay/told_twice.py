@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from itertools import pairwise
 
 from sessions_app.core.compare.strict import same_json
 from sessions_app.core.embedded_json import parsed
@@ -13,7 +12,7 @@ from sessions_app.core.payload import JsonValue, Payload
 from sessions_app.core.ran_with import is_told
 from sessions_app.core.replay.hand_overs import is_openai_agents
 from sessions_app.core.replay.proof import TAKEN
-from sessions_app.core.run import Run, Step
+from sessions_app.core.run import AgentCall, Run, Step
 
 
 def other_instructions(run: Run) -> int:
@@ -110,21 +109,34 @@ def tools_told_otherwise(run: Run) -> str | None:
 
 def _redefined(run: Run) -> tuple[str, Step] | None:
     """Spans and HTTP tell what was sent, and nothing of the agent that it was made of: a replay offers the same."""
-    first: dict[str, Payload] = {}
+    first: dict[tuple[str | None, str], Payload] = {}
     for step, call in main_models(run):
         for tool in call.tools or ():
             name = str(tool.value.get("name"))
-            before = first.setdefault(name, tool)
+            before = first.setdefault((_agent_of(run, step), name), tool)
             if before is not tool and not same_json(before.value, tool.value):
                 return name, step
     return None
 
 
 def _offering_others(run: Run) -> Step | None:
-    """Nobody knows whether the agent offers tools by a rule, or somebody changed a name."""
-    offers = [(step, {str(tool.value.get("name")) for tool in call.tools or ()}) for step, call in main_models(run)]
-    known = [(step, names) for step, names in offers if names]
-    return next((step for (_, before), (step, now) in pairwise(known) if before != now), None)
+    """Nobody knows whether the agent offers tools by a rule, or somebody changed a name. Another agent has its own."""
+    known: dict[str | None, set[str]] = {}
+    for step, call in main_models(run):
+        names = {str(tool.value.get("name")) for tool in call.tools or ()}
+        if names and known.setdefault(_agent_of(run, step), names) != names:
+            return step
+    return None
+
+
+def _agent_of(run: Run, step: Step) -> str | None:
+    """The name of the agent around the step, whose span or whose task it is inside of; None for the run's own."""
+    names = {each.name for each in run.steps if isinstance(each.call, AgentCall)}
+    while names and step.parent is not None:
+        step = run.steps[step.parent - 1]
+        if step.name in names:
+            return step.name
+    return None
 
 
 def arguments_told_otherwise(run: Run) -> str | None:
