@@ -358,3 +358,21 @@ def test_a_runs_own_copy_of_the_conversation_that_tells_a_part_twice_is_named() 
 
 def with_copy(span: Span, said: str) -> Span:
     return replace(span, attributes={**span.attributes, ALL_MESSAGES: said})
+
+
+@pytest.mark.parametrize("variant", ["openai-sdk-mlflow-otlp", "langgraph-mlflow-otlp"])
+@pytest.mark.parametrize(
+    ("becomes", "is_another"),
+    [("Find orders of a customer.", False), ("Find orders.", True)],
+)
+def test_mlflows_own_list_of_tools_that_tells_one_otherwise_is_named(
+    variant: str, becomes: str, is_another: bool
+) -> None:
+    whole = list(Capture(CHOICE / variant / "order_lookup").spans)
+    at = next(at for at, span in enumerate(whole) if "mlflow.chat.tools" in span.attributes)
+
+    _, result = replayed_of(changed(whole, at, "mlflow.chat.tools", "Find orders of a customer.", becomes))
+
+    part = result.facts["proof"]["parameters"]
+    assert is_another == ("defines a tool in two ways" in (part["reason"] or ""))
+    assert (part["state"] == "proven") is not is_another

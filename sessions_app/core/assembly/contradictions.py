@@ -14,7 +14,6 @@ from sessions_app.core.assembly.requests import same_value
 from sessions_app.core.compare.strict import is_number, read_json, same_json
 from sessions_app.core.embedded_json import parsed
 from sessions_app.core.payload import JsonValue
-from sessions_app.core.spans.reading import ToolDefinition
 
 _CUT = re.compile(r"(.*?)\s*(?:\.{2,}|…)", re.DOTALL)
 _PRINTED_ENDS = ("", *"\"')]}<,\\")
@@ -27,21 +26,6 @@ def is_another_name(asked: str, said: str) -> bool:
     """A server's tool may be named without, or with, what stands before its name and a sign between the two."""
     shorter, longer = sorted((asked, said), key=len)
     return shorter != longer and re.search(rf"[\W_]{re.escape(shorter)}$", longer) is None
-
-
-def is_another_definition(offered: ToolDefinition, said: ToolDefinition) -> bool:
-    """Whether a tool's own span tells otherwise what a request offered. Frameworks leave out words and add titles."""
-    return _is_another_schema(offered.parameters, said.parameters)
-
-
-def _is_another_schema(offered: JsonValue, said: JsonValue) -> bool:
-    if not (isinstance(offered, dict) and isinstance(said, dict)):
-        return not same_json(offered, said) and None not in (offered, said)
-    one, other = (value.get("properties") for value in (offered, said))
-    if isinstance(one, dict) and isinstance(other, dict) and one.keys() != other.keys():
-        return True
-    both = (offered.keys() & said.keys()) - ({"title", "description"} if isinstance(one, dict) else set())
-    return any(_is_another_schema(offered[name], said[name]) for name in both)
 
 
 def are_other_arguments(asked: JsonValue, said: JsonValue) -> bool:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 
 from sessions_app.core.assembly.contradictions import (
     are_other_arguments,
-    is_another_definition,
     is_another_name,
     told_otherwise,
 )
@@ -16,6 +15,7 @@ from sessions_app.core.assembly.names import name
 from sessions_app.core.assembly.requests import Asked, OpenCalls, Told, same_value
 from sessions_app.core.assembly.tree import Node
 from sessions_app.core.compare.strict import is_number
+from sessions_app.core.conventions.told_twice import is_another_definition
 from sessions_app.core.formats.conversation import OUTPUT_PROCESSED
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.run import (

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from sessions_app.core.compare.strict import same_json
 from sessions_app.core.embedded_json import parsed
 from sessions_app.core.payload import JsonValue, canonical_json
 from sessions_app.core.spans.reading import CallPart, ChatMessage, Part, Reading, ResultPart, TextPart, ToolDefinition
@@ -30,6 +31,32 @@ def are_tools_told_otherwise(left: Tools, right: Tools) -> bool:
     """Whether one of the definitions that both hold whole differs."""
     known = {tool.name: tool for tool in right or () if tool.parameters is not None}
     return any(tool != known.get(tool.name, tool) for tool in left or () if tool.parameters is not None)
+
+
+def are_offers_told_otherwise(left: Tools, right: Tools) -> bool:
+    """Whether two lists of what was offered name other tools, or tell otherwise what both tell of one; a list that
+    leaves out fields tells less."""
+    known = {tool.name: tool for tool in right or ()}
+    if not left or not right or known.keys() != {tool.name for tool in left}:
+        return bool(left and right)
+    words = ((tool.description, known[tool.name].description) for tool in left)
+    has_other_words = any(one != other for one, other in words if one and other)
+    return has_other_words or any(is_another_definition(known[tool.name], tool) for tool in left)
+
+
+def is_another_definition(offered: ToolDefinition, said: ToolDefinition) -> bool:
+    """Whether a tool's own span tells otherwise what a request offered. Frameworks leave out words and add titles."""
+    return _is_another_schema(offered.parameters, said.parameters)
+
+
+def _is_another_schema(offered: JsonValue, said: JsonValue) -> bool:
+    if not (isinstance(offered, dict) and isinstance(said, dict)):
+        return not same_json(offered, said) and None not in (offered, said)
+    one, other = (value.get("properties") for value in (offered, said))
+    if isinstance(one, dict) and isinstance(other, dict) and one.keys() != other.keys():
+        return True
+    both = (offered.keys() & said.keys()) - ({"title", "description"} if isinstance(one, dict) else set())
+    return any(_is_another_schema(offered[name], said[name]) for name in both)
 
 
 def is_value_told_otherwise(left: JsonValue, right: JsonValue) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sessions_app.core.conventions.bodies import put_response
+from sessions_app.core.conventions.told_twice import are_offers_told_otherwise
 from sessions_app.core.embedded_json import parsed
 from sessions_app.core.payload import JsonObject
 from sessions_app.core.spans.attributes import Read, as_count, as_text
@@ -17,7 +18,7 @@ from sessions_app.core.spans.provider_messages import (
 )
 from sessions_app.core.spans.provider_messages.fields import first, text
 from sessions_app.core.spans.provider_messages.requests import settings_of
-from sessions_app.core.spans.reading import CallPart, ChatMessage, Reading, ToolDefinition
+from sessions_app.core.spans.reading import CallPart, ChatMessage, Reading
 from sessions_app.core.spans.span import Span
 
 CONVENTION = "mlflow"
@@ -38,12 +39,12 @@ def model_reading(said: Read, span: Span) -> Reading:
     invocation = said.object("invocation_params") or {}
     reading = Reading(
         convention=CONVENTION,
-        tools=_tools(said, invocation),
         model=_model(said, request, invocation),
         provider=as_text(said.json("mlflow.llm.provider")),
         settings=_settings(said, request, invocation),
     )
     _add_request(reading, request)
+    _add_tools(reading, request, said, invocation)
     _add_answer(reading, response)
     _add_usage(reading, said)
     return reading
@@ -67,7 +68,6 @@ def embedding_reading(said: Read, span: Span) -> Reading:
 def _add_request(reading: Reading, request: ProviderRequest | None) -> None:
     if request is not None:
         reading.messages, reading.instructions = request.messages, request.instructions
-        reading.tools = request.tools or reading.tools
 
 
 def _add_answer(reading: Reading, response: ProviderResponse | None) -> None:
@@ -84,9 +84,12 @@ def _add_usage(reading: Reading, said: Read) -> None:
         reading.output_tokens = as_count(usage.get("output_tokens"))
 
 
-def _tools(said: Read, invocation: JsonObject) -> tuple[ToolDefinition, ...] | None:
-    offers = (said.json("tools"), said.json("mlflow.chat.tools"), invocation.get("tools"))
-    return next((tools for offer in offers if (tools := tools_of(offer))), None)
+def _add_tools(reading: Reading, request: ProviderRequest | None, said: Read, invocation: JsonObject) -> None:
+    """MLflow's own list leaves out fields that it has no name for."""
+    listed = (tools_of(each) for each in (said.json("tools"), said.json("mlflow.chat.tools"), invocation.get("tools")))
+    offers = [each for each in (request.tools if request else None, *listed) if each]
+    reading.tools = offers[0] if offers else None
+    reading.are_tools_told_otherwise = any(are_offers_told_otherwise(reading.tools, each) for each in offers[1:])
 
 
 def _model(said: Read, request: ProviderRequest | None, invocation: JsonObject) -> str | None:
