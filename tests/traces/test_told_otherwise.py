@@ -376,3 +376,23 @@ def test_mlflows_own_list_of_tools_that_tells_one_otherwise_is_named(
     part = result.facts["proof"]["parameters"]
     assert is_another == ("defines a tool in two ways" in (part["reason"] or ""))
     assert (part["state"] == "proven") is not is_another
+
+
+@pytest.mark.parametrize(
+    ("was", "becomes", "is_another"),
+    [
+        ('"role": "user"', '"role": "USER"', True),
+        ('"role": "system"', '"role": "SYSTEM"', True),
+        ("role", "role", False),
+    ],
+)
+def test_a_role_that_a_body_spells_in_other_letters_than_the_attributes_is_named(
+    was: str, becomes: str, is_another: bool
+) -> None:
+    whole = list(Capture(CHOICE / "openai-sdk-openinference" / "order_lookup").spans)
+    at = next(at for at, span in enumerate(whole) if span.attributes.get("openinference.span.kind") == "LLM")
+
+    _, result = replayed_of(changed(whole, at, "input.value", was, becomes))
+
+    reason = result.facts["proof"]["requests"]["reason"] or ""
+    assert is_another == ("are told in two ways" in reason)

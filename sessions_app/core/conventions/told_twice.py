@@ -19,12 +19,30 @@ Tools = Sequence[ToolDefinition] | None
 def are_messages_told_otherwise(reading: Reading, other: Reading) -> bool:
     """Whether the two have another request or another answer."""
     answers = ((each.answer,) if each.answer is not None else None for each in (reading, other))
-    return _are_told_otherwise(reading.messages, other.messages) or _are_told_otherwise(*answers)
+    return (
+        _are_told_otherwise(reading.messages, other.messages)
+        or _are_told_otherwise(*answers)
+        or _are_roles_spelled_otherwise(reading.messages, other.messages)
+    )
 
 
 def _are_told_otherwise(left: Messages, right: Messages) -> bool:
     one, other = said_in(left), said_in(right)
     return len(one) == len(other) and one != other
+
+
+def _are_roles_spelled_otherwise(left: Messages, right: Messages) -> bool:
+    """Whether one of the two has a role in other letters (`USER`), which a provider may not take for that role."""
+    one, other = _spellings(left), _spellings(right)
+    return any(one[role] != other[role] for role in one.keys() & other.keys())
+
+
+def _spellings(messages: Messages) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for role in (message.spelled_role for message in messages or ()):
+        if role is not None:
+            found.setdefault(role.lower(), set()).add(role)
+    return found
 
 
 def are_tools_told_otherwise(left: Tools, right: Tools) -> bool:
