@@ -374,3 +374,19 @@ def test_tools_of_two_agents_are_held_against_those_of_the_same_agent(names, thi
     reason = proof_of(spans)["parameters"]["reason"]
 
     assert (reason and reason.removesuffix(", and was taken from the recording")) == words
+
+
+@pytest.mark.parametrize(
+    ("fields", "is_another"),
+    [({}, False), ({"strict": True}, True), ({"type": "custom"}, True)],
+    ids=["the same", "strict", "type"],
+)
+def test_a_tool_that_one_request_defines_with_other_fields_is_named(fields, is_another):
+    spans = order_run()
+    for place, more in ((1, {}), (3, fields)):
+        spans[place].attributes["gen_ai.tool.definitions"] = [defined(**more)]
+
+    parameters = proof_of(spans)["parameters"]
+
+    assert (parameters["state"] == "proven") is not is_another
+    assert is_another == ("step 3 (m-1) defines lookup with other fields" in (parameters["reason"] or ""))

@@ -48,6 +48,8 @@ class Draft:
     """Of a tool's span: the call that it tells of."""
     converted: Converted | None = None
     children_asked: list[Asked] = field(default_factory=list)
+    respelled_tool: str | None = None
+    """Of a model's call: a tool that it defines with other fields than the calls of its agent before it."""
     has_other_id: bool = False
     """Of a tool's span: it names another call than the one that it tells of, and others name theirs."""
 
@@ -61,6 +63,7 @@ class StepWriter:
         self._asked_by: dict[int, Draft] = {}
         self._conversations = Conversations(is_exact=is_exact)
         self._open = OpenCalls()
+        self._beside: dict[tuple[str | None, str], JsonObject] = {}
 
     def take(self, node: Node) -> None:
         draft = _MAKERS.get(node.kind, StepWriter._other)(self, node)
@@ -85,11 +88,18 @@ class StepWriter:
         self._open.answered(converted.results)
         draft = Draft(reading.answered_model or reading.model or "model", model_call(reading, converted), node)
         draft.converted = converted
+        draft.respelled_tool = self._respelled(node)
         around = id(node.parent) if node.parent is not None else None
         draft.children_asked = [Asked(part, call_id, around) for part, call_id in converted.calls]
         self._asked_by.update({id(asked): draft for asked in draft.children_asked})
         self._open.add(draft.children_asked)
         return draft
+
+    def _respelled(self, node: Node) -> str | None:
+        agent = next((outer.reading.agent_name for outer in node.above() if outer.kind == "agent"), None)
+        whole = (tool for tool in node.reading.tools or () if tool.parameters is not None)
+        known = ((tool, self._beside.setdefault((agent, tool.name), tool.beside)) for tool in whole)
+        return next((tool.name for tool, beside in known if beside != tool.beside), None)
 
     def _tool(self, node: Node) -> Draft:
         told = Told(node.reading, len(self._open), frozenset(map(id, node.above())))
@@ -370,6 +380,7 @@ def _extra(draft: Draft) -> JsonObject:
     return {
         **told_by(draft.node),
         **_other_roles(draft.converted),
+        **respelled_tool(draft),
         **told,
         **named,
         **tools,
@@ -400,6 +411,10 @@ def _named_otherwise(draft: Draft) -> JsonObject:
     said = name(draft.told.reading.tool_name) if draft.told is not None else None
     is_other = isinstance(draft.call, ToolCall) and said not in (None, draft.call.tool_name)
     return {"named_tool": said} if is_other else {}
+
+
+def respelled_tool(draft: Draft) -> JsonObject:
+    return {} if draft.respelled_tool is None else {"respelled_tool": draft.respelled_tool}
 
 
 def unknown_role(converted: Converted | None) -> JsonObject:

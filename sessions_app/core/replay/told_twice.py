@@ -95,6 +95,10 @@ def tools_told_otherwise(run: Run) -> str | None:
     tool = next((step for step, _ in run.tool_calls if "defined" in step.extra), None)
     if tool is not None:
         return f"the span of {step_name(tool)} defines its tool otherwise than the request before it"
+    respelled = next((step for step, _ in main_models(run) if "respelled_tool" in step.extra), None)
+    if respelled is not None:
+        name = respelled.extra["respelled_tool"]
+        return f"{step_name(respelled)} defines {name} with other fields than the requests before it"
     if not run.is_told_by_others:
         return None
     changed = _redefined(run)

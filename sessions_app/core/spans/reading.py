@@ -97,6 +97,8 @@ class ToolDefinition:
     description: str | None = None
     parameters: JsonObject | None = None
     """Its JSON Schema; None when the span names the tool alone."""
+    beside: JsonObject = field(default_factory=dict, compare=False)
+    """What else it says, such as `strict`, which few conventions tell."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

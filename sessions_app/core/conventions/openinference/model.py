@@ -9,6 +9,7 @@ from sessions_app.core.conventions.openinference.messages import HIDDEN, answer_
 from sessions_app.core.embedded_json import parsed
 from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.core.spans.attributes import Read, as_text
+from sessions_app.core.spans.provider_messages.tools import fields_beside
 from sessions_app.core.spans.reading import ChatMessage, TextPart, ToolDefinition
 
 _SAMPLING = frozenset(
@@ -130,7 +131,12 @@ def definition_of(value: JsonValue) -> ToolDefinition | None:
     name = as_text(inner.get("name"))
     if name is None:
         return None
-    return ToolDefinition(name=name, description=as_text(inner.get("description")), parameters=_schema(inner))
+    return ToolDefinition(
+        name=name,
+        description=as_text(inner.get("description")),
+        parameters=_schema(inner),
+        beside=fields_beside(value, inner),
+    )
 
 
 def _schema(tool: JsonObject) -> JsonObject | None:

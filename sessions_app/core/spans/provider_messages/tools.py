@@ -37,7 +37,15 @@ def _tool(item: JsonValue) -> ToolDefinition | None:
     name = text(said, "name") or _built_in(item)
     if name is None:
         return None
-    return ToolDefinition(name=name, description=text(said, "description"), parameters=_schema(said))
+    return ToolDefinition(
+        name=name, description=text(said, "description"), parameters=_schema(said), beside=fields_beside(item, said)
+    )
+
+
+def fields_beside(item: JsonObject, said: JsonObject) -> JsonObject:
+    """Of a definition, which may stand inside of an item, all that no other field of a reading holds."""
+    own = {} if item is said else {name: value for name, value in item.items() if value is not said}
+    return {name: value for name, value in (own | said).items() if name not in _NOT_BESIDE}
 
 
 def _built_in(item: JsonObject) -> str | None:
@@ -54,3 +62,5 @@ def _schema(said: JsonObject) -> JsonObject | None:
 
 
 _SCHEMAS = ("parameters", "input_schema", "inputSchema", "parametersJsonSchema", "parameters_json_schema")
+_NOT_BESIDE = frozenset({"name", "description", "cache_control", *_SCHEMAS})
+"""Where a prompt is cached is no part of a tool."""
