@@ -475,3 +475,25 @@ def test_tokens_that_a_stream_counts_otherwise_than_its_step_are_judged_at_the_s
     assert_reproduced(run)
     assert [(each.code, each.step) for each in judge(changed).reasons] == [("http_contradicted", step + 1)]
     assert replayed(encode_native(changed))[0].verdict != "reproduced"
+
+
+@pytest.mark.parametrize(
+    ("asked", "is_told"),
+    [
+        (ASKED, False),
+        ("ORD-5521", False),
+        ("A customer asks for help.", False),
+        ("WHERE IS ORD-5521?", True),
+        ("Where is ORD-5522?", True),
+        ("Where is ORD-5521? Hurry.", True),
+    ],
+)
+def test_an_input_that_tells_the_prompt_otherwise_is_named_and_blocks_nothing(asked, is_told):
+    with in_two_steps() as provider:
+        run = only_record(lambda: plain_loops.chat(provider.url, plain_loops.find_order)(ASKED))
+
+    result, _ = replayed(encode_native(replace(run, input=Payload.of_text(asked))))
+
+    requests = result.facts["proof"]["requests"]
+    assert (result.verdict, requests["state"]) == ("reproduced", "proven")
+    assert requests["reason"] == ("the input of the run tells the prompt otherwise" if is_told else None)

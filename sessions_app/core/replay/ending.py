@@ -46,6 +46,7 @@ from sessions_app.core.replay.rewriting import Rewriting, in_words, made_otherwi
 from sessions_app.core.replay.told_twice import (
     arguments_told_otherwise,
     conversation_told_otherwise,
+    input_told_otherwise,
     messages_told_otherwise,
     outcome_told_otherwise,
     past_told_otherwise,
@@ -470,7 +471,8 @@ def _requests(played: Played) -> Part:
     if found == PROVEN and untold:
         agree = "the requests agree" if missing is None else "the other requests agree"
         return not_comparable("; ".join([agree, *untold]))
-    return replace(found, reason=GIVEN_TURNS) if found == PROVEN and run.prior is not None else found
+    turns = GIVEN_TURNS if run.prior is not None else None
+    return proven(turns, input_told_otherwise(run)) if found == PROVEN else found
 
 
 def _other_past(played: Played) -> str | None:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 
 from sessions_app.core.compare.strict import same_json
 from sessions_app.core.embedded_json import parsed
 from sessions_app.core.history import History
-from sessions_app.core.judge.reading import is_of_recorder, main_models, step_name
+from sessions_app.core.judge.reading import first_requests, is_of_recorder, main_models, step_name
 from sessions_app.core.payload import JsonValue, Payload
 from sessions_app.core.ran_with import is_told
 from sessions_app.core.replay.hand_overs import is_openai_agents
 from sessions_app.core.replay.proof import TAKEN
-from sessions_app.core.run import AgentCall, Run, Step
+from sessions_app.core.run import EXCHANGES, AgentCall, Run, Step
 
 
 def other_instructions(run: Run) -> int:
@@ -51,6 +52,18 @@ def conversation_told_otherwise(run: Run) -> str | None:
     """The first span around calls of models that has its own copy of the conversation, and another one."""
     place = _first_place(run, "conversation_told")
     return None if place is None else f"{place} tells the conversation otherwise than the requests and answers in it"
+
+
+def input_told_otherwise(run: Run) -> str | None:
+    """Of a function whose requests were heard as HTTP, where most words of its input are those of the prompt, in other
+    letters or beside others. What it makes of other arguments nobody knows."""
+    if run.source_format != EXCHANGES or run.input is None or not run.input.is_text:
+        return None
+    prompts = [part.get("content") for seen in first_requests(run) for part in seen.parts_of("user-prompt")]
+    asked, prompt = str(run.input.value), "\n".join(text for text in prompts if isinstance(text, str))
+    words, known = (set(re.findall(r"\w+", text.casefold())) for text in (asked, prompt))
+    is_about_it = 2 * len(words & known) >= len(words | known) > 0
+    return "the input of the run tells the prompt otherwise" if is_about_it and asked.strip() not in prompt else None
 
 
 def outcome_told_otherwise(run: Run) -> str | None:
