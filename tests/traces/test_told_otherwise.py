@@ -21,7 +21,7 @@ from sessions_app.core.otlp_export.request import export_run
 from sessions_app.core.payload import Payload
 from sessions_app.core.replay.observed import Result
 from sessions_app.core.replay.proof import read_proof
-from sessions_app.core.run import Run
+from sessions_app.core.run import Run, Step
 from sessions_app.core.spans.merging import merge
 from sessions_app.core.spans.span import Span
 from tests.agents.own_agents import recorded_run
@@ -396,3 +396,32 @@ def test_a_role_that_a_body_spells_in_other_letters_than_the_attributes_is_named
 
     reason = result.facts["proof"]["requests"]["reason"] or ""
     assert is_another == ("are told in two ways" in reason)
+
+
+@pytest.mark.parametrize(
+    ("node", "name", "was", "becomes", "is_another"),
+    [
+        ("model", "input.value", "Where is the kettle", "Where is my kettle", True),
+        ("model", "output.value", "Good news, Ana!", "Bad news, Ana!", True),
+        ("tools", "output.value", "delivered", "returned", True),
+        ("tools", "output.value", "delivered", "delivered", False),
+    ],
+)
+def test_a_node_of_a_graph_whose_state_has_a_message_of_its_own_is_named(
+    node: str, name: str, was: str, becomes: str, is_another: bool
+) -> None:
+    whole = list(Capture(CHOICE / "langgraph-openinference" / "order_lookup").spans)
+    at = next(at for at, span in enumerate(whole) if span.name == node and was in str(span.attributes[name]))
+
+    run, result = replayed_of(changed(whole, at, name, was, becomes))
+
+    requests = result.facts["proof"]["requests"]
+    assert (result.verdict, requests["state"]) == ("reproduced", "proven")
+    step = next((step.index for step in run.steps if step.name == node and is_another and _is_of(step, whole[at])), 0)
+    words = f"the span of step {step} ({node}), which was not played, has a message that no call tells"
+    assert requests["reason"] == (words if is_another else None)
+
+
+def _is_of(step: Step, span: Span) -> bool:
+    told = step.extra.get("span")
+    return isinstance(told, dict) and told["span_id"] == span.span_id

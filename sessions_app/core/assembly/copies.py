@@ -11,7 +11,8 @@ from sessions_app.core.assembly.tree import Node
 from sessions_app.core.conventions.told_twice import said_in
 from sessions_app.core.embedded_json import parsed
 from sessions_app.core.payload import JsonValue
-from sessions_app.core.spans.reading import ResultPart
+from sessions_app.core.spans.provider_messages import messages_of
+from sessions_app.core.spans.reading import ChatMessage, ResultPart
 
 _ASKED = ("", "question", "query", "input", "user_input", "prompt", "message")
 """Names under which templates are given what was asked; an input that is a text alone has none."""
@@ -80,3 +81,32 @@ def asked_in(said: JsonValue) -> list[str]:
     named = given if isinstance(given, dict) else {"": given}
     texts = (named.get(each) for each in _ASKED)
     return [text for text in texts if isinstance(text, str) and text.strip()]
+
+
+def states_told_otherwise(nodes: Sequence[Node]) -> Iterator[Node]:
+    """Nodes of a graph around a call, which are given its state and give back changes of it, with a message that no
+    call of a model or a tool tells. Nodes without calls make messages of their own."""
+    calls = [node for node in nodes if node.kind in ("model", "tool")]
+    around = {id(outer) for call in calls for outer in call.above()}
+    states = [(node, _state_of(node)) for node in nodes if node.kind == "chain" and id(node) in around]
+    known = _all_said(calls) if any(state for _, state in states) else frozenset[bytes]()
+    yield from (node for node, state in states if not known.issuperset(said_in(state)))
+
+
+def _state_of(node: Node) -> list[ChatMessage]:
+    found: list[ChatMessage] = []
+    for value in (parsed(node.reading.input), parsed(node.reading.output)):
+        for state in value if isinstance(value, list) else [value]:
+            update = state.get("update", state) if isinstance(state, dict) else None
+            found += messages_of(update.get("messages")) or () if isinstance(update, dict) else ()
+    return found
+
+
+def _all_said(nodes: Sequence[Node]) -> frozenset[bytes]:
+    """Calls of a model share their messages, so each is looked at once."""
+    calls = [node.reading for node in nodes]
+    answers = [call.answer for call in calls if call.answer is not None]
+    told = {id(message): message for call in calls for message in call.messages or ()}
+    results = [ResultPart(content=call.result) for call in calls if call.has_result]
+    given = ChatMessage(role="tool", parts=tuple(results))
+    return frozenset(said_in([*told.values(), *answers, given]))

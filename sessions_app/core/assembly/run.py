@@ -14,6 +14,7 @@ from sessions_app.core.assembly.copies import (
     asked_in,
     asked_otherwise,
     conversations_told_otherwise,
+    states_told_otherwise,
 )
 from sessions_app.core.assembly.names import identifier, name
 from sessions_app.core.assembly.steps import Draft, StepWriter, numbered, payload_of, put_output_tools, span_facts
@@ -271,6 +272,7 @@ class _Assembled:
     def _copies(self, first: Converted | None) -> Iterator[tuple[str, Iterable[Node]]]:
         """What spans around calls of models tell otherwise."""
         yield "conversation_told", conversations_told_otherwise(self._nodes)
+        yield "state_told", states_told_otherwise(self._nodes)
         said, output = self._input(first), self._output()
         prompt = first.prompt.words("\n") if first is not None and first.prompt is not None else ""
         if said is not None and prompt:

@@ -51,6 +51,7 @@ from sessions_app.core.replay.told_twice import (
     outcome_told_otherwise,
     past_told_otherwise,
     results_told_otherwise,
+    state_told_otherwise,
     tools_told_otherwise,
     unknown_roles,
 )
@@ -472,7 +473,7 @@ def _requests(played: Played) -> Part:
         agree = "the requests agree" if missing is None else "the other requests agree"
         return not_comparable("; ".join([agree, *untold]))
     turns = GIVEN_TURNS if run.prior is not None else None
-    return proven(turns, input_told_otherwise(run)) if found == PROVEN else found
+    return proven(turns, input_told_otherwise(run), state_told_otherwise(run)) if found == PROVEN else found
 
 
 def _other_past(played: Played) -> str | None:

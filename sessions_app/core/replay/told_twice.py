@@ -66,6 +66,12 @@ def input_told_otherwise(run: Run) -> str | None:
     return "the input of the run tells the prompt otherwise" if is_about_it and asked.strip() not in prompt else None
 
 
+def state_told_otherwise(run: Run) -> str | None:
+    """The first node of a graph whose state has a message that no call has."""
+    place = _first_place(run, "state_told")
+    return None if place is None else f"{place}, which was not played, has a message that no call tells"
+
+
 def outcome_told_otherwise(run: Run) -> str | None:
     """The first span around calls of models that was asked, or answered, something else than the run."""
     output, asked = _first_place(run, "output_told"), _first_place(run, "input_told")
