@@ -497,3 +497,34 @@ def test_an_input_that_tells_the_prompt_otherwise_is_named_and_blocks_nothing(as
     requests = result.facts["proof"]["requests"]
     assert (result.verdict, requests["state"]) == ("reproduced", "proven")
     assert requests["reason"] == ("the input of the run tells the prompt otherwise" if is_told else None)
+
+
+@pytest.mark.parametrize(
+    ("said", "is_another"),
+    [
+        ([("output_text.delta", "delta", "It was "), ("output_text.delta", "delta", "delivered.")], False),
+        ([("output_text.delta", "delta", "It was "), ("output_text.delta", "delta", "returned.")], True),
+        ([("output_text.delta", "delta", "It was ")], True),
+        ([("output_text.done", "text", ANSWER)], False),
+        ([("output_text.done", "text", "It was returned.")], True),
+        ([], False),
+    ],
+)
+def test_a_streamed_response_whose_pieces_are_not_those_of_its_end_is_named(said, is_another):
+    text = {"type": "output_text", "text": ANSWER, "annotations": []}
+    whole = {"type": "message", "id": "m", "role": "assistant", "status": "completed", "content": [text]}
+    response = {"id": "r", "object": "response", "created_at": 1, "model": "m", "output": [whole], "tools": []}
+    with local_server() as server:
+        server.answer("/v1/responses", of_json(response))
+        (record,) = records_of(lambda: plain_loops.responses(f"{server.url}/v1")(ASKED))
+    place = {"output_index": 0, "content_index": 0}
+    pieces = [{"type": f"response.{kind}", **place, name: value} for kind, name, value in said]
+    ended = {"type": "response.completed", "response": response}
+    document = json.loads(record)
+    document["steps"][0]["http"]["response_body"] = events(*pieces, ended, end="").body.decode()
+
+    result, _ = replayed(encode_native(with_conversation(parse_native(json.dumps(document).encode()))))
+
+    requests = result.facts["proof"]["requests"]
+    assert result.verdict == "reproduced"
+    assert is_another == ("are told in two ways" in (requests["reason"] or ""))

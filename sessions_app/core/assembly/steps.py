@@ -376,7 +376,6 @@ def _extra(draft: Draft) -> JsonObject:
     told = {} if others is None else {"tool_results": others}
     named = {"named_call": draft.told.reading.call_id} if draft.has_other_id and draft.told is not None else {}
     tools = {"tools_told": "otherwise"} if draft.node.reading.are_tools_told_otherwise else {}
-    messages = {"messages_told": "otherwise"} if draft.node.reading.are_messages_told_otherwise else {}
     return {
         **told_by(draft.node),
         **_other_roles(draft.converted),
@@ -384,7 +383,7 @@ def _extra(draft: Draft) -> JsonObject:
         **told,
         **named,
         **tools,
-        **messages,
+        **messages_told(draft),
         **_result_told(draft.told),
         **_defined_otherwise(draft),
         **_named_otherwise(draft),
@@ -411,6 +410,11 @@ def _named_otherwise(draft: Draft) -> JsonObject:
     said = name(draft.told.reading.tool_name) if draft.told is not None else None
     is_other = isinstance(draft.call, ToolCall) and said not in (None, draft.call.tool_name)
     return {"named_tool": said} if is_other else {}
+
+
+def messages_told(draft: Draft) -> JsonObject:
+    is_other = draft.node is not None and draft.node.reading.are_messages_told_otherwise
+    return {"messages_told": "otherwise"} if is_other else {}
 
 
 def respelled_tool(draft: Draft) -> JsonObject:

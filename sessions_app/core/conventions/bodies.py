@@ -18,6 +18,7 @@ def put_request(reading: Reading, request: ProviderRequest) -> None:
 def put_response(reading: Reading, response: ProviderResponse) -> None:
     """Likewise for the answer."""
     reading.answer = response.answer
+    reading.are_messages_told_otherwise |= response.is_told_otherwise
     reading.answered_model = response.model
     reading.response_id = response.response_id
     reading.finish_reason = response.finish_reason

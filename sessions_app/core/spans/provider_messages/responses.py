@@ -8,7 +8,7 @@ from sessions_app.core.embedded_json import parsed
 from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.core.spans.provider_messages.fields import entries, entry, text
 from sessions_app.core.spans.provider_messages.messages import langchain_fields, message_of, messages_of
-from sessions_app.core.spans.provider_messages.streams import merged
+from sessions_app.core.spans.provider_messages.streams import is_told_otherwise, merged
 from sessions_app.core.spans.provider_messages.usage import usage_of
 from sessions_app.core.spans.reading import ChatMessage
 
@@ -24,6 +24,8 @@ class ProviderResponse:
     input_tokens: int | None = None
     """With those that came from a cache."""
     output_tokens: int | None = None
+    is_told_otherwise: bool = False
+    """Whether a stream holds it twice, and not alike."""
 
 
 def response_of(value: JsonValue) -> ProviderResponse | None:
@@ -34,7 +36,8 @@ def response_of(value: JsonValue) -> ProviderResponse | None:
     value = parsed(value)
     if isinstance(value, list):
         whole = merged(value)
-        return response_of(whole) if whole else _last_answer(value)
+        found = response_of(whole) if whole else _last_answer(value)
+        return replace(found, is_told_otherwise=True) if found is not None and is_told_otherwise(value) else found
     if not isinstance(value, dict):
         return None
     answers = (

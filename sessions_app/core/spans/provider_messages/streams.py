@@ -44,6 +44,37 @@ def _completed(chunks: list[JsonObject]) -> JsonObject | None:
     return next((response for response in reversed(whole) if entries(response, "output")), None)
 
 
+def is_told_otherwise(chunks: list[JsonValue]) -> bool:
+    """Whether such a response tells a text, or what a tool is called with, otherwise in its pieces than as a whole at
+    its end; what has no pieces is told once."""
+    objects = [chunk for each in chunks if isinstance(chunk := parsed(each), dict)]
+    output = entries(_completed(objects) or {}, "output")
+    pieces: dict[tuple[JsonValue, JsonValue], list[JsonObject]] = {}
+    for event in objects if output else ():
+        if event.get("type") in _PIECES:
+            pieces.setdefault((event.get("output_index"), event.get("content_index", 0)), []).append(event)
+    ended = [event for event in objects if event.get("type") in _ENDS_OF_PIECES]
+    wholes = ((event.get("output_index"), event.get("content_index", 0), event) for event in ended if output)
+    return any(_joined(told, "delta") != _words_at(output, *at) for at, told in pieces.items()) or any(
+        event.get(_ENDS_OF_PIECES[str(event["type"])]) != _words_at(output, at, part) for at, part, event in wholes
+    )
+
+
+_PIECES = ("response.output_text.delta", "response.function_call_arguments.delta")
+_ENDS_OF_PIECES = {"response.output_text.done": "text", "response.function_call_arguments.done": "arguments"}
+
+
+def _words_at(output: list[JsonValue], at: JsonValue, part: JsonValue) -> JsonValue:
+    item = _at(output, at)
+    content = _at(entries(item, "content"), part)
+    return content.get("text") if content else item.get("arguments")
+
+
+def _at(items: list[JsonValue], place: JsonValue) -> JsonObject:
+    found = items[place] if isinstance(place, int) and 0 <= place < len(items) else None
+    return found if isinstance(found, dict) else {}
+
+
 def _of_deltas(chunks: list[JsonObject]) -> JsonObject | None:
     choices = [choice for chunk in chunks for choice in entries(chunk, "choices")[:1] if isinstance(choice, dict)]
     deltas = [entry(choice, "delta") for choice in choices if isinstance(choice.get("delta"), dict)]
