@@ -134,7 +134,7 @@ def _not_understood(fields: dict[str, Any]) -> set[str]:
 def _tool_fields(read: Read, whole: _Whole, span: Span) -> dict[str, Any]:
     arguments, answer = unwrapped_arguments(whole.input), unwrapped_answer(whole.output)
     said = ErrorInfo(type=None, message=as_text(answer.value)) if answer.is_error else None
-    name, schema = read.text("tool.name") or span.name or None, parsed(read.raw("tool.parameters"))
+    name, schema = read.text("tool.name") or span.name or None, parsed(span.attributes.get("tool.parameters"))
     definition = definition_of({"name": name, "description": read.text("tool.description"), "parameters": schema})
     return {
         "tool_name": name,
