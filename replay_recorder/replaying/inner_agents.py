@@ -55,9 +55,9 @@ def _playable(call: RecordedCall, recording: Recording | None, run_id: str) -> R
 
 def _lack(recording: Recording | None) -> str | None:
     if recording is None:
-        return "the recording of its own run is not there"
+        return "the recording of its own run is missing"
     if inner_run_ids(recording.record):
-        return "its tools run agents, too"
+        return "its tools run agents too"
     if any(step.http is not None and step.kind != "model" for step in recording.http_steps):
-        return "its tools sent HTTP, which is answered in a replay of its own run alone"
+        return "its tools sent HTTP, which can only be answered in a replay of its own run"
     return None

@@ -26,7 +26,7 @@ class ModelBody(Answer):
     source: Literal["environment", "project"]
     provider: str | None
     host: str
-    model: str | None = Field(description="Asked for in place of the recorded model.")
+    model: str | None = Field(description="Requested instead of the recorded model.")
     requests_per_day: int | None = Field(description="null: no daily budget.")
     requests_today: int | None = Field(description="Sent since 00:00 UTC.")
     refusal: str | None = Field(description="Why it cannot be asked now.")
@@ -42,21 +42,21 @@ class ModelRequest(OrderBody):
 
     name: str = Field(max_length=60, pattern=NO_NUL)
     provider: Literal["openai", "anthropic", "openai-compatible"]
-    base_url: str = Field(default="", max_length=300, pattern=NO_NUL, description="Without it that of the provider.")
-    model: str = Field(default="", max_length=200, pattern=NO_NUL, description="Without it the recorded model.")
-    key: SecretStr = Field(default=SecretStr(""), description="Stored encrypted; no answer has it.")
+    base_url: str = Field(default="", max_length=300, pattern=NO_NUL, description="The provider's own by default.")
+    model: str = Field(default="", max_length=200, pattern=NO_NUL, description="The recorded model by default.")
+    key: SecretStr = Field(default=SecretStr(""), description="Stored encrypted and never returned.")
     requests_per_day: int = Field(default=REQUESTS_PER_DAY, ge=1, le=MOST_A_DAY)
 
 
 @router.get("/models", auth=FullKeyHolder(), response={200: ModelList})
 def list_models(request: HttpRequest) -> JsonObject:
-    """Live models that replays of the project may ask: that of the server first, then those connected."""
+    """Live models that replays of the project may ask: the server's own first, then the connected ones."""
     return {"items": [_shape(each) for each in live_models(project_of(request))], "next_cursor": None}
 
 
 @router.post("/models", auth=AdminKeyHolder(), response={201: ModelBody})
 def post_model(request: HttpRequest, wanted: ModelRequest) -> Status[JsonObject]:
-    """Connect a model. Its host has to be one that the server's settings allow."""
+    """Connect a model. The server's settings must allow its host."""
     said = wanted.model_dump() | {"key": wanted.key.get_secret_value()}
     try:
         row = connect(project_of(request), Connection(**said))
@@ -67,7 +67,7 @@ def post_model(request: HttpRequest, wanted: ModelRequest) -> Status[JsonObject]
 
 @router.delete("/models/{int:model_id}", auth=AdminKeyHolder(), response={204: None})
 def delete_model(request: HttpRequest, model_id: int) -> Status[None]:
-    """Remove a model with its key. Replays that were going to ask it fail and say so."""
+    """Remove a model and its key. Replays that were going to ask it fail and say so."""
     rows = ConnectedModel.objects.filter(project=project_of(request), pk=model_id)
     if model_id >= 2**63 or not rows.delete()[0]:
         raise not_found("model")

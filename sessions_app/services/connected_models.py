@@ -66,7 +66,7 @@ def connect(project: Project, wanted: Connection) -> ConnectedModel:
         with transaction.atomic():
             row.save()
     except IntegrityError:
-        raise CannotConnect("A model of this name is connected already.", field="name") from None
+        raise CannotConnect("A model with this name is already connected.", field="name") from None
     return row
 
 
@@ -90,14 +90,14 @@ def try_out(row: ConnectedModel, model: str = "") -> str:
 def _name(name: str) -> str:
     name = name.strip()
     if not _NAME.fullmatch(name) or name == ENVIRONMENT:
-        words = "A name has up to 60 letters, digits, spaces, dots, dashes and underscores"
-        raise CannotConnect(f"{words}, and is not {ENVIRONMENT!r}.", field="name")
+        words = "A name may have up to 60 letters, digits, spaces, dots, dashes and underscores"
+        raise CannotConnect(f"{words}, but not be {ENVIRONMENT!r}.", field="name")
     return name
 
 
 def _provider(provider: str) -> str:
     if provider not in Provider.values:
-        raise CannotConnect(f"The provider is one of {', '.join(Provider.values)}.", field="provider")
+        raise CannotConnect(f"The provider must be one of {', '.join(Provider.values)}.", field="provider")
     return provider
 
 
@@ -107,7 +107,7 @@ def _base_url(wanted: Connection) -> str:
     if not url:
         raise CannotConnect("An OpenAI-compatible server needs its base URL.", field="base_url")
     if "?" in url:
-        raise CannotConnect("A base URL has no query: leave out the ? and what follows it.", field="base_url")
+        raise CannotConnect("A base URL cannot have a query: remove the ? and everything after it.", field="base_url")
     return url
 
 
@@ -116,20 +116,20 @@ def _sealed(wanted: Connection) -> str:
     if not key and wanted.provider != Provider.COMPATIBLE:
         raise CannotConnect(f"{Provider(wanted.provider).label} needs a key.", field="key")
     if len(key) > _LONGEST_KEY or not (key.isascii() and (key.isprintable() or not key)):
-        raise CannotConnect("The key holds a character that no header may hold, or is too long.", field="key")
+        raise CannotConnect("The key is too long or contains a character that is not allowed in a header.", field="key")
     return seal(key) if key else ""
 
 
 def _line(text: str, field: str, longest: int) -> str:
     text = text.strip()
     if len(text) > longest or not (text.isprintable() or not text):
-        raise CannotConnect(f"This has to be one line of at most {longest} characters.", field=field)
+        raise CannotConnect(f"Enter a single line of at most {longest} characters.", field=field)
     return text
 
 
 def _budget(requests: int) -> int:
     if not 1 <= requests <= MOST_A_DAY:
         raise CannotConnect(
-            f"The budget is a number from 1 to {MOST_A_DAY:,} requests a day.", field="requests_per_day"
+            f"The budget must be a number from 1 to {MOST_A_DAY:,} requests a day.", field="requests_per_day"
         )
     return requests

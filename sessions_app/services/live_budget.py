@@ -65,7 +65,7 @@ def budget_words(budget: Budget, n: int, most: int) -> str:
     """`most` requests are sent, whatever the budget says."""
     limit = f"at most {_counted(most, 'request')}"
     if not budget.requests:
-        return f"{_counted(n, 'sample')}: the recording makes no model request from this step on; {limit}."
+        return f"{_counted(n, 'sample')}: the recording has no model request from this step on; {limit}."
     words = f"{_counted(n, 'sample')}: about {_counted(budget.requests, 'request')}, {_tokens(budget)}; {limit}"
     return f"{words}, so not every sample will finish." if budget.requests > most else f"{words}."
 

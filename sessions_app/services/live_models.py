@@ -69,7 +69,7 @@ def pick(known: list[LiveModel], name: str | None) -> LiveModel:
         raise ModelUnavailable(NONE if name is None else f"No live model {name!r} is connected to this project.")
     if len(found) > 1:
         names = ", ".join(each.name for each in found)
-        raise ModelUnavailable(f"Several live models are connected, so say which one is asked: {names}.")
+        raise ModelUnavailable(f"Several live models are connected; name the one to ask: {names}.")
     if found[0].refusal:
         raise ModelUnavailable(found[0].refusal)
     return found[0]
@@ -87,7 +87,7 @@ def spend(row: ConnectedModel) -> None:
 
 def _spent(row: ConnectedModel) -> str:
     budget = f"{row.requests_per_day:,} request{'' if row.requests_per_day == 1 else 's'}"
-    return f"The budget of {row.name} for today ({budget}) is spent; the next day begins at 00:00 UTC."
+    return f"The budget of {row.name} for today ({budget}) is spent; it resets at 00:00 UTC."
 
 
 # --- endpoints ---------------------------------------------------------------------------------
@@ -136,7 +136,7 @@ def _of_row(row: ConnectedModel, *, key: str = "") -> Endpoint:
         max_requests=settings.REPLAY_MODEL_MAX_REQUESTS,
     )
     if not _is_allowed(endpoint.target):
-        raise ModelUnavailable("This server may not ask its host: REPLAY_MODEL_HOSTS does not list it.")
+        raise ModelUnavailable("This server may not connect to its host: REPLAY_MODEL_HOSTS does not list it.")
     return endpoint
 
 

@@ -31,7 +31,7 @@ from tests.fake_provider import KEY, PROMPT, fake_provider, make_endpoint, says
     ],
 )
 def test_a_bad_address_is_refused(url):
-    with pytest.raises(ModelUnavailable, match="Its address has to"):
+    with pytest.raises(ModelUnavailable, match="Its address must"):
         make_endpoint(url)
 
 

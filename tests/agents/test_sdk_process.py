@@ -143,7 +143,7 @@ def test_an_agent_as_tool_without_its_own_recording_is_refused_in_words():
 
     assert (told["verdict"], told["error"]) == (
         "could_not_run",
-        "Step 2: ask runs an agent, and the recording of its own run is not there. Replay this run with frozen tools, "
+        "Step 2: ask runs an agent, and the recording of its own run is missing. Replay this run with frozen tools, "
         f"and the agent's own run, {inner['run_id']}, by itself.",
     )
 

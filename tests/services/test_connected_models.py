@@ -85,7 +85,7 @@ def test_a_name_is_used_once_a_project(shop):
     make_model(shop)
     make_model(make_project("other"))
 
-    with pytest.raises(CannotConnect, match="connected already"):
+    with pytest.raises(CannotConnect, match="already connected"):
         make_model(shop)
 
 
@@ -107,7 +107,7 @@ def test_who_is_asked_without_a_name(shop, settings):
     make_model(shop)
     assert live_model(shop, None).name == "GPT"
     make_model(shop, name="Claude", provider="anthropic")
-    with pytest.raises(ModelUnavailable, match="say which one is asked: Claude, GPT"):
+    with pytest.raises(ModelUnavailable, match="name the one to ask: Claude, GPT"):
         live_model(shop, None)
 
     settings.REPLAY_MODEL_ENDPOINT = "https://models.example.org/v1"

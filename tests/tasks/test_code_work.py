@@ -196,7 +196,7 @@ def test_an_agent_inside_of_a_tool_is_given_the_answers_of_its_own_run_which_the
         "reproduced",
         "diverged",
     ]
-    assert "the recording of its own run is not there" in (alone.error or "")
+    assert "the recording of its own run is missing" in (alone.error or "")
     assert (other.divergence["step"], other.divergence["path"]) == (2, "result")
 
 

@@ -62,7 +62,7 @@ def test_all_that_match_are_replayed_and_no_others(bob, found):
 
     assert answer["Location"].startswith(f"{LIST}?q=status%3Aerror")
     assert {replay.run_id for replay in Replay.objects.all()} == {found[1].pk, found[2].pk}
-    assert "2 of 3 sessions replayed" in bob.get(LIST).content.decode()
+    assert "2 of 3 sessions queued" in bob.get(LIST).content.decode()
 
 
 def test_the_same_form_again_does_nothing_more(bob, found):
@@ -169,7 +169,7 @@ def few(monkeypatch):
 
 def test_many_are_left_to_a_worker_that_says_how_far_it_is(bob, found, few, monkeypatch):
     monkeypatch.setattr("sessions_app.services.bulk_jobs._PIECE", 2)
-    assert "A worker goes through them" in asked(bob, "replay").content.decode()
+    assert "This runs in the background" in asked(bob, "replay").content.decode()
 
     address = confirmed(bob, "replay")["Location"]
 
@@ -181,7 +181,7 @@ def test_many_are_left_to_a_worker_that_says_how_far_it_is(bob, found, few, monk
     assert 'hx-trigger="every 2s' in bob.get(address).content.decode()
     to_the_end()
     done = bob.get(address, headers={"HX-Request": "true"}).content.decode()
-    assert "3 of 3 sessions replayed" in done
+    assert "3 of 3 sessions queued" in done
     assert "every 2s" not in done
     assert Replay.objects.count() == 3
     assert confirmed(bob, "replay")["Location"] == address
@@ -238,7 +238,7 @@ def test_all_that_match_are_chosen_in_the_list(page, live_server, shop, width, s
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     page.get_by_role("button", name="Queue replays of 52 sessions").click()
 
-    expect(page.locator("#notices")).to_contain_text("52 of 52 sessions replayed")
+    expect(page.locator("#notices")).to_contain_text("52 of 52 sessions queued")
     assert Replay.objects.count() == 52
 
 
@@ -254,5 +254,5 @@ def test_it_works_with_scripts_off(browser, live_server, shop):
     page.get_by_role("button", name="Queue replays").click()
     page.get_by_role("button", name="Queue replays of 52 sessions").click()
 
-    expect(page.locator("#notices")).to_contain_text("52 of 52 sessions replayed")
+    expect(page.locator("#notices")).to_contain_text("52 of 52 sessions queued")
     page.context.close()

@@ -61,7 +61,7 @@ def test_columns_are_chosen_with_and_without_scripts(browser, live_server, shop,
 
     page.get_by_text("Columns", exact=True).click()
     page.get_by_label("Steps", exact=True).uncheck()
-    page.get_by_role("button", name="Show these").click()
+    page.get_by_role("button", name="Apply").click()
 
     expect(page.locator("td.c-agent")).to_be_visible()
     expect(page.locator("td.c-steps")).to_be_hidden()

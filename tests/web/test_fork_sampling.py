@@ -99,7 +99,7 @@ def test_an_endpoint_that_cannot_be_asked_counts_as_none(bob, run, settings):
 
     page = page_of(bob, run, 2)
 
-    assert "Its address has to look like https://host/v1. REPLAY_MODEL_ENDPOINT" in page
+    assert "Its address must look like https://host/v1. REPLAY_MODEL_ENDPOINT" in page
     assert 'name="sampling"' not in page
 
 
@@ -277,7 +277,7 @@ def test_the_budget_makes_no_tokens_up(bob, shop, endpoint):
 @pytest.mark.parametrize(
     ("requests", "words"),
     [
-        (0, "1 sample: the recording makes no model request from this step on; at most 2 requests."),
+        (0, "1 sample: the recording has no model request from this step on; at most 2 requests."),
         (1, "1 sample: about 1 request, 1 token in, 0 out; at most 2 requests."),
         (9, "1 sample: about 9 requests, 1 token in, 0 out; at most 2 requests, so not every sample will finish."),
     ],

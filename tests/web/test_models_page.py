@@ -66,7 +66,7 @@ def test_the_model_of_the_environment_is_listed_and_cannot_be_changed(ann, setti
 
     page = ann.get(ADDRESS).content.decode()
 
-    assert "from the environment" in page
+    assert "from the server's environment" in page
     assert "models.example.org" in page
     assert "Remove" not in page
     assert KEY not in page
@@ -95,7 +95,10 @@ def test_a_model_of_another_project_is_not_found(ann):
 def test_the_budget_is_changed_and_the_model_removed(ann, shop):
     row = make_model(shop)
 
-    assert "may be asked 5 times" in ann.post(f"{ADDRESS}/{row.pk}/budget", {"requests_per_day": "5"}, follow=True).text
+    assert (
+        "can now be asked 5 times"
+        in ann.post(f"{ADDRESS}/{row.pk}/budget", {"requests_per_day": "5"}, follow=True).text
+    )
     assert "from 1 to 1,000,000" in ann.post(f"{ADDRESS}/{row.pk}/budget", {"requests_per_day": "x"}, follow=True).text
     assert ConnectedModel.objects.get().requests_per_day == 5
     assert "Removed GPT" in ann.post(f"{ADDRESS}/{row.pk}/remove", follow=True).text
@@ -106,7 +109,7 @@ def test_the_budget_is_changed_and_the_model_removed(ann, shop):
     ("answer", "words"),
     [
         (says("ok"), "GPT answered as fake-1 in"),
-        (of_json({"error": {"message": KEY}}, status=401), "GPT gave no answer. It refused the key (401)."),
+        (of_json({"error": {"message": KEY}}, status=401), "GPT did not answer. It refused the key (401)."),
     ],
 )
 def test_a_test_says_in_words_how_it_went(ann, shop, answer, words):

@@ -54,9 +54,9 @@ class Endpoint:
 
     def __post_init__(self) -> None:
         if not (self.key.isascii() and self.key.isprintable()):
-            raise ModelUnavailable("Its key holds a character that no header may hold.")
+            raise ModelUnavailable("Its key contains a character that is not allowed in a header.")
         if not self.target.is_tls and not self.allow_private:
-            raise ModelUnavailable("Its address has to begin with https://.")
+            raise ModelUnavailable("Its address must begin with https://.")
 
     @property
     def target(self) -> Target:
@@ -64,7 +64,7 @@ class Endpoint:
         try:
             return _target(self.url, _PATHS[self.protocol])
         except ValueError:
-            raise ModelUnavailable("Its address has to look like https://host/v1.") from None
+            raise ModelUnavailable("Its address must look like https://host/v1.") from None
 
 
 def _target(url: str, end: str) -> Target:

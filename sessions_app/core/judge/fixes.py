@@ -122,7 +122,7 @@ FIXES: dict[str, Fix] = {
     ),
     "past_rewritten": Fix(sentence="Replay this run with your registered agent, whose code rewrites the messages."),
     "answer_not_raw": Fix(
-        sentence="Record the run with the recorder: where a hook changes an answer, it keeps that of the model, too."
+        sentence="Record the run with the recorder: if a hook changes an answer, it also keeps the one the model gave."
     ),
     "sent_otherwise": Fix(
         sentence="Put the words into the agent's history (`ctx.enqueue`, a history processor), which is recorded."

@@ -84,7 +84,7 @@ def test(request: HttpRequest, project: Project, model: int) -> HttpResponse:
         said = connected_models.try_out(row, request.POST.get("model", "").strip()[:200])
         messages.success(request, said)
     except ModelUnavailable as problem:
-        messages.error(request, f"{row.name} gave no answer. {problem.reason}")
+        messages.error(request, f"{row.name} did not answer. {problem.reason}")
     return redirect("models", project.slug)
 
 
@@ -95,7 +95,7 @@ def change_budget(request: HttpRequest, project: Project, model: int) -> HttpRes
     said = request.POST.get("requests_per_day", "")
     try:
         connected_models.change_budget(row, int(said) if said.isdecimal() and len(said) < 10 else 0)
-        messages.success(request, f"{row.name} may be asked {row.requests_per_day:,} times a day.")
+        messages.success(request, f"{row.name} can now be asked {row.requests_per_day:,} times a day.")
     except CannotConnect as problem:
         messages.error(request, problem.message)
     return redirect("models", project.slug)
@@ -106,5 +106,5 @@ def change_budget(request: HttpRequest, project: Project, model: int) -> HttpRes
 def remove(request: HttpRequest, project: Project, model: int) -> HttpResponse:
     row = get_object_or_404(ConnectedModel, project=project, pk=model)
     row.delete()
-    messages.success(request, f"Removed {row.name} with its key. Replays that were going to ask it will say so.")
+    messages.success(request, f"Removed {row.name} and its key. Replays that were going to ask it fail and say so.")
     return redirect("models", project.slug)

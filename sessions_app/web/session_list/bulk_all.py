@@ -37,8 +37,8 @@ TITLES = {
     EXPORT: "Export",
 }
 DONE = {
-    BulkAction.REPLAY: "replayed from the recording; cold ones are left out",
-    BulkAction.CANCEL: "had replays that were still open and are cancelled",
+    BulkAction.REPLAY: "queued for a replay from the recording; cold sessions are skipped",
+    BulkAction.CANCEL: "had replays that were still open and have been cancelled",
     BulkAction.COLD: "marked cold",
     BulkAction.TAG: "tagged",
     BulkAction.UNTAG: "no longer tagged",
