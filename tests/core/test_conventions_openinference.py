@@ -348,7 +348,7 @@ def test_a_tool_has_arguments_and_result():
     assert (found.tool_name, found.call_id) == ("find", "c-1")
     assert (found.arguments, found.has_arguments) == ({"a": 1}, True)
     assert (found.result, found.has_result) == ([], True)
-    assert "tool.parameters" in found.used
+    assert "tool.parameters" not in found.used
 
 
 def test_a_tool_without_content_has_neither():

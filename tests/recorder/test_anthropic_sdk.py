@@ -25,7 +25,8 @@ from tests.recorder.test_plain_loops import (
     value,
 )
 
-TOOL: dict[str, Any] = {"name": "find_order", "description": "What became of an order.", "input_schema": {"type": "object"}}
+SCHEMA = {"type": "object"}
+TOOL: dict[str, Any] = {"name": "find_order", "description": "What became of an order.", "input_schema": SCHEMA}
 ORDER: dict[str, Any] = {"model": "claude-opus-4", "max_tokens": 900, "system": "You help.", "tools": [TOOL]}
 
 
