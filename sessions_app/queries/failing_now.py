@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from django.db.models import Count, F, Q
 
 from sessions_app.models import Project, Run
-from sessions_app.queries.failure_groups import AT, grouped
+from sessions_app.queries.failure_groups import AT, grouped, signs_in
 from sessions_app.queries.sessions import HEAVY
 
 DAYS = 14
@@ -34,6 +34,11 @@ class FailingGroup:
     """Of the agent, in the last days; at most three."""
     days: tuple[int, ...]
     """How often on each of the last days, today last."""
+
+    @property
+    def told(self) -> str:
+        """What went wrong in the newest run: the error that ended it, or what went wrong although it ended well."""
+        return self.newest.error_preview or " · ".join(signs_in(self.newest)) or self.newest.story
 
     @property
     def is_new(self) -> bool:

@@ -41,7 +41,7 @@ class FailureGroup:
     @property
     def signs(self) -> tuple[str, ...]:
         """What went wrong in the representative."""
-        return _signs(self.representative)
+        return signs_in(self.representative)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -81,7 +81,8 @@ def grouped(runs: QuerySet[Run]) -> Any:  # the annotations are known at run tim
     return failed.values("failure_group").annotate(**counts)
 
 
-def _signs(run: Run) -> tuple[str, ...]:
+def signs_in(run: Run) -> tuple[str, ...]:
+    """What went wrong in a run, from its columns."""
     odd = [Anomaly.from_json(each) for each in run.anomalies]
     return signs_of(status=run.status, error=run.error_preview, anomalies=odd)
 
@@ -105,4 +106,4 @@ def _outcome(replay: Replay, signs: tuple[str, ...]) -> FailureOutcome | None:
     made = replay.produced_run
     if made is None or replay.state != ReplayState.DONE:
         return "could_not_run"
-    return outcome_of(signs, now=_signs(made), status=made.status)
+    return outcome_of(signs, now=signs_in(made), status=made.status)

@@ -11,7 +11,7 @@ from sessions_app.models import ModelPrice, Project
 from sessions_app.queries.failing_now import failing_now
 from sessions_app.services.cold_cases import mark_cold
 from sessions_app.services.ingest import ingest_document
-from tests.builders import make_record
+from tests.builders import make_record, make_tool_step
 from tests.web.making import client_of, make_project, make_user
 
 pytestmark = pytest.mark.django_db
@@ -57,6 +57,16 @@ def test_failures_are_grouped_with_their_first_and_last_time(shop):
     assert group.newest.run_id == "r2"
     assert group.is_rising
     assert not group.is_new
+
+
+def test_a_run_that_ended_well_is_told_by_what_went_wrong_in_it(bob, shop):
+    failed = make_tool_step("send_mail", error={"type": "IOError", "message": "reset"})
+    send(shop, "r1", failed, output="I have sent the mail.")
+
+    (group,) = failing_now(shop, timezone.now())
+
+    assert group.told == "Error swallowed: send_mail failed and the answer does not say so"
+    assert group.told in bob.get("/p/shop/").content.decode()
 
 
 def test_a_group_opens_its_runs_in_the_list(bob, shop):
