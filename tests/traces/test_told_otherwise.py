@@ -136,6 +136,47 @@ def test_another_output_than_the_last_answer_is_the_output_and_is_not_proven(spa
     assert result.verdict != "reproduced"
 
 
+ROOT_OUTPUTS = (
+    ("openai-sdk-openinference", "output.value"),
+    ("openai-sdk-langfuse-v3", "langfuse.observation.output"),
+    ("openai-sdk-mlflow-otlp", "mlflow.spanOutputs"),
+    ("openai-sdk-traceloop", "traceloop.entity.output"),
+    ("pydantic-ai-v3", "final_result"),
+    ("vercel-ai-v6", "ai.response.text"),
+)
+AROUND: tuple[Callable[[str], Any], ...] = (
+    lambda said: json.dumps({"answer": said, "refund": 500}),
+    lambda said: json.dumps({"output": said, "refund": 500}),
+    lambda said: json.dumps({"messages": [{"role": "assistant", "content": said}], "refund": 500}),
+    lambda said: json.dumps([said]),
+    lambda said: f'"{said}" and more',
+    lambda said: json.dumps(json.dumps(said)),
+    lambda said: f"{said} ",
+    lambda said: f"Answer(text='{said}', refund=500)",
+    lambda said: f"{said[:20]}...",
+)
+
+
+@pytest.mark.parametrize("around", [None, *AROUND])
+@pytest.mark.parametrize(("variant", "name"), ROOT_OUTPUTS, ids=[variant for variant, _ in ROOT_OUTPUTS])
+def test_what_holds_the_last_answer_is_not_the_last_answer(variant: str, name: str, around: Any) -> None:
+    whole = list(Capture(CHOICE / variant / "order_lookup").spans)
+    said = str(assemble(whole, is_closed=True).output.as_text())
+    at = next(at for at, span in enumerate(whole) if span.parent_id is None)
+    spans = whole if around is None else _with(whole, at, name, around(said))
+
+    run, result = replayed_of(spans)
+
+    assert (run.output.as_text() == said) == (around is None)
+    assert (result.verdict == "reproduced") == ("outcome" in proven(result)) == (around is None)
+
+
+def _with(spans: list[Span], at: int, name: str, said: str) -> list[Span]:
+    assert name in spans[at].attributes
+    other = replace(spans[at], attributes={**spans[at].attributes, name: said})
+    return [*spans[:at], other, *spans[at + 1 :]]
+
+
 def test_another_input_than_the_prompt_is_the_input(spans: list[Span]) -> None:
     run, result = replayed_of(changed(spans, ROOT, "gen_ai.input.messages", "check", "Please check it"))
 

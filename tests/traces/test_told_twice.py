@@ -18,6 +18,11 @@ from tests.core.test_assembly import agent, asks, chat, gives, made, text, tool
 from tests.recorder.replaying import replayed
 
 QUESTION, DONE = text("user", "Where is order 7?"), "It is in Oslo by now."
+STOP_EVENT = (
+    "StopEvent(result=AgentOutput(response=ChatMessage(role=<MessageRole.ASSISTANT: 'assistant'>, additional_kwargs={},"
+    " blocks=[TextBlock(block_type='text', "
+)
+"""How LlamaIndex prints what its agents end with."""
 
 
 def order_run(run: dict[str, Any] | None = None, name: str = "lookup", arguments: Any = None) -> list[Span]:
@@ -39,9 +44,22 @@ def order_run(run: dict[str, Any] | None = None, name: str = "lookup", arguments
         (order_run(name="cancel"), 2, "call_contradicted", "steps[1]"),
         (order_run({"final_result": "No such order."}), 4, "output_made_by_code", "output"),
         (order_run({"final_result": "It is in Oslo by no."}), 4, "output_made_by_code", "output"),
+        (order_run({"final_result": f"{STOP_EVENT}text='It is in Rome..."}), 4, "output_made_by_code", "output"),
+        (order_run({"final_result": f"{STOP_EVENT}text='{DONE} Or not.')]))"}), 4, "output_made_by_code", "output"),
+        (order_run({"final_result": f"RunResult(output='{DONE[:20]}.."}), 4, "output_made_by_code", "output"),
         (order_run({"gen_ai.input.messages": [text("user", "Cancel it.")]}), 4, "input_contradicts", "input"),
     ],
-    ids=["arguments", "arguments as text", "name", "output", "shorter output", "input"],
+    ids=[
+        "arguments",
+        "arguments as text",
+        "name",
+        "output",
+        "shorter output",
+        "other print",
+        "more in print",
+        "unknown print",
+        "input",
+    ],
 )
 def test_what_two_spans_say_otherwise_is_judged_and_never_reproduced(spans, step, code, path):
     run = made(spans)
@@ -65,10 +83,20 @@ def test_what_two_spans_say_otherwise_is_judged_and_never_reproduced(spans, step
         order_run(arguments="7"),
         order_run(name="shop-lookup"),
         order_run({"final_result": DONE}),
-        order_run({"final_result": f"RunResult(output='{DONE[:20]}.."}),
+        order_run({"final_result": f"{STOP_EVENT}text='{DONE[:9]}..."}),
+        order_run({"final_result": f"{STOP_EVENT}text='{DONE}')]), tool_calls=[]))"}),
         order_run({"gen_ai.input.messages": [QUESTION]}),
     ],
-    ids=["the same", "more of them", "as text", "of a server", "output", "output in print", "input"],
+    ids=[
+        "the same",
+        "more of them",
+        "as text",
+        "of a server",
+        "output",
+        "output in a cut print",
+        "output in print",
+        "input",
+    ],
 )
 def test_what_is_only_told_otherwise_is_reproduced(spans):
     run = made(spans)

@@ -17,6 +17,7 @@ from sessions_app.core.assembly.copies import (
     states_told_otherwise,
 )
 from sessions_app.core.assembly.names import identifier, name
+from sessions_app.core.assembly.outputs import is_answer
 from sessions_app.core.assembly.steps import Draft, StepWriter, numbered, payload_of, put_output_tools, span_facts
 from sessions_app.core.assembly.surroundings import fill_from_around
 from sessions_app.core.assembly.tree import Node, forest, in_order_of_time, join_twins
@@ -234,11 +235,11 @@ class _Assembled:
     def _output(self) -> Payload | None:
         last = self._models[-1] if self._models else None
         answer = last.node.reading.answer if last and last.node else None
-        text = None if answer is None else answer.words()
-        said = self._outermost.reading.output if self._outermost else None
-        is_told = said is None or (text is not None and not is_another_text(text, said))
-        if text and last is not None and not last.children_asked and is_told:
-            return Payload.of_text(text)
+        root = self._outermost.reading if self._outermost else None
+        said = root.output if root else None
+        is_told = answer is not None and (root is None or said is None or is_answer(answer, root))
+        if answer is not None and last is not None and answer.words() and not last.children_asked and is_told:
+            return Payload.of_text(answer.words())
         return payload_of(said)
 
     def _final(self, status: RunStatus) -> History | None:

@@ -10,7 +10,7 @@ from sessions_app.core.conventions.wrapped_tools import Unwrapped
 from sessions_app.core.embedded_json import is_shallow
 from sessions_app.core.payload import JsonValue
 from sessions_app.core.run import ErrorInfo
-from sessions_app.core.spans.provider_messages import messages_of, request_of, response_of
+from sessions_app.core.spans.provider_messages import last_words, messages_of, request_of, response_of
 from sessions_app.core.spans.reading import ChatMessage, Reading, TextPart
 
 
@@ -52,20 +52,9 @@ def add_whole(reading: Reading, given: JsonValue, said: JsonValue, is_run: bool)
     """An agent's or a chain's input and output; of a run the words alone, where it has nothing else."""
     reading.input, reading.output = given, said
     if is_run:
-        reading.input = _words(first_argument(given), "user")
-        reading.output = _words(unwrapped_output(said), "assistant")
+        reading.input = last_words(first_argument(given), "user")
+        reading.output = last_words(unwrapped_output(said), "assistant")
         reading.conversation = _conversation(said) or None
-
-
-def _words(value: JsonValue, role: str) -> JsonValue:
-    """The text of the last message, where the value is nothing but messages and that one is of this role."""
-    if isinstance(value, dict) and value.keys() == {"messages"}:
-        return _words(value["messages"], role) if isinstance(value["messages"], list) else value
-    last = (messages_of(value) or (None,))[-1]
-    if last is None or last.role != role or not last.parts:
-        return value
-    texts = [part.text for part in last.parts if isinstance(part, TextPart)]
-    return "\n".join(texts) if len(texts) == len(last.parts) else value
 
 
 def _conversation(said: JsonValue) -> tuple[ChatMessage, ...] | None:

@@ -22,8 +22,8 @@ from sessions_app.core.conventions.owners import SESSION, TENANT, USER, identifi
 from sessions_app.core.conventions.steering import is_steering
 from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.core.spans.attributes import Read, error_of
-from sessions_app.core.spans.provider_messages import messages_of
-from sessions_app.core.spans.reading import ChatMessage, Reading, ReadingKind, TextPart
+from sessions_app.core.spans.provider_messages import last_words, messages_of
+from sessions_app.core.spans.reading import ChatMessage, Reading, ReadingKind
 from sessions_app.core.spans.span import Span
 
 
@@ -89,8 +89,8 @@ def _whole(said: Read, span: Span) -> Reading:
     return Reading(
         convention=CONVENTION,
         name=_text(said, "mlflow.spanFunctionName"),
-        input=_newest(inputs, "user"),
-        output=_newest(outputs, "assistant"),
+        input=last_words(inputs, "user"),
+        output=last_words(outputs, "assistant"),
         conversation=_state(outputs) if span.parent_id is None else None,
     )
 
@@ -98,15 +98,6 @@ def _whole(said: Read, span: Span) -> Reading:
 def _state(value: JsonValue) -> tuple[ChatMessage, ...] | None:
     """The messages of a LangGraph agent's state."""
     return messages_of(value.get("messages")) if isinstance(value, dict) else None
-
-
-def _newest(value: JsonValue, role: str) -> JsonValue:
-    """The last words of a state's messages, if they are this role's; any other value as it is."""
-    messages = _state(value)
-    if not messages or messages[-1].role != role:
-        return value
-    words = [part.text for part in messages[-1].parts if isinstance(part, TextPart)]
-    return "\n".join(words) if words else value
 
 
 _READERS: dict[str, Callable[[Read, Span], Reading]] = {

@@ -6,10 +6,19 @@ work. Read are: OpenAI chat completions and Responses, Anthropic messages, Amazo
 generateContent (camel and snake case), LangChain's serialised messages, and the Vercel AI SDK's model messages.
 """
 
-from sessions_app.core.spans.provider_messages.messages import messages_of
+from sessions_app.core.spans.provider_messages.messages import last_words, messages_of
 from sessions_app.core.spans.provider_messages.requests import ProviderRequest, request_of
 from sessions_app.core.spans.provider_messages.responses import ProviderResponse, response_of
 from sessions_app.core.spans.provider_messages.streams import events_in
 from sessions_app.core.spans.provider_messages.tools import tools_of
 
-__all__ = ["ProviderRequest", "ProviderResponse", "events_in", "messages_of", "request_of", "response_of", "tools_of"]
+__all__ = [
+    "ProviderRequest",
+    "ProviderResponse",
+    "events_in",
+    "last_words",
+    "messages_of",
+    "request_of",
+    "response_of",
+    "tools_of",
+]

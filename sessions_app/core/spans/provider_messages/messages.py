@@ -11,7 +11,7 @@ from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.core.shared_values import each_once, once_each
 from sessions_app.core.spans.provider_messages.fields import entries, entry, text
 from sessions_app.core.spans.provider_messages.parts import call_of, part_of, parts_of, plain, result_of
-from sessions_app.core.spans.reading import CallPart, ChatMessage, OtherPart, Part, ResultPart, Role
+from sessions_app.core.spans.reading import CallPart, ChatMessage, OtherPart, Part, ResultPart, Role, TextPart
 
 ROLES: dict[str, Role] = {
     **dict.fromkeys(("system", "developer"), "system"),
@@ -40,6 +40,18 @@ def messages_of(value: JsonValue) -> tuple[ChatMessage, ...] | None:
     if not any(is_known) or None in said:
         return None
     return tuple(_joined(said, is_piece) if any(is_piece) else chain.from_iterable(said))
+
+
+def last_words(value: JsonValue, role: Role) -> JsonValue:
+    """The text of the last message, where the value is nothing but messages (as the state of a LangGraph agent is)
+    and that one is of this role; any other value as it is."""
+    if isinstance(value, dict) and value.keys() == {"messages"}:
+        return last_words(value["messages"], role) if isinstance(value["messages"], list) else value
+    last = (messages_of(value) or (None,))[-1]
+    if last is None or last.role != role or not last.parts:
+        return value
+    texts = [part.text for part in last.parts if isinstance(part, TextPart)]
+    return "\n".join(texts) if len(texts) == len(last.parts) else value
 
 
 def _read_item(item: JsonValue) -> tuple[list[ChatMessage] | None, bool, bool]:
