@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
 from pydantic_ai import Agent
 from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.exceptions import ModelRetry, SkipToolExecution, ToolFailed
@@ -118,3 +119,42 @@ def test_two_recordings_differ_where_the_tool_began_in_one_alone():
 
     paths = {each.path for pair in compare_runs(refused, ran).steps for each in pair.differences}
     assert "tool_ran" in paths
+
+
+class Refund(BaseModel):
+    amount: int
+
+
+def validated(refusal: str | None) -> Play:
+    """With an output validator that refuses the first output, where there is a refusal."""
+    model = Scripted(
+        says(call("look", {"x": 1}, "1")),
+        says(call("final_result", {"amount": 5}, "2")),
+        says(call("final_result", {"amount": 1}, "3")),
+    )
+    agent = Agent(model, name="agent", output_type=Refund)
+
+    @agent.tool_plain
+    def look(x: int) -> str:
+        """Look."""
+        return "found"
+
+    @agent.output_validator
+    def check(refund: Refund) -> Refund:
+        if refusal is not None and refund.amount == 5:
+            raise ModelRetry(refusal)
+        return refund
+
+    return Play(agent, "Refund it.")
+
+
+def test_an_output_validator_that_lets_an_output_through_now_differs_at_the_output_that_it_refused():
+    run = recorded_run(lambda: validated("too much"))
+    in_code, with_tools = (with_code(run, validated(None), runs_tools=runs_tools) for runs_tools in (False, True))
+
+    assert place(with_code(run, validated("too much"))) == ("reproduced", None, None)
+    for result in (in_code, with_tools, observed_by(run, validated(None))):
+        found = result.divergence
+        assert found is not None
+        assert place(result) == ("diverged", 4, "result")
+        assert (found.recorded, found.replayed) == ("too much", "Final result processed.")

@@ -13,7 +13,7 @@ from sessions_app.core.compare.volatile import OUTPUT_TEXT
 from sessions_app.core.fork.stops import Stopped
 from sessions_app.core.judge.last_calls import waiting
 from sessions_app.core.judge.outcome import MESSAGE_FROM_CODE
-from sessions_app.core.judge.reading import count, join_words, main_models, step_name
+from sessions_app.core.judge.reading import count, join_words, main_models, object_of, step_name
 from sessions_app.core.judge.reasons import Reason
 from sessions_app.core.judge.unreadable import UNREADABLE
 from sessions_app.core.judge.verdict import Verdict
@@ -268,9 +268,28 @@ def _left_over(played: Played, other: Divergence | None) -> Trouble:
     if played.ending.error is not None and other is not None:
         at_error = replace(other, step=min(first, _last_seen(played.observations) + 1))
         return Trouble(verdict="diverged", divergence=at_error, facts=facts)
+    accepted = _accepted_output(played)
+    if accepted is not None:
+        return Trouble(verdict="diverged", divergence=accepted, facts=facts)
     held = "an answer" if _has_answer(played.plan.run.steps[first - 1]) else "an error"
     found = Divergence(step=first, path=f"steps[{first}]", recorded=held, replayed=None)
     return Trouble(verdict="answers_left_over", divergence=found, facts=facts)
+
+
+def _accepted_output(played: Played) -> Divergence | None:
+    """An output that the team's code refused then and let through now: the loop ended with it, and says so."""
+    last, final = _answered_last(played), played.observations.final
+    refused = {
+        call.call_id: (step, call)
+        for step, call in played.plan.run.tool_calls
+        if last is not None and step.parent == last.step and call.is_output and call.outcome == "retried"
+    }
+    for part in object_of(final.message).get("parts") or [] if final is not None else []:
+        if part.get("part_kind") == "tool-return" and part.get("tool_call_id") in refused:
+            step, call = refused[part["tool_call_id"]]
+            words = None if call.result is None else call.result.value
+            return Divergence(step=step.index, path="result", recorded=words, replayed=part.get("content"))
+    return None
 
 
 def _last_seen(seen: Observations) -> int:
