@@ -113,6 +113,7 @@ def test_the_same_model_with_the_same_settings_is_proven(run: Run, model: Any):
         ({"temperature": 0.9, "seed": 7}, "settings.temperature"),
         ({"temperature": 0.5}, "settings.seed"),
         ({**SETTINGS, "max_tokens": 20}, "settings.max_tokens"),
+        ({**SETTINGS, "stop_sequences": ["x"]}, "settings.stop_sequences"),
         (None, "settings.temperature"),
     ],
 )
@@ -122,6 +123,10 @@ def test_other_settings_are_another_request(run: Run, changed: Any, path: str):
     assert ended(result) == ("diverged", 1, path)
     assert result.facts["stopped_before"] == 1
     assert model_part(result) == ("not_proven", f"differs at step 1, {path}")
+    assert result.observations is not None
+    found = compare_runs(run, produced_run(run, result.observations, run_id="again")).divergence
+    assert found is not None
+    assert found.path == path
 
 
 @pytest.mark.parametrize("model", ["openai:gpt-4o-mini", Renamed("other-1")])

@@ -562,6 +562,25 @@ def test_model_steps_are_compared_field_by_field(left, right, path):
     assert where(comparison) == (1, 1, path)
 
 
+@pytest.mark.parametrize(
+    ("left", "right", "path"),
+    [
+        ('{"temperature": 1.1, "top_p": null}', '{"temperature": 1.1}', None),
+        ('{"temperature": 1.1}', '{"seed": null, "temperature": 1.1}', None),
+        ('{"temperature": 1.1, "top_p": null}', '{"temperature": 1.10}', "settings.temperature"),
+        ('{"seed": 3}', '{"seed": null, "top_p": null}', "settings.seed"),
+        ('{"extra_body": {"a": null}, "top_p": null}', '{"extra_body": {}}', "settings.extra_body.a"),
+    ],
+)
+def test_a_setting_that_is_null_says_no_more_than_one_that_is_absent(left: str, right: str, path: str | None):
+    one, other = (Payload(content=each.encode(), media_type="application/json") for each in (left, right))
+    found = compare_runs(
+        make_run(model("hi", "q", settings=one)), make_run(model("hi", "q", settings=other))
+    ).divergence
+
+    assert (found and found.path) == path
+
+
 def test_only_new_messages_of_a_request_are_compared():
     left = make_run(model("hi", "one"), model("ho", "one", "two", "three"))
     right = make_run(model("hi", "uno"), model("ho", "uno", "two", "drei"))

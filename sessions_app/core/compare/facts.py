@@ -65,7 +65,6 @@ _BEFORE: tuple[tuple[str, Read], ...] = (
 
 _OF_STEPS: tuple[tuple[str, Read], ...] = (
     ("answered_models", lambda run: _answered_models(run)),
-    ("settings", lambda run: _first(run, lambda call: call.settings)),
     ("parameters", lambda run: _first(run, lambda call: call.parameters)),
     ("tools", lambda run: _first(run, lambda call: call.tools)),
 )
@@ -79,6 +78,8 @@ def compare_facts(left: Run, right: Run, steps: StepComparer) -> Iterator[Fact]:
     aside = FieldComparer(fields.rules, Tally())
     yield from _plain(_BEFORE, left, right, fields)
     yield _prior(left, right, fields)
+    one, other = (_first(run, lambda call: call.settings) for run in (left, right))
+    yield fact("settings", one, other, aside.settings(one, other))
     yield from _plain(_OF_STEPS, left, right, aside)
     yield from _plain(_AFTER, left, right, fields)
     yield _output(left, right, fields)

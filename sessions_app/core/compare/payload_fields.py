@@ -20,7 +20,7 @@ from sessions_app.core.compare.strict import (
     read_json_text,
 )
 from sessions_app.core.compare.volatile import SAME_JSON, VolatileRules, rule_for
-from sessions_app.core.payload import JsonValue, Payload
+from sessions_app.core.payload import JsonObject, JsonValue, Payload
 
 _TRUNCATED = TRUNCATED_KEY.encode()
 
@@ -71,6 +71,13 @@ class FieldComparer:
         if left is None or right is None:
             return iter([_not_captured(path, one, other, is_left=left is None)])
         return self.present(path, one, other)
+
+    def settings(self, left: Payload | None, right: Payload | None) -> Iterator[Difference]:
+        """A setting that is null says no more than one that is absent."""
+        one, other = (None if side is None else side.spelled for side in (left, right))
+        if isinstance(one, dict) and isinstance(other, dict) and one.keys() != other.keys():
+            return self.present("settings", _without_nulls(one, other), _without_nulls(other, one))
+        return self.payloads("settings", left, right)
 
     def _values_and_spelling(
         self, path: str, left: Payload, right: Payload, as_fields: bool, spelling: str
@@ -142,6 +149,11 @@ def _leaves(payload: Payload, as_fields: bool) -> int:
     if payload.is_json and not content.startswith(b'"'):
         return count_leaves_of_text(content)
     return count_leaves(_read(payload, as_fields)) if as_fields else 1
+
+
+def _without_nulls(settings: JsonObject, other: JsonObject) -> JsonObject:
+    """`other` says which of them stand on both sides."""
+    return {name: value for name, value in settings.items() if value is not None or name in other}
 
 
 def _items(payloads: Sequence[Payload] | None) -> JsonValue:
