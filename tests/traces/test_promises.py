@@ -131,6 +131,29 @@ def test_a_list_of_calls_beside_the_messages_that_says_otherwise_is_named():
     assert broken_promise(run, said) is None
 
 
+@pytest.mark.parametrize("name", ["tool_name", "tool", "name"])
+@pytest.mark.parametrize("arguments", ["args", "arguments"])
+def test_a_list_of_the_same_calls_is_no_contradiction_however_it_names_them(name: str, arguments: str):
+    record = json.loads(SESSION_FILE.read_bytes())
+    rows = [{name: row["tool"], arguments: row["args"]} for row in record["tool_calls"]]
+
+    said = judge(parse_document(json.dumps({**record, "tool_calls": rows}).encode()))
+
+    assert "calls_contradicted" not in [reason.code for reason in said.reasons]
+
+
+def test_a_list_with_fewer_calls_than_the_messages_is_named_as_that():
+    record = json.loads(SESSION_FILE.read_bytes())
+    run = parse_document(json.dumps({**record, "tool_calls": []}).encode())
+
+    said = judge(run)
+
+    count = len(run.tool_calls)
+    assert (said.reasons[0].code, said.reasons[0].step) == ("calls_contradicted", run.tool_calls[0][0].index)
+    assert said.reasons[0].message.startswith(f"The list of tool calls holds 0 calls, the messages {count}.")
+    assert broken_promise(run, said) is None
+
+
 def _with_an_earlier_turn(record: dict[str, Any]) -> dict[str, Any]:
     """The same turn before, with ids of its own, in the messages and in the list."""
     earlier = json.loads(json.dumps(record))

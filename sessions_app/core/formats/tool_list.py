@@ -22,7 +22,8 @@ from sessions_app.core.payload import JsonObject, JsonValue, sha256_hex
 from sessions_app.core.run import Run, Step, ToolCall
 
 SOURCE = "tool-recordings"
-_NAMES = ("tool_name", "tool", "name")
+NAMES = ("tool_name", "tool", "name")
+"""Of the field that names the tool."""
 
 
 def matches(value: JsonValue) -> bool:
@@ -33,7 +34,7 @@ def matches(value: JsonValue) -> bool:
 
 
 def is_call(value: JsonValue) -> bool:
-    return isinstance(value, dict) and "args" in value and "result" in value and bool({*_NAMES} & value.keys())
+    return isinstance(value, dict) and "args" in value and "result" in value and bool({*NAMES} & value.keys())
 
 
 def parse_tool_list(content: bytes, limits: Limits = Limits()) -> Run:
@@ -54,8 +55,8 @@ def parse_tool_list(content: bytes, limits: Limits = Limits()) -> Run:
 
 def read_call(fields: Fields, index: int) -> Step:
     """One call of the list as a step."""
-    name = next((found for name in _NAMES if (found := fields.name(name)) is not None), None)
-    name = name or fields.required(_NAMES[0], fields.name)
+    name = next((found for name in NAMES if (found := fields.name(name)) is not None), None)
+    name = name or fields.required(NAMES[0], fields.name)
     arguments, result = _arguments(fields), fields.written("result")
     error = read_error(fields, "error")
     is_answered = error is None and result is not None and fields.boolean("captured") is not False

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from itertools import islice, zip_longest
+from itertools import islice
 
 from sessions_app.core.history import History, nodes
 from sessions_app.core.judge.last_calls import asked_last, waiting
+from sessions_app.core.judge.listed_calls import listed_calls_contradict
 from sessions_app.core.judge.model_names import contradicting_model
 from sessions_app.core.judge.reading import (
     LOOP_CAUSES,
@@ -18,16 +19,15 @@ from sessions_app.core.judge.reading import (
     seen_message,
     seen_messages,
     step_name,
-    value_of,
 )
 from sessions_app.core.judge.reasons import Reason, reason_at, reason_at_end
 from sessions_app.core.judge.saved_input import saved_input_contradicts
 from sessions_app.core.judge.system_prompt import instructions_contradict
 from sessions_app.core.judge.unreadable import is_prompt
-from sessions_app.core.payload import JsonValue, Payload, compact_json
+from sessions_app.core.payload import JsonValue, Payload
 from sessions_app.core.replay.hand_overs import is_openai_agents
 from sessions_app.core.replay.rewriting import read_rewriting
-from sessions_app.core.run import EXCHANGES, SESSION_FILE, WAITING, ModelCall, Run, ToolCall
+from sessions_app.core.run import EXCHANGES, WAITING, ModelCall, Run, ToolCall
 
 
 def record_gaps(run: Run) -> Iterator[Reason]:
@@ -39,7 +39,7 @@ def record_gaps(run: Run) -> Iterator[Reason]:
     yield from _earlier_answers(run)
     yield from _instructions(run)
     yield from _model(run)
-    yield from _listed_calls(run)
+    yield from listed_calls_contradict(run)
     yield from islice(_errors(run), 1)
 
 
@@ -262,42 +262,3 @@ def _model(run: Run) -> Iterator[Reason]:
     if asked is not None and run.origin == "recorded":
         message = f"The run names the model {run.model}, its first request {asked}."
         yield reason_at_end(run, "model_contradicted", message)
-
-
-def _listed_calls(run: Run) -> Iterator[Reason]:
-    """The session file lists the calls that its messages hold once more."""
-    listed = run.extra.get("tool_calls")
-    if run.source_format != SESSION_FILE or not isinstance(listed, list) or not run.tool_calls:
-        return
-    said = _of_this_turn(run, [_key(_call(row)) for row in listed if isinstance(row, dict)])
-    made = [(step, call) for step, call in run.tool_calls if not call.is_output or len(said) == len(run.tool_calls)]
-    for pair, key in zip_longest(made, said):
-        if pair is None:
-            message = f"The list of tool calls holds {len(said)} calls, the messages {len(made)}."
-            yield reason_at_end(run, "calls_contradicted", message)
-            return
-        if key != _key(pair[1]):
-            message = f"The list of tool calls holds another call than {step_name(pair[0])}."
-            yield reason_at(run, "calls_contradicted", message, pair[0])
-            return
-
-
-def _of_this_turn(run: Run, said: list[_Key]) -> list[_Key]:
-    """A run that began with the messages of earlier turns may list the calls of those as well, in front."""
-    parts = (part for seen in seen_messages(run) if seen.step == 0 for part in seen.parts_of("tool-call"))
-    calls = (ToolCall(tool_name=str(part.get("tool_name")), arguments=Payload.of(part.get("args"))) for part in parts)
-    earlier = list(map(_key, calls))
-    return said[len(earlier) :] if said[: len(earlier)] == earlier else said
-
-
-def _call(row: dict[str, object]) -> ToolCall:
-    arguments = None if "args" not in row else Payload.of_json(row["args"])
-    return ToolCall(tool_name=str(row.get("tool")), arguments=arguments)
-
-
-_Key = tuple[str, bytes]
-
-
-def _key(call: ToolCall) -> _Key:
-    """With the keys in their order: the model wrote another text otherwise."""
-    return call.tool_name, compact_json(value_of(call.arguments) or {})
