@@ -195,14 +195,15 @@ class Observer(AbstractCapability[None]):
                 raise ToolRetryError(part)
             if isinstance(part, ToolReturnPart) and call is not None and self._refuses(part, call):
                 content = self._book.refused_output(call.tool_call_id, part.content)
-                made = replace(part, tool_name=call.tool_name, tool_call_id=call.tool_call_id, content=content)
-                raise ToolRetryError(made)
+                named = replace(part, tool_name=call.tool_name, tool_call_id=call.tool_call_id)
+                raise ToolRetryError(replace(named, content=content, outcome="retried"))
 
     def _refuses(self, part: ToolReturnPart, call: ToolCallPart) -> bool:
-        """An answer to a call that nobody made stands for this one, and differs from it."""
+        """An answer to a call that nobody made stands for this one, and differs from it. Spans tell of the outcome in
+        the call's own step alone."""
         asked = self._model.answers[self._model.cursor - 1].asked
         is_of_call = part.tool_call_id == call.tool_call_id or part.tool_call_id not in asked
-        return part.outcome == "retried" and is_of_call
+        return (part.outcome == "retried" or self._book.was_refused(part.tool_call_id)) and is_of_call
 
     def _next_request(self) -> list[Any] | None:
         """The parts of all that came after the answer given last, until the next one; it need not have been sent."""

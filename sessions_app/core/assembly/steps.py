@@ -28,6 +28,7 @@ from sessions_app.core.run import (
     Retrieval,
     Step,
     ToolCall,
+    is_skipped,
 )
 from sessions_app.core.shared_values import once_each
 from sessions_app.core.spans.reading import ChatMessage, Reading, ResultPart, ToolDefinition
@@ -175,9 +176,17 @@ def put_output_tools(drafts: Sequence[Draft]) -> None:
     names = _output_tools(drafts)
     for draft in drafts if names else ():
         if isinstance(draft.call, ToolCall) and draft.name in names:
-            draft.call = replace(draft.call, is_output=True)
+            draft.call = _output_call(draft.call)
         if draft.node is not None and draft.converted is not None:
             draft.call = model_call(draft.node.reading, draft.converted, output_tools=names)
+
+
+def _output_call(call: ToolCall) -> ToolCall:
+    """No span tells how it ended: an output that was neither taken nor superfluous was refused, and what the model was
+    told of it says why."""
+    is_taken = call.result is None or call.result.value == OUTPUT_PROCESSED or is_skipped(call)
+    is_refused = call.outcome == "success" and not is_taken
+    return replace(call, is_output=True, outcome="retried" if is_refused else call.outcome)
 
 
 def _output_tools(drafts: Sequence[Draft]) -> set[str]:
@@ -240,7 +249,8 @@ def _tool_call(draft: Draft, told: Told) -> ToolCall:
         call_id=None if told.again_of else name(asked.call_id if asked else reading.call_id),
         arguments=payload_of(arguments, null_is_value=reading.has_arguments),
         result=payload_of(result, null_is_value=True) if has_result else None,
-        outcome=_outcome(draft, result) if has_result else ("crashed" if draft.error else None),
+        outcome=_outcome(draft, reading, result) if has_result else ("crashed" if draft.error else None),
+        retry=reading.retry if has_result else None,
     )
 
 
@@ -255,8 +265,10 @@ def _tool_name(call: ToolCall, told: Told) -> str:
     return call.tool_name if asked is None or (is_told and is_another_name(asked, call.tool_name)) else asked
 
 
-def _outcome(draft: Draft, result: JsonValue) -> str:
+def _outcome(draft: Draft, reading: Reading, result: JsonValue) -> str:
     """A failed call whose words the model was given failed; other values were an answer all the same."""
+    if reading.retry is not None:
+        return "retried"
     return "failed" if draft.error is not None and isinstance(result, str) else "success"
 
 

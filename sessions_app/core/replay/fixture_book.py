@@ -90,6 +90,10 @@ class FixtureBook:
         self._unused.remove(fixture)
         return fixture
 
+    def was_refused(self, call_id: str) -> bool:
+        """Whether the next recorded step of this output says that it was refused."""
+        return bool(self._refused.get(call_id))
+
     def refused_output(self, call_id: str, told: JsonValue) -> JsonValue:
         """In which words the recorded step of this output was refused; those that the model was told, where it says
         nothing."""

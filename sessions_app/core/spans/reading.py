@@ -164,6 +164,8 @@ class Reading:
     is_result_told_otherwise: bool = False
     is_result_quoted: bool = False
     """Whether the span spells the result as the JSON of a text."""
+    retry: JsonObject | None = None
+    """As `ToolCall.retry`, where the span says that the model was asked to try again."""
 
     # A search.
     query: JsonValue = None

@@ -9,7 +9,7 @@ from sessions_app.core.conventions.genai.messages import parts_in
 from sessions_app.core.conventions.genai.said import Said
 from sessions_app.core.embedded_json import parsed
 from sessions_app.core.payload import JsonObject, JsonValue
-from sessions_app.core.spans.attributes import as_text
+from sessions_app.core.spans.attributes import as_count, as_text
 from sessions_app.core.spans.provider_messages.messages import langchain_fields
 from sessions_app.core.spans.provider_messages.parts import plain
 from sessions_app.core.spans.reading import CallPart, Reading, ResultPart, ToolDefinition
@@ -18,6 +18,7 @@ _ARGUMENTS = ("gen_ai.tool.call.arguments", "tool_arguments", "gcp.vertex.agent.
 _RESULT = ("gen_ai.tool.call.result", "tool_response", "gcp.vertex.agent.tool_response")
 """Of the convention, of Pydantic AI's first format, of Google's ADK."""
 _SCHEMA = ("gen_ai.tool.json_schema", "gen_ai.tool.parameters")
+_RETRY = "pydantic_ai.tool.retry."
 _Captured = list[JsonValue]
 """One value, which may be null, or none."""
 
@@ -32,11 +33,19 @@ def add_tool_run(reading: Reading, said: Said, told: Told | None) -> None:
     name = reading.tool_name = said.take(as_text, "gen_ai.tool.name")
     reading.tools = _definition(name, said) if name else None
     reading.call_id = said.take(as_text, "gen_ai.tool.call.id") or _wrapped_id(wrapped)
+    reading.retry = _retry(said)
     if arguments:
         reading.arguments, reading.has_arguments = arguments[0], True
     if result:
         reading.result, reading.has_result = plain(result[0]), True
         reading.is_result_quoted = any(str(said.peek(name)).startswith('"') for name in _RESULT)
+
+
+def _retry(said: Said) -> JsonObject | None:
+    """What Pydantic AI says of a call that the model was asked to make again."""
+    cause = said.take(as_text, f"{_RETRY}cause")
+    counts = {name: said.take(as_count, f"{_RETRY}{name}") for name in ("attempt", "max_retries")}
+    return None if cause is None else {"cause": cause, **counts}
 
 
 def _definition(name: str, said: Said) -> tuple[ToolDefinition, ...] | None:
