@@ -474,8 +474,9 @@ def test_a_message_beside_the_answers_of_tools_is_judged(beside: list[Any], reas
     [
         {"type": "file", "content": {"kind": "binary", "data": "iVBORw==", "media_type": "image/png"}},
         {"type": "blob", "content": "iVBORw==", "mime_type": "image/png"},
+        {"type": "binary", "content": "iVBORw==", "media_type": "image/png"},
     ],
-    ids=["file", "blob"],
+    ids=["file", "blob", "binary"],
 )
 def test_a_file_in_an_answer_is_a_file(part: Any):
     answer = {"role": "assistant", "parts": [{"type": "text", "content": "Here."}, part]}
@@ -485,6 +486,27 @@ def test_a_file_in_an_answer_is_a_file(part: Any):
     assert said is not None
     assert [each["part_kind"] for each in said.value["parts"]] == ["text", "file"]
     assert said.value["parts"][1]["content"] == {"kind": "binary", "data": "iVBORw==", "media_type": "image/png"}
+
+
+def test_a_prompt_with_files_is_the_input_that_the_run_names():
+    """As Pydantic AI's formats before the fifth spell them; the run's input leaves them out."""
+    link = {"type": "image-url", "url": "https://shop.test/a.png"}
+    picture = {"type": "binary", "content": "iVBORw==", "media_type": "image/png"}
+    words = [{"type": "text", "content": each} for each in ("Is it", "this?")]
+    asked = [{"role": "user", "parts": [words[0], picture, link, words[1]]}]
+    run = made([span(1, name="root"), chat(2, asked, text("assistant", "Yes."))])
+
+    first = run.model_calls[0][1].history
+    assert first is not None
+    assert first.message.value["parts"][0]["content"] == [
+        "Is it",
+        {"kind": "binary", "data": "iVBORw==", "media_type": "image/png"},
+        {"kind": "image-url", "url": "https://shop.test/a.png"},
+        "this?",
+    ]
+    assert run.input is not None
+    assert run.input.value == "Is it\nthis?"
+    assert "input_contradicts" not in [reason.code for reason in judge(run).reasons]
 
 
 @pytest.mark.parametrize(

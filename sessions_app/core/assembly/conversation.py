@@ -324,7 +324,7 @@ def _request(
     has_other_ids = False
     for message in turn.messages:
         if message.role == "system":
-            parts.append({"part_kind": "system-prompt", "content": message.words("\n")})
+            parts.append(_system_part(message))
         else:
             for part in message.parts:
                 if isinstance(part, ResultPart):
@@ -338,6 +338,13 @@ def _request(
     whole = said if instructions is None and not is_exact else {**said, "instructions": instructions}
     order_told = "stood in another order than the calls" if in_order != parts else None
     return Payload.of_json(whole), results, "had ids of no open call" if has_other_ids else order_told
+
+
+def _system_part(message: ChatMessage) -> JsonObject:
+    match message.parts:
+        case (OtherPart(kind="tool-availability-delta", value=dict(said)),):
+            return {"part_kind": "tool-availability-delta", **said}
+    return {"part_kind": "system-prompt", "content": message.words("\n")}
 
 
 def _has_other_id(part: ResultPart, waiting: list[tuple[CallPart, str]]) -> bool:
@@ -400,11 +407,13 @@ def _spelled(part: OtherPart) -> str:
 
 def _file(part: OtherPart) -> JsonObject | None:
     """A file, or an image by its address, as Pydantic AI writes it; of other kinds their JSON is kept."""
-    if part.kind == "blob":
+    if part.kind in ("blob", "binary"):
         return _binary(part)
     value = part.value if isinstance(part.value, dict) else {}
     image = value.get("image_url")
     url = image.get("url") if isinstance(image, dict) else image
+    if part.kind == "image-url":  # Pydantic AI's formats before the fifth
+        url = value.get("url")
     if part.kind == "uri" and value.get("modality") == "image":
         url = value.get("uri")
     return {"kind": "image-url", "url": url} if isinstance(url, str) else None
@@ -412,13 +421,18 @@ def _file(part: OtherPart) -> JsonObject | None:
 
 def _binary(part: OtherPart) -> JsonObject | None:
     """None for what is no file, and where its bytes were left out."""
-    value: JsonObject = part.value if part.kind in ("blob", "file") and isinstance(part.value, dict) else {}
+    value: JsonObject = part.value if part.kind in _BYTES and isinstance(part.value, dict) else {}
     inside = value.get("content")
     file: JsonObject = inside if isinstance(inside, dict) else {}  # as our own export spells one
-    data, media_type = file.get("data", inside), file.get("media_type", value.get("mime_type"))
+    said = value.get("mime_type", value.get("media_type"))
+    data, media_type = file.get("data", inside), file.get("media_type", said)
     if not (isinstance(data, str) and isinstance(media_type, str) and _is_base64(data)):
         return None
     return {"kind": "binary", "data": data, "media_type": media_type}
+
+
+_BYTES = ("blob", "binary", "file")
+"""Kinds of parts that carry bytes; `binary` is that of Pydantic AI's formats before the fifth."""
 
 
 def _is_base64(text: str) -> bool:

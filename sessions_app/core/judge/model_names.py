@@ -10,6 +10,9 @@ from sessions_app.core.run import Run
 _VERSION = re.compile(r"([-@](\d{4}-?\d{2}-?\d{2}|\d{3,4}|latest))?")
 
 
+_FALLBACKS = "fallback:"
+
+
 def is_same_model(asked: str, answered: str) -> bool:
     """`openai:gpt-4o` and `gpt-4o-2024-08-06` are one model: an alias and a dated version."""
     asked, answered = (re.split(r"[:/]", name)[-1].lower() for name in (asked, answered))
@@ -22,6 +25,8 @@ def could_be_same_model(left: str | None, right: str | None) -> bool:
 
 
 def contradicting_model(run: Run) -> str | None:
-    """The model that the first request names, where it is another one than the run names."""
+    """The model that the first request names, where it is another one than the run names. Of Pydantic AI's fallbacks,
+    `fallback:one,other`, any may have been asked."""
     asked = next((call.model for _, call in main_models(run) if call.model), None)
-    return None if could_be_same_model(run.model, asked) else asked
+    named = (run.model or "").removeprefix(_FALLBACKS).split(",")
+    return None if any(could_be_same_model(name, asked) for name in named) else asked

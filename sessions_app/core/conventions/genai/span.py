@@ -22,6 +22,7 @@ from sessions_app.core.conventions.genai.messages import (
 from sessions_app.core.conventions.genai.retrieval import RESULT, add_retrieval
 from sessions_app.core.conventions.genai.said import Said, said_by
 from sessions_app.core.conventions.genai.tool_runs import add_tool_run
+from sessions_app.core.conventions.genai.tools_added import with_tools_added
 from sessions_app.core.conventions.steering import is_steering
 from sessions_app.core.embedded_json import parsed
 from sessions_app.core.payload import JsonObject, JsonValue
@@ -106,6 +107,8 @@ def _add_model(reading: Reading, said: Said) -> None:
 def _add_answer(reading: Reading, said: Said, told: Told, span: Span) -> None:
     reason = requests.finish_reason_of(said) or finish_reason_of(said.peek("gen_ai.output.messages"))
     reading.messages = said.take(input_of, "gen_ai.input.messages") or told.messages or said.take(input_of, _PROMPT)
+    if reading.framework == "pydantic-ai" and reading.messages is not None:
+        reading.messages = with_tools_added(reading.messages)
     reading.answer = _answer(said) or told.answer or said.take(answer_of, _COMPLETION)
     if reading.messages is None:
         reading.input = said.take(_body, "gcp.vertex.agent.llm_request")
