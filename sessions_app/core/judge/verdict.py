@@ -29,6 +29,7 @@ from sessions_app.core.judge.reading import (
 )
 from sessions_app.core.judge.reasons import Reason, reason_at
 from sessions_app.core.judge.retries import retry_gaps
+from sessions_app.core.judge.saved_outcome import saved_outcome_gaps
 from sessions_app.core.judge.unreadable import unreadable_contents, unreadable_messages, unreadable_parameters
 from sessions_app.core.payload import JsonObject
 from sessions_app.core.replay.plan import repeated_requests
@@ -239,6 +240,7 @@ GAP_CHECKS: tuple[GapCheck, ...] = (
     _missing_tool_answers,
     openai_gaps,
     copy_gaps,
+    saved_outcome_gaps,
     cut_values,
     call_step_gaps,
     outside_messages,
