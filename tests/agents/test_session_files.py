@@ -128,3 +128,17 @@ def test_an_order_of_answers_that_only_the_messages_tell_is_not_called_proven():
     assert proof_of_requests(calls, answers) == {"state": "proven", "reason": None}
     assert proof_of_requests(calls, answers[::-1]) == {"state": "not_comparable", "reason": taken}
     assert proof_of_requests(calls[::-1], answers) == {"state": "not_comparable", "reason": taken}
+
+
+@pytest.mark.parametrize("again", ["a", "other"])
+def test_an_answer_that_stands_twice_in_a_request_is_the_difference(again: str):
+    calls: Parts = [{"kind": "tool-call", "tool_name": "look", "args": {}, "tool_call_id": each} for each in "ab"]
+    answers = [
+        {"kind": "tool-return", "tool_name": "look", "content": content, "tool_call_id": call_id}
+        for content, call_id in (("a", "a"), ("b", "b"), (again, "a"))
+    ]
+
+    result, _ = replayed(record_of("", "Done.", ASKED, calls, answers, SAID))
+
+    assert result.divergence is not None
+    assert (result.divergence.step, result.divergence.path) == (4, "messages[2].parts[2]")
