@@ -152,7 +152,7 @@ def reenact(fixture: Fixture) -> Any:
     if call.outcome in WAITING:
         raise CallDeferred if call.outcome == "deferred" else ApprovalRequired
     if call.outcome == "failed":
-        raise ToolFailed(str(value))
+        raise ToolFailed(value)
     if call.outcome == "retried":
         is_invalid = (call.retry or {}).get("cause") == "validation_error"
         raise validation_error(call.tool_name, value) if is_invalid else ModelRetry(str(value))
