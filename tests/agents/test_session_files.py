@@ -9,6 +9,7 @@ import pytest
 from pydantic_ai import Agent
 
 from sessions_app.core.errors import RecordError
+from sessions_app.core.formats.detect import parse_document
 from sessions_app.core.formats.native import encode_native, parse_native
 from sessions_app.core.formats.session_file import parse_session_file
 from tests.recorder.replaying import assert_promise_kept, assert_reproduced, replayed
@@ -151,3 +152,16 @@ def test_an_answer_of_any_outcome_is_told_as_it_was_spelled(outcome: str, conten
     answer = {"kind": "tool-return", "tool_name": "find", "content": content, "tool_call_id": "a", "outcome": outcome}
 
     assert_reproduced(record_of("", "Done.", ASKED, calls, [answer], SAID))
+
+
+def test_outputs_of_items_in_another_order_than_the_calls_are_told_in_theirs():
+    calls = [{"type": "function_call", "name": "look", "arguments": "{}", "call_id": each} for each in "ab"]
+    outputs = [{"type": "function_call_output", "call_id": each, "output": each} for each in "ba"]
+    said = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Done."}]}
+    items = {"input": "go", "final_output": "Done.", "items": [*calls, *outputs, said]}
+    record = encode_native(parse_document(json.dumps(items).encode()))
+
+    assert_reproduced(record)
+    requests = replayed(record)[0].facts["proof"]["requests"]
+    assert requests["state"] == "not_comparable"
+    assert "the order in which tool answers were sent to the model" in requests["reason"]

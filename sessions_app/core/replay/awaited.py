@@ -14,9 +14,9 @@ from itertools import pairwise
 
 from sessions_app.core.history import History
 from sessions_app.core.payload import JsonObject, JsonValue
-from sessions_app.core.run import MESSAGES, SESSION_FILE, Awaited, Fixture, ModelCall, Run, Step, ToolCall
+from sessions_app.core.run import MESSAGES, OPENAI_ITEMS, SESSION_FILE, Awaited, Fixture, ModelCall, Run, Step, ToolCall
 
-_SAVED = (MESSAGES, SESSION_FILE)
+_SAVED = (MESSAGES, OPENAI_ITEMS, SESSION_FILE)
 _Pair = tuple[Step, ToolCall]
 _Told = tuple[int, int]
 """The step of a call that a tool answered or somebody denied, and its place among the calls of the model's answer."""
