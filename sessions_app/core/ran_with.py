@@ -25,6 +25,11 @@ def said_of(step: Step) -> JsonObject:
     return {name: step.extra[name] for name in FIELDS if name in step.extra}
 
 
+def told_of(step: Step) -> JsonObject:
+    """What a recorder says of a call that did not simply get the answer of its tool."""
+    return {name: step.extra[name] for name in ("tool_ran", "waits_with") if name in step.extra}
+
+
 def has_run(run: Run, step: Step) -> bool | None:
     """Whether the tool of an ended call began; None where that is not known."""
     said = tool_ran(step)

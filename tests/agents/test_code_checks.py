@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 from pydantic import BaseModel
-from pydantic_ai import Agent
+from pydantic_ai import Agent, ApprovalRequired, DeferredToolRequests
 from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.exceptions import ModelRetry, SkipToolExecution, ToolFailed
 
 from sessions_app.agents.own_code.registry import OwnAgent
 from sessions_app.core.compare.runs import compare_runs
 from sessions_app.core.replay.observed import Result
+from sessions_app.core.replay.produce import produced_run
 from sessions_app.core.run import Run
 from tests.agents.own_agents import observed_by, place, recorded_run, replayed_by
 from tests.recorder.scenarios import Play, Scripted, call, says
@@ -119,6 +120,60 @@ def test_two_recordings_differ_where_the_tool_began_in_one_alone():
 
     paths = {each.path for pair in compare_runs(refused, ran).steps for each in pair.differences}
     assert "tool_ran" in paths
+
+
+class AnswersInPlace(AbstractCapability[Any]):
+    """Of a tool that gives nothing either."""
+
+    async def wrap_tool_execute(self, ctx: Any, *, call: Any, tool_def: Any, args: Any, handler: Any) -> Any:
+        return None
+
+
+def noting(*capabilities: AbstractCapability[Any]) -> Play:
+    agent = Agent(Scripted(says(call("note", {}, "1")), says("Done.")), name="agent", capabilities=capabilities)
+
+    @agent.tool_plain
+    def note() -> None:
+        """Note."""
+
+    return Play(agent, "Note it.")
+
+
+def waiting(metadata: dict[str, Any] | None) -> Play:
+    model = Scripted(says(call("pay", {}, "1")))
+    agent = Agent(model, name="agent", output_type=[str, DeferredToolRequests])
+
+    @agent.tool_plain
+    def pay() -> None:
+        """Pay."""
+        raise ApprovalRequired(metadata=metadata)
+
+    return Play(agent, "Pay it.")
+
+
+@pytest.mark.parametrize(
+    ("then", "now", "path"),
+    [
+        (noting, lambda: noting(AnswersInPlace()), "tool_ran"),
+        (lambda: noting(AnswersInPlace()), noting, "tool_ran"),
+        (lambda: waiting(None), lambda: waiting({"k": 1}), "waits_with"),
+        (lambda: waiting({"k": 1}), lambda: waiting(None), "waits_with"),
+        (noting, noting, None),
+        (lambda: noting(AnswersInPlace()), lambda: noting(AnswersInPlace()), None),
+        (lambda: waiting({"k": 1}), lambda: waiting({"k": 1}), None),
+    ],
+)
+@pytest.mark.parametrize("runs_tools", [True, False])
+def test_a_run_and_its_replay_differ_where_the_replay_says_so(then: Any, now: Any, path: str | None, runs_tools: bool):
+    run = recorded_run(then)
+    result = with_code(run, now(), runs_tools=runs_tools)
+    assert result.observations is not None
+
+    found = compare_runs(run, produced_run(run, result.observations, run_id="again")).divergence
+
+    assert (found is None) == (result.divergence is None)
+    if runs_tools:
+        assert (place(result)[2], found and found.path) == (path, path)
 
 
 class Refund(BaseModel):

@@ -76,7 +76,8 @@ class OwnCalls:
         source = again if is_as_then and not self._gate.has_run(call) else source
         says = {} if outcome in WAITING | {"crashed"} else {"result": words}
         error = ErrorInfo(type=type(refusal).__name__, message=str(refusal)) if outcome == "crashed" else None
-        self._write_down(call, fixture, source, {**says, "outcome": outcome}, error)
+        told = self._told(call, refusal)
+        self._write_down(call, fixture, source, {**says, "outcome": outcome}, error, told=told)
         if not is_as_then or found is not None:
             found = found if is_as_then else None
             self._diverged(fixture, words, found, has_failed=outcome == "crashed")
@@ -101,7 +102,9 @@ class OwnCalls:
         denied = self._book.denied(call.tool_name, call.tool_call_id, raw_arguments(call))
         ran, fixture = self._gate.is_live(call), denied or self._take(call)
         beside = _beside(value)
-        self._write_down(call, fixture, "live" if ran else "own_code", {"result": now, "outcome": "success", **beside})
+        told: JsonObject = {} if self._runs_now(call) else {"tool_ran": False}
+        says = {"result": now, "outcome": "success", **beside}
+        self._write_down(call, fixture, "live" if ran else "own_code", says, told=told)
         if fixture is None:
             return
         self._stage.is_given_otherwise(fixture)
@@ -150,6 +153,14 @@ class OwnCalls:
         given = self._gate.given_now()
         return self._gate.has_run(call) or (given is not None and not code_behind(given))
 
+    def _told(self, call: ToolCallPart, refusal: Exception) -> JsonObject:
+        """As the recorder says it; nothing of a frozen tool, which ends as it ended then."""
+        runs = self._runs_now(call)
+        if runs and not self._gate.has_run(call):
+            return {}
+        metadata = plain(getattr(refusal, "metadata", None))
+        return {"tool_ran": runs} | ({} if metadata is None else {"waits_with": metadata})
+
     def _waits_otherwise(self, call: ToolCallPart, fixture: Fixture, refusal: Exception) -> Mismatch | None:
         """The tool put its call off and says other things to whoever decides; what a recording does not tell of
         is not compared."""
@@ -182,6 +193,8 @@ class OwnCalls:
         source: StepSource,
         now: JsonObject,
         error: ErrorInfo | None = None,
+        *,
+        told: JsonObject,
     ) -> None:
         arguments, step = raw_arguments(call), fixture.step if fixture else 0
         ask = ToolAsk(at=0, name=call.tool_name, call_id=call.tool_call_id, arguments=arguments, key="")
@@ -192,6 +205,7 @@ class OwnCalls:
             arguments,
             step,
             source=source,
+            told=told,
             **answer,
         )
 

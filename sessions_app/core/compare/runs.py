@@ -201,6 +201,7 @@ def _comparer(left: Run, right: Run, rules: VolatileRules, alignment: Alignment)
     return StepComparer(
         fields=FieldComparer(rules, tally),
         provider_http=FieldComparer(with_places_in_http(rules), tally),
+        runs=(left, right),
         left=messages_of(left),
         right=messages_of(right),
         left_states=RunStates(left),

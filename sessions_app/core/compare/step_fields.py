@@ -23,7 +23,7 @@ from sessions_app.core.compare.strict import Interner, same_json
 from sessions_app.core.history import messages
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.ran_with import FIELDS as GIVEN
-from sessions_app.core.ran_with import both_given, said_of
+from sessions_app.core.ran_with import both_given, has_run, said_of
 from sessions_app.core.run import (
     AgentCall,
     Chunk,
@@ -37,6 +37,7 @@ from sessions_app.core.run import (
     ToolCall,
     answered,
     asked,
+    tool_ran,
 )
 from sessions_app.core.state import PatchError, after_steps
 
@@ -97,6 +98,7 @@ class StepComparer:
     fields: FieldComparer
     provider_http: FieldComparer
     """For the HTTP of a model's step."""
+    runs: tuple[Run, Run]
     left: RunMessages
     right: RunMessages
     left_states: RunStates
@@ -213,12 +215,23 @@ class StepComparer:
     def _said_by_recorder(self, left: Step, right: Step) -> Iterator[Difference]:
         """What a replay makes holds none of it."""
         for name in _SAID:
-            one, other = left.extra.get(name, MISSING), right.extra.get(name, MISSING)
+            one, other = self._sides(name, left, right)
             sides = sum(each is not MISSING for each in (one, other))
-            if sides == 2 or (sides == 1 and self.are_of_one_recorder):
+            if sides == 2 or (sides == 1 and self._is_told(name, left, right)):
                 yield from self.fields.present(name, one, other)
         yield from self._given(left, right)
         yield from self._left_out(left, right)
+
+    def _is_told(self, name: str, *steps: Step) -> bool:
+        """Whether a step that does not say it had none of it."""
+        are_known = name == "waits_with" and all(tool_ran(step) is not None for step in steps)
+        return are_known or self.are_of_one_recorder
+
+    def _sides(self, name: str, *steps: Step) -> list[JsonValue | Missing]:
+        """That a tool ran is known, too, of a call that simply got its answer, of which a recorder does not say it."""
+        said: list[JsonValue | Missing] = [step.extra.get(name, MISSING) for step in steps]
+        ran: list[JsonValue | Missing] = [has_run(run, step) for run, step in zip(self.runs, steps, strict=True)]
+        return ran if name == "tool_ran" and None not in ran else said
 
     def _left_out(self, left: Step, right: Step) -> Iterator[Difference]:
         """What rules leave out, which thereby is counted."""

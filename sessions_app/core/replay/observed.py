@@ -76,6 +76,8 @@ class ObservedCall:
     given: JsonObject | None = None
     """What is to be said of the arguments that came to the tool (`core/replay/ran_with.py`); None where none was heard
     of."""
+    told: JsonObject = field(default_factory=dict)
+    """`tool_ran` and `waits_with`, as the recorder says them of a call that did not simply get its tool's answer."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

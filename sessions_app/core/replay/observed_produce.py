@@ -8,7 +8,7 @@ from dataclasses import replace
 from sessions_app.core.compare.strict import same_json
 from sessions_app.core.guardrails import guardrail_fields
 from sessions_app.core.payload import JsonObject, Payload
-from sessions_app.core.ran_with import TOLD, is_told, said_of
+from sessions_app.core.ran_with import TOLD, is_told, said_of, told_of
 from sessions_app.core.replay.asked_model import asked_in
 from sessions_app.core.replay.fixture_book import recorded_arguments
 from sessions_app.core.replay.observed_comparison import ObservedComparison, is_same_answer
@@ -18,7 +18,7 @@ from sessions_app.core.replay.produce import parameters_in_shape, played_back, s
 from sessions_app.core.replay.projection import Projection, in_shape_of
 from sessions_app.core.replay.raw_answers import RAW
 from sessions_app.core.replay.rewriting import sent_otherwise
-from sessions_app.core.run import ModelCall, ParentLink, Run, StateChange, Step, StepSource, ToolCall
+from sessions_app.core.run import ModelCall, ParentLink, Run, StateChange, Step, StepSource, ToolCall, tool_ran
 from sessions_app.core.unplayed import loop_steps
 
 
@@ -95,7 +95,7 @@ class _Produced:
         step, source = pair.observed, self._seen.sources[pair.observed.index]
         error = None if is_stop(pair) else step.error
         if pair.recorded is None:
-            return replace(step, source=source, error=error, state=self._state(pair), extra=_said(step))
+            return replace(step, source=source, error=error, state=self._state(pair), extra=_said(step, self._tools))
         return replace(
             pair.recorded,
             index=step.index,
@@ -110,7 +110,7 @@ class _Produced:
             state=self._state(pair),
             http=step.http if self._tools == "run" else pair.recorded.http,
             source=pair.recorded.source if source == "recorded" else source,
-            extra=_said(step),
+            extra=_said(step, self._tools),
         )
 
     def _state(self, pair: Pair) -> StateChange | None:
@@ -151,10 +151,11 @@ class _Produced:
         )
 
 
-def _said(step: Step) -> JsonObject:
-    """What a recorder says beside the messages."""
+def _said(step: Step, tools: Tools) -> JsonObject:
+    """What a recorder says beside the messages; of a frozen tool, which ends as it ended then, that it was come to."""
+    told = told_of(step) if tools == "run" or tool_ran(step) is False else {}
     raw = {RAW: step.extra[RAW]} if RAW in step.extra else {}
-    return said_of(step) | raw | dict.fromkeys(sorted(sent_otherwise(step)), True)
+    return said_of(step) | told | raw | dict.fromkeys(sorted(sent_otherwise(step)), True)
 
 
 def _have_same_names(recorded: Sequence[Payload] | None, now: Sequence[Payload] | None) -> bool:

@@ -116,9 +116,9 @@ class _Rebuilt:
         return played_back(step, beside)
 
     def _given(self, step: Step) -> JsonObject:
-        """What the replay heard of the arguments of a tool."""
+        """What the replay heard of a call, and of the arguments of its tool."""
         call = self._calls.get(step.index)
-        return (call.given if call else None) or {}
+        return {} if call is None else {**(call.given or {}), **call.told}
 
     def _ends_at(self, step: Step) -> bool:
         if not isinstance(step.call, ModelCall) or step.parent is not None:
