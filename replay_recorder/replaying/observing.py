@@ -154,8 +154,8 @@ async def _pydantic_ai(replay: Replay, http: ToolHttp | None) -> None:
         turns = Turns(recording)
         tools = [doubles.RunningTools(replay.stops, turns, http), doubles.LateAnswers(turns)]
     arguments = {
-        **own.arguments,
         **started,
+        **own.arguments,
         "model": doubles.ReplayModel(recording, replay.on_difference, replay.stops, name=name, settings=settings),
         "capabilities": [*(own.arguments.get("capabilities") or ()), DecidedByHand(decisions), *tools],
         "deps": own.deps,

@@ -284,7 +284,8 @@ class _Streamed:
 
 
 class PreparedAgent:
-    """The team's agent with all that a replay adds to its runs; outputs come as JSON."""
+    """The team's agent with all that a replay adds to its runs; outputs come as JSON. What it is registered with takes
+    the place of what the run was started with."""
 
     def __init__(self, own: OwnAgent, deps: Any, model: ReplayModel, policy: FrozenPolicy) -> None:
         self._agent = own.agent
@@ -292,16 +293,16 @@ class PreparedAgent:
         self._added = {**own.arguments, "deps": deps, "model": model, "capabilities": capabilities}
 
     async def run(self, prompt: Any, **given: Any) -> _Ended:
-        return _Ended(_plain_output((await self._agent.run(prompt, **self._added, **given)).output))
+        return _Ended(_plain_output((await self._agent.run(prompt, **{**given, **self._added})).output))
 
     @asynccontextmanager
     async def run_stream(self, prompt: Any, **given: Any) -> AsyncIterator[_Streamed]:
-        async with self._agent.run_stream(prompt, **self._added, **given) as streamed:
+        async with self._agent.run_stream(prompt, **{**given, **self._added}) as streamed:
             yield _Streamed(streamed)
 
     @asynccontextmanager
     async def run_stream_events(self, prompt: Any, **given: Any) -> AsyncIterator[AsyncIterator[Any]]:
-        async with self._agent.run_stream_events(prompt, **self._added, **given) as events:
+        async with self._agent.run_stream_events(prompt, **{**given, **self._added}) as events:
             yield _with_plain_output(events)
 
 
