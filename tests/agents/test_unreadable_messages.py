@@ -48,6 +48,15 @@ REQUEST = {
     "state": "complete",
     "metadata": {"a": 1},
 }
+ATTEMPT = {
+    "model_name": "m",
+    "provider_name": "p",
+    "outcome": "error",
+    "error": "E: no",
+    "timestamp": "2026-01-01T00:00:00Z",
+    "duration": "PT1S",
+    "usage": None,
+}
 RESPONSE = {
     "kind": "response",
     "parts": [
@@ -60,6 +69,8 @@ RESPONSE = {
     ],
     "usage": USAGE,
     "finish_reason": "stop",
+    "failed_attempts": [ATTEMPT],
+    "workspace_ref": {"provider": "p", "id": "w"},
 }
 WHOLE: dict[str, Any] = {"request": REQUEST, "response": RESPONSE}
 ABSENT = object()

@@ -5,7 +5,7 @@ Fields that the library fills in by itself are null where they were not captured
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Annotated, Any, Generic, Literal, Required, TypeVar
 
@@ -229,6 +229,23 @@ class Usage(TypedDict, total=False):
     cost: Decimal | None
 
 
+class Attempt(TypedDict, total=False):
+    """A request to another model that came before, and gave no answer."""
+
+    model_name: Required[str]
+    provider_name: Text
+    outcome: Required[Literal["error", "rejected"]]
+    error: Text
+    timestamp: Required[datetime]
+    duration: Required[timedelta]
+    usage: Usage | None
+
+
+class Workspace(TypedDict):
+    provider: str
+    id: str
+
+
 class _Message(TypedDict, total=False):
     run_id: Text
     conversation_id: Text
@@ -255,8 +272,8 @@ class Response(_Message, total=False):
     provider_details: Details
     provider_response_id: Text
     finish_reason: Literal["stop", "length", "content_filter", "tool_call", "error"] | None
-    failed_attempts: list[Object] | None
-    workspace_ref: Details
+    failed_attempts: list[Attempt] | None
+    workspace_ref: Workspace | None
     history_digest: Text
 
 

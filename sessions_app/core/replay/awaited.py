@@ -64,8 +64,8 @@ def _waited(told: list[_Told], denied: set[int]) -> dict[int, Awaited]:
 
 
 def _told(call: ModelCall, after: History | None, calls: list[_Pair]) -> Iterator[_Told]:
-    """In the order of the message behind the answer, each once: an answer that stands there twice is no order. Calls that
-    share an id cannot be told apart."""
+    """In the order of the message behind the answer, each once: what stands there again is no order. Calls that share
+    an id cannot be told apart."""
     asked = [part.get("tool_call_id") for part in _parts(call.response.value if call.response else None, "tool-call")]
     steps = {each.call_id: step.index for step, each in calls if asked.count(each.call_id) == 1}
     for part in _parts(after.message.value if after else None, "tool-return", "retry-prompt"):
