@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from copy import copy, deepcopy
-from typing import Any
+from typing import Any, cast
 
 from pydantic import ValidationError
 from pydantic_ai.capabilities import AbstractCapability
@@ -152,7 +152,7 @@ def reenact(fixture: Fixture) -> Any:
     if call.outcome in WAITING:
         raise CallDeferred if call.outcome == "deferred" else ApprovalRequired
     if call.outcome == "failed":
-        raise ToolFailed(value)
+        raise ToolFailed(cast(Any, value))  # which the library tells as it is
     if call.outcome == "retried":
         is_invalid = (call.retry or {}).get("cause") == "validation_error"
         raise validation_error(call.tool_name, value) if is_invalid else ModelRetry(str(value))

@@ -144,7 +144,7 @@ class Observer(AbstractCapability[None]):
             answer = decided.get(call.tool_call_id)
             if answer is not None and call.tool_call_id not in results.approvals:
                 was_denied = answer.outcome == "denied"
-                results.approvals[call.tool_call_id] = ToolDenied(answer.content) if was_denied else True
+                results.approvals[call.tool_call_id] = ToolDenied(cast(Any, answer.content)) if was_denied else True
         for call in requests.calls:
             if call.tool_call_id in decided:
                 results.calls[call.tool_call_id] = await self._given_outside(call)
