@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -56,6 +57,29 @@ def test_one_changed_byte_of_an_answer_diverges_there(name: str):
     assert [outcome(run) for run in sound.runs] == [("reproduced", None, None)]
     told_next = [step.index for step, _ in sound.runs[0].model_calls][1]
     assert [outcome(run) for run in changed.runs] == [("diverged", told_next, path)]
+
+
+def test_the_changed_one_of_several_past_calls_is_named():
+    """The convention spells calls as a text in an answer, and as an object where a request sends them back."""
+
+    def change(spans: list[Span]) -> list[Span]:
+        return [_with_other_city(span) for span in spans]
+
+    changed = replace(Capture(CHOICE / "vercel-ai-openinference/parallel_tools"), change=change)
+
+    found = [outcome(run) for run in changed.runs]
+
+    assert found == [("diverged", 6, "messages[1].parts[4].args")]
+
+
+def _with_other_city(span: Span) -> Span:
+    """In the last of four calls that a request sends back."""
+    told = span.attributes.get("ai.prompt.messages")
+    messages = json.loads(told) if isinstance(told, str) else []
+    calls = [part for each in messages for part in each["content"] if "toolCallId" in part and "input" in part]
+    for call in calls[3:4]:
+        call["input"]["city"] = call["input"]["city"].upper()
+    return replace(span, attributes={**span.attributes, "ai.prompt.messages": json.dumps(messages)}) if calls else span
 
 
 def _changed(span: Span, name: str) -> Span:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from operator import is_
 
@@ -113,6 +113,8 @@ class Conversations:
         """By the identity of their messages, which calls of one conversation share; the turn keeps these alive."""
         self._told: dict[int, _Told] = {}
         """The newest list of messages of each conversation, by the identity of the first one."""
+        self._spellings: dict[tuple[str | None, int], JsonValue] = {}
+        """The arguments of each call as its answer gave them, by its id and what it says."""
 
     def take(
         self,
@@ -134,6 +136,7 @@ class Conversations:
         first = len(known.keys) - len(before) if known else 0
         history, results, start, other_results = self._extended(known, told.turns, first, instructions)
         response, calls = _response(answer, len(told.turns), model)
+        self._spellings |= {self._call_key(call): call.arguments for call, _ in calls}
         if history is not None and response is not None and answer is not None:
             key, text, _ = self._numbers_of(Turn(is_answer=True, messages=(answer,)))
             ended = _Known(
@@ -207,7 +210,7 @@ class Conversations:
         others: str | None = None
         for position, turn in enumerate(turns[first:], start=first):
             if turn.is_answer:
-                response, calls = _response_of_turn(turn, position, None)
+                response, calls = _response_of_turn(self._as_given(turn), position, None)
                 history, ids = History(history, response), list(calls)
             else:
                 start = history
@@ -216,6 +219,21 @@ class Conversations:
                 results |= given
                 history = History(history, request)
         return history, results, start, others
+
+    def _as_given(self, turn: Turn) -> Turn:
+        """An answer that a request sends back changed: calls that say what they did keep their spelling."""
+        if self._is_exact:
+            return turn
+        said = (replace(each, parts=tuple(map(self._call_as_given, each.parts))) for each in turn.messages)
+        return replace(turn, messages=tuple(said))
+
+    def _call_as_given(self, part: Part) -> Part:
+        if not isinstance(part, CallPart):
+            return part
+        return replace(part, arguments=self._spellings.get(self._call_key(part), part.arguments))
+
+    def _call_key(self, call: CallPart) -> tuple[str | None, int]:
+        return call.call_id, self._number(_part_key(call))
 
     def _numbers_of(self, turn: Turn) -> tuple[int, int, int]:
         """Its key, its text and its roles."""
