@@ -16,6 +16,7 @@ from pydantic_ai.models.instrumented import InstrumentationSettings
 
 from sessions_app.core.assembly.run import assemble
 from sessions_app.core.run import Run
+from sessions_app.core.spans.span import Span
 from tests.agents.own_agents import own, place, replayed_by
 from tests.recorder import scenarios
 from tests.recorder.scenarios import Play, Scripted, call, says
@@ -30,12 +31,16 @@ STRUCTURED = (
 
 
 def run_of_spans(play: Play, version: Any = 5) -> Run:
+    return assemble(spans_of_play(play, version), is_closed=True)
+
+
+def spans_of_play(play: Play, version: Any = 5) -> list[Span]:
     """What the library's own instrumentation sends of it."""
     exporter, provider = InMemorySpanExporter(), TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
     instrumented = Instrumentation(InstrumentationSettings(tracer_provider=provider, version=version))
     asyncio.run(play.agent.run(play.prompt, capabilities=[instrumented], **play.arguments))
-    return assemble([as_received(span) for span in exporter.get_finished_spans()], is_closed=True)
+    return [as_received(span) for span in exporter.get_finished_spans()]
 
 
 @pytest.mark.parametrize("version", [5, 6])

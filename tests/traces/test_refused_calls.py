@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date
 from typing import Any
 
@@ -9,14 +10,15 @@ import pytest
 from pydantic import BaseModel
 from pydantic_ai import Agent, ModelRetry
 
+from sessions_app.core.assembly.run import assemble
 from sessions_app.core.compare.runs import compare_runs
 from sessions_app.core.formats.native import encode_native
 from sessions_app.core.judge.verdict import judge
 from sessions_app.core.run import Run, ToolCall
 from tests.agents.own_agents import own, replayed_by
-from tests.recorder.replaying import replayed
+from tests.recorder.replaying import assert_promise_kept, replayed
 from tests.recorder.scenarios import Play, Scripted, call, says
-from tests.traces.test_own_code import run_of_spans
+from tests.traces.test_own_code import run_of_spans, spans_of_play
 
 NO_OBJECT = ['{"x": 1', "null", "[]", '"text"', '{"x": 1} trailing']
 NO_FIT = ["", '{"x": "abc"}', '{"X": 1}']
@@ -68,6 +70,18 @@ def test_the_code_that_refused_it_then_refuses_it_again(make):
     result = replayed_by(run_of_spans(make("[]")), own(make("[]")))
 
     assert (result.verdict, result.divergence, result.error) == ("reproduced", None, None)
+
+
+@pytest.mark.parametrize("result", [None, "other"])
+def test_a_span_that_tells_of_a_call_again_is_judged(result):
+    spans = spans_of_play(asks_for_a_tool('{"x": 1}'))
+    of_tool = next(span for span in spans if span.name == "execute_tool find")
+    said = {} if result is None else {"gen_ai.tool.call.result": result}
+    again = replace(of_tool, span_id="00aa00aa00aa00aa", attributes={**of_tool.attributes, **said})
+
+    judged = assert_promise_kept(encode_native(assemble([*spans, again], is_closed=True)))
+
+    assert [(reason.code, reason.step) for reason in judged.reasons] == [("call_contradicted", 3)]
 
 
 def assert_agrees(run: Run) -> None:

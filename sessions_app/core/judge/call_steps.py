@@ -34,6 +34,7 @@ from sessions_app.core.run import (
     OPENAI_AGENTS,
     PYDANTIC_AI,
     SKIPPED,
+    SPANS,
     TOLD_TO_THE_MODEL,
     WAITING,
     ModelCall,
@@ -47,6 +48,8 @@ from sessions_app.core.run import (
 def call_step_gaps(run: Run) -> Iterator[Reason]:
     if run.source_format == "native" or run.is_told_by_others:
         yield from islice(_steps_of_other_calls(run), 1)
+    if run.source_format == SPANS:
+        yield from islice(_calls_told_twice(run), 1)
     if run.source_format == "native":
         yield from islice(_steps_without_calls(run), 1)
         yield from islice(_steps_out_of_place(run), 1)
@@ -87,6 +90,17 @@ def _steps_of_other_calls(run: Run) -> Iterator[Reason]:
             elif len(parts) == 1 and _is_respelled(run, answer, call.arguments, parts[0]):
                 message = f"The arguments of {step_name(step)} spell a number otherwise than the model did."
                 yield reason_at(run, "spelling_contradicted", message, step)
+
+
+def _calls_told_twice(run: Run) -> Iterator[Reason]:
+    """More spans of one call than answers asked for it, of which none is a failed attempt at it."""
+    asked = Counter(str(part.get("tool_call_id")) for _, parts in _answers(run) for part in parts)
+    told: Counter[str | None] = Counter()
+    for step, call in run.tool_calls:
+        told[call.call_id] += 1
+        if call.call_id in asked and told[call.call_id] > asked[call.call_id]:
+            message = f"S{step_name(step)[1:]} tells of a call of which another span told before."
+            yield reason_at(run, "call_contradicted", message, step)
 
 
 def _is_respelled(run: Run, answer: int | None, arguments: Payload, part: JsonObject) -> bool:
