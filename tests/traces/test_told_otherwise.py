@@ -177,6 +177,39 @@ def _with(spans: list[Span], at: int, name: str, said: str) -> list[Span]:
     return [*spans[:at], other, *spans[at + 1 :]]
 
 
+@pytest.mark.parametrize("said", ["done all ", "done all\\n", " done all", '\\"done all\\"'])
+def test_a_last_answer_with_white_space_or_quotes_that_the_output_lacks_is_not_proven(
+    spans: list[Span], said: str
+) -> None:
+    run, result = replayed_of(changed(spans, SECOND, "gen_ai.output.messages", "done all", said))
+
+    assert text(run.output) == "done all"
+    assert result.verdict != "reproduced"
+    assert "outcome" not in proven(result)
+
+
+@pytest.mark.parametrize("said", ["thinking ", "thinking\\n", "\\nthinking"])
+def test_an_earlier_answer_with_other_white_space_than_the_next_request_tells_is_not_proven(said: str) -> None:
+    answers = Scripted(says("thinking", call("stock", {"sku": "A"}, "c1")), says("done"))
+    played = recorded_run(lambda: Play(Agent(answers, tools=[stock]), "go"))
+    whole = [_plain(span) for span in decode_traces(export_run(played), is_json=True).spans]
+
+    for becomes, is_another in (("thinking", False), (said, True)):
+        _, result = replayed_of(changed(whole, CHAT, "gen_ai.output.messages", "thinking", becomes))
+        assert ("requests" in proven(result)) is not is_another
+        reason = result.facts["proof"]["requests"]["reason"] or ""
+        assert ("tells white space around a message otherwise than the one before it" in reason) is is_another
+
+
+@pytest.mark.parametrize("said", ["check ", "check\\n"])
+def test_a_prompt_with_other_white_space_than_the_request_before_tells_is_not_proven(
+    spans: list[Span], said: str
+) -> None:
+    _, result = replayed_of(changed(spans, SECOND, "gen_ai.input.messages", "check", said))
+
+    assert "requests" not in proven(result)
+
+
 def test_another_input_than_the_prompt_is_the_input(spans: list[Span]) -> None:
     run, result = replayed_of(changed(spans, ROOT, "gen_ai.input.messages", "check", "Please check it"))
 

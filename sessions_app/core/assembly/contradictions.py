@@ -78,13 +78,14 @@ def _printed(value: JsonValue) -> str:
 
 
 def is_another_text(text: str, said: JsonValue) -> bool:
-    """Whether a text stands nowhere in what another span says that it was."""
-    return not (same_value(text, said) or any(_is_told_in(text, leaf) for leaf in leaves(parsed(said))))
+    """Whether a text stands nowhere in what another span says that it was. White space and quotes belong to a text."""
+    is_value = not isinstance(parsed(said), str) and same_value(text, said)
+    return not (is_value or any(_is_told_in(text, leaf) for leaf in leaves(parsed(said))))
 
 
 def _is_told_in(text: str, said: str) -> bool:
     """As it is, cut, or inside of something that was printed."""
-    return text.strip() == said.strip() or _is_cut_of(said, text.strip()) or _is_printed_in(text.strip(), said)
+    return text == said or _is_cut_of(said, text) or _is_printed_in(text, said)
 
 
 def _is_printed_in(text: str, said: str) -> bool:

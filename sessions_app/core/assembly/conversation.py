@@ -69,6 +69,8 @@ class Converted:
     """The first role of a message that nobody here knows."""
     has_other_roles: bool = False
     """Whether an earlier request named other roles for the same messages."""
+    has_other_space: bool = False
+    """Whether an earlier request or answer had other white space around the same texts."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -80,22 +82,27 @@ class _Known:
     """What was said beside calls of tools, 0 for nothing."""
     roles: tuple[int, ...]
     """As its requests spelled them, 0 for an answer that none has sent back."""
+    words: tuple[int, ...]
+    """The texts with the white space around them, 0 for none."""
     history: History
     ids: tuple[tuple[CallPart, str], ...]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Told:
-    """The messages of one call in turns, with the key and the text of each."""
+    """The messages of one call in turns, with the numbers of each."""
 
     messages: list[ChatMessage]
     turns: tuple[Turn, ...]
     keys: tuple[int, ...]
     texts: tuple[int, ...]
     roles: tuple[int, ...]
+    words: tuple[int, ...]
 
 
-_NOTHING_TOLD = _Told(messages=[], turns=(), keys=(), texts=(), roles=())
+_NOTHING_TOLD = _Told(messages=[], turns=(), keys=(), texts=(), roles=(), words=())
+_Numbers = tuple[int, int, int, int]
+"""Of a turn: its key, its text, its roles and its words."""
 
 
 class Conversations:
@@ -109,7 +116,7 @@ class Conversations:
         self._is_exact = is_exact
         self._known: list[_Known] = []
         self._numbers: dict[bytes, int] = {}
-        self._known_turns: dict[tuple[int, ...], tuple[Turn, tuple[int, int, int]]] = {}
+        self._known_turns: dict[tuple[int, ...], tuple[Turn, _Numbers]] = {}
         """By the identity of their messages, which calls of one conversation share; the turn keeps these alive."""
         self._told: dict[int, _Told] = {}
         """The newest list of messages of each conversation, by the identity of the first one."""
@@ -138,11 +145,12 @@ class Conversations:
         response, calls = _response(answer, len(told.turns), model)
         self._spellings |= {self._call_key(call): call.arguments for call, _ in calls}
         if history is not None and response is not None and answer is not None:
-            key, text, _ = self._numbers_of(Turn(is_answer=True, messages=(answer,)))
+            key, text, _, words = self._numbers_of(Turn(is_answer=True, messages=(answer,)))
             ended = _Known(
                 keys=(*keys, key),
                 texts=(*texts, text),
                 roles=(*roles, 0),
+                words=(*told.words, words),
                 history=History(history, response),
                 ids=calls,
             )
@@ -158,6 +166,7 @@ class Conversations:
             other_results=other_results,
             unknown_role=_unknown_role(messages, answer),
             has_other_roles=known is not None and not _agree(known.roles, roles),
+            has_other_space=known is not None and not _agree(known.words, told.words),
         )
 
     def _answer_alone(self, answer: ChatMessage | None, apart: str | None, model: str | None) -> Converted:
@@ -188,9 +197,10 @@ class Conversations:
         told = self._told[key] = _Told(
             messages=messages,
             turns=(*settled, *turns),
-            keys=(*before.keys[: len(settled)], *(key for key, _, _ in numbers)),
-            texts=(*before.texts[: len(settled)], *(text for _, text, _ in numbers)),
-            roles=(*before.roles[: len(settled)], *(roles for _, _, roles in numbers)),
+            keys=(*before.keys[: len(settled)], *(key for key, _, _, _ in numbers)),
+            texts=(*before.texts[: len(settled)], *(text for _, text, _, _ in numbers)),
+            roles=(*before.roles[: len(settled)], *(roles for _, _, roles, _ in numbers)),
+            words=(*before.words[: len(settled)], *(words for _, _, _, words in numbers)),
         )
         return told
 
@@ -235,12 +245,11 @@ class Conversations:
     def _call_key(self, call: CallPart) -> tuple[str | None, int]:
         return call.call_id, self._number(_part_key(call))
 
-    def _numbers_of(self, turn: Turn) -> tuple[int, int, int]:
-        """Its key, its text and its roles."""
+    def _numbers_of(self, turn: Turn) -> _Numbers:
         identity = tuple(map(id, turn.messages))
         known = self._known_turns.get(identity)
         if known is None:
-            numbers = self._key(turn), self._text(turn), self._roles(turn.messages)
+            numbers = self._key(turn), self._text(turn), self._roles(turn.messages), self._words(turn)
             known = self._known_turns[identity] = (turn, numbers)
         return known[1]
 
@@ -256,6 +265,10 @@ class Conversations:
             return 0
         words = "".join(message.words("\n") for message in turn.messages).strip()
         return self._number(words) if words else 0
+
+    def _words(self, turn: Turn) -> int:
+        texts = [part.text for part in turn.parts if isinstance(part, TextPart) and part.text.strip()]
+        return self._number(["words", *texts]) if texts else 0
 
     def _roles(self, messages: Sequence[ChatMessage]) -> int:
         """As they are spelled, each once for messages that follow on each other; 0 where none is."""

@@ -390,7 +390,8 @@ def _extra(draft: Draft) -> JsonObject:
     tools = {"tools_told": "otherwise"} if draft.node.reading.are_tools_told_otherwise else {}
     return {
         **told_by(draft.node),
-        **_other_roles(draft.converted),
+        **unknown_role(draft.converted),
+        **_past_told(draft.converted),
         **respelled_tool(draft),
         **told,
         **named,
@@ -438,9 +439,12 @@ def unknown_role(converted: Converted | None) -> JsonObject:
     return {} if role is None else {"unknown_role": role}
 
 
-def _other_roles(converted: Converted | None) -> JsonObject:
-    past = {"past_told": "the role of a message"} if converted is not None and converted.has_other_roles else {}
-    return {**unknown_role(converted), **past}
+def _past_told(converted: Converted | None) -> JsonObject:
+    if converted is not None and converted.has_other_roles:
+        return {"past_told": "the role of a message"}
+    if converted is not None and converted.has_other_space:
+        return {"past_told": "white space around a message"}
+    return {}
 
 
 def _result_told(told: Told | None) -> JsonObject:
