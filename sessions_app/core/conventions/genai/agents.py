@@ -23,6 +23,8 @@ def add_agent_run(reading: Reading, said: Said, told: Told | None) -> None:
     begun, ended = said.take(_task_input, "gen_ai.task.input"), said.take(_task_output, "gen_ai.task.output")
     reading.input = _first((_new_prompt(said), _newest_prompt(asked), begun))
     reading.output = _first((said.take(_final, "final_result"), _text(answer), ended))
+    if reading.framework == "strands-agents" and isinstance(reading.output, str):
+        reading.output = reading.output.removesuffix("\n")  # which Strands puts behind the text of each result
     if reading.kind == "agent":
         reading.conversation = _all_messages(said) or _together(asked, answer)
         _add_states(reading, _in_state(begun), _in_state(ended))
