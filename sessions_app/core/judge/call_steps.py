@@ -94,11 +94,11 @@ def _steps_of_other_calls(run: Run) -> Iterator[Reason]:
 
 def _calls_told_twice(run: Run) -> Iterator[Reason]:
     """More spans of one call than answers asked for it, of which none is a failed attempt at it."""
-    asked = Counter(str(part.get("tool_call_id")) for _, parts in _answers(run) for part in parts)
-    told: Counter[str | None] = Counter()
+    asked: Counter[JsonValue] = Counter(part.get("tool_call_id") for _, parts in _answers(run) for part in parts)
+    told: Counter[JsonValue] = Counter()
     for step, call in run.tool_calls:
         told[call.call_id] += 1
-        if call.call_id in asked and told[call.call_id] > asked[call.call_id]:
+        if told[call.call_id] > asked[call.call_id] > 0:
             message = f"S{step_name(step)[1:]} tells of a call of which another span told before."
             yield reason_at(run, "call_contradicted", message, step)
 
