@@ -31,6 +31,7 @@ _WHOLES = {
     "steps": "the step",
     "tool_name": "the name of the tool",
     "tool_ran": "whether the tool ran",
+    "agents_inside": "the agents that ran inside of the tool",
     "tools": "the tools",
 }
 _NAMED = {"args": "argument", "arguments": "argument", "settings": "setting"}

@@ -204,6 +204,26 @@ def test_an_agent_inside_of_a_tool_has_no_answer():
     assert result.facts["asked_for"]["tool"] == "the model of agent 'inner'"
 
 
+def test_a_tool_that_runs_no_agent_any_more_is_a_difference_at_its_step():
+    def make(*script: Any) -> Play:
+        agent: Agent[None, str] = Agent(Scripted(*script), name="outer")
+
+        @agent.tool_plain
+        async def delegate(task: str) -> str:
+            """Delegate."""
+            return "Inner."
+
+        return Play(agent, "Go")
+
+    then = recorded_run(lambda: delegating(says(call("delegate", {"task": "t"}, "d")), says("Done.")))
+    result = replayed_by(then, own(make()), runs_tools=True)
+
+    assert place(result) == ("diverged", 2, "agents_inside")
+    assert result.divergence is not None
+    assert (result.divergence.recorded, result.divergence.replayed) == (["inner"], [])
+    assert place(replayed_by(then, own(make()))) == ("reproduced", None, None)
+
+
 def test_a_message_that_a_tool_adds_is_added_again():
     def make(*script: Any, words: str = "note!") -> Play:
         agent: Agent[None, str] = Agent(Scripted(*script), name="noting")

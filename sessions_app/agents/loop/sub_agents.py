@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 
 from pydantic_ai import Agent
 from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering
+from pydantic_ai.messages import ToolCallPart
 from pydantic_ai.models import Model, ModelRequestContext
 from pydantic_ai.tools import RunContext
 from pydantic_ai.toolsets import AbstractToolset
@@ -19,7 +20,21 @@ from sessions_app.agents.own_code.gate import call_under_way
 from sessions_app.agents.own_code.policy import FrozenPolicy
 from sessions_app.core.replay.fixture_book import missing
 
-Misses = list[FixtureNotFound]
+
+class Misses(list[FixtureNotFound]):
+    """What the runs of other agents asked for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._hosts: list[ToolCallPart] = []
+
+    def begins(self) -> None:
+        """A run of another agent, in the call under way."""
+        call = call_under_way()
+        self._hosts += [] if call is None else [call]
+
+    def has_begun_in(self, call: ToolCallPart) -> bool:
+        return any(each is call for each in self._hosts)
 
 
 @contextmanager
@@ -34,6 +49,7 @@ def every_run_frozen() -> Iterator[Misses]:
     def iter(self: Any, *arguments: Any, **named: Any) -> Any:
         given = [*(named.get("capabilities") or ())]
         if not any(isinstance(each, FrozenPolicy | SubAgentPolicy) for each in given):
+            misses.begins()
             named = {**named, "capabilities": [*given, SubAgentPolicy(misses)]}
         return original(self, *arguments, **named)
 

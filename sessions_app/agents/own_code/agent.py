@@ -133,6 +133,7 @@ class OwnReplay:
     async def run(self, limits: Sequence[Reason]) -> Result:
         start = _as_approved(_as_asked(recorded_start(self.plan), self.plan.run), self.plan.run)
         with every_run_frozen() as misses:
+            self.calls.ran_agent = misses.has_begun_in
             ending, messages = await self.loop(start, misses)
         if ending.error is not None and not self.transcript.requests:
             words = f"{ending.error.type}: {ending.error.message}"

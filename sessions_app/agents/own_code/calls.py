@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from base64 import urlsafe_b64encode
+from collections.abc import Callable
 from typing import Any
 
 from pydantic import ValidationError
@@ -45,6 +46,8 @@ class OwnCalls:
         run: Run,
     ) -> None:
         self._run = run
+        self.ran_agent: Callable[[ToolCallPart], bool] = lambda call: True
+        """Whether a run of another agent began in this call; where that is not told, none is missed."""
         self._transcript = transcript
         self._stage = stage
         self._book = book
@@ -147,6 +150,14 @@ class OwnCalls:
         ran, runs = has_run(self._run, self._run.steps[fixture.step - 1]), self._runs_now(call)
         if None not in (ran, runs) and ran != runs:
             self._stage.differed(fixture.step, Mismatch(path="tool_ran", recorded=ran, rebuilt=runs))
+        self._check_agents_inside(call, fixture)
+
+    def _check_agents_inside(self, call: ToolCallPart, fixture: Fixture) -> None:
+        """What another agent asks ends the replay; that none was run any more does not."""
+        steps = self._run.steps if is_told(self._run) and self._gate.has_run(call) else ()
+        then: list[JsonValue] = [step.name for step in steps if (step.kind, step.parent) == ("agent", fixture.step)]
+        if then and not self.ran_agent(call):
+            self._stage.differed(fixture.step, Mismatch(path="agents_inside", recorded=then, rebuilt=[]))
 
     def _runs_now(self, call: ToolCallPart) -> bool:
         """As the recorder says it: what the library has in front of a function belongs to the tool."""
