@@ -210,21 +210,6 @@ def test_a_prompt_with_other_white_space_than_the_request_before_tells_is_not_pr
     assert "requests" not in proven(result)
 
 
-@pytest.mark.parametrize("number", [1, 2])
-def test_a_tool_that_a_later_request_names_otherwise_is_not_a_message(number: int) -> None:
-    """Pydantic AI tells a model in a message of its own that a tool is new; spans hold what was sent."""
-    whole = list(Capture(CHOICE / "pydantic-ai-v2" / "order_lookup").spans)
-    whole.sort(key=lambda span: span.start_ns or 0)
-    chats = [at for at, span in enumerate(whole) if span.name.startswith("chat ")]
-    spans = changed(whole, chats[number], "gen_ai.tool.definitions", '"lookup_order"', '"zq"')
-
-    _, result = replayed_of(spans)
-
-    assert result.divergence is None
-    assert "parameters" not in proven(result)
-    assert "offers other tools than the request before it" in result.facts["proof"]["parameters"]["reason"]
-
-
 def test_another_input_than_the_prompt_is_the_input(spans: list[Span]) -> None:
     run, result = replayed_of(changed(spans, ROOT, "gen_ai.input.messages", "check", "Please check it"))
 

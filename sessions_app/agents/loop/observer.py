@@ -35,8 +35,6 @@ from sessions_app.core.replay.plan import PlannedAnswer
 from sessions_app.core.replay.request_form import instructions_in
 from sessions_app.core.run import EXCHANGES
 
-_NEW_TOOLS = "tool-availability-delta"
-
 
 class Observer(AbstractCapability[None]):
     """One for each replay; see `Transcript` for what it writes down."""
@@ -71,19 +69,6 @@ class Observer(AbstractCapability[None]):
 
     async def for_run(self, ctx: RunContext[None]) -> Observer:
         return self
-
-    async def prepare_model_request(
-        self, ctx: RunContext[None], request_context: ModelRequestContext
-    ) -> ModelRequestContext:
-        """The offered tools are compared as they are. That Pydantic AI also tells the model which of them are new is
-        known of our recorder's runs, and of recorded requests that hold it; other loops do not, as when another agent
-        took over."""
-        recorded = (planned.newest or {}).get("parts") or [] if (planned := self._model.current) else []
-        if not self._is_told and all(part.get("part_kind") != _NEW_TOOLS for part in recorded):
-            for message in (ctx.messages[-1], request_context.messages[-1]):
-                if isinstance(message, ModelRequest):
-                    message.parts = [part for part in message.parts if part.part_kind != _NEW_TOOLS]
-        return request_context
 
     async def before_model_request(
         self, ctx: RunContext[None], request_context: ModelRequestContext

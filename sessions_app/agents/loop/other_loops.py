@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic_ai.messages import ToolCallPart
+from pydantic_ai.messages import ModelRequest, ToolAvailabilityDeltaPart, ToolCallPart
+from pydantic_ai.models import ModelRequestContext
 from pydantic_ai.tools import RunContext, ToolDefinition
 
 from sessions_app.agents.loop.frozen_tools import RawArguments, said_in
@@ -12,7 +13,7 @@ from sessions_app.agents.loop.observer import Observer
 
 
 class OtherLoopObserver(Observer):
-    """Hands on what Pydantic AI alone would refuse; what is left to differ is what was recorded."""
+    """Takes out what Pydantic AI alone writes into a request; what is left to differ is what was recorded."""
 
     async def wrap_tool_validate(
         self, ctx: RunContext[None], *, call: ToolCallPart, tool_def: ToolDefinition, args: Any, handler: Any
@@ -24,3 +25,13 @@ class OtherLoopObserver(Observer):
             return RawArguments(said)
         read = said if isinstance(said, dict) else args
         return await super().wrap_tool_validate(ctx, call=call, tool_def=tool_def, args=read, handler=handler)
+
+    async def prepare_model_request(
+        self, ctx: RunContext[None], request_context: ModelRequestContext
+    ) -> ModelRequestContext:
+        """The offered tools are compared as they are; only Pydantic AI also tells the model which of them are new, as
+        when another agent took over."""
+        for message in (ctx.messages[-1], request_context.messages[-1]):
+            if isinstance(message, ModelRequest):
+                message.parts = [part for part in message.parts if not isinstance(part, ToolAvailabilityDeltaPart)]
+        return request_context
