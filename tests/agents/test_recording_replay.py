@@ -266,7 +266,6 @@ def test_an_answer_missing_from_a_dump_is_found():
         (2, {"part_kind": "retry-prompt"}, ("diverged", 2, "messages[2].parts[0].retry")),
         (2, {"outcome": "failed"}, ("diverged", 2, "messages[2].parts[0].retry")),
         (2, {"outcome": "denied"}, ("diverged", 2, "messages[2].parts[0].retry")),
-        (10, {"outcome": "failed"}, ("diverged", 10, "messages[10].parts[0].content")),
         (10, {"outcome": "retried"}, ("diverged", 10, "messages[10].parts[0].content")),
     ],
 )
@@ -300,6 +299,16 @@ def test_a_call_without_an_answer_that_nobody_asked_for_is_found(recorded: Run, 
     assert made is not None
     assert not compare_runs(parse_native(json.dumps(record).encode()), made).identical
     assert result.facts["proof"]["same_steps"] == index
+
+
+@pytest.mark.parametrize("outcome", ["failed", "denied"])
+def test_a_call_that_failed_and_is_answered_with_a_result_is_judged(outcome: str):
+    dump = json.loads(Path("tests/records/retries.messages.json").read_bytes())
+    dump[10]["parts"][0]["outcome"] = outcome
+
+    judged = assert_promise_kept(encode_native(parse_document(json.dumps(dump).encode())))
+
+    assert [(reason.code, reason.step) for reason in judged.reasons] == [("call_contradicted", 10)]
 
 
 def test_an_answer_too_many_in_a_session_file_is_found():

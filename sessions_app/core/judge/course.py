@@ -57,6 +57,7 @@ def course_gaps(run: Run) -> Iterator[Reason]:
     yield from _unprompted(run)
     yield from _answered_before(run)
     yield from _doubled_ids(run)
+    yield from _failed_with_a_result(run)
     yield from _other_answers(run)
     yield from _respelled_at_end(run)
 
@@ -226,6 +227,16 @@ def _doubled_ids(run: Run) -> Iterator[Reason]:
 def _asks_twice(call: ModelCall) -> bool:
     ids = [call_id for part in calls_in(call) if (call_id := part.get("tool_call_id"))]
     return len(set(map(str, ids))) < len(ids)
+
+
+def _failed_with_a_result(run: Run) -> Iterator[Reason]:
+    """A loop tells of a call that failed, or was denied, in words."""
+    for step, call in run.tool_calls if run.source_format in _SAVED else ():
+        result = None if call.result is None else call.result.value
+        if call.outcome in ("failed", "denied") and isinstance(result, (dict, list)):
+            message = f"S{step_name(step)[1:]} failed or was denied, and yet is answered with a result."
+            yield reason_at(run, "call_contradicted", message, step)
+            return
 
 
 def _is_saved_or_native(run: Run) -> bool:
