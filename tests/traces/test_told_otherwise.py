@@ -318,6 +318,47 @@ def test_a_second_span_of_the_same_id_is_kept_and_said(
     assert run.extra["trace"]["contradicted_spans"] == [spans[at].span_id]
 
 
+def _told_without_its_last_message(body: dict[str, Any]) -> None:
+    body["messages"].pop()
+
+
+def _told_with_another_system_prompt(body: dict[str, Any]) -> None:
+    assert body["messages"][0]["role"] == "system"
+    body["messages"][0]["content"] = "You are a pirate"
+
+
+def _told_with_another_tool(body: dict[str, Any]) -> None:
+    body["tools"][1]["function"]["name"] = "zq"
+
+
+def _told_with_nothing_required(body: dict[str, Any]) -> None:
+    assert body["tools"][0]["function"]["parameters"]["required"]
+    body["tools"][0]["function"]["parameters"]["required"] = []
+
+
+@pytest.mark.parametrize(
+    ("change", "name", "words"),
+    [
+        (_told_without_its_last_message, "requests", "are told in two ways"),
+        (_told_with_another_system_prompt, "requests", "are told in two ways"),
+        (_told_with_another_tool, "parameters", "defines a tool in two ways"),
+        (_told_with_nothing_required, "parameters", "defines a tool in two ways"),
+    ],
+)
+def test_a_body_that_tells_its_request_otherwise_than_the_attributes_is_named(
+    change: Callable[[dict[str, Any]], None], name: str, words: str
+) -> None:
+    whole = list(Capture(CHOICE / "openai-sdk-openinference" / "order_lookup").spans)
+    at = [at for at, span in enumerate(whole) if '"messages"' in str(span.attributes.get("input.value"))][-1]
+    body = json.loads(str(whole[at].attributes["input.value"]))
+    change(body)
+    told = replace(whole[at], attributes={**whole[at].attributes, "input.value": json.dumps(body)})
+
+    _, result = replayed_of([*whole[:at], told, *whole[at + 1 :]])
+
+    assert words in (result.facts["proof"][name]["reason"] or "")
+
+
 def test_a_request_that_one_span_tells_twice_and_otherwise_is_not_proven() -> None:
     whole = list(Capture(CHOICE / "openai-sdk-openinference" / "order_lookup").spans)
     bodies = [at for at, span in enumerate(whole) if '"messages"' in str(span.attributes.get("input.value"))]

@@ -23,12 +23,31 @@ def are_messages_told_otherwise(reading: Reading, other: Reading) -> bool:
         _are_told_otherwise(reading.messages, other.messages)
         or _are_told_otherwise(*answers)
         or _are_roles_spelled_otherwise(reading.messages, other.messages)
+        or _is_system_told_otherwise(reading.messages, other.messages)
+        or _is_cut_short(reading.messages, other.messages)
     )
 
 
 def _are_told_otherwise(left: Messages, right: Messages) -> bool:
     one, other = said_in(left), said_in(right)
     return len(one) == len(other) and one != other
+
+
+def _is_system_told_otherwise(left: Messages, right: Messages) -> bool:
+    """Of two that both have words of the system among their messages."""
+    one, other = _system_of(left), _system_of(right)
+    return bool(one and other) and one != other
+
+
+def _system_of(messages: Messages) -> list[str]:
+    words = (message.words("\n").strip() for message in messages or () if message.role == "system")
+    return [each for each in words if each]
+
+
+def _is_cut_short(left: Messages, right: Messages) -> bool:
+    """Whether one of the two ends before the other, which is the newest of what the model was sent."""
+    one, other = sorted((said_in(left), said_in(right)), key=len)
+    return 0 < len(one) < len(other) and other[: len(one)] == one
 
 
 def _are_roles_spelled_otherwise(left: Messages, right: Messages) -> bool:
@@ -46,7 +65,9 @@ def _spellings(messages: Messages) -> dict[str, set[str]]:
 
 
 def are_tools_told_otherwise(left: Tools, right: Tools) -> bool:
-    """Whether one of the definitions that both hold whole differs."""
+    """Whether the two name other tools, or one of the definitions that both hold whole differs."""
+    if left and right and {tool.name for tool in left} != {tool.name for tool in right}:
+        return True
     known = {tool.name: tool for tool in right or () if tool.parameters is not None}
     return any(tool != known.get(tool.name, tool) for tool in left or () if tool.parameters is not None)
 
