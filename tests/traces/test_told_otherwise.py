@@ -234,6 +234,38 @@ def test_a_tool_that_was_given_another_number_has_arguments_that_are_not_proven(
     assert result.verdict != "reproduced" or "tells of other arguments than the model gave" in part["reason"]
 
 
+@pytest.mark.parametrize(
+    "change", [lambda said: json.dumps([said]), lambda said: said + "\u200b", lambda said: said + " x"]
+)
+def test_a_tools_arguments_that_are_no_object_any_more_are_contradicted(
+    spans: list[Span], change: Callable[[str], str]
+) -> None:
+    said = str(spans[TOOL].attributes["gen_ai.tool.call.arguments"])
+
+    run, result = replayed_of(changed(spans, TOOL, "gen_ai.tool.call.arguments", said, change(said)))
+
+    assert judge(run).verdict != "replayable"
+    assert result.verdict != "reproduced"
+
+
+@pytest.mark.parametrize("is_quoted", [False, True])
+def test_a_result_that_a_tools_span_tells_as_the_json_of_its_text_is_not_proven(is_quoted: bool) -> None:
+    def levels(sku: str) -> dict[str, int]:
+        return {sku: 4}
+
+    model = Scripted(says(call("levels", {"sku": "A"}, "c1")), says("done"))
+    played = recorded_run(lambda: Play(Agent(model, tools=[levels]), "go"))
+    plain = [_plain(span) for span in decode_traces(export_run(played), is_json=True).spans]
+    said = str(plain[TOOL].attributes["gen_ai.tool.call.result"])
+
+    _, result = replayed_of(
+        changed(plain, TOOL, "gen_ai.tool.call.result", said, json.dumps(said) if is_quoted else said)
+    )
+
+    reason = result.facts["proof"]["requests"]["reason"] or ""
+    assert ("tells the result as a text" in reason) is is_quoted
+
+
 @pytest.mark.parametrize("at", [CHAT, SECOND])
 def test_a_tool_that_one_request_defines_otherwise_is_not_proven(spans: list[Span], at: int) -> None:
     _, result = replayed_of(changed(spans, at, "gen_ai.tool.definitions", "How many", "How few"))

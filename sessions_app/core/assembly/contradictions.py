@@ -31,11 +31,24 @@ def is_another_name(asked: str, said: str) -> bool:
 def are_other_arguments(asked: JsonValue, said: JsonValue) -> bool:
     """Whether a tool ran with another value of something that the model gave."""
     asked, said = parsed(asked), parsed(said)
+    if isinstance(asked, dict) and (isinstance(said, list) or _goes_on_behind_json(said)):
+        return True
     if isinstance(asked, dict) and isinstance(said, str) and said.strip():
         return bool(texts := list(leaves(asked))) and not any(_is_told_in(text, said) for text in texts)
     if isinstance(asked, dict) and isinstance(said, dict):
         return any(_is_other(asked[name], said[name]) for name in asked.keys() & said.keys())
     return False
+
+
+def _goes_on_behind_json(said: JsonValue) -> bool:
+    """Whether a text has more than the JSON object with which it begins."""
+    if not isinstance(said, str) or not said.startswith("{"):
+        return False
+    try:
+        _, end = json.JSONDecoder().raw_decode(said)
+    except (ValueError, RecursionError):
+        return False
+    return bool(said[end:].strip())
 
 
 def _is_other(asked: JsonValue, said: JsonValue) -> bool:

@@ -453,7 +453,8 @@ def _result_told(told: Told | None) -> JsonObject:
     if told is None or told.asked is None or not (told.asked.has_result and told.reading.has_result):
         return {}
     given, said = told.asked.result, told.reading
-    found = "as a text" if is_number(given) and said.is_result_quoted else told_otherwise(given, said.result)
+    is_quoted = said.is_result_quoted and (is_number(given) or isinstance(given, dict | list))
+    found = "as a text" if is_quoted else told_otherwise(given, said.result)
     return {} if found is None else {"result_told": found}
 
 
