@@ -65,8 +65,10 @@ def _spellings(messages: Messages) -> dict[str, set[str]]:
 
 
 def are_tools_told_otherwise(left: Tools, right: Tools) -> bool:
-    """Whether the two name other tools, or one of the definitions that both hold whole differs."""
-    if left and right and {tool.name for tool in left} != {tool.name for tool in right}:
+    """Whether each names a tool that the other does not, or one of the definitions that both hold whole differs. One
+    of two lists may leave out the tools of the provider."""
+    one, other = ({tool.name for tool in each or ()} for each in (left, right))
+    if one and other and not (one <= other or other <= one):
         return True
     known = {tool.name: tool for tool in right or () if tool.parameters is not None}
     return any(tool != known.get(tool.name, tool) for tool in left or () if tool.parameters is not None)
