@@ -23,7 +23,7 @@ from sessions_app.core.replay.observed import Result
 from sessions_app.core.replay.proof import read_proof
 from sessions_app.core.run import Run, Step
 from sessions_app.core.spans.merging import merge
-from sessions_app.core.spans.span import Span
+from sessions_app.core.spans.span import Span, SpanEvent
 from tests.agents.own_agents import recorded_run
 from tests.recorder.playing import recorded
 from tests.recorder.replaying import replayed
@@ -246,6 +246,43 @@ def test_a_tools_arguments_that_are_no_object_any_more_are_contradicted(
 
     assert judge(run).verdict != "replayable"
     assert result.verdict != "reproduced"
+
+
+@pytest.mark.parametrize(
+    ("name", "was", "part", "words"),
+    [
+        ("gen_ai.input.messages", "check", "requests", "are told in two ways"),
+        ("gen_ai.input.messages", "12 left", "requests", "are told in two ways"),
+        ("gen_ai.output.messages", "done all", "requests", "are told in two ways"),
+        ("gen_ai.tool.definitions", "How many", "parameters", "defines a tool in two ways"),
+    ],
+)
+@pytest.mark.parametrize("is_another", [False, True])
+def test_a_record_of_a_call_that_tells_it_otherwise_than_its_span_is_named(
+    name: str, was: str, part: str, words: str, is_another: bool
+) -> None:
+    spans = [_plain(span) for span in decode_traces(export_run(_played()), is_json=True).spans]
+    told = str(spans[SECOND].attributes[name])
+    assert was in told
+    attributes = {name: json.loads(told.replace(was, "zq") if is_another else told)}
+    event = SpanEvent(name="gen_ai.client.inference.operation.details", time_ns=None, attributes=attributes)
+    beside = replace(spans[SECOND], events=(*spans[SECOND].events, event))
+
+    _, result = replayed_of([*spans[:SECOND], beside, *spans[SECOND + 1 :]])
+
+    assert (words in (result.facts["proof"][part]["reason"] or "")) is is_another
+
+
+@pytest.mark.parametrize(("said", "is_another"), [("lookup_order", False), ("zq", True)])
+def test_a_tools_span_that_names_its_tool_in_two_ways_is_named(said: str, is_another: bool) -> None:
+    whole = list(Capture(CHOICE / "openai-sdk-traceloop" / "order_lookup").spans)
+    at = next(at for at, span in enumerate(whole) if span.attributes.get("traceloop.entity.name") == "lookup_order")
+    named = replace(whole[at], attributes={**whole[at].attributes, "gen_ai.tool.name": said})
+
+    _, result = replayed_of([*whole[:at], named, *whole[at + 1 :]])
+
+    reason = result.facts["proof"]["tool_arguments"]["reason"] or ""
+    assert ("names the tool zq" in reason) is is_another
 
 
 @pytest.mark.parametrize("is_quoted", [False, True])

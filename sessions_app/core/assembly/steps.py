@@ -420,9 +420,10 @@ def _given_otherwise(told: Told | None) -> JsonObject:
 
 def _named_otherwise(draft: Draft) -> JsonObject:
     """The tool's name in its span, where the step has the one that the model gave."""
-    said = name(draft.told.reading.tool_name) if draft.told is not None else None
-    is_other = isinstance(draft.call, ToolCall) and said not in (None, draft.call.tool_name)
-    return {"named_tool": said} if is_other else {}
+    reading = draft.told.reading if draft.told is not None else None
+    said = [] if reading is None else [name(reading.tool_name), name(reading.other_tool_name)]
+    known = (None, draft.call.tool_name) if isinstance(draft.call, ToolCall) else said
+    return next(({"named_tool": each} for each in said if each not in known), {})
 
 
 def messages_told(draft: Draft) -> JsonObject:

@@ -30,6 +30,8 @@ def _fill(reading: Reading, other: Reading) -> None:
     if reading.kind == "model":
         reading.are_messages_told_otherwise |= are_messages_told_otherwise(reading, other)
         reading.are_tools_told_otherwise |= are_tools_told_otherwise(reading.tools, other.tools)
+    if other.tool_name not in (None, reading.tool_name) and reading.tool_name is not None:
+        reading.other_tool_name = reading.other_tool_name or other.tool_name
     if reading.has_arguments and other.has_arguments:
         reading.are_arguments_told_otherwise |= is_value_told_otherwise(reading.arguments, other.arguments)
     if reading.has_result and other.has_result:

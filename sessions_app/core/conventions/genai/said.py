@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator
 from typing import TypeVar
 
 from sessions_app.core.payload import JsonValue
 from sessions_app.core.spans.attributes import Read
-from sessions_app.core.spans.span import Attributes, Span, SpanEvent
+from sessions_app.core.spans.span import Attributes, Span
 
 DETAILS = "gen_ai.client.inference.operation.details"
 """The event that may carry any of the span's attributes, structured instead of as JSON text."""
@@ -38,15 +38,15 @@ class Said(Read):
 def said_by(span: Span) -> Said:
     """The span's attributes, and those of its details event or record where the span itself has none."""
     found: Attributes = {name: value for name, value in span.attributes.items() if value is not None}
-    for attributes in _details((*span.events, *span.logs)):
+    for attributes in details_of(span):
         for name, value in attributes.items():
             if value is not None:
                 found.setdefault(name, value)
     return Said(found)
 
 
-def _details(events: Iterable[SpanEvent]) -> Iterable[Attributes]:
-    for event in events:
+def details_of(span: Span) -> Iterator[Attributes]:
+    for event in (*span.events, *span.logs):
         if event.name == DETAILS:
             yield event.attributes
             yield event.body if isinstance(event.body, dict) else {}

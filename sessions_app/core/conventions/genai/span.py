@@ -20,10 +20,11 @@ from sessions_app.core.conventions.genai.messages import (
     instructions_of,
 )
 from sessions_app.core.conventions.genai.retrieval import RESULT, add_retrieval
-from sessions_app.core.conventions.genai.said import Said, said_by
+from sessions_app.core.conventions.genai.said import Said, details_of, said_by
 from sessions_app.core.conventions.genai.tool_runs import add_tool_run
 from sessions_app.core.conventions.genai.tools_added import with_tools_added
 from sessions_app.core.conventions.steering import is_steering
+from sessions_app.core.conventions.told_twice import are_messages_told_otherwise, are_tools_told_otherwise
 from sessions_app.core.embedded_json import parsed
 from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.core.run import ErrorInfo
@@ -83,6 +84,7 @@ def _add_operation(reading: Reading, said: Said, told: Told | None, span: Span) 
         case "model":
             _add_model(reading, said)
             _add_answer(reading, said, told or Told(), span)
+            _hold_against_records(reading, said, told or Told(), span)
         case "embedding":
             _add_model(reading, said)
             reading.embedding_model = reading.model
@@ -116,6 +118,18 @@ def _add_answer(reading: Reading, said: Said, told: Told, span: Span) -> None:
         reading.output = said.take(_body, "gcp.vertex.agent.llm_response")
     reading.finish_reason = reason or told.finish_reason
     reading.first_token_ns = requests.first_token_ns(said, span)
+
+
+def _hold_against_records(reading: Reading, said: Said, told: Told, span: Span) -> None:
+    """Events and log records may tell once more what the span's attributes tell."""
+    records = [Reading(convention=CONVENTION, messages=told.messages, answer=told.answer)]
+    for record in (Said(attributes) for attributes in details_of(span)):
+        messages = record.take(input_of, "gen_ai.input.messages")
+        tools = requests.tools_offered(record)
+        records.append(Reading(convention=CONVENTION, messages=messages, answer=_answer(record), tools=tools))
+    if requests.choice_count(said) in (None, 1):
+        reading.are_messages_told_otherwise = any(are_messages_told_otherwise(reading, each) for each in records)
+    reading.are_tools_told_otherwise |= any(are_tools_told_otherwise(reading.tools, each.tools) for each in records)
 
 
 _PROMPT, _COMPLETION = "gen_ai.prompt", "gen_ai.completion"
