@@ -20,13 +20,16 @@ _ASKED = ("", "question", "query", "input", "user_input", "prompt", "message")
 
 def conversations_told_otherwise(nodes: Sequence[Node]) -> Iterator[Node]:
     """Spans whose own copy of the conversation is not that of the last request around which they stand."""
-    asked = [node for node in nodes if node.kind == "model" and node.reading.messages]
+    last: dict[int, Node] = {}
+    own: dict[int, Node] = {}
+    for model in nodes:
+        if model.kind == "model" and model.reading.messages:
+            last |= {id(outer): model for outer in model.above()}
+            own[id(_agent_of(model))] = model
     for node in nodes:
-        if _has_results(node):
-            inside = [model for model in asked if node in model.above()]
-            own = [model for model in inside if _agent_of(model) is node]
-            if inside and not any(_agrees(node, each[-1]) for each in (own, inside) if each):
-                yield node
+        requests = [found[id(node)] for found in (own, last) if id(node) in found]
+        if requests and _has_results(node) and not any(_agrees(node, each) for each in requests):
+            yield node
 
 
 def _has_results(node: Node) -> bool:
