@@ -15,9 +15,10 @@ from sessions_app.core.compare.strict import is_number, read_json, same_json
 from sessions_app.core.embedded_json import parsed
 from sessions_app.core.payload import JsonValue
 
-_CUT = re.compile(r"(.*?)\s*(?:\.{2,}|…)", re.DOTALL)
-_PRINTED_ENDS = ("", *"\"')]}<,\\")
-"""What may follow on a text that was printed whole."""
+_MARK = re.compile("[\"'=>]")
+"""What stands in front of a text that was printed."""
+_PRINTED_END = re.compile(r"\s*(?:[\"')\]}<,\\]|\Z)")
+"""What may follow on one that was printed whole."""
 _SHORTEST_LIMIT = 64
 _LIMIT_UNITS = (50, 64)
 
@@ -103,25 +104,36 @@ def _is_told_in(text: str, said: str) -> bool:
 
 def _is_printed_in(text: str, said: str) -> bool:
     """Behind a quote or an equals sign, as in `Answer(text='…')`: words around it make it another text."""
-    found = (said[mark.end() :] for mark in re.finditer("[\"'=>]", said))
     spelled = {text, repr(text)[1:-1], json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1]}
-    return any(_begins_with(rest, each) for rest in found for each in spelled)
+    cut = _before_cut(said.rstrip("\"')]}> \n")) or ""
+    places = [mark.end() for mark in _MARK.finditer(said)]
+    return any(_is_whole_at(at, each, said) or _is_cut_at(at, each, cut) for at in places for each in spelled)
 
 
-def _begins_with(rest: str, text: str) -> bool:
-    """With the whole text, or with what was left of it where the print was cut."""
-    if rest.startswith(text) and rest[len(text) :].lstrip()[:1] in _PRINTED_ENDS:
-        return True
-    marked = _CUT.fullmatch(rest.rstrip("\"')]}> \n"))
-    return marked is not None and bool(marked[1]) and text.startswith(marked[1])
+def _is_whole_at(place: int, text: str, said: str) -> bool:
+    return said.startswith(text, place) and _PRINTED_END.match(said, place + len(text)) is not None
+
+
+def _is_cut_at(place: int, text: str, cut: str) -> bool:
+    """With what was left of the text where the print was cut."""
+    left = len(cut) - place
+    return 0 < left <= len(text) and cut[place] == text[0] and text.startswith(cut[place:])
 
 
 def _is_cut_of(said: str, text: str) -> bool:
     """Whether it is the beginning of the text. One full stop marks no cut; who cuts without a mark cuts at a limit."""
-    marked = _CUT.fullmatch(said.strip())
-    if marked is not None:
-        return bool(marked[1]) and text.startswith(marked[1])
+    begun = _before_cut(said.strip())
+    if begun is not None:
+        return bool(begun) and text.startswith(begun)
     return _is_limit(len(said)) and text.startswith(said)
+
+
+def _before_cut(said: str) -> str | None:
+    """What stands before the mark of a cut at the end; None where there is no mark."""
+    if said.endswith("…"):
+        return said[:-1].rstrip()
+    begun = said.rstrip(".")
+    return begun.rstrip() if len(said) - len(begun) > 1 else None
 
 
 def _is_limit(length: int) -> bool:
