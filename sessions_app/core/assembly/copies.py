@@ -47,8 +47,8 @@ def _agrees(node: Node, model: Node) -> bool:
     conversation, answer = node.reading.conversation or (), model.reading.answer
     sent = said_in((*(model.reading.messages or ()), *(() if answer is None else (answer,))))
     tools = len(list(takewhile(lambda message: message.role == "tool", reversed(conversation))))
-    ended = said_in(conversation[: len(conversation) - tools])
-    return said_in(conversation)[: len(sent)] == sent and len(ended) <= len(sent)
+    told, behind = said_in(conversation), said_in(conversation[len(conversation) - tools :])
+    return told[: len(sent)] == sent and len(told) - len(behind) <= len(sent)
 
 
 def asked_otherwise(nodes: Sequence[Node], asked: JsonValue, prompt: str) -> Iterator[Node]:

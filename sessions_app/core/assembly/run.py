@@ -107,13 +107,14 @@ class _Assembled:
         status, error = self._end(is_closed)
         first = self._first_converted()
         steps = numbered(self._drafts)
+        asked, output = self._input(first), self._output()
         return Run(
             run_id=run_id,
             session_id=identifier(self._fact(lambda reading: reading.session_id)) or run_id,
             status=status,
             source_format=SPANS,
-            input=self._input(first),
-            output=self._output() if status != "running" else None,
+            input=asked,
+            output=output if status != "running" else None,
             error=error,
             agent=self._agent(),
             code=CodeInfo(commit=self._resource(*_COMMIT)),
@@ -129,7 +130,7 @@ class _Assembled:
             prior=first.start if first is not None and first is self._models[0].converted else None,
             steps=steps,
             final=self._final(status),
-            extra=self._extra(first),
+            extra=self._extra(self._copies(first, asked, output)),
         )
 
     # --- facts
@@ -248,7 +249,7 @@ class _Assembled:
             return None
         return last.call.output_history if last.call.history else None
 
-    def _extra(self, first: Converted | None) -> JsonObject:
+    def _extra(self, copies: Iterator[tuple[str, Iterable[Node]]]) -> JsonObject:
         conventions = Counter(node.reading.convention for node in self._nodes)
         unknown = sum(len(node.span.attributes.keys() - node.reading.used) for node in self._nodes)
         facts: JsonObject = {
@@ -265,19 +266,20 @@ class _Assembled:
         lost = sorted({str(node.span.parent_id) for node in self._nodes if node.is_adopted})
         if lost:
             facts["lost_spans"] = lost
-        facts |= {name: places for name, nodes in self._copies(first) if (places := self._places_of(nodes))}
+        facts |= {name: places for name, nodes in copies if (places := self._places_of(nodes))}
         if self._outermost is not None:
             facts["root"] = span_facts(self._outermost.span, self._outermost.reading)
         return {"trace": facts}
 
-    def _copies(self, first: Converted | None) -> Iterator[tuple[str, Iterable[Node]]]:
+    def _copies(
+        self, first: Converted | None, asked: Payload | None, output: Payload | None
+    ) -> Iterator[tuple[str, Iterable[Node]]]:
         """What spans around calls of models tell otherwise."""
         yield "conversation_told", conversations_told_otherwise(self._nodes)
         yield "state_told", states_told_otherwise(self._nodes)
-        said, output = self._input(first), self._output()
         prompt = first.prompt.words("\n") if first is not None and first.prompt is not None else ""
-        if said is not None and prompt:
-            yield "input_told", asked_otherwise(self._nodes, said.value, prompt)
+        if asked is not None and prompt:
+            yield "input_told", asked_otherwise(self._nodes, asked.value, prompt)
         if output is not None:
             yield "output_told", answered_otherwise(self._nodes, output.value)
 

@@ -406,9 +406,9 @@ def _extra(draft: Draft) -> JsonObject:
 
 
 def _defined_otherwise(draft: Draft) -> JsonObject:
-    asking = draft.parent.node.reading if draft.told and draft.parent and draft.parent.node else None
-    known = {tool.name: tool for tool in asking.tools or ()} if asking is not None else {}
     said = draft.told.reading.tools or () if draft.told is not None else ()
+    asking = draft.parent.node.reading if said and draft.parent and draft.parent.node else None
+    known = {tool.name: tool for tool in asking.tools or ()} if asking is not None else {}
     is_other = any(is_another_definition(known[tool.name], tool) for tool in said if tool.name in known)
     return {"defined": "otherwise"} if is_other else {}
 

@@ -18,18 +18,23 @@ Tools = Sequence[ToolDefinition] | None
 
 def are_messages_told_otherwise(reading: Reading, other: Reading) -> bool:
     """Whether the two have another request or another answer."""
-    answers = ((each.answer,) if each.answer is not None else None for each in (reading, other))
+    answers = [said_in((each.answer,)) if each.answer is not None else [] for each in (reading, other)]
+    return _have_other_parts(*answers) or _are_requests_told_otherwise(reading.messages, other.messages)
+
+
+def _are_requests_told_otherwise(left: Messages, right: Messages) -> bool:
+    if not left or not right:
+        return False
+    one, other = said_in(left), said_in(right)
     return (
-        _are_told_otherwise(reading.messages, other.messages)
-        or _are_told_otherwise(*answers)
-        or _are_roles_spelled_otherwise(reading.messages, other.messages)
-        or _is_system_told_otherwise(reading.messages, other.messages)
-        or _is_cut_short(reading.messages, other.messages)
+        _have_other_parts(one, other)
+        or _is_cut_short(one, other)
+        or _are_roles_spelled_otherwise(left, right)
+        or _is_system_told_otherwise(left, right)
     )
 
 
-def _are_told_otherwise(left: Messages, right: Messages) -> bool:
-    one, other = said_in(left), said_in(right)
+def _have_other_parts(one: list[bytes], other: list[bytes]) -> bool:
     return len(one) == len(other) and one != other
 
 
@@ -44,10 +49,10 @@ def _system_of(messages: Messages) -> list[str]:
     return [each for each in words if each]
 
 
-def _is_cut_short(left: Messages, right: Messages) -> bool:
+def _is_cut_short(one: list[bytes], other: list[bytes]) -> bool:
     """Whether one of the two ends before the other, which is the newest of what the model was sent."""
-    one, other = sorted((said_in(left), said_in(right)), key=len)
-    return 0 < len(one) < len(other) and other[: len(one)] == one
+    shorter, longer = sorted((one, other), key=len)
+    return 0 < len(shorter) < len(longer) and longer[: len(shorter)] == shorter
 
 
 def _are_roles_spelled_otherwise(left: Messages, right: Messages) -> bool:

@@ -516,15 +516,15 @@ def _unrecorded_requests(plan: ReplayPlan) -> str | None:
     """None where all of them were recorded."""
     calls = main_models(plan.run)
     empty = [step for step, call in calls if call.history is None]
-    partial = [step for step in empty if step.index in plan.partial]
-    steps = [step_name(step) for step in empty if step not in partial]
+    steps = [step_name(step) for step in empty if step.index not in plan.partial]
+    later = len(empty) - len(steps)
     if not steps:
         return None
     if len(steps) == len(calls):
         return _NO_REQUESTS
     said = f"the request of {steps[0]} was" if len(steps) == 1 else f"{len(steps)} requests were"
-    goes_on = "goes on" if len(partial) == 1 else "go on"
-    behind = f", and {count(len(partial), 'later request')} {goes_on} from there" if partial else ""
+    goes_on = "goes on" if later == 1 else "go on"
+    behind = f", and {count(later, 'later request')} {goes_on} from there" if later else ""
     return f"{said} not recorded{behind}"
 
 

@@ -133,10 +133,11 @@ def tools_told_otherwise(run: Run) -> str | None:
 def _redefined(run: Run) -> tuple[str, Step] | None:
     """Spans and HTTP tell what was sent, and nothing of the agent that it was made of: a replay offers the same."""
     first: dict[tuple[str | None, str], Payload] = {}
+    agents = _agents_around(run)
     for step, call in main_models(run):
         for tool in call.tools or ():
             name = str(tool.value.get("name"))
-            before = first.setdefault((_agent_of(run, step), name), tool)
+            before = first.setdefault((agents.get(step.index), name), tool)
             if before is not tool and not same_json(before.value, tool.value):
                 return name, step
     return None
@@ -145,21 +146,24 @@ def _redefined(run: Run) -> tuple[str, Step] | None:
 def _offering_others(run: Run) -> Step | None:
     """Nobody knows whether the agent offers tools by a rule, or somebody changed a name. Another agent has its own."""
     known: dict[str | None, set[str]] = {}
+    agents = _agents_around(run)
     for step, call in main_models(run):
         names = {str(tool.value.get("name")) for tool in call.tools or ()}
-        if names and known.setdefault(_agent_of(run, step), names) != names:
+        if names and known.setdefault(agents.get(step.index), names) != names:
             return step
     return None
 
 
-def _agent_of(run: Run, step: Step) -> str | None:
-    """The name of the agent around the step, whose span or whose task it is inside of; None for the run's own."""
-    names = {each.name for each in run.steps if isinstance(each.call, AgentCall)}
-    while names and step.parent is not None:
-        step = run.steps[step.parent - 1]
-        if step.name in names:
-            return step.name
-    return None
+def _agents_around(run: Run) -> dict[int, str]:
+    """By step: the name of the agent around it, whose span or whose task it is inside of; none for the run's own."""
+    names = {step.name for step in run.steps if isinstance(step.call, AgentCall)}
+    found: dict[int, str] = {}
+    for step in run.steps if names else ():
+        outer = None if step.parent is None else run.steps[step.parent - 1]
+        agent = None if outer is None else outer.name if outer.name in names else found.get(outer.index)
+        if agent is not None:
+            found[step.index] = agent
+    return found
 
 
 def arguments_told_otherwise(run: Run) -> str | None:
