@@ -9,19 +9,13 @@ from celery.signals import worker_init, worker_shutdown
 
 from sessions_app.services import redaction_jobs
 from sessions_app.tasks.rounds import Rounds
-from sessions_app.tasks.spans import give_way
 
 rounds = Rounds("redaction of what is stored")
 
 
-def go_on_to_the_end() -> None:
-    while not rounds.is_over and redaction_jobs.go_on():
-        pass
-
-
 @worker_init.connect
 def start(**_: Any) -> None:
-    rounds.start(go_on_to_the_end, at_start=give_way)
+    rounds.start_aside(redaction_jobs.go_on)
 
 
 @worker_shutdown.connect

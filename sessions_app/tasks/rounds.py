@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import logging
+import os
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 
 from django.conf import settings
 from django.db import close_old_connections
 
 logger = logging.getLogger(__name__)
+_NICE = 10
 
 
 class Rounds:
@@ -38,6 +41,15 @@ class Rounds:
         thread.start()
         return thread
 
+    def start_aside(self, go_on: Callable[[], object]) -> threading.Thread:
+        """A round goes on for as long as there is something to do, in a thread that gives way: whoever sends spans or
+        looks at a page waits, and nobody waits for this thread."""
+        return self.start(lambda: self._to_the_end(go_on), at_start=_give_way)
+
+    def _to_the_end(self, go_on: Callable[[], object]) -> None:
+        while not self.is_over and go_on():
+            pass
+
     def ask(self) -> None:
         """Asked while it is at work, it works once more when it is through."""
         self._asked.set()
@@ -65,3 +77,8 @@ class Rounds:
             logger.warning("The %s had to stop halfway: %s", self._name, type(error).__name__)
         finally:
             close_old_connections()
+
+
+def _give_way() -> None:
+    with suppress(OSError):  # only Linux knows threads
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICE)

@@ -6,9 +6,6 @@ comes while it is at work would find it busy and be forgotten.
 
 from __future__ import annotations
 
-import os
-import threading
-from contextlib import suppress
 from typing import Any
 
 from celery import shared_task
@@ -19,8 +16,6 @@ from sessions_app.services.wakeups import SPANS_TASK
 from sessions_app.tasks.rounds import Rounds
 
 rounds = Rounds("maker of runs")
-_NICE = 10
-"""Whoever sends spans or looks at a page waits; nobody waits for this thread."""
 
 
 @shared_task(name=SPANS_TASK)
@@ -29,20 +24,9 @@ def make_runs() -> None:
     rounds.ask()
 
 
-def make_all() -> None:
-    """More may have come meanwhile."""
-    while not rounds.is_over and make_waiting_runs():
-        pass
-
-
-def give_way() -> None:
-    with suppress(OSError):  # only Linux knows threads
-        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICE)
-
-
 @worker_init.connect
 def start(**_: Any) -> None:
-    rounds.start(make_all, at_start=give_way)
+    rounds.start_aside(make_waiting_runs)
 
 
 @worker_shutdown.connect

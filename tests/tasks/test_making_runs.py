@@ -27,7 +27,7 @@ def rounds(monkeypatch, settings) -> Iterator[Rounds]:
     made = Rounds()
     settings.REPLAY_SWEEP_SECONDS = 3600
     monkeypatch.setattr(spans, "make_waiting_runs", made)
-    thread = spans.rounds.start(spans.make_all)
+    thread = spans.rounds.start_aside(lambda: spans.make_waiting_runs())
     yield made
     spans.stop()
     made.may_go_on.release(9)
