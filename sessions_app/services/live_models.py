@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
 from django.conf import settings
@@ -113,31 +113,29 @@ def connected(row: ConnectedModel) -> LiveModel:
 
 
 def _of_environment() -> Endpoint:
-    return Endpoint(
-        url=settings.REPLAY_MODEL_ENDPOINT,
-        key=settings.REPLAY_MODEL_KEY,
-        model=settings.REPLAY_MODEL_NAME or None,
-        timeout_seconds=settings.REPLAY_MODEL_TIMEOUT_SECONDS,
-        max_answer_bytes=settings.REPLAY_MODEL_MAX_ANSWER_BYTES,
-        allow_private=settings.REPLAY_MODEL_ALLOW_PRIVATE,
-        max_requests=settings.REPLAY_MODEL_MAX_REQUESTS,
-    )
+    return _endpoint(settings.REPLAY_MODEL_ENDPOINT, settings.REPLAY_MODEL_KEY, settings.REPLAY_MODEL_NAME)
 
 
 def _of_row(row: ConnectedModel, *, key: str = "") -> Endpoint:
-    endpoint = Endpoint(
-        url=row.base_url,
+    endpoint = _endpoint(row.base_url, key, row.model)
+    if row.provider == Provider.ANTHROPIC:
+        endpoint = replace(endpoint, protocol="messages")
+    if not _is_allowed(endpoint.target):
+        raise ModelUnavailable("This server may not connect to its host: REPLAY_MODEL_HOSTS does not list it.")
+    return endpoint
+
+
+def _endpoint(url: str, key: str, model: str) -> Endpoint:
+    """With the limits of this server."""
+    return Endpoint(
+        url=url,
         key=key,
-        protocol="messages" if row.provider == Provider.ANTHROPIC else "completions",
-        model=row.model or None,
+        model=model or None,
         timeout_seconds=settings.REPLAY_MODEL_TIMEOUT_SECONDS,
         max_answer_bytes=settings.REPLAY_MODEL_MAX_ANSWER_BYTES,
         allow_private=settings.REPLAY_MODEL_ALLOW_PRIVATE,
         max_requests=settings.REPLAY_MODEL_MAX_REQUESTS,
     )
-    if not _is_allowed(endpoint.target):
-        raise ModelUnavailable("This server may not connect to its host: REPLAY_MODEL_HOSTS does not list it.")
-    return endpoint
 
 
 def check_address(row: ConnectedModel) -> None:
