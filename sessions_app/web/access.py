@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django.conf import settings
+from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
@@ -62,3 +63,9 @@ def ask_to_sign_in(request: HtmxHttpRequest) -> HttpResponse:
         return HttpResponse(status=401)
     here = request.get_full_path() if request.method == "GET" else reverse("home")
     return redirect(f"{settings.LOGIN_URL}?{urlencode({'next': here})}")
+
+
+def user_of(request: HttpRequest) -> User:
+    """Whoever is signed in, on a page that only those see."""
+    assert isinstance(request.user, User)
+    return request.user

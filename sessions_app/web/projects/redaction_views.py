@@ -20,7 +20,7 @@ from sessions_app.models import Project, RedactionJob
 from sessions_app.models.redaction_jobs import RedactionState
 from sessions_app.services import redaction_jobs
 from sessions_app.services.redaction import own_rules, save_rules, try_rules
-from sessions_app.web.access import project_page
+from sessions_app.web.access import project_page, user_of
 from sessions_app.web.htmx import HtmxHttpRequest
 
 
@@ -103,12 +103,11 @@ def stored(request: HttpRequest, project: Project) -> HttpResponse:
 @project_page("admin")
 def change_stored(request: HttpRequest, project: Project) -> HttpResponse:
     """Count, start what was counted, or drop it."""
-    assert isinstance(request.user, User)  # signed in: project_page
     do = _STORED_ACTIONS.get(request.POST.get("do", ""))
     if do is None:
         return HttpResponseBadRequest()
     try:
-        do(project, request.user)
+        do(project, user_of(request))
     except redaction_jobs.NotCounted as error:
         messages.error(request, str(error))
     return redirect(reverse("redaction", args=[project.slug]) + "#stored")

@@ -7,9 +7,11 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any
 from urllib.parse import urlencode
 
-from django.http import QueryDict
+from django.http import HttpResponseRedirect, QueryDict
+from django.urls import reverse
 
 from sessions_app.core.errors import QueryError
+from sessions_app.models import Project
 from sessions_app.queries.sessions import NEWEST, ORDERS, Span
 from sessions_app.web.periods import RANGES
 from sessions_app.web.session_list.typed_times import read_time, spelled_time
@@ -102,3 +104,8 @@ class ListAddress:
         if self.range:
             return self.but(range="", since=spelled_time(span.since), until=spelled_time(now + timedelta(seconds=1)))
         return self.but(since=spelled_time(span.since), until=spelled_time(span.until))
+
+
+def to_list(project: Project, address: ListAddress) -> HttpResponseRedirect:
+    """Back to the list as it was."""
+    return HttpResponseRedirect(reverse("sessions", args=[project.slug]) + str(address).rstrip("?"))

@@ -6,11 +6,9 @@ from hashlib import sha256
 from typing import Any
 
 from django.contrib import messages
-from django.contrib.auth.models import User
 from django.http import Http404, HttpRequest, QueryDict
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
-from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_GET
 
@@ -18,11 +16,11 @@ from sessions_app.core.errors import QueryError, RecordError
 from sessions_app.models import BulkJob, Project
 from sessions_app.models.bulk_jobs import BulkAction
 from sessions_app.services.bulk_jobs import Result, ask_for, exported_runs, go_on, result_of
-from sessions_app.web.access import project_page
+from sessions_app.web.access import project_page, user_of
 from sessions_app.web.clock import shown_zone
 from sessions_app.web.htmx import HtmxHttpRequest
 from sessions_app.web.live import live_part
-from sessions_app.web.session_list.address import ListAddress
+from sessions_app.web.session_list.address import ListAddress, to_list
 from sessions_app.web.session_list.exported import exported
 
 AT_ONCE = 200
@@ -55,14 +53,14 @@ def act_on_all(request: HttpRequest, project: Project) -> HttpResponseBase:
         result = result_of(project, address.q, span, newest=_newest(request))
     except QueryError as error:
         messages.warning(request, error.message)
-        return _to_list(project, address)
+        return to_list(project, address)
     if "confirmed" not in request.POST:
         return _confirm(request, project, address, result)
     if do == EXPORT:
         return exported(project, exported_runs(project, result))
     try:
         job = ask_for(
-            project, result, BulkAction(do), words=_words(request), user=_user(request), request_key=_key(request)
+            project, result, BulkAction(do), words=_words(request), user=user_of(request), request_key=_key(request)
         )
     except RecordError as error:
         return _confirm(request, project, address, result, error=error.message)
@@ -82,11 +80,6 @@ def _newest(request: HttpRequest) -> int | None:
 
 def _words(request: HttpRequest) -> str:
     return request.POST.get("reason" if request.POST.get("do") == BulkAction.COLD else "tags", "").strip()
-
-
-def _user(request: HttpRequest) -> User:
-    assert isinstance(request.user, User)  # signed in: project_page
-    return request.user
 
 
 def _key(request: HttpRequest) -> str:
@@ -121,11 +114,7 @@ def _begun(request: HttpRequest, project: Project, address: ListAddress, job: Bu
     while job.finished_at is None and go_on(job):
         job.refresh_from_db()
     messages.info(request, done_words(job))
-    return _to_list(project, address)
-
-
-def _to_list(project: Project, address: ListAddress) -> HttpResponseBase:
-    return redirect(reverse("sessions", args=[project.slug]) + str(address).rstrip("?"))
+    return to_list(project, address)
 
 
 def done_words(job: BulkJob) -> str:

@@ -6,7 +6,6 @@ from hashlib import sha256
 from typing import Any
 
 from django.contrib import messages
-from django.contrib.auth.models import User
 from django.db import transaction
 from django.http import HttpRequest, QueryDict
 from django.http.response import HttpResponseBase
@@ -22,8 +21,8 @@ from sessions_app.models.replays import OPEN_STATES
 from sessions_app.services.cold_cases import mark_cold
 from sessions_app.services.replays import cancel_all, request_replay
 from sessions_app.services.tags import change_tags, read_tags
-from sessions_app.web.access import project_page
-from sessions_app.web.session_list.address import ListAddress
+from sessions_app.web.access import project_page, user_of
+from sessions_app.web.session_list.address import ListAddress, to_list
 from sessions_app.web.session_list.bulk_all import act_on_all
 from sessions_app.web.session_list.exported import exported
 
@@ -59,7 +58,7 @@ def _back(request: HttpRequest, project: Project, warning: str = "") -> HttpResp
     if warning:
         messages.warning(request, warning)
     address = ListAddress.read(QueryDict(request.POST.get("back", "").removeprefix("?")))
-    return redirect(reverse("sessions", args=[project.slug]) + str(address).rstrip("?"))
+    return to_list(project, address)
 
 
 # --- comparison --------------------------------------------------------------------------------
@@ -81,7 +80,7 @@ def _queue_replays(request: HttpRequest, project: Project, runs: list[Run]) -> H
     """The same form again asks for the same replays."""
     ready = [run for run in runs if run.verdict != "cold"]
     for run in ready:
-        request_replay(run=run, user=_user(request), request_key=_request_key(request, run))
+        request_replay(run=run, user=user_of(request), request_key=_request_key(request, run))
     if ready:
         words = f"{len(ready)} replay{' is' if len(ready) == 1 else 's are'} queued; recorded answers only."
         messages.info(
@@ -99,11 +98,6 @@ def _request_key(request: HttpRequest, run: Run) -> str | None:
     return f"bulk-{sha256(f'{request.user.pk}/{key}/{run.pk}'.encode()).hexdigest()[:40]}" if key else None
 
 
-def _user(request: HttpRequest) -> User:
-    assert isinstance(request.user, User)  # signed in: project_page
-    return request.user
-
-
 # --- cold cases --------------------------------------------------------------------------------
 
 
@@ -112,7 +106,7 @@ def _mark_cold(request: HttpRequest, project: Project, runs: list[Run]) -> HttpR
     try:
         with transaction.atomic():
             for run in runs:
-                mark_cold(run=run, reason=reason, user=_user(request))
+                mark_cold(run=run, reason=reason, user=user_of(request))
     except RecordError as error:
         facts: dict[str, Any] = {"project": project, "section": "sessions", "runs": runs, "reason": reason}
         facts |= {"error": error.message, "back": request.POST.get("back", "")}

@@ -7,14 +7,12 @@ from typing import Any
 
 from django.http import HttpRequest, QueryDict
 from django.http.response import HttpResponseBase
-from django.shortcuts import redirect
-from django.urls import reverse
 from django.views.decorators.http import require_POST
 
 from sessions_app.models import Project
 from sessions_app.web.access import project_page
 from sessions_app.web.account.views import remember
-from sessions_app.web.session_list.address import ListAddress
+from sessions_app.web.session_list.address import ListAddress, to_list
 
 COLUMNS = {
     "when": "Started",
@@ -44,7 +42,7 @@ def columns_context(cookies: Mapping[str, str]) -> dict[str, Any]:
 @project_page()
 def choose(request: HttpRequest, project: Project) -> HttpResponseBase:
     address = ListAddress.read(QueryDict(request.POST.get("back", "").removeprefix("?")))
-    response = redirect(reverse("sessions", args=[project.slug]) + str(address).rstrip("?"))
+    response = to_list(project, address)
     chosen = [name for name in COLUMNS if name in request.POST.getlist("column")]
     if "usual" in request.POST:
         response.delete_cookie("columns")

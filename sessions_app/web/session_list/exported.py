@@ -11,15 +11,13 @@ from sessions_app.core.formats.native import encode_native
 from sessions_app.core.payload import JsonObject, compact_json
 from sessions_app.mapping.load import load_run
 from sessions_app.models import Project, Run
+from sessions_app.web.downloads import as_file
 
 
 def exported(project: Project, pks: list[int]) -> StreamingHttpResponse:
     response = StreamingHttpResponse(_batch(pks), content_type="application/octet-stream")
-    response.headers["Content-Disposition"] = f'attachment; filename="{project.slug}-sessions.json"'
-    response.headers["X-Content-Type-Options"] = "nosniff"
-    response.headers["Content-Security-Policy"] = "sandbox; default-src 'none'"
     response.headers["Cache-Control"] = "private, no-store"
-    return response
+    return as_file(response, f'attachment; filename="{project.slug}-sessions.json"')
 
 
 def _batch(pks: list[int]) -> Iterator[bytes]:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from django import forms
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, QueryDict
-from django.shortcuts import get_object_or_404, redirect
-from django.urls import reverse
+from django.shortcuts import get_object_or_404
 from django.views.decorators.http import require_POST
 
 from sessions_app.models import Project, SavedQuery
 from sessions_app.web.access import project_page
-from sessions_app.web.session_list.address import ListAddress
+from sessions_app.web.session_list.address import ListAddress, to_list
 
 MOST = 100
 
@@ -33,7 +32,7 @@ def save(request: HttpRequest, project: Project) -> HttpResponse:
         kept = {"address": str(address.top), "created_by": request.user}
         SavedQuery.objects.update_or_create(project=project, name=form.cleaned_data["name"], defaults=kept)
         messages.info(request, f"Saved as {form.cleaned_data['name']}.")
-    return redirect(reverse("sessions", args=[project.slug]) + str(address).rstrip("?"))
+    return to_list(project, address)
 
 
 @require_POST
@@ -42,7 +41,7 @@ def delete(request: HttpRequest, project: Project, query: int) -> HttpResponse:
     found = get_object_or_404(SavedQuery, project=project, pk=query)
     found.delete()
     messages.info(request, f"{found.name} is deleted.")
-    return redirect(reverse("sessions", args=[project.slug]) + str(_address(request)).rstrip("?"))
+    return to_list(project, _address(request))
 
 
 def _address(request: HttpRequest) -> ListAddress:
