@@ -128,9 +128,10 @@ class Payload:
         if not (self.is_json or self.is_text):
             return self.content
         try:
-            return canonical_json(self.parsed)
+            made = canonical_json(self.parsed)
         except (ValueError, RecursionError):
             return self.content
+        return self.content if made == self.content else made
 
     @_once
     def spelled(self) -> JsonValue:

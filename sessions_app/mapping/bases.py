@@ -34,12 +34,12 @@ def find_base(project: Project, run: Run) -> RunContent | None:
 
 
 def numbers_of(base: RunContent | None) -> Numbers:
-    """By digest; pieces that cannot be read are not among them, nor nodes that lead to them."""
+    """Pieces that cannot be read are not among them, nor nodes that lead to them."""
     if base is None:
         return Numbers()
     pieces = read_pieces(base, range(base.next_piece))
     return Numbers(
-        pieces={sha256_hex(content): number for number, content in pieces.items()},
+        pieces={content: number for number, content in pieces.items()},
         nodes=_node_numbers(base),
         next_piece=base.next_piece,
         next_node=base.next_node,

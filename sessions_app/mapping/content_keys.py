@@ -8,20 +8,20 @@ the history that the run ended with their digest: the first 8 bytes.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from hashlib import sha256
 
-from sessions_app.core.payload import sha256_hex
 from sessions_app.core.step_summary import StepSummary
 
 
-def keys_of(steps: Iterable[StepSummary], digests: Iterable[str]) -> list[int]:
-    """`digests` are those of its payloads, and of the node that its history ends with."""
-    return sorted({*map(holding, digests), *(key for step in steps for key in _keys(step))})
+def keys_of(steps: Iterable[StepSummary], held: Iterable[int]) -> list[int]:
+    """`held` are those of its payloads, and of the node that its history ends with."""
+    return sorted({*held, *(key for step in steps for key in _keys(step))})
 
 
 def answered(tool_name: str, arguments_key: bytes) -> int:
     """A call of this tool that succeeded."""
     call = tool_name.encode() + b"\0" + arguments_key
-    return _number(bytes.fromhex(sha256_hex(call)))
+    return _number(sha256(call).digest())
 
 
 def requested(request_key: bytes) -> int:
@@ -41,6 +41,11 @@ def answered_as(response: bytes) -> int:
 def holding(digest: str) -> int:
     """A payload, or the node that the final history ends with; SHA-256 in hex."""
     return _number(bytes.fromhex(digest))
+
+
+def holding_content(content: bytes) -> int:
+    """`holding` of a payload's bytes."""
+    return _number(sha256(content).digest())
 
 
 def is_answer(step: StepSummary) -> bool:

@@ -28,6 +28,7 @@ from sessions_app.core.run import (
 from sessions_app.core.state import changed_keys
 from sessions_app.core.step_summary import StepSummary
 from sessions_app.core.strip import strip_of
+from sessions_app.mapping.content_keys import holding
 from sessions_app.mapping.span_ids import answer_key, span_id_of_run, span_ids_of_step
 from sessions_app.mapping.stored import Collector
 
@@ -58,7 +59,7 @@ def content_columns(run: Run, into: Collector) -> dict[str, object]:
     end, begun = _end(run), run.prior.length if run.prior else 0
     # Two runs that add nothing would go on from each other's contents for ever, as often as they grow.
     if end is not None and end.length > begun:
-        into.digests.append(end.digest)
+        into.keys.append(holding(end.digest))
     return {
         "header": object_text(header_fields(run, into), run.extra),
         "prior_node": into.node(run.prior),

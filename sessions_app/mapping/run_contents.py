@@ -37,7 +37,7 @@ def write_content(
         outline=pack_outline(own),
         step_count=len(own),
         change_count=sum(step.state_changes is not None for step in own),
-        keys=keys_of(own, collected.digests),
+        keys=keys_of(own, collected.keys),
         nodes=compress_block(write_links(collected.links, base.next_node if base else 0)) if collected.links else None,
         node_count=len(collected.links),
         first_node=base.next_node if base else 0,

@@ -18,8 +18,9 @@ from sessions_app.core.formats.fields import Fields, names_of
 from sessions_app.core.formats.json_writer import object_text, scalar
 from sessions_app.core.history import History, nodes
 from sessions_app.core.packed_nodes import NumberedLink, Reference
-from sessions_app.core.payload import JSON, LONG, Payload, compact_json, sha256_hex
+from sessions_app.core.payload import JSON, LONG, Payload, compact_json
 from sessions_app.core.run import Step, StepKind
+from sessions_app.mapping.content_keys import holding_content
 
 _LONG_TEXT = 256
 """Bytes of JSON; the instructions of an agent are mostly longer, and the same in all its runs."""
@@ -29,9 +30,10 @@ _LIKE_A_STEP = re.compile(rb'\{"kind":"(?:%s)"' % "|".join(names_of(StepKind)).e
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Numbers:
-    """What a content that goes on from another one has from it: numbers by SHA-256 in hex."""
+    """What a content that goes on from another one has from it: numbers of pieces by what they hold, and of nodes by
+    SHA-256 in hex."""
 
-    pieces: Mapping[str, int] = field(default_factory=dict)
+    pieces: Mapping[bytes | str, int] = field(default_factory=dict)
     nodes: Mapping[str, int] = field(default_factory=dict)
     next_piece: int = 0
     next_node: int = 0
@@ -46,7 +48,7 @@ class Collector:
         self._nodes = dict(base.nodes)
         self.pieces: list[bytes] = []
         self.links: list[NumberedLink] = []
-        self.digests: list[str] = []
+        self.keys: list[int] = []
         """What the content can be found by: of the payloads among the pieces, and of the last node."""
         self.apart: dict[str, Payload] = {}
 
@@ -60,12 +62,12 @@ class Collector:
         if payload.size >= LONG:
             self.apart[payload.digest] = payload
             return payload.digest
-        name = f"payload {payload.digest}" if _LIKE_A_STEP.match(payload.content) else payload.digest
+        name = f"payload {payload.digest}" if _LIKE_A_STEP.match(payload.content) else payload.content
         if name not in self._pieces:
-            self.digests.append(payload.digest)
+            self.keys.append(holding_content(payload.content))
         return self._piece(name, payload.content)
 
-    def _piece(self, name: str, content: bytes) -> int:
+    def _piece(self, name: bytes | str, content: bytes) -> int:
         number = self._pieces.setdefault(name, self._base.next_piece + len(self.pieces))
         if number == self._base.next_piece + len(self.pieces):
             self.pieces.append(content)
@@ -73,7 +75,7 @@ class Collector:
 
     def step_text(self, text: bytes) -> int:
         """The number of the piece that holds it."""
-        return self._piece(sha256_hex(text), text)
+        return self._piece(text, text)
 
     def text(self, text: str | None) -> bytes | None:
         written = scalar(text)

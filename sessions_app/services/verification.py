@@ -19,7 +19,7 @@ from sessions_app.core.history import node_digest
 from sessions_app.core.payload import sha256_hex
 from sessions_app.core.spans.carried import apart, lacking
 from sessions_app.core.spans.packing import Pieces
-from sessions_app.mapping.content_keys import keys_of
+from sessions_app.mapping.content_keys import holding_content, keys_of
 from sessions_app.mapping.load import load_content
 from sessions_app.mapping.payloads import blob_store, read_many
 from sessions_app.mapping.pieces import read_pieces, step_texts
@@ -186,7 +186,7 @@ def _column_problems(content: RunContent, name: str) -> list[str]:
         "first_piece": base.next_piece if base else 0,
         "first_node": base.next_node if base else 0,
     }
-    keys = keys_of(steps, [sha256_hex(piece) for number, piece in pieces.items() if number not in texts])
+    keys = keys_of(steps, [holding_content(piece) for number, piece in pieces.items() if number not in texts])
     wrong = [column for column, value in counted.items() if getattr(content, column) != value]
     wrong += ["keys"] if set(keys) - set(content.keys) else []
     return [f"run {name}: {column} does not match its content." for column in wrong]

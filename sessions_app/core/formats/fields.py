@@ -69,8 +69,10 @@ class Fields:
 
     def slice(self, name: str) -> bytes | None:
         """The exact JSON text of a field; None when absent or null."""
+        raw = self._raw.get(name)
+        if raw is None:
+            return None
         self._read.add(name)
-        raw = self._raw.get(name, b"null")
         return None if raw == b"null" else raw
 
     def written(self, name: str) -> bytes | None:
@@ -92,6 +94,8 @@ class Fields:
 
     def name(self, name: str) -> str | None:
         """A short text that is shown and indexed; control characters have no place in it."""
+        if name not in self._raw:
+            return None  # as mostly: a step may have a dozen names and has one or two
         value = self.text(name, limit=MAX_NAME)
         if value is not None and not is_name(value):
             raise self.error(name, "must not hold a NUL character")

@@ -12,7 +12,8 @@ from sessions_app.core.payload import JsonObject, JsonValue, compact_json
 def object_text(fields: Iterable[tuple[str, bytes | None]], extra: JsonObject | None = None) -> bytes:
     """An object of the fields that are there, then the unknown ones as they came."""
     parts = [_key(name) + text for name, text in fields if text is not None]
-    parts += [compact_json(name) + b":" + compact_json(value) for name, value in (extra or {}).items()]
+    if extra:
+        parts += [compact_json(name) + b":" + compact_json(value) for name, value in extra.items()]
     return b"{" + b",".join(parts) + b"}"
 
 

@@ -82,7 +82,6 @@ def leaves(value: JsonValue) -> Iterator[tuple[str | None, JsonValue]]:
             yield key, item
 
 
-@once_each
 def argument_key(call: ToolCall) -> bytes:
     """One spelling for equal arguments: key order, spaces and a JSON string do not count."""
     if call.arguments is None or value_of(call.arguments) in (None, "", {}):
