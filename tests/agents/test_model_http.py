@@ -81,6 +81,12 @@ def set_status(http: Record) -> None:
         (4, replaced("response_body", "done", "undone"), "another text"),
         (4, set_status, "status 500"),
         (1, set_status, "status 500"),
+        (4, lambda http: http.update(error={"type": "httpx.ReadTimeout"}), "says that the request failed"),
+        (
+            4,
+            replaced("response_body", '"choices"', '"error": {"message": "boom"}, "choices"'),
+            "says that the request failed",
+        ),
         (1, replaced("response_body", '"c1"', '"c3"'), "another call than that of add"),
         (1, replaced("response_body", '"now"', '"then"'), "another call than that of now"),
         (1, replaced("response_body", "1.0", "1"), "another call than that of add"),

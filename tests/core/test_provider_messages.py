@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sessions_app.core.spans.provider_messages import messages_of, request_of, response_of, tools_of
+from sessions_app.core.spans.provider_messages import failure_of, messages_of, request_of, response_of, tools_of
 from sessions_app.core.spans.reading import (
     CallPart,
     ChatMessage,
@@ -517,7 +517,7 @@ summary thinking content_block item functionDeclarations inputSchema tool_call_c
 VALUES_OF_FIELDS = """
 user assistant tool ai human AIMessage AIMessageChunk HumanMessage text tool-call tool_result function reasoning message
 function_call function_call_output message_start message_delta content_block_start content_block_delta thinking json
-response.completed error-text {"role": [ NaN 1e999 \ud800
+response.completed response.output_text.delta error error-text {"role": [ NaN 1e999 \ud800
 """
 KEYS = st.sampled_from(NAMES_OF_FIELDS.split())
 WORDS = st.sampled_from(VALUES_OF_FIELDS.split())
@@ -527,7 +527,7 @@ VALUES = st.recursive(LEAVES, lambda inner: st.lists(inner, max_size=4) | st.dic
 
 @given(VALUES)
 def test_nothing_raises_on_any_value(value):
-    for read in (messages_of, request_of, response_of, tools_of):
+    for read in (messages_of, request_of, response_of, tools_of, failure_of):
         found = read(value)
 
         assert found is None or found

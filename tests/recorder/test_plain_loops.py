@@ -20,7 +20,7 @@ from tests.fake_provider import busy, calls, fake_provider, in_turn, of_json, sa
 from tests.recorder import plain_loops
 from tests.recorder.local_server import Answer, local_server
 from tests.recorder.recordings import records_of, value
-from tests.recorder.replaying import ENDS, replayed
+from tests.recorder.replaying import ENDS, assert_promise_kept, replayed
 
 ASKED = "Where is ORD-5521?"
 ANSWER = "It was delivered."
@@ -400,6 +400,106 @@ def test_turns_that_stayed_with_the_provider_are_not_taken_for_the_whole():
 
     assert run.steps[-1].extra["previous_response_id"] == "resp_1"
     assert judge(run).verdict != "replayable"
+
+
+# --- an exchange that failed, and has an answer --------------------------------------------------
+
+FAILURE = {"message": "Overloaded", "type": "server_error"}
+
+
+def changed_answer(record: bytes, step: int, said: dict[str, Any], **http: Any) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads(record)
+    exchange = document["steps"][step]["http"]
+    exchange["response_body"] = json.dumps(json.loads(exchange["response_body"]) | said)
+    exchange.update(http)
+    return document
+
+
+def read(document: dict[str, Any]) -> Run:
+    return with_conversation(parse_native(json.dumps(document).encode()))
+
+
+def reasons_of(run: Run) -> list[tuple[str, int | None]]:
+    """What the judge says at ingest, and the replay keeps."""
+    return [(each.code, each.step) for each in assert_promise_kept(encode_native(run)).reasons]
+
+
+@pytest.mark.parametrize(
+    ("said", "http"),
+    [({"error": FAILURE}, {}), ({}, {"error": "ReadTimeout"}), ({}, {"status": 500}), ({}, {"status": 429})],
+)
+@pytest.mark.parametrize(("exchange", "step"), [(0, 1), (1, 3), (2, 5)])
+def test_an_exchange_that_failed_and_has_an_answer_is_judged_at_its_step(said, http, exchange, step, whole_record):
+    assert reasons_of(read(changed_answer(whole_record, exchange, said, **http))) == [("answer_contradicted", step)]
+
+
+@pytest.mark.parametrize("said", [{"error": None}, {"status": None}, {"status": "completed"}])
+def test_an_answer_that_names_no_error_is_as_before(said, whole_record):
+    assert reasons_of(read(changed_answer(whole_record, 1, said))) == []
+
+
+@pytest.mark.parametrize(
+    ("ended", "is_failure"),
+    [
+        ({"status": "failed", "error": FAILURE}, True),
+        ({"status": "failed"}, True),
+        ({"status": "in_progress"}, True),
+        ({"status": "incomplete"}, True),
+        ({"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}}, False),
+    ],
+)
+def test_a_response_that_is_not_complete_and_has_an_answer_is_judged(ended, is_failure):
+    text = {"type": "output_text", "text": ANSWER, "annotations": []}
+    whole = {"type": "message", "id": "m", "role": "assistant", "status": "completed", "content": [text]}
+    response = {"id": "r", "object": "response", "created_at": 1, "model": "m", "output": [whole], "tools": []}
+    with local_server() as server:
+        server.answer("/v1/responses", of_json(response))
+        (record,) = records_of(lambda: plain_loops.responses(f"{server.url}/v1")(ASKED))
+
+    assert reasons_of(read(changed_answer(record, 0, ended))) == ([("answer_contradicted", 1)] if is_failure else [])
+
+
+OVERLOADED = f"data: {json.dumps({'type': 'error', 'error': FAILURE})}\n\n"
+STOP = f"data: {json.dumps({'type': 'message_stop'})}\n\n"
+
+
+@pytest.mark.parametrize(
+    ("end", "code"), [(OVERLOADED + STOP, "answer_contradicted"), (OVERLOADED, "output_made_by_code")]
+)
+def test_a_stream_with_an_error_is_judged(end, code):
+    with local_server() as server:
+        server.answer("/v1/messages", message_events({"type": "text", "text": ANSWER}))
+        (record,) = records_of(lambda: plain_loops.anthropic_messages(f"{server.url}/v1", is_streamed=True)(ASKED))
+    document = json.loads(record)
+    wire(document["steps"][0], "response_body", STOP, end)
+
+    run = read(document)
+
+    assert run.steps[0].error is not None
+    assert [each.code for each in judge(run).reasons] == [code]
+
+
+@pytest.mark.parametrize("status", [200, 400])
+def test_a_run_that_goes_on_behind_a_failure_with_another_request_is_judged(status, whole_record):
+    document = json.loads(whole_record)
+    failed = json.loads(json.dumps(document["steps"][1]))
+    failed["http"].update(status=status, response_body=json.dumps({"error": FAILURE}))
+    wire(failed, "request_body", "You help", "You gladly help")
+    document["steps"].insert(1, failed)
+
+    assert reasons_of(read(document)) == [("model_answer_missing", 3)]
+
+
+def test_an_error_with_the_status_of_success_that_the_client_repeats_is_no_call_of_the_model(whole_record):
+    document = json.loads(whole_record)
+    failed = json.loads(json.dumps(document["steps"][1]))
+    failed["http"]["response_body"] = json.dumps({"error": FAILURE})
+    document["steps"].insert(1, failed)
+
+    run = read(document)
+
+    assert kinds(run) == ["model", "tool", "other", "model", "tool", "model"]
+    assert_reproduced(run)
 
 
 # --- exported, and changed ---------------------------------------------------------------------

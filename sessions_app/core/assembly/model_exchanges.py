@@ -21,8 +21,7 @@ from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.replay.told_answers import is_spelled_otherwise
 from sessions_app.core.run import EXCHANGES, HttpExchange, ModelCall, OtherCall, Run, Step, ToolCall
 from sessions_app.core.spans.provider_messages.requests import Spelled, messages_spelled
-from sessions_app.core.spans.provider_messages.streams import events_in
-from sessions_app.core.spans.provider_messages.wire import body_value, is_whole
+from sessions_app.core.spans.provider_messages.wire import body_value, failure_in, is_whole, said_in
 from sessions_app.core.spans.reading import Reading
 from sessions_app.core.spans.span import Span
 
@@ -85,7 +84,8 @@ def _attempts_apart(steps: tuple[Step, ...]) -> list[Step]:
 def _was_sent_again(before: Step, after: Step) -> bool:
     assert before.http is not None
     assert after.http is not None
-    has_failed = before.error is not None or (before.http.status or 0) >= _FAILED
+    is_refused = (before.http.status or 0) >= _FAILED
+    has_failed = is_refused or before.error is not None or failure_in(before.http) is not None
     return has_failed and before.parent == after.parent and before.http.request_body == after.http.request_body
 
 
@@ -125,7 +125,8 @@ def _attributes(http: HttpExchange) -> dict[str, JsonValue]:
     said: dict[str, JsonValue] = {
         "provider.kind": "invocation",
         "provider.request": _request(http),
-        "provider.response": _answer(http),
+        "provider.response": said_in(http.response_body) if is_whole(http) else None,
+        "provider.error": failure_in(http),
         "provider.name": _PROVIDERS.get(urlsplit(http.url or "").hostname or ""),
         "provider.status": http.status,
     }
@@ -145,18 +146,6 @@ def kept_by_provider(http: HttpExchange) -> JsonObject:
     named = conversation.get("id") if isinstance(conversation, dict) else conversation
     found = {"previous_response_id": said.get("previous_response_id"), "conversation_id": named}
     return {name: value for name, value in found.items() if isinstance(value, str) and value}
-
-
-def _answer(http: HttpExchange) -> JsonValue:
-    """Nothing where the request failed, and where the reader left before its end: nobody knows what the model would
-    have said."""
-    if (http.status or 0) >= _FAILED:
-        return None
-    if not is_whole(http):
-        return None
-    body = body_value(http.response_body)
-    events = events_in(body) if isinstance(body, str) else None
-    return body if events is None else [*events]
 
 
 # --- back to steps -------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from sessions_app.core.formats.fields import parse_time
 from sessions_app.core.importers.provider_log import Invocation, find_invocation
 from sessions_app.core.payload import JsonObject, JsonValue, sha256_hex
 from sessions_app.core.spans.attributes import as_count, as_text
-from sessions_app.core.spans.provider_messages import response_of
+from sessions_app.core.spans.provider_messages import failure_of, response_of
 from sessions_app.core.spans.reading import CallPart
 from sessions_app.core.spans.span import Attributes, Scope, Span, SpanStatus, nanoseconds_of
 
@@ -136,8 +136,7 @@ def _outcome(found: Invocation) -> Attributes:
 
 
 def _failure(found: Invocation) -> Attributes:
-    told = found.response.get("error") if isinstance(found.response, dict) else None
-    error = told or _first(found.log, "error", "errorcode")
+    error = failure_of(found.response) or _first(found.log, "error", "errorcode")
     return {
         "provider.error": error or None,
         "provider.status": as_count(_first(found.log, "statuscode", "responsecode")),

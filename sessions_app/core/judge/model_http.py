@@ -17,7 +17,7 @@ from sessions_app.core.judge.reading import main_models, seen_message, step_name
 from sessions_app.core.judge.reasons import Reason, reason_at
 from sessions_app.core.redaction.placeholders import PLACEHOLDER
 from sessions_app.core.run import EXCHANGES, HttpExchange, ModelCall, Run, Step
-from sessions_app.core.spans.provider_messages.wire import WireAnswer, is_whole, wire_answer
+from sessions_app.core.spans.provider_messages.wire import WireAnswer, failure_in, is_whole, wire_answer
 
 _FAILED = 400
 
@@ -41,6 +41,8 @@ def _said_otherwise(step: Step, call: ModelCall) -> str | None:
         return None
     if step.error is None and (http.status or 0) >= _FAILED:
         return f"has the status {http.status}, and the step an answer"
+    if step.error is None and is_whole(http) and failure_in(http):
+        return "says that the request failed, and the step has an answer"
     wire = _whole_answer(http)
     answered = None if wire is None else _other_words(call, wire) or _other_calls(call, wire) or _other_end(call, wire)
     return asked_otherwise(call, http) or answered

@@ -34,6 +34,7 @@ from sessions_app.core.judge.unreadable import unreadable_contents, unreadable_m
 from sessions_app.core.payload import JsonObject
 from sessions_app.core.replay.plan import repeated_requests
 from sessions_app.core.run import (
+    EXCHANGES,
     SPANS,
     ModelCall,
     Run,
@@ -182,6 +183,9 @@ def _missing_model_answers(run: Run) -> Iterator[Reason]:
         if _has_no_answer(step, call) or (call.response is None and _must_have_answer(run, step)):
             message = f"The model answer at {step_name(step)} was not recorded."
             yield reason_at(run, "model_answer_missing", message, step)
+        elif run.source_format == EXCHANGES and call.response is None and _goes_on(run, step):
+            message = f"The request of {step_name(step)} failed, and the run went on with another one."
+            yield reason_at(run, "model_answer_missing", message, step)
 
 
 def _must_have_answer(run: Run, step: Step) -> bool:
@@ -189,9 +193,11 @@ def _must_have_answer(run: Run, step: Step) -> bool:
     but a client may make that again."""
     if not is_of_recorder(run):
         return False
-    is_stream = (run.agent.entry_point or "").startswith("run_stream")
-    goes_on = step.index < main_models(run)[-1][0].index and step.index not in repeated_requests(run)
-    return is_stream or goes_on
+    return (run.agent.entry_point or "").startswith("run_stream") or _goes_on(run, step)
+
+
+def _goes_on(run: Run, step: Step) -> bool:
+    return step.index < main_models(run)[-1][0].index and step.index not in repeated_requests(run)
 
 
 def _missing_tool_answers(run: Run) -> Iterator[Reason]:

@@ -6,6 +6,7 @@ work. Read are: OpenAI chat completions and Responses, Anthropic messages, Amazo
 generateContent (camel and snake case), LangChain's serialised messages, and the Vercel AI SDK's model messages.
 """
 
+from sessions_app.core.spans.provider_messages.failures import failure_of
 from sessions_app.core.spans.provider_messages.messages import last_words, messages_of
 from sessions_app.core.spans.provider_messages.requests import ProviderRequest, request_of
 from sessions_app.core.spans.provider_messages.responses import ProviderResponse, response_of
@@ -16,6 +17,7 @@ __all__ = [
     "ProviderRequest",
     "ProviderResponse",
     "events_in",
+    "failure_of",
     "last_words",
     "messages_of",
     "request_of",

@@ -29,13 +29,13 @@ def events_in(body: str) -> list[str] | None:
     return [line[5:].strip() for line in lines if line.startswith("data:")]
 
 
-_ENDS = frozenset({"message_stop", "response.completed", "response.incomplete", "response.failed"})
+ENDS = frozenset({"message_stop", "response.completed", "response.incomplete", "response.failed"})
 
 
-def is_ended(events: list[str]) -> bool:
+def is_ended(events: list[JsonValue]) -> bool:
     """Whether the stream says itself that nothing follows; its reader need not read to the end of the body then."""
     last = parsed(events[-1]) if events else None
-    return events[-1:] == ["[DONE]"] or (isinstance(last, dict) and last.get("type") in _ENDS)
+    return events[-1:] == ["[DONE]"] or (isinstance(last, dict) and text(last, "type") in ENDS)
 
 
 def _completed(chunks: list[JsonObject]) -> JsonObject | None:
@@ -51,9 +51,9 @@ def is_told_otherwise(chunks: list[JsonValue]) -> bool:
     output = entries(_completed(objects) or {}, "output")
     pieces: dict[tuple[JsonValue, JsonValue], list[JsonObject]] = {}
     for event in objects if output else ():
-        if event.get("type") in _PIECES:
+        if text(event, "type") in _PIECES:
             pieces.setdefault((event.get("output_index"), event.get("content_index", 0)), []).append(event)
-    ended = [event for event in objects if event.get("type") in _ENDS_OF_PIECES]
+    ended = [event for event in objects if text(event, "type") in _ENDS_OF_PIECES]
     wholes = ((event.get("output_index"), event.get("content_index", 0), event) for event in ended if output)
     return any(_joined(told, "delta") != _words_at(output, *at) for at, told in pieces.items()) or any(
         event.get(_ENDS_OF_PIECES[str(event["type"])]) != _words_at(output, at, part) for at, part, event in wholes

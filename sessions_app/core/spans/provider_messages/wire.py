@@ -9,6 +9,7 @@ from typing import TypeVar
 from sessions_app.core.embedded_json import parsed
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.run import HttpExchange
+from sessions_app.core.spans.provider_messages.failures import failure_of
 from sessions_app.core.spans.provider_messages.requests import request_of
 from sessions_app.core.spans.provider_messages.responses import response_of, tokens_of_event
 from sessions_app.core.spans.provider_messages.streams import events_in, is_ended
@@ -73,14 +74,29 @@ def body_value(body: Payload | None) -> JsonValue:
     return body.value if body is not None and (body.is_text or body.is_json) else None
 
 
+def said_in(body: Payload | None) -> JsonValue:
+    """What it says, or the events of a stream of them."""
+    value = body_value(body)
+    events = events_in(value) if isinstance(value, str) else None
+    return value if events is None else [*events]
+
+
 def is_whole(http: HttpExchange) -> bool:
-    """Whether the body of the answer is held from its beginning to its end. Who reads a stream of events leaves it
-    behind the last one, and need not read on to the end of the body."""
+    """Whether the body of the answer is held from its beginning to its end, or to an error in it. Who reads a stream of
+    events leaves it behind the last one, and need not read on to the end of the body."""
     if http.extra.get("body_cut") or http.extra.get("body_left_out"):
         return False
-    body = body_value(http.response_body)
-    events = events_in(body) if isinstance(body, str) else None
-    return not http.extra.get("incomplete") or (events is not None and is_ended(events))
+    said = said_in(http.response_body)
+    if isinstance(said, list) and is_ended(said):
+        return True
+    return not http.extra.get("incomplete") and not (isinstance(said, list) and failure_of(said))
+
+
+def failure_in(http: HttpExchange) -> JsonValue:
+    """What the client raised over the answer, or what that says of itself. Who stops reading may be stopped by an error
+    of their own."""
+    raised = None if http.extra.get("incomplete") else http.extra.get("error")
+    return raised or failure_of(said_in(http.response_body))
 
 
 def wire_request(body: Payload) -> WireRequest | None:
@@ -130,12 +146,11 @@ def _texts_in(value: JsonValue) -> Iterator[str]:
 
 def wire_answer(body: Payload) -> WireAnswer | None:
     """None where the body is no answer of a protocol that is known here."""
-    value = body_value(body)
-    events = events_in(value) if isinstance(value, str) else None
-    found = response_of(value if events is None else [*events])
+    said = said_in(body)
+    found = response_of(said)
     if found is None or not found.answer.parts:
         return None
-    counts = list(map(tokens_of_event, events or ()))
+    counts = list(map(tokens_of_event, said if isinstance(said, list) else ()))
     return WireAnswer(
         words=found.answer.words(),
         calls=tuple(_call(part) for part in _parts_of([found.answer], CallPart) if not part.is_builtin),
