@@ -12,6 +12,7 @@ from sessions_app.core.errors import RecordError
 from sessions_app.core.formats.detect import parse_document
 from sessions_app.core.formats.native import encode_native, parse_native
 from sessions_app.core.formats.session_file import parse_session_file
+from sessions_app.core.judge.verdict import judge
 from tests.recorder.replaying import assert_promise_kept, assert_reproduced, replayed
 
 Parts = list[dict[str, Any]]
@@ -131,18 +132,44 @@ def test_an_order_of_answers_that_only_the_messages_tell_is_not_called_proven():
     assert proof_of_requests(calls[::-1], answers) == {"state": "not_comparable", "reason": taken}
 
 
-@pytest.mark.parametrize("again", ["a", "other"])
-def test_an_answer_that_stands_twice_in_a_request_is_the_difference(again: str):
-    calls: Parts = [{"kind": "tool-call", "tool_name": "look", "args": {}, "tool_call_id": each} for each in "ab"]
-    answers = [
-        {"kind": "tool-return", "tool_name": "look", "content": content, "tool_call_id": call_id}
-        for content, call_id in (("a", "a"), ("b", "b"), (again, "a"))
-    ]
+def call_of(call_id: str) -> dict[str, Any]:
+    return {"kind": "tool-call", "tool_name": "look", "args": {}, "tool_call_id": call_id}
 
-    result, _ = replayed(record_of("", "Done.", ASKED, calls, answers, SAID))
 
+def answer_of(call_id: str, content: str = "") -> dict[str, Any]:
+    return {"kind": "tool-return", "tool_name": "look", "content": content or call_id, "tool_call_id": call_id}
+
+
+@pytest.mark.parametrize(
+    ("added", "step", "path", "words"),
+    [
+        ((4, answer_of("a")), 4, "messages[2].parts[2]", "is answered already"),
+        ((4, answer_of("a", "other")), 4, "messages[2].parts[2]", "is answered already"),
+        ((6, answer_of("a")), 6, "messages[4].parts[1]", "is answered already"),
+        ((6, answer_of("d")), 6, "messages[4].parts[1]", "no answer of the model asks for"),
+    ],
+)
+def test_an_answer_too_many_in_a_request_is_judged_and_is_the_difference(added, step, path, words):
+    request, answer = added
+    first, second = ([answer_of(each) for each in ids] for ids in ("ab", "c"))
+    (first if request == 4 else second).append(answer)
+    asked = [call_of("a"), call_of("b")], [call_of("c")]
+    record = record_of("", "Done.", ASKED, asked[0], first, asked[1], second, SAID)
+
+    judged, (result, _) = judge(parse_native(record)), replayed(record)
+
+    assert (judged.limit and judged.limit.code, judged.step) == ("answer_contradicted", step - 1)
+    assert words in judged.words
     assert result.divergence is not None
-    assert (result.divergence.step, result.divergence.path) == (4, "messages[2].parts[2]")
+    assert (result.divergence.step, result.divergence.path) == (step, path)
+
+
+def test_ids_that_come_again_and_a_history_that_begins_behind_its_calls_are_no_answers_too_many():
+    assert_reproduced(
+        record_of("", "Done.", ASKED, [call_of("a")], [answer_of("a")], [call_of("a")], [answer_of("a")], SAID)
+    )
+    record = record_of("", "Done.", [answer_of("z"), *ASKED], [call_of("a")], [answer_of("a")], SAID)
+    assert judge(parse_native(record)).limit is None
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from sessions_app.core.history import History, nodes
 from sessions_app.core.judge.kit_side_effects import answers_differ
 from sessions_app.core.judge.last_calls import calls_in, kinds_said
 from sessions_app.core.judge.reading import (
+    SeenMessage,
     is_framework_written,
     is_of_recorder,
     is_respelled,
@@ -29,6 +30,7 @@ from sessions_app.core.judge.reasons import Reason, reason_at
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.run import (
     MESSAGES,
+    OPENAI_ITEMS,
     SESSION_FILE,
     ModelCall,
     Run,
@@ -55,7 +57,7 @@ def course_gaps(run: Run) -> Iterator[Reason]:
     yield from _ends_elsewhere(run)
     yield from _other_course(run)
     yield from _unprompted(run)
-    yield from _answered_before(run)
+    yield from _answered_out_of_turn(run)
     yield from _doubled_ids(run)
     yield from _failed_with_a_result(run)
     yield from _other_answers(run)
@@ -197,20 +199,35 @@ def _unprompted(run: Run) -> Iterator[Reason]:
             return
 
 
-def _answered_before(run: Run) -> Iterator[Reason]:
-    """Saved messages in an order in which no loop makes them: a request holds an answer to a call that comes later."""
-    if run.source_format not in _SAVED:
-        return
-    asked_ever = {str(part.get("tool_call_id")) for _, call in main_models(run) for part in calls_in(call)}
-    asked: set[str] = set()
-    for seen in seen_messages(run):
-        asked |= {str(part.get("tool_call_id")) for part in seen.parts_of("tool-call")}
-        told = {str(part.get("tool_call_id")) for part in seen.parts_of(*_ANSWERS)}
-        if 0 < seen.step <= len(run.steps) and told & (asked_ever - asked):
-            step = run.steps[seen.step - 1]
-            message = f"The request of {step_name(step)} answers a call that the model asks for behind it."
-            yield reason_at(run, "other_course", message, step)
-            return
+def _answered_out_of_turn(run: Run) -> Iterator[Reason]:
+    """Saved messages that no loop makes: a request answers a call that comes later, or never, or that is answered
+    already. A history may begin behind its calls."""
+    ever = {str(part.get("tool_call_id")) for _, call in main_models(run) for part in calls_in(call)}
+    begins = next((step.index for step, _ in main_models(run)), 0)
+    asked: Counter[str] = Counter()
+    told: Counter[str] = Counter()
+    for seen in seen_messages(run) if run.source_format in (*_SAVED, OPENAI_ITEMS) else ():
+        step = run.steps[seen.step - 1] if 0 < seen.step <= len(run.steps) else None
+        asked.update(_ids(seen, "tool-call"))
+        for call_id in _ids(seen, *_ANSWERS):
+            told[call_id] = min(told[call_id], asked[call_id]) + 1
+            is_early = call_id in ever and not asked[call_id]
+            if step is not None and told[call_id] > asked[call_id] and (is_early or step.index > begins):
+                yield _of_turn(run, step, is_early=is_early, is_again=bool(asked[call_id]))
+                return
+
+
+def _ids(seen: SeenMessage, *kinds: str) -> list[str]:
+    """Of calls, and of what is told of calls: a refused text has none."""
+    return [str(part.get("tool_call_id")) for part in seen.parts_of(*kinds) if part.get("tool_name")]
+
+
+def _of_turn(run: Run, step: Step, *, is_early: bool, is_again: bool) -> Reason:
+    if is_early:
+        message = f"The request of {step_name(step)} answers a call that the model asks for behind it."
+        return reason_at(run, "other_course", message, step)
+    which = "that is answered already" if is_again else "that no answer of the model asks for"
+    return reason_at(run, "answer_contradicted", f"The request of {step_name(step)} answers a call {which}.", step)
 
 
 def _doubled_ids(run: Run) -> Iterator[Reason]:
