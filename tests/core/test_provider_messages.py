@@ -546,3 +546,95 @@ def test_nothing_raises_on_deep_nesting(opening):
     deep = opening * 100_000
 
     assert [read(deep) for read in (messages_of, request_of, response_of, tools_of)] == [None] * 4
+
+
+# --- streams that tell a part of the answer twice ------------------------------------------------
+
+FOUND = {"type": "function_call", "id": "fc_1", "call_id": "c1", "name": "find", "arguments": '{"q": 1}'}
+WORDS_SAID = {"type": "message", "id": "m_1", "role": "assistant", "content": [{"type": "output_text", "text": "Hi."}]}
+OF_RESPONSES = [
+    {"type": "response.created", "response": {"output": []}},
+    {"type": "response.output_item.added", "output_index": 0, "item": {**FOUND, "arguments": ""}},
+    {"type": "response.function_call_arguments.delta", "output_index": 0, "item_id": "fc_1", "delta": '{"q": 1}'},
+    {"type": "response.output_item.done", "output_index": 0, "item": FOUND},
+    {"type": "response.output_item.added", "output_index": 1, "item": {**WORDS_SAID, "content": []}},
+    {
+        "type": "response.content_part.done",
+        "output_index": 1,
+        "content_index": 0,
+        "item_id": "m_1",
+        "part": WORDS_SAID["content"][0],  # type: ignore[index]  # a list of one part
+    },
+    {"type": "response.output_item.done", "output_index": 1, "item": WORDS_SAID},
+    {"type": "response.completed", "response": {"output": [FOUND, WORDS_SAID]}},
+]
+OF_MESSAGES = [
+    {"type": "message_start", "message": {"role": "assistant", "content": []}},
+    {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
+    {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "Hi."}},
+    {"type": "content_block_start", "index": 1, "content_block": {"type": "tool_use", "id": "c1", "name": "find"}},
+    {"type": "content_block_delta", "index": 1, "delta": {"type": "input_json_delta", "partial_json": "{}"}},
+    {"type": "message_delta", "delta": {"stop_reason": "tool_use"}},
+]
+PIECE: dict[str, Any] = {"index": 0, "id": "c1", "function": {"name": "find", "arguments": "{"}}
+
+
+def of_chat(**more: Any) -> list[Any]:
+    later = {"index": 0, "function": {"arguments": "}"}, **more}
+    return [{"choices": [{"index": 0, "delta": {"tool_calls": [piece]}}]} for piece in (PIECE, later)]
+
+
+def is_told_otherwise(events: list[Any]) -> bool:
+    found = response_of([json.dumps(event) for event in events])
+    assert found is not None
+    return found.is_told_otherwise
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        OF_RESPONSES,
+        OF_RESPONSES[-1:],
+        OF_MESSAGES,
+        of_chat(),
+        of_chat(id="c1", function={"name": "find", "arguments": "}"}),
+        of_chat(id="", function={"name": "", "arguments": "}"}),
+    ],
+)
+def test_a_stream_that_tells_each_part_alike_is_told_once(events):
+    assert not is_told_otherwise(events)
+
+
+@pytest.mark.parametrize(
+    ("position", "place", "value"),
+    [
+        *((1, ("item", name), "other") for name in ("name", "call_id", "id", "type")),
+        *((3, ("item", name), "other") for name in ("name", "call_id", "id", "arguments")),
+        (1, ("output_index",), 1),
+        (2, ("item_id",), "other"),
+        (2, ("delta",), "{}"),
+        (5, ("part", "text"), "Ho."),
+        (6, ("item", "content"), []),
+        (0, ("response", "output"), [FOUND]),
+    ],
+)
+def test_a_response_of_which_an_event_tells_another_item_is_told_otherwise(position, place, value):
+    events = json.loads(json.dumps(OF_RESPONSES))
+    *outer, name = place
+    (events[position][outer[0]] if outer else events[position])[name] = value
+
+    assert is_told_otherwise(events)
+
+
+@pytest.mark.parametrize("again", [0, 1, 3])
+def test_a_message_or_a_block_of_one_that_begins_twice_is_told_otherwise(again):
+    assert is_told_otherwise([*OF_MESSAGES[: again + 1], *OF_MESSAGES[again:]])
+
+
+def test_a_piece_of_a_block_that_did_not_begin_is_told_otherwise():
+    assert is_told_otherwise([event for event in OF_MESSAGES if event != OF_MESSAGES[1]])
+
+
+@pytest.mark.parametrize("more", [{"id": "c2"}, {"function": {"name": "other", "arguments": "}"}}])
+def test_a_call_of_a_stream_with_two_ids_or_two_names_is_told_otherwise(more):
+    assert is_told_otherwise(of_chat(**more))

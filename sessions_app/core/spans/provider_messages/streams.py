@@ -7,7 +7,7 @@ from itertools import groupby
 
 from sessions_app.core.embedded_json import parsed
 from sessions_app.core.payload import JsonObject, JsonValue
-from sessions_app.core.spans.provider_messages.fields import entries, entry, text
+from sessions_app.core.spans.provider_messages.fields import entries, entry, first, text
 from sessions_app.core.spans.provider_messages.messages import langchain_fields
 
 
@@ -40,33 +40,65 @@ def is_ended(events: list[JsonValue]) -> bool:
 
 def _completed(chunks: list[JsonObject]) -> JsonObject | None:
     """OpenAI Responses sends the whole response at the end."""
-    whole = [entry(chunk, "response") for chunk in chunks if str(chunk.get("type")).startswith("response.")]
-    return next((response for response in reversed(whole) if entries(response, "output")), None)
+    return next(reversed(_wholes(chunks)), None)
+
+
+def _wholes(chunks: list[JsonObject]) -> list[JsonObject]:
+    told = [entry(chunk, "response") for chunk in chunks if str(chunk.get("type")).startswith("response.")]
+    return [response for response in told if entries(response, "output")]
 
 
 def is_told_otherwise(chunks: list[JsonValue]) -> bool:
-    """Whether such a response tells a text, or what a tool is called with, otherwise in its pieces than as a whole at
-    its end; what has no pieces is told once."""
+    """Whether a stream tells a part of the answer twice, and not alike."""
     objects = [chunk for each in chunks if isinstance(chunk := parsed(each), dict)]
-    output = entries(_completed(objects) or {}, "output")
-    pieces: dict[tuple[JsonValue, JsonValue], list[JsonObject]] = {}
-    for event in objects if output else ():
+    outputs = [entries(whole, "output") for whole in _wholes(objects)]
+    if outputs:
+        is_another = any(_is_another_item(event, outputs[-1]) for event in objects)
+        return is_another or _are_other_words(objects, outputs[-1]) or any(each != outputs[-1] for each in outputs)
+    return _begins_twice(objects) or any(_is_named_twice(pieces) for pieces in _pieces_of_calls(_deltas(objects)))
+
+
+def _is_another_item(event: JsonObject, output: list[JsonValue]) -> bool:
+    """An event of Responses against the item that stands in its place at the end."""
+    said, whole = entry(event, "item"), _at(output, event.get("output_index"))
+    if text(event, "type") == "response.output_item.done" and _words_of(said) != _words_of(whole):
+        return True
+    names = {**{name: said.get(name) for name in _NAMES_OF_ITEMS}, "id": first(said, "id") or event.get("item_id")}
+    is_of_item = bool(said) or event.get("item_id") is not None
+    return is_of_item and any(name is not None and name != whole.get(field) for field, name in names.items())
+
+
+_NAMES_OF_ITEMS = ("type", "name", "call_id")
+
+
+def _words_of(item: JsonObject) -> list[JsonValue]:
+    texts = [part.get("text") for part in entries(item, "content") if isinstance(part, dict)]
+    return [item.get("arguments"), *texts]
+
+
+def _are_other_words(events: list[JsonObject], output: list[JsonValue]) -> bool:
+    """Whether the pieces of a text, or of what a tool is called with, make another one; what has none is told once."""
+    pieces: dict[str, list[JsonObject]] = {}
+    for event in events:
         if text(event, "type") in _PIECES:
-            pieces.setdefault((event.get("output_index"), event.get("content_index", 0)), []).append(event)
-    ended = [event for event in objects if text(event, "type") in _ENDS_OF_PIECES]
-    wholes = ((event.get("output_index"), event.get("content_index", 0), event) for event in ended if output)
-    return any(_joined(told, "delta") != _words_at(output, *at) for at, told in pieces.items()) or any(
-        event.get(_ENDS_OF_PIECES[str(event["type"])]) != _words_at(output, at, part) for at, part, event in wholes
+            pieces.setdefault(f"{event.get('output_index')} {event.get('content_index')}", []).append(event)
+    ended = [(event, _ENDS_OF_PIECES[kind]) for event in events if (kind := text(event, "type")) in _ENDS_OF_PIECES]
+    return any(_joined(told, "delta") != _words_at(output, told[0]) for told in pieces.values()) or any(
+        (entry(event, "part") or event).get(name) != _words_at(output, event) for event, name in ended
     )
 
 
 _PIECES = ("response.output_text.delta", "response.function_call_arguments.delta")
-_ENDS_OF_PIECES = {"response.output_text.done": "text", "response.function_call_arguments.done": "arguments"}
+_ENDS_OF_PIECES: dict[str | None, str] = {
+    "response.output_text.done": "text",
+    "response.content_part.done": "text",
+    "response.function_call_arguments.done": "arguments",
+}
 
 
-def _words_at(output: list[JsonValue], at: JsonValue, part: JsonValue) -> JsonValue:
-    item = _at(output, at)
-    content = _at(entries(item, "content"), part)
+def _words_at(output: list[JsonValue], event: JsonObject) -> JsonValue:
+    item = _at(output, event.get("output_index"))
+    content = _at(entries(item, "content"), event.get("content_index", 0))
     return content.get("text") if content else item.get("arguments")
 
 
@@ -75,15 +107,43 @@ def _at(items: list[JsonValue], place: JsonValue) -> JsonObject:
     return found if isinstance(found, dict) else {}
 
 
+def _begins_twice(events: list[JsonObject]) -> bool:
+    """Anthropic: a message begins once, and so does each of its blocks before there is anything of it."""
+    begun: set[str] = set()
+    for event in events:
+        kind, place = text(event, "type"), str(event.get("index"))
+        if kind == "content_block_delta" and place not in begun:
+            return True
+        beginning = {"message_start": "message", "content_block_start": place}.get(kind or "")
+        if beginning in begun:
+            return True
+        begun.update([beginning] if beginning is not None else [])
+    return False
+
+
+def _is_named_twice(pieces: list[JsonObject]) -> bool:
+    """Chat completions: a call has one id, and one name."""
+    ids = {said for piece in pieces if (said := text(piece, "id"))}
+    names = {said for piece in pieces if (said := text(entry(piece, "function"), "name"))}
+    return len(ids) > 1 or len(names) > 1
+
+
 def _of_deltas(chunks: list[JsonObject]) -> JsonObject | None:
-    choices = [choice for chunk in chunks for choice in entries(chunk, "choices")[:1] if isinstance(choice, dict)]
-    deltas = [entry(choice, "delta") for choice in choices if isinstance(choice.get("delta"), dict)]
+    choices, deltas = _choices(chunks), _deltas(chunks)
     if not deltas:
         return None
     return {**_facts(chunks), "choices": [{"message": _message(deltas), "finish_reason": _last(choices, _REASON)}]}
 
 
 _REASON = "finish_reason"
+
+
+def _choices(chunks: list[JsonObject]) -> list[JsonObject]:
+    return [choice for chunk in chunks for choice in entries(chunk, "choices")[:1] if isinstance(choice, dict)]
+
+
+def _deltas(chunks: list[JsonObject]) -> list[JsonObject]:
+    return [entry(choice, "delta") for choice in _choices(chunks) if isinstance(choice.get("delta"), dict)]
 
 
 def _message(deltas: list[JsonObject]) -> JsonObject:
@@ -109,13 +169,17 @@ def _last(items: list[JsonObject], name: str) -> str | None:
 
 
 def _calls(deltas: list[JsonObject]) -> list[JsonObject]:
-    """Calls by their index: the first piece names the tool, all hold a piece of its arguments."""
+    return [_call(each) for each in _pieces_of_calls(deltas)]
+
+
+def _pieces_of_calls(deltas: list[JsonObject]) -> list[list[JsonObject]]:
+    """By the index of the call: the first piece names the tool, all hold a piece of its arguments."""
     pieces: dict[str, list[JsonObject]] = {}
     for delta in deltas:
         for position, piece in enumerate(entries(delta, "tool_calls")):
             if isinstance(piece, dict):
                 pieces.setdefault(str(piece.get("index", position)), []).append(piece)
-    return [_call(each) for each in pieces.values()]
+    return [*pieces.values()]
 
 
 def _call(pieces: list[JsonObject]) -> JsonObject:
