@@ -401,6 +401,8 @@ MESSAGES = "pydantic-ai-messages"
 """The source format of Pydantic AI's own dumps."""
 SESSION_FILE, OPENAI_ITEMS = "session-file", "openai-agents-items"
 """The source formats of what a short script around an agent saves: the input stands beside the messages."""
+EMPTY_REQUEST = "empty_request"
+"""Marks a model's step whose request was recorded, and has no message."""
 WAITING = frozenset({"deferred", "unapproved"})
 """Outcomes of calls that were left open for somebody outside the run."""
 TOLD_TO_THE_MODEL = frozenset({"retried", "failed"})

@@ -409,14 +409,25 @@ def test_a_request_that_was_not_captured_is_held_against_nothing(missing: tuple[
     ids=["all", "the first", "the last"],
 )
 def test_the_proof_names_the_requests_that_were_not_captured(missing: tuple[int, ...], reason: str):
-    """One without messages is none: nobody asked in it."""
     record = json.loads(recorded(one_tool())[-1])
     for index in missing:
-        record["steps"][index - 1]["request"] = {"messages": []}
+        record["steps"][index - 1]["request"] = None
 
     result, _ = replayed(json.dumps(record).encode())
 
     assert (result.verdict, result.facts["proof"]["requests"]["reason"]) == ("reproduced", reason)
+
+
+@pytest.mark.parametrize("request_of", [{"messages": []}, {"after": 0, "messages": []}, {"after": None}])
+@pytest.mark.parametrize("index", [1, 3])
+def test_a_request_without_any_message_is_judged_at_its_step(index: int, request_of: JsonObject):
+    record = json.loads(recorded(one_tool())[-1])
+    record["steps"][index - 1]["request"] = request_of
+    again = encode_native(parse_native(json.dumps(record).encode()))
+
+    judged = assert_promise_kept(again)
+
+    assert [(reason.code, reason.step) for reason in judged.reasons] == [("prompt_missing", index)]
 
 
 def test_what_follows_a_request_that_was_not_captured_is_still_compared():

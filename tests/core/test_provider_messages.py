@@ -563,7 +563,7 @@ OF_RESPONSES = [
         "output_index": 1,
         "content_index": 0,
         "item_id": "m_1",
-        "part": WORDS_SAID["content"][0],  # type: ignore[index]  # a list of one part
+        "part": WORDS_SAID["content"][0],
     },
     {"type": "response.output_item.done", "output_index": 1, "item": WORDS_SAID},
     {"type": "response.completed", "response": {"output": [FOUND, WORDS_SAID]}},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from sessions_app.core.errors import RecordError, RecordTooLarge
 from sessions_app.core.formats.fields import Fields, names_of
@@ -23,6 +24,7 @@ from sessions_app.core.history import History, extend, nodes
 from sessions_app.core.json_text import Limits
 from sessions_app.core.payload import JsonObject, Payload, sha256_hex
 from sessions_app.core.run import (
+    EMPTY_REQUEST,
     USAGE_LIMITS,
     AgentInfo,
     CodeInfo,
@@ -47,9 +49,19 @@ def parse_native(content: bytes, limits: Limits = Limits()) -> Run:
     if count > limits.max_steps:
         raise RecordTooLarge(f"The run has {count} steps; the limit is {limits.max_steps}.")
     prior = resolve.start(fields.items("prior"))
-    steps = tuple(read_step(raw, i, resolve) for i, raw in enumerate(fields.children("steps") or (), start=1))
+    steps = tuple(_read_step(raw, i, resolve) for i, raw in enumerate(fields.children("steps") or (), start=1))
     final = resolve.history(fields.slice("final"), "final")
     return read_header(fields, resolve, prior=prior, steps=steps, final=final)
+
+
+def _read_step(fields: Fields, index: int, resolve: Resolver) -> Step:
+    """A request without messages is none; that a record tells of one is kept."""
+    step = read_step(fields, index, resolve)
+    is_unasked = isinstance(step.call, ModelCall) and step.call.history is None
+    request = fields.child("request") if is_unasked else None
+    if request is None or request.integer("after"):
+        return step
+    return replace(step, extra={**step.extra, EMPTY_REQUEST: True})
 
 
 def encode_native(run: Run) -> bytes:

@@ -29,6 +29,7 @@ from sessions_app.core.judge.reading import (
 from sessions_app.core.judge.reasons import Reason, reason_at
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.run import (
+    EMPTY_REQUEST,
     MESSAGES,
     OPENAI_ITEMS,
     SESSION_FILE,
@@ -187,6 +188,9 @@ def _ends_elsewhere(run: Run) -> Iterator[Reason]:
 def _unprompted(run: Run) -> Iterator[Reason]:
     """A saved conversation that goes on behind a final answer: the prompt in between was not saved, and a loop ends
     where nobody asks any more. Nor does it begin where nobody asked."""
+    empty = next((step for step, _ in main_models(run) if EMPTY_REQUEST in step.extra), None)
+    if empty is not None:
+        yield reason_at(run, "prompt_missing", f"The request of {step_name(empty)} holds no message.", empty)
     first = next(iter(main_models(run)), None)
     if run.source_format in _SAVED and first is not None and first[1].history is None and run.input is not None:
         message = f"Nobody asked for the answer of {step_name(first[0])}: no message comes before it."
