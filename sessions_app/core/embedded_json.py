@@ -18,6 +18,13 @@ def parsed(value: JsonValue) -> JsonValue:
     return _read(value) if isinstance(value, str) and _JSON.match(value) else value
 
 
+def arguments_in(value: JsonValue) -> JsonValue:
+    """What a call gives, also where the text of its JSON object was written as JSON once more."""
+    said = parsed(value)
+    inner = parsed(said)
+    return inner if isinstance(inner, dict) else said
+
+
 _JSON = re.compile(r'\s*([\[{"\-0-9]|(true|false|null)\s*\Z)')
 """How a text begins that may hold JSON. Most others are told apart here, without an attempt that fails."""
 

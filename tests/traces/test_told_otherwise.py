@@ -248,6 +248,22 @@ def test_a_tools_arguments_that_are_no_object_any_more_are_contradicted(
     assert result.verdict != "reproduced"
 
 
+@pytest.mark.parametrize(("at", "name"), [(CHAT, "gen_ai.output.messages"), (SECOND, "gen_ai.input.messages")])
+@pytest.mark.parametrize("encoded", [json.dumps, lambda given: json.dumps(json.dumps(given))], ids=["once", "twice"])
+def test_arguments_that_one_span_tells_as_json_text_are_the_same(
+    at: int, name: str, encoded: Callable[[Any], str]
+) -> None:
+    spans = [_plain(span) for span in decode_traces(export_run(_played()), is_json=True).spans]
+    given = {"sku": "A", "site": 2}
+    was, becomes = (json.dumps(each, separators=(",", ":")) for each in (given, encoded(given)))
+
+    _, result = replayed_of(changed(spans, at, name, was, becomes))
+
+    assert result.verdict == "reproduced"
+    assert "requests" in proven(result)
+    assert "the same arguments" in result.facts["proof"]["tool_arguments"]["reason"]
+
+
 @pytest.mark.parametrize(
     ("name", "was", "part", "words"),
     [

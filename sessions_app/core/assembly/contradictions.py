@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from sessions_app.core.assembly.requests import same_value
 from sessions_app.core.compare.strict import is_number, read_json, same_json
-from sessions_app.core.embedded_json import parsed
+from sessions_app.core.embedded_json import arguments_in, parsed
 from sessions_app.core.payload import JsonValue
 
 _MARK = re.compile("[\"'=>]")
@@ -31,7 +31,7 @@ def is_another_name(asked: str, said: str) -> bool:
 
 def are_other_arguments(asked: JsonValue, said: JsonValue) -> bool:
     """Whether a tool ran with another value of something that the model gave."""
-    asked, said = parsed(asked), parsed(said)
+    asked, said = arguments_in(asked), arguments_in(said)
     if isinstance(asked, dict) and (isinstance(said, list) or _goes_on_behind_json(said)):
         return True
     if isinstance(asked, dict) and isinstance(said, str) and said.strip():

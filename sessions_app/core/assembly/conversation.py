@@ -14,6 +14,7 @@ from itertools import groupby
 from operator import is_
 
 from sessions_app.core.assembly.requests import comparable
+from sessions_app.core.embedded_json import arguments_in
 from sessions_app.core.history import History
 from sessions_app.core.payload import JsonObject, JsonValue, Payload, canonical_json
 from sessions_app.core.spans.provider_messages.messages import ROLES
@@ -309,7 +310,7 @@ def _part_key(part: Part) -> JsonValue:
         case ThinkingPart():
             return None  # many leave it out when they send an answer back
         case CallPart():
-            return ["call", part.tool_name, comparable(part.arguments)]
+            return ["call", part.tool_name, comparable(arguments_in(part.arguments))]
         case ResultPart() | BuiltinResultPart():
             return ["result", comparable(part.content)]
         case OtherPart():

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from sessions_app.core.embedded_json import parsed
+from sessions_app.core.embedded_json import arguments_in, parsed
 from sessions_app.core.payload import JsonValue, canonical_json
 from sessions_app.core.spans.reading import CallPart, Reading
 
@@ -167,7 +167,7 @@ def _same_name_and_result(asked: Asked, reading: Reading) -> bool:
 def _same_arguments(asked: Asked, reading: Reading) -> bool:
     if asked.part.tool_name != reading.tool_name or not reading.has_arguments:
         return False
-    return same_value(asked.part.arguments, reading.arguments)
+    return same_arguments(asked.part.arguments, reading.arguments)
 
 
 def _same_name(asked: Asked, reading: Reading) -> bool:
@@ -189,6 +189,10 @@ def same_value(left: JsonValue, right: JsonValue) -> bool:
     """Whether both say the same, be it as JSON, as text that holds it, or as Python prints it; nothing and `{}` are
     the same."""
     return canonical(left) == canonical(right) or _is_print_of(left, right) or _is_print_of(right, left)
+
+
+def same_arguments(left: JsonValue, right: JsonValue) -> bool:
+    return same_value(arguments_in(left), arguments_in(right))
 
 
 def _is_print_of(text: JsonValue, value: JsonValue) -> bool:

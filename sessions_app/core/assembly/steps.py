@@ -12,7 +12,7 @@ from sessions_app.core.assembly.contradictions import (
 )
 from sessions_app.core.assembly.conversation import Conversations, Converted
 from sessions_app.core.assembly.names import name
-from sessions_app.core.assembly.requests import Asked, OpenCalls, Told, same_value
+from sessions_app.core.assembly.requests import Asked, OpenCalls, Told, same_arguments, same_value
 from sessions_app.core.assembly.tree import Node
 from sessions_app.core.compare.strict import is_number
 from sessions_app.core.conventions.told_twice import is_another_definition
@@ -465,7 +465,7 @@ def _ran_with(told: Told | None) -> JsonObject:
     if told is not None and told.again_of is not None:
         return {"attempt_at": told.again_of.call_id}
     asked = told.asked.part.arguments if told is not None and told.asked is not None else None
-    if told is None or asked is None or not told.reading.has_arguments or same_value(asked, told.reading.arguments):
+    if told is None or asked is None or not told.reading.has_arguments or same_arguments(asked, told.reading.arguments):
         return {}
     if _ran_otherwise(told):
         return {}  # then the step has them

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sessions_app.core.compare.strict import same_json
-from sessions_app.core.embedded_json import parsed
+from sessions_app.core.embedded_json import arguments_in, parsed
 from sessions_app.core.payload import JsonValue, canonical_json
 from sessions_app.core.spans.reading import CallPart, ChatMessage, Part, Reading, ResultPart, TextPart, ToolDefinition
 
@@ -124,7 +124,7 @@ def _part(part: Part) -> JsonValue:
         case TextPart():
             return part.text.strip() or None
         case CallPart():
-            return [part.tool_name, parsed(part.arguments) or {}]
+            return [part.tool_name, arguments_in(part.arguments) or {}]
         case ResultPart():
             return [parsed(part.content)]
     return None
