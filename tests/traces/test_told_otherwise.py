@@ -19,7 +19,7 @@ from sessions_app.core.otlp.decode import decode_traces
 from sessions_app.core.otlp_export import names
 from sessions_app.core.otlp_export.request import export_run
 from sessions_app.core.payload import Payload
-from sessions_app.core.replay.observed import Result
+from sessions_app.core.replay.observed import Divergence, Result
 from sessions_app.core.replay.proof import read_proof
 from sessions_app.core.run import Run, Step
 from sessions_app.core.spans.merging import merge
@@ -208,6 +208,25 @@ def test_a_prompt_with_other_white_space_than_the_request_before_tells_is_not_pr
     _, result = replayed_of(changed(spans, SECOND, "gen_ai.input.messages", "check", said))
 
     assert "requests" not in proven(result)
+
+
+@pytest.mark.parametrize("number", [1, 2])
+@pytest.mark.parametrize("version", ["1.107.10", "2.26.4", "2.27.0", "2.68.0"])
+def test_a_tool_that_a_later_request_of_pydantic_ai_names_otherwise_is_no_message(version: str, number: int) -> None:
+    """Since 2.27 the model is told in a message that a tool is new, which spans hold."""
+    whole = list(Capture(CHOICE / "pydantic-ai-v2" / "order_lookup").spans)
+    whole = [replace(span, scope=replace(span.scope, version=version)) for span in whole]
+    chats = sorted((span.start_ns or 0, at) for at, span in enumerate(whole) if span.name.startswith("chat "))
+    at = chats[number][1]
+
+    _, result = replayed_of(changed(whole, at, "gen_ai.tool.definitions", '"lookup_order"', '"zq"'))
+
+    assert "parameters" not in proven(result)
+    if version < "2.27":
+        assert (result.verdict, result.divergence) == ("reproduced", None)
+    else:
+        found = Divergence(step=2 * number + 1, path="parameters.introduced_tool_names", recorded=None, replayed=["zq"])
+        assert (result.verdict, result.divergence) == ("diverged", found)
 
 
 def test_another_input_than_the_prompt_is_the_input(spans: list[Span]) -> None:

@@ -12,7 +12,21 @@ from sessions_app.agents.loop.frozen_tools import RawArguments, said_in
 from sessions_app.agents.loop.observer import Observer
 
 
-class OtherLoopObserver(Observer):
+class UntoldToolsObserver(Observer):
+    """Of loops that offer a model new tools and tell it of them in no message."""
+
+    async def prepare_model_request(
+        self, ctx: RunContext[None], request_context: ModelRequestContext
+    ) -> ModelRequestContext:
+        """The offered tools are compared as they are; only Pydantic AI also tells the model which of them are new, as
+        when another agent took over."""
+        for message in (ctx.messages[-1], request_context.messages[-1]):
+            if isinstance(message, ModelRequest):
+                message.parts = [part for part in message.parts if not isinstance(part, ToolAvailabilityDeltaPart)]
+        return request_context
+
+
+class OtherLoopObserver(UntoldToolsObserver):
     """Takes out what Pydantic AI alone writes into a request; what is left to differ is what was recorded."""
 
     async def wrap_tool_validate(
@@ -25,13 +39,3 @@ class OtherLoopObserver(Observer):
             return RawArguments(said)
         read = said if isinstance(said, dict) else args
         return await super().wrap_tool_validate(ctx, call=call, tool_def=tool_def, args=read, handler=handler)
-
-    async def prepare_model_request(
-        self, ctx: RunContext[None], request_context: ModelRequestContext
-    ) -> ModelRequestContext:
-        """The offered tools are compared as they are; only Pydantic AI also tells the model which of them are new, as
-        when another agent took over."""
-        for message in (ctx.messages[-1], request_context.messages[-1]):
-            if isinstance(message, ModelRequest):
-                message.parts = [part for part in message.parts if not isinstance(part, ToolAvailabilityDeltaPart)]
-        return request_context

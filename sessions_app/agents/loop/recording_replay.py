@@ -19,7 +19,7 @@ from sessions_app.agents.loop.clock import PinnedClock
 from sessions_app.agents.loop.library import dump_output
 from sessions_app.agents.loop.observer import Observer
 from sessions_app.agents.loop.openai_observer import OpenAIObserver
-from sessions_app.agents.loop.other_loops import OtherLoopObserver
+from sessions_app.agents.loop.other_loops import OtherLoopObserver, UntoldToolsObserver
 from sessions_app.agents.loop.outcomes import (
     FixtureNotFound,
     Paused,
@@ -42,6 +42,7 @@ from sessions_app.core.payload import Payload
 from sessions_app.core.replay.ending import Ending, Played, cannot_begin, conclude, limit_facts, limit_place
 from sessions_app.core.replay.fixture_book import FixtureBook
 from sessions_app.core.replay.hand_overs import is_of_another_loop, is_openai_agents
+from sessions_app.core.replay.new_tools import are_new_tools_told
 from sessions_app.core.replay.observed import Observations, Result
 from sessions_app.core.replay.plan import ReplayPlan, make_plan
 from sessions_app.core.replay.proof import TAKEN
@@ -142,7 +143,8 @@ def _observer(
         return OpenAIObserver(plan, model, stage, transcript, book)
     if is_of_another_loop(plan.run):
         return OtherLoopObserver(model, stage, transcript, book)
-    return Observer(
+    made = Observer if are_new_tools_told(plan.run) else UntoldToolsObserver
+    return made(
         model,
         stage,
         transcript,

@@ -16,6 +16,7 @@ from sessions_app.core.payload import JsonObject, JsonValue, Payload
 from sessions_app.core.replay.asked_model import AskedModel, first_other
 from sessions_app.core.replay.call_places import MESSAGE, answer_at, is_how_it_ended
 from sessions_app.core.replay.matching import Mismatch, Tally, first_mismatch, note_untold_parameters
+from sessions_app.core.replay.new_tools import at_tools
 from sessions_app.core.replay.observed import Divergence, ObservedCall, ObservedRequest
 from sessions_app.core.replay.plan import PlannedAnswer
 from sessions_app.core.replay.rewriting import Rewriting
@@ -150,7 +151,8 @@ class Transcript:
             self._has_unseen = True
         else:
             had_differed = self.divergence is not None
-            self.parts(planned, self._first_other(planned.history, tally))
+            found = self._first_other(planned.history, tally)
+            self.parts(planned, found if self.recorded is None else at_tools(self.recorded, found))
             if not had_differed:
                 self._put_at_call(planned.history, before=planned.step)
 
