@@ -488,6 +488,8 @@ def test_a_request_that_one_span_tells_twice_and_otherwise_is_not_proven() -> No
         (CHAT, "output", "assistant", "", None),
         (SECOND, "output", "assistant", "assistant ", 'a message of the role "assistant ", which is unknown'),
         (SECOND, "input", "user", "human", "tells the role of a message otherwise than the one before it"),
+        (CHAT, "output", "assistant", "user", 'an answer of the role "user", which is not that of a model'),
+        (SECOND, "output", "assistant", "User", 'an answer of the role "User", which is not that of a model'),
     ],
 )
 def test_who_speaks_in_another_word_is_not_proven(
@@ -498,6 +500,21 @@ def test_who_speaks_in_another_word_is_not_proven(
     part = result.facts["proof"]["requests"]
     assert (part["state"] == "proven") is (words is None and result.verdict == "reproduced")
     assert words is None or words in part["reason"]
+
+
+@pytest.mark.parametrize(
+    ("said", "is_another"),
+    [("stop", False), ("end_turn", False), ("STOP", False), ("length", True), ("error", True), ("max_tokens", True)],
+)
+def test_an_answer_that_ended_otherwise_than_its_message_tells_is_not_proven(said: str, is_another: bool) -> None:
+    spans = [_plain(span) for span in decode_traces(export_run(_played()), is_json=True).spans]
+    told = {**spans[SECOND].attributes, "gen_ai.response.finish_reasons": ["stop"]}
+    spans[SECOND] = replace(spans[SECOND], attributes=told)
+
+    _, result = replayed_of(changed(spans, SECOND, "gen_ai.output.messages", '"unknown"', f'"{said}"'))
+
+    reason = result.facts["proof"]["requests"]["reason"] or ""
+    assert ("are told in two ways" in reason) is is_another
 
 
 @pytest.mark.parametrize("at", [CHAT, SECOND])

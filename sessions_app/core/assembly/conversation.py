@@ -68,6 +68,8 @@ class Converted:
     """How the request told of the results of tools, where not as a replay gives them."""
     unknown_role: str | None
     """The first role of a message that nobody here knows."""
+    other_speaker: str | None
+    """The role of the answer, where it is not that of a model."""
     has_other_roles: bool = False
     """Whether an earlier request named other roles for the same messages."""
     has_other_space: bool = False
@@ -166,6 +168,7 @@ class Conversations:
             start=start,
             other_results=other_results,
             unknown_role=_unknown_role(messages, answer),
+            other_speaker=_other_speaker(answer),
             has_other_roles=known is not None and not _agree(known.roles, roles),
             has_other_space=known is not None and not _agree(known.words, told.words),
         )
@@ -182,6 +185,7 @@ class Conversations:
             start=None,
             other_results=None,
             unknown_role=_unknown_role((), answer),
+            other_speaker=_other_speaker(answer),
         )
 
     def _all_told(self, messages: list[ChatMessage]) -> _Told:
@@ -283,6 +287,11 @@ class Conversations:
 def _unknown_role(messages: Sequence[ChatMessage], answer: ChatMessage | None) -> str | None:
     said = (message.spelled_role or "" for message in [*messages, *([] if answer is None else [answer])])
     return next((role for role in said if role and role.lower() not in ROLES), None)
+
+
+def _other_speaker(answer: ChatMessage | None) -> str | None:
+    role = (answer.spelled_role if answer is not None else None) or "assistant"
+    return role if ROLES.get(role.lower(), "assistant") != "assistant" else None
 
 
 def _agree(known: tuple[int, ...], texts: tuple[int, ...]) -> bool:

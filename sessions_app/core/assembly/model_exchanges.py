@@ -12,7 +12,7 @@ from dataclasses import replace
 from itertools import pairwise
 from urllib.parse import urlsplit
 
-from sessions_app.core.assembly.steps import Draft, StepWriter, messages_told, payload_of, respelled_tool, unknown_role
+from sessions_app.core.assembly.steps import Draft, StepWriter, messages_told, odd_roles, payload_of, respelled_tool
 from sessions_app.core.assembly.tree import Node
 from sessions_app.core.conventions.provider_payload import read
 from sessions_app.core.embedded_json import parsed
@@ -165,7 +165,7 @@ def _step(steps: tuple[Step, ...], draft: Draft, indexes: dict[int, int], moved:
     parent = asking if isinstance(step.call, ToolCall) else moved.get(step.parent or 0)
     if _is_untold(step):
         error, kept = step.error or draft.error, kept_by_provider(step.http) if step.http else {}
-        extra = {**step.extra, **kept, **unknown_role(draft.converted), **respelled_tool(draft), **messages_told(draft)}
+        extra = {**step.extra, **kept, **odd_roles(draft.converted), **respelled_tool(draft), **messages_told(draft)}
         return replace(step, index=index, name=draft.name, call=draft.call, parent=parent, error=error, extra=extra)
     extra = dict(_moved(step, moved))
     if not isinstance(step.call, ToolCall):

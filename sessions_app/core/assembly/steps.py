@@ -390,7 +390,7 @@ def _extra(draft: Draft) -> JsonObject:
     tools = {"tools_told": "otherwise"} if draft.node.reading.are_tools_told_otherwise else {}
     return {
         **told_by(draft.node),
-        **unknown_role(draft.converted),
+        **odd_roles(draft.converted),
         **_past_told(draft.converted),
         **respelled_tool(draft),
         **told,
@@ -435,9 +435,11 @@ def respelled_tool(draft: Draft) -> JsonObject:
     return {} if draft.respelled_tool is None else {"respelled_tool": draft.respelled_tool}
 
 
-def unknown_role(converted: Converted | None) -> JsonObject:
-    role = None if converted is None else converted.unknown_role
-    return {} if role is None else {"unknown_role": role}
+def odd_roles(converted: Converted | None) -> JsonObject:
+    if converted is None:
+        return {}
+    said = {"unknown_role": converted.unknown_role, "other_speaker": converted.other_speaker}
+    return {fact: role for fact, role in said.items() if role is not None}
 
 
 def _past_told(converted: Converted | None) -> JsonObject:

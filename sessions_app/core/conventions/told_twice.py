@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from sessions_app.core.compare.strict import same_json
 from sessions_app.core.embedded_json import arguments_in, parsed
+from sessions_app.core.finish_reasons import ended_otherwise
 from sessions_app.core.payload import JsonValue, canonical_json
 from sessions_app.core.spans.reading import CallPart, ChatMessage, Part, Reading, ResultPart, TextPart, ToolDefinition
 
@@ -17,9 +18,13 @@ Tools = Sequence[ToolDefinition] | None
 
 
 def are_messages_told_otherwise(reading: Reading, other: Reading) -> bool:
-    """Whether the two have another request or another answer."""
+    """Whether the two have another request or another answer, or one that ended otherwise."""
     answers = [said_in((each.answer,)) if each.answer is not None else [] for each in (reading, other)]
-    return _have_other_parts(*answers) or _are_requests_told_otherwise(reading.messages, other.messages)
+    return (
+        _have_other_parts(*answers)
+        or ended_otherwise(reading.finish_reason, other.finish_reason)
+        or _are_requests_told_otherwise(reading.messages, other.messages)
+    )
 
 
 def _are_requests_told_otherwise(left: Messages, right: Messages) -> bool:

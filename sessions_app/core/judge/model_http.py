@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice
 
+from sessions_app.core.finish_reasons import ended_otherwise
 from sessions_app.core.judge.last_calls import calls_in
 from sessions_app.core.judge.model_http_offers import is_same_call
 from sessions_app.core.judge.model_http_requests import asked_otherwise
@@ -76,9 +77,7 @@ def _other_calls(call: ModelCall, wire: WireAnswer) -> str | None:
 
 
 def _other_end(call: ModelCall, wire: WireAnswer) -> str | None:
-    """Whether the model came to an end is told in words of each protocol."""
-    said, sent = _CUT.get(str(call.finish_reason).lower()), _CUT.get(str(wire.finish_reason).lower())
-    if said is not None and sent is not None and said != sent:
+    if ended_otherwise(call.finish_reason, wire.finish_reason):
         return f"ends with {wire.finish_reason}, the answer of the step with {call.finish_reason}"
     if not could_be_same_model(call.answered_model, wire.model):
         return f"is the answer of {wire.model}, that of the step of {call.answered_model}"
@@ -91,10 +90,3 @@ def _other_count(whose: str, said: int | None, counted: frozenset[int]) -> str |
     if said is None or not counted or said in counted:
         return None
     return f"counts {' or '.join(map(str, sorted(counted)))} tokens of the {whose}, the step {said}"
-
-
-_CUT = {
-    **dict.fromkeys(("stop", "end_turn", "stop_sequence", "completed", "tool_call", "tool_calls", "tool_use"), False),
-    **dict.fromkeys(("length", "max_tokens", "incomplete", "max_output_tokens"), True),
-}
-"""Whether an answer was cut, by the reason for its end."""

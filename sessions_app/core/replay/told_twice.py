@@ -91,11 +91,16 @@ def _first_place(run: Run, fact: str) -> str | None:
 
 
 def unknown_roles(run: Run) -> str | None:
-    """The first message of which nobody knows who says it: it was read as one of the side on which it stands."""
-    step = next((step for step, _ in main_models(run) if "unknown_role" in step.extra), None)
-    if step is None:
-        return None
-    return f"{step_name(step)} has a message of the role {json.dumps(step.extra['unknown_role'])}, which is unknown"
+    """The first message of which nobody knows who says it, which was read as one of the side on which it stands, or
+    answer that somebody else than a model says."""
+    for step, _ in main_models(run):
+        if "unknown_role" in step.extra:
+            role = json.dumps(step.extra["unknown_role"])
+            return f"{step_name(step)} has a message of the role {role}, which is unknown"
+        if "other_speaker" in step.extra:
+            role = json.dumps(step.extra["other_speaker"])
+            return f"{step_name(step)} has an answer of the role {role}, which is not that of a model"
+    return None
 
 
 def past_told_otherwise(run: Run) -> str | None:

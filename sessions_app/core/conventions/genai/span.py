@@ -7,6 +7,8 @@ Source: https://opentelemetry.io/docs/specs/semconv/gen-ai/ in its forms since 1
 
 from __future__ import annotations
 
+from functools import partial
+
 from sessions_app.core.conventions.genai import requests
 from sessions_app.core.conventions.genai.agents import add_agent_run
 from sessions_app.core.conventions.genai.events import Told, told_by, told_in_list
@@ -107,7 +109,6 @@ def _add_model(reading: Reading, said: Said) -> None:
 
 
 def _add_answer(reading: Reading, said: Said, told: Told, span: Span) -> None:
-    reason = requests.finish_reason_of(said) or finish_reason_of(said.peek("gen_ai.output.messages"))
     reading.messages = said.take(input_of, "gen_ai.input.messages") or told.messages or said.take(input_of, _PROMPT)
     if reading.framework == "pydantic-ai" and reading.messages is not None:
         reading.messages = with_tools_added(reading.messages)
@@ -116,20 +117,28 @@ def _add_answer(reading: Reading, said: Said, told: Told, span: Span) -> None:
         reading.input = said.take(_body, "gcp.vertex.agent.llm_request")
     if reading.answer is None:
         reading.output = said.take(_body, "gcp.vertex.agent.llm_response")
-    reading.finish_reason = reason or told.finish_reason
+    reading.finish_reason = requests.finish_reason_of(said) or _told_finish_reason(said) or told.finish_reason
     reading.first_token_ns = requests.first_token_ns(said, span)
 
 
 def _hold_against_records(reading: Reading, said: Said, told: Told, span: Span) -> None:
-    """Events and log records may tell once more what the span's attributes tell."""
-    records = [Reading(convention=CONVENTION, messages=told.messages, answer=told.answer)]
+    """Events and log records may tell once more what the span's attributes tell, and messages how the answer ended."""
+    records = [_told(messages=told.messages, answer=told.answer, finish_reason=told.finish_reason)]
+    records.append(_told(finish_reason=_told_finish_reason(said)))
     for record in (Said(attributes) for attributes in details_of(span)):
-        messages = record.take(input_of, "gen_ai.input.messages")
-        tools = requests.tools_offered(record)
-        records.append(Reading(convention=CONVENTION, messages=messages, answer=_answer(record), tools=tools))
+        reason = requests.finish_reason_of(record) or _told_finish_reason(record)
+        messages, tools = record.take(input_of, "gen_ai.input.messages"), requests.tools_offered(record)
+        records.append(_told(messages=messages, answer=_answer(record), tools=tools, finish_reason=reason))
     if requests.choice_count(said) in (None, 1):
         reading.are_messages_told_otherwise = any(are_messages_told_otherwise(reading, each) for each in records)
     reading.are_tools_told_otherwise |= any(are_tools_told_otherwise(reading.tools, each.tools) for each in records)
+
+
+_told = partial(Reading, convention=CONVENTION)
+
+
+def _told_finish_reason(said: Said) -> str | None:
+    return finish_reason_of(said.peek("gen_ai.output.messages"))
 
 
 _PROMPT, _COMPLETION = "gen_ai.prompt", "gen_ai.completion"
