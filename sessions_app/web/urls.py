@@ -7,6 +7,7 @@ from django.urls import URLPattern, URLResolver, include, path, register_convert
 from sessions_app.web.account import views as account_views
 from sessions_app.web.cold import views as cold_views
 from sessions_app.web.costs import views as cost_views
+from sessions_app.web.diff import twin_views
 from sessions_app.web.diff import views as diff_views
 from sessions_app.web.find import views as find_views
 from sessions_app.web.forks import tree_views as forks_views
@@ -71,6 +72,7 @@ of_a_project: list[URLPattern | URLResolver] = [
     path("s/<recorded_id:session_id>/forks", forks_views.forks, name="forks"),
     path("s/<recorded_id:session_id>/golden", new_golden_views.new_golden, name="new_golden"),
     path("s/<recorded_id:session_id>/workflow", workflow_views.workflow_page, name="workflow"),
+    path("s/<recorded_id:session_id>/twins", twin_views.twins, name="good_twins"),
     path("s/<recorded_id:session_id>/record", session_views.record, name="record"),
     path("s/<recorded_id:session_id>/otlp", export_views.otlp, name="otlp"),
     path("s/<recorded_id:session_id>/case-file", export_views.case_file, name="case_file"),

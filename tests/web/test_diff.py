@@ -4,6 +4,8 @@ import re
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from playwright.sync_api import expect
 
@@ -227,16 +229,41 @@ def test_a_value_that_only_one_side_has_is_shown_without_its_empty_members():
     assert shown.note == "its null and empty members are left out here"
 
 
-def test_good_twins_of_the_same_agent_are_offered_the_most_alike_first(shop, bob):
+@pytest.fixture
+def twins(shop):
+    """A run with two that went well and are like it, one that is not, and one that failed."""
     asked = {"agent": {"name": "desk"}, "output": "done"}
     for run_id, words in {"far": "Cancel it.", "near": "Where is order 8?", "same": "Where is my order 7?"}.items():
         load_record(shop, run_id=run_id, session_id=run_id, input=words, **asked)
     load_record(shop, run_id="failed", session_id="failed", input="Where is my order 7?", status="error", **asked)
     load_record(shop, run_id="bad", session_id="bad", input="Where is my order 7?", **asked)
 
-    menu = match(r'<div class="menu-list menu-wide">(.*?)<hr>', bob.get("/p/shop/s/bad").content.decode())
 
-    assert re.findall(r"bad\.\.\.(\w+)", menu) == ["same", "near"]
+@pytest.mark.usefixtures("twins")
+@pytest.mark.parametrize("headers", [{}, {"HX-Request": "true"}])
+def test_good_twins_of_the_same_agent_are_offered_the_most_alike_first(bob, headers):
+    page = bob.get("/p/shop/s/bad/twins", headers=headers).content.decode()
+
+    assert re.findall(r"bad\.\.\.(\w+)", page) == ["same", "near"]
+
+
+@pytest.mark.usefixtures("twins")
+def test_good_twins_are_looked_for_when_the_menu_opens(page, bob, live_server):
+    arrive(page, f"{live_server.url}/p/shop/s/bad")
+    with page.expect_response("**/twins?run=bad"):
+        press(page, "c")
+
+    expect(page.locator("a[href$='bad...same']")).to_be_focused()
+    press(page, "ArrowDown")
+    expect(page.locator("a[href$='bad...near']")).to_be_focused()
+
+
+@pytest.mark.usefixtures("twins")
+def test_the_page_of_a_session_asks_for_no_good_twins(bob):
+    with CaptureQueriesContext(connection) as asked:
+        bob.get("/p/shop/s/bad")
+
+    assert [query["sql"] for query in asked if 'input_preview" FROM' in query["sql"]] == []
 
 
 # --- the ruler, and what was viewed ---------------------------------------------------------------

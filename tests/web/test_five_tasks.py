@@ -72,6 +72,7 @@ def test_a_bad_run_is_compared_with_a_good_one_in_three_actions(hands, shop, liv
     hands.page.goto(f"{live_server.url}/p/shop/s/today")
 
     hands.press("c")
+    expect(hands.page.locator("a[href$='bad...good']")).to_be_focused()
     hands.press("Enter")
 
     hands.page.wait_for_url("**/diff/**")

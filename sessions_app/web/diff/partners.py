@@ -25,8 +25,8 @@ def _named(replay: Replay) -> str:
     return f"{replay.kind} #{replay.number}"
 
 
-def diff_partners(place: RunPlace, replays: Iterable[Replay], twins: Iterable[str] = ()) -> list[Partner]:
-    """What its replays produced, what it came from, the other runs of its session, and its good twins."""
+def diff_partners(place: RunPlace, replays: Iterable[Replay]) -> list[Partner]:
+    """What its replays produced, what it came from, and the other runs of its session."""
     run = place.run
     found = [
         Partner(left=run.run_id, right=made.run_id, name=made.run_id, what=_named(replay))
@@ -41,5 +41,4 @@ def diff_partners(place: RunPlace, replays: Iterable[Replay], twins: Iterable[st
         for number, other in enumerate(place.siblings, start=1)
         if other.run_id not in named
     ]
-    good = [Partner(left=run.run_id, right=twin, name=twin, what="good run, similar input") for twin in twins]
-    return [*found[: PARTNERS - len(good)], *good]
+    return found[:PARTNERS]

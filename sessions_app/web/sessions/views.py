@@ -18,7 +18,6 @@ from sessions_app.mapping.load import load_run
 from sessions_app.models import Project, Replay, Run
 from sessions_app.models.replays import FORK_MODES
 from sessions_app.queries.access import SEES_RAW, has_role
-from sessions_app.queries.good_twins import good_twins
 from sessions_app.queries.notes import notes_of_session
 from sessions_app.queries.payloads import read_payload
 from sessions_app.queries.prices import cost_of_run, price_list
@@ -86,7 +85,7 @@ def _frame(request: HttpRequest, project: Project, place: RunPlace, view: str) -
         "kept_find": kept(request, place),
         "replays": replays,
         "fork_count": _forks_among(replays),
-        "diff_partners": diff_partners(place, replays, good_twins(run)),
+        "diff_partners": diff_partners(place, replays),
         "session_replay": newest_of(run.session) if place.is_one_of_many else None,
         "note_lines": note_lines(request.user, project, notes_of_session(run.session)),
         "may_change": has_role(request.user, project, "member"),

@@ -1,0 +1,30 @@
+"""Good runs to compare a run with; they are looked for when somebody wants them, and not with each session page."""
+
+from __future__ import annotations
+
+from django.http import HttpResponse
+from django.shortcuts import render
+from django.utils.cache import patch_vary_headers
+from django.views.decorators.http import require_GET
+
+from sessions_app.models import Project
+from sessions_app.queries.good_twins import good_twins
+from sessions_app.web.access import project_page
+from sessions_app.web.htmx import HtmxHttpRequest
+from sessions_app.web.run_pages import place_of, session_of
+
+
+@require_GET
+@project_page()
+def twins(request: HtmxHttpRequest, project: Project, session_id: str) -> HttpResponse:
+    place = place_of(session_of(project, session_id), request.GET.get("run", ""))
+    context = {
+        "project": project,
+        "section": "sessions",
+        "run": place.run,
+        "back": place.session_address(project).rstrip("?&"),
+        "twins": good_twins(place.run),
+    }
+    response = render(request, "diff/_twins.html" if request.htmx else "diff/twins.html", context)
+    patch_vary_headers(response, ("HX-Request", "Cookie"))
+    return response
