@@ -57,7 +57,7 @@ function toggle(details) {
 
 const builtIn = {
   "?": () => openSheet(),
-  Esc: (event) => goUp(event),
+  Esc: () => goUp(),
   Enter: (event) => takeNextStep(event),
   j: () => moveRow(1),
   k: () => moveRow(-1),
@@ -71,13 +71,16 @@ function openSheet() {
   return true;
 }
 
-function goUp() {
+function closeMenu() {
   const open = [...document.querySelectorAll("details.menu[open]")].pop();
-  if (open) {
-    open.open = false;
-    open.querySelector("summary").focus();
-    return true;
-  }
+  if (!open) return false;
+  open.open = false;
+  open.querySelector("summary").focus();
+  return true;
+}
+
+function goUp() {
+  if (closeMenu()) return true;
   const up = controlOf("Esc");
   if (!up) return false;
   up.click();
@@ -127,7 +130,7 @@ document.addEventListener("keydown", (event) => {
   const names = namesOf(event);
   const isModified = names[0]?.startsWith("mod+");
   if (!isModified && event.key !== "Escape" && (!singleKeysOn || isTyping(event.target))) return;
-  if (event.key === "Escape" && isTyping(event.target)) return event.target.blur();
+  if (event.key === "Escape" && isTyping(event.target)) return closeMenu() || event.target.blur();
   if (sheet?.open) return;
   if (!isModified && prefix) {
     const joined = `${prefix} ${event.key}`;

@@ -60,7 +60,9 @@ async function peek(id, { how }) {
   });
   if (html === undefined || signal.aborted) return;
   const body = document.getElementById("peek-body");
+  const hadFocus = body.contains(document.activeElement);
   body.innerHTML = html;
+  if (hadFocus) body.querySelector("a, button")?.focus({ preventScroll: true });
   window.htmx?.process(body);
   document.dispatchEvent(new CustomEvent("htmx:load", { detail: { elt: body } }));
   panel().scrollTop = 0;
@@ -99,6 +101,17 @@ document.addEventListener("focusin", (event) => {
   if (!link || !isOpen() || narrow.matches || link.hasAttribute("aria-current")) return;
   clearTimeout(waiting);
   waiting = setTimeout(() => isOpen() && peek(link.dataset.peek, { how: "replace" }), 60);
+});
+
+// Tab goes from the row into its panel, and back: behind the last row it would be the panel of that one.
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "Tab" || !panel() || !isOpen() || narrow.matches) return;
+  const link = document.querySelector("a[data-peek][aria-current]");
+  const first = panel().querySelector(".panel-edge, a");
+  const [from, to] = event.shiftKey ? [first, link] : [link, first];
+  if (!from || !to || event.target !== from) return;
+  event.preventDefault();
+  to.focus();
 });
 
 addEventListener("popstate", () => {

@@ -49,6 +49,30 @@ def test_space_opens_the_panel_j_and_k_move_it_and_esc_closes_it(listed):
     assert listed.evaluate("document.activeElement.textContent") == "s1"
 
 
+def test_tab_goes_from_a_row_into_its_panel_and_back(listed):
+    press(listed, "j", "Space")
+    expect(listed.locator("#peek")).to_contain_text("story 0")
+
+    press(listed, "Tab", "Tab", "Tab")
+    expect(listed.locator("[data-peek-close]")).to_be_focused()
+    press(listed, "Shift+Tab", "Shift+Tab")
+
+    expect(listed.locator("a[data-peek=s0]")).to_be_focused()
+    expect(listed.locator("#peek")).to_contain_text("story 0")
+
+
+def test_a_panel_that_comes_late_keeps_the_focus_in_it(listed):
+    press(listed, "j", "Space")
+    expect(listed.locator("#peek")).to_contain_text("story 0")
+
+    with listed.expect_response("**peek=s1*"):
+        press(listed, "j")
+        listed.locator("#peek-body a").last.focus()
+
+    expect(listed.locator("#peek")).to_contain_text("story 1")
+    expect(listed.locator("[data-peek-close]")).to_be_focused()
+
+
 def test_space_again_closes_the_panel(listed):
     press(listed, "Space")
     expect(listed.locator("#peek")).to_contain_text("story 0")

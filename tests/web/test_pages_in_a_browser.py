@@ -204,6 +204,18 @@ def test_a_menu_opened_by_its_key_takes_the_focus_and_tab_stays_in_it(signed_in,
     assert signed_in.evaluate("document.activeElement.dataset.key") == key
 
 
+def test_escape_in_a_field_of_a_menu_closes_the_menu(signed_in, live_server, shop):
+    run = load_example(shop, "cancel_bug")
+    signed_in.goto(f"{live_server.url}/p/shop/s/{run.session.session_id}")
+
+    press(signed_in, "c")
+    signed_in.locator("[name=with]").focus()
+    press(signed_in, "Escape")
+
+    assert signed_in.evaluate("document.activeElement.dataset.key") == "c"
+    expect(signed_in.locator("details.menu[open]")).to_have_count(0)
+
+
 def test_the_steps_of_a_run_begin_in_the_first_screenful(signed_in, live_server, shop):
     run = load_example(shop, "cancel_bug")
     signed_in.set_viewport_size({"width": 1280, "height": 800})
