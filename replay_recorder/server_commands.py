@@ -34,7 +34,7 @@ def add_to(commands: Any) -> None:
     _command(commands, "show", _show, "say what is known of a run or a replay", _show_arguments)
     _command(commands, "wait", _wait, "wait for a replay to end", _wait_arguments, description=_EXIT_CODES)
     _command(commands, "diff", _diff, "compare two runs", _diff_arguments, description=_DIFF_CODES)
-    _command(commands, "report", _report, "print the reproduction report of a run", _report_arguments)
+    _command(commands, "report", _report, "print the reproduction report of a run or a replay", _report_arguments)
 
 
 def add_address(parser: argparse.ArgumentParser) -> None:
@@ -90,6 +90,14 @@ def _add_json(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print what the server answers, as JSON")
 
 
+def _add_id(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("id", metavar="RUN|REPLAY", help="id of a run, or of a replay (rp_…)")
+
+
+def _kind(identifier: str) -> str:
+    return "replays" if identifier.startswith(_REPLAY_PREFIX) else "runs"
+
+
 # --- list
 
 
@@ -142,17 +150,17 @@ _LINES: dict[str, Callable[[dict[str, Any]], tuple[Any, ...]]] = {
 
 
 def _show_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("id", metavar="RUN|REPLAY", help="id of a run, or of a replay (rp_…)")
+    _add_id(parser)
     _add_json(parser)
 
 
 def _show(server: ApiClient, given: argparse.Namespace) -> int:
-    is_replay = given.id.startswith(_REPLAY_PREFIX)
-    found = server.get("replays" if is_replay else "runs", given.id)
+    kind = _kind(given.id)
+    found = server.get(kind, given.id)
     if given.json:
         print(json.dumps(found, ensure_ascii=False))
         return _GOOD
-    for line in _replay_lines(found) if is_replay else _run_lines(found):
+    for line in _replay_lines(found) if kind == "replays" else _run_lines(found):
         print(printable(line))
     return _GOOD
 
@@ -270,11 +278,11 @@ _SAME = {True: "equal", False: "different", None: "nothing is known to differ, a
 
 
 def _report_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("run", metavar="RUN")
+    _add_id(parser)
     parser.add_argument("--format", choices=("txt", "md", "json", "html"), default="txt", help="by default txt")
 
 
 def _report(server: ApiClient, given: argparse.Namespace) -> int:
-    text = server.text("runs", given.run, "report", format=given.format)
+    text = server.text(_kind(given.id), given.id, "report", format=given.format)
     print("\n".join(map(printable, text.splitlines())) if given.format in ("txt", "md") else text)
     return _GOOD

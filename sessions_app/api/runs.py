@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
-from urllib.parse import urlencode
-
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
-from django.template.loader import render_to_string
 from django.urls import reverse
 from ninja import Router, Status
 
@@ -19,7 +14,6 @@ from sessions_app.api.examples import EXCHANGES, RECORDINGS
 from sessions_app.api.openapi import (
     ANY_JSON,
     JSON_TYPE,
-    REPORT_TYPES,
     answers_file,
     takes,
 )
@@ -37,15 +31,13 @@ from sessions_app.api.schemas import (
     ReplayList,
     ReplayQueued,
     ReplayRequest,
-    ReportFormat,
     RunBody,
     RunList,
     StepList,
 )
 from sessions_app.api.shapes import cold_case_body, listed_run, replay_body, run_body, shown, step_body, verdict_body
 from sessions_app.core.formats.native import encode_native
-from sessions_app.core.payload import JsonObject, compact_json
-from sessions_app.core.reports.run_report import ReproductionReport, as_json, as_markdown, as_text
+from sessions_app.core.payload import JsonObject
 from sessions_app.core.search.query import parse_query
 from sessions_app.mapping.load import load_facts, load_run, load_steps
 from sessions_app.models import Project, Run
@@ -56,7 +48,6 @@ from sessions_app.services.deletion import RunInUse, delete_run
 from sessions_app.services.exchanges import attach_exchanges
 from sessions_app.services.imports import take_in
 from sessions_app.services.replays import request_replay
-from sessions_app.services.reports import report_of_run
 from sessions_app.services.run_store import Ingested
 from sessions_app.services.trace_runs import first_or_made
 
@@ -148,16 +139,6 @@ def get_kit(request: HttpRequest, run_id: str) -> JsonObject:
     """The twelve lines of the replay kit and the three buckets, each with how to capture it."""
     kit: JsonObject = find_run(request, run_id).kit
     return kit
-
-
-@router.get("/runs/{path:run_id}/report", openapi_extra=answers_file(*REPORT_TYPES))
-def get_report(request: HttpRequest, run_id: str, format: ReportFormat = "json") -> HttpResponse:
-    """The reproduction report: `json`, `md`, `txt` or `html`."""
-    render, content_type = _REPORTS[format]
-    run = find_run(request, run_id)
-    address = f"{reverse('session', args=[run.project.slug, run.session.session_id])}?{urlencode({'run': run.run_id})}"
-    told = replace(report_of_run(run), links=(("The recorded run", request.build_absolute_uri(address)),))
-    return HttpResponse(render(told), content_type=content_type)
 
 
 @router.get("/runs/{path:run_id}/replays", response={200: ReplayList})
@@ -262,20 +243,3 @@ def run_in(project: Project, run_id: str) -> Run:
 
 def _runs_of(project: Project) -> QuerySet[Run]:
     return Run.objects.filter(project=project).select_related("session", "project", "cold_case")
-
-
-def _as_page(report: ReproductionReport) -> str:
-    return report_page(report.run_id, report.verdict, as_text(report))
-
-
-def report_page(about: str, verdict: str | None, text: str) -> str:
-    """A report as a page of its own; `about` is the id of what it is about."""
-    return render_to_string("api/report.html", {"about": about, "verdict": verdict, "text": text})
-
-
-_REPORTS: dict[ReportFormat, tuple[Callable[[ReproductionReport], bytes | str], str]] = {
-    "json": (lambda report: compact_json(as_json(report)), "application/json"),
-    "html": (_as_page, "text/html; charset=utf-8"),
-    "md": (as_markdown, "text/markdown; charset=utf-8"),
-    "txt": (as_text, "text/plain; charset=utf-8"),
-}

@@ -11,7 +11,8 @@ from sessions_app.api.auth import FullKeyHolder, project_of
 from sessions_app.api.errors import not_found
 from sessions_app.api.openapi import REPORT_TYPES, answers_file
 from sessions_app.api.reads import find_session
-from sessions_app.api.runs import order_in, report_page
+from sessions_app.api.reports import report_page
+from sessions_app.api.runs import order_in
 from sessions_app.api.schemas import ReplayRequest, ReportFormat, SessionReplayBody, SessionReplayQueued
 from sessions_app.core.payload import JsonObject, compact_json
 from sessions_app.core.reports.session_report import SessionReport, as_json, as_markdown, as_text

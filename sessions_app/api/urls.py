@@ -27,6 +27,7 @@ from sessions_app.api import (
     projects,
     reads,
     redaction,
+    reports,
     runs,
     session_replays,
     tags,
@@ -61,9 +62,10 @@ api.add_router("", datasets.router)
 api.add_router("", checkpoints.router)
 api.add_router("", observed.router)
 api.add_router("", notes.router)
+api.add_router("", reports.router)  # before that of a run, for the same reason
 api.add_router("", runs.router)
 api.add_router("", tags.router)
-api.add_router("", session_replays.router)  # before that of a session, for the same reason
+api.add_router("", session_replays.router)  # before that of a session, likewise
 api.add_router("", reads.router)
 add_handlers(api)
 

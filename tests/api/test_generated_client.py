@@ -124,6 +124,7 @@ def replay_and_fork(api):
     asked = api("post_replay", "generated-1", body=api.body("ReplayRequest", {"mode": "recording"}))
     assert api.wait_for("get_replay", asked.replay_id, "done").verdict == "reproduced"
     assert asked.replay_id in {item.replay_id for item in api("list_replays").items}
+    assert "generated-1" in api("get_replay_report", asked.replay_id)
     assert asked.replay_id in {item.replay_id for item in api("list_replays_of_run", "generated-1").items}
     pausing = {**examples.FORK, "at_step": 1, "breakpoints": [{"step": 2}, {"step": 3}]}
     paused = api("post_fork", "generated-1", body=api.body("ForkRequest", pausing)).replay_id

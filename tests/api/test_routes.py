@@ -88,6 +88,7 @@ TABLE = {
     ("DELETE", f"{RUN}/notes/{{int:note_id}}"): (403, 404, 404),  # none is there: tests/api/test_notes.py deletes one
     ("GET", "/api/v1/payloads/{digest}"): (403, 200, 404),
     ("GET", "/api/v1/replays/{replay_id}"): (403, 200, 404),
+    ("GET", "/api/v1/replays/{replay_id}/report"): (403, 200, 404),
     ("POST", "/api/v1/replays/{replay_id}/cancel"): (403, 202, 404),
     ("POST", "/api/v1/replays/{replay_id}/answers"): (403, 400, 404),
     ("POST", "/api/v1/replays/{replay_id}/continue"): (403, 400, 404),

@@ -132,6 +132,15 @@ def test_a_report_is_printed(command, form, begins):
     assert "command-a" in out
 
 
+def test_a_report_of_one_replay_is_printed(command):
+    replay_id = json.loads(command("replay", "command-a", "--json")[1])["replay_id"]
+    code, out, err = command("report", replay_id, "--format", "md")
+
+    assert (code, err) == (0, "")
+    assert f"/replays/{replay_id}" in out
+    assert command("report", "rp_nothing")[0] == 2
+
+
 def test_the_command_stands_alone(instance):
     """In a process that has the recorder and nothing else."""
     alone = "import sys; sys.path.insert(0, '.'); from replay_recorder.cli import leave; leave()"
