@@ -10,7 +10,7 @@ from ninja.security import HttpBearer
 from sessions_app.api.errors import Refused
 from sessions_app.models import ApiKey, Project
 from sessions_app.models.projects import KeyScope
-from sessions_app.services.keys import find_key
+from sessions_app.services.keys import find_key, how_it_ended
 
 
 class KeyHolder(HttpBearer):
@@ -20,7 +20,7 @@ class KeyHolder(HttpBearer):
     openapi_description = "Any key of a project, as the page Send data makes them."
 
     def authenticate(self, request: HttpRequest, token: str) -> ApiKey | None:
-        return find_key(token)
+        return known_key(token)
 
 
 class FullKeyHolder(KeyHolder):
@@ -29,7 +29,7 @@ class FullKeyHolder(KeyHolder):
     openapi_description = "A key of the scope *full* or *admin*."
 
     def authenticate(self, request: HttpRequest, token: str) -> ApiKey | None:
-        key = find_key(token)
+        key = known_key(token)
         if key is not None and key.scope == KeyScope.INGEST:
             words = "This key may only send recordings; the page Send data makes keys that also read and replay."
             raise Refused(403, "wrong_scope", words)
@@ -42,10 +42,18 @@ class AdminKeyHolder(KeyHolder):
     openapi_description = "A key of the scope *admin*."
 
     def authenticate(self, request: HttpRequest, token: str) -> ApiKey | None:
-        key = find_key(token)
+        key = known_key(token)
         if key is not None and key.scope != KeyScope.ADMIN:
             raise Refused(403, "wrong_scope", "This needs a key that also manages the project: one of the scope admin.")
         return key
+
+
+def known_key(token: str) -> ApiKey | None:
+    """None for a key that never was. Raises `Refused` for one that ended."""
+    key = find_key(token)
+    if key is None and (ended := how_it_ended(token)):
+        raise Refused(401, "unauthorized", f"This key {ended}; the page Send data makes keys.")
+    return key
 
 
 def sent_key(request: HttpRequest) -> str:

@@ -62,8 +62,8 @@ def add_handlers(api: NinjaAPI) -> None:
     @api.exception_handler(Refused)
     def refused(request: HttpRequest, error: Refused) -> HttpResponse:
         response = answer(request, error.status, error.code, error.message, error.field)
-        if error.status == 429:
-            response["Retry-After"] = "1"
+        for name, value in _ASKS_FOR.get(error.status, {}).items():
+            response[name] = value
         return response
 
     @api.exception_handler(RecordTooLarge)
@@ -109,9 +109,7 @@ def add_handlers(api: NinjaAPI) -> None:
 
     @api.exception_handler(AuthenticationError)
     def no_key(request: HttpRequest, error: AuthenticationError) -> HttpResponse:
-        response = answer(request, 401, "unauthorized", "Send a valid key: Authorization: Bearer <key>.")
-        response["WWW-Authenticate"] = "Bearer"
-        return response
+        return refused(request, Refused(401, "unauthorized", "Send a valid key: Authorization: Bearer <key>."))
 
     @api.exception_handler(ValidationError)
     def bad_parameter(request: HttpRequest, error: ValidationError) -> HttpResponse:
@@ -154,6 +152,7 @@ def add_handlers(api: NinjaAPI) -> None:
         return answer(request, 500, "internal", f"Something went wrong here. Reference {reference}.")
 
 
+_ASKS_FOR = {401: {"WWW-Authenticate": "Bearer"}, 429: {"Retry-After": "1"}}
 _WRONG = {"extra_forbidden": "There is no such field here", "missing": "It is required"}
 """In place of the validator's own words."""
 
@@ -167,7 +166,7 @@ def note_refusal(request: HttpRequest, status: int, message: str, field: str | N
         words = message if field is None or field in message else f"{field}: {message}"
         ingest_log.note(key.project, door="runs", status=status, words=words)
     elif status == 401:
-        words = ingest_log.unknown_key_words(request.headers.get("Authorization", ""))
+        words = ingest_log.refused_key_words(request.headers.get("Authorization", ""))
         ingest_log.note(None, door="runs", status=status, words=words)
 
 

@@ -14,7 +14,7 @@ from django.http import HttpRequest
 
 from sessions_app.api.errors import Refused
 from sessions_app.models import Project
-from sessions_app.services.ingest_log import unknown_key_words
+from sessions_app.services.ingest_log import refused_key_words
 from sessions_app.services.keys import recent_key
 
 
@@ -25,7 +25,7 @@ def sending_project(request: HttpRequest) -> Project:
         key = recent_key(text)
         if key is not None:
             return key.project
-    raise Refused(401, "unauthorized", unknown_key_words(f"Bearer {sent[0]}" if sent else ""))
+    raise Refused(401, "unauthorized", refused_key_words(f"Bearer {sent[0]}" if sent else ""))
 
 
 def _keys(request: HttpRequest) -> Iterator[str]:

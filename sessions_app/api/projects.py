@@ -36,7 +36,7 @@ from sessions_app.api.schemas import OrderBody, shown
 from sessions_app.core.payload import JsonObject
 from sessions_app.models import ApiKey, Invitation, Membership
 from sessions_app.models.projects import KeyScope
-from sessions_app.queries.projects import keys_in_force, members_of, open_invitations
+from sessions_app.queries.projects import listed_keys, members_of, open_invitations
 from sessions_app.services import projects
 from sessions_app.services.keys import create_key, revoke_key
 from sessions_app.services.keys import rotate_key as rotated
@@ -167,8 +167,8 @@ def delete_invitation(request: HttpRequest, invitation_id: int) -> Status[None]:
 
 @router.get("/keys", response={200: KeyList})
 def list_keys(request: HttpRequest) -> JsonObject:
-    """The keys that open the project, the newest first; never the keys themselves."""
-    return {"items": [key_row(each) for each in keys_in_force(project_of(request))], "next_cursor": None}
+    """The keys of the project, the newest first, and never the keys themselves. Expired ones are listed for 30 days."""
+    return {"items": [key_row(each) for each in listed_keys(project_of(request))], "next_cursor": None}
 
 
 @router.post("/keys", response={201: MadeKey})

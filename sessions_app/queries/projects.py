@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
+
 from django.db.models import QuerySet
 from django.utils import timezone
 
@@ -9,6 +11,7 @@ from sessions_app.models import ApiKey, Invitation, Membership, Project
 
 MOST = 200
 """Rows of each that a page lists."""
+EXPIRED_ARE_LISTED = timedelta(days=30)
 
 
 def members_of(project: Project) -> QuerySet[Membership]:
@@ -23,6 +26,14 @@ def open_invitations(project: Project) -> QuerySet[Invitation]:
 
 
 def keys_in_force(project: Project) -> QuerySet[ApiKey]:
-    """Newest first."""
-    keys = ApiKey.objects.filter(project=project, revoked_at=None).exclude(expires_at__lt=timezone.now())
+    return _keys(project, expired_after=timezone.now())
+
+
+def listed_keys(project: Project) -> QuerySet[ApiKey]:
+    """Newest first. Those that expired lately are among them, so that one sees why nothing arrives any more."""
+    keys = _keys(project, expired_after=timezone.now() - EXPIRED_ARE_LISTED)
     return keys.select_related("created_by").order_by("-pk")[:MOST]
+
+
+def _keys(project: Project, expired_after: datetime) -> QuerySet[ApiKey]:
+    return ApiKey.objects.filter(project=project, revoked_at=None).exclude(expires_at__lte=expired_after)

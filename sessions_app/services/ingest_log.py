@@ -18,6 +18,7 @@ from django.utils import timezone
 from sessions_app.core.clipping import clipped
 from sessions_app.mapping.rows import clean
 from sessions_app.models import IngestNote, Project
+from sessions_app.services.keys import how_it_ended
 from sessions_app.services.redaction import redactor_of
 
 logger = logging.getLogger(__name__)
@@ -59,8 +60,9 @@ def _is_due(project: Project | None, door: str) -> bool:
     return True
 
 
-def unknown_key_words(authorization: str) -> str:
-    """Why a request with this header `Authorization` has no project: `unknown key rpk_ab12…`.
+def refused_key_words(authorization: str) -> str:
+    """Why a request with this header `Authorization` has no project: `unknown key rpk_ab12…`, or
+    `key rpk_ab12… expired on 2026-11-26 10:00 UTC`.
 
     The beginning that all keys share is followed by four characters, of anything else there are four in all.
     """
@@ -69,6 +71,8 @@ def unknown_key_words(authorization: str) -> str:
     if scheme.lower() != "bearer" or not key:
         return "no key: send the header Authorization: Bearer <key>"
     shown = key[: _SHOWN_OF_A_KEY + (len(_KEY_MARK) if key.startswith(_KEY_MARK) else 0)]
+    if ended := how_it_ended(key):
+        return f"key {shown}… {ended}"
     return f"unknown key {shown}…" if shown.isascii() and shown.isprintable() else "unknown key"
 
 

@@ -57,6 +57,16 @@ def find_key(text: str) -> ApiKey | None:
     return key
 
 
+def how_it_ended(text: str) -> str | None:
+    """`expired on 2026-11-26 10:00 UTC`, `was revoked on …`; None for what never was a key."""
+    key = ApiKey.objects.filter(digest=digest_of(text)).first()
+    if key is None:
+        return None
+    ended = f"was revoked on {key.revoked_at:{_MOMENT}}" if key.revoked_at else f"expired on {key.expires_at:{_MOMENT}}"
+    return f"{ended} UTC"
+
+
+_MOMENT = "%Y-%m-%d %H:%M"
 _BELIEVED_FOR = 1.0
 """Seconds."""
 _believed: dict[bytes, tuple[float, ApiKey]] = {}

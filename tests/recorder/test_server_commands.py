@@ -9,6 +9,8 @@ import pytest
 
 from replay_recorder import server_commands
 from replay_recorder.cli import main
+from replay_recorder.delivery.api_client import ApiClient
+from replay_recorder.delivery.http_client import Client, Later
 from replay_recorder.settings import VERSION
 from sessions_app.api.examples import RECORD
 from tests.api.test_real_server import send
@@ -111,6 +113,19 @@ def test_what_only_an_own_machine_can_do_is_refused_on_the_server(command, optio
 
     assert (code, out) == (2, "")
     assert option[0] in err
+
+
+def test_an_expired_key_is_said_to_be_one(instance, capsys):
+    """By the command, and by the recorder, which keeps what it could not send."""
+    manager = ApiClient(instance.url, instance.connection["my_project_api_key"])
+    old = manager.post("keys", body={"name": "ci", "scope": "full"})
+    manager.post("keys", str(old["key_id"]), "rotate", body={"overlap_hours": 0})
+
+    assert main(["list", "--url", instance.url, "--key", old["api_key"]]) == 2
+    assert "answers 401: This key expired on 20" in capsys.readouterr().err
+    outcome = Client(instance.url, old["api_key"]).post(json.dumps(RECORD).encode(), timeout=30)
+    assert isinstance(outcome, Later)
+    assert "401: This key expired on 20" in outcome.reason
 
 
 def test_runs_are_compared(command):

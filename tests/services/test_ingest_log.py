@@ -9,7 +9,8 @@ from django.utils import timezone
 from sessions_app.models import IngestNote
 from sessions_app.queries.ingest_log import last_received, recent
 from sessions_app.services import ingest_log
-from sessions_app.services.ingest_log import note, unknown_key_words
+from sessions_app.services.ingest_log import note, refused_key_words
+from sessions_app.services.keys import create_key
 from tests.builders import make_client, make_key, make_project, make_record, post_run
 
 pytestmark = pytest.mark.django_db
@@ -132,7 +133,7 @@ def test_refusals_are_forgotten_on_the_page_after_a_day(shop):
     ],
 )
 def test_of_an_unknown_key_only_the_beginning_is_told(header, words):
-    assert unknown_key_words(header) == words
+    assert refused_key_words(header) == words
 
 
 def test_words_are_redacted_and_cut_and_can_be_stored(shop):
@@ -208,6 +209,16 @@ def test_an_unknown_key_is_shown_in_every_project_without_the_key(shop):
 
     (noted,) = recent(make_project("other"))
     assert (noted.project, noted.status, noted.words) == (None, 401, "unknown key rpk_ab12…")
+
+
+def test_an_expired_key_is_noted_as_such(shop):
+    ends = timezone.now() - timedelta(minutes=1)
+    _, text = create_key(project=shop, name="x", scope="ingest", expires_at=ends)
+
+    post_run(make_client(text), make_record())
+
+    (noted,) = recent(shop)
+    assert noted.words == f"key {text[:8]}… expired on {ends:%Y-%m-%d %H:%M} UTC"
 
 
 def test_reading_with_a_bad_key_is_not_noted(shop):

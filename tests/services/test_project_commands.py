@@ -61,6 +61,8 @@ def test_a_key_is_created_replaced_and_revoked(shop, say):
     old = find_key(text)
     assert (old.name, old.scope) == ("production", "ingest")
 
+    assert "\tends 20" in say("keys", "shop")
+
     new = say("keys", "shop", "rotate", str(old.pk), "--overlap-hours", "1")
     assert ApiKey.objects.filter(pk=old.pk, expires_at__lt=old.expires_at).exists()
     said = say("keys", "shop")
@@ -69,6 +71,14 @@ def test_a_key_is_created_replaced_and_revoked(shop, say):
 
     assert new[:12] not in say("keys", "shop", "revoke", str(find_key(new).pk))
     assert find_key(new) is None
+
+
+def test_an_expired_key_is_listed_as_such(shop, say):
+    old = find_key(say("keys", "shop", "create", "production"))
+
+    say("keys", "shop", "rotate", str(old.pk), "--overlap-hours", "0")
+
+    assert "\texpired 20" in say("keys", "shop").splitlines()[1]
 
 
 @pytest.mark.parametrize(

@@ -228,6 +228,15 @@ def test_a_key_is_revoked_at_once(shop, ann):
     assert "production" not in ann.get(SETTINGS).content.decode().split("</main>")[0].split("Keys")[-1]
 
 
+def test_an_expired_key_is_shown_as_expired_for_a_month(shop, ann):
+    key, _ = create_key(project=shop, name="production", scope="ingest", expires_at=timezone.now())
+
+    assert "expired" in ann.get(SETTINGS).content.decode().partition("production")[2]
+    assert "in use" not in ann.get("/p/shop/setup").content.decode()
+    ApiKey.objects.filter(pk=key.pk).update(expires_at=timezone.now() - timedelta(days=31))
+    assert "production" not in ann.get(SETTINGS).content.decode()
+
+
 def test_viewers_see_keys_and_touch_none(shop):
     key, text = create_key(project=shop, name="production", scope="ingest")
     eve = client_of(make_user("eve", shop, "viewer"))

@@ -10,7 +10,7 @@ from django.utils import timezone
 from sessions_app.management.projects import project_named
 from sessions_app.models import ApiKey, Project
 from sessions_app.models.projects import KeyScope
-from sessions_app.queries.projects import keys_in_force
+from sessions_app.queries.projects import listed_keys
 from sessions_app.services.keys import create_key, revoke_key, rotate_key
 
 
@@ -38,10 +38,9 @@ class Command(BaseCommand):
         doing(project_named(project), options)
 
     def _list(self, project: Project, options: dict[str, Any]) -> None:
-        for key in keys_in_force(project):
+        for key in listed_keys(project):
             used = f"used {key.last_used_at:%Y-%m-%d %H:%M}" if key.last_used_at else "never used"
-            ends = f"ends {key.expires_at:%Y-%m-%d %H:%M}" if key.expires_at else "does not end"
-            self.stdout.write("\t".join((str(key.pk), f"{key.prefix}…", key.scope, key.name, used, ends)))
+            self.stdout.write("\t".join((str(key.pk), f"{key.prefix}…", key.scope, key.name, used, _end_of(key))))
 
     def _create(self, project: Project, options: dict[str, Any]) -> None:
         days = options["days"]
@@ -61,6 +60,12 @@ class Command(BaseCommand):
     def _revoke(self, project: Project, options: dict[str, Any]) -> None:
         revoke_key(_key(project, options["number"]))
         self._list(project, options)
+
+
+def _end_of(key: ApiKey) -> str:
+    if key.expires_at is None:
+        return "does not end"
+    return f"{'expired' if key.is_expired else 'ends'} {key.expires_at:%Y-%m-%d %H:%M}"
 
 
 def _key(project: Project, number: int) -> ApiKey:
