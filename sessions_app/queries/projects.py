@@ -8,6 +8,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from sessions_app.models import ApiKey, Invitation, Membership, Project
+from sessions_app.models.projects import Role
 
 MOST = 200
 """Rows of each that a page lists."""
@@ -17,6 +18,12 @@ EXPIRED_ARE_LISTED = timedelta(days=30)
 def members_of(project: Project) -> QuerySet[Membership]:
     members = Membership.objects.filter(project=project).select_related("user")
     return members.order_by("user__username")[:MOST]
+
+
+def only_administrator(project: Project) -> Membership | None:
+    """The member that can neither leave nor get another role; None where there are several administrators, or none."""
+    admins = Membership.objects.filter(project=project, role=Role.ADMIN)[:2]
+    return admins[0] if len(admins) == 1 else None
 
 
 def open_invitations(project: Project) -> QuerySet[Invitation]:

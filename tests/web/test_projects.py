@@ -101,6 +101,21 @@ def test_the_last_administrator_stays(shop, ann):
     assert ann.post(f"{SETTINGS}/members/{last}/remove").status_code == 302
 
 
+def test_what_would_be_refused_is_not_offered_for_the_last_administrator(shop, ann):
+    make_user("bob", shop, "member")
+    own, of_bob = (f"members/{member(name).pk}/" for name in ("ann", "bob"))
+
+    page = ann.get(SETTINGS).content.decode()
+    assert own not in page
+    assert "the only one" in page
+    assert page.count(of_bob) == 2
+
+    ann.post(f"{SETTINGS}/{of_bob}role", {"role": "admin"})
+    page = ann.get(SETTINGS).content.decode()
+    assert page.count(own) == 2
+    assert "the only one" not in page
+
+
 def test_a_member_of_another_project_is_out_of_reach(shop, ann):
     other = make_project("other")
     make_user("eve", other, "viewer")

@@ -15,7 +15,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from sessions_app.models import ApiKey, Invitation, Membership, Project
 from sessions_app.models.projects import KeyScope, Role
 from sessions_app.queries.access import has_role
-from sessions_app.queries.projects import listed_keys, members_of, open_invitations
+from sessions_app.queries.projects import listed_keys, members_of, only_administrator, open_invitations
 from sessions_app.services import projects
 from sessions_app.services.keys import revoke_key, rotate_key
 from sessions_app.services.projects import LastAdministrator
@@ -58,6 +58,7 @@ def _page(request: HttpRequest, project: Project, status: int = 200, **more: Any
         "project": project,
         "section": "settings",
         "members": members_of(project),
+        "only_admin": only_administrator(project),
         "invitations": open_invitations(project),
         "keys": listed_keys(project),
         "roles": Role.choices,
