@@ -47,6 +47,12 @@ Name = Annotated[str, Field(min_length=1, max_length=120, pattern=r"^[^\x00]*[^\
 Row = TypeVar("Row", bound=Model)
 
 
+_CREATES_PROJECTS = (
+    "Only an admin key of an administrator of this server creates projects: one that they made on the page Send data, "
+    "or manage.py keys PROJECT create NAME --scope admin --user USERNAME."
+)
+
+
 class NameRequest(OrderBody):
     model_config = shown(examples.PROJECT)
     name: Name
@@ -80,10 +86,10 @@ def list_projects(request: HttpRequest) -> JsonObject:
 
 @router.post("/projects", response={201: MadeProject})
 def post_project(request: HttpRequest, wanted: NameRequest) -> Status[JsonObject]:
-    """A new project with a key that manages it. For keys that an administrator of the server made."""
+    """A new project with a key that manages it. For admin keys that belong to an administrator of the server."""
     maker = key_of(request).created_by
     if maker is None or not maker.is_superuser or not maker.is_active:
-        raise Refused(403, "role_needed", "Only a key that an administrator of this server made creates projects.")
+        raise Refused(403, "role_needed", _CREATES_PROJECTS)
     project = projects.create_project(wanted.name.strip(), maker)
     _, text = create_key(project=project, name="first key", scope=KeyScope.ADMIN, user=maker)
     return Status(201, {**project_shape(project), "api_key": text})
@@ -184,8 +190,8 @@ def post_key(request: HttpRequest, wanted: KeyRequest) -> Status[JsonObject]:
 
 @router.post("/keys/{int:key_id}/rotate", response={201: MadeKey})
 def rotate_key(request: HttpRequest, key_id: int, wanted: RotationRequest | None = None) -> Status[JsonObject]:
-    """A new key of the same name and scope, which is shown this once; the old one still works for the overlap. The
-    body may be left out."""
+    """A new key of the same name and scope, which is shown this once and belongs to whoever the key that asks belongs
+    to; the old one still works for the overlap. The body may be left out."""
     old = _own(_keys(request), key_id, "key")
     overlap = timedelta(hours=(wanted or RotationRequest()).overlap_hours)
     made, text = rotated(old, user=key_of(request).created_by, overlap=overlap)

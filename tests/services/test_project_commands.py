@@ -9,6 +9,7 @@ from replay_web.supervisor.home import Home
 from sessions_app.models import ApiKey, Invitation, Membership, Project
 from sessions_app.services.bootstrap import prepare_home
 from sessions_app.services.keys import find_key
+from tests.builders import make_client
 from tests.web.making import make_user
 
 pytestmark = pytest.mark.django_db
@@ -73,6 +74,20 @@ def test_a_key_is_created_replaced_and_revoked(shop, say):
     assert find_key(new) is None
 
 
+def test_an_administrators_key_creates_projects_and_so_does_its_successor(shop, say):
+    key = say("keys", "shop", "create", "provisioning", "--scope", "admin", "--user", "ann")
+    successor = say("keys", "shop", "rotate", str(find_key(key).pk))
+    nobodys = say("keys", "shop", "create", "operations", "--scope", "admin")
+
+    statuses = [create_project(each, "Two").status_code for each in (key, successor, nobodys)]
+    assert statuses == [201, 201, 403]
+    assert "--scope admin --user" in create_project(nobodys, "Two").json()["error"]["message"]
+
+
+def create_project(key, name):
+    return make_client(key).post("/api/v1/projects", {"name": name}, content_type="application/json")
+
+
 def test_an_expired_key_is_listed_as_such(shop, say):
     old = find_key(say("keys", "shop", "create", "production"))
 
@@ -89,6 +104,7 @@ def test_an_expired_key_is_listed_as_such(shop, say):
         (("members", "shop", "role", "ann", "viewer"), "needs an administrator"),
         (("keys", "shop", "revoke", "1234"), "no key with the number 1234"),
         (("keys", "shop", "create", "x", "--days", "0"), "at least 1"),
+        (("keys", "shop", "create", "x", "--user", "eve"), "Nobody here has the name 'eve'"),
         (("projects", "create", "x", "--administrator", "eve"), "Nobody here has the name 'eve'"),
     ],
 )

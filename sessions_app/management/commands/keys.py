@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management import BaseCommand, CommandError
 from django.utils import timezone
 
-from sessions_app.management.projects import project_named
+from sessions_app.management.projects import project_named, user_named
 from sessions_app.models import ApiKey, Project
 from sessions_app.models.projects import KeyScope
 from sessions_app.queries.projects import listed_keys
@@ -27,6 +27,9 @@ class Command(BaseCommand):
         create = actions.add_parser("create", help="print a new key")
         create.add_argument("name")
         create.add_argument("--scope", choices=KeyScope.values, default=KeyScope.INGEST)
+        create.add_argument(
+            "--user", metavar="USERNAME", help="whose it is; an admin key of a server administrator creates projects"
+        )
         create.add_argument("--days", type=int, help="until it ends; without it, never")
         rotate = actions.add_parser("rotate", help="print a new key in the place of one")
         rotate.add_argument("number", type=int, help="as the list has it")
@@ -47,14 +50,16 @@ class Command(BaseCommand):
         if days is not None and days < 1:
             raise CommandError("--days has to be at least 1.")
         ends = timezone.now() + timedelta(days=days) if days else None
-        _, text = create_key(project=project, name=options["name"], scope=options["scope"], expires_at=ends)
+        user = user_named(options["user"]) if options["user"] else None
+        _, text = create_key(project=project, name=options["name"], scope=options["scope"], user=user, expires_at=ends)
         self.stdout.write(text)
 
     def _rotate(self, project: Project, options: dict[str, Any]) -> None:
         hours = options["overlap_hours"]
         if hours < 0:
             raise CommandError("--overlap-hours has to be at least 0.")
-        _, text = rotate_key(_key(project, options["number"]), overlap=timedelta(hours=hours))
+        old = _key(project, options["number"])
+        _, text = rotate_key(old, user=old.created_by, overlap=timedelta(hours=hours))
         self.stdout.write(text)
 
     def _revoke(self, project: Project, options: dict[str, Any]) -> None:
@@ -69,7 +74,11 @@ def _end_of(key: ApiKey) -> str:
 
 
 def _key(project: Project, number: int) -> ApiKey:
-    found = ApiKey.objects.filter(project=project, pk=number, revoked_at=None).select_related("project").first()
+    found = (
+        ApiKey.objects.filter(project=project, pk=number, revoked_at=None)
+        .select_related("project", "created_by")
+        .first()
+    )
     if found is None:
         raise CommandError(f"{project.slug} has no key with the number {number}.")
     return found
