@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -10,11 +11,13 @@ import pytest
 from sessions_app.core.assembly.run import assemble
 from sessions_app.core.judge.convention_fixes import BY_ORIGIN, CUT_OFF, SPAN_FIXES
 from sessions_app.core.judge.conventions import fix_for, is_cut_off
-from sessions_app.core.judge.fixes import FIXES
+from sessions_app.core.judge.fixes import FIXES, WITHOUT_OWN_CODE, Fix
 from sessions_app.core.judge.kit import KIT_LINES, audit_kit
-from sessions_app.core.run import SPANS, Run
+from sessions_app.core.judge.verdict import judge
+from sessions_app.core.run import EXCHANGES, SPANS, AgentInfo, Run
 from sessions_app.core.spans.span import Scope, Span
 from tests.core.test_judge_runs import make_run, make_whole_run, model, tool
+from tests.traces.captures import Capture, captures
 
 
 def spans_run(*scopes: str, conventions: tuple[str, ...] = (), **fields: Any) -> Run:
@@ -122,6 +125,138 @@ def test_openai_agents_name_the_recorder_for_what_their_traces_never_hold():
 
     assert "Responses API holds no contents: use the recorder" in fix_for(run, "input").sentence
     assert "without their schemas: use the recorder" in fix_for(run, "tool_schemas").sentence
+
+
+# --- no other framework's words ----------------------------------------------------------------
+
+WORDS = {
+    "Pydantic AI": r"Pydantic AI|ctx\.enqueue|history processor|InstrumentationSettings|agent\.run\(",
+    "OpenAI Agents": r"OpenAI Agents|OPENAI_AGENTS|[Tt]he SDK's own|with trace\(",
+    "LangChain": r"graph\.invoke|LangGraph|LangChain",
+    "Vercel": r"AI SDK|experimental_telemetry|recordInputs",
+    "Google ADK": r"Google ADK",
+    "Strands": r"Strands|trace_attributes=",
+    "OpenInference": r"(?i)openinference",
+    "Traceloop": r"(?i)traceloop",
+    "Langfuse": r"(?i)langfuse|propagate_attributes",
+    "LangSmith": r"(?i)langsmith",
+    "MLflow": r"(?i)mlflow",
+    "Anthropic": r"Anthropic SDK",
+}
+SEEN: dict[str, tuple[tuple[str, ...], str, tuple[str, ...]]] = {
+    # scopes of the spans, convention, whose words may be said
+    "Pydantic AI": (("pydantic-ai 2.68.0",), "otel-genai", ("Pydantic AI",)),
+    "OpenAI Agents": (("openai-agents",), "openai-agents", ("OpenAI Agents", "OpenInference")),
+    "OpenAI Agents by OpenInference": (
+        ("openinference.instrumentation.openai_agents 1",),
+        "openinference",
+        ("OpenInference",),
+    ),
+    "LangGraph by Traceloop": (
+        ("opentelemetry.instrumentation.langchain 0.62",),
+        "traceloop",
+        ("LangChain", "Traceloop"),
+    ),
+    "LangGraph by OpenInference": (("openinference.instrumentation.langchain 1",), "openinference", ("OpenInference",)),
+    "LangGraph by LangSmith": (("langsmith",), "langsmith", ("LangSmith",)),
+    "openai by OpenTelemetry": (("opentelemetry.instrumentation.openai_v2 2.4b0",), "otel-genai", ()),
+    "openai by OpenInference": (("openinference.instrumentation.openai 1",), "openinference", ("OpenInference",)),
+    "openai by Langfuse": (("langfuse-sdk 5.0.4",), "langfuse", ("Langfuse",)),
+    "anthropic by Traceloop": (
+        ("opentelemetry.instrumentation.anthropic 0.62", "traceloop.tracer"),
+        "traceloop",
+        ("Traceloop",),
+    ),
+    "anthropic alone": (("com.anthropic.sdk.python 2.11.0",), "otel-genai", ("Anthropic",)),
+    "MLflow": (("mlflow.tracing.provider",), "mlflow", ("MLflow",)),
+    "Vercel": (("ai",), "vercel-ai-sdk", ("Vercel",)),
+    "Google ADK": (("gcp.vertex.agent 2.13.0",), "otel-genai", ("Google ADK",)),
+    "Strands": (("strands.telemetry.tracer",), "otel-genai", ("Strands",)),
+    "own spans": (("shop.agent",), "none", ()),
+}
+OF_ONE_FRAMEWORK = {"last_message_taken", "sent_otherwise"}
+"""Reasons that runs of one framework alone can have, as its own recorder writes them."""
+
+
+def named_in(fix: Fix) -> set[str]:
+    return {name for name, words in WORDS.items() if re.search(words, f"{fix.sentence} {fix.code or ''}")}
+
+
+@pytest.mark.parametrize("is_whole", [False, True])
+@pytest.mark.parametrize("seen", SEEN)
+def test_no_other_framework_is_named_than_was_seen(seen: str, is_whole: bool):
+    scopes, convention, may_be_named = SEEN[seen]
+    run = spans_run(*scopes, conventions=(convention,))
+    if is_whole:
+        run = make_whole_run(source_format=SPANS, extra=run.extra)
+
+    said = {key: named_in(fix_for(run, key)) for key in {*FIXES, *SPAN_FIXES} - OF_ONE_FRAMEWORK}
+
+    assert {key: names for key, names in said.items() if not names <= set(may_be_named)} == {}
+    assert is_whole or set().union(*said.values()) == set(may_be_named)  # each is named where contents are missing
+
+
+@pytest.mark.parametrize("framework", ["pydantic-ai", "openai-agents", "langchain", "langgraph", None])
+def test_no_framework_is_named_for_a_record(framework: str | None):
+    run = replace(spans_run(), source_format="native", agent=AgentInfo(framework=framework))
+
+    assert {key for key in FIXES.keys() - OF_ONE_FRAMEWORK if named_in(fix_for(run, key))} == set()
+
+
+@pytest.mark.parametrize("seen", SEEN)
+def test_a_replay_with_own_code_is_advised_where_there_can_be_one(seen: str):
+    scopes, convention, _ = SEEN[seen]
+    run = spans_run(*scopes, conventions=(convention,))
+
+    said = {key: fix_for(run, key) for key in WITHOUT_OWN_CODE}
+
+    assert said == ({key: FIXES[key] for key in said} if "Pydantic" in seen or "Agents" in seen else WITHOUT_OWN_CODE)
+
+
+@pytest.mark.parametrize(
+    ("framework", "source", "can_be"),
+    [
+        ("pydantic-ai", "native", True),
+        ("openai-agents", "native", True),
+        (None, "native", True),
+        ("langgraph", "native", False),
+        ("langchain", "native", False),
+        (None, EXCHANGES, False),
+    ],
+)
+def test_own_code_of_graphs_and_plain_loops_is_not_replayed(framework: str | None, source: str, can_be: bool):
+    run = replace(spans_run(), source_format=source, agent=AgentInfo(framework=framework))
+
+    assert (fix_for(run, "error_outside_loop") == FIXES["error_outside_loop"]) == can_be
+
+
+@pytest.mark.parametrize("capture", captures(), ids=str)
+def test_what_was_captured_is_advised_of_what_captured_it(capture: Capture):
+    """The sentences of a real trace, each with the words that its own scopes and frameworks let it say."""
+    for run in capture.runs:
+        trace = run.extra["trace"]
+        origin = " ".join([*trace["scopes"], *trace["conventions"], run.agent.framework or ""])
+        fixes = [Fix(sentence=each.fix or "") for each in judge(run).reasons]
+        fixes += [Fix(sentence=line.fix or "", code=line.code) for line in audit_kit(run).lines]
+
+        strangers = {name for fix in fixes for name in named_in(fix) if not re.search(MARKS[name], origin)}
+
+        assert strangers == set()
+
+
+MARKS = {
+    **{name: name.lower().replace(" ", "-") for name in WORDS},
+    "OpenInference": "openinference|^openai-agents",
+    "Google ADK": "gcp.vertex.agent",
+    "Traceloop": "traceloop|instrumentation.langchain",
+    "Strands": "strands",
+    "Anthropic": "anthropic",
+    "Vercel": "vercel",
+}
+"""What the names of scopes, conventions or frameworks hold where a framework was seen."""
+
+
+# --- settings ----------------------------------------------------------------------------------
 
 
 def test_commit_is_an_attribute_of_the_resource():

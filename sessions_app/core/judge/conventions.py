@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from sessions_app.core.embedded_json import parsed
 from sessions_app.core.judge.convention_fixes import BY_ORIGIN, CONTENTS, CUT_OFF, SPAN_FIXES, Fixes
-from sessions_app.core.judge.fixes import FIXES, Fix
+from sessions_app.core.judge.fixes import FIXES, WITHOUT_OWN_CODE, Fix
 from sessions_app.core.payload import JsonObject, JsonValue
-from sessions_app.core.run import SPANS, Run
+from sessions_app.core.run import OPENAI_AGENTS, PYDANTIC_AI, SPANS, Run
 from sessions_app.core.shared_values import once_each
 
 
@@ -17,11 +17,22 @@ def fix_for(run: Run, key: str) -> Fix:
 
     For a run that came as spans it is a setting of the instrumentation that made them, where one is known.
     """
+    if key in WITHOUT_OWN_CODE and not _can_be_registered(run):
+        return WITHOUT_OWN_CODE[key]
     if run.source_format != SPANS:
         return FIXES[key]
     if key in CONTENTS and is_cut_off(run):
         return CUT_OFF
     return _of_origin(run, key) or SPAN_FIXES.get(key) or FIXES[key]
+
+
+_REGISTERED = (OPENAI_AGENTS, PYDANTIC_AI)
+
+
+def _can_be_registered(run: Run) -> bool:
+    """Whether its agent may be of a framework whose agents the server runs. A record that somebody wrote may be any."""
+    names = (run.agent.framework or "", *_origins(run))
+    return not run.is_told_by_others or any(each in name.replace("_", "-") for name in names for each in _REGISTERED)
 
 
 def _of_origin(run: Run, key: str) -> Fix | None:

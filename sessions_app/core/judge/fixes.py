@@ -161,3 +161,13 @@ FIXES: dict[str, Fix] = {
     "ended_by_tools": Fix(sentence="Read the answer in the recording; a replay has none of your code."),
     "input_missing": Fix(sentence="Record the input of the run, or the messages of its first request."),
 }
+
+_READ_ON = Fix(sentence="Read on in the recording, or fork the run after this step; a replay has none of your code.")
+WITHOUT_OWN_CODE: dict[str, Fix] = {
+    "message_from_code": _READ_ON,
+    "past_rewritten": _READ_ON,
+    "retry_from_outside": Fix(sentence="Fork the run after this call; a replay has none of your code."),
+    "output_made_by_code": Fix(sentence="Read the output in the recording; a replay has none of your code."),
+    "error_outside_loop": Fix(sentence="Read the error in the recording; a replay has none of your code."),
+}
+"""In place of a replay with the team's code, for agents that cannot be registered."""
