@@ -308,6 +308,76 @@ def test_a_record_of_a_call_that_tells_it_otherwise_than_its_span_is_named(
     assert (words in (result.facts["proof"][part]["reason"] or "")) is is_another
 
 
+DETAILS = "gen_ai.client.inference.operation.details"
+
+
+@pytest.mark.parametrize(
+    ("variant", "name", "was", "part", "words"),
+    [
+        ("google-adk", "gen_ai.input.messages", "Where is the kettle", "requests", "are told in two ways"),
+        ("google-adk", "gen_ai.input.messages", '"user"', "requests", "are told in two ways"),
+        ("google-adk", "gen_ai.output.messages", "Good news", "requests", "are told in two ways"),
+        ("google-adk", "gen_ai.system_instructions", "support agent", "requests", "are told in two ways"),
+        ("google-adk", "gen_ai.response.finish_reasons", "stop", "requests", "are told in two ways"),
+        ("google-adk", "gen_ai.tool.definitions", "lookup_order", "parameters", "defines a tool in two ways"),
+        ("openai-sdk-otel-genai", "gen_ai.input.messages", "Where is the kettle", "requests", "are told in two ways"),
+        ("openai-sdk-otel-genai", "gen_ai.request.seed", "7", "model", "tells its settings in two ways"),
+    ],
+)
+def test_a_log_record_that_tells_a_call_otherwise_than_its_span_is_named(
+    variant: str, name: str, was: str, part: str, words: str
+) -> None:
+    whole = list(Capture(CHOICE / variant / "order_lookup").spans)
+    at = max((at for at, span in enumerate(whole) if span.logs), key=lambda at: whole[at].start_ns or 0)
+    (record,) = (log for log in whole[at].logs if log.name == DETAILS)
+    written = json.dumps(record.attributes[name], ensure_ascii=False)
+    becomes = {"stop": "length", "7": "8"}.get(was, "zq" if '"' not in was else '"USER"')
+    assert was in written
+    other = replace(record, attributes={**record.attributes, name: json.loads(written.replace(was, becomes))})
+
+    for logs, is_another in ((whole[at].logs, False), ((other,), True)):
+        _, result = replayed_of([*whole[:at], replace(whole[at], logs=logs), *whole[at + 1 :]])
+        assert (words in (result.facts["proof"][part]["reason"] or "")) is is_another
+
+
+@pytest.mark.parametrize(
+    ("name", "was", "part", "words"),
+    [
+        ("gen_ai.output.messages", "delivered", "requests", "tells the result in two ways"),
+        ("gen_ai.input.messages", "order_id", "tool_arguments", "tells its arguments in two ways"),
+        ("gen_ai.input.messages", "get_shipping_status", "tool_arguments", "names the tool zq"),
+    ],
+)
+def test_an_event_of_a_tools_span_that_tells_the_call_otherwise_is_named(
+    name: str, was: str, part: str, words: str
+) -> None:
+    whole = list(Capture(CHOICE / "strands-latest-semconv" / "order_lookup").spans)
+    at = next(at for at, span in enumerate(whole) if span.attributes.get("gen_ai.tool.name") == "get_shipping_status")
+
+    for said in (was, "zq"):
+        written = (json.dumps(event.attributes).replace(was, said) for event in whole[at].events)
+        events = zip(whole[at].events, written, strict=True)
+        told = tuple(replace(event, attributes=json.loads(text)) for event, text in events)
+        assert (told != whole[at].events) is (said == "zq")
+        _, result = replayed_of([*whole[:at], replace(whole[at], events=told), *whole[at + 1 :]])
+        assert (words in (result.facts["proof"][part]["reason"] or "")) is (said == "zq")
+
+
+@pytest.mark.parametrize(
+    ("was", "becomes"),
+    [('"name":"lookup_order"', '"name":"zq"'), ('"response":{"order_id":"A-1001"', '"response":{"order_id":"A-1002"')],
+)
+def test_an_agents_span_that_sums_up_its_run_with_what_no_call_tells_is_named(was: str, becomes: str) -> None:
+    whole = list(Capture(CHOICE / "vercel-ai-v7" / "order_lookup").spans)
+    name = "gen_ai.output.messages"
+    at = next(at for at, span in enumerate(whole) if span.parent_id is None)
+
+    for said in (was, becomes):
+        _, result = replayed_of(changed(whole, at, name, was, said))
+        reason = result.facts["proof"]["requests"]["reason"] or ""
+        assert ("tells the conversation otherwise than the requests" in reason) is (said == becomes)
+
+
 @pytest.mark.parametrize(("said", "is_another"), [("lookup_order", False), ("zq", True)])
 def test_a_tools_span_that_names_its_tool_in_two_ways_is_named(said: str, is_another: bool) -> None:
     whole = list(Capture(CHOICE / "openai-sdk-traceloop" / "order_lookup").spans)
@@ -435,6 +505,26 @@ def _told_with_another_tool(body: dict[str, Any]) -> None:
     body["tools"][1]["function"]["name"] = "zq"
 
 
+def _told_without_tools(body: dict[str, Any]) -> None:
+    del body["tools"]
+
+
+def _told_without_one_tool(body: dict[str, Any]) -> None:
+    body["tools"].pop()
+
+
+def _told_with_another_temperature(body: dict[str, Any]) -> None:
+    body["temperature"] += 1
+
+
+def _told_with_another_seed(body: dict[str, Any]) -> None:
+    body["seed"] += 1
+
+
+def _told_with_a_speaker_whom_nobody_knows(body: dict[str, Any]) -> None:
+    next(message for message in body["messages"] if message["role"] == "assistant")["role"] = "zq"
+
+
 def _told_with_nothing_required(body: dict[str, Any]) -> None:
     assert body["tools"][0]["function"]["parameters"]["required"]
     body["tools"][0]["function"]["parameters"]["required"] = []
@@ -447,6 +537,12 @@ def _told_with_nothing_required(body: dict[str, Any]) -> None:
         (_told_with_another_system_prompt, "requests", "are told in two ways"),
         (_told_with_another_tool, "parameters", "defines a tool in two ways"),
         (_told_with_nothing_required, "parameters", "defines a tool in two ways"),
+        (_told_without_tools, "parameters", "defines a tool in two ways"),
+        (_told_without_one_tool, "parameters", "defines a tool in two ways"),
+        (_told_with_another_temperature, "model", "tells its settings in two ways"),
+        (_told_with_another_seed, "model", "tells its settings in two ways"),
+        (_told_with_a_speaker_whom_nobody_knows, "requests", "are told in two ways"),
+        (lambda body: None, "model", "taken from the recording"),
     ],
 )
 def test_a_body_that_tells_its_request_otherwise_than_the_attributes_is_named(

@@ -32,6 +32,13 @@ def conversations_told_otherwise(nodes: Sequence[Node]) -> Iterator[Node]:
             yield node
 
 
+def summaries_told_otherwise(nodes: Sequence[Node]) -> Iterator[Node]:
+    """Spans that sum up a run with a call, a result or words that no call of a model or a tool tells."""
+    summed = [(node, node.reading.summary) for node in nodes if node.reading.summary is not None]
+    known = _all_said([node for node in nodes if node.kind in ("model", "tool")]) if summed else frozenset[bytes]()
+    yield from (node for node, summary in summed if not known.issuperset(said_in([summary])))
+
+
 def _has_results(node: Node) -> bool:
     """Some spans sum up a whole run as its prompt and its answer: only the results of tools tell that it is not so."""
     parts = (part for message in node.reading.conversation or () for part in message.parts)

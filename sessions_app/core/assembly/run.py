@@ -15,6 +15,7 @@ from sessions_app.core.assembly.copies import (
     asked_otherwise,
     conversations_told_otherwise,
     states_told_otherwise,
+    summaries_told_otherwise,
 )
 from sessions_app.core.assembly.names import identifier, name
 from sessions_app.core.assembly.outputs import is_answer
@@ -275,7 +276,13 @@ class _Assembled:
         self, first: Converted | None, asked: Payload | None, output: Payload | None
     ) -> Iterator[tuple[str, Iterable[Node]]]:
         """What spans around calls of models tell otherwise."""
-        yield "conversation_told", conversations_told_otherwise(self._nodes)
+        yield (
+            "conversation_told",
+            [
+                *conversations_told_otherwise(self._nodes),
+                *summaries_told_otherwise(self._nodes),
+            ],
+        )
         yield "state_told", states_told_otherwise(self._nodes)
         prompt = first.prompt.words("\n") if first is not None and first.prompt is not None else ""
         if asked is not None and prompt:

@@ -388,6 +388,7 @@ def _extra(draft: Draft) -> JsonObject:
     told = {} if others is None else {"tool_results": others}
     named = {"named_call": draft.told.reading.call_id} if draft.has_other_id and draft.told is not None else {}
     tools = {"tools_told": "otherwise"} if draft.node.reading.are_tools_told_otherwise else {}
+    settings = {"settings_told": "otherwise"} if draft.node.reading.are_settings_told_otherwise else {}
     return {
         **told_by(draft.node),
         **odd_roles(draft.converted),
@@ -396,6 +397,7 @@ def _extra(draft: Draft) -> JsonObject:
         **told,
         **named,
         **tools,
+        **settings,
         **messages_told(draft),
         **_result_told(draft.told),
         **_defined_otherwise(draft),

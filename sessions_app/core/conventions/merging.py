@@ -7,6 +7,7 @@ from dataclasses import fields
 
 from sessions_app.core.conventions.told_twice import (
     are_messages_told_otherwise,
+    are_settings_told_otherwise,
     are_tools_told_otherwise,
     is_value_told_otherwise,
 )
@@ -29,6 +30,7 @@ def merged(readings: Sequence[Reading]) -> Reading:
 def _fill(reading: Reading, other: Reading) -> None:
     if reading.kind == "model":
         reading.are_messages_told_otherwise |= are_messages_told_otherwise(reading, other)
+        reading.are_settings_told_otherwise |= are_settings_told_otherwise(reading.settings, other.settings)
         reading.are_tools_told_otherwise |= are_tools_told_otherwise(reading.tools, other.tools)
     if other.tool_name not in (None, reading.tool_name) and reading.tool_name is not None:
         reading.other_tool_name = reading.other_tool_name or other.tool_name

@@ -6,7 +6,7 @@ from sessions_app.core.conventions.bodies import put_request, put_response
 from sessions_app.core.conventions.merging import merged
 from sessions_app.core.embedded_json import parsed
 from sessions_app.core.payload import JsonValue
-from sessions_app.core.spans.provider_messages import request_of, response_of
+from sessions_app.core.spans.provider_messages import ProviderRequest, request_of, response_of
 from sessions_app.core.spans.reading import ChatMessage, Reading, Role, TextPart
 
 
@@ -19,11 +19,17 @@ def with_bodies(reading: Reading) -> Reading:
     bodies = _plain(reading)
     if request is not None:
         put_request(bodies, request)
+        reading.are_tools_told_otherwise |= request.model is not None and _lacks_tools(request, reading)
     if response is not None:
         put_response(bodies, response)
     if reading.messages is not None:
         bodies.instructions = None
     return merged([reading, bodies])
+
+
+def _lacks_tools(request: ProviderRequest, reading: Reading) -> bool:
+    """Whether a whole request, which names its model, offers less than the span says."""
+    return not {tool.name for tool in reading.tools or ()} <= {tool.name for tool in request.tools or ()}
 
 
 def _plain(reading: Reading) -> Reading:

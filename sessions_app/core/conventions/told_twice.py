@@ -7,11 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sessions_app.core.compare.strict import same_json
+from sessions_app.core.compare.strict import is_number, same_json
+from sessions_app.core.conventions.roles import role_of, speaker_of
 from sessions_app.core.embedded_json import arguments_in, parsed
 from sessions_app.core.finish_reasons import ended_otherwise
-from sessions_app.core.payload import JsonValue, canonical_json
-from sessions_app.core.spans.reading import CallPart, ChatMessage, Part, Reading, ResultPart, TextPart, ToolDefinition
+from sessions_app.core.payload import JsonObject, JsonValue, canonical_json
+from sessions_app.core.spans.reading import (
+    CallPart,
+    ChatMessage,
+    Part,
+    Reading,
+    ResultPart,
+    TextPart,
+    ToolDefinition,
+)
 
 Messages = Sequence[ChatMessage] | None
 Tools = Sequence[ToolDefinition] | None
@@ -22,6 +31,7 @@ def are_messages_told_otherwise(reading: Reading, other: Reading) -> bool:
     answers = [said_in((each.answer,)) if each.answer is not None else [] for each in (reading, other)]
     return (
         _have_other_parts(*answers)
+        or _are_answers_of_others(reading.answer, other.answer)
         or ended_otherwise(reading.finish_reason, other.finish_reason)
         or _are_requests_told_otherwise(reading.messages, other.messages)
     )
@@ -30,10 +40,14 @@ def are_messages_told_otherwise(reading: Reading, other: Reading) -> bool:
 def _are_requests_told_otherwise(left: Messages, right: Messages) -> bool:
     if not left or not right:
         return False
-    one, other = said_in(left), said_in(right)
+    speakers = [
+        [(speaker_of(message), said) for message in each for said in said_in((message,))] for each in (left, right)
+    ]
+    one, other = ([said for _, said in each] for each in speakers)
     return (
         _have_other_parts(one, other)
         or _is_cut_short(one, other)
+        or (one == other and speakers[0] != speakers[1])
         or _are_roles_spelled_otherwise(left, right)
         or _is_system_told_otherwise(left, right)
     )
@@ -41,6 +55,12 @@ def _are_requests_told_otherwise(left: Messages, right: Messages) -> bool:
 
 def _have_other_parts(one: list[bytes], other: list[bytes]) -> bool:
     return len(one) == len(other) and one != other
+
+
+def _are_answers_of_others(left: ChatMessage | None, right: ChatMessage | None) -> bool:
+    """Whether both say whose the answer is, and one of them that it is not a model's."""
+    spelled = [each.spelled_role for each in (left, right) if each is not None and each.spelled_role is not None]
+    return len(spelled) == 2 and len({role_of(each, "user") for each in spelled}) == 2
 
 
 def _is_system_told_otherwise(left: Messages, right: Messages) -> bool:
@@ -57,7 +77,7 @@ def _system_of(messages: Messages) -> list[str]:
 def _is_cut_short(one: list[bytes], other: list[bytes]) -> bool:
     """Whether one of the two ends before the other, which is the newest of what the model was sent."""
     shorter, longer = sorted((one, other), key=len)
-    return 0 < len(shorter) < len(longer) and longer[: len(shorter)] == shorter
+    return len(shorter) < len(longer) and longer[: len(shorter)] == shorter
 
 
 def _are_roles_spelled_otherwise(left: Messages, right: Messages) -> bool:
@@ -82,6 +102,13 @@ def are_tools_told_otherwise(left: Tools, right: Tools) -> bool:
         return True
     known = {tool.name: tool for tool in right or () if tool.parameters is not None}
     return any(tool != known.get(tool.name, tool) for tool in left or () if tool.parameters is not None)
+
+
+def are_settings_told_otherwise(left: JsonObject | None, right: JsonObject | None) -> bool:
+    """Whether a number that both tell differs. Of other settings conventions keep different fields."""
+    both = (left or {}).keys() & (right or {}).keys()
+    pairs = [(parsed((left or {})[name]), parsed((right or {})[name])) for name in both]
+    return any(is_number(one) and is_number(other) and one != other for one, other in pairs)
 
 
 def are_offers_told_otherwise(left: Tools, right: Tools) -> bool:

@@ -51,6 +51,7 @@ from sessions_app.core.replay.told_twice import (
     outcome_told_otherwise,
     past_told_otherwise,
     results_told_otherwise,
+    settings_told_otherwise,
     state_told_otherwise,
     tools_told_otherwise,
     unknown_roles,
@@ -442,7 +443,7 @@ def _proof(played: Played, found: Trouble | None) -> Proof:
     parts: dict[PartName, Part] = {
         "requests": _requests(played),
         "parameters": _parameters(played),
-        "model": model_part(played.observations.requests, played.not_captured),
+        "model": _model(played),
         "tool_arguments": _tool_arguments(played),
         "state": _state(played),
         "outcome": _outcome(played),
@@ -457,6 +458,12 @@ def _proof(played: Played, found: Trouble | None) -> Proof:
         proof = up_to(proof, steps, found.step)
         proof = differing(proof, found.divergence) if found.verdict == "diverged" else proof
     return proof
+
+
+def _model(played: Played) -> Part:
+    part = model_part(played.observations.requests, played.not_captured)
+    told = settings_told_otherwise(played.plan.run)
+    return part if told is None else not_comparable("; ".join(each for each in (part.reason, told) if each is not None))
 
 
 def _tool_arguments(played: Played) -> Part:
@@ -476,7 +483,7 @@ def _requests(played: Played) -> Part:
         messages_told_otherwise,
         conversation_told_otherwise,
     )
-    told = next((told for each in tellings if (told := each(run)) is not None), None)
+    told = "; ".join(told for each in tellings if (told := each(run)) is not None) or None
     if played.rewritten:
         rewritten = _other_past(played) or in_words(played.rewritten)
         histories = {answer.step: answer.history for answer in played.plan.answers if answer.history is not None}

@@ -48,6 +48,12 @@ def messages_told_otherwise(run: Run) -> str | None:
     return f"the messages of {step_name(step)} are told in two ways" if step is not None else None
 
 
+def settings_told_otherwise(run: Run) -> str | None:
+    """The first call whose span tells one of its settings twice."""
+    step = next((step for step, _ in main_models(run) if "settings_told" in step.extra), None)
+    return f"the span of {step_name(step)} tells its settings in two ways" if step is not None else None
+
+
 def conversation_told_otherwise(run: Run) -> str | None:
     """The first span around calls of models that has its own copy of the conversation, and another one."""
     place = _first_place(run, "conversation_told")

@@ -138,6 +138,8 @@ class Reading:
     """Whether the call's request or its answer is told twice, and not alike."""
     are_tools_told_otherwise: bool = False
     """Whether the span tells of the same tools twice, and not alike."""
+    are_settings_told_otherwise: bool = False
+    """Likewise of a setting."""
     model: str | None = None
     answered_model: str | None = None
     provider: str | None = None
@@ -179,6 +181,8 @@ class Reading:
     output: JsonValue = None
     conversation: tuple[ChatMessage, ...] | None = None
     """All messages of a run that its own span carries."""
+    summary: ChatMessage | None = None
+    """What models and tools said in a run, in an order of its own."""
     run_id: str | None = None
     """The id that the application gave to the run, beside that of the trace."""
     session_id: str | None = None

@@ -27,6 +27,7 @@ def add_agent_run(reading: Reading, said: Said, told: Told | None) -> None:
         reading.output = reading.output.removesuffix("\n")  # which Strands puts behind the text of each result
     if reading.kind == "agent":
         reading.conversation = _all_messages(said) or _together(asked, answer)
+        reading.summary = answer if _sums_up(answer) else None
         _add_states(reading, _in_state(begun), _in_state(ended))
 
 
@@ -80,9 +81,11 @@ def _text(message: ChatMessage | None) -> str | None:
 
 def _together(asked: _Messages | None, answer: ChatMessage | None) -> _Messages | None:
     """Nothing where the output sums up a whole run in one message: its order is not the conversation's."""
-    if asked is None or answer is None or any(isinstance(part, ResultPart) for part in answer.parts):
-        return None
-    return (*asked, answer)
+    return None if asked is None or answer is None or _sums_up(answer) else (*asked, answer)
+
+
+def _sums_up(answer: ChatMessage | None) -> bool:
+    return answer is not None and any(isinstance(part, ResultPart) for part in answer.parts)
 
 
 def _final(value: JsonValue) -> JsonValue:

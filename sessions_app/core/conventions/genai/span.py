@@ -7,8 +7,6 @@ Source: https://opentelemetry.io/docs/specs/semconv/gen-ai/ in its forms since 1
 
 from __future__ import annotations
 
-from functools import partial
-
 from sessions_app.core.conventions.genai import requests
 from sessions_app.core.conventions.genai.agents import add_agent_run
 from sessions_app.core.conventions.genai.events import Told, told_by, told_in_list
@@ -26,7 +24,11 @@ from sessions_app.core.conventions.genai.said import Said, details_of, said_by
 from sessions_app.core.conventions.genai.tool_runs import add_tool_run
 from sessions_app.core.conventions.genai.tools_added import with_tools_added
 from sessions_app.core.conventions.steering import is_steering
-from sessions_app.core.conventions.told_twice import are_messages_told_otherwise, are_tools_told_otherwise
+from sessions_app.core.conventions.told_twice import (
+    are_messages_told_otherwise,
+    are_settings_told_otherwise,
+    are_tools_told_otherwise,
+)
 from sessions_app.core.embedded_json import parsed
 from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.core.run import ErrorInfo
@@ -74,7 +76,7 @@ def _add_facts(reading: Reading, said: Said) -> None:
     if reading.kind == "tool":
         return
     reading.name = said.take(as_text, "gen_ai.workflow.name", "gen_ai.task.name")
-    reading.instructions = said.take(instructions_of, "gen_ai.system_instructions")
+    reading.instructions = said.take(instructions_of, _INSTRUCTIONS)
     reading.tools = requests.tools_offered(said)
     reading.are_tools_told_otherwise = requests.are_tools_told_otherwise(said)
     reading.model = requests.model_of(said)
@@ -123,24 +125,40 @@ def _add_answer(reading: Reading, said: Said, told: Told, span: Span) -> None:
 
 def _hold_against_records(reading: Reading, said: Said, told: Told, span: Span) -> None:
     """Events and log records may tell once more what the span's attributes tell, and messages how the answer ended."""
-    records = [_told(messages=told.messages, answer=told.answer, finish_reason=told.finish_reason)]
-    records.append(_told(finish_reason=_told_finish_reason(said)))
-    for record in (Said(attributes) for attributes in details_of(span)):
-        reason = requests.finish_reason_of(record) or _told_finish_reason(record)
-        messages, tools = record.take(input_of, "gen_ai.input.messages"), requests.tools_offered(record)
-        records.append(_told(messages=messages, answer=_answer(record), tools=tools, finish_reason=reason))
+    records = [
+        Reading(convention=CONVENTION, messages=told.messages, answer=told.answer, finish_reason=told.finish_reason),
+        Reading(convention=CONVENTION, finish_reason=_told_finish_reason(said)),
+        *(_record(Said(attributes)) for attributes in details_of(span)),
+    ]
     if requests.choice_count(said) in (None, 1):
         reading.are_messages_told_otherwise = any(are_messages_told_otherwise(reading, each) for each in records)
-    reading.are_tools_told_otherwise |= any(are_tools_told_otherwise(reading.tools, each.tools) for each in records)
+    for record in records:
+        reading.are_messages_told_otherwise |= _has_other_instructions(reading, record)
+        reading.are_settings_told_otherwise |= are_settings_told_otherwise(reading.settings, record.settings)
+        reading.are_tools_told_otherwise |= are_tools_told_otherwise(reading.tools, record.tools)
 
 
-_told = partial(Reading, convention=CONVENTION)
+def _record(said: Said) -> Reading:
+    return Reading(
+        convention=CONVENTION,
+        messages=said.take(input_of, "gen_ai.input.messages"),
+        answer=_answer(said),
+        instructions=said.take(instructions_of, _INSTRUCTIONS),
+        tools=requests.tools_offered(said),
+        settings=requests.settings_of(said),
+        finish_reason=requests.finish_reason_of(said) or _told_finish_reason(said),
+    )
 
 
 def _told_finish_reason(said: Said) -> str | None:
     return finish_reason_of(said.peek("gen_ai.output.messages"))
 
 
+def _has_other_instructions(reading: Reading, record: Reading) -> bool:
+    return None not in (reading.instructions, record.instructions) and reading.instructions != record.instructions
+
+
+_INSTRUCTIONS = "gen_ai.system_instructions"
 _PROMPT, _COMPLETION = "gen_ai.prompt", "gen_ai.completion"
 """Before there were events: all messages as the JSON of one attribute."""
 

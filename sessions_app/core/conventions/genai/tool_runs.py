@@ -7,6 +7,7 @@ import json
 from sessions_app.core.conventions.genai.events import Told
 from sessions_app.core.conventions.genai.messages import parts_in
 from sessions_app.core.conventions.genai.said import Said
+from sessions_app.core.conventions.told_twice import is_value_told_otherwise
 from sessions_app.core.embedded_json import parsed
 from sessions_app.core.payload import JsonObject, JsonValue
 from sessions_app.core.spans.attributes import as_count, as_text
@@ -26,11 +27,15 @@ _Captured = list[JsonValue]
 def add_tool_run(reading: Reading, said: Said, told: Told | None) -> None:
     """What a tool's span says. A result that is nothing but one text block is that text."""
     wrapped = _wrapped(said)
-    arguments = _attribute(said, *_ARGUMENTS) or _asked(said, told)
-    result = _attribute(said, *_RESULT) or _answered(said, told)
+    arguments, asked = _attribute(said, *_ARGUMENTS), _asked(said, told)
+    result, answered = _attribute(said, *_RESULT), _answered(said, told)
+    reading.are_arguments_told_otherwise = _are_told_otherwise(arguments, asked)
+    reading.is_result_told_otherwise = _are_told_otherwise(result, answered)
+    arguments, result = arguments or asked, result or answered
     if wrapped is not None:
         arguments, result = [_inputs(wrapped)], [_output(value) for value in result]
     name = reading.tool_name = said.take(as_text, "gen_ai.tool.name")
+    reading.other_tool_name = next((each for each in _named(said) if each != name), None)
     reading.tools = _definition(name, said) if name else None
     reading.call_id = said.take(as_text, "gen_ai.tool.call.id") or _wrapped_id(wrapped)
     reading.retry = _retry(said)
@@ -39,6 +44,16 @@ def add_tool_run(reading: Reading, said: Said, told: Told | None) -> None:
     if result:
         reading.result, reading.has_result = plain(result[0]), True
         reading.is_result_quoted = any(str(said.peek(name)).startswith('"') for name in _RESULT)
+
+
+def _are_told_otherwise(left: _Captured, right: _Captured) -> bool:
+    pairs = zip(left, right, strict=False)
+    return any(is_value_told_otherwise(plain(one), plain(other)) for one, other in pairs)
+
+
+def _named(said: Said) -> list[str]:
+    """The tool's name in the calls among the span's messages."""
+    return [part.tool_name for part in parts_in(said.peek("gen_ai.input.messages")) if isinstance(part, CallPart)]
 
 
 def _retry(said: Said) -> JsonObject | None:
