@@ -521,6 +521,10 @@ def _told_with_another_seed(body: dict[str, Any]) -> None:
     body["seed"] += 1
 
 
+def _told_with_the_system_prompt_as_the_users(body: dict[str, Any]) -> None:
+    body["messages"][0]["role"] = "user"
+
+
 def _told_with_a_speaker_whom_nobody_knows(body: dict[str, Any]) -> None:
     next(message for message in body["messages"] if message["role"] == "assistant")["role"] = "zq"
 
@@ -542,6 +546,7 @@ def _told_with_nothing_required(body: dict[str, Any]) -> None:
         (_told_with_another_temperature, "model", "tells its settings in two ways"),
         (_told_with_another_seed, "model", "tells its settings in two ways"),
         (_told_with_a_speaker_whom_nobody_knows, "requests", "are told in two ways"),
+        (_told_with_the_system_prompt_as_the_users, "requests", "are told in two ways"),
         (lambda body: None, "model", "taken from the recording"),
     ],
 )
@@ -557,6 +562,62 @@ def test_a_body_that_tells_its_request_otherwise_than_the_attributes_is_named(
     _, result = replayed_of([*whole[:at], told, *whole[at + 1 :]])
 
     assert words in (result.facts["proof"][name]["reason"] or "")
+
+
+@pytest.mark.parametrize(("role", "is_another"), [("assistant", False), ("ASSISTANT", True), ("user", True)])
+def test_a_body_whose_answer_has_another_role_than_the_attributes_tell_is_named(role: str, is_another: bool) -> None:
+    whole = list(Capture(CHOICE / "openai-sdk-openinference" / "order_lookup").spans)
+    at = next(at for at, span in enumerate(whole) if '"choices"' in str(span.attributes.get("output.value")))
+    body = json.loads(str(whole[at].attributes["output.value"]))
+    body["choices"][0]["message"]["role"] = role
+
+    _, result = replayed_of(_with(whole, at, "output.value", json.dumps(body)))
+
+    reason = result.facts["proof"]["requests"]["reason"] or ""
+    assert ("are told in two ways" in reason) is is_another
+
+
+GRAPH = CHOICE / "langgraph-openinference" / "order_lookup"
+
+
+def test_a_graphs_own_input_that_is_not_the_prompt_is_the_runs_input() -> None:
+    whole = list(Capture(GRAPH).spans)
+    at = next(at for at, span in enumerate(whole) if span.parent_id is None)
+
+    run, result = replayed_of(changed(whole, at, "input.value", "Where is the kettle", "Where is the teapot"))
+
+    assert "teapot" in str(text(run.input))
+    assert "input_contradicts" in [reason.code for reason in judge(run).reasons]
+    assert result.verdict != "reproduced"
+
+
+@pytest.mark.parametrize(("said", "is_another"), [("get_shipping_status", False), ("zq", True)])
+def test_a_graphs_own_state_with_a_call_that_no_model_asked_for_is_named(said: str, is_another: bool) -> None:
+    whole = list(Capture(GRAPH).spans)
+    at = next(at for at, span in enumerate(whole) if span.parent_id is None)
+
+    _, result = replayed_of(changed(whole, at, "output.value", "get_shipping_status", said))
+
+    reason = result.facts["proof"]["requests"]["reason"] or ""
+    assert ("the run's own span has a message that no call tells" in reason) is is_another
+
+
+@pytest.mark.parametrize("variant", ["langgraph-openinference", "langgraph-langfuse-v3", "langgraph-mlflow-otlp"])
+@pytest.mark.parametrize(("said", "is_another"), [("lookup_order", False), ("zq", True)])
+def test_a_tools_message_that_names_another_tool_than_its_span_is_named(
+    variant: str, said: str, is_another: bool
+) -> None:
+    whole = list(Capture(CHOICE / variant / "order_lookup").spans)
+    output = {"langgraph-langfuse-v3": "langfuse.observation.output", "langgraph-mlflow-otlp": "mlflow.spanOutputs"}
+    name = output.get(variant, "output.value")
+    at = next(
+        at for at, span in enumerate(whole) if span.name == "lookup_order" and "lookup_order" in span.attributes[name]
+    )
+
+    _, result = replayed_of(changed(whole, at, name, "lookup_order", said))
+
+    reason = result.facts["proof"]["tool_arguments"]["reason"] or ""
+    assert ("names the tool zq" in reason) is is_another
 
 
 def test_a_request_that_one_span_tells_twice_and_otherwise_is_not_proven() -> None:
@@ -654,9 +715,11 @@ ALL_MESSAGES = "pydantic_ai.all_messages"
         ('"name": "lookup_order"', '"name": "find_order"', True),
         ("Where is the kettle", "Where is my kettle", True),
         ("Good news, Ana!", "Bad news, Ana!", True),
+        ('"role": "user"', '"role": "USER"', True),
+        ('"role": "user"', '"role": "assistant"', True),
         ("Where is the kettle", "Where is the kettle", False),
     ],
-    ids=["a result", "a call", "the prompt", "the answer", "untouched"],
+    ids=["a result", "a call", "the prompt", "the answer", "a role in other letters", "another role", "untouched"],
 )
 def test_a_runs_own_copy_of_the_conversation_that_tells_it_otherwise_is_named(
     was: str, becomes: str, is_another: bool

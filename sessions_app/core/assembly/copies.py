@@ -8,10 +8,10 @@ from itertools import takewhile
 
 from sessions_app.core.assembly.contradictions import is_another_text
 from sessions_app.core.assembly.tree import Node
-from sessions_app.core.conventions.told_twice import said_in
+from sessions_app.core.conventions.told_twice import are_roles_spelled_otherwise, said_in, spoken_in
 from sessions_app.core.embedded_json import parsed
 from sessions_app.core.payload import JsonValue
-from sessions_app.core.spans.provider_messages import messages_of
+from sessions_app.core.spans.provider_messages import last_words, messages_of
 from sessions_app.core.spans.reading import ChatMessage, ResultPart
 
 _ASKED = ("", "question", "query", "input", "user_input", "prompt", "message")
@@ -52,10 +52,11 @@ def _agent_of(model: Node) -> Node | None:
 def _agrees(node: Node, model: Node) -> bool:
     """Behind the model's answer stands at most what tools gave for it."""
     conversation, answer = node.reading.conversation or (), model.reading.answer
-    sent = said_in((*(model.reading.messages or ()), *(() if answer is None else (answer,))))
+    messages = (*(model.reading.messages or ()), *(() if answer is None else (answer,)))
     tools = len(list(takewhile(lambda message: message.role == "tool", reversed(conversation))))
-    told, behind = said_in(conversation), said_in(conversation[len(conversation) - tools :])
-    return told[: len(sent)] == sent and len(told) - len(behind) <= len(sent)
+    sent, told, behind = map(spoken_in, (messages, conversation, conversation[len(conversation) - tools :]))
+    is_as_sent = told[: len(sent)] == sent and not are_roles_spelled_otherwise(conversation, messages)
+    return is_as_sent and len(told) - len(behind) <= len(sent)
 
 
 def asked_otherwise(nodes: Sequence[Node], asked: JsonValue, prompt: str) -> Iterator[Node]:
@@ -87,18 +88,18 @@ def _wrappers(model: Node | None) -> list[Node]:
 
 def asked_in(said: JsonValue) -> list[str]:
     """The texts that name what was asked."""
-    given = parsed(said)
+    given = last_words(parsed(said), "user")
     named = given if isinstance(given, dict) else {"": given}
     texts = (named.get(each) for each in _ASKED)
     return [text for text in texts if isinstance(text, str) and text.strip()]
 
 
 def states_told_otherwise(nodes: Sequence[Node]) -> Iterator[Node]:
-    """Nodes of a graph around a call, which are given its state and give back changes of it, with a message that no
-    call of a model or a tool tells. Nodes without calls make messages of their own."""
+    """A graph and its nodes around a call, which are given its state and give back changes of it, with a message that
+    no call of a model or a tool tells. Nodes without calls make messages of their own."""
     calls = [node for node in nodes if node.kind in ("model", "tool")]
     around = {id(outer) for call in calls for outer in call.above()}
-    states = [(node, _state_of(node)) for node in nodes if node.kind == "chain" and id(node) in around]
+    states = [(node, _state_of(node)) for node in nodes if node.kind in ("agent", "chain") and id(node) in around]
     known = _all_said(calls) if any(state for _, state in states) else frozenset[bytes]()
     yield from (node for node, state in states if not known.issuperset(said_in(state)))
 

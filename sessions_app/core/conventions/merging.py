@@ -32,8 +32,9 @@ def _fill(reading: Reading, other: Reading) -> None:
         reading.are_messages_told_otherwise |= are_messages_told_otherwise(reading, other)
         reading.are_settings_told_otherwise |= are_settings_told_otherwise(reading.settings, other.settings)
         reading.are_tools_told_otherwise |= are_tools_told_otherwise(reading.tools, other.tools)
-    if other.tool_name not in (None, reading.tool_name) and reading.tool_name is not None:
-        reading.other_tool_name = reading.other_tool_name or other.tool_name
+    if reading.tool_name is not None:
+        named = (reading.other_tool_name, other.tool_name, other.other_tool_name)
+        reading.other_tool_name = next((each for each in named if each not in (None, reading.tool_name)), None)
     if reading.has_arguments and other.has_arguments:
         reading.are_arguments_told_otherwise |= is_value_told_otherwise(reading.arguments, other.arguments)
     if reading.has_result and other.has_result:

@@ -40,15 +40,13 @@ def are_messages_told_otherwise(reading: Reading, other: Reading) -> bool:
 def _are_requests_told_otherwise(left: Messages, right: Messages) -> bool:
     if not left or not right:
         return False
-    speakers = [
-        [(speaker_of(message), said) for message in each for said in said_in((message,))] for each in (left, right)
-    ]
-    one, other = ([said for _, said in each] for each in speakers)
+    said = spoken_in(left), spoken_in(right)
+    one, other = ([part for _, part in each] for each in said)
     return (
         _have_other_parts(one, other)
         or _is_cut_short(one, other)
-        or (one == other and speakers[0] != speakers[1])
-        or _are_roles_spelled_otherwise(left, right)
+        or (one == other and said[0] != said[1])
+        or are_roles_spelled_otherwise(left, right)
         or _is_system_told_otherwise(left, right)
     )
 
@@ -59,14 +57,22 @@ def _have_other_parts(one: list[bytes], other: list[bytes]) -> bool:
 
 def _are_answers_of_others(left: ChatMessage | None, right: ChatMessage | None) -> bool:
     """Whether both say whose the answer is, and one of them that it is not a model's."""
-    spelled = [each.spelled_role for each in (left, right) if each is not None and each.spelled_role is not None]
-    return len(spelled) == 2 and len({role_of(each, "user") for each in spelled}) == 2
+    both = [each for each in (left, right) if each is not None and each.spelled_role is not None]
+    if len(both) < 2:
+        return False
+    return (
+        are_roles_spelled_otherwise(both[:1], both[1:])
+        or len({role_of(each.spelled_role, "user") for each in both}) == 2
+    )
 
 
 def _is_system_told_otherwise(left: Messages, right: Messages) -> bool:
-    """Of two that both have words of the system among their messages."""
+    """Of two that both have words of the system among their messages; or one of them has them as somebody else's."""
     one, other = _system_of(left), _system_of(right)
-    return bool(one and other) and one != other
+    if one and other:
+        return one != other
+    others = (message for message in (*(left or ()), *(right or ())) if message.role != "system")
+    return not {*one, *other}.isdisjoint(message.words("\n").strip() for message in others)
 
 
 def _system_of(messages: Messages) -> list[str]:
@@ -80,7 +86,7 @@ def _is_cut_short(one: list[bytes], other: list[bytes]) -> bool:
     return len(shorter) < len(longer) and longer[: len(shorter)] == shorter
 
 
-def _are_roles_spelled_otherwise(left: Messages, right: Messages) -> bool:
+def are_roles_spelled_otherwise(left: Messages, right: Messages) -> bool:
     """Whether one of the two has a role in other letters (`USER`), which a provider may not take for that role."""
     one, other = _spellings(left), _spellings(right)
     return any(one[role] != other[role] for role in one.keys() & other.keys())
@@ -143,6 +149,11 @@ def is_value_told_otherwise(left: JsonValue, right: JsonValue) -> bool:
     if isinstance(one, dict | list) and isinstance(other, type(one)):
         return canonical_json(one) != canonical_json(other)
     return isinstance(one, str) and isinstance(other, str) and one.strip() != other.strip()
+
+
+def spoken_in(messages: Messages) -> list[tuple[str, bytes]]:
+    """Likewise, each with who says it."""
+    return [(speaker_of(message), said) for message in messages or () for said in said_in((message,))]
 
 
 def said_in(messages: Messages) -> list[bytes]:

@@ -15,6 +15,7 @@ class Unwrapped:
 
     value: JsonValue
     call_id: str | None = None
+    tool_name: str | None = None
     is_error: bool = False
 
 
@@ -39,8 +40,12 @@ def unwrapped_answer(value: JsonValue) -> Unwrapped:
         return Unwrapped(value=value)
     message = _tool_message(value)
     if message is not None:
-        is_error = message.get("status") == "error"
-        return Unwrapped(value=message["content"], call_id=as_text(message.get("tool_call_id")), is_error=is_error)
+        return Unwrapped(
+            value=message["content"],
+            call_id=as_text(message.get("tool_call_id")),
+            tool_name=as_text(message.get("name")),
+            is_error=message.get("status") == "error",
+        )
     text = _text_of_blocks(value)
     return Unwrapped(value=value if text is None else text, is_error=text is not None and value.get("is_error") is True)
 

@@ -75,7 +75,8 @@ def input_told_otherwise(run: Run) -> str | None:
 def state_told_otherwise(run: Run) -> str | None:
     """The first node of a graph whose state has a message that no call has."""
     place = _first_place(run, "state_told")
-    return None if place is None else f"{place}, which was not played, has a message that no call tells"
+    unplayed = "" if place == OWN_SPAN else ", which was not played,"
+    return None if place is None else f"{place}{unplayed} has a message that no call tells"
 
 
 def outcome_told_otherwise(run: Run) -> str | None:
@@ -86,6 +87,9 @@ def outcome_told_otherwise(run: Run) -> str | None:
     return None if asked is None else f"{asked}, which was not played, tells another input"
 
 
+OWN_SPAN = "the run's own span"
+
+
 def _first_place(run: Run, fact: str) -> str | None:
     """What `assembly/copies.py` found, as words."""
     trace = run.extra.get("trace")
@@ -93,7 +97,7 @@ def _first_place(run: Run, fact: str) -> str | None:
     if not isinstance(places, list) or not places:
         return None
     step = next((step for step in run.steps if step.index == places[0]), None)
-    return "the run's own span" if step is None else f"the span of {step_name(step)}"
+    return OWN_SPAN if step is None else f"the span of {step_name(step)}"
 
 
 def unknown_roles(run: Run) -> str | None:

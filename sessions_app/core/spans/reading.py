@@ -156,7 +156,7 @@ class Reading:
     # A call of a tool.
     tool_name: str | None = None
     other_tool_name: str | None = None
-    """How the span names the tool once more, and otherwise."""
+    """How the span names the tool once more, where it does."""
     call_id: str | None = None
     arguments: JsonValue = None
     result: JsonValue = None

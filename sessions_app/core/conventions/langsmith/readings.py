@@ -42,8 +42,8 @@ def _as_text(value: JsonValue) -> str | None:
 
 
 def add_answer(reading: Reading, answer: Unwrapped) -> None:
-    """What a tool gave back, and the error if LangChain made an answer of one."""
-    reading.result = answer.value
+    """What a tool gave back, whose answer it says that this is, and the error if LangChain made an answer of one."""
+    reading.result, reading.other_tool_name = answer.value, answer.tool_name
     if answer.is_error and reading.error is None:
         reading.error = ErrorInfo(type=None, message=_as_text(answer.value))
 

@@ -21,6 +21,7 @@ def tool_reading(said: Read, span: Span) -> Reading:
     return Reading(
         convention=CONVENTION,
         tool_name=name if isinstance(name, str) and name else span.name or None,
+        other_tool_name=answer.tool_name,
         call_id=as_identifier(said.json("tool_call_id")) or arguments.call_id or answer.call_id,
         arguments=arguments.value,
         has_arguments=said.has("mlflow.spanInputs"),

@@ -138,6 +138,7 @@ def _tool_fields(read: Read, whole: _Whole, span: Span) -> dict[str, Any]:
     definition = definition_of({"name": name, "description": read.text("tool.description"), "parameters": schema})
     return {
         "tool_name": name,
+        "other_tool_name": answer.tool_name,
         "tools": (definition,) if definition is not None and definition.parameters is not None else None,
         "call_id": read.text("tool_call.id") or answer.call_id or arguments.call_id,
         "arguments": arguments.value,

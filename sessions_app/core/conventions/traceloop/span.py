@@ -116,6 +116,7 @@ def _tool_fields(read: Read) -> dict[str, Any]:
     answer = unwrapped_answer(_inside(answered, "output"))
     return {
         "tool_name": read.text("traceloop.entity.name"),
+        "other_tool_name": answer.tool_name,
         "call_id": answer.call_id or call_id,
         "arguments": arguments,
         "has_arguments": asked is not None,

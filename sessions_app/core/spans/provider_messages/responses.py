@@ -50,7 +50,9 @@ def _of_choices(said: JsonObject) -> ProviderResponse | None:
     """OpenAI chat completions."""
     choice = _first_object(said, "choices")
     message = entry(choice, "message") or {"content": choice.get("text")}
-    return _response(_answer([{"role": "assistant", **message}]) if choice else None, said, choice)
+    answer = _answer([{**message, "role": "assistant"}]) if choice else None
+    answer = answer and replace(answer, spelled_role=text(message, "role") or answer.spelled_role)
+    return _response(answer, said, choice)
 
 
 def _of_output(said: JsonObject) -> ProviderResponse | None:
