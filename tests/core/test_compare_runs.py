@@ -12,6 +12,7 @@ from sessions_app.core.compare.runs import Comparison, compare_runs, first_diver
 from sessions_app.core.compare.sentences import agreement_sentence, divergence_lines, divergence_sentence
 from sessions_app.core.compare.volatile import VOLATILE_RULES, without
 from sessions_app.core.formats.detect import parse_document
+from sessions_app.core.formats.native import encode_native, parse_native
 from sessions_app.core.history import History, extend
 from sessions_app.core.payload import Payload
 from sessions_app.core.run import (
@@ -21,6 +22,7 @@ from sessions_app.core.run import (
     Chunk,
     CodeInfo,
     ErrorInfo,
+    HttpExchange,
     ModelCall,
     ParentLink,
     Retrieval,
@@ -445,6 +447,10 @@ def test_arguments_that_are_spelled_otherwise_are_counted_and_can_be_shown():
         ({"source": "by_hand"}, "answer-source", "source"),
         ({"extra": {"tool_kind": "write"}}, "other-fields", "extra.tool_kind"),
         ({"extra": {"of_tomorrow": {"a": 1}}}, "other-fields", "extra.of_tomorrow"),
+        ({"http": HttpExchange(request_headers=(("accept", "*/*"),))}, "http-headers", "http.request_headers"),
+        ({"http": HttpExchange(response_headers=(("x", "1"), ("x", "2")))}, "http-headers", "http.response_headers"),
+        ({"http": HttpExchange(extra={"first_byte_at": "2026-01-01"})}, "step-time", "http.first_byte_at"),
+        ({"http": HttpExchange(extra={"error": "E"})}, "other-fields", "http.extra.error"),
     ],
 )
 def test_what_a_comparison_leaves_out_is_counted_and_can_be_shown(change: dict[str, Any], rule: str, path: str):
@@ -471,6 +477,48 @@ def test_what_a_comparison_leaves_out_of_the_runs_is_counted_and_can_be_shown(na
         assert {each.rule.key: each.count for each in comparison.ignored} == {"other-fields": 1}
         assert str(shown.divergence.path if shown.divergence else None).startswith(f"extra.{name}")
     assert compare_runs(one, one).ignored == ()
+
+
+def test_names_of_models_steps_are_counted_and_can_be_shown():
+    one = make_run(ModelCall(history=None, response=None))
+    other = replace(one, steps=(replace(one.steps[0], name="ask"),))
+
+    comparison, shown = compare_runs(one, other), compare_runs(one, other, without(["step-name"]))
+
+    assert comparison.divergence is None
+    assert {each.rule.key: each.count for each in comparison.ignored} == {"step-name": 1}
+    assert (shown.divergence.path if shown.divergence else None) == "name"
+
+
+def test_rows_of_a_table_that_no_step_names_are_kept_and_counted():
+    step = {"kind": "model", "tools": [0], "parameters": 0}
+    record = {"format": "agent-replay.run", "version": 1, "run_id": "r", "steps": [step]}
+    tables = {"tools": [{"name": "look"}], "parameters": [{"output_mode": "text"}]}
+    one, other = (
+        parse_native(json.dumps({**record, **tables, **more}).encode())
+        for more in ({}, {"parameters": [{"output_mode": "text"}, {"output_mode": "tool"}]})
+    )
+
+    assert other.extra == {"unnamed_rows": {"parameters": [{"output_mode": "tool"}]}}
+    assert parse_native(encode_native(other)) == other
+    assert {each.rule.key: each.count for each in compare_runs(one, other).ignored} == {"other-fields": 1}
+
+
+def test_formats_in_which_two_recordings_arrived_are_counted_and_can_be_shown():
+    one, other = make_run(tool("look")), replace(make_run(tool("look")), source_format="session-file")
+
+    comparison, shown = compare_runs(one, other), compare_runs(one, other, without(["other-fields"]))
+
+    assert comparison.identical
+    assert {each.rule.key: each.count for each in comparison.ignored} == {"other-fields": 1}
+    assert (shown.divergence.path if shown.divergence else None) == "extra.source_format"
+
+
+def test_a_replay_has_no_headers_and_no_names_of_its_own_to_count():
+    one = make_run(tool("look"))
+    named = replace(one.steps[0], name="look it up", http=HttpExchange(request_headers=(("accept", "*/*"),)))
+
+    assert compare_runs(one, replace(one, origin="replay", steps=(named,))).ignored == ()
 
 
 def test_times_that_one_recording_lacks_are_counted():

@@ -91,7 +91,8 @@ def compare_facts(left: Run, right: Run, steps: StepComparer) -> Iterator[Fact]:
 
 def _other_fields(left: Run, right: Run, steps: StepComparer) -> Iterator[Fact]:
     """What a rule leaves out, which thereby is counted; shown where that rule is switched off."""
-    found = fact("other_fields", None, None, steps.other_fields(left.extra, right.extra))
+    one, other = ({"source_format": run.source_format, **run.extra} for run in (left, right))
+    found = fact("other_fields", None, None, steps.other_fields(one, other))
     if found.differences:
         yield replace(found, is_captured=True)
 

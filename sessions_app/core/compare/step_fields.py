@@ -1,12 +1,12 @@
 """The fields of two steps that stand beside each other, in the order in which they came about.
 
-Not compared: token counts (a captured answer carries its own) and HTTP headers. Where an answer came from, and in two
-recordings fields that the format does not know, are left out by rules, which count them. States are compared where both
-runs recorded any: the state that a step left, wherever the two changed it otherwise. Parents, handoffs, the agent of a
-step, whether a tool itself began, with what it was approved, and what it gave before it was made a text are compared
-where both steps have them, for few producers tell of these, and a replay not of all; in two runs that one recorder
-wrote, what one step has and the other lacks is a difference too. What a tool was given in place of what the model sent
-is compared where both recorders heard it.
+Not compared: token counts (a captured answer carries its own). Where an answer came from, and in two recordings names
+of steps, HTTP headers and fields that the format does not know, are left out by rules, which count them. States are
+compared where both runs recorded any: the state that a step left, wherever the two changed it otherwise. Parents,
+handoffs, the agent of a step, whether a tool itself began, with what it was approved, and what it gave before it was
+made a text are compared where both steps have them, for few producers tell of these, and a replay not of all; in two
+runs that one recorder wrote, what one step has and the other lacks is a difference too. What a tool was given in place
+of what the model sent is compared where both recorders heard it.
 """
 
 from __future__ import annotations
@@ -241,13 +241,19 @@ class StepComparer:
         yield from self.other_fields(
             *({n: v for n, v in each.extra.items() if n not in known} for each in (left, right))
         )
+        yield from self._in_recordings("", {"name": left.name}, {"name": right.name})
+        yield from self._in_recordings("http.", *map(_beside_bodies, (left.http, right.http)))
 
     def other_fields(self, left: JsonObject, right: JsonObject) -> Iterator[Difference]:
-        """Of a step or a run; a replay makes none of them."""
+        """Of a step or a run."""
+        return self._in_recordings("extra.", left, right)
+
+    def _in_recordings(self, place: str, left: JsonObject, right: JsonObject) -> Iterator[Difference]:
+        """A replay makes none of them."""
         for name in sorted({*left, *right}) if self.are_recordings else ():
             one, other = left.get(name, MISSING), right.get(name, MISSING)
             if one is MISSING or other is MISSING or not same_json(one, other):
-                yield from self.fields.present(f"extra.{name}", one, other)
+                yield from self.fields.present(f"{place}{name}", one, other)
 
     def _given(self, left: Step, right: Step) -> Iterator[Difference]:
         """What tools were given whose model asked with the same."""
@@ -288,6 +294,18 @@ class StepComparer:
             one, other = getattr(left, name), getattr(right, name)
             if one != other and (self.are_recordings or None not in (one, other)):
                 yield from self.fields.present(name, _time(one), _time(other))
+
+
+def _beside_bodies(http: HttpExchange | None) -> JsonObject:
+    """What is said of an exchange besides what it sent and got."""
+    if http is None:
+        return {}
+    headers = {name: [list(pair) for pair in getattr(http, name)] for name in ("request_headers", "response_headers")}
+    others = {name if name in _HTTP_TIMES else f"extra.{name}": value for name, value in http.extra.items()}
+    return {**{name: pairs for name, pairs in headers.items() if pairs}, **others}
+
+
+_HTTP_TIMES = ("started_at", "first_byte_at", "duration_ms")
 
 
 def _length(new: NewMessages) -> JsonObject:

@@ -151,14 +151,28 @@ VOLATILE_RULES: VolatileRules = (
         name="fields of a run or a step that are not compared",
         why="The record format does not know them, or they repeat or do not affect what was done, such as tool_kind.",
         ending="",
-        place=re.compile(r"^extra\."),
+        place=re.compile(r"^(?:http\.)?extra\."),
+    ),
+    VolatileRule(
+        key="step-name",
+        name="name of a step",
+        why="What pages call it; which tool it called, or which model it asked, is compared.",
+        ending="name",
+        place=re.compile(r"^name$"),
+    ),
+    VolatileRule(
+        key="http-headers",
+        name="headers of HTTP",
+        why="They tell of clients, servers and clocks; status and bodies are compared.",
+        ending="",
+        place=re.compile(r"^http\.(?:request|response)_headers\b"),
     ),
     VolatileRule(
         key="step-time",
         name="start and duration of a step",
         why="No two executions take the same time.",
         ending="",
-        place=re.compile(r"^(?:started_at|first_token_at|duration_ms)$"),
+        place=re.compile(r"^(?:http\.)?(?:started_at|first_token_at|first_byte_at|duration_ms)$"),
     ),
 )
 """In force unless switched off."""

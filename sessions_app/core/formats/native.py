@@ -51,7 +51,8 @@ def parse_native(content: bytes, limits: Limits = Limits()) -> Run:
     prior = resolve.start(fields.items("prior"))
     steps = tuple(_read_step(raw, i, resolve) for i, raw in enumerate(fields.children("steps") or (), start=1))
     final = resolve.history(fields.slice("final"), "final")
-    return read_header(fields, resolve, prior=prior, steps=steps, final=final)
+    run = read_header(fields, resolve, prior=prior, steps=steps, final=final)
+    return replace(run, extra={**run.extra, **resolve.unnamed_rows()})
 
 
 def _read_step(fields: Fields, index: int, resolve: Resolver) -> Step:
@@ -319,7 +320,13 @@ class _InlineResolver:
             _check_object(row, PARAMETERS, f"parameters[{position}]")
         for position, row in enumerate(self._tables["tools"]):
             check_shape(row.content, TOOL, f"tools[{position}]")
+        self._unnamed = {name: dict(enumerate(rows)) for name, rows in self._tables.items()}
         self._after: dict[int, History | None] = {}
+
+    def unnamed_rows(self) -> JsonObject:
+        """Rows of tables that no step names: kept like any field of which nothing is known."""
+        rows = {name: [row.value for row in rows.values()] for name, rows in self._unnamed.items() if rows}
+        return {"unnamed_rows": rows} if rows else {}
 
     def start(self, prior: list[bytes] | None) -> History | None:
         history = extend(None, self._messages(prior or [], "prior"))
@@ -337,6 +344,7 @@ class _InlineResolver:
         position = Payload(content=slice_).value
         if isinstance(position, bool) or not isinstance(position, int) or not 0 <= position < len(rows):
             raise RecordError(f"{path} must be a position in the list {table!r}.", field=path)
+        self._unnamed[table].pop(position, None)
         return rows[position]
 
     def history(self, slice_: bytes | None, path: str) -> History | None:
