@@ -213,3 +213,34 @@ def test_an_output_validator_that_lets_an_output_through_now_differs_at_the_outp
         assert found is not None
         assert place(result) == ("diverged", 4, "result")
         assert (found.recorded, found.replayed) == ("too much", "Final result processed.")
+
+
+def validated_text(refusal: str | None) -> Play:
+    """With an output validator that refuses the first text, where there is a refusal."""
+    model = Scripted(says(call("look", {"x": 1}, "1")), says("Five."), says("One."))
+    agent = Agent(model, name="agent")
+
+    @agent.tool_plain
+    def look(x: int) -> str:
+        """Look."""
+        return "found"
+
+    @agent.output_validator
+    def check(text: str) -> str:
+        if refusal is not None and text == "Five.":
+            raise ModelRetry(refusal)
+        return text
+
+    return Play(agent, "Refund it.")
+
+
+def test_an_output_validator_that_lets_a_text_through_now_differs_where_the_model_was_told_why_it_was_refused():
+    run = recorded_run(lambda: validated_text("too much"))
+    in_code, with_tools = (with_code(run, validated_text(None), runs_tools=runs) for runs in (False, True))
+
+    assert place(with_code(run, validated_text("too much"))) == ("reproduced", None, None)
+    for result in (in_code, with_tools, observed_by(run, validated_text(None))):
+        found = result.divergence
+        assert found is not None
+        assert place(result) == ("diverged", 4, "messages[4].parts[0].content")
+        assert (found.recorded, found.replayed) == ("too much", None)

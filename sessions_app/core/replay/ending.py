@@ -269,7 +269,7 @@ def _left_over(played: Played, other: Divergence | None) -> Trouble:
     if played.ending.error is not None and other is not None:
         at_error = replace(other, step=min(first, _last_seen(played.observations) + 1))
         return Trouble(verdict="diverged", divergence=at_error, facts=facts)
-    accepted = _accepted_output(played)
+    accepted = _accepted_output(played) or _accepted_text(played)
     if accepted is not None:
         return Trouble(verdict="diverged", divergence=accepted, facts=facts)
     held = "an answer" if _has_answer(played.plan.run.steps[first - 1]) else "an error"
@@ -290,6 +290,18 @@ def _accepted_output(played: Played) -> Divergence | None:
             step, call = refused[part["tool_call_id"]]
             words = None if call.result is None else call.result.value
             return Divergence(step=step.index, path="result", recorded=words, replayed=part.get("content"))
+    return None
+
+
+def _accepted_text(played: Played) -> Divergence | None:
+    """The same of a text: why it was refused is what the next request told the model."""
+    asked = next((answer for answer in played.unused if answer.step == played.rest[0]), None)
+    if asked is None or asked.history is None or played.ending.output is None:
+        return None
+    for position, part in enumerate((asked.newest or {}).get("parts") or []):
+        if part.get("part_kind") in ("retry-feedback", "retry-prompt") and not part.get("tool_name"):
+            path = f"messages[{asked.history.length - 1}].parts[{position}].content"
+            return Divergence(step=asked.step, path=path, recorded=part.get("content"), replayed=None)
     return None
 
 
