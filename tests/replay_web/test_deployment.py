@@ -16,9 +16,12 @@ from typing import Any
 
 import psycopg
 import pytest
+import redis
 import yaml
 
-from replay_web.supervisor.home import PROJECT_ROOT
+from replay_web.supervisor.account import Account
+from replay_web.supervisor.home import PROJECT_ROOT, Home
+from replay_web.supervisor.redis import Redis, answers
 from tests.builders import make_record
 from tests.instances import PATIENCE, clean_environment, manage
 
@@ -238,12 +241,85 @@ def test_the_shipped_settings_pass_the_deployment_checks(https, tmp_path):
     assert (checked.returncode, checked.stderr) == (0, "")
 
 
-def test_every_variable_is_documented():
-    sources = [*(PROJECT_ROOT / "replay_web").rglob("*.py")]
-    read = {name for source in sources for name in variables_in(source.read_text())}
-    page = (PROJECT_ROOT / "docs/deploying.md").read_text()
+def test_redis_keeps_nothing_with_what_it_is_given(tmp_path):
+    program, *options = command_of("redis")
+    account = Account(os.geteuid(), os.getegid())
+    binary = Redis(home=Home(tmp_path), account=account, services=tmp_path, sockets=tmp_path).binary()
+    place = ["--port", "0", "--unixsocket", str(tmp_path / "redis.sock"), "--dir", str(tmp_path)]
 
-    assert not {name for name in read if f"`{name}`" not in page}
+    with subprocess.Popen([binary, *options, *place], stdout=subprocess.DEVNULL) as process:
+        until(lambda: answers(tmp_path / "redis.sock"))
+        with redis.Redis(unix_socket_path=str(tmp_path / "redis.sock"), decode_responses=True) as client:
+            said = {**client.config_get("save"), **client.config_get("maxmemory*"), **client.config_get("appendonly")}
+        process.terminate()
+
+    assert program == "redis-server"
+    assert (said["save"], said["appendonly"]) == ("", "no")
+    assert (said["maxmemory"], said["maxmemory-policy"]) == (str(64 * 2**20), "noeviction")
+
+
+def test_every_service_is_started_by_a_test():
+    """`postgres` is the image as it is: its own users and commands, and no words of ours but its variables."""
+    started = {"migrate", "web", "worker", "runner", "redis"}
+
+    assert set(COMPOSE["services"]) == started | {"postgres"}
+    assert "command" not in COMPOSE["services"]["postgres"]
+
+
+# --- variables ---------------------------------------------------------------------------------
+
+PAGE = (PROJECT_ROOT / "docs/deploying.md").read_text()
+OF_COMPOSE_ALONE = {"RUNNER_IMAGE"}
+
+
+def test_every_variable_is_documented():
+    assert read_by_code() - documented_in(PAGE) == set()
+
+
+def test_every_documented_variable_is_read():
+    assert documented_in(PAGE) - read_by_code() - OF_COMPOSE_ALONE == set()
+
+
+def test_a_variable_that_nobody_reads_is_found():
+    page = PAGE + "\n| `REPLAY_KETTLE`, `REPLAY_CUP` | | nothing |\n"
+
+    assert documented_in(page) - read_by_code() - OF_COMPOSE_ALONE == {"REPLAY_KETTLE", "REPLAY_CUP"}
+
+
+def test_what_compose_takes_from_its_own_environment_is_what_the_page_says():
+    (said,) = re.findall(r"^((?:`[A-Z_]+`,? ?(?:and )?)+) are taken from the environment or from `.env`", PAGE, re.M)
+    asked = set(re.findall(r"\$\{([A-Z_]+)", (PROJECT_ROOT / "docker-compose.yml").read_text()))
+
+    assert asked - OF_COMPOSE_ALONE == set(re.findall("[A-Z_]+", said))
+
+
+def test_every_variable_that_compose_gives_is_read():
+    own = [service for service in COMPOSE["services"].values() if service["image"].startswith(("agent-", "${RUNNER"))]
+    given = {name.removesuffix("_FILE") for service in own for name in service["environment"]}
+
+    assert len(own) == 4
+    assert given - read_by_code() == set()
+
+
+@pytest.mark.parametrize("service", ["web", "worker", "runner", "migrate"])
+def test_the_environment_file_reaches_every_service_and_the_table_what_it_may_hold(service):
+    assert [file["path"] for file in COMPOSE["services"][service]["env_file"]] == ["replay.env"]
+    (lines,) = re.findall(r"In `replay.env`:\n\n((?: {4}.+\n)+)", PAGE)
+    examples = set(re.findall(r"^ +([A-Z_]+)=", lines, re.MULTILINE))
+
+    assert examples == {"REPLAY_AGENTS", "WORKER_QUEUES"}
+    assert examples <= documented_in(PAGE) - set(COMPOSE["services"][service]["environment"])
+
+
+def documented_in(page: str) -> set[str]:
+    """The names in the first column of the table, and what is for compose alone."""
+    rows = re.findall(r"^\| ((?:`[A-Z_]+`(?:, )?)+) \|", page, re.MULTILINE)
+    named = {name for row in rows for name in re.findall("[A-Z_]+", row)}
+    return named | {name for name in OF_COMPOSE_ALONE if f"`{name}`" in page}
+
+
+def read_by_code() -> set[str]:
+    return {name for source in (PROJECT_ROOT / "replay_web").rglob("*.py") for name in variables_in(source.read_text())}
 
 
 def variables_in(text: str) -> set[str]:
