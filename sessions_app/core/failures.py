@@ -62,9 +62,30 @@ def signs_of(*, status: str, error: str | None, anomalies: Iterable[Anomaly]) ->
     """What went wrong, without what is of one run alone; empty for a run that did not fail. What may be as it was
     meant, such as a call that was made twice, is no sign."""
     found = list(anomalies)
-    wrong = {_alike(each.message) for each in found if each.level == "warning" and not each.weight}
+    wrong = {_alike(_kind(each)) for each in found if _went_wrong(each)}
     ended = status == "error" and not any(each.code == "no_answer" for each in found)
     return tuple(sorted(wrong | ({_alike(error or "An error ended the run")} if ended else set())))
+
+
+def headline(*, error: str | None, anomalies: Iterable[Anomaly]) -> str:
+    """What went wrong in a run, as people read it: the error, or what went wrong although it ended well."""
+    return error or " · ".join(dict.fromkeys(_kind(each) for each in anomalies if _went_wrong(each)))
+
+
+def _went_wrong(anomaly: Anomaly) -> bool:
+    return anomaly.level == "warning" and not anomaly.weight
+
+
+_KINDS = {
+    "other_identity": (r"(.+?) was called with (user|tenant)_id .*", r"\1 was called for a different \2"),
+    "other_sum": (r"(.+?) was called with (\S+) .*", r"\1 was called with a different \2 than before"),
+}
+"""Anomalies whose words are about the values of one run."""
+
+
+def _kind(anomaly: Anomaly) -> str:
+    said, kind = _KINDS.get(anomaly.code, ("", ""))
+    return re.sub(said, kind, anomaly.message, flags=re.DOTALL) if said else anomaly.message
 
 
 def _alike(text: str) -> str:

@@ -58,7 +58,8 @@ class ReplayMode(models.TextChoices):
 OF_CODE = (ReplayMode.CODE, ReplayMode.CODE_AND_TOOLS)
 """In which code of the team runs, in an unchanged scene."""
 FORK_MODES = (ReplayMode.FORK, ReplayMode.RESUME, ReplayMode.SAMPLING)
-"""All others are attempts at reproducing a run."""
+IS_ATTEMPT = models.Q(is_golden=False) & ~models.Q(mode__in=list(FORK_MODES))
+"""An attempt at reproducing a run: neither a fork of it nor a run of a golden."""
 
 
 class ReplayQueue(models.TextChoices):
@@ -158,7 +159,7 @@ class Replay(models.Model):
             models.UniqueConstraint(
                 fields=["run", "number"],
                 name="one_attempt_a_number",
-                condition=models.Q(is_golden=False) & ~models.Q(mode__in=list(FORK_MODES)),
+                condition=IS_ATTEMPT,
             ),
             models.UniqueConstraint(
                 fields=["run", "number"], name="one_golden_run_a_number", condition=models.Q(is_golden=True)

@@ -1,16 +1,18 @@
-"""Runs that failed alike, one that stands for each group, and what became of it with the team's code of today."""
+"""Runs that failed alike: how often and since when, the one that stands for them, and what became of it with the team's
+code of today."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.db.models import Count, Max, Min, Q, QuerySet
-from django.db.models.functions import Coalesce
+from django.db.models.functions import Least
 
-from sessions_app.core.failures import FailureOutcome, outcome_of, signs_of
+from sessions_app.core.failures import FailureOutcome, headline, outcome_of, signs_of
 from sessions_app.core.judge.anomalies import Anomaly
 from sessions_app.core.search.query import Query
 from sessions_app.models import Project, Replay, Run
@@ -19,10 +21,13 @@ from sessions_app.queries.forks import agent_of
 from sessions_app.queries.search import matching_runs
 
 MOST_SHOWN = 50
-AT = Coalesce("started_at", "received_at")
+DAYS = 14
+"""Of the bars beside a group."""
+AT = Least("started_at", "received_at")
+"""A clock that is ahead makes no run later than its arrival."""
 _FIELDS = (
-    "run_id", "agent_name", "status", "error_preview", "anomalies", "story", "verdict", "project",
-    "session__session_id",
+    "run_id", "input_preview", "agent_name", "failure_group", "status", "error_preview", "anomalies", "story", "verdict",
+    "project", "session__session_id",
 )  # fmt: skip
 _OF_CONTENT = tuple(f"content__{name}" for name in ("header", "outline", "nodes", "keys"))
 
@@ -33,10 +38,31 @@ class FailureGroup:
 
     fingerprint: str
     count: int
+    today: int
+    """Of the last 24 hours."""
+    day_before: int
+    newest: Run
     representative: Run
     """The newest one that can be replayed, or the newest one."""
     first_at: datetime
     last_at: datetime
+    versions: tuple[str, ...]
+    """Of the agent, in the last days; at most three."""
+    days: tuple[int, ...]
+    """How often on each of the last days, today last."""
+
+    @property
+    def told(self) -> str:
+        """What went wrong in the newest run."""
+        return told_of(self.newest)
+
+    @property
+    def is_new(self) -> bool:
+        return self.today == self.count > 0
+
+    @property
+    def is_rising(self) -> bool:
+        return not self.is_new and self.today > self.day_before
 
     @property
     def signs(self) -> tuple[str, ...]:
@@ -54,37 +80,78 @@ class Attempt:
     """None while it is open."""
 
 
-def failure_groups(project: Project, query: Query) -> list[FailureGroup]:
-    """Of the recorded runs that match, the group with most runs first. Two queries. Raises `QueryError`."""
+def failure_groups(project: Project, query: Query, now: datetime) -> list[FailureGroup]:
+    """Of the recorded runs that match, the group with most runs first. Three queries. Raises `QueryError`."""
     matching = matching_runs(Run.objects.filter(project=project), query)
-    playable = Max("pk", filter=~Q(verdict="cold"))
-    rows = list(grouped(matching).annotate(playable=playable).order_by("-count", "-newest")[:MOST_SHOWN])
-    chosen = [row["playable"] or row["newest"] for row in rows]
-    runs = Run.objects.select_related("session").only(*_FIELDS).in_bulk(chosen)
+    return groups_of(matching, grouped(matching, now).order_by("-count", "-newest")[:MOST_SHOWN], now)
+
+
+def grouped(runs: QuerySet[Run], now: datetime) -> Any:  # the annotations are known at run time only
+    """A row for each failure group: `failure_group`, `count`, `today`, `day_before`, `first_at`, `last_at` and the keys
+    of its `newest` run and of the newest `playable` one."""
+    day = timedelta(days=1)
+    return (
+        runs.filter(failure_group__isnull=False)
+        .annotate(at=AT)
+        .values("failure_group")
+        .annotate(
+            count=Count("pk"),
+            today=Count("pk", filter=Q(at__gt=now - day)),
+            day_before=Count("pk", filter=Q(at__gt=now - 2 * day, at__lte=now - day)),
+            first_at=Min("at"),
+            last_at=Max("at"),
+            newest=Max("pk"),
+            playable=Max("pk", filter=~Q(verdict="cold")),
+        )
+    )
+
+
+def groups_of(runs: QuerySet[Run], rows: Iterable[dict[str, Any]], now: datetime) -> list[FailureGroup]:
+    """What pages show of some rows of `grouped`. Two queries, beside the one for the rows."""
+    rows = list(rows)
+    wanted = {key for row in rows for key in (row["newest"], row["playable"]) if key}
+    found = Run.objects.select_related("session").only(*_FIELDS).in_bulk(wanted)
+    names = [row["failure_group"] for row in rows]
+    recent = runs.annotate(at=AT).filter(failure_group__in=names, at__gt=now - DAYS * timedelta(days=1))
+    days, versions = _in_days(recent.values_list("failure_group", "at", "agent_version"), now)
     return [
         FailureGroup(
-            fingerprint=row["failure_group"],
-            count=row["count"],
-            representative=runs[key],
-            first_at=row["first_at"],
-            last_at=row["last_at"],
+            fingerprint=(name := row["failure_group"]),
+            newest=found[row["newest"]],
+            representative=found.get(row["playable"], found[row["newest"]]),
+            versions=tuple(sorted(versions[name]))[:3],
+            days=tuple(days[name]),
+            **{key: row[key] for key in ("count", "today", "day_before", "first_at", "last_at")},
         )
-        for row, key in zip(rows, chosen, strict=True)
-        if key in runs
+        for row in rows
+        if row["newest"] in found
     ]
 
 
-def grouped(runs: QuerySet[Run]) -> Any:  # the annotations are known at run time only
-    """A row for each failure group: `failure_group`, `count`, `first_at`, `last_at` and the key of the `newest` run."""
-    failed = runs.filter(failure_group__isnull=False).annotate(at=AT)
-    counts = {"count": Count("pk"), "first_at": Min("at"), "last_at": Max("at"), "newest": Max("pk")}
-    return failed.values("failure_group").annotate(**counts)
+def _in_days(
+    found: Iterable[tuple[str | None, datetime, str | None]], now: datetime
+) -> tuple[dict[str, list[int]], dict[str, set[str]]]:
+    days: dict[str, list[int]] = defaultdict(lambda: [0] * DAYS)
+    versions: dict[str, set[str]] = defaultdict(set)
+    for name, at, version in found:
+        ago = max((now - at) // timedelta(days=1), 0)
+        days[str(name)][DAYS - 1 - ago] += 1
+        versions[str(name)] |= {version} if version else set()
+    return days, versions
+
+
+def told_of(run: Run) -> str:
+    """What went wrong in a run, from its columns."""
+    return headline(error=run.error_preview, anomalies=_anomalies_of(run)) or run.story
 
 
 def signs_in(run: Run) -> tuple[str, ...]:
-    """What went wrong in a run, from its columns."""
-    odd = [Anomaly.from_json(each) for each in run.anomalies]
-    return signs_of(status=run.status, error=run.error_preview, anomalies=odd)
+    """What went wrong in a run without what is of it alone, from its columns."""
+    return signs_of(status=run.status, error=run.error_preview, anomalies=_anomalies_of(run))
+
+
+def _anomalies_of(run: Run) -> list[Anomaly]:
+    return [Anomaly.from_json(each) for each in run.anomalies]
 
 
 def attempts_at(groups: Iterable[FailureGroup]) -> dict[int, dict[str, Attempt]]:

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.db.models import Count, Max, Min, Q, QuerySet
-from django.db.models.functions import Coalesce
 
 from sessions_app.models import IngestNote, Project, Replay, Run
 from sessions_app.models.replays import OPEN_STATES, ReplayState
+from sessions_app.queries.failure_groups import AT
 from sessions_app.queries.search import IS_COLD
 from sessions_app.queries.sessions import HEAVY
 
@@ -26,6 +26,12 @@ def finished_replays(project: Project, since: datetime) -> list[Replay]:
 def open_replays(project: Project) -> list[Replay]:
     found = Replay.objects.filter(project=project, state__in=list(OPEN_STATES)).select_related("run")
     return list(found.order_by("pk")[: SHOWN + 1])
+
+
+def open_counts(project: Project) -> dict[str, int]:
+    """How many replays are in each state that is not the end."""
+    found = Replay.objects.filter(project=project, state__in=list(OPEN_STATES)).order_by().values("state")
+    return dict(found.annotate(count=Count("pk")).values_list("state", "count"))
 
 
 def loops(project: Project, now: datetime) -> list[Run]:
@@ -59,6 +65,8 @@ class Pulse:
     """Whether recordings arrive and replays are taken up."""
 
     runs_today: int
+    running: int
+    """Runs that are not over."""
     last_run: datetime | None
     last_failed: datetime | None
     refused_today: int
@@ -77,8 +85,9 @@ def pulse(project: Project, now: datetime) -> Pulse:
     """Three queries."""
     runs = Run.objects.filter(project=project, origin="recorded").aggregate(
         today=Count("pk", filter=Q(received_at__gt=now - DAY)),
+        running=Count("pk", filter=Q(status="running")),
         last=Max("received_at"),
-        failed=Max(Coalesce("started_at", "received_at"), filter=Q(failure_group__isnull=False)),
+        failed=Max(AT, filter=Q(failure_group__isnull=False)),
     )
     notes = IngestNote.objects.filter(project=project).aggregate(
         refused=Count("pk", filter=~Q(words="") & Q(last_at__gt=now - DAY)),
@@ -87,6 +96,7 @@ def pulse(project: Project, now: datetime) -> Pulse:
     queued = Replay.objects.filter(project=project, state=ReplayState.QUEUED).aggregate(at=Min("created_at"))
     return Pulse(
         runs_today=runs["today"],
+        running=runs["running"],
         last_run=runs["last"],
         last_failed=runs["failed"],
         refused_today=notes["refused"],

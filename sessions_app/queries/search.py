@@ -15,6 +15,7 @@ from django.db.models.lookups import Exact, GreaterThan, GreaterThanOrEqual, Les
 from sessions_app.core.search.query import NumberValue, Query, TextValue
 from sessions_app.core.search.words import is_one_unspaced, spaced
 from sessions_app.models import Replay, Run
+from sessions_app.models.replays import IS_ATTEMPT
 
 _SEPARATOR = "\x1f"
 """Between the names of tools when they are searched as one text; names hold no control characters."""
@@ -133,11 +134,11 @@ def _replay(value: TextValue | NumberValue) -> Q:
 
 
 def _verdict(value: TextValue | NumberValue) -> Q:
-    """The judge's verdict on the run, or the verdict of one of its replays."""
+    """The judge's verdict on the run, or the verdict of an attempt at reproducing it."""
     assert isinstance(value, TextValue)
     if value.text in _READINESS.values():
         return Q(verdict=value.text)
-    return Q(Exists(Replay.objects.filter(run=OuterRef("pk"), verdict=value.text)))
+    return Q(Exists(Replay.objects.filter(IS_ATTEMPT, run=OuterRef("pk"), verdict=value.text)))
 
 
 IS_COLD = Q(cold_case__isnull=False) | Q(verdict="cold") & ~Q(status="running")

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from sessions_app.core.search.query import Query
 from sessions_app.models import Project, Run
+from sessions_app.queries.failure_groups import told_of
 from sessions_app.queries.search import matching_runs
 from sessions_app.queries.sessions import Span
 
@@ -24,6 +25,7 @@ KEPT = 30
 class _Seen(NamedTuple):
     """The newest run of a session that matches."""
 
+    run: int
     session: int
     at: datetime
     status: str
@@ -35,7 +37,6 @@ class _Seen(NamedTuple):
     tenant: str | None
     tools: list[str]
     group: str | None
-    error: str | None
     tags: list[str]
 
     @property
@@ -44,8 +45,8 @@ class _Seen(NamedTuple):
 
 
 _COLUMNS = (
-    "session", "session__last_at", "status", "verdict", "cold_case__pk", "agent_name", "agent_version", "model",
-    "tenant_id", "tool_names", "failure_group", "error_preview", "session__tags",
+    "pk", "session", "session__last_at", "status", "verdict", "cold_case__pk", "agent_name", "agent_version", "model",
+    "tenant_id", "tool_names", "failure_group", "session__tags",
 )  # fmt: skip
 _READINESS = {"replayable": "ready", "replayable_to_step": "partial", "cold": "cold"}
 
@@ -75,14 +76,16 @@ class Overview:
     bars: tuple[TimeBar, ...]
     facets: tuple[Facet, ...]
     sessions: int
+    older: int
+    """Sessions from before the first bar."""
     is_cut: bool
     """Whether there are older ones that were not read."""
     errors: dict[str, str]
-    """Of each group of failures, what a person can read."""
+    """What went wrong, by failure group: in the newest run of each that is counted."""
 
 
 def session_overview(project: Project, query: Query, span: Span, now: datetime) -> Overview:
-    """One query; linear in what is read."""
+    """Two queries; linear in what is read."""
     runs = matching_runs(Run.objects.filter(project=project), query)
     if span.since is not None:
         runs = runs.filter(session__last_at__gte=span.since)
@@ -91,15 +94,18 @@ def session_overview(project: Project, query: Query, span: Span, now: datetime) 
     rows = list(runs.order_by("-pk").values_list(*_COLUMNS)[: MOST + 1])
     newest: dict[int, _Seen] = {}
     for row in rows[:MOST]:
-        newest.setdefault(row[0], _Seen(*row))
+        newest.setdefault(row[1], _Seen(*row))
     seen = list(newest.values())
     is_cut = len(rows) > MOST
+    facets = tuple(Facet(key=key, counts=_counts(seen, values)) for key, values in _FACETS.items())
+    bars = _bars(seen, span if not is_cut else Span(until=span.until), now)
     return Overview(
-        bars=_bars(seen, span if not is_cut else Span(until=span.until), now),
-        facets=tuple(Facet(key=key, counts=_counts(seen, values)) for key, values in _FACETS.items()),
+        bars=bars,
+        facets=facets,
         sessions=len(seen),
+        older=len(seen) - sum(bar.count for bar in bars),
         is_cut=is_cut,
-        errors={one.group: one.error or "" for one in reversed(seen) if one.group},
+        errors=_errors(seen, facets),
     )
 
 
@@ -107,15 +113,24 @@ def _bars(seen: list[_Seen], span: Span, now: datetime) -> tuple[TimeBar, ...]:
     """Over the time that was chosen, else over that of what was found."""
     if not seen:
         return ()
-    first = span.since or min(one.at for one in seen)
-    last = span.until or max(now, first)
+    times = sorted(one.at for one in seen)
+    last = span.until or max(now, times[0])
+    first = span.since or _begin(times, last)
     length = max((last - first) / BARS, datetime.resolution)
     bars = tuple(TimeBar(first + number * length, first + (number + 1) * length) for number in range(BARS))
     for one in seen:
+        if one.at < first:
+            continue
         bar = bars[min(max(int((one.at - first) / length), 0), BARS - 1)]
         bar.outcomes[one.status] += 1
         bar.cold += one.is_cold
     return bars
+
+
+def _begin(times: list[datetime], last: datetime) -> datetime:
+    """A few sessions that are much older than all others do not squeeze these into the last bars."""
+    few = max(len(times) // 20, min(len(times) // 4, 1))
+    return times[few] if (last - times[few]) * 2 < last - times[0] else times[0]
 
 
 _FACETS: dict[str, Callable[[_Seen], Iterable[str | None]]] = {
@@ -129,6 +144,13 @@ _FACETS: dict[str, Callable[[_Seen], Iterable[str | None]]] = {
     "model": lambda one: (one.model,),
     "tenant": lambda one: (one.tenant,),
 }
+
+
+def _errors(seen: list[_Seen], facets: Iterable[Facet]) -> dict[str, str]:
+    shown = {value for facet in facets if facet.key == "group" for value, _ in facet.counts}
+    newest = {one.group: one.run for one in reversed(seen) if one.group in shown}
+    told = Run.objects.only("failure_group", "error_preview", "anomalies", "story").filter(pk__in=newest.values())
+    return {str(run.failure_group): told_of(run) for run in told}
 
 
 def _counts(seen: list[_Seen], values: Callable[[_Seen], Iterable[str | None]]) -> tuple[tuple[str, int], ...]:

@@ -23,6 +23,7 @@ from django.db.models.functions import Cast, Coalesce
 from sessions_app.core.search.query import Query
 from sessions_app.core.search.snippets import Snippet
 from sessions_app.models import Project, Replay, Run, Session
+from sessions_app.models.replays import IS_ATTEMPT
 from sessions_app.queries.cursors import bad_cursor, spelled_cursor, text_of_cursor
 from sessions_app.queries.search import matching_runs
 from sessions_app.queries.snippets import snippets_of
@@ -47,7 +48,7 @@ class SessionRow:
     run_count: int
     """Recorded runs of the session, whether they match or not."""
     replay: Replay | None
-    """The newest replay of the run."""
+    """The newest attempt at reproducing the run."""
     snippet: Snippet | None = None
     """Where the run holds the words that were searched for."""
 
@@ -250,8 +251,12 @@ def _runs_by_pk(pks: Iterable[int]) -> dict[int, Run]:
 
 
 def _newest_replays(run_pks: Iterable[int]) -> dict[int, Replay]:
-    newest = Replay.objects.filter(run__in=list(run_pks)).order_by("run_id", "-pk").distinct("run_id")
-    return {replay.run_id: replay for replay in newest.only("replay_id", "run_id", "state", "verdict", "facts")}
+    attempts = Replay.objects.filter(IS_ATTEMPT, run__in=list(run_pks))
+    newest = attempts.order_by("run_id", "-pk").distinct("run_id")
+    return {
+        replay.run_id: replay
+        for replay in newest.only("replay_id", "run_id", "state", "verdict", "facts", "stopped_at")
+    }
 
 
 # --- cursors -----------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
 from sessions_app.core.strip import strip_of
+from sessions_app.models import Replay
 from sessions_app.web.badges import State, state_of
 from sessions_app.web.frame import bar_facts, theme_of
 from sessions_app.web.keys import SHEET, keys_are_on
@@ -36,6 +37,15 @@ def icon(name: str, css: str = "") -> SafeString:
 def state(table: str, value: str | None, suffix: object = "", css: str = "") -> SafeString:
     """`{% state "run" run.status %}`, `{% state "verdict" run.verdict run.verdict_step %}`; `state-chip` frames it."""
     return state_html(state_of(table, value), suffix, css)
+
+
+@register.simple_tag
+def replay_state(replay: Replay) -> SafeString:
+    """How a replay ended, with the step that it stopped at; its state while it has not ended."""
+    if not replay.verdict:
+        return state("replay", replay.state)
+    stop = replay.stopped_at if replay.shown_verdict == "unknown_from_step" else None
+    return state("replay_verdict", replay.shown_verdict, (stop or {}).get("step", ""))
 
 
 def state_html(shown: State, suffix: object = "", css: str = "") -> SafeString:

@@ -97,6 +97,15 @@ def clip_middle(value: object, length: int = 28) -> str | None:
     return f"{text[: length - 1 - tail]}…{text[-tail:]}"
 
 
+_MADE_UP = re.compile(r"[0-9a-fA-F-]{32,36}")
+
+
+@register.filter
+def spoken(name: str, asked: str | None) -> str:
+    """What people call something: its id, or what was asked where a machine made the id up."""
+    return asked if asked and _MADE_UP.fullmatch(name) else name
+
+
 @register.filter
 def ago(value: datetime | None) -> SafeString:
     """Under a day how long ago, else day and time; the exact time with its offset on hover."""
@@ -109,11 +118,11 @@ def ago(value: datetime | None) -> SafeString:
 
 @register.filter
 def span(length: timedelta) -> str:
-    """Whole days, hours or minutes: `3 d`, `2 h`, `7 min`."""
-    minutes = int(length.total_seconds() // 60)
+    """In days, hours or minutes, rounded: `3 d`, `2 h`, `7 min`."""
+    minutes = round(length.total_seconds() / 60)
     if minutes >= 24 * 60:
-        return f"{minutes // (24 * 60)} d"
-    return f"{minutes // 60} h" if minutes >= 60 else f"{minutes} min"
+        return f"{round(minutes / (24 * 60))} d"
+    return f"{round(minutes / 60)} h" if minutes >= 60 else f"{minutes} min"
 
 
 @register.filter

@@ -16,7 +16,7 @@ from sessions_app.services.cold_cases import mark_cold
 from sessions_app.web.session_list.overview import drawn_height
 from sessions_app.web.session_list.typed_times import read_time
 from tests.web.browsing import arrive
-from tests.web.making import HOSTILE, client_of, make_project, make_session, make_user
+from tests.web.making import HOSTILE, client_of, make_project, make_session, make_user, match
 
 pytestmark = pytest.mark.django_db
 ADDRESS = "/p/shop/sessions"
@@ -49,6 +49,23 @@ def test_each_session_stands_once_in_its_bar(shop):
     assert list(filled.values()) == [({"ok": 1}, 0), ({"error": 1}, 1)]
     assert min(filled) <= 1
     assert max(filled) >= BARS - 2
+
+
+def test_one_old_session_does_not_squeeze_the_others_into_the_last_bars(bob, shop):
+    """It is counted beside the bars, and one press away."""
+    make_session(shop, "old", minutes_ago=60 * 24 * 280)
+    for number in range(8):
+        make_session(shop, f"s{number}", minutes_ago=10 * number + 1)
+
+    found = session_overview(shop, Query(), ALWAYS, timezone.now())
+    page = bob.get(f"{ADDRESS}?overview=1").content.decode()
+
+    assert (found.older, sum(bar.count > 0 for bar in found.bars)) == (1, 8)
+    older = match(r'<a href="([^"]+)">1 older</a>', page).replace("&amp;", "&")
+    assert [
+        "/s/old" in bob.get(ADDRESS + older).content.decode(),
+        "/s/s1" in bob.get(ADDRESS + older).content.decode(),
+    ] == [True, False]
 
 
 def test_one_outlier_does_not_flatten_the_others(shop):

@@ -95,6 +95,29 @@ def test_list_hides_replays_unless_asked(shop):
     assert [row.run.run_id for row in session_page(shop, parse_query("origin:replay")).items] == ["made-here"]
 
 
+def test_a_row_shows_the_newest_attempt_at_reproducing_its_run_and_no_fork_of_it(shop, bob):
+    run = make_session(shop, "s")
+    ends = {"recording": "reproduced", "fork": "diverged", "sampling": "could_not_run"}
+    for number, (mode, verdict) in enumerate(ends.items(), start=1):
+        Replay.objects.create(
+            project=shop,
+            run=run,
+            content=run.content,
+            number=number,
+            mode=mode,
+            state="done",
+            verdict=verdict,
+            fork_id=mode,
+        )
+    golden = {"number": 9, "is_golden": True, "state": "done", "verdict": "diverged"}
+    Replay.objects.create(project=shop, run=run, content=run.content, **golden)
+
+    assert [row.replay.verdict for row in session_page(shop, parse_query("")).items] == ["reproduced"]
+    assert found_by(shop, "verdict:diverged") == []
+    panel = bob.get(ADDRESS, {"peek": "s"}).content.decode()
+    assert re.search(r"diverged</span></span><span class=\"soft\">fork #2<", panel)
+
+
 def test_list_never_shows_other_projects(shop, bob):
     make_session(make_project("other"), "secret")
 
@@ -270,7 +293,7 @@ def test_row_shows_the_newest_matching_run_and_how_many_there_are(shop, bob):
 
 def test_a_run_dated_in_the_future_does_not_top_the_list_and_says_so(shop, bob):
     """Control: a run of now has no such mark."""
-    ahead = (timezone.now() + timedelta(days=3, hours=1)).isoformat()
+    ahead = (timezone.now() + timedelta(days=3)).isoformat()
     load_record(shop, run_id="ahead", session_id="ahead", started_at=ahead)
     load_record(shop, run_id="right", session_id="right", started_at=timezone.now().isoformat())
 

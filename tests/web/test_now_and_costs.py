@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from sessions_app.models import ModelPrice, Project
+from sessions_app.models import ModelPrice, Project, Replay
 from sessions_app.queries.failing_now import failing_now
 from sessions_app.services.cold_cases import mark_cold
 from sessions_app.services.ingest import ingest_document
@@ -50,7 +50,7 @@ def test_failures_are_grouped_with_their_first_and_last_time(shop):
     fail(shop, "r2", "order 2 is gone", at=last)
     send(shop, "r3")
 
-    (group,) = failing_now(shop, now)
+    (group,) = failing_now(shop, now).groups
 
     assert (group.count, group.today, group.first_at, group.last_at) == (2, 1, first, last)
     assert (group.days[-1], group.days[-4], sum(group.days)) == (1, 1, 2)
@@ -63,7 +63,7 @@ def test_a_run_that_ended_well_is_told_by_what_went_wrong_in_it(bob, shop):
     failed = make_tool_step("send_mail", error={"type": "IOError", "message": "reset"})
     send(shop, "r1", failed, output="I have sent the mail.")
 
-    (group,) = failing_now(shop, timezone.now())
+    (group,) = failing_now(shop, timezone.now()).groups
 
     assert group.told == "Error swallowed: send_mail failed and the answer does not say so"
     assert group.told in bob.get("/p/shop/").content.decode()
@@ -72,15 +72,54 @@ def test_a_run_that_ended_well_is_told_by_what_went_wrong_in_it(bob, shop):
 def test_a_group_opens_its_runs_in_the_list(bob, shop):
     fail(shop, "r1", "order 1 is gone")
     fail(shop, "r2", "connection reset")
-    group = next(each for each in failing_now(shop, timezone.now()) if each.newest.run_id == "r1")
+    group = next(each for each in failing_now(shop, timezone.now()).groups if each.newest.run_id == "r1")
 
     page = bob.get("/p/shop/").content.decode()
     listed = bob.get(f"/p/shop/sessions?q=group%3A{group.fingerprint}").content.decode()
 
     assert f"/p/shop/sessions?q=group%3A{group.fingerprint}" in page
-    assert "2 failures are new or rising" in page
+    assert "2 failure groups are new or rising" in page
     assert "/p/shop/s/r1" in listed
     assert "/p/shop/s/r2" not in listed
+
+
+def test_more_groups_than_are_shown_are_all_counted(bob, shop):
+    for number in range(13):
+        fail(shop, f"r{number}", f"{'abcdefghijklm'[number]} is gone")
+
+    page = bob.get("/p/shop/").content.decode()
+
+    assert "13 failure groups are new or rising" in page
+    assert "13 groups, 12 shown" in page
+    assert page.count("group-head") == 12
+    assert 'run=r12"' in page.partition("Open the latest failure")[0]
+
+
+def test_a_group_has_the_same_words_on_all_pages_and_for_users_of_any_script(bob, shop):
+    for name in ("u_7710", "u_ليلى", "佐藤さん"):
+        called = make_tool_step("lookup_order", arguments={"user_id": name})
+        send(shop, f"for {name}", called, user_id="u_1")
+
+    pages = [bob.get(address).content.decode() for address in ("/p/shop/", FAILURES, "/p/shop/sessions?overview=1")]
+
+    assert [page.count("lookup_order was called for a different user<") for page in pages] == [1, 1, 1]
+    assert "u_7710" not in pages[1]
+
+
+FAILURES = "/p/shop/goldens/failures"
+
+
+def test_a_paused_replay_is_not_called_running(bob, shop):
+    run = send(shop, "r1")
+    Replay.objects.create(project=shop, run=run, content=run.content, number=1, state="paused")
+
+    assert "1 paused</a>" in bob.get("/p/shop/").content.decode()
+
+
+def test_a_clock_that_is_ahead_makes_no_failure_later_than_its_arrival(shop):
+    fail(shop, "r1", "order 1 is gone", at=timezone.now() + timedelta(days=3))
+
+    assert failing_now(shop, timezone.now()).groups[0].last_at <= timezone.now()
 
 
 def test_a_quiet_project_says_so(bob, shop):
@@ -94,7 +133,7 @@ def test_a_cold_case_that_failed_again_in_a_replayable_run_is_named(bob, shop):
     mark_cold(run=cold, reason="no tool answers")
     type(twin).objects.filter(pk=twin.pk).update(verdict="replayable")
 
-    assert "replayable ones" in bob.get("/p/shop/").content.decode()
+    assert "replayable runs" in bob.get("/p/shop/").content.decode()
 
 
 def test_many_groups_take_as_many_queries_as_one(bob, shop, django_assert_num_queries):
@@ -109,7 +148,7 @@ def test_many_groups_take_as_many_queries_as_one(bob, shop, django_assert_num_qu
         bob.get("/p/shop/")
 
 
-QUERIES = 22
+QUERIES = 24
 
 
 # --- costs

@@ -62,7 +62,7 @@ def costs(request: HttpRequest, project: Project) -> HttpResponse:
 
 
 def _facts(run: Run) -> Facts:
-    return Facts(began=run.started_at or run.received_at, agent=run.agent_name, model=run.model)
+    return Facts(began=min(run.started_at or run.received_at, run.received_at), agent=run.agent_name, model=run.model)
 
 
 def _series(figures: CostFigures[Run]) -> list[Series]:

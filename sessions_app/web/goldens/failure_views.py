@@ -10,6 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils import timezone
 from django.views.decorators.http import require_GET, require_POST
 
 from sessions_app.core.errors import NotReplayable, QueryError
@@ -32,7 +33,7 @@ def failures(request: HtmxHttpRequest, project: Project) -> HttpResponseBase:
     """While one of the replays is open the table asks again."""
     query, problem = request.GET.get("q", ""), ""
     try:
-        groups = failure_groups(project, parse_query(query))
+        groups = failure_groups(project, parse_query(query), timezone.now())
     except QueryError as error:
         groups, problem = [], str(error)
     table = _table(project, groups)
@@ -66,7 +67,7 @@ def replay_failures(request: HttpRequest, project: Project) -> HttpResponse:
     """The groups that are ticked, or all of them, with each agent that is ticked."""
     query, ticked = request.POST.get("q", ""), request.POST.getlist("group")
     try:
-        groups = failure_groups(project, parse_query(query))
+        groups = failure_groups(project, parse_query(query), timezone.now())
         replay_representatives(
             [group for group in groups if not ticked or group.representative.run_id in ticked],
             request.POST.getlist("agent"),

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_GET
 
 from sessions_app.models import Project, Session
 from sessions_app.queries.failing_now import failing_now
-from sessions_app.queries.now import STALLED, finished_replays, loops, open_replays, pulse, thawed
+from sessions_app.queries.now import STALLED, finished_replays, loops, open_counts, open_replays, pulse, thawed
 from sessions_app.queries.prices import cost_of_run, price_list
 from sessions_app.web.access import project_page
 
@@ -29,13 +29,12 @@ def now(request: HttpRequest, project: Project) -> HttpResponseBase:
         return redirect("setup", project.slug)
     moment = timezone.now()
     since = _last_visit(request, project, moment)
-    groups = failing_now(project, moment)
     context = {
         "project": project,
         "section": "now",
-        "groups": groups,
-        "fresh": [group for group in groups if group.is_new or group.is_rising],
-        "running": open_replays(project),
+        "failing": failing_now(project, moment),
+        "open": open_replays(project),
+        "open_counts": open_counts(project),
         "finished": finished_replays(project, since),
         "since": since,
         "loops": _with_costs(project, moment),

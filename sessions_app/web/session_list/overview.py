@@ -60,6 +60,9 @@ def overview_context(project: Project, address: ListAddress, query: Query, span:
         "overview": found,
         "bars": [_drawn(number, bar, most, address) for number, bar in enumerate(found.bars) if bar.count],
         "most": most,
+        "older": str(address.top.but(range="", since="", until=spelled_time(found.bars[0].begins)))
+        if found.older
+        else "",
         "cold_line": _cold_line(found.bars, most),
         "has_cold": any(bar.cold for bar in found.bars),
         "outcomes": [(name, state_of("run", name)) for name in _seen_outcomes(found.bars)],
