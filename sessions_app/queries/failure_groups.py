@@ -26,8 +26,8 @@ DAYS = 14
 AT = Least("started_at", "received_at")
 """A clock that is ahead makes no run later than its arrival."""
 _FIELDS = (
-    "run_id", "input_preview", "agent_name", "failure_group", "status", "error_preview", "anomalies", "story", "verdict",
-    "project", "session__session_id",
+    "run_id", "input_preview", "agent_name", "failure_group", "status", "error_preview", "anomalies", "story",
+    "verdict", "project", "session__session_id",
 )  # fmt: skip
 _OF_CONTENT = tuple(f"content__{name}" for name in ("header", "outline", "nodes", "keys"))
 

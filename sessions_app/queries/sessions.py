@@ -39,6 +39,9 @@ _HEAVY_FOR_SCRIPTS = (
 """Likewise no list of the API; making an object of a column costs more than reading it."""
 
 
+_OF_REPLAY = ("replay_id", "run_id", "state", "verdict", "facts", "stopped_at")
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SessionRow:
     """A session with the newest of its runs that match, and what else the list shows of it."""
@@ -252,11 +255,8 @@ def _runs_by_pk(pks: Iterable[int]) -> dict[int, Run]:
 
 def _newest_replays(run_pks: Iterable[int]) -> dict[int, Replay]:
     attempts = Replay.objects.filter(IS_ATTEMPT, run__in=list(run_pks))
-    newest = attempts.order_by("run_id", "-pk").distinct("run_id")
-    return {
-        replay.run_id: replay
-        for replay in newest.only("replay_id", "run_id", "state", "verdict", "facts", "stopped_at")
-    }
+    newest = attempts.order_by("run_id", "-pk").distinct("run_id").only(*_OF_REPLAY)
+    return {replay.run_id: replay for replay in newest}
 
 
 # --- cursors -----------------------------------------------------------------------------------

@@ -60,14 +60,16 @@ def overview_context(project: Project, address: ListAddress, query: Query, span:
         "overview": found,
         "bars": [_drawn(number, bar, most, address) for number, bar in enumerate(found.bars) if bar.count],
         "most": most,
-        "older": str(address.top.but(range="", since="", until=spelled_time(found.bars[0].begins)))
-        if found.older
-        else "",
+        "older": _until(address, found.bars[0].begins) if found.older else "",
         "cold_line": _cold_line(found.bars, most),
         "has_cold": any(bar.cold for bar in found.bars),
         "outcomes": [(name, state_of("run", name)) for name in _seen_outcomes(found.bars)],
         "facets": [_shown(facet, found, address, query) for facet in found.facets if facet.counts],
     }
+
+
+def _until(address: ListAddress, end: datetime) -> str:
+    return str(address.top.but(range="", since="", until=spelled_time(end)))
 
 
 def _seen_outcomes(bars: tuple[TimeBar, ...]) -> list[str]:
