@@ -8,7 +8,7 @@ from django.db import connection
 
 from sessions_app import models
 from sessions_app.core.fork.changes import ForkError
-from sessions_app.core.fork.expectations import read_expectation
+from sessions_app.core.fork.expectations import Expectation, read_expectation
 from sessions_app.core.payload import JsonObject
 from sessions_app.models.replays import ReplayMode
 
@@ -95,10 +95,15 @@ def sources_of(replay: models.Replay) -> dict[str, int]:
 
 def expectation_words(replay: models.Replay) -> str:
     """What is expected of a fork; empty where nothing is."""
+    expected = expectation_of(replay)
+    return expected.words if expected else ""
+
+
+def expectation_of(replay: models.Replay) -> Expectation | None:
     try:
-        return read_expectation(replay.order["expect"]).words if replay.order.get("expect") else ""
+        return read_expectation(replay.order["expect"]) if replay.order.get("expect") else None
     except ForkError:
-        return ""
+        return None
 
 
 _TREE = """

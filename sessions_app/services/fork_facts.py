@@ -7,7 +7,7 @@ from sessions_app.core.fork.words import describe
 from sessions_app.core.run import Run as RecordedRun
 from sessions_app.models import Replay
 from sessions_app.models.replays import FORK_MODES
-from sessions_app.queries.forks import expectation_words
+from sessions_app.queries.forks import expectation_of
 
 STEPS = 500
 """Steps after the fork that are told one by one."""
@@ -17,12 +17,13 @@ def fork_facts(replay: Replay, run: RecordedRun) -> ForkFacts | None:
     """None for a replay that changes nothing. One query, for the steps that the fork made."""
     if replay.mode not in FORK_MODES:
         return None
-    order = replay.order
+    order, expected = replay.order, expectation_of(replay)
     return ForkFacts(
         at_step=order.get("at_step") or 1,
         changes=tuple(describe(change, run) for change in order.get("changes") or []),
         hypothesis=order.get("hypothesis") or "",
-        expected=expectation_words(replay) or None,
+        expected=expected.words if expected else None,
+        unmet=expected.unmet if expected else "",
         met=replay.expectation_met,
         seen=(replay.facts.get("expectation") or {}).get("seen"),
         steps=forked_steps(replay),

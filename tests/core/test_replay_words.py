@@ -11,11 +11,14 @@ from typing import Any, get_args
 
 import pytest
 
+from sessions_app.core.fork.expectations import read_expectation
 from sessions_app.core.fork.report import ForkFacts
 from sessions_app.core.judge.kit import audit_kit
+from sessions_app.core.payload import Payload
 from sessions_app.core.replay.proof import PARTS, PROVEN, OutcomeKind, Part, PartState, Proof, read_proof
 from sessions_app.core.replay.words import Effect, ReplayFacts, ReplayVerdict, next_action, verdict_in_words
 from sessions_app.core.reports.run_report import as_json, as_markdown, as_text, build_report
+from sessions_app.core.run import ModelCall, Run, Step, ToolCall
 from tests.core.test_judge_runs import make_run, model, tool
 
 STEPS = 6
@@ -111,6 +114,26 @@ def test_a_fork_is_told_what_to_do_by_what_is_known_of_it():
     assert "not compared" in next_action(ReplayFacts(verdict="reproduced", fork=fork, proof=unproven))
     assert next_action(waits).startswith("Answer by hand")
     assert "by hand" not in next_action(replace(waits, limit="The outcome was not recorded."))
+
+
+@pytest.mark.parametrize(
+    ("expected", "words"),
+    [
+        ({"contains": "could not"}, 'the outcome does not contain "could not". It ended with: cancelled'),
+        ({"equals": "sorry"}, 'the outcome does not equal "sorry". It ended with: cancelled'),
+        ({"at_most_calls": {"tool": "look", "n": 0}}, "more than 0 calls of look. look was called 1 ×."),
+        ({"ends_within": 1}, "does not end within 1 step. It ended 2 steps after step 1."),
+    ],
+)
+def test_what_was_expected_of_a_fork_and_did_not_happen_is_denied(expected, words):
+    expectation = read_expectation(expected)
+    calls = (ModelCall(history=None, response=None), ToolCall(tool_name="look"), ModelCall(history=None, response=None))
+    steps = tuple(Step(index=index, name="step", call=call) for index, call in enumerate(calls, start=1))
+    run = Run(run_id="r", session_id="s", status="ok", output=Payload.of_text("cancelled"), steps=steps)
+    seen = expectation.judge(run, 1)
+    fork = ForkFacts(at_step=1, expected=expectation.words, unmet=expectation.unmet, met=seen.met, seen=seen.words)
+
+    assert verdict_in_words(ReplayFacts(verdict="diverged", fork=fork)) == f"Not as expected: {words}"
 
 
 def test_what_was_refused_stands_in_the_sentence():

@@ -80,7 +80,7 @@ SAME_COURSE = {
 @pytest.mark.parametrize(
     ("columns", "words"),
     [
-        ({"expectation_met": False}, "Not as expected: the outcome contains"),
+        ({"expectation_met": False}, "Not as expected: the outcome does not contain"),
         ({"expectation_met": None}, "Different course: ended with an answer after 4 steps"),
         (SAME_COURSE, "Same course: the same 4 steps and the same answer"),
         ({"expectation_met": None, "mode": "resume", "order": {"at_step": 3}}, "Continued: ended with an answer"),

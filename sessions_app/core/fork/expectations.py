@@ -38,6 +38,8 @@ class Expectation:
     """`words` say what is expected; `check` is None where a person has to judge."""
 
     words: str
+    unmet: str = ""
+    """What is true of a fork that did not meet it."""
     check: Check | None = None
 
     def judge(self, run: Run, at_step: int) -> Judged:
@@ -67,7 +69,8 @@ def _contains(value: JsonValue, field: str) -> Expectation:
     def holds(run: Run) -> bool:
         return any(value.casefold() in text.casefold() for text in _texts(run))
 
-    return Expectation(words=f"the outcome contains {short(value)}", check=_of_outcome(holds))
+    words = f"the outcome contains {short(value)}"
+    return Expectation(words=words, unmet=f"the outcome does not contain {short(value)}", check=_of_outcome(holds))
 
 
 def _equals(value: JsonValue, field: str) -> Expectation:
@@ -78,9 +81,11 @@ def _equals(value: JsonValue, field: str) -> Expectation:
         return any(Interner(any_key_order=True).same(each, value) for each in seen)
 
     try:
-        return Expectation(words=f"the outcome equals {short(value)}", check=_of_outcome(holds))
+        spelled = short(value)
     except ValueError:  # a number with thousands of digits
         raise ForkError(f"{field} must be JSON.", field=field) from None
+    words = f"the outcome equals {spelled}"
+    return Expectation(words=words, unmet=f"the outcome does not equal {spelled}", check=_of_outcome(holds))
 
 
 def _at_most_calls(value: JsonValue, field: str) -> Expectation:
@@ -96,7 +101,8 @@ def _at_most_calls(value: JsonValue, field: str) -> Expectation:
         calls = sum(call.tool_name == tool for _, call in run.tool_calls)
         return Judged(met=calls <= limit, words=f"{tool} was called {calls:,} ×.")
 
-    return Expectation(words=f"at most {_count(limit, 'call')} of {tool}", check=check)
+    words = f"{_count(limit, 'call')} of {tool}"
+    return Expectation(words=f"at most {words}", unmet=f"more than {words}", check=check)
 
 
 def _ends_within(value: JsonValue, field: str) -> Expectation:
@@ -106,7 +112,8 @@ def _ends_within(value: JsonValue, field: str) -> Expectation:
         steps = len([step for step in main_steps(run) if step.kind != "other" and step.index > at_step])
         return Judged(met=steps <= limit, words=f"It ended {_count(steps, 'step')} after step {at_step}.")
 
-    return Expectation(words=f"ends within {_count(limit, 'step')}", check=check)
+    words = _count(limit, "step")
+    return Expectation(words=f"ends within {words}", unmet=f"does not end within {words}", check=check)
 
 
 _READERS: dict[str, Callable[[JsonValue, str], Expectation]] = {

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sessions_app.core.clipping import shortened
 from sessions_app.core.payload import JsonObject
 from sessions_app.core.replay.proof import OutcomeKind, Proof
 
 STEPS_IN_WORDS = 30
+SEEN_IN_WORDS = 160
 MET_WORDS = {True: "met", False: "not met", None: "read the outcome"}
 
 
@@ -85,6 +87,8 @@ class ForkFacts:
     """In words; empty where a run that broke off goes on."""
     hypothesis: str = ""
     expected: str | None = None
+    unmet: str = ""
+    """What is true of the fork where it did not meet what was expected."""
     met: bool | None = None
     """None when only a person can say."""
     seen: str | None = None
@@ -132,13 +136,18 @@ def fork_in_words(
     if fork.samples is not None:
         return fork.samples.words
     if fork.met is not None:
-        return f"{'As' if fork.met else 'Not as'} expected: {fork.expected}"
+        return f"As expected: {fork.expected}" if fork.met else _not_as_expected(fork)
     kind = proof.outcome_kind if proof else None
     if verdict == "reproduced" and proof and proof.is_reproduction:
         return f"Same course: the same {_steps(proof.same_steps)} and the same {kind} as without the change"
     if verdict == "reproduced":
         return "No different course was seen; the outcome was not compared"
     return f"{'Different course' if fork.changes else 'Continued'}: ended {_ending(kind)} after {_steps(steps)}"
+
+
+def _not_as_expected(fork: ForkFacts) -> str:
+    seen = shortened(fork.seen, SEEN_IN_WORDS) if fork.seen else ""
+    return f"Not as expected: {fork.unmet}{f'. {seen}' if seen else ''}"
 
 
 def _ending(kind: OutcomeKind | None) -> str:
