@@ -62,6 +62,13 @@ def test_a_member_makes_a_link_and_sees_it_once(run, ann):
     assert shared(token).status_code == 200
 
 
+def test_a_new_link_is_in_the_list_below_it(run, ann):
+    page = client_of(ann).post(share_address(run), {"run": run.run_id}).content.decode()
+
+    assert 'Links to this run <span class="count">1</span>' in page
+    assert "Only members of this project can see" not in page
+
+
 def test_the_session_page_offers_it_to_members_alone(shop, run, ann):
     vera = make_user("vera", shop, role="viewer")
     session = reverse("session", args=["shop", "chat"])

@@ -46,7 +46,8 @@ def share(request: HttpRequest, project: Project, session_id: str) -> HttpRespon
     made, token = create_link(run=run, user=request.user, lasts=timedelta(days=int(form.cleaned_data["days"])))
     step = f"?step={facts['step']}" if facts["step"] else ""
     address = request.build_absolute_uri(reverse("shared", args=[token]) + step)
-    return render(request, "shared/share.html", facts | {"made": made, "address": address})
+    after = {"made": made, "address": address, "links": links_of(run)}
+    return render(request, "shared/share.html", facts | after)
 
 
 def _facts(project: Project, run: Run, *, step: int) -> dict[str, Any]:
