@@ -140,7 +140,7 @@ def get_comparison(request: HttpRequest, left: str, right: str) -> JsonObject:
 
 @router.get("/cold-cases", response={200: ColdCaseGroups}, tags=["cold cases"])
 def list_cold_cases(request: HttpRequest) -> JsonObject:
-    """Cold cases grouped by what was missing, and the fixes that would close the most of them."""
+    """Cold cases grouped by what made them cold, and the two fixes that would have made the most of them replayable."""
     board = cold_board(project_of(request))
     return {
         "items": [_cold_group(group) for group in board.groups],

@@ -502,5 +502,7 @@ class NoteList(Answer):
 class ColdCaseGroups(Answer):
     items: list[dict[str, Any]] = Field(description="missing, count, first_at, last_at, runs")
     total: int
-    cheapest_fixes: dict[str, Any] = Field(description="The two kit lines whose capture completes the most cases.")
+    cheapest_fixes: dict[str, Any] = Field(
+        description="The two things whose capture makes the most cases replayable: reasons of verdicts, or kit lines."
+    )
     next_cursor: str | None

@@ -36,7 +36,7 @@ class Advice:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MissingThing:
-    """A line of the replay kit that cold cases lack."""
+    """What cold cases lack: what the judge's reason names, or a line of the replay kit."""
 
     key: str
     title: str
@@ -48,7 +48,7 @@ class MissingThing:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CheapestFixes:
-    """The two kit lines that, captured, would have completed the most cold cases."""
+    """The two things that, captured, would have made the most cold cases replayable."""
 
     things: tuple[MissingThing, ...]
     completes: int
@@ -59,6 +59,7 @@ class CheapestFixes:
 class ColdRun:
     run: Run
     missing: tuple[str, ...]
+    """Without which it cannot be replayed."""
 
     @property
     def reason(self) -> str:
@@ -73,6 +74,8 @@ class ColdRun:
 class ColdGroup:
     """Cold cases that lack the same things."""
 
+    kit: tuple[MissingThing, ...]
+    """Lines of the kit that they lack besides, those that most of them lack first."""
     things: tuple[MissingThing, ...]
     runs: list[ColdRun]
     """The newest ones."""
@@ -92,7 +95,7 @@ class ColdBoard:
 def cold_board(project: Project) -> ColdBoard:
     """Two queries for any number of cases."""
     read = list(cold_runs(project)[: MOST + 1])
-    cases = [ColdRun(run=run, missing=missing_keys(run)) for run in read[:MOST]]
+    cases = [ColdRun(run=run, missing=needs_of(run)) for run in read[:MOST]]
     counts = Counter(key for case in cases for key in case.missing)
     return ColdBoard(
         groups=_groups(cases, counts),
@@ -105,6 +108,12 @@ def cold_board(project: Project) -> ColdBoard:
 def cold_runs(project: Project) -> QuerySet[Run]:
     runs = Run.objects.filter(IS_COLD, project=project, origin="recorded").only(*_FIELDS)
     return runs.select_related("session", "cold_case__marked_by").order_by("-pk")
+
+
+def needs_of(run: Run) -> tuple[str, ...]:
+    """What made it cold; of a run that the judge can replay and a person marked, what its kit lacks."""
+    codes = dict.fromkeys(reason["code"] for reason in run.verdict_reasons) if run.verdict == "cold" else ()
+    return tuple(codes) or missing_keys(run)
 
 
 def missing_keys(run: Run) -> tuple[str, ...]:
@@ -134,12 +143,24 @@ def _things(cases: list[ColdRun], counts: Counter[str]) -> dict[str, MissingThin
 
 def _thing(key: str, cases: list[ColdRun], missing_in: int) -> MissingThing:
     lines = [(line, case.run) for case in cases if key in case.missing if (line := _line(case.run, key)) is not None]
-    title = lines[0][0]["title"] if lines else key.replace("_", " ")
+    title = lines[0][0]["title"] if lines else _spelled(key)
     return MissingThing(key=key, title=title, missing_in=missing_in, advice=_advice(lines))
 
 
 def _line(run: Run, key: str) -> Any:
-    return next((line for line in run.kit.get("lines", []) if line["key"] == key), None)
+    """Of the kit, or of the verdict, whose reasons have the code of the kit line with the same fix."""
+    lines = run.kit.get("lines", [])
+    found = next((line for line in lines if line["key"] == key), None)
+    reason = next((each for each in run.verdict_reasons if each["code"] == key), None)
+    if found is not None or reason is None:
+        return found
+    fix = reason.get("fix")
+    code = next((line["code"] for line in lines if fix and line["fix"] == fix), None)
+    return {"title": _spelled(key), "fix": fix, "code": code}
+
+
+def _spelled(key: str) -> str:
+    return key.replace("_", " ").capitalize()
 
 
 def _advice(lines: list[tuple[Any, Run]]) -> tuple[Advice, ...]:
@@ -165,12 +186,20 @@ def _groups(cases: list[ColdRun], counts: Counter[str]) -> list[ColdGroup]:
     return sorted(groups, key=lambda group: (-group.count, -group.last_at.timestamp()))
 
 
+def _kit_of(members: list[ColdRun]) -> tuple[MissingThing, ...]:
+    cases = [ColdRun(run=case.run, missing=missing_keys(case.run)) for case in members]
+    named = {key for case in members for key in case.missing}
+    counts = Counter(key for case in cases for key in case.missing if key not in named)
+    return tuple(_thing(key, cases, number) for key, number in counts.most_common())
+
+
 def _group(missing: tuple[str, ...], members: list[ColdRun], counts: Counter[str]) -> ColdGroup:
     things = _things(members, counts)
     times = [member.run.started_at or member.run.received_at for member in members]
     newest = sorted(members, key=lambda member: -member.run.pk)
     return ColdGroup(
         things=tuple(things[key] for key in missing),
+        kit=_kit_of(members),
         runs=newest[:SHOWN_IN_GROUP],
         count=len(members),
         first_at=min(times),

@@ -119,7 +119,28 @@ def test_runs_judged_cold_are_on_the_board_with_the_judges_reason(shop, bob):
     page = bob.get("/p/shop/cold").content.decode()
 
     assert "Only the final output." in page
-    assert "judged on arrival" in page
+    assert "marked by" not in page
+
+
+def test_the_fixes_are_those_that_make_these_runs_replayable(shop, bob):
+    """Not what most of their kits lack."""
+    fix = "Record the answer of every model call."
+    kit = {"lines": [{"key": "identity", "title": "User", "fix": "Name the user.", "code": None}]}
+    kit["lines"].append({"key": "input", "title": "Input", "fix": fix, "code": "capture = True"})
+    reason = {"code": "model_answers_missing", "message": "No model answer was recorded.", "step": None, "fix": fix}
+    for name in ("a", "b"):
+        make_session(
+            shop, name, verdict="cold", verdict_reasons=[reason], kit=kit, kit_lacks=["identity", "input", "commit"]
+        )
+
+    board = cold_board(shop)
+    page = bob.get("/p/shop/cold").content.decode()
+
+    assert [(thing.title, thing.missing_in) for thing in board.fixes.things] == [("Model answers missing", 2)]
+    assert [(each.sentence, each.code) for each in board.fixes.things[0].advice] == [(fix, "capture = True")]
+    assert board.fixes.completes == 2
+    assert [thing.key for thing in board.groups[0].kit] == ["identity", "input", "commit"]
+    assert "The fix below would have made 2 of them replayable." in page
 
 
 def test_board_escapes_reasons(shop, bob):
