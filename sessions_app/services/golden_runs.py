@@ -80,11 +80,13 @@ def take_in_unrun(golden: Golden, *, agent: str, reason: str, batch: GoldenBatch
     return run
 
 
-def settle(runs: Iterable[GoldenRun]) -> None:
-    """Judge those whose replay is over and that nobody has judged yet."""
-    for run in runs:
-        if run.result is None and run.replay.is_over:
-            _judge(run)
+def settle(runs: Iterable[GoldenRun]) -> bool:
+    """Judge those whose replay is over and that nobody has judged yet; whether there were any. Their goldens have
+    other evidence then."""
+    due = [run for run in runs if run.result is None and run.replay.is_over]
+    for run in due:
+        _judge(run)
+    return bool(due)
 
 
 def _judge(run: GoldenRun) -> None:

@@ -18,7 +18,7 @@ from sessions_app.core.payload import Payload
 from sessions_app.core.replay.proof import PARTS, PROVEN, OutcomeKind, Part, PartState, Proof, read_proof
 from sessions_app.core.replay.words import Effect, ReplayFacts, ReplayVerdict, next_action, verdict_in_words
 from sessions_app.core.reports.run_report import as_json, as_markdown, as_text, build_report
-from sessions_app.core.run import ModelCall, Run, Step, ToolCall
+from sessions_app.core.run import Call, ModelCall, Run, Step, ToolCall
 from tests.core.test_judge_runs import make_run, model, tool
 
 STEPS = 6
@@ -127,7 +127,8 @@ def test_a_fork_is_told_what_to_do_by_what_is_known_of_it():
 )
 def test_what_was_expected_of_a_fork_and_did_not_happen_is_denied(expected, words):
     expectation = read_expectation(expected)
-    calls = (ModelCall(history=None, response=None), ToolCall(tool_name="look"), ModelCall(history=None, response=None))
+    model = ModelCall(history=None, response=None)
+    calls: tuple[Call, ...] = (model, ToolCall(tool_name="look"), model)
     steps = tuple(Step(index=index, name="step", call=call) for index, call in enumerate(calls, start=1))
     run = Run(run_id="r", session_id="s", status="ok", output=Payload.of_text("cancelled"), steps=steps)
     seen = expectation.judge(run, 1)

@@ -172,7 +172,7 @@ def test_a_golden_shows_the_bad_run_beside_the_good_one(bob, shop, bad):
         ("good", "pass"),
     ]
     assert page.context["warnings"] == []
-    assert "passes on no run" not in page.content.decode()
+    assert "No known run passes" not in page.content.decode()
 
 
 def test_a_warning_stays_on_the_page(bob, bad):
@@ -181,7 +181,27 @@ def test_a_warning_stays_on_the_page(bob, bad):
     page = bob.get(reverse("golden", args=["shop", golden.golden_id])).content.decode()
 
     assert "repeats the recording" in page
-    assert "It passes on no run that is known here" in page
+    assert "No known run passes" in page
+
+
+def test_what_a_run_shows_of_its_golden_is_on_the_page_at_once(bob, bad):
+    """On the page that judges it, in the part that was polling, and in the list."""
+    pages = {}
+    for name, address, headers in (
+        ("page", "golden", {}),
+        ("part", "golden", {"HX-Request": "true"}),
+        ("list", "goldens", {}),
+    ):
+        golden = keep(bad)
+        bob.post(reverse("run_golden", args=["shop", golden.golden_id]), {"agent": "new"})
+        good = run_of(golden.project, f"good_{name}", "Order #4398 is shipped.")
+        Replay.objects.filter(golden_run__golden=golden).update(state="done", verdict="diverged", produced_run=good)
+        names = ["shop"] if address == "goldens" else ["shop", golden.golden_id]
+        pages[name] = bob.get(reverse(address, args=names), headers=headers)
+
+    assert "No known run passes" not in pages["page"].content.decode()
+    assert "and passes on 1" in pages["part"].content.decode()
+    assert next(row[0].passes_on for row in pages["list"].context["rows"]) == ["good_list"]
 
 
 def test_a_run_is_asked_for_and_shown(bob, shop, bad):

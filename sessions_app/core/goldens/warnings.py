@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from sessions_app.core.payload import JsonObject
 
 NO_CODE = (
-    "Nothing of your code runs, so this golden repeats the recording: it passes whatever your code does. "
-    "Choose your code, with or without its tools."
+    "This golden repeats the recording and does not run your code, so its result does not depend on your code. "
+    "To test your code, choose your code, with or without its tools."
 )
-NEVER_FAILS = "It fails on no run that is known here, so nothing shows that it can fail."
-NEVER_PASSES = "It passes on no run that is known here, so nothing shows that a fix can pass."
+NEVER_FAILS = "No known run fails, so this golden has not been shown to catch a failure."
+NEVER_PASSES = "No known run passes, so this golden has not been shown to accept a fix."
 
 
 def warnings_for(

@@ -59,9 +59,11 @@ MOST_RUNS = 500
 def goldens(request: HttpRequest, project: Project) -> HttpResponse:
     before = whole_number(request.GET.get("before"), 0)
     found = goldens_of(project)
-    shown = list((found.filter(pk__lt=before) if before else found)[: PAGE + 1])
+    page = (found.filter(pk__lt=before) if before else found)[: PAGE + 1]
+    shown = list(page)
     newest = newest_runs(shown[:PAGE])
-    settle(newest.values())
+    if settle(newest.values()):
+        shown = list(page.all())
     context = {
         "project": project,
         "section": "goldens",
@@ -81,12 +83,13 @@ def goldens(request: HttpRequest, project: Project) -> HttpResponse:
 def golden(request: HtmxHttpRequest, project: Project, golden_id: str) -> HttpResponseBase:
     row = golden_or_404(project, golden_id)
     runs = list(golden_runs(row.runs.order_by("-pk"))[:RUNS])
-    settle(runs)
+    if settle(runs):
+        row = golden_or_404(project, golden_id)
     is_live = any(run.result is None for run in runs)
-    context = _context(request, project, row) | {"runs": runs, "is_live": is_live}
+    context = _context(request, project, row) | _evidence(row) | {"runs": runs, "is_live": is_live}
     if request.htmx:
-        return live_part_of(request, "goldens/_runs.html", context, [(run.pk, run.result) for run in runs])
-    return render(request, "goldens/golden.html", context | _evidence(row) | {"live_budget": _live_budget(row)})
+        return live_part_of(request, "goldens/_known.html", context, [(run.pk, run.result) for run in runs])
+    return render(request, "goldens/golden.html", context | {"live_budget": _live_budget(row)})
 
 
 def _context(request: HttpRequest, project: Project, row: Golden) -> dict[str, Any]:
