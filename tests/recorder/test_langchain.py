@@ -342,6 +342,18 @@ def test_models_that_ask_each_other_are_replayed_to_the_second():
     assert replayed(encode_native(run))[0].verdict == "unknown_from_step"
 
 
+def test_a_model_that_is_asked_behind_words_of_its_own_was_asked_by_nobody():
+    """A loop that is given words of the model ends with them."""
+    from langchain_core.messages import AIMessage
+
+    def noted(url: str) -> Any:
+        return graphs.shop(url).invoke({"messages": [*graphs.asked(ASKED)["messages"], AIMessage("A note by code.")]})
+
+    run = only(ASKS, says(ANSWER), work=noted)
+
+    assert (judge(run).verdict, judge(run).reasons[0].code) == ("cold", "prompt_missing")
+
+
 def test_models_behind_prompts_are_runs_too():
     from langchain_core.prompts import ChatPromptTemplate
 

@@ -191,16 +191,30 @@ def _unprompted(run: Run) -> Iterator[Reason]:
     empty = next((step for step, _ in main_models(run) if EMPTY_REQUEST in step.extra), None)
     if empty is not None:
         yield reason_at(run, "prompt_missing", f"The request of {step_name(empty)} holds no message.", empty)
-    first = next(iter(main_models(run)), None)
-    if run.source_format in _SAVED and first is not None and first[1].history is None and run.input is not None:
-        message = f"Nobody asked for the answer of {step_name(first[0])}: no message comes before it."
-        yield reason_at(run, "prompt_missing", message, first[0])
+    yield from _begins_unprompted(run)
     for (step, call), (after, later) in pairwise(main_models(run)) if run.source_format in _SAVED else ():
         is_final = "text" in kinds_said(call) and not calls_in(call)
         if is_final and later.history is not None and not _says_something(later.history):
             message = f"Nobody asked for the answer of {step_name(after)}: that of {step_name(step)} was the last one."
             yield reason_at(run, "prompt_missing", message, after)
             return
+
+
+def _begins_unprompted(run: Run) -> Iterator[Reason]:
+    """The first answer was asked for by nobody, or follows words of the model: code sent those once more or made them
+    up, and a loop that is given them takes them for its answer."""
+    step, call = next(iter(main_models(run)), (None, None))
+    if step is None or call is None:
+        return
+    if call.history is None:
+        if run.source_format in _SAVED and run.input is not None:
+            message = f"Nobody asked for the answer of {step_name(step)}: no message comes before it."
+            yield reason_at(run, "prompt_missing", message, step)
+        return
+    said = seen_message(call.history.message, step=0)
+    if said.message.get("kind") == "response" and not said.parts_of("tool-call") and not is_of_recorder(run):
+        message = f"The request of {step_name(step)} ends with words of the model: nobody asked for its answer."
+        yield reason_at(run, "prompt_missing", message, step)
 
 
 def _answered_out_of_turn(run: Run) -> Iterator[Reason]:
