@@ -346,6 +346,17 @@ def test_a_request_that_tells_another_past_is_not_proven(whole_record, change):
 
 
 @pytest.mark.parametrize(
+    "change",
+    [
+        lambda said: said[2]["tool_calls"][0].update(id="another"),
+        lambda said: said[2].update(tool_calls=None, content="I shall look."),
+    ],
+)
+def test_a_call_that_the_newest_request_tells_otherwise_is_no_answer_of_an_unknown_tool(whole_record, change):
+    assert requests_of(changed_body(whole_record, 1, change)) != "proven"
+
+
+@pytest.mark.parametrize(
     ("change", "reason"),
     [
         (lambda said: said[1].update(role="usér"), "the request of step 3 (fake-1) tells messages[1] otherwise"),

@@ -125,6 +125,8 @@ class Conversations:
         """The newest list of messages of each conversation, by the identity of the first one."""
         self._spellings: dict[tuple[str | None, int], JsonValue] = {}
         """The arguments of each call as its answer gave them, by its id and what it says."""
+        self._names: dict[str, str] = {}
+        """The tool of each call that an answer asked for, by its id."""
 
     def take(
         self,
@@ -147,6 +149,7 @@ class Conversations:
         history, results, start, other_results = self._extended(known, told.turns, first, instructions)
         response, calls = _response(answer, len(told.turns), model)
         self._spellings |= {self._call_key(call): call.arguments for call, _ in calls}
+        self._names |= {call_id: call.tool_name for call, call_id in calls}
         if history is not None and response is not None and answer is not None:
             key, text, _, words = self._numbers_of(Turn(is_answer=True, messages=(answer,)))
             ended = _Known(
@@ -229,7 +232,7 @@ class Conversations:
                 history, ids = History(history, response), list(calls)
             else:
                 start = history
-                request, given, others = _request(turn, instructions, ids, is_exact=self._is_exact)
+                request, given, others = _request(self._named(turn), instructions, ids, is_exact=self._is_exact)
                 # Also those of earlier turns: nobody else may have told of them.
                 results |= given
                 history = History(history, request)
@@ -246,6 +249,16 @@ class Conversations:
         if not isinstance(part, CallPart):
             return part
         return replace(part, arguments=self._spellings.get(self._call_key(part), part.arguments))
+
+    def _named(self, turn: Turn) -> Turn:
+        """Results that were sent by their id alone, also where the request tells of their call otherwise."""
+        said = (replace(each, parts=tuple(map(self._result_named, each.parts))) for each in turn.messages)
+        return replace(turn, messages=tuple(said)) if self._is_exact else turn
+
+    def _result_named(self, part: Part) -> Part:
+        if not isinstance(part, ResultPart) or part.tool_name is not None or part.call_id is None:
+            return part
+        return replace(part, tool_name=self._names.get(part.call_id))
 
     def _call_key(self, call: CallPart) -> tuple[str | None, int]:
         return call.call_id, self._number(_part_key(call))
