@@ -28,6 +28,7 @@ from sessions_app.core.judge.reading import (
 )
 from sessions_app.core.judge.reasons import Reason, reason_at
 from sessions_app.core.payload import JsonObject, JsonValue, Payload
+from sessions_app.core.replay.hand_overs import is_openai_agents
 from sessions_app.core.run import (
     EMPTY_REQUEST,
     MESSAGES,
@@ -189,7 +190,7 @@ def _unprompted(run: Run) -> Iterator[Reason]:
     """A saved conversation that goes on behind a final answer: the prompt in between was not saved, and a loop ends
     where nobody asks any more. Nor does it begin where nobody asked."""
     empty = next((step for step, _ in main_models(run) if EMPTY_REQUEST in step.extra), None)
-    if empty is not None:
+    if empty is not None and not is_openai_agents(run):  # whose empty input is judged as such
         yield reason_at(run, "prompt_missing", f"The request of {step_name(empty)} holds no message.", empty)
     yield from _begins_unprompted(run)
     for (step, call), (after, later) in pairwise(main_models(run)) if run.source_format in _SAVED else ():
