@@ -53,7 +53,22 @@ def _other_output(record: Record) -> None:
     record["items"][1]["raw"]["output"] = "nothing"
 
 
-@pytest.mark.parametrize("change", [_other_text, _other_arguments, _other_tool, _other_output])
+def _other_kind(record: Record) -> None:
+    record["items"][0]["type"] = "message_output_item"
+
+
+def _other_id(record: Record) -> None:
+    record["items"][1]["raw"]["call_id"] = "c2"
+
+
+def _nothing(record: Record) -> None:
+    del record["items"][2]["raw"]
+
+
+CHANGES = (_other_text, _other_arguments, _other_tool, _other_output, _other_kind, _other_id, _nothing)
+
+
+@pytest.mark.parametrize("change", CHANGES)
 def test_items_that_say_something_else_than_the_messages_are_named(change: Change):
     record = _looked_up(STATUS)
     assert assert_promise_kept(bytes_of(record)).verdict == "replayable"
@@ -122,3 +137,17 @@ def test_the_proof_says_that_earlier_turns_are_those_of_the_recording():
     result, _ = replayed(bytes_of(_goes_on()))
 
     assert result.facts["proof"]["requests"] == {"state": "proven", "reason": GIVEN_TURNS}
+
+
+@pytest.mark.parametrize("step", [1, 3])
+def test_a_tool_that_stands_twice_among_those_of_a_step_is_named(step: int):
+    record = _looked_up("sunny")
+    record["steps"][step - 1]["tools"] *= 2
+
+    result, _ = replayed(bytes_of(record))
+
+    parameters = result.facts["proof"]["parameters"]
+    assert parameters == {
+        "state": "not_comparable",
+        "reason": f"step {step} (scripted-1) has status twice among its tools",
+    }

@@ -54,10 +54,28 @@ def _other_items(run: Run) -> Iterator[Reason]:
     items = run.extra.get("items")
     messages = _Messages(run)
     for position, item in enumerate(items if isinstance(items, list) else ()):
-        raw = item.get("raw") if isinstance(item, dict) else None
-        if isinstance(raw, dict) and not messages.hold(raw):
-            message = f"The run's items[{position}] says something else than its messages."
-            yield reason_at_end(run, "items_contradicted", message)
+        words = _said_otherwise(item, messages) if isinstance(item, dict) else None
+        if words is not None:
+            yield reason_at_end(run, "items_contradicted", f"The run's items[{position}] {words}.")
+
+
+def _said_otherwise(item: JsonObject, messages: _Messages) -> str | None:
+    """Of the items that the recorder writes, and of no other list that a record may call so."""
+    raw, kind = item.get("raw"), item.get("type")
+    if not isinstance(raw, dict):
+        return "holds nothing" if any(kind in kinds for kinds in _AROUND.values()) else None
+    if not messages.hold(raw):
+        return "says something else than its messages"
+    is_other = kind not in _AROUND.get(str(raw.get("type")), [kind])
+    return f"is a {kind} and holds a {raw['type']}" if is_other else None
+
+
+_AROUND: dict[str, list[JsonValue]] = {
+    "message": ["message_output_item"],
+    "function_call": ["tool_call_item", "handoff_call_item", "tool_approval_item"],
+    "function_call_output": ["tool_call_output_item", "handoff_output_item"],
+}
+"""What the SDK calls the items that hold each."""
 
 
 class _Messages:
@@ -87,10 +105,13 @@ class _Messages:
             case "message":
                 return not self._is_whole or self._texts.issuperset(_words(raw.get("content")))
             case "function_call":
-                return _is_known(self._calls, raw, [raw.get("name"), raw.get("arguments")])
+                return self._has(raw) and _is_known(self._calls, raw, [raw.get("name"), raw.get("arguments")])
             case "function_call_output":
-                return _is_known(self._answers, raw, raw.get("output"))
+                return self._has(raw) and _is_known(self._answers, raw, raw.get("output"))
         return True
+
+    def _has(self, raw: JsonObject) -> bool:
+        return not self._is_whole or str(raw.get("call_id")) in self._calls
 
 
 def _is_known(known: Mapping[str, list[JsonValue]], raw: JsonObject, said: JsonValue) -> bool:

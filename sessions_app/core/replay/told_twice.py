@@ -133,6 +133,10 @@ def tools_told_otherwise(run: Run) -> str | None:
     if respelled is not None:
         name = respelled.extra["respelled_tool"]
         return f"{step_name(respelled)} defines {name} with other fields than the requests before it"
+    doubled = _doubled(run)
+    if doubled is not None:
+        name, step = doubled
+        return f"{step_name(step)} has {name} twice among its tools"
     if not run.is_told_by_others:
         return None
     changed = _redefined(run)
@@ -143,6 +147,15 @@ def tools_told_otherwise(run: Run) -> str | None:
     if step is None:
         return None
     return f"{step_name(step)} offers other tools than the request before it, and was {TAKEN}"
+
+
+def _doubled(run: Run) -> tuple[JsonValue, Step] | None:
+    """A rebuilt agent has one tool of a name."""
+    for step, call in main_models(run) if run.source_format == "native" else ():
+        names = [tool.value.get("name") for tool in call.tools or ()]
+        if len(set(names)) < len(names):
+            return next(name for name in names if names.count(name) > 1), step
+    return None
 
 
 def _redefined(run: Run) -> tuple[str, Step] | None:
