@@ -57,6 +57,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 def _run_in_django(given: list[str]) -> None:
     from django.core.management import execute_from_command_line
+    from django.db import OperationalError, connection
 
     from replay_web.supervisor.errors import CannotStart
 
@@ -64,6 +65,11 @@ def _run_in_django(given: list[str]) -> None:
         execute_from_command_line([sys.argv[0], *given])
     except CannotStart as error:
         sys.exit(str(error))
+    except OperationalError as error:
+        if connection.connection is not None:
+            raise
+        reason = str(error).strip().splitlines()[0].rstrip(".")
+        sys.exit(f"The database cannot be reached: {reason}. DATABASE_URL says where it is; `doctor` looks into it.")
 
 
 def help_text() -> str:
