@@ -1,9 +1,11 @@
 """Tags: on the page of a session, on several rows at once, in queries."""
 
 import pytest
+from playwright.sync_api import expect
 
 from sessions_app.models import Project, Session
 from sessions_app.services.tags import LONGEST, MOST
+from tests.web.browsing import arrive, press
 from tests.web.making import HOSTILE, client_of, make_project, make_session, make_user
 
 pytestmark = pytest.mark.django_db
@@ -30,7 +32,7 @@ def test_tags_are_added_once_and_removed(bob, shop):
     bob.post("/p/shop/s/s1/tags", {"add": "refund"})
     assert tags() == ["refund", "seen by support"]
 
-    bob.post("/p/shop/s/s1/tags", {"add": "", "remove": "refund"})
+    bob.post("/p/shop/s/s1/tags", {"add": "", "untag": "refund"})
     assert tags() == ["seen by support"]
 
 
@@ -77,6 +79,22 @@ def test_several_rows_are_tagged_at_once(bob, shop):
     assert [tags(name) for name in ("s1", "s2")] == [[], ["refund"]]
 
 
+@pytest.mark.django_db(transaction=True)
+def test_a_tag_is_taken_off_and_the_next_one_typed(page, live_server, bob, shop):
+    make_session(shop, "s1")
+    bob.post("/p/shop/s/s1/tags", {"add": "refund"})
+    arrive(page, f"{live_server.url}/p/shop/s/s1")
+
+    page.get_by_role("button", name="Remove the tag refund").click()
+    expect(page.locator(".tag")).to_have_count(0)
+    expect(page.get_by_label("Add a tag")).to_be_focused()
+    page.keyboard.type("angry")
+    press(page, "Enter")
+
+    expect(page.locator(".tag")).to_have_text("angry")
+    expect(page.get_by_label("Add a tag")).to_be_focused()
+
+
 def test_viewers_see_tags_and_change_none(bob, shop):
     make_session(shop, "s1")
     bob.post("/p/shop/s/s1/tags", {"add": "refund"})
@@ -86,7 +104,7 @@ def test_viewers_see_tags_and_change_none(bob, shop):
 
     assert "refund" in page
     assert "Remove the tag" not in page
-    assert vera.post("/p/shop/s/s1/tags", {"remove": "refund"}).status_code == 403
+    assert vera.post("/p/shop/s/s1/tags", {"untag": "refund"}).status_code == 403
     assert tags() == ["refund"]
 
 

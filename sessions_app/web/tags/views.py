@@ -24,12 +24,12 @@ def tag(request: HtmxHttpRequest, project: Project, session_id: str) -> HttpResp
     """The form adds what is typed, or removes the tag whose button was pressed."""
     session, error = session_of(project, session_id), ""
     try:
-        add, remove = read_tags(request.POST.getlist("add")), request.POST.getlist("remove")
+        add, remove = read_tags(request.POST.getlist("add")), request.POST.getlist("untag")
         session = change_tags([session], add=add, remove=remove)[0]
     except RecordError as found:
         error = found.message
     if request.htmx:
-        facts = {"project": project, "session": session, "may_change": True, "tag_error": error}
+        facts = {"project": project, "session": session, "may_change": True, "tag_error": error, "is_answer": True}
         return render(request, "tags/_tags.html", facts | {"known_tags": tags_of(project)})
     if error:
         messages.warning(request, error)
