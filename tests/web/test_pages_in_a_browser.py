@@ -4,6 +4,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
+from sessions_app.models import Replay
 from sessions_app.services.cold_cases import mark_cold
 from tests.web.browsing import arrive, looks, press, sign_in
 from tests.web.making import HOSTILE, make_project, make_session, make_user
@@ -186,6 +187,23 @@ def test_everything_needed_works_without_scripts(browser, live_server, shop):
     page.press("[aria-label='Find an id or words']", "Enter")
 
     assert "/p/shop/s/chat_7710" in page.url
+    context.close()
+
+
+def test_without_scripts_no_key_is_hinted_at_and_nothing_claims_to_be_live(browser, live_server, shop):
+    make_user("ann", shop)
+    run = load_example(shop, "r_8821")
+    replay = Replay.objects.create(project=shop, run=run, content=run.content, number=1)
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+
+    sign_in(page, f"{live_server.url}/p/shop/replays/{replay.replay_id}", "ann")
+    expect(page.get_by_text("live", exact=True)).not_to_be_visible()
+    expect(page.get_by_role("link", name="Reload")).to_be_visible()
+    page.goto(f"{live_server.url}/p/shop/s/{run.session.session_id}")
+    expect(page.locator("kbd:visible")).to_have_count(0)
+    page.locator("summary[data-key=y]").click()
+    expect(page.locator("details[open] noscript p")).to_be_visible()
     context.close()
 
 
