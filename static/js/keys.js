@@ -33,8 +33,8 @@ function isVisible(element) {
   return element.checkVisibility ? element.checkVisibility() : element.offsetParent !== null;
 }
 
-function controlOf(press) {
-  return [...document.querySelectorAll(`[data-key="${CSS.escape(press)}"]`)].find((element) => isVisible(element) && !element.disabled);
+function controlsOf(press) {
+  return [...document.querySelectorAll(`[data-key="${CSS.escape(press)}"]`)].filter((element) => isVisible(element) && !element.disabled);
 }
 
 function use(control) {
@@ -81,7 +81,8 @@ function closeMenu() {
 
 function goUp() {
   if (closeMenu()) return true;
-  const up = controlOf("Esc");
+  // What was opened on the page stands below the way up, and is closed first.
+  const up = controlsOf("Esc").pop();
   if (!up) return false;
   up.click();
   return true;
@@ -111,7 +112,7 @@ function submitForm(event) {
 
 function run(press, event) {
   if (press === "mod+Enter") return submitForm(event);
-  const control = controlOf(press);
+  const [control] = controlsOf(press);
   if (control && press !== "?" && press !== "Esc") {
     use(control);
     return true;

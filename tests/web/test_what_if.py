@@ -150,7 +150,11 @@ def test_by_keys_it_takes_three_actions(page, live_server, shop):
     press(page, "Control+Enter")
 
     expect(page.locator("#what-if .state-queued")).to_be_visible()
+    expect(page.locator("#what-if-title")).to_be_focused()
     replay = Replay.objects.get()
     assert page.url.endswith(f"step=2&what_if={replay.replay_id}")
     page.reload()
     expect(page.locator("#what-if .state-queued")).to_be_visible()
+    press(page, "Escape")
+    page.wait_for_url("**/s/*?step=2")
+    expect(page.locator("#what-if form")).to_have_count(0)
