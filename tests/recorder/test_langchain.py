@@ -14,10 +14,12 @@ pytest.importorskip("langchain_openai", reason="langchain and langchain-openai a
 pytest.importorskip("langgraph.prebuilt", reason="langgraph is not installed here")
 
 import replay_recorder
+from sessions_app.core.compare.runs import compare_runs
 from sessions_app.core.formats.native import encode_native, parse_native
 from sessions_app.core.judge.verdict import judge
 from sessions_app.core.payload import Payload
 from sessions_app.core.run import ModelCall, Retrieval, Run, ToolCall
+from tests.agents.forking import forked
 from tests.fake_provider import busy, fake_provider, in_turn, of_json, says
 from tests.recorder import graphs
 from tests.recorder.local_server import Answer
@@ -448,6 +450,18 @@ def test_nothing_of_a_run_is_left_where_it_was_started():
     only(ASKS, says(ANSWER), work=work)
 
     assert places == [None]
+
+
+@pytest.mark.parametrize("at", [1, 2, 3])
+def test_a_fork_that_changes_nothing_is_the_recording_again(at):
+    """LangChain and Pydantic AI write the time of a message in two ways."""
+    run = only(ASKS, says(ANSWER), work=invoked)
+    change = {"kind": "tool_result", "step": 2, "value": "ORD-5521 was delivered."}
+
+    result, made = forked(run, at, change if at == 2 else {"kind": "clock", "value": 0})
+
+    assert (result.verdict, result.divergence) == ("reproduced", None)
+    assert compare_runs(run, made).identical
 
 
 @pytest.mark.parametrize("step", [0, 1, 2])

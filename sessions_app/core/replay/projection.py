@@ -8,6 +8,7 @@ that the loop built, never the recorded ones.
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime
 
 from sessions_app.core.compare.strict import same_json
 from sessions_app.core.history import History, extend
@@ -67,7 +68,7 @@ def _shape(recorded: JsonValue, rebuilt: JsonValue, path: str) -> JsonValue:
             key: _shape(recorded[key], rebuilt[key], f"{path}.{key}") if key in recorded else rebuilt[key]
             for key in _kept(recorded, rebuilt, path)
         }
-        shaped |= dict.fromkeys(_uncaptured(recorded, shaped, path))
+        shaped |= dict.fromkeys(_uncaptured(recorded, shaped, path)) | _same_time(recorded, shaped, path)
         return _with_data(recorded, _with_digests(recorded, shaped))
     if isinstance(recorded, list) and isinstance(rebuilt, list) and len(recorded) == len(rebuilt):
         pairs = enumerate(zip(recorded, rebuilt, strict=True))
@@ -85,6 +86,20 @@ def _with_data(recorded: JsonObject, shaped: JsonObject) -> JsonObject:
 
 
 _URL_SAFE = str.maketrans("+/", "-_")
+
+
+def _same_time(recorded: JsonObject, shaped: JsonObject, path: str) -> JsonObject:
+    """The time of a message as it was recorded, where it is the same: `Z` and `+00:00` are one offset."""
+    one, other = recorded.get("timestamp"), shaped.get("timestamp")
+    is_text = isinstance(one, str) and isinstance(other, str) and may_lack_fields(path, recorded)
+    return {"timestamp": one} if is_text and one != other and _instant(one) == _instant(other) is not None else {}
+
+
+def _instant(text: str) -> datetime | None:
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        return None
 
 
 def _with_digests(recorded: JsonObject, shaped: JsonObject) -> JsonObject:
