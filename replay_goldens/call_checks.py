@@ -123,7 +123,8 @@ class Result(Check):
         return Seen(True, seen) if found else missing(trace, seen)
 
     def _fits(self, call: ToolUse) -> bool:
-        return _holds_at(_answer(call), self.path, self.comparison)
+        answers = tuple(call.answers) or (call.error,)
+        return any(_holds_at(answer, self.path, self.comparison) for answer in answers)
 
     def to_json(self) -> dict[str, Any]:
         path = {"path": self.path} if self.path else {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import nan
 
 from replay_goldens.patterns import compiled
 from replay_goldens.reading import CheckFields
@@ -67,16 +68,12 @@ def _matches(fields: CheckFields, name: str) -> Comparison:
 
 def _more_than(fields: CheckFields, name: str) -> Comparison:
     limit = fields.number(name)
-    return Comparison(
-        words=f"is more than {limit:g}", holds=lambda v: _is_number(v) and v > limit, name=name, value=limit
-    )
+    return Comparison(words=f"is more than {limit:g}", holds=lambda v: _number(v) > limit, name=name, value=limit)
 
 
 def _less_than(fields: CheckFields, name: str) -> Comparison:
     limit = fields.number(name)
-    return Comparison(
-        words=f"is less than {limit:g}", holds=lambda v: _is_number(v) and v < limit, name=name, value=limit
-    )
+    return Comparison(words=f"is less than {limit:g}", holds=lambda v: _number(v) < limit, name=name, value=limit)
 
 
 _READERS: dict[str, Callable[[CheckFields, str], Comparison]] = {
@@ -93,8 +90,10 @@ def _has(value: Json, wanted: str) -> bool:
     return wanted.casefold() in as_text(value).casefold()
 
 
-def _is_number(value: Json) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
+def _number(value: Json) -> int | float:
+    """A text that spells a number may stand for it. What is none is neither more nor less than any."""
+    read = parsed(value)
+    return read if isinstance(read, (int, float)) and not isinstance(read, bool) else nan
 
 
 def _quoted(value: Json) -> str:

@@ -23,7 +23,7 @@ def trace_of(record: Record, scene: Record) -> Trace:
         has_failed=status == "error",
         why_not_ended=error or "the run did not finish",
         calls=tuple(_calls(record)),
-        known_answers=tuple(call.result for call in _calls(scene)),
+        known_answers=tuple(answer for call in _calls(scene) for answer in call.answers),
         steps=sum(step["kind"] != "other" for _, step in main_steps(record)),
         output=parsed(output),
         output_text=None if output is None else as_text(output),
@@ -48,6 +48,7 @@ def _calls(record: Record) -> Iterator[ToolUse]:
                 tool=str(step.get("tool_name") or step.get("name")),
                 arguments=parsed(plain_value(step.get("arguments"))),
                 result=parsed(plain_value(step.get("result"))),
+                returned=plain_value(step.get("returned")),
                 error=_words(step.get("error")),
                 is_write=changes_something(step.get("tool_kind")),
             )

@@ -43,10 +43,17 @@ class ToolUse:
     """Parsed where they are JSON, else the text; None when they were not captured."""
     result: Json
     """Likewise."""
+    returned: Json = None
+    """What the tool returned, where the model was told a text made of it."""
     error: str | None = None
     """What the call failed with."""
     is_write: bool | None = None
     """Whether the tool changes something; None where the recording does not say."""
+
+    @property
+    def answers(self) -> Iterator[Json]:
+        """What it answered, in each form that is known."""
+        return (answer for answer in (self.result, self.returned) if answer is not None)
 
 
 @dataclass(frozen=True)
@@ -86,4 +93,4 @@ class Trace:
     @property
     def answers(self) -> Iterator[Json]:
         """What tools answered."""
-        return (call.result for call in self.calls if call.result is not None)
+        return (answer for call in self.calls for answer in call.answers)

@@ -66,6 +66,10 @@ HOLD_AND_FAIL = [
         {"kind": "state", "path": "docs", "more_than": 4},
         {"kind": "state", "path": "docs", "more_than": 5},
     ),
+    (
+        {"kind": "output", "path": "n", "less_than": 2},
+        {"kind": "output", "path": "status", "less_than": 2},
+    ),
     ({"kind": "ends_within", "n": 5}, {"kind": "ends_within", "n": 4}),
     ({"kind": "output", "contains": "Done"}, {"kind": "output", "contains": "sorry"}),
     (

@@ -1,0 +1,67 @@
+"""What agents of the frameworks answer, as checks see it: on the server, and where an exported golden runs."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from agents import function_tool
+
+from replay_goldens import records
+from replay_goldens.checks import judge, read_checks
+from sessions_app.core.formats.native import parse_native
+from sessions_app.core.goldens.traces import trace_of
+from tests.recorder import openai_playing
+from tests.recorder.playing import recorded
+from tests.recorder.scenarios import Play, call, says, support_agent
+
+READERS = {
+    "server": lambda record: trace_of(parse_native(record)),
+    "exported": lambda record: records.trace_of(json.loads(record), {}),
+}
+
+
+def passed(check: dict[str, Any], record: bytes, reader: str) -> bool | None:
+    [judged] = judge(read_checks([check]), READERS[reader](record))
+    return judged.seen.passed
+
+
+def number() -> bytes:
+    [record] = recorded(
+        Play(support_agent(says(call("final_result", {"response": 18}, "o")), output_type=int), "How many?")
+    )
+    return record
+
+
+@function_tool
+def stock(item: str) -> dict[str, Any]:
+    """Look at the stock."""
+    return {"item": item, "left": 2}
+
+
+def printed() -> bytes:
+    """The OpenAI Agents SDK tells the model what Python prints of a dictionary."""
+    script = [openai_playing.calls("stock", '{"item": "lamp"}', "call_1")], [openai_playing.says("Two.")]
+    agent = openai_playing.agent(*script, tools=[stock])
+    return openai_playing.bytes_of(openai_playing.one_record(lambda: openai_playing.run(agent)))
+
+
+NUMBERS = [({"more_than": 5}, True), ({"less_than": 19}, True), ({"more_than": 18}, False), ({"equals": 18}, True)]
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_an_answer_that_is_a_number_is_compared_as_one(reader):
+    record = number()
+
+    for how, holds in NUMBERS:
+        assert passed({"kind": "output", **how}, record, reader) is holds, how
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_what_a_tool_returned_is_checked_where_the_model_was_told_a_text_of_it(reader):
+    record = printed()
+
+    for left, holds in ((2, True), (2.0, False), (3, False)):
+        assert passed({"kind": "result", "tool": "stock", "path": "/left", "equals": left}, record, reader) is holds
+    assert passed({"kind": "result", "tool": "stock", "contains": "'left': 2}"}, record, reader)
